@@ -1,0 +1,89 @@
+/**
+ * The fenced log: where a Manager keeps what it must not forget.
+ *
+ * It is a sequence of batches at growing positions, of which at most one leader can append. Three
+ * promises carry everything built on it:
+ *
+ *  - **Fenced.** Once a later term has been elected, no append of an earlier one takes effect.
+ *  - **Read after the election.** What a leader starts from holds every batch of every earlier
+ *    term that ever took effect.
+ *  - **Known or deposed.** An append whose outcome is unknown is tried again by the log itself, at
+ *    the same position and with the same bytes, until it is known or the leader is deposed. So a
+ *    leader hears one of three words: appended, refused (surely not written), deposed.
+ *
+ * The leader lease says how long the leader may act without asking: `until` is counted from before
+ * the extension was asked for. It is a lease of the log's engine, and an engine can end it early;
+ * whoever takes over must therefore wait it out (see `pool/manager`).
+ *
+ * The interface is made of events, not of promises: cores take events as inputs, and a simulated
+ * world decides their order. (`docs/decisions/0003` argues it.)
+ */
+
+import type { Instant } from '../runtime/time.ts';
+
+/** What a leader, or a follower that was reset, starts from. */
+export interface LogStart {
+  /** Identifies this log; a store restored from a backup keeps it, an emptied one does not. */
+  readonly history: string;
+  readonly snapshot: { readonly position: number; readonly bytes: Uint8Array } | undefined;
+  /** The batches after the snapshot, in order. */
+  readonly batches: readonly LogBatch[];
+  /** The next batch goes above both this and the last position. An operator can raise it. */
+  readonly floor: number;
+}
+
+export interface LogBatch {
+  readonly position: number;
+  readonly bytes: Uint8Array;
+}
+
+/** Why a leader stopped being one. */
+export type DeposedReason = 'lease-ended' | 'superseded' | 'resigned';
+
+export interface LeaderEvents {
+  /** Comes once, first. The leader lease lasts until `until`; `leadership` may be used from within. */
+  elected(leadership: Leadership, until: Instant): void;
+  /** The leader lease now lasts until `until`. */
+  extended(until: Instant): void;
+  /** Comes once, last. */
+  deposed(reason: DeposedReason): void;
+}
+
+export type AppendOutcome = 'appended' | 'refused';
+
+export interface Leadership {
+  readonly term: number;
+  readonly start: LogStart;
+  /**
+   * Appends one batch at `position`, which must be above every earlier one; one at a time. `done`
+   * is not called if the leader is deposed first.
+   */
+  append(batch: LogBatch, done: (outcome: AppendOutcome) => void): void;
+  /** Replaces everything up to `upTo` by a snapshot. Fenced, like an append. */
+  compact(snapshot: Uint8Array, upTo: number): void;
+  resign(): void;
+}
+
+export interface FollowerEvents {
+  /** Forget what you had and start from here. Comes first, and after a gap. */
+  reset(start: LogStart): void;
+  batch(batch: LogBatch): void;
+  /** At some instant after `askedAt` the head of the log was at `position`. */
+  head(position: number, askedAt: Instant): void;
+}
+
+export interface Following extends Disposable {
+  /** Reads the head linearizably; answered by {@link FollowerEvents.head}, in time or never. */
+  askHead(): void;
+}
+
+export interface FencedLog {
+  /** A larger batch is refused. */
+  readonly maxBatchBytes: number;
+  /**
+   * Stands for election until elected; after `deposed` call again, with a new name: a candidate is
+   * elected once. Disposing withdraws or resigns.
+   */
+  campaign(candidate: string, events: LeaderEvents): Disposable;
+  follow(events: FollowerEvents): Following;
+}

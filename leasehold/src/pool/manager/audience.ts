@@ -1,0 +1,64 @@
+/**
+ * The look-ups that listen to this Manager, leader or standby, and what they are told.
+ *
+ * A push goes to everybody alike: "whoever is at `from` is at `to` with these rows". Who was not at
+ * `from`, because it missed the push before, sees the gap and syncs; so nothing has to be kept
+ * about a look-up but its address.
+ */
+
+import { type Instant, later } from '../../runtime/time.ts';
+import type { Changes, FromManager, Sync } from '../messages.ts';
+import type { ManagerState } from '../state.ts';
+
+/** A look-up that has not synced for so many sync intervals is taken off the list. */
+const FORGOTTEN_AFTER_SYNCS = 4;
+
+export interface Push {
+  readonly do: 'send';
+  readonly to: string;
+  readonly message: FromManager;
+}
+
+export class Audience {
+  readonly #syncEveryMs: number;
+  readonly #pools = new Map<string, Map<string, Instant>>();
+
+  constructor(syncEveryMs: number) {
+    this.#syncEveryMs = syncEveryMs;
+  }
+
+  hear(from: string, { pool }: Sync, now: Instant): void {
+    let addresses = this.#pools.get(pool);
+    if (addresses === undefined) this.#pools.set(pool, (addresses = new Map()));
+    addresses.set(from, now);
+  }
+
+  /** Tells everybody of what the last commit changed. */
+  push(history: string, before: ManagerState, after: ManagerState, now: Instant): Push[] {
+    const pushes: Push[] = [];
+    for (const [pool, addresses] of this.#pools) {
+      const table = after.pool(pool);
+      if (table === before.pool(pool)) continue;
+      const from = before.pool(pool).changedAt;
+      const message = changes(pool, history, after, from, undefined);
+      for (const [to, heardAt] of addresses) {
+        if (later(heardAt, FORGOTTEN_AFTER_SYNCS * this.#syncEveryMs) < now) addresses.delete(to);
+        else pushes.push({ do: 'send', to, message });
+      }
+    }
+    return pushes;
+  }
+}
+
+/** The answer to a sync, or undefined if the asker knows more than we do. */
+export function answerTo(sync: Sync, history: string, term: number, state: ManagerState): Changes | undefined {
+  const { seen, sequence, pool } = sync;
+  const from = seen?.history === history ? seen.position : 0;
+  if (from > state.position) return undefined;
+  return { ...changes(pool, history, state, from, sequence), term };
+}
+
+function changes(pool: string, history: string, state: ManagerState, from: number, answers: number | undefined): Changes {
+  const rows = state.pool(pool).changedSince(from);
+  return { kind: 'changes', pool, history, term: state.term, from, to: state.position, rows, answers };
+}

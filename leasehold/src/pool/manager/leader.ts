@@ -1,0 +1,520 @@
+/**
+ * The Manager that leads: it decides who owns what, commits it, and only then says so.
+ *
+ * **When may keys be taken from an owner?** On exactly three grounds: the owner said that it let go
+ * of them, its death was proved, or its hold has run out. The hold is counted from when we received
+ * the last report that we acknowledged; the owner's lease, from when it sent that report; so the
+ * lease is over first (see `owner/owner.ts`). An acknowledgement is the one thing here that is
+ * *not* committed, hence two rules about who may give one:
+ *
+ *  - Only a leader whose leader lease is valid answers owners. Its successor cannot know what it
+ *    answered, so it treats every lease it finds as renewed at the instant it took over, and by
+ *    then even a leader that the log dropped early may go on for a whole leader lease more:
+ *
+ *        old leader   ───┤ dropped by the log
+ *                        ├─── leader lease ───┤ the last answer it can give
+ *        an owner                             ├───── lease ─────┤
+ *        successor        ├─────────────── takeover hold ────────────┤ frees it at the earliest
+ *
+ *  - An owner whose removal is being written gets no answer until the outcome is known: had it
+ *    committed, the answer would extend a lease on keys that are free.
+ *
+ * **Decide, commit, speak.** `#decide` looks at the committed state and at what was heard, and makes
+ * one batch of everything that follows; while it is being written, what is heard waits for the
+ * next. So under load batches grow instead of queues, a slow log delays changes but no renewal,
+ * and nobody, owner or look-up, ever hears of anything that is not committed.
+ *
+ * A lapse is not a loss. If an owner says that its lease ran out but the table still has it, nobody
+ * else can have held the keys: they get a new number that continues the old one. And while our own
+ * leader lease is out we count no holds at all, so an engine that stalls for longer than a lease
+ * costs a pause, not everybody's memory.
+ *
+ * Inputs return effects, to be carried out in order; nothing here does I/O. `manager.ts` wraps it.
+ */
+
+import { assert } from '../../runtime/assert.ts';
+import { digest } from '../../runtime/digest.ts';
+import type { Span } from '../../runtime/keys/range.ts';
+import { earliest, type Instant, instant, latest, later } from '../../runtime/time.ts';
+import { type TraceEffect, trace } from '../../runtime/trace.ts';
+import type { LogStart } from '../../log/log.ts';
+import type { Certificate, FromManager, NumberedSpan, Report, Seen, Sync, Update } from '../messages.ts';
+import { takeoverHoldMs } from '../options.ts';
+import type { Placement, PolicyMember } from '../policy/policy.ts';
+import { type Batch, encodeBatch, encodeSnapshot, ManagerState } from '../state.ts';
+import type { Member, PoolTable, Row, TableRecord } from '../table.ts';
+import { answerTo, Audience } from './audience.ts';
+import type { ManagerSettings } from './manager.ts';
+import { plan } from './plan.ts';
+import { knows, Session } from './session.ts';
+
+export type LeaderEffect =
+  | { readonly do: 'send'; readonly to: string; readonly message: FromManager }
+  | { readonly do: 'append'; readonly position: number; readonly bytes: Uint8Array }
+  | { readonly do: 'compact'; readonly snapshot: Uint8Array; readonly upTo: number }
+  | { readonly do: 'resign' }
+  | { readonly do: 'halt'; readonly reason: string }
+  | TraceEffect;
+
+interface InFlight {
+  readonly position: number;
+  readonly batch: Batch;
+  /** The state if it commits. */
+  readonly next: ManagerState;
+  /** Owners whose removal is in it. */
+  readonly condemned: ReadonlySet<string>;
+  readonly recalls: ReadonlyMap<string, Recalls>;
+}
+
+type Recalls = ReadonlyMap<string, readonly NumberedSpan[]>;
+
+interface PoolDecision {
+  readonly records: readonly TableRecord[];
+  readonly condemned: readonly string[];
+  readonly recalls: Recalls;
+  /** There was more to do than fits into one batch. */
+  readonly unfinished: boolean;
+}
+
+const NOTHING: readonly NumberedSpan[] = [];
+const FOREVER: Instant = instant(Number.POSITIVE_INFINITY);
+
+export class Leader {
+  readonly term: number;
+  readonly history: string;
+  readonly #settings: ManagerSettings;
+  readonly #floor: number;
+  readonly #audience: Audience;
+  #state: ManagerState;
+  /** The end of the leader lease. */
+  #until: Instant;
+  readonly #sessions = new Map<string, Session>();
+  /** For every member, by incarnation: when its leases may be taken for over. */
+  readonly #holds = new Map<string, Instant>();
+  /** Digests of secrets shown by certificates: whoever has them is dead. */
+  readonly #dead = new Map<string, { readonly forgetAt: Instant; readonly tell: Set<string> }>();
+  #recalls: ReadonlyMap<string, Recalls> = new Map();
+  readonly #wishes = new Map<string, { readonly members: string; readonly placements: readonly Placement[] }>();
+  /** Pools about which something was heard that may lead to a change. */
+  readonly #dirty = new Set<string>();
+  /** A new leader writes a first batch in any case, so that all who follow learn of its term. */
+  #opening = true;
+  #inFlight: InFlight | undefined;
+  #batchesSinceSnapshot: number;
+  /** No later than the first instant at which something is due. */
+  #dueAt: Instant;
+
+  constructor(settings: ManagerSettings, term: number, start: LogStart, until: Instant, now: Instant) {
+    this.#settings = settings;
+    this.term = term;
+    this.history = start.history;
+    this.#floor = start.floor;
+    this.#audience = new Audience(settings.durations.syncEveryMs);
+    this.#state = ManagerState.replay(start);
+    this.#batchesSinceSnapshot = start.batches.length;
+    this.#until = until;
+    this.#dueAt = now;
+    const heldUntil = later(now, takeoverHoldMs(settings.durations));
+    for (const [pool, table] of this.#state.pools) {
+      this.#dirty.add(pool);
+      for (const incarnation of table.members.keys()) this.#holds.set(incarnation, heldUntil);
+    }
+  }
+
+  get state(): ManagerState {
+    return this.#state;
+  }
+
+  get wakeAt(): Instant {
+    return this.#dueAt;
+  }
+
+  /** The leader lease was extended. */
+  extended(until: Instant, now: Instant): LeaderEffect[] {
+    if (now >= this.#until) {
+      // While we could not answer, nobody could renew: nobody is late by that.
+      const heldUntil = later(now, this.#settings.durations.holdMs);
+      for (const [incarnation, hold] of this.#holds) this.#holds.set(incarnation, latest(hold, heldUntil));
+    }
+    this.#until = latest(this.#until, until);
+    return this.#decide(now);
+  }
+
+  wake(now: Instant): LeaderEffect[] {
+    this.#dueAt = FOREVER;
+    for (const [proof, { forgetAt }] of this.#dead) {
+      if (forgetAt <= now) this.#dead.delete(proof);
+      else this.#due(forgetAt);
+    }
+    if (!this.#mayAnswer(now)) {
+      this.#due(later(now, this.#settings.durations.retryMs));
+      return this.#decide(now);
+    }
+    this.#lookAtHolds(now);
+    return [...this.#resend(now), ...this.#decide(now)];
+  }
+
+  hearReport(from: string, report: Report, now: Instant): LeaderEffect[] {
+    const astray = this.#compare(report.seen);
+    if (astray !== undefined) return [astray];
+    const { incarnation, pool, proof } = report;
+    if (proof !== undefined && this.#dead.has(proof)) return [];
+
+    let session = this.#sessions.get(incarnation);
+    if (session === undefined || session.pool !== pool) {
+      session = new Session(from, report, now);
+      this.#sessions.set(incarnation, session);
+    } else session.hear(from, report, now);
+
+    if (!this.#isMember(session)) return this.#hearStranger(session, now);
+    const effects: LeaderEffect[] = [];
+    if (this.#hasHeard(session)) {
+      session.unheard = undefined;
+      this.#dirty.add(pool);
+    }
+    if (session.letGo.length > 0 || report.leaving) this.#dirty.add(pool);
+    if (session.behind && session.unheard === undefined) effects.push(...this.#update(session, now));
+    else if (report.wantsAnswer) effects.push(...this.#update(session, now));
+    return [...effects, ...this.#decide(now)];
+  }
+
+  hearSync(from: string, sync: Sync, now: Instant): LeaderEffect[] {
+    const astray = this.#compare(sync.seen);
+    if (astray !== undefined) return [astray];
+    this.#audience.hear(from, sync, now);
+    if (!this.#mayAnswer(now)) return [];
+    const message = answerTo(sync, this.history, this.term, this.#state);
+    return message === undefined ? [] : [{ do: 'send', to: from, message }];
+  }
+
+  hearCertificate(from: string, { secret }: Certificate, now: Instant): LeaderEffect[] {
+    const proof = digest(secret);
+    const forgetAt = later(now, this.#settings.durations.holdMs);
+    const tell = this.#dead.get(proof)?.tell ?? new Set<string>();
+    this.#dead.set(proof, { forgetAt, tell: tell.add(from) });
+    this.#due(forgetAt);
+    for (const [pool, table] of this.#state.pools) {
+      if ([...table.members.values()].some((member) => member.proof === proof)) this.#dirty.add(pool);
+    }
+    return [...this.#decide(now), ...this.#confirmDeaths()];
+  }
+
+  /** The batch in flight is in the log. */
+  appended(position: number, now: Instant): LeaderEffect[] {
+    const flight = this.#inFlight;
+    assert(flight !== undefined && flight.position === position, `appended ${position}, which was not in flight`);
+    const before = this.#state;
+    this.#inFlight = undefined;
+    this.#state = flight.next;
+    this.#recalls = new Map([...this.#recalls, ...flight.recalls]);
+    this.#settle(flight, now);
+    this.#batchesSinceSnapshot += 1;
+    const effects: LeaderEffect[] = [
+      trace('committed', { position, records: describe(flight.batch) }),
+      ...this.#tellOwners([...flight.recalls.keys()], now),
+      ...this.#audience.push(this.history, before, this.#state, now),
+      ...this.#confirmDeaths(),
+      ...this.#compactIfLong(),
+    ];
+    return [...effects, ...this.#decide(now)];
+  }
+
+  /** The batch in flight was surely not written. What it was made of still holds; decide anew. */
+  refused(now: Instant): LeaderEffect[] {
+    const flight = this.#inFlight;
+    assert(flight !== undefined, 'refused, but nothing was in flight');
+    this.#inFlight = undefined;
+    for (const pool of flight.recalls.keys()) this.#dirty.add(pool);
+    this.#opening ||= flight.batch.pools.length === 0;
+    this.#due(later(now, this.#settings.durations.retryMs));
+    return [trace('append-refused', { position: flight.position })];
+  }
+
+  #mayAnswer(now: Instant): boolean {
+    return now < this.#until;
+  }
+
+  #isMember({ pool, identity }: Session): boolean {
+    return this.#state.pool(pool).members.has(identity.incarnation);
+  }
+
+  #hearStranger(session: Session, now: Instant): LeaderEffect[] {
+    const { report, pool } = session;
+    if (!report.leaving) {
+      this.#dirty.add(pool);
+      return this.#decide(now);
+    }
+    // It has nothing and wants nothing: tell it so, and it can go.
+    this.#sessions.delete(session.identity.incarnation);
+    return this.#mayAnswer(now) ? [this.#say(session, [])] : [];
+  }
+
+  /**
+   * Somebody who has seen more of this log than we have: either we were deposed without knowing, or
+   * the store went back in time. The log can tell, by electing us again or not.
+   */
+  #compare(seen: Seen | undefined): LeaderEffect | undefined {
+    if (seen === undefined || seen.history !== this.history) return undefined;
+    if (seen.term > this.term) return { do: 'resign' };
+    const position = Math.max(this.#state.position, this.#inFlight?.position ?? 0);
+    if (seen.position <= position) return undefined;
+    return { do: 'halt', reason: `somebody has seen position ${seen.position} of this log, which ends at ${position}: the store went back in time` };
+  }
+
+  #hasHeard({ unheard, report }: Session): boolean {
+    const { heard } = report;
+    return unheard !== undefined && heard?.term === this.term && heard.sequence >= unheard;
+  }
+
+  /** Answers an owner, which renews its lease: never without a leader lease, never a condemned one. */
+  #update(session: Session, now: Instant): LeaderEffect[] {
+    const { incarnation } = session.identity;
+    if (!this.#mayAnswer(now) || this.#inFlight?.condemned.has(incarnation)) return [];
+    const recalls = this.#recalls.get(session.pool)?.get(incarnation) ?? NOTHING;
+    const changed = session.compose(this.#state.pool(session.pool).rowsOf(incarnation), recalls);
+    const message = this.#say(session, session.spans);
+    session.sentAt = now;
+    if (changed || session.behind) session.unheard = session.sent;
+    session.behind = false;
+    if (session.unheard !== undefined) this.#due(later(now, this.#settings.durations.retryMs));
+    const hold = this.#holds.get(incarnation) ?? session.receivedAt;
+    this.#holds.set(incarnation, latest(hold, later(session.receivedAt, this.#settings.durations.holdMs)));
+    return [message];
+  }
+
+  #say(session: Session, spans: Update['spans']): LeaderEffect {
+    session.sent += 1;
+    const message: Update = {
+      kind: 'update',
+      pool: session.pool,
+      incarnation: session.identity.incarnation,
+      history: this.history,
+      term: this.term,
+      sequence: session.sent,
+      position: this.#state.position,
+      acknowledges: session.report.sequence,
+      leaseMs: this.#settings.durations.leaseMs,
+      spans,
+    };
+    return { do: 'send', to: session.address, message };
+  }
+
+  /** Tells every owner for whom something is new; one unheard message an owner, the rest waits. */
+  #tellOwners(pools: readonly string[], now: Instant): LeaderEffect[] {
+    const effects: LeaderEffect[] = [];
+    for (const session of this.#sessions.values()) {
+      if (!pools.includes(session.pool) || !this.#isMember(session)) continue;
+      const { incarnation } = session.identity;
+      const recalls = this.#recalls.get(session.pool)?.get(incarnation) ?? NOTHING;
+      const rows = this.#state.pool(session.pool).rowsOf(incarnation);
+      if (!session.compose(rows, recalls) && session.sent > 0) continue;
+      session.behind = true;
+      if (session.unheard === undefined) effects.push(...this.#update(session, now));
+    }
+    return effects;
+  }
+
+  /** Says again what was not heard. */
+  #resend(now: Instant): LeaderEffect[] {
+    const effects: LeaderEffect[] = [];
+    for (const session of this.#sessions.values()) {
+      if (session.unheard === undefined || !this.#isMember(session)) continue;
+      const again = later(session.sentAt ?? now, this.#settings.durations.retryMs);
+      if (now >= again) effects.push(...this.#update(session, now));
+      else this.#due(again);
+    }
+    return effects;
+  }
+
+  #lookAtHolds(now: Instant): void {
+    for (const [pool, table] of this.#state.pools) {
+      for (const incarnation of table.members.keys()) {
+        const hold = this.#holds.get(incarnation) ?? now;
+        if (hold <= now) this.#dirty.add(pool);
+        else this.#due(hold);
+      }
+    }
+  }
+
+  #due(at: Instant): void {
+    this.#dueAt = earliest(this.#dueAt, at);
+  }
+
+  /** Makes one batch of everything that follows from what was heard. */
+  #decide(now: Instant): LeaderEffect[] {
+    if (this.#inFlight !== undefined || (this.#dirty.size === 0 && !this.#opening)) return [];
+    const position = Math.max(this.#state.position, this.#floor) + 1;
+    const pools: Batch['pools'][number][] = [];
+    const condemned = new Set<string>();
+    const recalls = new Map<string, Recalls>();
+    const unfinished: string[] = [];
+    for (const pool of this.#dirty) {
+      const decision = this.#decidePool(pool, position, now);
+      if (decision.records.length > 0) pools.push({ pool, records: decision.records });
+      for (const incarnation of decision.condemned) condemned.add(incarnation);
+      recalls.set(pool, decision.recalls);
+      if (decision.unfinished) unfinished.push(pool);
+    }
+    this.#dirty.clear();
+    for (const pool of unfinished) this.#dirty.add(pool);
+    if (pools.length === 0 && !this.#opening) {
+      this.#recalls = new Map([...this.#recalls, ...recalls]);
+      return this.#tellOwners([...recalls.keys()], now);
+    }
+    this.#opening = false;
+    const batch: Batch = { term: this.term, leader: this.#settings.id, pools };
+    this.#inFlight = { position, batch, next: this.#state.apply(position, batch), condemned, recalls };
+    return [{ do: 'append', position, bytes: encodeBatch(batch) }];
+  }
+
+  #decidePool(pool: string, position: number, now: Instant): PoolDecision {
+    const table = this.#state.pool(pool);
+    const members = [...this.#joins(pool, table), ...this.#leaves(table, now)];
+    const afterMembers = table.apply(members, position);
+    const letGo = this.#takeBack(pool, afterMembers);
+    const afterLetGo = afterMembers.apply(letGo, position);
+
+    const wish = this.#wish(pool, afterLetGo);
+    const steps = plan(afterLetGo.rows, wish, (row) => this.#ownerKnows(row));
+    const grants = limited(steps.grants, this.#settings.maxSpansPerBatch);
+    const merges = wish.length < afterLetGo.rows.length ? steps.merges.slice(0, this.#settings.maxSpansPerBatch) : [];
+    const records = [...members, ...letGo, ...grants.records];
+    if (merges.length > 0) records.push({ kind: 'merge', spans: merges });
+    const condemned = members.flatMap((record) => (record.kind === 'leave' ? [record.incarnation] : []));
+    return { records, condemned, recalls: steps.recalls, unfinished: grants.cut };
+  }
+
+  #joins(pool: string, table: PoolTable): TableRecord[] {
+    const records: TableRecord[] = [];
+    for (const session of this.#sessions.values()) {
+      const { identity, report } = session;
+      if (session.pool !== pool || report.leaving || table.members.has(identity.incarnation)) continue;
+      records.push({ kind: 'join', member: identity });
+    }
+    return records;
+  }
+
+  #leaves(table: PoolTable, now: Instant): TableRecord[] {
+    const records: TableRecord[] = [];
+    for (const { incarnation, proof } of table.members.values()) {
+      if (proof !== undefined && this.#dead.has(proof)) {
+        records.push({ kind: 'leave', incarnation, why: 'certified' });
+      } else if (this.#sessions.get(incarnation)?.report.leaving && table.rowsOf(incarnation).length === 0) {
+        records.push({ kind: 'leave', incarnation, why: 'left' });
+      } else if ((this.#holds.get(incarnation) ?? FOREVER) <= now && this.#mayAnswer(now)) {
+        records.push({ kind: 'leave', incarnation, why: 'expired' });
+      }
+    }
+    return records;
+  }
+
+  /** What owners have let go of: released keys become free, lapsed ones get a new number. */
+  #takeBack(pool: string, table: PoolTable): TableRecord[] {
+    const free: Span[] = [];
+    const renumber: Span[] = [];
+    for (const session of this.#sessions.values()) {
+      if (session.pool !== pool || session.letGo.length === 0) continue;
+      const rows = table.rowsOf(session.identity.incarnation);
+      for (const { start, end, number, how } of session.letGo) {
+        for (const row of rows) {
+          if (row.number !== number || row.end <= start || row.start >= end) continue;
+          const span = { start: row.start > start ? row.start : start, end: row.end < end ? row.end : end };
+          (how === 'released' || session.report.leaving ? free : renumber).push(span);
+        }
+      }
+    }
+    const records: TableRecord[] = [];
+    if (free.length > 0) records.push({ kind: 'free', spans: inOrder(free) });
+    if (renumber.length > 0) records.push({ kind: 'renumber', spans: inOrder(renumber) });
+    return records;
+  }
+
+  /** Where the policy wants the keys. Of two members with one name the later is meant. */
+  #wish(pool: string, table: PoolTable): readonly Placement[] {
+    const byName = new Map<string, Member>();
+    for (const member of table.members.values()) {
+      if (this.#sessions.get(member.incarnation)?.report.leaving) continue;
+      const other = byName.get(member.name);
+      if (other === undefined || other.joinedAt <= member.joinedAt) byName.set(member.name, member);
+    }
+    const members = [...byName.values()].map(({ incarnation, name }): PolicyMember => {
+      return { incarnation, name, load: this.#sessions.get(incarnation)?.report.load };
+    });
+    const key = members.map(({ incarnation }) => incarnation).join(' ');
+    const known = this.#wishes.get(pool);
+    if (known?.members === key && !this.#settings.policy.adaptive) return known.placements;
+    const placements = this.#settings.policy.place({ rows: table.rows, members });
+    this.#wishes.set(pool, { members: key, placements });
+    return placements;
+  }
+
+  #ownerKnows(row: Row): boolean {
+    const session = row.owner === undefined ? undefined : this.#sessions.get(row.owner);
+    return session !== undefined && knows(session.report.held, row);
+  }
+
+  /** Keeps the lists of owners in line with what was committed. */
+  #settle({ batch, condemned }: InFlight, now: Instant): void {
+    for (const incarnation of condemned) {
+      this.#holds.delete(incarnation);
+      this.#sessions.delete(incarnation);
+    }
+    for (const { records } of batch.pools) {
+      for (const record of records) {
+        if (record.kind !== 'join') continue;
+        const { incarnation } = record.member;
+        const hold = later(this.#sessions.get(incarnation)?.receivedAt ?? now, this.#settings.durations.holdMs);
+        this.#holds.set(incarnation, hold);
+        this.#due(hold);
+      }
+    }
+  }
+
+  #confirmDeaths(): LeaderEffect[] {
+    const effects: LeaderEffect[] = [];
+    for (const [proof, { tell }] of this.#dead) {
+      if (tell.size === 0 || this.#inFlight !== undefined) continue;
+      const lives = [...this.#state.pools.values()].some((table) => [...table.members.values()].some((member) => member.proof === proof));
+      if (lives) continue;
+      for (const to of tell) effects.push({ do: 'send', to, message: { kind: 'certified', proof } });
+      tell.clear();
+    }
+    return effects;
+  }
+
+  #compactIfLong(): LeaderEffect[] {
+    if (this.#batchesSinceSnapshot < this.#settings.compactEveryBatches) return [];
+    this.#batchesSinceSnapshot = 0;
+    return [{ do: 'compact', snapshot: encodeSnapshot(this.#state), upTo: this.#state.position }];
+  }
+}
+
+/** In order and without overlaps: the same words can have been heard twice. */
+function inOrder(spans: readonly Span[]): readonly Span[] {
+  const result: Span[] = [];
+  for (const span of [...spans].sort((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0))) {
+    const last = result.at(-1);
+    if (last === undefined || last.end <= span.start) result.push(span);
+    else if (last.end < span.end) result.push({ start: last.end, end: span.end });
+  }
+  return result;
+}
+
+/** As many grants as fit; the rest comes in the next batch. */
+function limited(grants: ReadonlyMap<string, readonly Span[]>, most: number): { records: TableRecord[]; cut: boolean } {
+  const records: TableRecord[] = [];
+  let left = most;
+  for (const [incarnation, spans] of grants) {
+    if (left === 0) return { records, cut: true };
+    const taken = spans.slice(0, left);
+    left -= taken.length;
+    records.push({ kind: 'grant', incarnation, spans: taken });
+    if (taken.length < spans.length) return { records, cut: true };
+  }
+  return { records, cut: false };
+}
+
+function describe(batch: Batch): string {
+  const kinds = batch.pools.flatMap(({ records }) => records.map((record) => ('spans' in record ? `${record.kind}:${record.spans.length}` : record.kind)));
+  return kinds.length === 0 ? 'opening' : kinds.join(',');
+}

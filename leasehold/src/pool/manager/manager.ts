@@ -1,0 +1,262 @@
+/**
+ * One Manager process: it stands by and follows the log until it is elected, leads until it is
+ * deposed, and halts if it finds that the log has gone back in time.
+ *
+ *              elected                 deposed, suspended
+ *     standby ─────────► leading ──────────────────────────► standby
+ *        │                  │  somebody has seen more of the log than there is
+ *        └──────► halted ◄──┘
+ *
+ * A standby answers look-ups, never owners. Its answer counts as fresh only if it read the head of
+ * the log, linearizably, *after* the sync came, and has followed up to there: a standby that is
+ * cut off from the log cannot vouch for anything. Syncs that come while a read is under way share
+ * the next one.
+ *
+ * Leading is in `leader.ts`, with the argument why it is safe. No I/O here: call an input with the
+ * present instant, carry out the effects in order, call {@link Manager.wake} at
+ * {@link Manager.wakeAt}.
+ */
+
+import { assert } from '../../runtime/assert.ts';
+import { type Instant, instant } from '../../runtime/time.ts';
+import { trace } from '../../runtime/trace.ts';
+import type { DeposedReason, LogBatch, LogStart } from '../../log/log.ts';
+import type { Seen, Sync, ToManager } from '../messages.ts';
+import type { ResolvedDurations } from '../options.ts';
+import type { Policy } from '../policy/policy.ts';
+import { decodeBatch, ManagerState } from '../state.ts';
+import { answerTo, Audience } from './audience.ts';
+import { Leader, type LeaderEffect } from './leader.ts';
+
+export interface ManagerSettings {
+  /** This Manager, unlike any other. */
+  readonly id: string;
+  readonly durations: ResolvedDurations;
+  readonly policy: Policy;
+  /** More changes than this wait for the next batch, so that a batch fits into the log. */
+  readonly maxSpansPerBatch: number;
+  /** A snapshot replaces the log's beginning after so many batches. */
+  readonly compactEveryBatches: number;
+}
+
+export type ManagerEffect = LeaderEffect | { readonly do: 'ask-head' };
+
+interface Waiting {
+  readonly from: string;
+  readonly sync: Sync;
+  readonly receivedAt: Instant;
+}
+
+interface Standby {
+  readonly name: 'standby';
+  history: string | undefined;
+  state: ManagerState;
+  readonly audience: Audience;
+  /** Syncs that wait for proof that we are up to date. */
+  waiting: Waiting[];
+  /** The head as it was read last. */
+  head: { readonly position: number; readonly askedAt: Instant } | undefined;
+  asking: boolean;
+}
+
+type Role = Standby | { readonly name: 'leading'; readonly leader: Leader } | { readonly name: 'halted'; readonly reason: string };
+
+export class Manager {
+  readonly #settings: ManagerSettings;
+  #role: Role;
+  /** The furthest that anybody has told us of, kept from one leadership to the next. */
+  #seen: Seen | undefined;
+  #lastSeenAt: Instant = instant(Number.NEGATIVE_INFINITY);
+
+  constructor(settings: ManagerSettings) {
+    this.#settings = settings;
+    this.#role = this.#standingBy();
+  }
+
+  get role(): Role['name'] {
+    return this.#role.name;
+  }
+
+  /** Why it halted. */
+  get haltedBecause(): string | undefined {
+    return this.#role.name === 'halted' ? this.#role.reason : undefined;
+  }
+
+  get term(): number | undefined {
+    return this.#role.name === 'leading' ? this.#role.leader.term : undefined;
+  }
+
+  /** Everything committed that this Manager knows of. */
+  get state(): ManagerState {
+    const role = this.#role;
+    return role.name === 'leading' ? role.leader.state : role.name === 'standby' ? role.state : ManagerState.empty;
+  }
+
+  get wakeAt(): Instant | undefined {
+    return this.#role.name === 'leading' ? this.#role.leader.wakeAt : undefined;
+  }
+
+  /** Leads from here on; `until` is the end of the leader lease. */
+  elected(term: number, start: LogStart, until: Instant, now: Instant): ManagerEffect[] {
+    this.#observe(now);
+    if (this.#role.name === 'halted') return [{ do: 'resign' }];
+    const leader = new Leader(this.#settings, term, start, until, now);
+    const seen = this.#seen;
+    if (seen?.history === start.history && (seen.term >= term || seen.position > leader.state.position)) {
+      return this.#halt(`elected for term ${term} at position ${leader.state.position}, but somebody has seen term ${seen.term} and position ${seen.position}: the store went back in time`);
+    }
+    this.#role = { name: 'leading', leader };
+    return [trace('elected', { term, position: leader.state.position }), ...this.#watched(leader.wake(now))];
+  }
+
+  extended(until: Instant, now: Instant): ManagerEffect[] {
+    return this.#whileLeading(now, (leader) => leader.extended(until, now));
+  }
+
+  appended(position: number, now: Instant): ManagerEffect[] {
+    return this.#whileLeading(now, (leader) => leader.appended(position, now));
+  }
+
+  refused(now: Instant): ManagerEffect[] {
+    return this.#whileLeading(now, (leader) => leader.refused(now));
+  }
+
+  /** No longer the leader. Following starts anew with {@link reset}. */
+  deposed(reason: DeposedReason, now: Instant): ManagerEffect[] {
+    this.#observe(now);
+    if (this.#role.name !== 'leading') return [];
+    const { term } = this.#role.leader;
+    this.#role = this.#standingBy();
+    return [trace('deposed', { term, reason })];
+  }
+
+  /** The machine was suspended, and the leader lease may have run out unseen. */
+  suspended(now: Instant): ManagerEffect[] {
+    const effects = this.deposed('resigned', now);
+    return effects.length === 0 ? [] : [...effects, { do: 'resign' }];
+  }
+
+  reset(start: LogStart, now: Instant): ManagerEffect[] {
+    this.#observe(now);
+    const role = this.#role;
+    if (role.name !== 'standby') return [];
+    role.history = start.history;
+    role.state = ManagerState.replay(start);
+    return this.#answerWaiting(role);
+  }
+
+  followed(batch: LogBatch, now: Instant): ManagerEffect[] {
+    this.#observe(now);
+    const role = this.#role;
+    if (role.name !== 'standby' || role.history === undefined || batch.position <= role.state.position) return [];
+    const before = role.state;
+    role.state = before.apply(batch.position, decodeBatch(batch.bytes));
+    return [...role.audience.push(role.history, before, role.state, now), ...this.#answerWaiting(role)];
+  }
+
+  /** The head of the log was at `position` at some instant after `askedAt`. */
+  head(position: number, askedAt: Instant, now: Instant): ManagerEffect[] {
+    this.#observe(now);
+    const role = this.#role;
+    if (role.name !== 'standby') return [];
+    role.asking = false;
+    role.head = { position, askedAt };
+    return this.#answerWaiting(role);
+  }
+
+  receive(from: string, message: ToManager, now: Instant): ManagerEffect[] {
+    this.#observe(now);
+    const role = this.#role;
+    if (role.name === 'halted') return [];
+    if (message.kind !== 'certificate') this.#remember(message.seen);
+    if (role.name === 'standby') return message.kind === 'sync' ? this.#hearSync(role, from, message, now) : [];
+    const { leader } = role;
+    switch (message.kind) {
+      case 'report':
+        return this.#watched(leader.hearReport(from, message, now));
+      case 'sync':
+        return this.#watched(leader.hearSync(from, message, now));
+      case 'certificate':
+        return this.#watched(leader.hearCertificate(from, message, now));
+    }
+  }
+
+  wake(now: Instant): ManagerEffect[] {
+    return this.#whileLeading(now, (leader) => leader.wake(now));
+  }
+
+  #whileLeading(now: Instant, act: (leader: Leader) => LeaderEffect[]): ManagerEffect[] {
+    this.#observe(now);
+    return this.#role.name === 'leading' ? this.#watched(act(this.#role.leader)) : [];
+  }
+
+  #standingBy(): Standby {
+    return {
+      name: 'standby',
+      history: undefined,
+      state: ManagerState.empty,
+      audience: new Audience(this.#settings.durations.syncEveryMs),
+      waiting: [],
+      head: undefined,
+      asking: false,
+    };
+  }
+
+  /** A leader that resigns or halts does so for good. */
+  #watched(effects: LeaderEffect[]): ManagerEffect[] {
+    for (const effect of effects) {
+      if (effect.do === 'halt') return this.#halt(effect.reason);
+      if (effect.do === 'resign') return this.suspended(this.#lastSeenAt);
+    }
+    return effects;
+  }
+
+  #halt(reason: string): ManagerEffect[] {
+    this.#role = { name: 'halted', reason };
+    return [trace('halted', { reason }), { do: 'resign' }, { do: 'halt', reason }];
+  }
+
+  #remember(seen: Seen | undefined): void {
+    if (seen === undefined) return;
+    const known = this.#seen?.history === seen.history ? this.#seen : undefined;
+    this.#seen = {
+      history: seen.history,
+      term: Math.max(seen.term, known?.term ?? 0),
+      position: Math.max(seen.position, known?.position ?? 0),
+    };
+  }
+
+  #hearSync(role: Standby, from: string, sync: Sync, now: Instant): ManagerEffect[] {
+    role.audience.hear(from, sync, now);
+    role.waiting = role.waiting.filter((other) => other.from !== from);
+    role.waiting.push({ from, sync, receivedAt: now });
+    if (role.asking) return [];
+    role.asking = true;
+    return [{ do: 'ask-head' }];
+  }
+
+  /** Answers the syncs that came before the head was read, once we have followed up to it. */
+  #answerWaiting(role: Standby): ManagerEffect[] {
+    const { head, history, state } = role;
+    const effects: ManagerEffect[] = [];
+    if (head !== undefined && history !== undefined && state.position >= head.position) {
+      const ready = role.waiting.filter(({ receivedAt }) => receivedAt <= head.askedAt);
+      role.waiting = role.waiting.filter(({ receivedAt }) => receivedAt > head.askedAt);
+      for (const { from, sync } of ready) {
+        const message = answerTo(sync, history, state.term, state);
+        if (message !== undefined) effects.push({ do: 'send', to: from, message });
+      }
+    }
+    const unread = role.waiting.some(({ receivedAt }) => head === undefined || receivedAt > head.askedAt);
+    if (unread && !role.asking) {
+      role.asking = true;
+      effects.push({ do: 'ask-head' });
+    }
+    return effects;
+  }
+
+  #observe(now: Instant): void {
+    assert(now >= this.#lastSeenAt, `time went back from ${this.#lastSeenAt} to ${now}`);
+    this.#lastSeenAt = now;
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * What the leader knows of one owner beyond what is committed: volatile, and gone with the leader.
+ */
+
+import type { Instant } from '../../runtime/time.ts';
+import type { GrantedSpan, LetGo, NumberedSpan, OwnerAddress, Report } from '../messages.ts';
+import { clipSpans, type Row } from '../table.ts';
+
+export class Session {
+  readonly pool: string;
+  readonly identity: OwnerAddress & { readonly proof: string | undefined };
+  address: string;
+  /** The latest report, and when it came: the hold is counted from here. */
+  report: Report;
+  receivedAt: Instant;
+  /** What it let go of and the table does not show yet. */
+  letGo: readonly LetGo[];
+  /** The sequence of the last update sent in this term. */
+  sent = 0;
+  sentAt: Instant | undefined;
+  /** The last update that said something new, as long as the owner has not confirmed to have heard it. */
+  unheard: number | undefined;
+  /** There is something new that was not sent yet. */
+  behind = false;
+  #rows: readonly Row[] = [];
+  #recalls: readonly NumberedSpan[] = [];
+  #spans: readonly GrantedSpan[] = [];
+
+  constructor(from: string, report: Report, now: Instant) {
+    const { pool, incarnation, name, url, proof, letGo } = report;
+    this.pool = pool;
+    this.identity = { incarnation, name, url, proof };
+    this.address = from;
+    this.report = report;
+    this.receivedAt = now;
+    this.letGo = letGo;
+  }
+
+  /** Takes note of a report; of one that was overtaken, only what was let go of counts. */
+  hear(from: string, report: Report, now: Instant): void {
+    if (report.sequence <= this.report.sequence) {
+      this.letGo = [...this.letGo, ...report.letGo];
+      return;
+    }
+    this.letGo = report.letGo;
+    this.address = from;
+    this.report = report;
+    this.receivedAt = now;
+  }
+
+  /** All that this owner has, as an update says it. */
+  get spans(): readonly GrantedSpan[] {
+    return this.#spans;
+  }
+
+  /** Brings {@link spans} up to date; true if that changed them. */
+  compose(rows: readonly Row[], recalls: readonly NumberedSpan[]): boolean {
+    const same = sameItems(rows, this.#rows, (a, b) => a === b) && sameItems(recalls, this.#recalls, sameSpan);
+    if (same) return false;
+    this.#rows = rows;
+    this.#recalls = recalls;
+    this.#spans = rows.flatMap((row) => cutAtRecalls(row, recalls));
+    return true;
+  }
+}
+
+const sameItems = <T>(a: readonly T[], b: readonly T[], same: (one: T, other: T) => boolean): boolean =>
+  a.length === b.length && a.every((item, index) => same(item, b[index] as T));
+
+const sameSpan = (a: NumberedSpan, b: NumberedSpan): boolean =>
+  a.start === b.start && a.end === b.end && a.number === b.number;
+
+function cutAtRecalls(row: Row, recalls: readonly NumberedSpan[]): GrantedSpan[] {
+  const recalled = clipSpans(recalls, row.start, row.end).filter(({ number }) => number === row.number);
+  const spans: GrantedSpan[] = [];
+  let at = row.start;
+  const add = (end: bigint, isRecalled: boolean): void => {
+    if (end > at) {
+      spans.push({ start: at, end, number: row.number, recalled: isRecalled, continues: clipSpans(row.continues, at, end) });
+    }
+    at = end;
+  };
+  for (const { start, end } of recalled) {
+    add(start, false);
+    add(end, true);
+  }
+  add(row.end, false);
+  return spans;
+}
+
+/** True if these pieces, in order, cover the row under its number: the owner knows the row. */
+export function knows(held: readonly NumberedSpan[], row: NumberedSpan): boolean {
+  let low = 0;
+  let high = held.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((held[middle]?.end ?? 0n) <= row.start) low = middle + 1;
+    else high = middle;
+  }
+  let at = row.start;
+  for (let index = low; at < row.end; index += 1) {
+    const piece = held[index];
+    if (piece === undefined || piece.start > at || piece.number !== row.number) return false;
+    at = piece.end;
+  }
+  return true;
+}

@@ -1,0 +1,152 @@
+/**
+ * What owners, look-ups, supervisors and Managers say to each other.
+ *
+ * Every message can be lost, repeated, delayed without bound, or overtaken by a later one. Two
+ * orders put that right: a Manager's messages to an owner are ordered by (term, sequence), an
+ * owner's reports by their sequence; a receiver takes no notice of an older one. What an owner has
+ * let go of is outside that order, because it is true for ever.
+ *
+ * Ranges travel as linear spans, `start < end <= 2^64`: a range across the zero point is two.
+ */
+
+import type { Span } from '../runtime/keys/range.ts';
+
+/** The furthest point of a log that somebody has heard of. */
+export interface Seen {
+  readonly history: string;
+  readonly term: number;
+  readonly position: number;
+}
+
+/** Keys held, or once held, under a lease number. */
+export interface NumberedSpan extends Span {
+  readonly number: number;
+}
+
+/**
+ * `released`: the owner has stopped and has dropped what it remembered of these keys. `lapsed`: its
+ * lease ran out by its own clock; it has stopped but still remembers, in case the Manager says
+ * that nobody else can have held the keys.
+ */
+export interface LetGo extends NumberedSpan {
+  readonly how: 'released' | 'lapsed';
+}
+
+/**
+ * Owner → Manager. "I live; this is what I hold, this is what I have let go of."
+ *
+ * The sender promises never again to use a number for keys it has let go of under it. What is in
+ * neither list means nothing. The lease that an answer gives runs from the instant this was sent.
+ */
+export interface Report {
+  readonly kind: 'report';
+  readonly pool: string;
+  /** One life of one owner process, unlike any other that ever was. */
+  readonly incarnation: string;
+  /** What stays the same after a restart, and decides where its ranges lie. */
+  readonly name: string;
+  /** What look-ups hand to callers. */
+  readonly url: string;
+  /** The digest of the secret that a death certificate for this process would show. */
+  readonly proof: string | undefined;
+  readonly sequence: number;
+  /** False for a mere acknowledgement, which need not be answered. */
+  readonly wantsAnswer: boolean;
+  /** The latest update this owner took notice of. */
+  readonly heard: { readonly term: number; readonly sequence: number } | undefined;
+  readonly seen: Seen | undefined;
+  readonly held: readonly NumberedSpan[];
+  readonly letGo: readonly LetGo[];
+  /** It wants to hold nothing any more. */
+  readonly leaving: boolean;
+  /** Requests per second, or whatever the policy in use understands. */
+  readonly load: number;
+}
+
+export interface GrantedSpan extends NumberedSpan {
+  /** The owner should give these keys back. */
+  readonly recalled: boolean;
+  /**
+   * The numbers that the same owner held these keys under immediately before, where nobody else
+   * can have held them in between.
+   */
+  readonly continues: readonly NumberedSpan[];
+}
+
+/**
+ * Manager → owner. "This is all that is yours." Every span is committed, and the Manager promises
+ * to give none of them to another until the owner lets go, is proved dead, or `holdMs` have passed
+ * since it received the report that it acknowledges. A span that is not listed means nothing.
+ */
+export interface Update {
+  readonly kind: 'update';
+  readonly pool: string;
+  readonly incarnation: string;
+  readonly history: string;
+  readonly term: number;
+  readonly sequence: number;
+  /** The position of the log that this speaks of. */
+  readonly position: number;
+  /** The report whose sending starts the lease. */
+  readonly acknowledges: number;
+  readonly leaseMs: number;
+  readonly spans: readonly GrantedSpan[];
+}
+
+export interface OwnerAddress {
+  readonly incarnation: string;
+  readonly name: string;
+  readonly url: string;
+}
+
+/** A row of the lease table as look-ups see it. */
+export interface TableRow extends Span {
+  readonly owner: OwnerAddress | undefined;
+  readonly number: number;
+  /** The position at which these keys last lost their state; 0 if never. */
+  readonly lostAt: number;
+}
+
+/** Look-up → Manager. "I am at this position; what has changed?" */
+export interface Sync {
+  readonly kind: 'sync';
+  readonly pool: string;
+  readonly lookup: string;
+  readonly sequence: number;
+  readonly seen: Seen | undefined;
+}
+
+/**
+ * Manager → look-up. "Whoever is at position `from` or later is at `to` with these rows." A
+ * snapshot has `from` 0 and all rows. With `answers`, the Manager promises that at some instant
+ * after it received that sync the log held nothing beyond `to`, or that nothing beyond it can have
+ * been committed longer ago than a leader lease.
+ */
+export interface Changes {
+  readonly kind: 'changes';
+  readonly pool: string;
+  readonly history: string;
+  readonly term: number;
+  readonly from: number;
+  readonly to: number;
+  readonly rows: readonly TableRow[];
+  readonly answers: number | undefined;
+}
+
+/** Supervisor → Manager. "The process that knew this secret has ended, and I have reaped it." */
+export interface Certificate {
+  readonly kind: 'certificate';
+  readonly secret: string;
+}
+
+/** Manager → supervisor. "What that process held is free, or it held nothing." */
+export interface Certified {
+  readonly kind: 'certified';
+  readonly proof: string;
+}
+
+export type ToManager = Report | Sync | Certificate;
+export type ToOwner = Update;
+export type ToLookup = Changes;
+export type ToSupervisor = Certified;
+export type FromManager = ToOwner | ToLookup | ToSupervisor;

@@ -1,0 +1,155 @@
+/**
+ * The durations of a pool, and the rules between them.
+ *
+ * They are one decision, not ten, so they are resolved together and refused together:
+ *
+ *     owner    ├── renewEvery ──┼── renewEvery ──┤ …
+ *              ├───────────────── lease ─────────────────┤
+ *     Manager    ├────────────────── hold ───────────────────────┤
+ *     leader   ├── leader lease ──┤   nobody leads   ├── the next leader …
+ *              ├────────── leader change ────────────┤
+ *
+ *  - `hold` is `lease` measured on a clock that may run faster: the ratio is the clock-rate bound.
+ *  - `lease` outlasts a renewal that was just missed, a leader change, and two tries to find the
+ *    new leader, so that a healthy owner never lapses because a Manager died.
+ *  - A look-up counts itself cut off (`staleAfter`) only after several syncs have failed.
+ *
+ * The papers' figures are {@link PAPER_DURATIONS}. Ours are shorter because a crash without a
+ * supervisor costs its keys one hold: 9.75 s instead of 65. Why not shorter still: a leader on etcd
+ * needs up to 5 s to be replaced (a key lives at least 2 s and up to half a second longer, then an
+ * election and a read), a missed renewal costs 1.5 s, finding the new leader 1 s; that is 7.5 s,
+ * and 9 leaves room for one lost message. The ratio of hold to lease stays the papers' 65/60,
+ * because it is also how far a common time daemon (chrony, by default) will slew a clock.
+ */
+
+import { InvalidOptionError } from '../runtime/errors.ts';
+
+export interface PoolDurations {
+  /**
+   * How long an owner may use what it holds after the instant it asked, in milliseconds. Shorter
+   * frees a crashed owner's keys sooner; longer survives longer pauses.
+   *
+   * @default 9_000
+   */
+  leaseMs?: number | undefined;
+
+  /**
+   * How long the Manager keeps a lease for an owner it no longer hears, in milliseconds, from the
+   * last report it answered. Safety needs
+   *
+   *     holdMs >= leaseMs * rate + suspensionToleranceMs
+   *
+   * where `rate` is how much faster any clock may run than another.
+   *
+   * @default leaseMs * 65 / 60
+   */
+  holdMs?: number | undefined;
+
+  /** How often an owner reports and renews, in milliseconds. @default leaseMs / 6 */
+  renewEveryMs?: number | undefined;
+
+  /** How long to wait for an answer before asking again, asking everyone, in milliseconds. @default renewEveryMs / 3 */
+  retryMs?: number | undefined;
+
+  /**
+   * How long a leader may act without hearing from the log, in milliseconds. Longer rides out a
+   * slower log; every takeover waits it out.
+   *
+   * @default leaseMs / 4
+   */
+  leaderLeaseMs?: number | undefined;
+
+  /**
+   * The longest time without a leader that owners are to survive, in milliseconds. The log's engine
+   * decides what is possible; with etcd 5 s is.
+   *
+   * @default leaseMs * 5 / 9
+   */
+  leaderChangeMs?: number | undefined;
+
+  /** How long `onRevoke` may take before the range is let go of regardless, in milliseconds. @default leaseMs / 3 */
+  revokeWithinMs?: number | undefined;
+
+  /** How often a look-up syncs although nothing was pushed to it, in milliseconds. @default 10_000 */
+  syncEveryMs?: number | undefined;
+
+  /**
+   * How long a look-up may go without a fresh answer before it reports everything as lost, in
+   * milliseconds. It is most of the bound within which every look-up hears of every loss.
+   *
+   * @default syncEveryMs * 3
+   */
+  staleAfterMs?: number | undefined;
+
+  /** The longest suspension of a machine that the margin of the hold covers, in milliseconds. @default (holdMs - leaseMs) / 10 */
+  suspensionToleranceMs?: number | undefined;
+}
+
+export type ResolvedDurations = {
+  readonly [Name in keyof PoolDurations]-?: NonNullable<PoolDurations[Name]>;
+};
+
+/** The values of the two papers, where they give one: 60, 65, 15 and 30 s. */
+export const PAPER_DURATIONS: PoolDurations = {
+  leaseMs: 60_000,
+  holdMs: 65_000,
+  renewEveryMs: 15_000,
+  syncEveryMs: 30_000,
+};
+
+/** Fills in the defaults and checks the rules. An `undefined` option counts as left out. */
+export function resolveDurations(options: PoolDurations = {}): ResolvedDurations {
+  const leaseMs = options.leaseMs ?? 9_000;
+  const holdMs = options.holdMs ?? (leaseMs * 65) / 60;
+  const renewEveryMs = options.renewEveryMs ?? leaseMs / 6;
+  const syncEveryMs = options.syncEveryMs ?? 10_000;
+  const durations: ResolvedDurations = {
+    leaseMs,
+    holdMs,
+    renewEveryMs,
+    retryMs: options.retryMs ?? renewEveryMs / 3,
+    leaderLeaseMs: options.leaderLeaseMs ?? leaseMs / 4,
+    leaderChangeMs: options.leaderChangeMs ?? (leaseMs * 5) / 9,
+    revokeWithinMs: options.revokeWithinMs ?? leaseMs / 3,
+    syncEveryMs,
+    staleAfterMs: options.staleAfterMs ?? syncEveryMs * 3,
+    suspensionToleranceMs: options.suspensionToleranceMs ?? (holdMs - leaseMs) / 10,
+  };
+  for (const [name, value] of Object.entries(durations)) {
+    require(name, value, value > 0 && value < Number.POSITIVE_INFINITY, 'it must be a positive number of milliseconds');
+  }
+  checkTogether(durations);
+  return durations;
+}
+
+function checkTogether(d: ResolvedDurations): void {
+  require('suspensionToleranceMs', d.suspensionToleranceMs, d.suspensionToleranceMs < d.holdMs - d.leaseMs, `it must be below holdMs - leaseMs = ${d.holdMs - d.leaseMs}, or nothing is left for clocks of different rates`);
+  require('retryMs', d.retryMs, d.retryMs <= d.renewEveryMs, `it must be at most renewEveryMs = ${d.renewEveryMs}`);
+  const needsMs = d.renewEveryMs + d.leaderChangeMs + 2 * d.retryMs;
+  require('leaseMs', d.leaseMs, d.leaseMs >= needsMs, `a lease must outlast a renewal, a leader change and two retries: renewEveryMs + leaderChangeMs + 2 * retryMs = ${needsMs}`);
+  require('leaderLeaseMs', d.leaderLeaseMs, d.leaderLeaseMs <= d.leaderChangeMs, `a leader that died is waited out within leaderChangeMs = ${d.leaderChangeMs}`);
+  require('revokeWithinMs', d.revokeWithinMs, d.revokeWithinMs < d.leaseMs, `it must be below leaseMs = ${d.leaseMs}, for a lease can end while it is being given back`);
+  const staleAtLeastMs = d.syncEveryMs + 2 * d.retryMs;
+  require('staleAfterMs', d.staleAfterMs, d.staleAfterMs >= staleAtLeastMs, `a look-up must not call itself cut off between two syncs: syncEveryMs + 2 * retryMs = ${staleAtLeastMs}`);
+}
+
+function require(option: string, value: number, holds: boolean, rule: string): void {
+  if (!holds) throw new InvalidOptionError(option, value, rule);
+}
+
+/** How much faster one clock may run than another before two owners could overlap. */
+export const clockRateBound = (d: ResolvedDurations): number => (d.holdMs - d.suspensionToleranceMs) / d.leaseMs;
+
+/**
+ * How long a new leader keeps every lease it finds: the leader before it may have gone on renewing
+ * for a whole leader lease, and each of those renewals for a whole lease, by clocks that may be
+ * slower than ours.
+ */
+export const takeoverHoldMs = (d: ResolvedDurations): number => d.holdMs + d.leaderLeaseMs * clockRateBound(d);
+
+/**
+ * Within this time of a committed loss, by the slowest clock allowed, every look-up that runs has
+ * reported it. The leader lease is in it because a leader that the log has already dropped can
+ * call its answers fresh for that long.
+ */
+export const lossBoundMs = (d: ResolvedDurations): number => (d.staleAfterMs + d.leaderLeaseMs) * clockRateBound(d);

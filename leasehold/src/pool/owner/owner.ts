@@ -1,0 +1,294 @@
+/**
+ * The owner's half of the lease protocol: which keys may this process act for, right now?
+ *
+ * It may err on one side only. If the Manager thinks we hold a key and we think we do not, the key
+ * idles; the other way round, two processes act for it. So we count every lease from the earliest
+ * instant it can have begun, which is when we *sent* the report that the Manager's update
+ * acknowledges, and the Manager counts its hold from when it *received* that report:
+ *
+ *     owner     report ├─────────────── lease ───────────────┤ checks fail from here on
+ *                       ╲            ╱ update
+ *     Manager            ├────────────────── hold ──────────────────┤ gives the keys away
+ *
+ * The hold is longer than the lease by as much as one clock may run faster than another. It does
+ * not matter when the update arrives, how often, or whether it was asked for: the base is ours.
+ *
+ * Updates are complete and ordered by (term, sequence); an older one is ignored, so a deposed
+ * leader's words cannot undo its successor's. What the update means for each stretch of keys is
+ * in `holdings.ts`, and so is the rule that letting go is permanent.
+ *
+ * A check looks at the clock it is given, never at a timer that may be late:
+ *
+ *     const number = owner.checkLeaseNow(high, low, now);              // 1 is it mine?
+ *     …                                                                // 2, 3 act
+ *     owner.checkLeaseContinuous(high, low, number, now)               // 4 has it been, all along?
+ *
+ * This file does no I/O. Call an input with the present instant, carry out the effects in order,
+ * then call {@link Owner.wake} at {@link Owner.wakeAt}.
+ *
+ * Always true; relax any and `npm run sim -- pool` finds a world in which it matters:
+ *
+ *  1. A lease ends no later than `leaseMs` after the sending of the report it rests on.
+ *  2. A number that was let go of for some keys is never used for them again.
+ *  3. Nothing said by a (term, sequence) at or before the last one heard has any effect.
+ */
+
+import { assert } from '../../runtime/assert.ts';
+import { type Instant, instant, later, soonest } from '../../runtime/time.ts';
+import { type TraceEffect, trace } from '../../runtime/trace.ts';
+import type { NumberedSpan, Report, Seen, ToManager, Update } from '../messages.ts';
+import type { ResolvedDurations } from '../options.ts';
+import { Holdings, noTransitions, type Piece, type Transitions } from './holdings.ts';
+
+export interface OwnerIdentity {
+  readonly pool: string;
+  readonly incarnation: string;
+  readonly name: string;
+  readonly url: string;
+  readonly proof: string | undefined;
+}
+
+export interface OwnerSettings {
+  readonly identity: OwnerIdentity;
+  readonly managers: readonly string[];
+  readonly durations: ResolvedDurations;
+  /** True if {@link Owner.loaded} will be called for what is granted; otherwise it is served at once. */
+  readonly loads: boolean;
+  /** True if {@link Owner.flushed} will be called for what is revoked; otherwise it is let go of at once. */
+  readonly flushes: boolean;
+  readonly random: () => number;
+}
+
+export type OwnerEffect =
+  | { readonly do: 'send'; readonly to: string; readonly message: ToManager }
+  | { readonly do: 'admitted' }
+  | { readonly do: 'left' }
+  | { readonly do: 'granted' | 'revoking' | 'lapsed' | 'resumed' | 'dropped'; readonly spans: readonly NumberedSpan[] }
+  | TraceEffect;
+
+export class Owner {
+  readonly holdings: Holdings = new Holdings();
+  readonly #settings: OwnerSettings;
+  #sequence = 0;
+  /** When each report that may still be acknowledged was sent. */
+  readonly #sentAt = new Map<number, Instant>();
+  #heard: { readonly term: number; readonly sequence: number } | undefined;
+  #seen: Seen | undefined;
+  /** Who answered last. */
+  #leader: string | undefined;
+  /** The report that asked for an answer and has none. */
+  #awaiting: number | undefined;
+  #nextReportAt: Instant;
+  /** What the last update gave. */
+  #leaseMs: number;
+  #leaving: 'no' | 'leaving' | 'left' = 'no';
+  #leavingSince = Number.POSITIVE_INFINITY;
+  #lastSeenAt: Instant = instant(Number.NEGATIVE_INFINITY);
+  load = 0;
+
+  constructor(settings: OwnerSettings, now: Instant) {
+    this.#settings = settings;
+    this.#nextReportAt = now;
+    this.#leaseMs = settings.durations.leaseMs;
+  }
+
+  /** When {@link wake} next has something to do. */
+  get wakeAt(): Instant | undefined {
+    if (this.#leaving === 'left') return undefined;
+    return soonest(this.#nextReportAt, this.holdings.nextExpiry());
+  }
+
+  get seen(): Seen | undefined {
+    return this.#seen;
+  }
+
+  /** The number under which the keys at this position may be acted for now; undefined: not ours. */
+  checkLeaseNow(high: number, low: number, now: Instant): number | undefined {
+    const piece = this.holdings.find(high, low);
+    return piece !== undefined && piece.phase === 'serving' && now < piece.until ? piece.number : undefined;
+  }
+
+  /** True if it is held now and nobody else can have held it since it was held under `number`. */
+  checkLeaseContinuous(high: number, low: number, number: number, now: Instant): boolean {
+    const piece = this.holdings.find(high, low);
+    if (piece === undefined || !(now < piece.until) || !isInUse(piece)) return false;
+    return piece.since <= number && number <= piece.number;
+  }
+
+  wake(now: Instant): OwnerEffect[] {
+    const effects = this.#expire(now);
+    if (this.#leaving !== 'left' && now >= this.#nextReportAt) effects.push(...this.#ask(now));
+    return effects;
+  }
+
+  receive(from: string, update: Update, now: Instant): OwnerEffect[] {
+    const effects = this.#expire(now);
+    if (this.#leaving === 'left' || !this.#isNews(update)) return effects;
+    const admitted = this.#heard === undefined;
+    if (this.#seen !== undefined && this.#seen.history !== update.history) effects.push(...this.#startOver(update));
+    this.#note(update);
+    this.#leader = from;
+    this.#leaseMs = update.leaseMs;
+    this.#answered(update.acknowledges);
+
+    const transitions = noTransitions();
+    const sentAt = this.#sentAt.get(update.acknowledges);
+    const until = sentAt === undefined ? now : later(sentAt, update.leaseMs);
+    const revokeBy = later(now, this.#settings.durations.revokeWithinMs);
+    const changed = this.holdings.reconcile(update.spans, { until, now, revokeBy }, update.acknowledges, transitions);
+    if (admitted) effects.push({ do: 'admitted' }, trace('admitted', { term: update.term }));
+    effects.push(...this.#tell(transitions));
+    if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
+    if (changed) effects.push(this.#report(from, false, now));
+    return effects;
+  }
+
+  /** The application can serve what it was granted. */
+  loaded(spans: readonly NumberedSpan[], now: Instant): OwnerEffect[] {
+    const effects = this.#expire(now);
+    this.holdings.loaded(spans);
+    return effects;
+  }
+
+  /** The application has finished with what is being revoked. */
+  flushed(spans: readonly NumberedSpan[], now: Instant): OwnerEffect[] {
+    const effects = this.#expire(now);
+    const transitions = noTransitions();
+    if (!this.holdings.flushed(spans, transitions)) return effects;
+    return [...effects, ...this.#tell(transitions), ...this.#reportToLeader(now)];
+  }
+
+  /** Gives everything back, then is `left`. */
+  leave(now: Instant): OwnerEffect[] {
+    const effects = this.#expire(now);
+    if (this.#leaving !== 'no') return effects;
+    this.#leaving = 'leaving';
+    this.#leavingSince = this.#sequence + 1;
+    const transitions = noTransitions();
+    this.holdings.revokeAll(later(now, this.#settings.durations.revokeWithinMs), transitions);
+    return [...effects, trace('leaving'), ...this.#tell(transitions), ...this.#ask(now)];
+  }
+
+  /** The machine was suspended: the clock may have stood still while leases ran out. */
+  suspended(now: Instant): OwnerEffect[] {
+    const effects = this.#expire(now);
+    const transitions = noTransitions();
+    this.holdings.lapseAll(transitions);
+    this.#sentAt.clear();
+    this.#nextReportAt = now;
+    return [...effects, trace('was-suspended'), ...this.#tell(transitions)];
+  }
+
+  /** Comes first in every input, so that no message can revive a lease that has run out. */
+  #expire(now: Instant): OwnerEffect[] {
+    assert(now >= this.#lastSeenAt, `time went back from ${this.#lastSeenAt} to ${now}`);
+    this.#lastSeenAt = now;
+    const transitions = noTransitions();
+    if (!this.holdings.expire(now, transitions)) return [];
+    return [...this.#tell(transitions), ...this.#reportToLeader(now)];
+  }
+
+  #isNews(update: Update): boolean {
+    const { incarnation, pool } = this.#settings.identity;
+    if (update.incarnation !== incarnation || update.pool !== pool) return false;
+    if (update.acknowledges > this.#sequence) return false;
+    const heard = this.#heard;
+    if (heard === undefined || this.#seen?.history !== update.history) return true;
+    return update.term > heard.term || (update.term === heard.term && update.sequence > heard.sequence);
+  }
+
+  /** Another history: the Managers' store was replaced. What we held has no meaning there. */
+  #startOver(update: Update): OwnerEffect[] {
+    const transitions = noTransitions();
+    this.holdings.clear(transitions);
+    this.#seen = undefined;
+    return [trace('history-changed', { history: update.history }), ...this.#tell(transitions)];
+  }
+
+  #note({ history, term, sequence, position }: Update): void {
+    this.#heard = { term, sequence };
+    const seen = this.#seen;
+    this.#seen = { history, term: Math.max(term, seen?.term ?? 0), position: Math.max(position, seen?.position ?? 0) };
+  }
+
+  #answered(acknowledged: number): void {
+    for (const sequence of this.#sentAt.keys()) if (sequence < acknowledged) this.#sentAt.delete(sequence);
+    if (this.#awaiting === undefined || acknowledged < this.#awaiting) return;
+    const askedAt = this.#sentAt.get(acknowledged) ?? this.#lastSeenAt;
+    this.#awaiting = undefined;
+    this.#nextReportAt = later(askedAt, this.#settings.durations.renewEveryMs);
+  }
+
+  #hasLeft(update: Update): boolean {
+    if (this.#leaving !== 'leaving' || update.acknowledges < this.#leavingSince) return false;
+    if (update.spans.length > 0 || this.holdings.pieces.length > 0) return false;
+    this.#leaving = 'left';
+    return true;
+  }
+
+  /** Asks the leader we know; when it was asked and is silent, asks every Manager. */
+  #ask(now: Instant): OwnerEffect[] {
+    const { managers, durations, random } = this.#settings;
+    const silent = this.#leader === undefined || this.#awaiting !== undefined;
+    const asked = silent ? managers : [this.#leader ?? ''];
+    const report = this.#compose(true, now);
+    this.#awaiting ??= report.sequence;
+    this.#nextReportAt = later(now, durations.retryMs * (0.75 + random() / 2));
+    return asked.map((to) => ({ do: 'send', to, message: report }));
+  }
+
+  #reportToLeader(now: Instant): OwnerEffect[] {
+    return this.#leader === undefined ? [] : [this.#report(this.#leader, false, now)];
+  }
+
+  #report(to: string, wantsAnswer: boolean, now: Instant): OwnerEffect {
+    return { do: 'send', to, message: this.#compose(wantsAnswer, now) };
+  }
+
+  #compose(wantsAnswer: boolean, now: Instant): Report {
+    this.#sequence += 1;
+    const sequence = this.#sequence;
+    this.#sentAt.set(sequence, now);
+    for (const [old, at] of this.#sentAt) {
+      if (later(at, this.#leaseMs) > now) break;
+      this.#sentAt.delete(old); // A lease that rested on it would be over.
+    }
+    return {
+      kind: 'report',
+      ...this.#settings.identity,
+      sequence,
+      wantsAnswer,
+      heard: this.#heard,
+      seen: this.#seen,
+      held: this.holdings.held,
+      letGo: this.holdings.tellLetGo(sequence),
+      leaving: this.#leaving !== 'no',
+      load: this.load,
+    };
+  }
+
+  #tell(transitions: Transitions): OwnerEffect[] {
+    const { loads, flushes } = this.#settings;
+    const effects: OwnerEffect[] = [];
+    const say = (what: 'granted' | 'revoking' | 'lapsed' | 'resumed' | 'dropped', spans: readonly NumberedSpan[]): void => {
+      if (spans.length === 0) return;
+      const numbers = spans.map(({ number }) => number);
+      effects.push({ do: what, spans }, trace(what, { spans: spans.length, numbers: [...new Set(numbers)].join(',') }));
+    };
+    say('lapsed', transitions.lapsed);
+    say('dropped', transitions.dropped);
+    say('resumed', transitions.resumed);
+    if (transitions.granted.length > 0 && !loads) this.holdings.loaded(transitions.granted);
+    say('granted', transitions.granted);
+    say('revoking', transitions.revoking);
+    if (transitions.revoking.length > 0 && !flushes) {
+      const gone = noTransitions();
+      this.holdings.flushed(transitions.revoking, gone);
+      say('dropped', gone.dropped);
+    }
+    return effects;
+  }
+}
+
+/** Being given back is still being held: work under way may finish. */
+const isInUse = ({ phase }: Piece): boolean => phase === 'serving' || phase === 'revoking';

@@ -1,0 +1,35 @@
+/**
+ * A policy decides where keys should be. It is a pure function: what it is told is all it knows,
+ * and what it returns is a wish. The Manager carries the wish out with recalls and grants, so a
+ * policy can be wrong about what is best but cannot make two owners of one key.
+ */
+
+import type { Span } from '../../runtime/keys/range.ts';
+import type { Row } from '../table.ts';
+
+export interface PolicyMember {
+  readonly incarnation: string;
+  /** Stable across restarts; two members never have the same name here. */
+  readonly name: string;
+  /** What the owner last reported, or undefined if it has not been heard since the leader took over. */
+  readonly load: number | undefined;
+}
+
+export interface PolicyInput {
+  /** The present table. */
+  readonly rows: readonly Row[];
+  /** Who may be given keys, by name. */
+  readonly members: readonly PolicyMember[];
+}
+
+export interface Placement extends Span {
+  readonly incarnation: string;
+}
+
+export interface Policy {
+  readonly name: string;
+  /** True when {@link place} looks at rows or load, so that it must be asked again when they change. */
+  readonly adaptive: boolean;
+  /** Who should own which keys: spans in order that cover the ring, or none if there is no member. */
+  place(input: PolicyInput): readonly Placement[];
+}

@@ -1,0 +1,332 @@
+/**
+ * The omniscient observer: after every event it asks whether the promises of the pool still hold.
+ *
+ * It sees what no process can, all of them at one true instant, and the log at the instant a batch
+ * is committed. To be affordable it looks only where something can have gone wrong: at the keys of
+ * a commit, at an owner whose holdings changed, at a look-up that moved or reported.
+ *
+ * The promises, in the words of the project:
+ *
+ *  - **one-owner.** No key has two owners whose check passes. What is checked is stronger: whoever's
+ *    check passes is the owner in the log at that very instant, and the log has one owner a key.
+ *  - **every-loss-told.** A look-up never moves past a loss without reporting it, and reports every
+ *    loss within the stated bound, by name or with everything.
+ *  - **continuity.** Numbers only grow; a tenure as the owner remembers it is a tenure as the log has
+ *    it: not longer, or it would act on stale memory, nor shorter, or memory was dropped unreported.
+ *  - **log-is-truth.** The table covers the ring once, every Manager's state is what the log replays
+ *    to, and nobody was told what was not committed.
+ *  - **settles.** Once faults stop, all is leased as the policy says and every look-up agrees.
+ *  - **placement.** Keys are taken from a living owner only if some policy decision gave them to
+ *    another.
+ */
+
+import type { LogBatch } from '../../log/log.ts';
+import { highOf, lowOf, RING_SIZE } from '../../runtime/keys/position.ts';
+import { formatRange, type Span } from '../../runtime/keys/range.ts';
+import { RangeSet } from '../../runtime/keys/range-set.ts';
+import type { World } from '../../sim/world.ts';
+import type { LookupEffect } from '../lookup/lookup.ts';
+import type { FromManager, GrantedSpan, Update } from '../messages.ts';
+import { lossBoundMs, type ResolvedDurations } from '../options.ts';
+import type { OwnerEffect } from '../owner/owner.ts';
+import type { Placement, Policy } from '../policy/policy.ts';
+import { decodeBatch, ManagerState } from '../state.ts';
+import type { Member } from '../table.ts';
+import type { LookupNode, ManagerNode, Observer, OwnerNode } from './nodes.ts';
+import { type Loss, type Taken, type TruePool, Truth } from './truth.ts';
+
+export const PROMISES = ['one-owner', 'every-loss-told', 'continuity', 'log-is-truth', 'settles', 'placement'] as const;
+export type PromiseName = (typeof PROMISES)[number];
+
+/** How many decisions of the policy back a recall may still be on its way. */
+const WISHES_KEPT = 24;
+
+interface Outstanding {
+  readonly loss: Loss;
+  remaining: RangeSet;
+}
+
+export class Checker implements Observer {
+  readonly truth: Truth = new Truth();
+  /** The state that the log replays to. */
+  replayed: ManagerState = ManagerState.empty;
+  owners: OwnerNode[] = [];
+  lookups: LookupNode[] = [];
+  readonly #world: World;
+  readonly #durations: ResolvedDurations;
+  readonly #policy: Policy;
+  readonly #seenVersions = new Map<OwnerNode, { readonly core: unknown; readonly version: number; readonly running: boolean }>();
+  readonly #outstanding = new Map<LookupNode, { core: unknown; items: Outstanding[] }>();
+  readonly #wishes = new Map<string, (readonly Placement[])[]>();
+  readonly #checkedSpans = new WeakSet<GrantedSpan>();
+  /** Set while a healthy lease must not lapse. */
+  calm = false;
+  /** How much later than the bound a look-up may act because its timers are late. */
+  latenessMs = 0;
+
+  constructor(world: World, durations: ResolvedDurations, policy: Policy) {
+    this.#world = world;
+    this.#durations = durations;
+    this.#policy = policy;
+    world.afterEach(() => this.#lookAtOwners());
+  }
+
+  #broken(promise: PromiseName, detail: string): Error {
+    return this.#world.broken(promise, detail);
+  }
+
+  /** The engine has committed a batch, at this instant. */
+  committed(batch: LogBatch): void {
+    const decoded = decodeBatch(batch.bytes);
+    const taken = this.truth.commit(batch.position, decoded);
+    this.replayed = this.replayed.apply(batch.position, decoded);
+    this.#world.count('commits');
+    for (const { pool, records } of decoded.pools) {
+      for (const { kind } of records) this.#world.count(`records ${kind}`);
+      this.#coversTheRing(pool);
+      const lost = taken.get(pool) ?? [];
+      for (const span of lost) this.#isLetGoOf(pool, span);
+      this.#noteWishes(pool);
+      for (const span of lost) if (!span.left) this.#policyWanted(pool, span);
+      if (lost.length > 0) this.#noteLoss({ pool, position: batch.position, atMs: this.#world.trueMs, spans: lost });
+    }
+  }
+
+  #coversTheRing(pool: string): void {
+    let at = 0n;
+    for (const row of this.replayed.pool(pool).rows) {
+      if (row.start !== at || row.end <= row.start) throw this.#broken('log-is-truth', `the table has a gap or an overlap at ${formatRange(row)}`);
+      if (row.owner !== undefined && !this.replayed.pool(pool).members.has(row.owner)) throw this.#broken('log-is-truth', `${row.owner} owns keys and is no member`);
+      at = row.end;
+    }
+    if (at !== RING_SIZE) throw this.#broken('log-is-truth', 'the table does not cover the ring');
+  }
+
+  /** What the log has just taken from an owner, that owner must no longer act for. */
+  #isLetGoOf(pool: string, span: Taken): void {
+    const node = this.#ownerNode(pool, span.from);
+    if (node === undefined || node.process.clock.suspended) return;
+    for (const piece of node.core?.holdings.pieces ?? []) {
+      if (piece.end <= span.start || piece.start >= span.end) continue;
+      const at = piece.start > span.start ? piece.start : span.start;
+      const number = node.check(at);
+      if (number === undefined) continue;
+      throw this.#broken('one-owner', `${formatRange(span)} was freed while ${node.name} still passes its check under ${number}`);
+    }
+  }
+
+  #ownerNode(pool: string, incarnation: string): OwnerNode | undefined {
+    return this.owners.find((node) => node.pool === pool && node.incarnation === incarnation && node.process.alive);
+  }
+
+  #lookAtOwners(): void {
+    for (const node of this.owners) {
+      const { core, process } = node;
+      if (core === undefined || !process.alive || process.clock.suspended) continue;
+      const { version } = core.holdings;
+      const seen = this.#seenVersions.get(node);
+      if (seen?.core === core && seen.version === version && seen.running === process.running) continue;
+      this.#lookAtOwner(node);
+      this.#seenVersions.set(node, { core, version: core.holdings.version, running: process.running });
+    }
+  }
+
+  /** Whoever's check passes is the owner in the log, and remembers its tenure as the log does. */
+  #lookAtOwner(node: OwnerNode): void {
+    const pool = this.truth.pool(node.pool);
+    for (const piece of node.core?.holdings.pieces ?? []) {
+      const number = node.check(piece.start);
+      if (number === undefined) continue;
+      for (const segment of pool.overlapping(piece)) {
+        if (segment.owner !== node.incarnation) {
+          throw this.#broken('one-owner', `${node.incarnation} passes its check for ${formatRange(piece)} under ${number}, but the log has ${segment.owner ?? 'nobody'} under ${segment.number}`);
+        }
+        if (number > segment.number) throw this.#broken('log-is-truth', `${node.incarnation} acts under ${number}, which the log does not have`);
+        if (piece.since < segment.tenure) throw this.#broken('continuity', `${node.incarnation} thinks it has held ${formatRange(piece)} since ${piece.since}, but the log says ${segment.tenure}`);
+        if (piece.since > segment.tenure) throw this.#broken('continuity', `${node.incarnation} dropped what it remembered of ${formatRange(piece)} since ${segment.tenure}, and no loss was recorded`);
+      }
+    }
+  }
+
+  ownerChanged(node: OwnerNode, effect: OwnerEffect): void {
+    this.#world.count(`owner ${effect.do}`);
+    if (effect.do === 'lapsed' && this.calm) {
+      throw this.#broken('settles', `the lease of ${node.name} lapsed although nothing was wrong`);
+    }
+  }
+
+  managerSends(node: ManagerNode, _to: string, message: FromManager): void {
+    if (message.kind === 'update') this.#isCommitted(node, message);
+    if (message.kind === 'changes' && message.to > this.truth.head) {
+      throw this.#broken('log-is-truth', `${node.name} tells look-ups of position ${message.to}, but the log ends at ${this.truth.head}`);
+    }
+  }
+
+  /** Every span of an update was granted to that owner under that number, by a commit. */
+  #isCommitted(node: ManagerNode, update: Update): void {
+    const granted = this.#granted(update);
+    for (const span of update.spans) {
+      if (this.#checkedSpans.has(span)) continue;
+      this.#checkedSpans.add(span);
+      if (span.number <= this.truth.head && granted(span)) continue;
+      throw this.#broken('log-is-truth', `${node.name} tells ${update.incarnation} that it has ${formatRange(span)} under ${span.number}, which was never committed`);
+    }
+  }
+
+  readonly #grants = new Map<string, Map<number, Span[]>>();
+
+  #granted({ pool, incarnation }: Update): (span: GrantedSpan) => boolean {
+    const byNumber = this.#grants.get(`${pool} ${incarnation}`);
+    return (span) =>
+      byNumber?.get(span.number)?.some(({ start, end }) => start <= span.start && span.end <= end) ??
+      false;
+  }
+
+  managerCommitted(node: ManagerNode): void {
+    this.#world.count('manager commits');
+    const state = node.core?.state;
+    if (state === undefined || state.position !== this.replayed.position) return;
+    for (const [name, table] of this.replayed.pools) {
+      const rows = state.pool(name).rows;
+      const same = rows.length === table.rows.length && rows.every((row, index) => {
+        const other = table.rows[index];
+        return other !== undefined && row.start === other.start && row.owner === other.owner && row.number === other.number && row.lostAt === other.lostAt && row.changedAt === other.changedAt;
+      });
+      if (!same) throw this.#broken('log-is-truth', `${node.name} has another table than the log replays to at ${state.position}`);
+    }
+  }
+
+  #noteWishes(pool: string): void {
+    const truePool = this.truth.pool(pool);
+    this.#noteGrants(pool);
+    const all = [...truePool.members.values()];
+    const staying = all.filter((member) => !this.#isLeaving(pool, member));
+    const wishes = this.#wishes.get(pool) ?? [];
+    for (const members of staying.length === all.length ? [all] : [all, staying]) {
+      const named = new Map<string, Member>();
+      for (const member of members) {
+        const other = named.get(member.name);
+        if (other === undefined || other.joinedAt <= member.joinedAt) named.set(member.name, member);
+      }
+      wishes.push(this.#policy.place({ rows: this.replayed.pool(pool).rows, members: [...named.values()].map(({ incarnation, name }) => ({ incarnation, name, load: undefined })) }));
+    }
+    this.#wishes.set(pool, wishes.slice(-WISHES_KEPT));
+  }
+
+  /** For each owner, what every number was granted for; merged rows under their new number too. */
+  #noteGrants(pool: string): void {
+    const { position } = this.replayed;
+    for (const row of this.replayed.pool(pool).rows) {
+      if (row.owner === undefined || row.changedAt !== position) continue;
+      const key = `${pool} ${row.owner}`;
+      let numbers = this.#grants.get(key);
+      if (numbers === undefined) this.#grants.set(key, (numbers = new Map()));
+      const spans = numbers.get(row.number);
+      if (spans === undefined) numbers.set(row.number, [row]);
+      else spans.push(row);
+    }
+  }
+
+  #isLeaving(pool: string, { incarnation }: Member): boolean {
+    const node = this.#ownerNode(pool, incarnation);
+    return node === undefined || node.leaving;
+  }
+
+  /** A living owner gave keys back: then the policy had given them to somebody else. */
+  #policyWanted(pool: string, span: Taken): void {
+    const node = this.#ownerNode(pool, span.from);
+    if (node === undefined || node.troubled || node.leaving) return;
+    const wanted = this.#wishes.get(pool)?.some((wish) => !wish.some((placed) => placed.incarnation === span.from && placed.start <= span.start && span.end <= placed.end));
+    if (!wanted) throw this.#broken('placement', `${formatRange(span)} was taken from ${span.from}, where the policy wants it`);
+  }
+
+  #noteLoss(loss: Loss): void {
+    this.#world.count('losses');
+    for (const node of this.lookups) {
+      if (node.pool !== loss.pool || !node.process.alive || node.core === undefined) continue;
+      const { items } = this.#outstandingOf(node);
+      const item = { loss, remaining: RangeSet.of(loss.spans) };
+      items.push(item);
+      this.#world.after(lossBoundMs(this.#durations) + this.latenessMs, () => this.#mustBeTold(node, node.core, item));
+    }
+  }
+
+  #outstandingOf(node: LookupNode): { core: unknown; items: Outstanding[] } {
+    let known = this.#outstanding.get(node);
+    if (known?.core !== node.core || known === undefined) {
+      // A life that resumes where the last one stopped inherits what that one had not reported.
+      const inherited = node.options.resumes ? (known?.items ?? []) : [];
+      known = { core: node.core, items: inherited };
+      this.#outstanding.set(node, known);
+    }
+    return known;
+  }
+
+  #mustBeTold(node: LookupNode, core: unknown, item: Outstanding): void {
+    if (node.core !== core || !node.process.alive || item.remaining.isEmpty) return;
+    if (!node.process.running) {
+      this.#world.after(100, () => this.#mustBeTold(node, core, item)); // It acts when it runs again.
+      return;
+    }
+    if (!this.#outstandingOf(node).items.includes(item)) return;
+    throw this.#broken('every-loss-told', `${node.name} was not told of the loss at position ${item.loss.position} within ${lossBoundMs(this.#durations).toFixed(0)} ms`);
+  }
+
+  lookupLost(node: LookupNode, { ranges, why }: LookupEffect & { do: 'lost' }): void {
+    this.#world.count(`lookup lost, ${why}`);
+    const known = this.#outstandingOf(node);
+    for (const item of known.items) item.remaining = item.remaining.subtract(ranges);
+    known.items = known.items.filter(({ remaining }) => !remaining.isEmpty);
+  }
+
+  lookupMoved(node: LookupNode): void {
+    const known = this.#outstandingOf(node);
+    const seen = node.core?.seen;
+    if (seen === undefined) return;
+    const first = !this.#hasMoved.has(known);
+    this.#hasMoved.add(known);
+    if (first && !node.options.resumes) known.items = known.items.filter(({ loss }) => loss.position > seen.position);
+    for (const { loss, remaining } of known.items) {
+      if (loss.position > seen.position) continue;
+      throw this.#broken('every-loss-told', `${node.name} moved to ${seen.position} and did not report the loss at ${loss.position} of ${formatRange(remaining.spans()[0] ?? loss.spans[0] as Span)}`);
+    }
+  }
+
+  readonly #hasMoved = new WeakSet<object>();
+
+  /** Once faults have stopped for the stated time: everything is as it should be. */
+  settled(): void {
+    for (const [name, pool] of this.truth.pools) this.#poolSettled(name, pool);
+  }
+
+  #poolSettled(name: string, pool: TruePool): void {
+    const owners = this.owners.filter((node) => node.pool === name && node.process.alive && !node.left);
+    const living = new Set(owners.map(({ incarnation }) => incarnation));
+    for (const member of pool.members.keys()) {
+      if (!living.has(member)) throw this.#broken('settles', `${member} is dead or gone and still a member`);
+    }
+    for (const node of owners) {
+      if (!pool.members.has(node.incarnation) && !node.leaving) throw this.#broken('settles', `${node.incarnation} lives and is no member`);
+    }
+    if (owners.every((node) => node.leaving)) return;
+    const wish = this.#policy.place({ rows: [], members: owners.filter((node) => !node.leaving).map((node) => ({ incarnation: node.incarnation, name: node.name, load: undefined })) });
+    for (const placed of wish) {
+      for (const segment of pool.overlapping(placed)) {
+        if (segment.owner !== placed.incarnation) throw this.#broken('settles', `${formatRange(segment)} belongs to ${segment.owner ?? 'nobody'}, and the policy wants ${placed.incarnation}`);
+      }
+      const node = owners.find(({ incarnation }) => incarnation === placed.incarnation);
+      if (node?.check(placed.start) === undefined) throw this.#broken('settles', `${placed.incarnation} does not serve ${formatRange(placed)}`);
+    }
+    if (this.replayed.pool(name).rows.length > wish.length) throw this.#broken('settles', `${this.replayed.pool(name).rows.length} rows for ${wish.length} spans: nobody merged them`);
+    for (const node of this.lookups) if (node.pool === name && node.process.alive) this.#agrees(node, name);
+  }
+
+  #agrees(node: LookupNode, name: string): void {
+    for (const row of this.replayed.pool(name).rows) {
+      const known = node.core?.find(highOf(row.start), lowOf(row.start));
+      if (known?.owner?.incarnation === row.owner && known?.number === row.number) continue;
+      throw this.#broken('settles', `${node.name} has ${known?.owner?.incarnation ?? 'nobody'} under ${known?.number} for ${formatRange(row)}, the log has ${row.owner ?? 'nobody'} under ${row.number}`);
+    }
+    if (node.core?.isCutOff) throw this.#broken('settles', `${node.name} is still cut off`);
+  }
+}

@@ -1,0 +1,381 @@
+/**
+ * The cores of the pool as processes of a simulated world.
+ *
+ * Each node does what the real shell does and no more: asks the suspension guard before every
+ * input, hands the input to the core with the present instant, carries out the effects in order,
+ * and sets the one alarm. What the checker wants to know, it hears through {@link Observer}.
+ */
+
+import type { Leadership } from '../../log/log.ts';
+import { type LogMessage, SimulatedLog, type ClientOptions } from '../../log/simulated.ts';
+import { highOf, lowOf, type Position } from '../../runtime/keys/position.ts';
+import { digest } from '../../runtime/digest.ts';
+import { SuspensionGuard } from '../../runtime/suspension.ts';
+import type { Instant } from '../../runtime/time.ts';
+import { later } from '../../runtime/time.ts';
+import type { Network } from '../../sim/network.ts';
+import { SimProcess, type SimRuntime } from '../../sim/process.ts';
+import type { SimClock } from '../../sim/clock.ts';
+import type { World } from '../../sim/world.ts';
+import { Lookup, type LookupEffect } from '../lookup/lookup.ts';
+import { Manager, type ManagerEffect, type ManagerSettings } from '../manager/manager.ts';
+import type { FromManager, NumberedSpan, ToManager } from '../messages.ts';
+import type { ResolvedDurations } from '../options.ts';
+import { Owner, type OwnerEffect } from '../owner/owner.ts';
+
+export type PoolMessage = ToManager | FromManager;
+
+/** What the checker hears of. Called at the instant it happens, before anything else does. */
+export interface Observer {
+  managerSends(node: ManagerNode, to: string, message: FromManager): void;
+  managerCommitted(node: ManagerNode): void;
+  ownerChanged(node: OwnerNode, effect: OwnerEffect): void;
+  lookupLost(node: LookupNode, effect: LookupEffect & { do: 'lost' }): void;
+  lookupMoved(node: LookupNode): void;
+}
+
+export interface Surroundings {
+  readonly world: World;
+  readonly network: Network<PoolMessage>;
+  readonly observer: Observer;
+  readonly durations: ResolvedDurations;
+  readonly managers: readonly string[];
+}
+
+export interface NodeOptions {
+  readonly name: string;
+  readonly clock: SimClock;
+  readonly lateMs: number;
+}
+
+abstract class Node {
+  readonly process: SimProcess;
+  protected readonly around: Surroundings;
+
+  constructor(around: Surroundings, options: NodeOptions) {
+    this.around = around;
+    this.process = new SimProcess(around.world, { ...options, start: (runtime, life) => this.start(runtime, life) });
+  }
+
+  get name(): string {
+    return this.process.name;
+  }
+
+  protected abstract start(runtime: SimRuntime, life: number): void;
+}
+
+export interface ManagerNodeOptions extends NodeOptions {
+  readonly settings: Omit<ManagerSettings, 'id' | 'durations'>;
+  readonly logNetwork: Network<LogMessage>;
+  readonly logClient: ClientOptions;
+}
+
+export class ManagerNode extends Node {
+  core: Manager | undefined;
+  halted: string | undefined;
+  readonly #options: ManagerNodeOptions;
+
+  constructor(around: Surroundings, options: ManagerNodeOptions) {
+    super(around, options);
+    this.#options = options;
+  }
+
+  protected override start(runtime: SimRuntime, life: number): void {
+    const { world, network, observer, durations } = this.around;
+    const { settings, logNetwork, logClient } = this.#options;
+    const core = new Manager({ ...settings, id: this.name, durations });
+    const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
+    const transport = runtime.transport(network);
+    const log = new SimulatedLog(runtime, runtime.transport(logNetwork), logClient);
+    const alarm = runtime.alarm(() => input((now) => core.wake(now)));
+    let campaigns = 0;
+    let leadership: Leadership | undefined;
+    let campaign: Disposable | undefined;
+    this.core = core;
+    this.halted = undefined;
+
+    const input = (act: (now: Instant) => ManagerEffect[]): void => {
+      const now = runtime.now();
+      if (guard.wasSuspended()) carryOut(core.suspended(now));
+      carryOut(act(now));
+      alarm.set(core.wakeAt);
+    };
+    const carryOut = (effects: readonly ManagerEffect[]): void => {
+      for (const effect of effects) {
+        switch (effect.do) {
+          case 'send':
+            observer.managerSends(this, effect.to, effect.message);
+            transport.send(effect.to, effect.message);
+            break;
+          case 'append':
+            leadership?.append(effect, (outcome) => {
+              input((now) => (outcome === 'appended' ? core.appended(effect.position, now) : core.refused(now)));
+              if (outcome === 'appended') observer.managerCommitted(this);
+            });
+            break;
+          case 'compact':
+            leadership?.compact(effect.snapshot, effect.upTo);
+            break;
+          case 'ask-head':
+            following.askHead();
+            break;
+          case 'resign':
+            leadership = undefined;
+            stand();
+            break;
+          case 'halt':
+            this.halted = effect.reason;
+            campaign?.[Symbol.dispose]();
+            break;
+          case 'trace':
+            world.note(this.name, effect.event);
+            break;
+        }
+      }
+    };
+    const follow = () =>
+      log.follow({
+        reset: (start) => input((now) => core.reset(start, now)),
+        batch: (batch) => input((now) => core.followed(batch, now)),
+        head: (position, askedAt) => input((now) => core.head(position, askedAt, now)),
+      });
+    const stand = (): void => {
+      campaign?.[Symbol.dispose]();
+      following[Symbol.dispose]();
+      following = follow();
+      if (this.halted !== undefined) return;
+      campaigns += 1;
+      campaign = log.campaign(`${this.name}.${life}.${campaigns}`, {
+        elected: (mine, until) => {
+          leadership = mine;
+          world.count('elections');
+          input((now) => core.elected(mine.term, mine.start, until, now));
+        },
+        extended: (until) => input((now) => core.extended(until, now)),
+        deposed: (reason) => {
+          leadership = undefined;
+          input((now) => core.deposed(reason, now));
+          stand();
+        },
+      });
+    };
+    let following = follow();
+    transport.listen((from, message) => {
+      if (message.kind === 'report' || message.kind === 'sync' || message.kind === 'certificate') {
+        input((now) => core.receive(from, message, now));
+      }
+    });
+    stand();
+  }
+}
+
+export interface OwnerNodeOptions extends NodeOptions {
+  readonly pool: string;
+  /** The longest that loading and flushing take; 0: the application does neither. */
+  readonly slowMs: number;
+  /** Whether a supervisor would notice its death. */
+  readonly supervised: boolean;
+}
+
+export class OwnerNode extends Node {
+  core: Owner | undefined;
+  incarnation = '';
+  leaving = false;
+  left = false;
+  /** Its lease ran out, or its machine was suspended, in this life. */
+  troubled = false;
+  readonly options: OwnerNodeOptions;
+  #input: ((act: (core: Owner, now: Instant) => OwnerEffect[]) => void) | undefined;
+  #guard: SuspensionGuard | undefined;
+
+  constructor(around: Surroundings, options: OwnerNodeOptions) {
+    super(around, options);
+    this.options = options;
+  }
+
+  get pool(): string {
+    return this.options.pool;
+  }
+
+  get secret(): string {
+    return `secret of ${this.incarnation}`;
+  }
+
+  /** What the application does: check a key, right now. */
+  check(position: Position): number | undefined {
+    const { core } = this;
+    if (core === undefined || !this.process.alive) return undefined;
+    this.#noticeSuspension();
+    return core.checkLeaseNow(highOf(position), lowOf(position), this.process.now());
+  }
+
+  checkContinuous(position: Position, number: number): boolean {
+    const { core } = this;
+    if (core === undefined || !this.process.alive) return false;
+    this.#noticeSuspension();
+    return core.checkLeaseContinuous(highOf(position), lowOf(position), number, this.process.now());
+  }
+
+  leave(): void {
+    this.leaving = true;
+    this.process.perform(() => this.#input?.((core, now) => core.leave(now)));
+  }
+
+  #noticeSuspension(): void {
+    if (this.process.running && this.#guard?.wasSuspended()) this.#input?.((core, now) => core.suspended(now));
+  }
+
+  protected override start(runtime: SimRuntime, life: number): void {
+    const { world, network, observer, durations, managers } = this.around;
+    const { pool, slowMs, supervised } = this.options;
+    this.incarnation = `${this.name}.${life}`;
+    this.leaving = false;
+    this.left = false;
+    this.troubled = false;
+    const proof = supervised ? digest(this.secret) : undefined;
+    const identity = { pool, incarnation: this.incarnation, name: this.name, url: `http://${this.name}`, proof };
+    const takesTime = slowMs > 0;
+    const core = new Owner(
+      { identity, managers, durations, loads: takesTime, flushes: takesTime, random: () => runtime.random() },
+      runtime.now(),
+    );
+    const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
+    const transport = runtime.transport(network);
+    const alarm = runtime.alarm(() => input((_, now) => core.wake(now)));
+    this.core = core;
+    this.#guard = guard;
+
+    const input = (act: (core: Owner, now: Instant) => OwnerEffect[]): void => {
+      const now = runtime.now();
+      if (guard.wasSuspended()) carryOut(core.suspended(now));
+      carryOut(act(core, now));
+      alarm.set(core.wakeAt);
+    };
+    this.#input = input;
+    const inAWhile = (act: () => void): void => {
+      runtime.wakeAt(later(runtime.now(), slowMs * runtime.random()), act);
+    };
+    const carryOut = (effects: readonly OwnerEffect[]): void => {
+      for (const effect of effects) {
+        switch (effect.do) {
+          case 'send':
+            transport.send(effect.to, effect.message);
+            break;
+          case 'trace':
+            world.note(this.name, effect.event);
+            break;
+          default:
+            this.#application(effect, takesTime, inAWhile, input);
+            observer.ownerChanged(this, effect);
+        }
+      }
+    };
+    transport.listen((from, message) => {
+      if (message.kind === 'update') input((_, now) => core.receive(from, message, now));
+    });
+    input((_, now) => core.wake(now));
+  }
+
+  #application(
+    effect: Exclude<OwnerEffect, { do: 'send' | 'trace' }>,
+    takesTime: boolean,
+    inAWhile: (act: () => void) => void,
+    input: (act: (core: Owner, now: Instant) => OwnerEffect[]) => void,
+  ): void {
+    if (effect.do === 'left') this.left = true;
+    if (effect.do === 'lapsed') this.troubled = true;
+    if (!takesTime) return;
+    const later = (act: (core: Owner, spans: readonly NumberedSpan[], now: Instant) => OwnerEffect[], spans: readonly NumberedSpan[]): void =>
+      inAWhile(() => input((core, now) => act(core, spans, now)));
+    if (effect.do === 'granted') later((core, spans, now) => core.loaded(spans, now), effect.spans);
+    if (effect.do === 'revoking') later((core, spans, now) => core.flushed(spans, now), effect.spans);
+  }
+}
+
+export interface LookupNodeOptions extends NodeOptions {
+  readonly pool: string;
+  /** Whether a new life goes on where the last one stopped. */
+  readonly resumes: boolean;
+}
+
+export class LookupNode extends Node {
+  core: Lookup | undefined;
+  readonly options: LookupNodeOptions;
+  /** What an application would have stored. */
+  #stored: { readonly history: string; readonly position: number } | undefined;
+
+  constructor(around: Surroundings, options: LookupNodeOptions) {
+    super(around, options);
+    this.options = options;
+  }
+
+  get pool(): string {
+    return this.options.pool;
+  }
+
+  protected override start(runtime: SimRuntime, life: number): void {
+    const { world, network, observer, durations, managers } = this.around;
+    const core = new Lookup(
+      {
+        pool: this.options.pool,
+        id: `${this.name}.${life}`,
+        managers,
+        durations,
+        resumeFrom: this.options.resumes ? this.#stored : undefined,
+        random: () => runtime.random(),
+      },
+      runtime.now(),
+    );
+    const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
+    const transport = runtime.transport(network);
+    const alarm = runtime.alarm(() => input((now) => core.wake(now)));
+    this.core = core;
+
+    const input = (act: (now: Instant) => LookupEffect[]): void => {
+      const now = runtime.now();
+      const before = core.seen;
+      if (guard.wasSuspended()) carryOut(core.suspended(now));
+      carryOut(act(now));
+      if (core.seen !== before) {
+        this.#stored = core.seen;
+        observer.lookupMoved(this);
+      }
+      alarm.set(core.wakeAt);
+    };
+    const carryOut = (effects: readonly LookupEffect[]): void => {
+      for (const effect of effects) {
+        if (effect.do === 'send') transport.send(effect.to, effect.message);
+        else if (effect.do === 'trace') world.note(this.name, effect.event);
+        else observer.lookupLost(this, effect);
+      }
+    };
+    transport.listen((from, message) => {
+      if (message.kind === 'changes') input((now) => core.receive(from, message, now));
+    });
+    input((now) => core.wake(now));
+  }
+}
+
+/** Reports the death of owners until a Manager confirms that it knows. */
+export class SupervisorNode extends Node {
+  #open = new Map<string, string>();
+
+  protected override start(runtime: SimRuntime): void {
+    const { network, durations, managers } = this.around;
+    const transport = runtime.transport(network);
+    transport.listen((_, message) => {
+      if (message.kind === 'certified') this.#open.delete(message.proof);
+    });
+    const tell = (): void => {
+      for (const secret of this.#open.values()) {
+        for (const to of managers) transport.send(to, { kind: 'certificate', secret });
+      }
+      runtime.wakeAt(later(runtime.now(), durations.retryMs), tell);
+    };
+    tell();
+  }
+
+  reaped(secret: string): void {
+    this.#open.set(digest(secret), secret);
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * A world with a log, Managers, owners and look-ups in it, all watched by the checker, and nothing
+ * going wrong by itself. Scenarios and chaos do things to it.
+ */
+
+import { ENGINE, type LogMessage, SimulatedEngine } from '../../log/simulated.ts';
+import { SimClock } from '../../sim/clock.ts';
+import { type LinkFaults, Network } from '../../sim/network.ts';
+import type { Random } from '../../sim/random.ts';
+import { World } from '../../sim/world.ts';
+import { clockRateBound, type ResolvedDurations, takeoverHoldMs } from '../options.ts';
+import type { Policy } from '../policy/policy.ts';
+import { Checker } from './checker.ts';
+import { LookupNode, ManagerNode, OwnerNode, type PoolMessage, type Surroundings, SupervisorNode } from './nodes.ts';
+
+export interface PoolWorldOptions {
+  readonly seed: number;
+  readonly trace?: boolean | undefined;
+  readonly durations: ResolvedDurations;
+  readonly policy: Policy;
+  readonly managers: number;
+  /** How long the engine keeps a leader that it does not hear. */
+  readonly leaderKeyMs: number;
+  readonly links?: Partial<LinkFaults> | undefined;
+  readonly logLinks?: Partial<LinkFaults> | undefined;
+  readonly refuseChance?: number | undefined;
+  readonly maxSpansPerBatch?: number | undefined;
+  readonly compactEveryBatches?: number | undefined;
+  /** How far apart clock rates may be: the fastest over the slowest. 1: all alike. */
+  readonly rateSpread?: number | undefined;
+  readonly lateMs?: number | undefined;
+  readonly sizeOf?: ((message: PoolMessage) => number) | undefined;
+  readonly frozen?: boolean | undefined;
+}
+
+export class PoolWorld {
+  readonly world: World;
+  readonly network: Network<PoolMessage>;
+  readonly logNetwork: Network<LogMessage>;
+  readonly engine: SimulatedEngine;
+  readonly checker: Checker;
+  readonly durations: ResolvedDurations;
+  readonly managers: readonly ManagerNode[];
+  readonly owners: OwnerNode[] = [];
+  readonly lookups: LookupNode[] = [];
+  readonly supervisor: SupervisorNode;
+  readonly #around: Surroundings;
+  readonly #rates: readonly [slowest: number, fastest: number];
+  readonly #random: Random;
+  readonly #lateMs: number;
+  readonly #options: PoolWorldOptions;
+
+  constructor(options: PoolWorldOptions) {
+    this.#options = options;
+    const { seed, durations, policy, rateSpread = 1 } = options;
+    this.world = new World({ seed, trace: options.trace });
+    this.durations = durations;
+    this.#random = this.world.random.fork('pool world');
+    this.#rates = [1 / Math.sqrt(rateSpread), Math.sqrt(rateSpread)];
+    this.#lateMs = options.lateMs ?? 0;
+    this.network = new Network<PoolMessage>(this.world, { faults: options.links, sizeOf: options.sizeOf, frozen: options.frozen });
+    this.logNetwork = new Network<LogMessage>(this.world, { faults: options.logLinks, name: 'log network' });
+    this.checker = new Checker(this.world, durations, policy);
+    this.checker.latenessMs = 4 * this.#lateMs + 1;
+    this.engine = new SimulatedEngine(this.world, this.logNetwork, {
+      history: 'history-1',
+      leaderKeyMs: options.leaderKeyMs,
+      refuseChance: options.refuseChance ?? 0,
+    });
+    this.engine.onCommit = (batch) => this.checker.committed(batch);
+    const names = Array.from({ length: options.managers }, (_, index) => `manager-${index + 1}`);
+    this.#around = { world: this.world, network: this.network, observer: this.checker, durations, managers: names };
+    this.managers = names.map((name) => this.#manager(name, options));
+    this.supervisor = new SupervisorNode(this.#around, { name: 'supervisor', clock: this.clock(), lateMs: 0 });
+    this.checker.owners = this.owners;
+    this.checker.lookups = this.lookups;
+  }
+
+  #manager(name: string, options: PoolWorldOptions): ManagerNode {
+    const { policy, maxSpansPerBatch = 4_096, compactEveryBatches = 64 } = options;
+    const { leaderLeaseMs, retryMs } = this.durations;
+    return new ManagerNode(this.#around, {
+      name,
+      clock: this.clock(),
+      lateMs: this.#lateMs,
+      settings: { policy, maxSpansPerBatch, compactEveryBatches },
+      logNetwork: this.logNetwork,
+      logClient: { leaderLeaseMs, retryMs: Math.min(retryMs, leaderLeaseMs / 4), pollMs: leaderLeaseMs },
+    });
+  }
+
+  /** A machine's clocks: its own origins, and a rate that is often one of the extremes. */
+  clock(): SimClock {
+    return new SimClock({
+      rate: this.drawRate(),
+      originMs: this.#random.between(0, 1e7),
+      uptimeOriginMs: this.#random.between(1e4, 1e9),
+    });
+  }
+
+  drawRate(): number {
+    const [slowest, fastest] = this.#rates;
+    const draw = this.#random.next();
+    if (draw < 0.3) return slowest;
+    return draw > 0.7 ? fastest : this.#random.between(slowest, fastest);
+  }
+
+  /** Starts Managers and the supervisor. */
+  start(): void {
+    for (const manager of this.managers) manager.process.start();
+    this.supervisor.process.start();
+  }
+
+  addOwner(name: string, more: { pool?: string; slowMs?: number; supervised?: boolean } = {}): OwnerNode {
+    const { pool = 'pool', slowMs = 0, supervised = false } = more;
+    const node = new OwnerNode(this.#around, { name, clock: this.clock(), lateMs: this.#lateMs, pool, slowMs, supervised });
+    this.owners.push(node);
+    node.process.start();
+    return node;
+  }
+
+  addLookup(name: string, more: { pool?: string; resumes?: boolean } = {}): LookupNode {
+    const { pool = 'pool', resumes = false } = more;
+    const node = new LookupNode(this.#around, { name, clock: this.clock(), lateMs: this.#lateMs, pool, resumes });
+    this.lookups.push(node);
+    node.process.start();
+    return node;
+  }
+
+  owner(name: string): OwnerNode {
+    return found(this.owners, name);
+  }
+
+  lookup(name: string): LookupNode {
+    return found(this.lookups, name);
+  }
+
+  manager(name: string): ManagerNode {
+    return found(this.managers, name);
+  }
+
+  /** The Manager that leads, as it sees it itself; of two, the one of the later term. */
+  get leader(): ManagerNode | undefined {
+    const leading = this.managers.filter(({ process, core }) => process.alive && core?.role === 'leading');
+    return leading.sort((a, b) => (b.core?.term ?? 0) - (a.core?.term ?? 0))[0];
+  }
+
+  /** An owner dies; its supervisor, if it has one, sees it. */
+  crashOwner(node: OwnerNode): void {
+    node.process.crash();
+    if (node.options.supervised) this.supervisor.reaped(node.secret);
+  }
+
+  /** Lets time pass until something is so, looking after every event; fails if it never is. */
+  until(what: string, isSo: () => boolean, withinMs: number): void {
+    const end = this.world.trueMs + withinMs;
+    while (!isSo()) {
+      if (this.world.trueMs >= end) throw new Error(`after ${withinMs} ms still not: ${what}\n${this.world.story().slice(-20).join('\n')}`);
+      this.world.run({ untilMs: Math.min(end, this.world.trueMs + 5) });
+    }
+  }
+
+  run(ms: number): void {
+    this.world.run({ untilMs: this.world.trueMs + ms });
+  }
+
+  /** Takes all faults away: from here on everything must come right. */
+  heal(): void {
+    this.network.heal();
+    this.logNetwork.heal();
+    this.network.setFaults({ lossChance: 0, duplicateChance: 0, slowChance: 0, delayMs: [1, 5] });
+    this.logNetwork.setFaults({ lossChance: 0, slowChance: 0, delayMs: [1, 5] });
+    this.engine.down = false;
+    this.engine.refuseChance = 0;
+    for (const { process } of [...this.managers, ...this.lookups]) {
+      process.resume();
+      if (!process.alive) process.start();
+    }
+    for (const { process } of this.owners) process.resume();
+  }
+
+  /**
+   * How long after the last fault everything has come right: the engine forgets a dead leader, a
+   * successor waits out what it found, an owner that was almost expired is, keys are recalled from
+   * one who uses all its time, and some messages pass.
+   */
+  get settleMs(): number {
+    const d = this.durations;
+    const slowest = Math.sqrt(clockRateBound(d)) * clockRateBound(d);
+    const byClocks = takeoverHoldMs(d) + d.holdMs + 2 * d.revokeWithinMs + 2 * d.syncEveryMs + 16 * d.retryMs + 2 * d.renewEveryMs;
+    return this.#options.leaderKeyMs + byClocks * slowest + 1_000;
+  }
+}
+
+function found<T extends { readonly name: string }>(nodes: readonly T[], name: string): T {
+  const node = nodes.find((other) => other.name === name);
+  if (node === undefined) throw new Error(`there is no ${name}`);
+  return node;
+}
+
+export { ENGINE };

@@ -1,0 +1,148 @@
+/**
+ * What is true, as the log has it: a second, deliberately simple account of every pool, kept from
+ * the batches at the instant the engine commits them. It shares no code with `table.ts`, so a
+ * mistake there shows as a difference.
+ */
+
+import { RING_SIZE, type Position } from '../../runtime/keys/position.ts';
+import type { Span } from '../../runtime/keys/range.ts';
+import type { Batch } from '../state.ts';
+import type { Member, TableRecord } from '../table.ts';
+
+export interface Segment {
+  start: Position;
+  end: Position;
+  owner: string | undefined;
+  number: number;
+  /** The commit with which the present owner's unbroken tenure began. */
+  tenure: number;
+}
+
+/** Keys were taken from an owner without a confirmed hand-over. */
+export interface Loss {
+  readonly pool: string;
+  readonly position: number;
+  readonly atMs: number;
+  readonly spans: readonly Span[];
+}
+
+export interface Taken extends Span {
+  readonly from: string;
+  /** Not by a release but because the owner is no member any more. */
+  readonly left: boolean;
+}
+
+export class TruePool {
+  readonly segments: Segment[] = [{ start: 0n, end: RING_SIZE, owner: undefined, number: 0, tenure: 0 }];
+  readonly members: Map<string, Member> = new Map();
+
+  /** Applies a record; returns what it took from whom. */
+  apply(record: TableRecord, position: number): Taken[] {
+    const taken: Taken[] = [];
+    switch (record.kind) {
+      case 'join':
+        this.members.set(record.member.incarnation, { ...record.member, joinedAt: position });
+        break;
+      case 'leave':
+        this.members.delete(record.incarnation);
+        for (const segment of this.segments) {
+          if (segment.owner !== record.incarnation) continue;
+          taken.push({ start: segment.start, end: segment.end, from: record.incarnation, left: true });
+          segment.owner = undefined;
+        }
+        break;
+      default:
+        for (const span of record.spans) for (const segment of this.within(span)) this.#change(record, segment, position, taken);
+    }
+    return taken;
+  }
+
+  #change(record: TableRecord, segment: Segment, position: number, taken: Taken[]): void {
+    switch (record.kind) {
+      case 'free':
+        if (segment.owner !== undefined) taken.push({ start: segment.start, end: segment.end, from: segment.owner, left: false });
+        segment.owner = undefined;
+        break;
+      case 'grant':
+      case 'move':
+        segment.owner = record.incarnation;
+        segment.number = position;
+        segment.tenure = position;
+        break;
+      case 'renumber':
+      case 'merge':
+        segment.number = position;
+        break;
+    }
+  }
+
+  /** The segment that a position falls into. */
+  at(position: Position): Segment {
+    return this.segments[this.#indexOf(position)] as Segment;
+  }
+
+  /** The segments inside a span, cut at its edges. */
+  within({ start, end }: Span): Segment[] {
+    this.#cut(start);
+    this.#cut(end);
+    const first = this.#indexOf(start);
+    const result: Segment[] = [];
+    for (let index = first; index < this.segments.length; index += 1) {
+      const segment = this.segments[index] as Segment;
+      if (segment.start >= end) break;
+      result.push(segment);
+    }
+    return result;
+  }
+
+  /** The segments that share keys with a span, uncut. */
+  *overlapping({ start, end }: Span): Generator<Segment> {
+    for (let index = this.#indexOf(start); index < this.segments.length; index += 1) {
+      const segment = this.segments[index] as Segment;
+      if (segment.start >= end) return;
+      yield segment;
+    }
+  }
+
+  #cut(at: Position): void {
+    if (at >= RING_SIZE) return;
+    const index = this.#indexOf(at);
+    const segment = this.segments[index] as Segment;
+    if (segment.start === at) return;
+    this.segments.splice(index + 1, 0, { ...segment, start: at });
+    segment.end = at;
+  }
+
+  #indexOf(position: Position): number {
+    let low = 0;
+    let high = this.segments.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if ((this.segments[middle] as Segment).start <= position) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
+
+export class Truth {
+  readonly pools: Map<string, TruePool> = new Map();
+  head = 0;
+
+  pool(name: string): TruePool {
+    let pool = this.pools.get(name);
+    if (pool === undefined) this.pools.set(name, (pool = new TruePool()));
+    return pool;
+  }
+
+  /** Applies a batch; returns, for each pool, what was taken from whom. */
+  commit(position: number, batch: Batch): Map<string, Taken[]> {
+    this.head = position;
+    const taken = new Map<string, Taken[]>();
+    for (const { pool, records } of batch.pools) {
+      const truePool = this.pool(pool);
+      taken.set(pool, records.flatMap((record) => truePool.apply(record, position)));
+    }
+    return taken;
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Everything a Manager must not forget, and its form in the log.
+ *
+ * The state is what the batches of the log come to when applied in order; nothing else changes it.
+ * So a standby that follows, a leader that has just read the log, and a checker that replays it all
+ * have the same state at the same position, and "the log replays to the table" can be tested.
+ *
+ * Batches and snapshots are JSON: a person with the file can read what happened, and positions
+ * (64 bits) are written in hexadecimal. `docs/decisions/0004` has the cost.
+ */
+
+import { assert } from '../runtime/assert.ts';
+import { LeaseholdError } from '../runtime/errors.ts';
+import type { LogStart } from '../log/log.ts';
+import type { Span } from '../runtime/keys/range.ts';
+import type { NumberedSpan } from './messages.ts';
+import { type LeaveReason, type Member, PoolTable, type Row, type TableRecord } from './table.ts';
+
+/** What one append carries: everything decided in one turn, by the leader of `term`. */
+export interface Batch {
+  readonly term: number;
+  /** The Manager that wrote it. */
+  readonly leader: string;
+  readonly pools: readonly { readonly pool: string; readonly records: readonly TableRecord[] }[];
+}
+
+/** The log holds something this version cannot read. Nothing was changed; use a newer version. */
+export class UnreadableLogError extends LeaseholdError {
+  override readonly name = 'UnreadableLogError';
+  readonly code = 'UNREADABLE_LOG';
+  readonly retryable = false;
+
+  constructor(what: string, options?: ErrorOptions) {
+    super(`the log holds ${what}`, options);
+  }
+}
+
+export class ManagerState {
+  readonly position: number;
+  /** The term and the writer of the last batch. */
+  readonly term: number;
+  readonly leader: string;
+  readonly pools: ReadonlyMap<string, PoolTable>;
+
+  constructor(position: number, term: number, leader: string, pools: ReadonlyMap<string, PoolTable>) {
+    this.position = position;
+    this.term = term;
+    this.leader = leader;
+    this.pools = pools;
+  }
+
+  static readonly empty: ManagerState = new ManagerState(0, 0, '', new Map());
+
+  /** The state after everything the log holds. */
+  static replay(start: LogStart): ManagerState {
+    let state = start.snapshot
+      ? decodeSnapshot(start.snapshot.position, start.snapshot.bytes)
+      : ManagerState.empty;
+    for (const batch of start.batches) state = state.apply(batch.position, decodeBatch(batch.bytes));
+    return state;
+  }
+
+  apply(position: number, batch: Batch): ManagerState {
+    assert(position > this.position, `batch ${position} applied at ${this.position}`);
+    const pools = new Map(this.pools);
+    for (const { pool, records } of batch.pools) {
+      pools.set(pool, (pools.get(pool) ?? PoolTable.empty).apply(records, position));
+    }
+    return new ManagerState(position, batch.term, batch.leader, pools);
+  }
+
+  /** A pool that nobody has joined yet is one unowned row. */
+  pool(name: string): PoolTable {
+    return this.pools.get(name) ?? PoolTable.empty;
+  }
+}
+
+const FORMAT = 1;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+const bytesOf = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
+
+function valueOf(bytes: Uint8Array): { readonly format: number } & Record<string, unknown> {
+  let value: { readonly format: number } & Record<string, unknown>;
+  try {
+    value = JSON.parse(decoder.decode(bytes));
+  } catch (cause) {
+    throw new UnreadableLogError('bytes that are not JSON', { cause });
+  }
+  if (value?.format !== FORMAT) throw new UnreadableLogError(`format ${value?.format}, and this version reads ${FORMAT}`);
+  return value;
+}
+
+// A record as it is written: the kind, then its facts.
+type WrittenSpan = readonly [start: string, end: string];
+type WrittenRecord =
+  | readonly ['join', Omit<Member, 'joinedAt'>]
+  | readonly ['leave', string, LeaveReason]
+  | readonly ['free' | 'renumber' | 'merge', readonly WrittenSpan[]]
+  | readonly ['grant' | 'move', string, readonly WrittenSpan[]];
+type WrittenBatch = { readonly term: number; readonly leader: string; readonly pools: Record<string, readonly WrittenRecord[]> };
+
+export function encodeBatch(batch: Batch): Uint8Array {
+  const pools = Object.fromEntries(batch.pools.map(({ pool, records }) => [pool, records.map(writeRecord)]));
+  return bytesOf({ format: FORMAT, term: batch.term, leader: batch.leader, pools });
+}
+
+export function decodeBatch(bytes: Uint8Array): Batch {
+  const { term, leader, pools } = valueOf(bytes) as unknown as WrittenBatch;
+  return {
+    term,
+    leader,
+    pools: Object.entries(pools).map(([pool, records]) => ({ pool, records: records.map(readRecord) })),
+  };
+}
+
+const writeSpan = ({ start, end }: Span): WrittenSpan => [start.toString(16), end.toString(16)];
+const readSpan = ([start, end]: WrittenSpan): Span => ({ start: readPosition(start), end: readPosition(end) });
+const readPosition = (hexadecimal: string): bigint => BigInt(`0x${hexadecimal}`);
+
+function writeRecord(record: TableRecord): WrittenRecord {
+  switch (record.kind) {
+    case 'join':
+      return ['join', record.member];
+    case 'leave':
+      return ['leave', record.incarnation, record.why];
+    case 'grant':
+    case 'move':
+      return [record.kind, record.incarnation, record.spans.map(writeSpan)];
+    default:
+      return [record.kind, record.spans.map(writeSpan)];
+  }
+}
+
+function readRecord(written: WrittenRecord): TableRecord {
+  switch (written[0]) {
+    case 'join':
+      return { kind: 'join', member: { ...written[1], proof: written[1].proof } };
+    case 'leave':
+      return { kind: 'leave', incarnation: written[1], why: written[2] };
+    case 'grant':
+    case 'move':
+      return { kind: written[0], incarnation: written[1], spans: written[2].map(readSpan) };
+    case 'free':
+    case 'renumber':
+    case 'merge':
+      return { kind: written[0], spans: written[1].map(readSpan) };
+    default:
+      throw new UnreadableLogError(`a record of kind ${String(written[0])}`);
+  }
+}
+
+type WrittenNumbered = readonly [start: string, end: string, number: number];
+type WrittenRow = readonly [
+  end: string,
+  owner: string | null,
+  number: number,
+  lostAt: number,
+  changedAt: number,
+  continues: readonly WrittenNumbered[],
+];
+type WrittenPool = { readonly changedAt: number; readonly members: readonly Member[]; readonly rows: readonly WrittenRow[] };
+type WrittenSnapshot = { readonly term: number; readonly leader: string; readonly pools: Record<string, WrittenPool> };
+
+export function encodeSnapshot(state: ManagerState): Uint8Array {
+  const pools = Object.fromEntries([...state.pools].map(([name, table]) => [name, writePool(table)]));
+  return bytesOf({ format: FORMAT, term: state.term, leader: state.leader, pools });
+}
+
+export function decodeSnapshot(position: number, bytes: Uint8Array): ManagerState {
+  const { term, leader, pools } = valueOf(bytes) as unknown as WrittenSnapshot;
+  const tables = Object.entries(pools).map(([name, pool]) => [name, readPool(pool)] as const);
+  return new ManagerState(position, term, leader, new Map(tables));
+}
+
+const writePool = (table: PoolTable): WrittenPool => ({
+  changedAt: table.changedAt,
+  members: [...table.members.values()],
+  rows: table.rows.map((row) => [
+    row.end.toString(16),
+    row.owner ?? null,
+    row.number,
+    row.lostAt,
+    row.changedAt,
+    row.continues.map(({ start, end, number }) => [start.toString(16), end.toString(16), number]),
+  ]),
+});
+
+function readPool(pool: WrittenPool): PoolTable {
+  let start = 0n;
+  const rows = pool.rows.map(([end, owner, number, lostAt, changedAt, continues]): Row => {
+    const row = { start, end: readPosition(end), owner: owner ?? undefined, number, lostAt, changedAt, continues: continues.map(readNumbered) };
+    start = row.end;
+    return row;
+  });
+  const members = pool.members.map((member) => [member.incarnation, { ...member, proof: member.proof }] as const);
+  return new PoolTable(rows, new Map(members), pool.changedAt);
+}
+
+const readNumbered = ([start, end, number]: WrittenNumbered): NumberedSpan => ({
+  start: readPosition(start),
+  end: readPosition(end),
+  number,
+});

@@ -1,0 +1,257 @@
+/**
+ * The lease table of one pool: who owns which keys, under which number, and when they last lost
+ * their state. It is what the log replays to, and it changes only by committed records.
+ *
+ * Every fact a reader may later need is a fact of a row, not of a change, because a reader may
+ * have missed any number of changes:
+ *
+ *  - `number` is the position of the commit that granted the keys. Positions only grow, so numbers
+ *    only grow, and the application can use them as fencing tokens.
+ *  - `lostAt` is the position at which the keys last lost their state. Splitting copies it, merging
+ *    takes the greater: a reader may be told of a loss too many, never of one too few.
+ *  - `changedAt` is the position of the last commit that touched the row. "All rows with
+ *    `changedAt > L`" is therefore everything that a reader at position L does not know, however
+ *    long ago that was: there is no change log that could be cut too early.
+ *  - `continues` says which numbers the same owner held the keys under just before, when only the
+ *    number has changed. It is there until the number changes again.
+ *
+ * What each record does to a row:
+ *
+ *     record     owner      number    lostAt    requires
+ *     free       none       same      position  owned
+ *     grant      given      position  same      not owned
+ *     renumber   same       position  same      owned
+ *     merge      same       position¹ greatest  one owner       ¹ unless all are equal
+ *     move       given      position  same      owned (a confirmed hand-over)
+ *     leave      frees all that the member owns
+ *
+ * Always true: rows cover [0, 2^64) exactly once, in order; a row's owner is a member; `number`,
+ * `lostAt` and `changedAt` are at most the position of the last record applied.
+ */
+
+import { assert, unreachable } from '../runtime/assert.ts';
+import { RING_SIZE } from '../runtime/keys/position.ts';
+import type { Span } from '../runtime/keys/range.ts';
+import type { NumberedSpan, OwnerAddress, TableRow } from './messages.ts';
+
+export interface Member extends OwnerAddress {
+  /** The digest of the secret that proves its death. */
+  readonly proof: string | undefined;
+  readonly joinedAt: number;
+}
+
+export interface Row extends NumberedSpan {
+  /** The owner's incarnation. */
+  readonly owner: string | undefined;
+  readonly lostAt: number;
+  readonly changedAt: number;
+  readonly continues: readonly NumberedSpan[];
+}
+
+export type LeaveReason = 'left' | 'expired' | 'certified';
+
+export type TableRecord =
+  | { readonly kind: 'join'; readonly member: Omit<Member, 'joinedAt'> }
+  | { readonly kind: 'leave'; readonly incarnation: string; readonly why: LeaveReason }
+  | { readonly kind: 'free'; readonly spans: readonly Span[] }
+  | { readonly kind: 'grant'; readonly incarnation: string; readonly spans: readonly Span[] }
+  | { readonly kind: 'renumber'; readonly spans: readonly Span[] }
+  | { readonly kind: 'merge'; readonly spans: readonly Span[] }
+  | { readonly kind: 'move'; readonly incarnation: string; readonly spans: readonly Span[] };
+
+const UNOWNED: Row = {
+  start: 0n,
+  end: RING_SIZE,
+  owner: undefined,
+  number: 0,
+  lostAt: 0,
+  changedAt: 0,
+  continues: [],
+};
+
+export class PoolTable {
+  static readonly empty: PoolTable = new PoolTable([UNOWNED], new Map(), 0);
+
+  readonly rows: readonly Row[];
+  readonly members: ReadonlyMap<string, Member>;
+  /** The position of the last commit that touched this pool. */
+  readonly changedAt: number;
+  #lookupRows: readonly TableRow[] | undefined;
+  #rowsByOwner: ReadonlyMap<string, readonly Row[]> | undefined;
+
+  constructor(rows: readonly Row[], members: ReadonlyMap<string, Member>, changedAt: number) {
+    this.rows = rows;
+    this.members = members;
+    this.changedAt = changedAt;
+  }
+
+  /** The table after these records, all of which were committed at `position`. */
+  apply(records: readonly TableRecord[], position: number): PoolTable {
+    let rows = this.rows;
+    const members = new Map(this.members);
+    for (const record of records) {
+      switch (record.kind) {
+        case 'join':
+          members.set(record.member.incarnation, { ...record.member, joinedAt: position });
+          break;
+        case 'leave':
+          rows = rows.map((row) => (row.owner === record.incarnation ? freed(row, position) : row));
+          members.delete(record.incarnation);
+          break;
+        case 'free':
+          rows = rewrite(rows, record.spans, (row) => freed(row, position));
+          break;
+        case 'grant':
+          assert(members.has(record.incarnation), `granted to a stranger at ${position}`);
+          rows = rewrite(rows, record.spans, (row) => granted(row, record.incarnation, position));
+          break;
+        case 'renumber':
+          rows = rewrite(rows, record.spans, (row) => renumbered(row, position));
+          break;
+        case 'merge':
+          rows = merged(rows, record.spans, position);
+          break;
+        case 'move':
+          assert(members.has(record.incarnation), `moved to a stranger at ${position}`);
+          rows = rewrite(rows, record.spans, (row) => moved(row, record.incarnation, position));
+          break;
+        default:
+          return unreachable(record);
+      }
+    }
+    return new PoolTable(rows, members, position);
+  }
+
+  /** What a look-up at position `from` does not know. From 0, everything. */
+  changedSince(from: number): readonly TableRow[] {
+    this.#lookupRows ??= this.rows.map((row) => ({
+      start: row.start,
+      end: row.end,
+      owner: this.#address(row.owner),
+      number: row.number,
+      lostAt: row.lostAt,
+    }));
+    if (from === 0) return this.#lookupRows;
+    return this.#lookupRows.filter((_, index) => (this.rows[index]?.changedAt ?? 0) > from);
+  }
+
+  rowsOf(incarnation: string): readonly Row[] {
+    this.#rowsByOwner ??= groupByOwner(this.rows);
+    return this.#rowsByOwner.get(incarnation) ?? [];
+  }
+
+  #address(incarnation: string | undefined): OwnerAddress | undefined {
+    return incarnation === undefined ? undefined : this.members.get(incarnation);
+  }
+}
+
+function groupByOwner(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]> {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    if (row.owner === undefined) continue;
+    const group = groups.get(row.owner);
+    if (group === undefined) groups.set(row.owner, [row]);
+    else group.push(row);
+  }
+  return groups;
+}
+
+function freed(row: Row, position: number): Row {
+  assert(row.owner !== undefined, `freed twice at ${position}`);
+  return { ...row, owner: undefined, lostAt: position, changedAt: position, continues: [] };
+}
+
+function granted(row: Row, owner: string, position: number): Row {
+  assert(row.owner === undefined, `granted at ${position} although ${row.owner} owns it`);
+  return { ...row, owner, number: position, changedAt: position, continues: [] };
+}
+
+function moved(row: Row, owner: string, position: number): Row {
+  assert(row.owner !== undefined, `moved at ${position} although nobody owns it`);
+  return { ...row, owner, number: position, changedAt: position, continues: [] };
+}
+
+function renumbered(row: Row, position: number): Row {
+  assert(row.owner !== undefined, `renumbered at ${position} although nobody owns it`);
+  return { ...row, number: position, changedAt: position, continues: [numbered(row)] };
+}
+
+/** Each span, which begins and ends at a boundary, becomes one row. */
+function merged(rows: readonly Row[], spans: readonly Span[], position: number): readonly Row[] {
+  const result: Row[] = [];
+  let next = 0;
+  let parts: Row[] = [];
+  for (const row of rows) {
+    const span = spans[next];
+    if (span === undefined || row.end <= span.start) {
+      result.push(row);
+      continue;
+    }
+    assert(row.start >= span.start && row.end <= span.end, `merge across a row at ${position}`);
+    parts.push(row);
+    if (row.end < span.end) continue;
+    result.push(oneRow(parts, position));
+    parts = [];
+    next += 1;
+  }
+  assert(next === spans.length, `merge beyond the table at ${position}`);
+  return result;
+}
+
+function oneRow(parts: readonly Row[], position: number): Row {
+  const [first] = parts;
+  const last = parts.at(-1);
+  assert(first !== undefined && last !== undefined, `merge of nothing at ${position}`);
+  assert(first.owner !== undefined, `merge of unowned rows at ${position}`);
+  assert(parts.every((row) => row.owner === first.owner), `merge of two owners' rows at ${position}`);
+  const sameNumber = parts.every((row) => row.number === first.number);
+  return {
+    start: first.start,
+    end: last.end,
+    owner: first.owner,
+    number: sameNumber ? first.number : position,
+    lostAt: Math.max(...parts.map((row) => row.lostAt)),
+    changedAt: position,
+    continues: sameNumber ? parts.flatMap((row) => row.continues) : parts.map(numbered),
+  };
+}
+
+const numbered = ({ start, end, number }: NumberedSpan): NumberedSpan => ({ start, end, number });
+
+/**
+ * Changes the rows inside `spans` (in order, disjoint), cutting rows at the spans' edges. The part
+ * of a row that stays outside keeps everything it had: for a reader nothing about it has changed.
+ */
+function rewrite(rows: readonly Row[], spans: readonly Span[], change: (row: Row) => Row): readonly Row[] {
+  const result: Row[] = [];
+  let next = 0;
+  for (const row of rows) {
+    let start = row.start;
+    for (let span = spans[next]; span !== undefined && span.start < row.end; span = spans[next]) {
+      const from = span.start > start ? span.start : start;
+      const to = span.end < row.end ? span.end : row.end;
+      if (from > start) result.push(clip(row, start, from));
+      result.push(change(clip(row, from, to)));
+      start = to;
+      if (span.end > row.end) break;
+      next += 1;
+    }
+    if (start < row.end) result.push(clip(row, start, row.end));
+  }
+  assert(next === spans.length, 'spans out of order or beyond the table');
+  return result;
+}
+
+/** The part of a row between two positions. Everything else about it stays, its number above all. */
+function clip(row: Row, start: bigint, end: bigint): Row {
+  if (start === row.start && end === row.end) return row;
+  return { ...row, start, end, continues: clipSpans(row.continues, start, end) };
+}
+
+export function clipSpans<T extends Span>(spans: readonly T[], start: bigint, end: bigint): readonly T[] {
+  return spans.flatMap((span) => {
+    if (span.end <= start || span.start >= end) return [];
+    if (span.start >= start && span.end <= end) return [span];
+    return [{ ...span, start: span.start > start ? span.start : start, end: span.end < end ? span.end : end }];
+  });
+}

@@ -1,0 +1,23 @@
+/**
+ * Assertions, kept in production: a program that has lost its own invariant must stop, because
+ * whatever it does next may be told to others as true.
+ */
+
+/** Thrown when the program itself is wrong. Never caught, never retried. */
+export class AssertionError extends Error {
+  override readonly name = 'AssertionError';
+}
+
+export function assert(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new AssertionError(message);
+}
+
+/** The value, which cannot be missing here; `what` says why in the failure. */
+export function present<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new AssertionError(`missing: ${what}`);
+  return value;
+}
+
+export const unreachable = (value: never): never => {
+  throw new AssertionError(`unreachable: ${JSON.stringify(value)}`);
+};

@@ -1,0 +1,28 @@
+/**
+ * Keys, where they lie on the ring, and stretches of it.
+ */
+
+export { hashBytes, hashKey, type Key, keyPosition } from './hash.ts';
+export {
+  checkPosition,
+  formatPosition,
+  highOf,
+  lowOf,
+  type Position,
+  parsePosition,
+  positionOf,
+  RING_SIZE,
+} from './position.ts';
+export {
+  contains,
+  formatRange,
+  intersects,
+  type Range,
+  roll,
+  type Span,
+  sizeOf,
+  unroll,
+  wholeRing,
+} from './range.ts';
+export { RangeSet } from './range-set.ts';
+export { RingTable, type ValuedSpan } from './ring-table.ts';

@@ -1,0 +1,50 @@
+/**
+ * All that a process may ask of its surroundings. In production these are the parts in `node/`;
+ * in a simulation, those in `sim/`. Nothing else in the toolkit reads a clock, sets a timer,
+ * draws a number, opens a socket or touches a file, and that is why a failure is a seed.
+ */
+
+import type { Instant } from './time.ts';
+
+export interface Runtime {
+  /** The monotonic clock of this process. It may stand still while the machine is suspended. */
+  now(): Instant;
+  /** The wall clock, in milliseconds. It may jump either way; compare it only with itself. */
+  wallMs(): number;
+  /** Time since the machine booted, suspensions included, in milliseconds. Slow to read. */
+  uptimeMs(): number;
+  /** Calls back once, at `at` or later. Disposing before then cancels. */
+  wakeAt(at: Instant, callback: () => void): Disposable;
+  /** In [0, 1). */
+  random(): number;
+}
+
+/** A path to peers that may lose, repeat, delay and reorder messages, but not alter them. */
+export interface Transport<Out = unknown, In = unknown> {
+  send(to: string, message: Out): void;
+  listen(callback: (from: string, message: In) => void): Disposable;
+}
+
+/**
+ * Files in one directory, with the promises of a POSIX file system and no more: what was written
+ * is durable only after `sync` of that file, a name only after `syncDirectory`. A `sync` that has
+ * failed once may have lost data although a second one succeeds; the only safe answer is to stop.
+ */
+export interface Storage {
+  /** Opens for reading and writing; creates it if it is missing. */
+  open(name: string): Promise<StorageFile>;
+  list(): Promise<readonly string[]>;
+  rename(from: string, to: string): Promise<void>;
+  remove(name: string): Promise<void>;
+  syncDirectory(): Promise<void>;
+}
+
+export interface StorageFile {
+  size(): Promise<number>;
+  /** Up to `length` bytes from `offset`; fewer at the end of the file. */
+  read(offset: number, length: number): Promise<Uint8Array>;
+  write(offset: number, bytes: Uint8Array): Promise<void>;
+  truncate(size: number): Promise<void>;
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,54 @@
+/**
+ * Was this machine suspended since we last looked?
+ *
+ * The monotonic clock that leases are counted on stands still while a laptop sleeps or a virtual
+ * machine is stopped, so a lease would seem valid although the world has given it to another. The
+ * wall clock does go on, but it also jumps when somebody sets it. So two clocks must agree: the
+ * wall clock ran ahead of the monotonic one *and* the time since boot, which counts suspensions
+ * and which nobody sets, ran ahead as well. Reading the time since boot is slow; it is read only
+ * when the wall clock looks suspicious.
+ *
+ *     monotonic   ├────────┤          ├───
+ *     wall        ├────────────────────────   jumped: ask
+ *     since boot  ├────────────────────────   agrees: suspended
+ *
+ * A pause that freezes the time since boot as well cannot be seen from inside. Only the resource
+ * can refuse then, by comparing lease numbers.
+ */
+
+import type { Runtime } from './runtime.ts';
+
+type Clocks = Pick<Runtime, 'now' | 'wallMs' | 'uptimeMs'>;
+
+export class SuspensionGuard {
+  readonly #clocks: Clocks;
+  readonly #toleranceMs: number;
+  /** How far each clock was ahead of the monotonic one when last compared. */
+  #wallAheadMs: number;
+  #uptimeAheadMs: number;
+
+  /** @param toleranceMs the shortest suspension that matters: less than the margin of a lease */
+  constructor(clocks: Clocks, toleranceMs: number) {
+    this.#clocks = clocks;
+    this.#toleranceMs = toleranceMs;
+    const now = clocks.now();
+    this.#wallAheadMs = clocks.wallMs() - now;
+    this.#uptimeAheadMs = clocks.uptimeMs() - now;
+  }
+
+  /** True once for every suspension. Call it before anything that trusts the clock. */
+  wasSuspended(): boolean {
+    const now = this.#clocks.now();
+    const wallAheadMs = this.#clocks.wallMs() - now;
+    if (wallAheadMs - this.#wallAheadMs < this.#toleranceMs) {
+      // Backward steps and slow slewing are followed, so that a later jump is measured from here.
+      if (wallAheadMs < this.#wallAheadMs) this.#wallAheadMs = wallAheadMs;
+      return false;
+    }
+    this.#wallAheadMs = wallAheadMs;
+    const uptimeAheadMs = this.#clocks.uptimeMs() - now;
+    const suspended = uptimeAheadMs - this.#uptimeAheadMs >= this.#toleranceMs;
+    this.#uptimeAheadMs = uptimeAheadMs;
+    return suspended;
+  }
+}

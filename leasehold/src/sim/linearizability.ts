@@ -1,0 +1,427 @@
+/**
+ * Could all this have happened one at a time?
+ *
+ * A history of operations is *linearizable* if each can be given an instant between its call and
+ * its return such that, carried out in the order of these instants, every one returns what it did
+ * return. Two operations may be swapped only where they overlap:
+ *
+ *     a  ├── write 1 ──┤
+ *     b         ├── read 0 ──┤            fine: the read came first
+ *     c                         ├ read 0 ┤   not any more: the write had returned
+ *
+ * An operation whose outcome is unknown (the answer was lost, the process died) may have taken
+ * effect at any time after its call, even long after its caller gave up, or never.
+ *
+ * Operations on different keys cannot disturb each other, so every key is searched alone (a
+ * history is linearizable if each of its keys is). The search is Wing and Gong's: take any
+ * operation that may come next, see whether the model allows it, go on from there, and go back
+ * when stuck. Three things keep it short:
+ *
+ *  - Whoever must be done first is tried first, and those of unknown outcome last.
+ *  - A configuration is what has been taken, and the state that led to. One that was seen before
+ *    is not tried again (Lowe). What has been taken is all operations up to some return, and few
+ *    beyond; only these few are kept.
+ *  - Of two configurations that differ only in which unknown operations they have used up, the
+ *    one that has used fewer can do whatever the other can. The other is not tried.
+ *
+ * It still grows with two to the number of operations that overlap on one key. Ten are well.
+ */
+
+import { assert, unreachable } from '../runtime/assert.ts';
+import { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
+
+/** In place of an output: nobody knows what came of it. */
+export const UNKNOWN: unique symbol = Symbol('unknown');
+
+export interface Operation<Input, Output> {
+  /** Who did it; for the explanation only. */
+  readonly process: string;
+  readonly key: string;
+  readonly input: Input;
+  readonly output: Output | typeof UNKNOWN;
+  /** True times. Whatever is called when another returns may still have overlapped with it. */
+  readonly calledAt: number;
+  /** Of no account if the output is unknown; undefined if it never returned. */
+  readonly returnedAt: number | undefined;
+}
+
+/** How the thing behaves when nothing overlaps. All of it pure. */
+export interface Model<State, Input, Output> {
+  readonly initial: State;
+  /**
+   * The state after this operation, or undefined if it cannot return this in this state. For an
+   * unknown output: the state after it if it takes effect.
+   */
+  step(state: State, input: Input, output: Output | typeof UNKNOWN): State | undefined;
+  /**
+   * Something that is equal for equal states and for no others.
+   *
+   * @default the state's JSON
+   */
+  keyOf?(state: State): string | number;
+  /** How an operation reads in an explanation. @default its JSON */
+  describe?(input: Input, output: Output | typeof UNKNOWN): string;
+}
+
+export type LinearizabilityResult =
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      /** The key whose history cannot be explained. */
+      readonly key: string;
+      /** The longest order that can be explained, as indexes into the history. */
+      readonly longestPrefix: readonly number[];
+      /** The operation, as an index into the history, that would have to come next and cannot. */
+      readonly stuckAt: number;
+      /** All of that, for people, in some lines. */
+      readonly explanation: string;
+    };
+
+export interface LinearizabilityOptions {
+  /**
+   * How many configurations of one key to look at before giving up.
+   *
+   * @default 5_000_000
+   */
+  maxConfigurations?: number | undefined;
+}
+
+/** The search was given up: too many operations overlap on this key to tell in reasonable time. */
+export class LinearizabilityUndecidedError extends LeaseholdError {
+  override readonly name = 'LinearizabilityUndecidedError';
+  readonly code = 'LINEARIZABILITY_UNDECIDED';
+  readonly retryable = false;
+  readonly key: string;
+
+  constructor(key: string, configurations: number) {
+    super(`gave up on the history of "${key}" after ${configurations} configurations`);
+    this.key = key;
+  }
+}
+
+/** Collects operations while they happen. */
+export class History<Input, Output> {
+  readonly #operations: Operation<Input, Output>[] = [];
+
+  /** All that was called until now; what has not returned is of unknown outcome. */
+  get operations(): readonly Operation<Input, Output>[] {
+    return this.#operations;
+  }
+
+  /** Notes a call, and returns the way to say what it returned. Not to say it means: unknown. */
+  call(
+    process: string,
+    key: string,
+    input: Input,
+    calledAt: number,
+  ): (output: Output, returnedAt: number) => void {
+    const index = this.#operations.length;
+    const called: Operation<Input, Output> = {
+      process,
+      key,
+      input,
+      output: UNKNOWN,
+      calledAt,
+      returnedAt: undefined,
+    };
+    this.#operations.push(called);
+    return (output, returnedAt) => {
+      assert(this.#operations[index] === called, `${process} returned twice from one call`);
+      this.#operations[index] = { ...called, output, returnedAt };
+    };
+  }
+}
+
+export function checkLinearizable<State, Input, Output>(
+  history: readonly Operation<Input, Output>[],
+  model: Model<State, Input, Output>,
+  options: LinearizabilityOptions = {},
+): LinearizabilityResult {
+  const byKey = new Map<string, Op<Input, Output>[]>();
+  history.forEach((operation, index) => {
+    const op = toOp(operation, index);
+    const ops = byKey.get(operation.key);
+    if (ops === undefined) byKey.set(operation.key, [op]);
+    else ops.push(op);
+  });
+  for (const [key, ops] of byKey) {
+    const search = new Search(key, ops, model, options.maxConfigurations ?? 5_000_000);
+    if (!search.succeeds()) return search.failure();
+  }
+  return { ok: true };
+}
+
+/** An operation as the search sees it. */
+interface Op<Input, Output> {
+  readonly operation: Operation<Input, Output>;
+  readonly index: number;
+  readonly calledAt: number;
+  /** Infinity if the outcome is unknown: nothing has to wait for it. */
+  readonly returnedAt: number;
+}
+
+function toOp<Input, Output>(operation: Operation<Input, Output>, index: number): Op<Input, Output> {
+  const { output, calledAt, returnedAt } = operation;
+  if (output === UNKNOWN) return { operation, index, calledAt, returnedAt: Number.POSITIVE_INFINITY };
+  if (returnedAt === undefined || !(returnedAt >= calledAt)) {
+    throw new InvalidOptionError(
+      `history[${index}].returnedAt`,
+      returnedAt,
+      'an operation with an output returns, and not before its call',
+    );
+  }
+  return { operation, index, calledAt, returnedAt };
+}
+
+/** A place in the search: what has been taken, and the state this led to. */
+interface Configuration<State> {
+  readonly state: State;
+  /** The number of known operations, by return, that are all taken: the first not taken is this one. */
+  readonly done: number;
+  /** Those known ones taken beyond, rising. */
+  readonly ahead: readonly number[];
+  /** The unknown ones taken, a bit each. */
+  readonly used: bigint;
+  /** What was taken last, as an index into the history, and what came before that. */
+  readonly taken: number;
+  readonly before: Configuration<State> | undefined;
+}
+
+class Search<State, Input, Output> {
+  readonly #key: string;
+  readonly #model: Model<State, Input, Output>;
+  readonly #maxConfigurations: number;
+  /** By return, then by call. */
+  readonly #known: readonly Op<Input, Output>[];
+  /** By call. */
+  readonly #unknown: readonly Op<Input, Output>[];
+  /** For every place in `known`, the earliest call from there on: nothing past it need be looked at. */
+  readonly #earliestCall: Float64Array;
+  /** By what is taken and the state, the sets of unknown ones used up when it was reached. */
+  readonly #seen = new Map<string, bigint[]>();
+  #configurations = 0;
+  #furthest: Configuration<State>;
+
+  constructor(
+    key: string,
+    ops: readonly Op<Input, Output>[],
+    model: Model<State, Input, Output>,
+    maxConfigurations: number,
+  ) {
+    this.#key = key;
+    this.#model = model;
+    this.#maxConfigurations = maxConfigurations;
+    this.#known = ops
+      .filter((op) => op.returnedAt !== Number.POSITIVE_INFINITY)
+      .sort((a, b) => a.returnedAt - b.returnedAt || a.calledAt - b.calledAt || a.index - b.index);
+    this.#unknown = ops
+      .filter((op) => op.returnedAt === Number.POSITIVE_INFINITY)
+      .sort((a, b) => a.calledAt - b.calledAt || a.index - b.index);
+    this.#earliestCall = new Float64Array(this.#known.length + 1).fill(Number.POSITIVE_INFINITY);
+    for (let i = this.#known.length - 1; i >= 0; i--) {
+      const { calledAt } = this.#known[i] as Op<Input, Output>;
+      this.#earliestCall[i] = Math.min(calledAt, this.#earliestCall[i + 1] as number);
+    }
+    this.#furthest = {
+      state: model.initial,
+      done: 0,
+      ahead: [],
+      used: 0n,
+      taken: -1,
+      before: undefined,
+    };
+  }
+
+  /** Goes deep first. What is still to be tried is on a stack of its own, so depth costs nothing. */
+  succeeds(): boolean {
+    const stack = [this.#furthest];
+    for (let here = stack.pop(); here !== undefined; here = stack.pop()) {
+      if (!this.#isNew(here)) continue;
+      if (here.done > this.#furthest.done) this.#furthest = here;
+      if (here.done === this.#known.length) return true;
+      this.#configurations += 1;
+      if (this.#configurations > this.#maxConfigurations) {
+        throw new LinearizabilityUndecidedError(this.#key, this.#maxConfigurations);
+      }
+      const next = this.#next(here);
+      for (let i = next.length - 1; i >= 0; i--) stack.push(next[i] as Configuration<State>);
+    }
+    return false;
+  }
+
+  failure(): LinearizabilityResult {
+    const longestPrefix: number[] = [];
+    for (let here = this.#furthest; here.before !== undefined; here = here.before)
+      longestPrefix.push(here.taken);
+    longestPrefix.reverse();
+    const stuckAt = (this.#known[this.#furthest.done] as Op<Input, Output>).index;
+    return {
+      ok: false,
+      key: this.#key,
+      longestPrefix,
+      stuckAt,
+      explanation: this.#explain(longestPrefix),
+    };
+  }
+
+  /** What may come next, the most promising first. */
+  #next(here: Configuration<State>): Configuration<State>[] {
+    const known = this.#known;
+    const first = known[here.done] as Op<Input, Output>;
+    // Whatever is taken now comes before `first`, so it was called before that returned.
+    const deadline = first.returnedAt;
+    const next: Configuration<State>[] = [];
+    let ahead = 0;
+    for (let i = here.done; i < known.length; i++) {
+      if ((this.#earliestCall[i] as number) > deadline) break;
+      if (here.ahead[ahead] === i) {
+        ahead += 1;
+        continue;
+      }
+      const op = known[i] as Op<Input, Output>;
+      if (op.calledAt > deadline) continue;
+      const state = this.#step(here.state, op);
+      if (state !== undefined) next.push(this.#take(here, i, op, state));
+    }
+    const stateKey = this.#keyOf(here.state);
+    for (let i = 0; i < this.#unknown.length; i++) {
+      const op = this.#unknown[i] as Op<Input, Output>;
+      if (op.calledAt > deadline) break;
+      const bit = 1n << BigInt(i);
+      if ((here.used & bit) !== 0n) continue;
+      const state = this.#step(here.state, op);
+      // One that changes nothing need not have happened.
+      if (state === undefined || this.#keyOf(state) === stateKey) continue;
+      next.push({ ...here, state, used: here.used | bit, taken: op.index, before: here });
+    }
+    return next;
+  }
+
+  /** Takes the known operation at this place, and moves on over all that are taken already. */
+  #take(
+    here: Configuration<State>,
+    place: number,
+    op: Op<Input, Output>,
+    state: State,
+  ): Configuration<State> {
+    let { done } = here;
+    let ahead: readonly number[];
+    if (place === done) {
+      done += 1;
+      let passed = 0;
+      while (here.ahead[passed] === done) {
+        passed += 1;
+        done += 1;
+      }
+      ahead = passed === 0 ? here.ahead : here.ahead.slice(passed);
+    } else {
+      ahead = [...here.ahead, place].sort((a, b) => a - b);
+    }
+    return { state, done, ahead, used: here.used, taken: op.index, before: here };
+  }
+
+  /** False if a place at least as good has been seen; else it has been now. */
+  #isNew(here: Configuration<State>): boolean {
+    const name = `${here.done} ${here.ahead.join()} ${this.#keyOf(here.state)}`;
+    const seen = this.#seen.get(name);
+    if (seen === undefined) {
+      this.#seen.set(name, [here.used]);
+      return true;
+    }
+    if (seen.some((used) => (used & here.used) === used)) return false;
+    seen.push(here.used);
+    return true;
+  }
+
+  #step(state: State, op: Op<Input, Output>): State | undefined {
+    return this.#model.step(state, op.operation.input, op.operation.output);
+  }
+
+  #keyOf(state: State): string | number {
+    return this.#model.keyOf?.(state) ?? JSON.stringify(state);
+  }
+
+  #explain(longestPrefix: readonly number[]): string {
+    const { done, ahead, state } = this.#furthest;
+    const stuck = this.#known[done] as Op<Input, Output>;
+    const byIndex = new Map([...this.#known, ...this.#unknown].map((op) => [op.index, op]));
+    const skipped = Math.max(0, longestPrefix.length - 8);
+    const taken = longestPrefix.slice(skipped).map((index) => this.#line(byIndex.get(index)));
+    const pending = this.#known
+      .filter((op, i) => i > done && op.calledAt <= stuck.returnedAt && !ahead.includes(i))
+      .map((op) => this.#line(op));
+    return [
+      `"${this.#key}": no order explains ${this.#line(stuck)}`,
+      `the longest order that can be explained has ${longestPrefix.length} operations and ends with`,
+      ...(skipped > 0 ? [`  … ${skipped} more`] : []),
+      ...taken.map((line) => `  ${line}`),
+      `which leaves the state ${JSON.stringify(state)}`,
+      ...(pending.length > 0
+        ? ['called by then and not yet in the order:', ...pending.map((line) => `  ${line}`)]
+        : []),
+    ].join('\n');
+  }
+
+  #line(op: Op<Input, Output> | undefined): string {
+    if (op === undefined) return '';
+    const { process, input, output } = op.operation;
+    const what =
+      this.#model.describe?.(input, output) ??
+      `${JSON.stringify(input)} → ${output === UNKNOWN ? 'unknown' : JSON.stringify(output)}`;
+    const until = op.returnedAt === Number.POSITIVE_INFINITY ? '…' : op.returnedAt;
+    return `${process}: ${what}  [${op.calledAt}, ${until}]`;
+  }
+}
+
+export type RegisterInput<Value> =
+  | { readonly do: 'read' }
+  | { readonly do: 'write'; readonly value: Value }
+  /** Writes `value` if the register has `expected`. */
+  | { readonly do: 'compare-and-set'; readonly expected: Value; readonly value: Value };
+
+export type RegisterOutput<Value> =
+  | { readonly did: 'read'; readonly value: Value }
+  | { readonly did: 'write' }
+  | { readonly did: 'compare-and-set'; readonly set: boolean };
+
+/** A register per key: reads return what was written last. Values are compared with `===`. */
+export function registerModel<Value extends string | number | boolean | null>(
+  initial: Value,
+): Model<Value, RegisterInput<Value>, RegisterOutput<Value>> {
+  return {
+    initial,
+    step(state, input, output) {
+      switch (input.do) {
+        case 'read':
+          if (output === UNKNOWN) return state;
+          return output.did === 'read' && output.value === state ? state : undefined;
+        case 'write':
+          return output === UNKNOWN || output.did === 'write' ? input.value : undefined;
+        case 'compare-and-set': {
+          const sets = state === input.expected;
+          if (output !== UNKNOWN && !(output.did === 'compare-and-set' && output.set === sets))
+            return undefined;
+          return sets ? input.value : state;
+        }
+        default:
+          return unreachable(input);
+      }
+    },
+    keyOf: (state) => `${typeof state} ${state}`,
+    describe(input, output) {
+      const came = output === UNKNOWN ? ' → unknown' : '';
+      switch (input.do) {
+        case 'read':
+          return output !== UNKNOWN && output.did === 'read' ? `read → ${output.value}` : `read${came}`;
+        case 'write':
+          return `write ${input.value}${came}`;
+        case 'compare-and-set': {
+          const set = output !== UNKNOWN && output.did === 'compare-and-set' ? ` → ${output.set}` : came;
+          return `compare-and-set ${input.expected} to ${input.value}${set}`;
+        }
+        default:
+          return unreachable(input);
+      }
+    },
+  };
+}

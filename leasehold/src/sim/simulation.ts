@@ -1,0 +1,100 @@
+/**
+ * What a protocol shows to whoever wants to see it proved: seeds in, broken promises out.
+ *
+ * A protocol promises things ("no key has two owners"). A *simulation* of it plays one life of a
+ * whole deployment, drawn from a seed, with everything that can go wrong going wrong, and watches
+ * the promises from outside, where one can see all processes at once. A runner plays thousands of
+ * seeds and only counts:
+ *
+ *     seed ──► run ──► every promise held, and this much happened
+ *                 └──► this promise broke, and this is how it came about
+ *
+ * Two things keep such a proof honest. A run in which nothing happened breaks no promise, so a
+ * simulation says what it counted and when that is {@link Simulation.tooLittle}. And a watcher
+ * that never barks proves nothing, so a simulation keeps {@link Mutant}s: deliberate faults in the
+ * protocol's source, each of which one named promise has to catch.
+ *
+ * A seed is a whole bug report. That holds only if a run depends on its seed and on nothing else:
+ * no clock, no chance, no state left over from the run before.
+ */
+
+/** How one seed went. Plain data: it crosses from the thread that ran it to the one that counts. */
+export interface SeedOutcome {
+  readonly seed: number;
+
+  /**
+   * The first promise that broke, and a sentence with the names and instants in it; undefined when
+   * every promise held. Later ones are left out: after the first, anything may follow.
+   */
+  readonly broken?: { readonly promise: string; readonly message: string } | undefined;
+
+  /** What happened, counted: summed over seeds for the summary (`failovers`, `crashes`, …). */
+  readonly counts: Readonly<Record<string, number>>;
+
+  /** One line per event, oldest first. Only when asked for: writing it costs more than the run. */
+  readonly trace?: readonly string[] | undefined;
+}
+
+/**
+ * A fault planted in the source on purpose, as a change of text in one file. The simulation is
+ * then run with that file changed, and the promise named here must break. Text and not a switch
+ * in the code: what is shipped carries no trace of it, and any line can be broken.
+ */
+export interface Mutant {
+  /** What was done wrong, in words with hyphens: `lease-counted-from-reply`. */
+  readonly name: string;
+
+  /** The file to change, relative to `leasehold/src`: `pool/owner/owner.ts`. */
+  readonly file: string;
+
+  /** The text to replace. It must occur exactly once in the file, so that it cannot drift. */
+  readonly from: string;
+
+  /** What to put there. */
+  readonly to: string;
+
+  /** The promise that must catch it, one of {@link Simulation.promises}, or `assertion`. */
+  readonly promise: string;
+
+  /** One sentence: what goes wrong, and for whom. */
+  readonly story: string;
+
+  /**
+   * Seeds to try before it counts as not caught. A mutant that needs many is a sign that the
+   * worlds are too kind.
+   *
+   * @default 1000
+   */
+  readonly seeds?: number;
+}
+
+export interface SimulationOptions {
+  /** Whether to fill {@link SeedOutcome.trace}. It must not change how the run goes. */
+  readonly trace: boolean;
+}
+
+/** A protocol, ready to be tried: what the runner of seeds needs and no more. */
+export interface Simulation {
+  /** The protocol, as it is called on the command line. */
+  readonly name: string;
+
+  /** The names of the promises that are watched, in words with hyphens: `one-owner`. */
+  readonly promises: readonly string[];
+
+  /**
+   * Plays one seed to its end. The same seed gives the same outcome, always.
+   *
+   * Whatever this throws counts as the broken promise `assertion`: it is the protocol that found
+   * its own invariant gone. An exception carries no trace, though, so a simulation that catches it
+   * and returns the outcome itself is kinder to whoever looks for the cause.
+   */
+  run(seed: number, options: SimulationOptions): SeedOutcome;
+
+  /**
+   * Fails a whole run in which too little happened to prove anything: a sentence per shortfall,
+   * none when there was enough. `totals` are the counts of all `seeds` outcomes, summed.
+   */
+  tooLittle(totals: Readonly<Record<string, number>>, seeds: number): readonly string[];
+
+  readonly mutants: readonly Mutant[];
+}

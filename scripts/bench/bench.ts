@@ -1,0 +1,35 @@
+/**
+ * What a measurement in `bench/` exports as `bench`, and what it finds.
+ *
+ * A figure stands beside the same figure of a peer, measured in the same run on the same machine:
+ * a number alone says more about the machine than about us.
+ */
+
+export interface Bench {
+  readonly name: string;
+  /** One sentence: what is measured, against what. */
+  readonly describe: string;
+  /** `report` is for progress, a line at a time. */
+  run(report: (line: string) => void): Promise<BenchResult> | BenchResult;
+}
+
+export interface BenchResult {
+  readonly name: string;
+  /** What the figures depend on: the machine, versions, sizes, how often it was repeated. */
+  readonly conditions: Readonly<Record<string, string | number>>;
+  readonly figures: readonly Figure[];
+}
+
+export interface Figure {
+  /** `look-up of a string key`, `failover` */
+  readonly metric: string;
+  /** `ns`, `ms`, `messages/s` */
+  readonly unit: string;
+  readonly ours: number;
+  readonly peers: readonly { readonly name: string; readonly value: number }[];
+  /** How many times better than the best peer; missing when there is none to compare with. */
+  readonly ratio?: number | undefined;
+  /** What was aimed for, as a person would say it: `twice as fast as the peer`. */
+  readonly goal: string;
+  readonly met: boolean;
+}

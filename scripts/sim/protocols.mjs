@@ -1,0 +1,9 @@
+/**
+ * The protocols that can be simulated: the name on the command line, and the module that exports
+ * `simulation` (its shape is `leasehold/src/sim/simulation.ts`).
+ *
+ * @type {Readonly<Record<string, string>>}
+ */
+export const protocols = {
+  pool: 'leasehold/src/pool/simulation/index.ts',
+};

@@ -1,0 +1,54 @@
+/**
+ * One thread that plays seeds: told which bundle and which seeds, it answers with one outcome after
+ * the other. It keeps nothing between seeds but the modules it has loaded.
+ */
+
+import process from 'node:process';
+import { pathToFileURL } from 'node:url';
+import { parentPort } from 'node:worker_threads';
+
+/** @import { Simulation, SeedOutcome } from '../../leasehold/src/sim/simulation.ts' */
+
+/** @typedef {{ readonly bundle: string, readonly first: number, readonly count: number, readonly trace: boolean }} Chunk */
+/** @typedef {{ readonly outcome: SeedOutcome } | { readonly unusable: string } | { readonly done: true }} Answer */
+
+process.setSourceMapsEnabled(true);
+
+/** @type {(answer: Answer) => void} */
+const answer = (message) => parentPort?.postMessage(message);
+
+parentPort?.on('message', (/** @type {Chunk} */ chunk) => {
+  play(chunk).then(
+    () => answer({ done: true }),
+    (error) => answer({ unusable: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+  );
+});
+
+/** @param {Chunk} chunk */
+async function play({ bundle, first, count, trace }) {
+  /** @type {{ simulation: Simulation }} */
+  const { simulation } = await import(pathToFileURL(bundle).href);
+  for (let seed = first; seed < first + count; seed += 1) {
+    answer({ outcome: playSeed(simulation, seed, trace) });
+  }
+}
+
+/**
+ * @param {Simulation} simulation
+ * @param {number} seed
+ * @param {boolean} trace
+ * @returns {SeedOutcome}
+ */
+function playSeed(simulation, seed, trace) {
+  try {
+    return { ...simulation.run(seed, { trace }), seed };
+  } catch (error) {
+    const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+    return {
+      seed,
+      broken: { promise: 'assertion', message: `${name}: ${message}` },
+      counts: {},
+      trace: trace ? (stack ?? message).split('\n') : undefined,
+    };
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * `npm test`: everything that has to hold before a change is shared, one step after the other. A
+ * step that fails does not keep the rest from being tried; its output is shown when it ends.
+ *
+ * The last line is `N passed, N failed`, alone. It counts every unit test (the tidy checks are
+ * among them), and every other step as one. When the unit tests fail as a whole although no test
+ * did (a file that does not load, an error outside a test), that is one failure more.
+ */
+
+import process from 'node:process';
+import { didYouMean, parseArguments } from './arguments.mjs';
+import { runCommand, UsageError } from './command.mjs';
+import { Progress } from './progress.mjs';
+import { countTests, steps } from './test/steps.mjs';
+import { runStep, stopSteps } from './test/run-step.mjs';
+import { table } from './table.mjs';
+
+/** @import { Step } from './test/steps.mjs' */
+/** @typedef {{ readonly step: Step, readonly ok: boolean, readonly seconds: number, readonly passed: number, readonly failed: number }} Result */
+
+const HELP = `Type check, lint, format, unit tests, simulation.
+
+  npm test [-- options]
+
+  --only STEP   this step alone; may be a list: --only types,lint
+  --help        this text
+
+Steps:
+${table(steps.map(({ name, what }) => [`  ${name}`, what])).join('\n')}`;
+
+/** @param {string | undefined} only */
+function chosen(only) {
+  if (only === undefined) return steps;
+  const names = steps.map((step) => step.name);
+  return only.split(',').map((name) => {
+    const step = steps.find((each) => each.name === name);
+    if (step === undefined) throw new UsageError(`there is no step ${name}${didYouMean(name, names)}`);
+    return step;
+  });
+}
+
+/**
+ * @param {Step} step
+ * @returns {Promise<Result>}
+ */
+async function tryStep(step) {
+  const startedAt = performance.now();
+  const seconds = () => (performance.now() - startedAt) / 1000;
+  let latest = '';
+  console.log(`▸ ${step.name}: ${step.what}`);
+  const progress = new Progress(() => `  ${step.name} ${seconds().toFixed(0)} s  ${latest}`);
+  const { ok, output } = await runStep(step, (line) => (latest = line));
+  progress[Symbol.dispose]();
+  if (!ok) {
+    console.log(output.replace(/^/gm, '  │ '));
+  } else if (step.sayLast) {
+    console.log(`  ${output.split('\n').at(-1)}`);
+  }
+  console.log(`${ok ? '✓' : '✗'} ${step.name} ${seconds().toFixed(1)} s\n`);
+  const counted = step.counts ? countTests(ok) : undefined;
+  return { step, ok, seconds: seconds(), ...(counted ?? { passed: ok ? 1 : 0, failed: ok ? 0 : 1 }) };
+}
+
+/** @param {readonly Result[]} results */
+function summarize(results) {
+  const rows = results.map(({ step, ok, seconds, passed, failed }) => [
+    ok ? '✓' : '✗',
+    step.name,
+    `${seconds.toFixed(1).padStart(6)} s`,
+    step.counts ? `${passed} passed, ${failed} failed` : ok ? 'passed' : 'failed',
+  ]);
+  for (const line of table(rows)) console.log(line);
+  const first = results.find(({ ok }) => !ok);
+  if (first !== undefined) {
+    console.log(`\nThe first to fail was ${first.step.name}; its output is above.`);
+    console.log(`Again, alone: npm test -- --only ${first.step.name}`);
+  }
+  /** @param {'passed' | 'failed'} what */
+  const sum = (what) => results.reduce((total, result) => total + result[what], 0);
+  console.log(`\n${sum('passed')} passed, ${sum('failed')} failed`);
+}
+
+await runCommand('npm test --', async () => {
+  const { words, flags, values } = parseArguments(process.argv.slice(2), {
+    flags: ['help'],
+    values: ['only'],
+  });
+  if (flags.has('help')) {
+    console.log(HELP);
+    return 0;
+  }
+  if (words.length > 0) throw new UsageError(`nothing is expected here, but got ${words.join(' ')}`);
+  const wanted = chosen(values.only);
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) {
+    process.once(signal, () => {
+      console.log('\nInterrupted.');
+      void stopSteps().then(() => process.exit(130));
+    });
+  }
+  /** @type {Result[]} */
+  const results = [];
+  for (const step of wanted) results.push(await tryStep(step));
+  summarize(results);
+  return results.every(({ ok }) => ok) ? 0 : 1;
+});

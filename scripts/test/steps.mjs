@@ -1,0 +1,79 @@
+/**
+ * The steps of `npm test`, quickest first: what is wrong most often shows soonest.
+ */
+
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { cache, root, tools } from '../project.mjs';
+
+/**
+ * @typedef {object} Step
+ * @property {string} name as in `--only`
+ * @property {string} what a few words
+ * @property {readonly (readonly string[])[]} commands for Node, in order; all must succeed
+ * @property {boolean} [counts] its single tests are counted, see {@link countTests}
+ * @property {boolean} [sayLast] its last line says something worth reading
+ */
+
+const testResults = join(cache, `leasehold-tests-${process.pid}.json`);
+const sim = join(root, 'scripts', 'sim.mjs');
+
+/** @type {readonly Step[]} */
+export const steps = [
+  {
+    name: 'types',
+    what: 'type check',
+    commands: [
+      [tools.tsc, '-p', join(root, 'tsconfig.json')],
+      [tools.tsc, '-p', join(root, 'scripts', 'tsconfig.json')],
+    ],
+  },
+  {
+    name: 'lint',
+    what: 'lint',
+    commands: [[tools.biome, 'lint', '--error-on-warnings', '--max-diagnostics=50', root]],
+  },
+  {
+    name: 'format',
+    what: 'format (npm run format mends it)',
+    commands: [[tools.biome, 'format', '--max-diagnostics=50', root]],
+  },
+  {
+    name: 'unit',
+    what: 'unit tests and tidy checks',
+    commands: [
+      [tools.vitest, 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${testResults}`],
+    ],
+    counts: true,
+  },
+  {
+    name: 'sim',
+    what: 'the pool in 1000 hostile worlds',
+    commands: [[sim, 'pool', '--seeds', '1000']],
+    sayLast: true,
+  },
+  {
+    name: 'mutants',
+    what: 'deliberate faults in the pool, each to be caught',
+    commands: [[sim, 'pool', '--mutants']],
+    sayLast: true,
+  },
+];
+
+/**
+ * How many unit tests passed and failed, by what vitest wrote down.
+ *
+ * @param {boolean} ok whether vitest was content
+ */
+export function countTests(ok) {
+  let [passed, failed] = [0, 0];
+  try {
+    const results = JSON.parse(readFileSync(testResults, 'utf8'));
+    [passed, failed] = [Number(results.numPassedTests), Number(results.numFailedTests)];
+  } catch {
+    // It ended before it could write anything.
+  }
+  rmSync(testResults, { force: true });
+  return { passed, failed: !ok && failed === 0 ? 1 : failed };
+}

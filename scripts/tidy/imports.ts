@@ -1,0 +1,71 @@
+/**
+ * Which folder of `leasehold/src` may import which. Imports go one way:
+ *
+ *     runtime ◄── node, sim
+ *        ▲
+ *        ├────── log ◄── pool, flease, quorum, membership, ratelimit
+ *        └──────────────────┘
+ *
+ * so that a protocol can be read, tested and simulated without the next one. Proofs stand outside
+ * the order: a protocol's `simulation/`, the simulated log and the tests also use `sim`.
+ */
+
+import { posix } from 'node:path';
+import { complaint, matches, type Source } from './source.ts';
+
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  runtime: [],
+  node: ['runtime'],
+  sim: ['runtime'],
+  log: ['runtime'],
+  pool: ['runtime', 'log'],
+  flease: ['runtime', 'log'],
+  quorum: ['runtime', 'log'],
+  membership: ['runtime', 'log'],
+  ratelimit: ['runtime', 'log'],
+};
+
+const ROOT = 'leasehold/src/';
+const IMPORT = /(?:\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\1/;
+
+export function importComplaints(file: Source): string[] {
+  const complaints: string[] = [];
+  for (const { at, module } of importsOf(file)) {
+    const wrong = module.startsWith('.')
+      ? wrongWith(file.path, posix.join(posix.dirname(file.path), module))
+      : /^leasehold(\/|$)/.test(module) && file.path.startsWith(ROOT)
+        ? 'the package imports itself by its public name'
+        : undefined;
+    if (wrong !== undefined) complaints.push(complaint(file, at, `imports ${module}: ${wrong}`));
+  }
+  return complaints;
+}
+
+/** Every module that is imported, exported from, or loaded. */
+export function* importsOf(file: Source): Generator<{ readonly at: number; readonly module: string }> {
+  for (const match of matches(file.code, IMPORT)) yield { at: match.index, module: match[2] ?? '' };
+}
+
+function wrongWith(path: string, target: string): string | undefined {
+  const folder = posix.dirname(target);
+  if (posix.basename(target) === 'index.ts' && path.startsWith(`${folder}/`)) {
+    return 'an index.ts is for those outside its folder; import the file that defines the thing';
+  }
+  if (!path.startsWith(ROOT)) return undefined;
+  const [from, to] = [layerOf(path), layerOf(target)];
+  if (from === to) return undefined;
+  const allowed = LAYERS[from];
+  if (allowed === undefined) return `${from} is not a known folder; say in imports.ts what it may import`;
+  if (allowed.includes(to) || (to === 'sim' && maySimulate(path, from))) return undefined;
+  return `${from} may import ${allowed.length === 0 ? 'nothing of ours' : `only ${allowed.join(' and ')}`}`;
+}
+
+const layerOf = (path: string): string =>
+  path.startsWith(ROOT) ? (path.slice(ROOT.length).split('/')[0] ?? '') : path;
+
+function maySimulate(path: string, layer: string): boolean {
+  const isProof = path.endsWith('.test.ts');
+  if (layer === 'log') return isProof || posix.basename(path).startsWith('simulated');
+  const isProtocol = LAYERS[layer]?.includes('log') === true;
+  return isProtocol && (isProof || path.startsWith(`${ROOT}${layer}/simulation/`));
+}
