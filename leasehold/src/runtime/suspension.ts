@@ -38,17 +38,29 @@ export class SuspensionGuard {
 
   /** True once for every suspension. Call it before anything that trusts the clock. */
   wasSuspended(): boolean {
-    const now = this.#clocks.now();
-    const wallAheadMs = this.#clocks.wallMs() - now;
-    if (wallAheadMs - this.#wallAheadMs < this.#toleranceMs) {
-      // Backward steps and slow slewing are followed, so that a later jump is measured from here.
+    const { wallAheadMs, uptimeAheadMs } = this.#compare();
+    if (uptimeAheadMs === undefined) {
+      // A backward step is followed, so that a later jump is measured from there.
       if (wallAheadMs < this.#wallAheadMs) this.#wallAheadMs = wallAheadMs;
       return false;
     }
-    this.#wallAheadMs = wallAheadMs;
-    const uptimeAheadMs = this.#clocks.uptimeMs() - now;
     const suspended = uptimeAheadMs - this.#uptimeAheadMs >= this.#toleranceMs;
+    this.#wallAheadMs = wallAheadMs;
     this.#uptimeAheadMs = uptimeAheadMs;
     return suspended;
+  }
+
+  /** What {@link wasSuspended} would say, without taking note of it. */
+  looksSuspended(): boolean {
+    const { uptimeAheadMs } = this.#compare();
+    return uptimeAheadMs !== undefined && uptimeAheadMs - this.#uptimeAheadMs >= this.#toleranceMs;
+  }
+
+  /** The time since boot is read only if the wall clock has run ahead. */
+  #compare(): { readonly wallAheadMs: number; readonly uptimeAheadMs: number | undefined } {
+    const now = this.#clocks.now();
+    const wallAheadMs = this.#clocks.wallMs() - now;
+    const suspicious = wallAheadMs - this.#wallAheadMs >= this.#toleranceMs;
+    return { wallAheadMs, uptimeAheadMs: suspicious ? this.#clocks.uptimeMs() - now : undefined };
   }
 }

@@ -15,16 +15,20 @@
  * Operations on different keys cannot disturb each other, so every key is searched alone (a
  * history is linearizable if each of its keys is). The search is Wing and Gong's: take any
  * operation that may come next, see whether the model allows it, go on from there, and go back
- * when stuck. Three things keep it short:
+ * when stuck. Some things keep it short:
  *
- *  - Whoever must be done first is tried first, and those of unknown outcome last.
  *  - A configuration is what has been taken, and the state that led to. One that was seen before
  *    is not tried again (Lowe). What has been taken is all operations up to some return, and few
  *    beyond; only these few are kept.
+ *  - Whoever must be done first is tried first. But a read that fits is taken at once, and nothing
+ *    else is tried: it changes nothing, so it cannot have been wrong to take it now.
+ *  - An operation of unknown outcome is taken only right before one that would not return what it
+ *    did, or not lead where it does, without it. Otherwise it need not have happened.
  *  - Of two configurations that differ only in which unknown operations they have used up, the
  *    one that has used fewer can do whatever the other can. The other is not tried.
  *
- * It still grows with two to the number of operations that overlap on one key. Ten are well.
+ * It still grows with two to the number of writes that overlap on one key, and faster with many
+ * of unknown outcome; see the figures in the README.
  */
 
 import { assert, unreachable } from '../runtime/assert.ts';
@@ -59,6 +63,20 @@ export interface Model<State, Input, Output> {
    * @default the state's JSON
    */
   keyOf?(state: State): string | number;
+  /**
+   * Whether an operation that returned this changes nothing, whatever the state in which it can
+   * return it. It shortens the search.
+   *
+   * @default never
+   */
+  readsOnly?(input: Input, output: Output): boolean;
+  /**
+   * Something that is equal only for inputs that do the same. It shortens the search when many
+   * operations of unknown outcome do the same.
+   *
+   * @default every input is taken to be different
+   */
+  keyOfInput?(input: Input): string;
   /** How an operation reads in an explanation. @default its JSON */
   describe?(input: Input, output: Output | typeof UNKNOWN): string;
 }
@@ -81,7 +99,7 @@ export interface LinearizabilityOptions {
   /**
    * How many configurations of one key to look at before giving up.
    *
-   * @default 5_000_000
+   * @default 1_000_000
    */
   maxConfigurations?: number | undefined;
 }
@@ -139,13 +157,13 @@ export function checkLinearizable<State, Input, Output>(
 ): LinearizabilityResult {
   const byKey = new Map<string, Op<Input, Output>[]>();
   history.forEach((operation, index) => {
-    const op = toOp(operation, index);
+    const op = toOp(operation, index, model);
     const ops = byKey.get(operation.key);
     if (ops === undefined) byKey.set(operation.key, [op]);
     else ops.push(op);
   });
   for (const [key, ops] of byKey) {
-    const search = new Search(key, ops, model, options.maxConfigurations ?? 5_000_000);
+    const search = new Search(key, ops, model, options.maxConfigurations ?? 1_000_000);
     if (!search.succeeds()) return search.failure();
   }
   return { ok: true };
@@ -158,11 +176,21 @@ interface Op<Input, Output> {
   readonly calledAt: number;
   /** Infinity if the outcome is unknown: nothing has to wait for it. */
   readonly returnedAt: number;
+  readonly readsOnly: boolean;
+  /** For those of unknown outcome, if the model has one. */
+  readonly inputKey: string | undefined;
 }
 
-function toOp<Input, Output>(operation: Operation<Input, Output>, index: number): Op<Input, Output> {
-  const { output, calledAt, returnedAt } = operation;
-  if (output === UNKNOWN) return { operation, index, calledAt, returnedAt: Number.POSITIVE_INFINITY };
+function toOp<State, Input, Output>(
+  operation: Operation<Input, Output>,
+  index: number,
+  model: Model<State, Input, Output>,
+): Op<Input, Output> {
+  const { input, output, calledAt, returnedAt } = operation;
+  if (output === UNKNOWN) {
+    const inputKey = model.keyOfInput?.(input);
+    return { operation, index, calledAt, returnedAt: Number.POSITIVE_INFINITY, readsOnly: false, inputKey };
+  }
   if (returnedAt === undefined || !(returnedAt >= calledAt)) {
     throw new InvalidOptionError(
       `history[${index}].returnedAt`,
@@ -170,7 +198,8 @@ function toOp<Input, Output>(operation: Operation<Input, Output>, index: number)
       'an operation with an output returns, and not before its call',
     );
   }
-  return { operation, index, calledAt, returnedAt };
+  const readsOnly = model.readsOnly?.(input, output) ?? false;
+  return { operation, index, calledAt, returnedAt, readsOnly, inputKey: undefined };
 }
 
 /** A place in the search: what has been taken, and the state this led to. */
@@ -187,6 +216,13 @@ interface Configuration<State> {
   readonly before: Configuration<State> | undefined;
 }
 
+/** A known operation, and the state it would lead to; undefined if it cannot come now. */
+interface Move<State, Input, Output> {
+  readonly place: number;
+  readonly op: Op<Input, Output>;
+  readonly state: State | undefined;
+}
+
 class Search<State, Input, Output> {
   readonly #key: string;
   readonly #model: Model<State, Input, Output>;
@@ -195,6 +231,8 @@ class Search<State, Input, Output> {
   readonly #known: readonly Op<Input, Output>[];
   /** By call. */
   readonly #unknown: readonly Op<Input, Output>[];
+  /** One for each of them. */
+  readonly #bits: readonly bigint[];
   /** For every place in `known`, the earliest call from there on: nothing past it need be looked at. */
   readonly #earliestCall: Float64Array;
   /** By what is taken and the state, the sets of unknown ones used up when it was reached. */
@@ -217,6 +255,7 @@ class Search<State, Input, Output> {
     this.#unknown = ops
       .filter((op) => op.returnedAt === Number.POSITIVE_INFINITY)
       .sort((a, b) => a.calledAt - b.calledAt || a.index - b.index);
+    this.#bits = this.#unknown.map((_, i) => 1n << BigInt(i));
     this.#earliestCall = new Float64Array(this.#known.length + 1).fill(Number.POSITIVE_INFINITY);
     for (let i = this.#known.length - 1; i >= 0; i--) {
       const { calledAt } = this.#known[i] as Op<Input, Output>;
@@ -266,44 +305,72 @@ class Search<State, Input, Output> {
 
   /** What may come next, the most promising first. */
   #next(here: Configuration<State>): Configuration<State>[] {
-    const known = this.#known;
-    const first = known[here.done] as Op<Input, Output>;
-    // Whatever is taken now comes before `first`, so it was called before that returned.
-    const deadline = first.returnedAt;
+    const moves = this.#moves(here);
     const next: Configuration<State>[] = [];
-    let ahead = 0;
-    for (let i = here.done; i < known.length; i++) {
-      if ((this.#earliestCall[i] as number) > deadline) break;
-      if (here.ahead[ahead] === i) {
-        ahead += 1;
-        continue;
-      }
-      const op = known[i] as Op<Input, Output>;
-      if (op.calledAt > deadline) continue;
-      const state = this.#step(here.state, op);
-      if (state !== undefined) next.push(this.#take(here, i, op, state));
+    for (const { place, op, state } of moves) {
+      if (state === undefined) continue;
+      const taken = this.#take(here, place, state);
+      if (op.readsOnly) return [taken];
+      next.push(taken);
     }
-    const stateKey = this.#keyOf(here.state);
-    for (let i = 0; i < this.#unknown.length; i++) {
-      const op = this.#unknown[i] as Op<Input, Output>;
-      if (op.calledAt > deadline) break;
-      const bit = 1n << BigInt(i);
-      if ((here.used & bit) !== 0n) continue;
-      const state = this.#step(here.state, op);
-      // One that changes nothing need not have happened.
-      if (state === undefined || this.#keyOf(state) === stateKey) continue;
-      next.push({ ...here, state, used: here.used | bit, taken: op.index, before: here });
-    }
+    if (this.#unknown.length > 0) this.#helped(here, moves, next);
     return next;
   }
 
-  /** Takes the known operation at this place, and moves on over all that are taken already. */
-  #take(
+  /** The known operations that may come next: called before the first of them returned. */
+  #moves(here: Configuration<State>): Move<State, Input, Output>[] {
+    const known = this.#known;
+    const deadline = (known[here.done] as Op<Input, Output>).returnedAt;
+    const moves: Move<State, Input, Output>[] = [];
+    let ahead = 0;
+    for (let place = here.done; (this.#earliestCall[place] as number) <= deadline; place++) {
+      const op = known[place] as Op<Input, Output>;
+      if (here.ahead[ahead] === place) ahead += 1;
+      else if (op.calledAt <= deadline) moves.push({ place, op, state: this.#step(here.state, op) });
+    }
+    return moves;
+  }
+
+  /**
+   * What may come next with the help of operations of unknown outcome, taken right before it.
+   * `moves` are those without help, and each link of a chain of helpers must matter to the next.
+   */
+  #helped(
     here: Configuration<State>,
-    place: number,
-    op: Op<Input, Output>,
-    state: State,
-  ): Configuration<State> {
+    moves: readonly Move<State, Input, Output>[],
+    next: Configuration<State>[],
+    before?: State,
+  ): void {
+    const deadline = (this.#known[here.done] as Op<Input, Output>).returnedAt;
+    const tried = new Set<string>();
+    for (let i = 0; i < this.#unknown.length; i++) {
+      const op = this.#unknown[i] as Op<Input, Output>;
+      if (op.calledAt > deadline) break;
+      const bit = this.#bits[i] as bigint;
+      if ((here.used & bit) !== 0n) continue;
+      // Of those that do the same and have been called, it does not matter which is used up.
+      if (op.inputKey !== undefined) {
+        if (tried.has(op.inputKey)) continue;
+        tried.add(op.inputKey);
+      }
+      const state = this.#step(here.state, op);
+      if (state === undefined || this.#same(state, here.state)) continue;
+      if (before !== undefined && this.#same(state, this.#step(before, op))) continue;
+      const used = here.used | bit;
+      const after: Configuration<State> = { ...here, state, used, taken: op.index, before: here };
+      const helped: Move<State, Input, Output>[] = [];
+      for (const move of moves) {
+        const led = this.#step(state, move.op);
+        helped.push({ place: move.place, op: move.op, state: led });
+        if (led !== undefined && !this.#same(led, move.state)) next.push(this.#take(after, move.place, led));
+      }
+      this.#helped(after, helped, next, here.state);
+    }
+  }
+
+  /** Takes the known operation at this place, and moves on over all that are taken already. */
+  #take(here: Configuration<State>, place: number, state: State): Configuration<State> {
+    const taken = (this.#known[place] as Op<Input, Output>).index;
     let { done } = here;
     let ahead: readonly number[];
     if (place === done) {
@@ -317,7 +384,7 @@ class Search<State, Input, Output> {
     } else {
       ahead = [...here.ahead, place].sort((a, b) => a - b);
     }
-    return { state, done, ahead, used: here.used, taken: op.index, before: here };
+    return { state, done, ahead, used: here.used, taken, before: here };
   }
 
   /** False if a place at least as good has been seen; else it has been now. */
@@ -339,6 +406,11 @@ class Search<State, Input, Output> {
 
   #keyOf(state: State): string | number {
     return this.#model.keyOf?.(state) ?? JSON.stringify(state);
+  }
+
+  #same(one: State, other: State | undefined): boolean {
+    if (one === other) return true;
+    return typeof one === 'object' && other !== undefined && this.#keyOf(one) === this.#keyOf(other);
   }
 
   #explain(longestPrefix: readonly number[]): string {
@@ -384,7 +456,10 @@ export type RegisterOutput<Value> =
   | { readonly did: 'write' }
   | { readonly did: 'compare-and-set'; readonly set: boolean };
 
-/** A register per key: reads return what was written last. Values are compared with `===`. */
+/**
+ * A register per key: reads return what was written last. Name the type of its values, as in
+ * `registerModel<number>(0)`; they are compared with `===`.
+ */
 export function registerModel<Value extends string | number | boolean | null>(
   initial: Value,
 ): Model<Value, RegisterInput<Value>, RegisterOutput<Value>> {
@@ -408,6 +483,8 @@ export function registerModel<Value extends string | number | boolean | null>(
       }
     },
     keyOf: (state) => `${typeof state} ${state}`,
+    readsOnly: (input, output) => input.do === 'read' || (output.did === 'compare-and-set' && !output.set),
+    keyOfInput: (input) => JSON.stringify(input),
     describe(input, output) {
       const came = output === UNKNOWN ? ' → unknown' : '';
       switch (input.do) {

@@ -164,14 +164,11 @@ export class Leader {
     if (session === undefined || session.pool !== pool) {
       session = new Session(from, report, now);
       this.#sessions.set(incarnation, session);
-    } else session.hear(from, report, now);
+    } else if (session.hear(from, report, now)) this.#dirty.add(pool); // It may be time to merge.
 
     if (!this.#isMember(session)) return this.#hearStranger(session, now);
     const effects: LeaderEffect[] = [];
-    if (this.#hasHeard(session)) {
-      session.unheard = undefined;
-      this.#dirty.add(pool);
-    }
+    if (this.#hasHeard(session)) session.unheard = undefined;
     if (session.letGo.length > 0 || report.leaving) this.#dirty.add(pool);
     if (session.behind && session.unheard === undefined) effects.push(...this.#update(session, now));
     else if (report.wantsAnswer) effects.push(...this.#update(session, now));
@@ -377,11 +374,12 @@ export class Leader {
     const wish = this.#wish(pool, afterLetGo);
     const steps = plan(afterLetGo.rows, wish, (row) => this.#ownerKnows(row));
     const grants = limited(steps.grants, this.#settings.maxSpansPerBatch);
-    const merges = wish.length < afterLetGo.rows.length ? steps.merges.slice(0, this.#settings.maxSpansPerBatch) : [];
+    const merges = steps.merges.slice(0, this.#settings.maxSpansPerBatch);
     const records = [...members, ...letGo, ...grants.records];
     if (merges.length > 0) records.push({ kind: 'merge', spans: merges });
+    const unfinished = grants.cut || merges.length < steps.merges.length;
     const condemned = members.flatMap((record) => (record.kind === 'leave' ? [record.incarnation] : []));
-    return { records, condemned, recalls: steps.recalls, unfinished: grants.cut };
+    return { records, condemned, recalls: steps.recalls, unfinished };
   }
 
   #joins(pool: string, table: PoolTable): TableRecord[] {

@@ -36,16 +36,21 @@ export class Session {
     this.letGo = letGo;
   }
 
-  /** Takes note of a report; of one that was overtaken, only what was let go of counts. */
-  hear(from: string, report: Report, now: Instant): void {
+  /**
+   * Takes note of a report; of one that was overtaken, only what was let go of counts. True if the
+   * owner holds something else than before.
+   */
+  hear(from: string, report: Report, now: Instant): boolean {
     if (report.sequence <= this.report.sequence) {
       this.letGo = [...this.letGo, ...report.letGo];
-      return;
+      return false;
     }
+    const holdsOther = report.held !== this.report.held && !sameItems(report.held, this.report.held, sameSpan);
     this.letGo = report.letGo;
     this.address = from;
     this.report = report;
     this.receivedAt = now;
+    return holdsOther;
   }
 
   /** All that this owner has, as an update says it. */

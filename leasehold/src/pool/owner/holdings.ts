@@ -307,8 +307,8 @@ const letGoUnused = ({ start, end }: Span, { number }: GrantedSpan, now: Instant
 
 /** Who was still loading remembers nothing yet, and so has nothing to come back to. */
 function lapsed(piece: Piece, transitions: Transitions): Piece {
-  if (piece.phase === 'loading') return released(piece, transitions);
   transitions.lapsed.push(plain(piece));
+  if (piece.phase === 'loading') return released(piece, transitions);
   return { ...piece, phase: 'lapsed' };
 }
 

@@ -27,7 +27,7 @@ import { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { World } from '../../sim/world.ts';
 import type { LookupEffect } from '../lookup/lookup.ts';
 import type { FromManager, GrantedSpan, Update } from '../messages.ts';
-import { lossBoundMs, type ResolvedDurations } from '../options.ts';
+import { clockRateBound, lossBoundMs, type ResolvedDurations } from '../options.ts';
 import type { OwnerEffect } from '../owner/owner.ts';
 import type { Placement, Policy } from '../policy/policy.ts';
 import { decodeBatch, ManagerState } from '../state.ts';
@@ -44,6 +44,8 @@ const WISHES_KEPT = 24;
 interface Outstanding {
   readonly loss: Loss;
   remaining: RangeSet;
+  /** When it happened, by the look-up's clock. */
+  readonly localAt: number;
 }
 
 export class Checker implements Observer {
@@ -243,19 +245,25 @@ export class Checker implements Observer {
   #noteLoss(loss: Loss): void {
     this.#world.count('losses');
     for (const node of this.lookups) {
-      if (node.pool !== loss.pool || !node.process.alive || node.core === undefined) continue;
+      if (node.pool !== loss.pool || node.core === undefined) continue;
       const { items } = this.#outstandingOf(node);
-      const item = { loss, remaining: RangeSet.of(loss.spans) };
+      const item = { loss, remaining: RangeSet.of(loss.spans), localAt: node.process.now() };
       items.push(item);
-      this.#world.after(lossBoundMs(this.#durations) + this.latenessMs, () => this.#mustBeTold(node, node.core, item));
+      if (!node.process.alive) continue; // A life that resumes from here will have to report it.
+      const { core } = node;
+      this.#world.after(this.#boundMs, () => this.#mustBeTold(node, core, item));
     }
+  }
+
+  get #boundMs(): number {
+    return lossBoundMs(this.#durations) + this.latenessMs;
   }
 
   #outstandingOf(node: LookupNode): { core: unknown; items: Outstanding[] } {
     let known = this.#outstanding.get(node);
     if (known?.core !== node.core || known === undefined) {
       // A life that resumes where the last one stopped inherits what that one had not reported.
-      const inherited = node.options.resumes ? (known?.items ?? []) : [];
+      const inherited = node.resumed ? (known?.items ?? []) : [];
       known = { core: node.core, items: inherited };
       this.#outstanding.set(node, known);
     }
@@ -264,8 +272,11 @@ export class Checker implements Observer {
 
   #mustBeTold(node: LookupNode, core: unknown, item: Outstanding): void {
     if (node.core !== core || !node.process.alive || item.remaining.isEmpty) return;
-    if (!node.process.running) {
-      this.#world.after(100, () => this.#mustBeTold(node, core, item)); // It acts when it runs again.
+    // While its machine is suspended, time does not pass for it; while it is stopped, it cannot act.
+    const passedMs = (node.process.now() - item.localAt) / Math.sqrt(clockRateBound(this.#durations));
+    const waitMs = node.process.running ? Math.max(0, this.#boundMs / clockRateBound(this.#durations) - passedMs) : 100;
+    if (waitMs > 0) {
+      this.#world.after(waitMs + this.latenessMs, () => this.#mustBeTold(node, core, item));
       return;
     }
     if (!this.#outstandingOf(node).items.includes(item)) return;
@@ -285,7 +296,7 @@ export class Checker implements Observer {
     if (seen === undefined) return;
     const first = !this.#hasMoved.has(known);
     this.#hasMoved.add(known);
-    if (first && !node.options.resumes) known.items = known.items.filter(({ loss }) => loss.position > seen.position);
+    if (first && !node.resumed) known.items = known.items.filter(({ loss }) => loss.position > seen.position);
     for (const { loss, remaining } of known.items) {
       if (loss.position > seen.position) continue;
       throw this.#broken('every-loss-told', `${node.name} moved to ${seen.position} and did not report the loss at ${loss.position} of ${formatRange(remaining.spans()[0] ?? loss.spans[0] as Span)}`);

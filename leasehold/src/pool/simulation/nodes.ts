@@ -204,15 +204,13 @@ export class OwnerNode extends Node {
   /** What the application does: check a key, right now. */
   check(position: Position): number | undefined {
     const { core } = this;
-    if (core === undefined || !this.process.alive) return undefined;
-    this.#noticeSuspension();
+    if (core === undefined || !this.process.alive || this.#noticesSuspension()) return undefined;
     return core.checkLeaseNow(highOf(position), lowOf(position), this.process.now());
   }
 
   checkContinuous(position: Position, number: number): boolean {
     const { core } = this;
-    if (core === undefined || !this.process.alive) return false;
-    this.#noticeSuspension();
+    if (core === undefined || !this.process.alive || this.#noticesSuspension()) return false;
     return core.checkLeaseContinuous(highOf(position), lowOf(position), number, this.process.now());
   }
 
@@ -221,8 +219,12 @@ export class OwnerNode extends Node {
     this.process.perform(() => this.#input?.((core, now) => core.leave(now)));
   }
 
-  #noticeSuspension(): void {
-    if (this.process.running && this.#guard?.wasSuspended()) this.#input?.((core, now) => core.suspended(now));
+  /** Every check begins so. A stopped process is asked what it would see if it ran now. */
+  #noticesSuspension(): boolean {
+    if (!this.process.running) return this.#guard?.looksSuspended() ?? false;
+    if (!this.#guard?.wasSuspended()) return false;
+    this.#input?.((core, now) => core.suspended(now));
+    return true;
   }
 
   protected override start(runtime: SimRuntime, life: number): void {
@@ -300,6 +302,8 @@ export interface LookupNodeOptions extends NodeOptions {
 
 export class LookupNode extends Node {
   core: Lookup | undefined;
+  /** Whether this life goes on where an earlier one stopped. */
+  resumed = false;
   readonly options: LookupNodeOptions;
   /** What an application would have stored. */
   #stored: { readonly history: string; readonly position: number } | undefined;
@@ -315,13 +319,15 @@ export class LookupNode extends Node {
 
   protected override start(runtime: SimRuntime, life: number): void {
     const { world, network, observer, durations, managers } = this.around;
+    const resumeFrom = this.options.resumes ? this.#stored : undefined;
+    this.resumed = resumeFrom !== undefined;
     const core = new Lookup(
       {
         pool: this.options.pool,
         id: `${this.name}.${life}`,
         managers,
         durations,
-        resumeFrom: this.options.resumes ? this.#stored : undefined,
+        resumeFrom,
         random: () => runtime.random(),
       },
       runtime.now(),

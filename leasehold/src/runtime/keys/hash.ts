@@ -96,9 +96,17 @@ const roomFor = (length: number): Memory => {
   return size <= SCRATCH_BYTES ? scratch : memoryOf(size);
 };
 
-/** Copies the key if all its characters lie below `}`; otherwise leaves a part of it behind. */
+/**
+ * Copies the key, if all its characters lie below `}`. The block it will end in is cleared first,
+ * in four strokes; to clear just the bytes behind the key, afterwards, takes longer.
+ */
 function copyPlain(key: string, length: number): boolean {
-  const bytes = scratch.bytes;
+  const { bytes, words } = scratch;
+  const lastBlock = length - (length % BLOCK_BYTES);
+  words.setInt32(lastBlock, 0);
+  words.setInt32(lastBlock + 4, 0);
+  words.setInt32(lastBlock + 8, 0);
+  words.setInt32(lastBlock + 12, 0);
   for (let i = 0; i < length; i += 1) {
     const code = key.charCodeAt(i);
     if (code >= CLOSING_BRACE) return false;
@@ -117,7 +125,9 @@ function hashCarefully(key: string): void {
     end = close;
   }
   const memory = roomFor(3 * (end - start));
-  mix(memory, encode(key, start, end, memory.bytes), 0);
+  const length = encode(key, start, end, memory.bytes);
+  fillUp(memory, length);
+  mix(memory, length, 0);
 }
 
 /**
@@ -161,7 +171,12 @@ function encode(text: string, start: number, end: number, bytes: Uint8Array): nu
 function absorb(bytes: Uint8Array, seed: number): void {
   const memory = roomFor(bytes.length);
   memory.bytes.set(bytes);
+  fillUp(memory, bytes.length);
   mix(memory, bytes.length, seed);
+}
+
+function fillUp({ bytes }: Memory, length: number): void {
+  for (let at = length; at % BLOCK_BYTES !== 0; at += 1) bytes[at] = 0;
 }
 
 /**
@@ -170,12 +185,12 @@ function absorb(bytes: Uint8Array, seed: number): void {
  * Four lanes of 32 bits take a word each from every block of 16 bytes. A word is scrambled
  * (multiplied, rotated, multiplied) and folded into its lane; then the lane is stirred with its
  * neighbour. What is left at the end, less than a block, is folded in without stirring. A word of
- * zeros scrambles to zero and folds to nothing, so the rest may be treated as a block that is
- * filled up with zeros.
+ * zeros scrambles to zero and folds to nothing, so the rest is treated as a whole block; there must
+ * be zeros in memory up to its end.
  */
 function mix(memory: Memory, length: number, seed: number): void {
   const words = memory.words;
-  const rest = length & (BLOCK_BYTES - 1);
+  const rest = length % BLOCK_BYTES;
   const blocksEnd = length - rest;
 
   let h1 = seed | 0;
@@ -194,7 +209,6 @@ function mix(memory: Memory, length: number, seed: number): void {
     h4 = (Math.imul(rotate(h4, 13) + h1, 5) + 0x32ac3b17) | 0;
   }
   if (rest > 0) {
-    fillUp(words, length);
     h1 ^= scramble1(words.getInt32(blocksEnd, true));
     h2 ^= scramble2(words.getInt32(blocksEnd + 4, true));
     h3 ^= scramble3(words.getInt32(blocksEnd + 8, true));
@@ -216,16 +230,6 @@ function mix(memory: Memory, length: number, seed: number): void {
   state[1] = h2 + h1;
   state[2] = h3 + h1;
   state[3] = h4 + h1;
-}
-
-/** Puts zeros behind the last byte: in the rest of its word, and in the three words after it. */
-function fillUp(words: DataView, length: number): void {
-  const at = length & ~3;
-  const used = (1 << (8 * (length & 3))) - 1;
-  words.setInt32(at, words.getInt32(at, true) & used, true);
-  words.setInt32(at + 4, 0, true);
-  words.setInt32(at + 8, 0, true);
-  words.setInt32(at + 12, 0, true);
 }
 
 const C1 = 0x239b961b;
