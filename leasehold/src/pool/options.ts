@@ -116,21 +116,29 @@ export function resolveDurations(options: PoolDurations = {}): ResolvedDurations
     suspensionToleranceMs: options.suspensionToleranceMs ?? (holdMs - leaseMs) / 10,
   };
   for (const [name, value] of Object.entries(durations)) {
-    require(name, value, value > 0 && value < Number.POSITIVE_INFINITY, 'it must be a positive number of milliseconds');
+    require(name, value, value > 0 &&
+      value < Number.POSITIVE_INFINITY, 'it must be a positive number of milliseconds');
   }
   checkTogether(durations);
   return durations;
 }
 
 function checkTogether(d: ResolvedDurations): void {
-  require('suspensionToleranceMs', d.suspensionToleranceMs, d.suspensionToleranceMs < d.holdMs - d.leaseMs, `it must be below holdMs - leaseMs = ${d.holdMs - d.leaseMs}, or nothing is left for clocks of different rates`);
-  require('retryMs', d.retryMs, d.retryMs <= d.renewEveryMs, `it must be at most renewEveryMs = ${d.renewEveryMs}`);
+  require('suspensionToleranceMs', d.suspensionToleranceMs, d.suspensionToleranceMs <
+    d.holdMs -
+      d.leaseMs, `it must be below holdMs - leaseMs = ${d.holdMs - d.leaseMs}, or nothing is left for clocks of different rates`);
+  require('retryMs', d.retryMs, d.retryMs <=
+    d.renewEveryMs, `it must be at most renewEveryMs = ${d.renewEveryMs}`);
   const needsMs = d.renewEveryMs + d.leaderChangeMs + 2 * d.retryMs;
-  require('leaseMs', d.leaseMs, d.leaseMs >= needsMs, `a lease must outlast a renewal, a leader change and two retries: renewEveryMs + leaderChangeMs + 2 * retryMs = ${needsMs}`);
-  require('leaderLeaseMs', d.leaderLeaseMs, d.leaderLeaseMs <= d.leaderChangeMs, `a leader that died is waited out within leaderChangeMs = ${d.leaderChangeMs}`);
-  require('revokeWithinMs', d.revokeWithinMs, d.revokeWithinMs < d.leaseMs, `it must be below leaseMs = ${d.leaseMs}, for a lease can end while it is being given back`);
+  require('leaseMs', d.leaseMs, d.leaseMs >=
+    needsMs, `a lease must outlast a renewal, a leader change and two retries: renewEveryMs + leaderChangeMs + 2 * retryMs = ${needsMs}`);
+  require('leaderLeaseMs', d.leaderLeaseMs, d.leaderLeaseMs <=
+    d.leaderChangeMs, `a leader that died is waited out within leaderChangeMs = ${d.leaderChangeMs}`);
+  require('revokeWithinMs', d.revokeWithinMs, d.revokeWithinMs <
+    d.leaseMs, `it must be below leaseMs = ${d.leaseMs}, for a lease can end while it is being given back`);
   const staleAtLeastMs = d.syncEveryMs + 2 * d.retryMs;
-  require('staleAfterMs', d.staleAfterMs, d.staleAfterMs >= staleAtLeastMs, `a look-up must not call itself cut off between two syncs: syncEveryMs + 2 * retryMs = ${staleAtLeastMs}`);
+  require('staleAfterMs', d.staleAfterMs, d.staleAfterMs >=
+    staleAtLeastMs, `a look-up must not call itself cut off between two syncs: syncEveryMs + 2 * retryMs = ${staleAtLeastMs}`);
 }
 
 function require(option: string, value: number, holds: boolean, rule: string): void {
@@ -138,18 +146,21 @@ function require(option: string, value: number, holds: boolean, rule: string): v
 }
 
 /** How much faster one clock may run than another before two owners could overlap. */
-export const clockRateBound = (d: ResolvedDurations): number => (d.holdMs - d.suspensionToleranceMs) / d.leaseMs;
+export const clockRateBound = (d: ResolvedDurations): number =>
+  (d.holdMs - d.suspensionToleranceMs) / d.leaseMs;
 
 /**
  * How long a new leader keeps every lease it finds: the leader before it may have gone on renewing
  * for a whole leader lease, and each of those renewals for a whole lease, by clocks that may be
  * slower than ours.
  */
-export const takeoverHoldMs = (d: ResolvedDurations): number => d.holdMs + d.leaderLeaseMs * clockRateBound(d);
+export const takeoverHoldMs = (d: ResolvedDurations): number =>
+  d.holdMs + d.leaderLeaseMs * clockRateBound(d);
 
 /**
  * Within this time of a committed loss, by the slowest clock allowed, every look-up that runs has
  * reported it. The leader lease is in it because a leader that the log has already dropped can
  * call its answers fresh for that long.
  */
-export const lossBoundMs = (d: ResolvedDurations): number => (d.staleAfterMs + d.leaderLeaseMs) * clockRateBound(d);
+export const lossBoundMs = (d: ResolvedDurations): number =>
+  (d.staleAfterMs + d.leaderLeaseMs) * clockRateBound(d);

@@ -81,14 +81,15 @@ const decoder = new TextDecoder();
 
 const bytesOf = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
-function valueOf(bytes: Uint8Array): { readonly format: number } & Record<string, unknown> {
+function parsed(bytes: Uint8Array): { readonly format: number } & Record<string, unknown> {
   let value: { readonly format: number } & Record<string, unknown>;
   try {
     value = JSON.parse(decoder.decode(bytes));
   } catch (cause) {
     throw new UnreadableLogError('bytes that are not JSON', { cause });
   }
-  if (value?.format !== FORMAT) throw new UnreadableLogError(`format ${value?.format}, and this version reads ${FORMAT}`);
+  if (value?.format !== FORMAT)
+    throw new UnreadableLogError(`format ${value?.format}, and this version reads ${FORMAT}`);
   return value;
 }
 
@@ -99,7 +100,11 @@ type WrittenRecord =
   | readonly ['leave', string, LeaveReason]
   | readonly ['free' | 'renumber' | 'merge', readonly WrittenSpan[]]
   | readonly ['grant' | 'move', string, readonly WrittenSpan[]];
-type WrittenBatch = { readonly term: number; readonly leader: string; readonly pools: Record<string, readonly WrittenRecord[]> };
+type WrittenBatch = {
+  readonly term: number;
+  readonly leader: string;
+  readonly pools: Record<string, readonly WrittenRecord[]>;
+};
 
 export function encodeBatch(batch: Batch): Uint8Array {
   const pools = Object.fromEntries(batch.pools.map(({ pool, records }) => [pool, records.map(writeRecord)]));
@@ -107,7 +112,7 @@ export function encodeBatch(batch: Batch): Uint8Array {
 }
 
 export function decodeBatch(bytes: Uint8Array): Batch {
-  const { term, leader, pools } = valueOf(bytes) as unknown as WrittenBatch;
+  const { term, leader, pools } = parsed(bytes) as unknown as WrittenBatch;
   return {
     term,
     leader,
@@ -116,7 +121,10 @@ export function decodeBatch(bytes: Uint8Array): Batch {
 }
 
 const writeSpan = ({ start, end }: Span): WrittenSpan => [start.toString(16), end.toString(16)];
-const readSpan = ([start, end]: WrittenSpan): Span => ({ start: readPosition(start), end: readPosition(end) });
+const readSpan = ([start, end]: WrittenSpan): Span => ({
+  start: readPosition(start),
+  end: readPosition(end),
+});
 const readPosition = (hexadecimal: string): bigint => BigInt(`0x${hexadecimal}`);
 
 function writeRecord(record: TableRecord): WrittenRecord {
@@ -160,8 +168,16 @@ type WrittenRow = readonly [
   changedAt: number,
   continues: readonly WrittenNumbered[],
 ];
-type WrittenPool = { readonly changedAt: number; readonly members: readonly Member[]; readonly rows: readonly WrittenRow[] };
-type WrittenSnapshot = { readonly term: number; readonly leader: string; readonly pools: Record<string, WrittenPool> };
+type WrittenPool = {
+  readonly changedAt: number;
+  readonly members: readonly Member[];
+  readonly rows: readonly WrittenRow[];
+};
+type WrittenSnapshot = {
+  readonly term: number;
+  readonly leader: string;
+  readonly pools: Record<string, WrittenPool>;
+};
 
 export function encodeSnapshot(state: ManagerState): Uint8Array {
   const pools = Object.fromEntries([...state.pools].map(([name, table]) => [name, writePool(table)]));
@@ -169,7 +185,7 @@ export function encodeSnapshot(state: ManagerState): Uint8Array {
 }
 
 export function decodeSnapshot(position: number, bytes: Uint8Array): ManagerState {
-  const { term, leader, pools } = valueOf(bytes) as unknown as WrittenSnapshot;
+  const { term, leader, pools } = parsed(bytes) as unknown as WrittenSnapshot;
   const tables = Object.entries(pools).map(([name, pool]) => [name, readPool(pool)] as const);
   return new ManagerState(position, term, leader, new Map(tables));
 }
@@ -190,11 +206,21 @@ const writePool = (table: PoolTable): WrittenPool => ({
 function readPool(pool: WrittenPool): PoolTable {
   let start = 0n;
   const rows = pool.rows.map(([end, owner, number, lostAt, changedAt, continues]): Row => {
-    const row = { start, end: readPosition(end), owner: owner ?? undefined, number, lostAt, changedAt, continues: continues.map(readNumbered) };
+    const row = {
+      start,
+      end: readPosition(end),
+      owner: owner ?? undefined,
+      number,
+      lostAt,
+      changedAt,
+      continues: continues.map(readNumbered),
+    };
     start = row.end;
     return row;
   });
-  const members = pool.members.map((member) => [member.incarnation, { ...member, proof: member.proof }] as const);
+  const members = pool.members.map(
+    (member) => [member.incarnation, { ...member, proof: member.proof }] as const,
+  );
   return new PoolTable(rows, new Map(members), pool.changedAt);
 }
 

@@ -140,6 +140,12 @@ export class PoolTable {
     return this.#rowsByOwner.get(incarnation) ?? [];
   }
 
+  /** Whether a member would be proved dead by the secret with this digest. */
+  hasProof(proof: string): boolean {
+    for (const member of this.members.values()) if (member.proof === proof) return true;
+    return false;
+  }
+
   #address(incarnation: string | undefined): OwnerAddress | undefined {
     return incarnation === undefined ? undefined : this.members.get(incarnation);
   }
@@ -203,7 +209,10 @@ function oneRow(parts: readonly Row[], position: number): Row {
   const last = parts.at(-1);
   assert(first !== undefined && last !== undefined, `merge of nothing at ${position}`);
   assert(first.owner !== undefined, `merge of unowned rows at ${position}`);
-  assert(parts.every((row) => row.owner === first.owner), `merge of two owners' rows at ${position}`);
+  assert(
+    parts.every((row) => row.owner === first.owner),
+    `merge of two owners' rows at ${position}`,
+  );
   const sameNumber = parts.every((row) => row.number === first.number);
   return {
     start: first.start,
@@ -252,6 +261,8 @@ export function clipSpans<T extends Span>(spans: readonly T[], start: bigint, en
   return spans.flatMap((span) => {
     if (span.end <= start || span.start >= end) return [];
     if (span.start >= start && span.end <= end) return [span];
-    return [{ ...span, start: span.start > start ? span.start : start, end: span.end < end ? span.end : end }];
+    return [
+      { ...span, start: span.start > start ? span.start : start, end: span.end < end ? span.end : end },
+    ];
   });
 }

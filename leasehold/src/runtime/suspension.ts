@@ -3,17 +3,17 @@
  *
  * The monotonic clock that leases are counted on stands still while a laptop sleeps or a virtual
  * machine is stopped, so a lease would seem valid although the world has given it to another. The
- * wall clock does go on, but it also jumps when somebody sets it. So two clocks must agree: the
- * wall clock ran ahead of the monotonic one *and* the time since boot, which counts suspensions
- * and which nobody sets, ran ahead as well. Reading the time since boot is slow; it is read only
- * when the wall clock looks suspicious.
+ * wall clock does go on, but it also jumps when somebody sets it. So two clocks are asked: when the
+ * wall clock has jumped against the monotonic one, the time since boot, which counts suspensions
+ * and which nobody sets, decides. Reading it is slow, so it is read only then.
  *
  *     monotonic   ├────────┤          ├───
  *     wall        ├────────────────────────   jumped: ask
  *     since boot  ├────────────────────────   agrees: suspended
  *
- * A pause that freezes the time since boot as well cannot be seen from inside. Only the resource
- * can refuse then, by comparing lease numbers.
+ * A pause that freezes the time since boot as well cannot be seen from inside, nor one during which
+ * the wall clock was set back by just as much. Only the resource can refuse then, by comparing
+ * lease numbers.
  */
 
 import type { Runtime } from './runtime.ts';
@@ -39,11 +39,7 @@ export class SuspensionGuard {
   /** True once for every suspension. Call it before anything that trusts the clock. */
   wasSuspended(): boolean {
     const { wallAheadMs, uptimeAheadMs } = this.#compare();
-    if (uptimeAheadMs === undefined) {
-      // A backward step is followed, so that a later jump is measured from there.
-      if (wallAheadMs < this.#wallAheadMs) this.#wallAheadMs = wallAheadMs;
-      return false;
-    }
+    if (uptimeAheadMs === undefined) return false;
     const suspended = uptimeAheadMs - this.#uptimeAheadMs >= this.#toleranceMs;
     this.#wallAheadMs = wallAheadMs;
     this.#uptimeAheadMs = uptimeAheadMs;
@@ -56,11 +52,14 @@ export class SuspensionGuard {
     return uptimeAheadMs !== undefined && uptimeAheadMs - this.#uptimeAheadMs >= this.#toleranceMs;
   }
 
-  /** The time since boot is read only if the wall clock has run ahead. */
+  /**
+   * The time since boot is read only if the wall clock has jumped, ahead or back: one that was set
+   * back during a suspension must not hide it.
+   */
   #compare(): { readonly wallAheadMs: number; readonly uptimeAheadMs: number | undefined } {
     const now = this.#clocks.now();
     const wallAheadMs = this.#clocks.wallMs() - now;
-    const suspicious = wallAheadMs - this.#wallAheadMs >= this.#toleranceMs;
+    const suspicious = Math.abs(wallAheadMs - this.#wallAheadMs) >= this.#toleranceMs;
     return { wallAheadMs, uptimeAheadMs: suspicious ? this.#clocks.uptimeMs() - now : undefined };
   }
 }

@@ -5,7 +5,8 @@ import { instant, later } from '../runtime/time.ts';
 import { SimClock } from './clock.ts';
 
 const rate = fc.double({ min: 0.5, max: 2, noNaN: true });
-const ms = fc.double({ min: 0, max: 1e7, noNaN: true });
+// Not fc.double, which mostly draws numbers next to zero.
+const ms = fc.integer({ min: 0, max: 7e7 }).map((n) => n / 7);
 const change = fc.oneof(
   fc.record({ do: fc.constant('rate' as const), rate }),
   fc.record({ do: fc.constant('suspend' as const), freezeUptime: fc.boolean() }),
@@ -66,6 +67,16 @@ describe('a monotonic clock', () => {
     expect([clock.now(100), clock.uptimeMs(100), clock.wallMs(100)]).toEqual([100, 100, -28_900]);
   });
 
+  it('stands still until the last of several suspensions ends', () => {
+    const clock = new SimClock();
+    const first = clock.suspend(100);
+    const second = clock.suspend(200);
+    clock.resume(300, first);
+    expect(clock.suspended).toBe(true);
+    clock.resume(400, second);
+    expect(clock.now(500)).toBe(200);
+  });
+
   it('refuses to run backwards', () => {
     expect(() => new SimClock({ rate: 0 })).toThrow(InvalidOptionError);
     expect(() => new SimClock().setRate(0, -1)).toThrow(InvalidOptionError);
@@ -105,7 +116,7 @@ describe('whatever has happened to a clock', () => {
   it('an instant long past has come already', () => {
     const clock = new SimClock({ originMs: 1_000 });
     clock.setRate(500, 1.1);
-    expect(clock.trueMsOf(instant(3))).toBeLessThanOrEqual(500);
+    expect(clock.trueMsOf(instant(3))).toBe(500);
   });
 
   it('everybody who asked is told of every change', () => {

@@ -231,6 +231,25 @@ describe('a disk whose power was cut', () => {
     expect(new Set(outcomes.keys())).toEqual(new Set(['old', undefined]));
   });
 
+  it('does not bring back by a slow sync of the directory what was removed since', async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const bench = new Bench({ syncMs: [1, 1], slowSyncMs: [500, 500] }, seed);
+      const work = async (): Promise<void> => {
+        await bench.disk.open('log');
+        bench.disk.slowSyncChance = 1;
+        const slow = bench.disk.syncDirectory();
+        bench.disk.slowSyncChance = 0;
+        await bench.disk.syncDirectory();
+        await bench.disk.remove('log');
+        await bench.disk.syncDirectory();
+        await slow;
+      };
+      await bench.done(work());
+      bench.disk.crash();
+      expect(await bench.done(bench.disk.list())).toEqual([]);
+    }
+  });
+
   it('never completes what was under way', async () => {
     const bench = new Bench();
     const file = await bench.open('log');

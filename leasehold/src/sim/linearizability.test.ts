@@ -185,6 +185,24 @@ describe('an operation of unknown outcome', () => {
                                    |-r1-|
     `));
 
+  it('may be needed elsewhere, so that another must do here', () =>
+    holds(`
+      |-w1-|
+         |-w2
+         |-c12
+               |-r2-|
+                       |-w0-|
+                              |-r2-|
+    `));
+
+  it('may be one of a chain', () =>
+    holds(`
+      |-c01
+        |-c12
+          |-c23
+                |-r3-|
+    `));
+
   it('happens once at most', () =>
     fails(`
       |-w1

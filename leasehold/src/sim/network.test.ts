@@ -168,6 +168,26 @@ describe('a link in order', () => {
     world.run({ untilMs: 100 });
     expect(numbers).toEqual([3]);
   });
+
+  it('breaks when one end goes away, also if only the other has spoken', () => {
+    const { world, network, numbers } = bench({ inOrder: true });
+    network.send('b', 'a', 1);
+    network.detach('a');
+    network.attach('a', (_, message) => numbers.push(message));
+    world.run({ untilMs: 100 });
+    expect(numbers).toEqual([]);
+  });
+
+  it('tells nobody of a break who has come only since', () => {
+    const { world, network } = bench({ inOrder: true });
+    network.detach('a');
+    const first = network.attach('a', () => undefined, { onBreak: () => expect.fail() });
+    network.send('a', 'b', 1);
+    network.breakConnection('a', 'b');
+    first[Symbol.dispose]();
+    network.attach('a', () => undefined, { onBreak: () => expect.fail() });
+    world.run({ untilMs: 100 });
+  });
 });
 
 describe('a cut', () => {
@@ -179,6 +199,15 @@ describe('a cut', () => {
     world.run({ untilMs: 100 });
     expect(arrived).toEqual(['b→a 2 @5']);
     expect([network.isCut('a', 'b'), network.isCut('b', 'a')]).toEqual([true, false]);
+  });
+
+  it('lets no copy pass either', () => {
+    const { world, network, numbers } = bench({ duplicateChance: 1 });
+    network.cut('a', 'b');
+    network.send('a', 'b', 1);
+    world.run({ untilMs: 100 });
+    expect(numbers).toEqual([]);
+    expect(network.counts).toMatchObject({ sent: 1, duplicated: 1, lost: 2 });
   });
 
   it('lets arrive what was in flight, unless told otherwise', () => {

@@ -104,6 +104,14 @@ describe('a fork', () => {
     ));
 });
 
+describe('many forks', () => {
+  it('are all different', () => {
+    const random = new Random(1);
+    const first = Array.from({ length: 20_000 }, (_, i) => draw(random.fork(`part ${i}`), 2).join());
+    expect(new Set(first).size).toBe(first.length);
+  });
+});
+
 describe('the ways to draw', () => {
   it('stay in their bounds', () =>
     fc.assert(

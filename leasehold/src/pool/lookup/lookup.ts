@@ -113,7 +113,8 @@ export class Lookup {
   receive(from: string, changes: Changes, now: Instant): LookupEffect[] {
     const effects = this.#judge(now);
     if (changes.pool !== this.#settings.pool) return effects;
-    if (this.#seen !== undefined && changes.history !== this.#seen.history) effects.push(...this.#startOver(changes));
+    if (this.#seen !== undefined && changes.history !== this.#seen.history)
+      effects.push(...this.#startOver(changes));
     if (changes.term < (this.#seen?.term ?? 0)) return effects;
 
     const position = this.#seen?.position ?? 0;
@@ -162,7 +163,9 @@ export class Lookup {
   #advance({ history, term, from, to, rows }: Changes): LookupEffect[] {
     const position = this.#seen?.position;
     const values = rows.map((row) => ({ start: row.start, end: row.end, value: row }));
-    this.#table = (from === 0 ? RingTable.whole<TableRow | undefined>(undefined) : this.#table).overlay(values);
+    this.#table = (from === 0 ? RingTable.whole<TableRow | undefined>(undefined) : this.#table).overlay(
+      values,
+    );
     this.#hasTable = true;
     this.#seen = { history, term, position: to };
     const effects: LookupEffect[] = [trace('moved-to', { position: to, rows: rows.length })];
@@ -184,7 +187,10 @@ export class Lookup {
     if (sentAt > this.#assuredAt) this.#assuredAt = sentAt;
     if (this.#awaiting === undefined || sequence < this.#awaiting) return;
     this.#awaiting = undefined;
-    this.#nextSyncAt = later(now, this.#settings.durations.syncEveryMs * (0.75 + this.#settings.random() / 4));
+    this.#nextSyncAt = later(
+      now,
+      this.#settings.durations.syncEveryMs * (0.75 + this.#settings.random() / 4),
+    );
   }
 
   /** We have missed something: sync soon rather than at the next turn. */

@@ -51,14 +51,25 @@ export class Audience {
 }
 
 /** The answer to a sync, or undefined if the asker knows more than we do. */
-export function answerTo(sync: Sync, history: string, term: number, state: ManagerState): Changes | undefined {
+export function answerTo(
+  sync: Sync,
+  history: string,
+  term: number,
+  state: ManagerState,
+): Changes | undefined {
   const { seen, sequence, pool } = sync;
   const from = seen?.history === history ? seen.position : 0;
   if (from > state.position) return undefined;
   return { ...changes(pool, history, state, from, sequence), term };
 }
 
-function changes(pool: string, history: string, state: ManagerState, from: number, answers: number | undefined): Changes {
+function changes(
+  pool: string,
+  history: string,
+  state: ManagerState,
+  from: number,
+  answers: number | undefined,
+): Changes {
   const rows = state.pool(pool).changedSince(from);
   return { kind: 'changes', pool, history, term: state.term, from, to: state.position, rows, answers };
 }

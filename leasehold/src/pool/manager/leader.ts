@@ -32,21 +32,20 @@
  * Inputs return effects, to be carried out in order; nothing here does I/O. `manager.ts` wraps it.
  */
 
+import type { LogStart } from '../../log/log.ts';
 import { assert } from '../../runtime/assert.ts';
-import { digest } from '../../runtime/digest.ts';
-import type { Span } from '../../runtime/keys/range.ts';
 import { earliest, type Instant, instant, latest, later } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
-import type { LogStart } from '../../log/log.ts';
 import type { Certificate, FromManager, NumberedSpan, Report, Seen, Sync, Update } from '../messages.ts';
 import { takeoverHoldMs } from '../options.ts';
-import type { Placement, PolicyMember } from '../policy/policy.ts';
 import { type Batch, encodeBatch, encodeSnapshot, ManagerState } from '../state.ts';
-import type { Member, PoolTable, Row, TableRecord } from '../table.ts';
-import { answerTo, Audience } from './audience.ts';
+import type { LeaveReason, Member } from '../table.ts';
+import { Audience, answerTo } from './audience.ts';
+import { Deaths } from './deaths.ts';
+import { decide, type Recalls } from './decision.ts';
 import type { ManagerSettings } from './manager.ts';
-import { plan } from './plan.ts';
-import { knows, Session } from './session.ts';
+import { Session } from './session.ts';
+import { Wishes } from './wishes.ts';
 
 export type LeaderEffect =
   | { readonly do: 'send'; readonly to: string; readonly message: FromManager }
@@ -66,16 +65,6 @@ interface InFlight {
   readonly recalls: ReadonlyMap<string, Recalls>;
 }
 
-type Recalls = ReadonlyMap<string, readonly NumberedSpan[]>;
-
-interface PoolDecision {
-  readonly records: readonly TableRecord[];
-  readonly condemned: readonly string[];
-  readonly recalls: Recalls;
-  /** There was more to do than fits into one batch. */
-  readonly unfinished: boolean;
-}
-
 const NOTHING: readonly NumberedSpan[] = [];
 const FOREVER: Instant = instant(Number.POSITIVE_INFINITY);
 
@@ -91,10 +80,9 @@ export class Leader {
   readonly #sessions = new Map<string, Session>();
   /** For every member, by incarnation: when its leases may be taken for over. */
   readonly #holds = new Map<string, Instant>();
-  /** Digests of secrets shown by certificates: whoever has them is dead. */
-  readonly #dead = new Map<string, { readonly forgetAt: Instant; readonly tell: Set<string> }>();
+  readonly #deaths: Deaths;
   #recalls: ReadonlyMap<string, Recalls> = new Map();
-  readonly #wishes = new Map<string, { readonly members: string; readonly placements: readonly Placement[] }>();
+  readonly #wishes: Wishes;
   /** Pools about which something was heard that may lead to a change. */
   readonly #dirty = new Set<string>();
   /** A new leader writes a first batch in any case, so that all who follow learn of its term. */
@@ -110,6 +98,8 @@ export class Leader {
     this.history = start.history;
     this.#floor = start.floor;
     this.#audience = new Audience(settings.durations.syncEveryMs);
+    this.#deaths = new Deaths(settings.durations.holdMs);
+    this.#wishes = new Wishes(settings.policy);
     this.#state = ManagerState.replay(start);
     this.#batchesSinceSnapshot = start.batches.length;
     this.#until = until;
@@ -142,10 +132,7 @@ export class Leader {
 
   wake(now: Instant): LeaderEffect[] {
     this.#dueAt = FOREVER;
-    for (const [proof, { forgetAt }] of this.#dead) {
-      if (forgetAt <= now) this.#dead.delete(proof);
-      else this.#due(forgetAt);
-    }
+    this.#deaths.forget(now);
     if (!this.#mayAnswer(now)) {
       this.#due(later(now, this.#settings.durations.retryMs));
       return this.#decide(now);
@@ -158,18 +145,20 @@ export class Leader {
     const astray = this.#compare(report.seen);
     if (astray !== undefined) return [astray];
     const { incarnation, pool, proof } = report;
-    if (proof !== undefined && this.#dead.has(proof)) return [];
+    if (proof !== undefined && this.#deaths.has(proof)) return [];
 
     let session = this.#sessions.get(incarnation);
-    if (session === undefined || session.pool !== pool) {
+    if (session !== undefined && session.pool !== pool) return [trace('two-pools', { incarnation, pool })];
+    if (session === undefined) {
       session = new Session(from, report, now);
       this.#sessions.set(incarnation, session);
+      this.#dirty.add(pool);
     } else if (session.hear(from, report, now)) this.#dirty.add(pool); // It may be time to merge.
 
     if (!this.#isMember(session)) return this.#hearStranger(session, now);
     const effects: LeaderEffect[] = [];
     if (this.#hasHeard(session)) session.unheard = undefined;
-    if (session.letGo.length > 0 || report.leaving) this.#dirty.add(pool);
+    if (report.letGo.length > 0 || report.leaving) this.#dirty.add(pool);
     if (session.behind && session.unheard === undefined) effects.push(...this.#update(session, now));
     else if (report.wantsAnswer) effects.push(...this.#update(session, now));
     return [...effects, ...this.#decide(now)];
@@ -185,21 +174,18 @@ export class Leader {
   }
 
   hearCertificate(from: string, { secret }: Certificate, now: Instant): LeaderEffect[] {
-    const proof = digest(secret);
-    const forgetAt = later(now, this.#settings.durations.holdMs);
-    const tell = this.#dead.get(proof)?.tell ?? new Set<string>();
-    this.#dead.set(proof, { forgetAt, tell: tell.add(from) });
-    this.#due(forgetAt);
-    for (const [pool, table] of this.#state.pools) {
-      if ([...table.members.values()].some((member) => member.proof === proof)) this.#dirty.add(pool);
-    }
+    const proof = this.#deaths.hear(secret, from, now);
+    for (const [pool, table] of this.#state.pools) if (table.hasProof(proof)) this.#dirty.add(pool);
     return [...this.#decide(now), ...this.#confirmDeaths()];
   }
 
   /** The batch in flight is in the log. */
   appended(position: number, now: Instant): LeaderEffect[] {
     const flight = this.#inFlight;
-    assert(flight !== undefined && flight.position === position, `appended ${position}, which was not in flight`);
+    assert(
+      flight !== undefined && flight.position === position,
+      `appended ${position}, which was not in flight`,
+    );
     const before = this.#state;
     this.#inFlight = undefined;
     this.#state = flight.next;
@@ -255,7 +241,10 @@ export class Leader {
     if (seen.term > this.term) return { do: 'resign' };
     const position = Math.max(this.#state.position, this.#inFlight?.position ?? 0);
     if (seen.position <= position) return undefined;
-    return { do: 'halt', reason: `somebody has seen position ${seen.position} of this log, which ends at ${position}: the store went back in time` };
+    return {
+      do: 'halt',
+      reason: `somebody has seen position ${seen.position} of this log, which ends at ${position}: the store went back in time`,
+    };
   }
 
   #hasHeard({ unheard, report }: Session): boolean {
@@ -346,7 +335,12 @@ export class Leader {
     const recalls = new Map<string, Recalls>();
     const unfinished: string[] = [];
     for (const pool of this.#dirty) {
-      const decision = this.#decidePool(pool, position, now);
+      const decision = decide(this.#state.pool(pool), position, {
+        sessions: this.#sessionsOf(pool),
+        whyGone: (member) => this.#whyGone(member, now),
+        wish: (table) => this.#wishes.of(pool, table, this.#sessions),
+        maxSpansPerBatch: this.#settings.maxSpansPerBatch,
+      });
       if (decision.records.length > 0) pools.push({ pool, records: decision.records });
       for (const incarnation of decision.condemned) condemned.add(incarnation);
       recalls.set(pool, decision.recalls);
@@ -364,91 +358,15 @@ export class Leader {
     return [{ do: 'append', position, bytes: encodeBatch(batch) }];
   }
 
-  #decidePool(pool: string, position: number, now: Instant): PoolDecision {
-    const table = this.#state.pool(pool);
-    const members = [...this.#joins(pool, table), ...this.#leaves(table, now)];
-    const afterMembers = table.apply(members, position);
-    const letGo = this.#takeBack(pool, afterMembers);
-    const afterLetGo = afterMembers.apply(letGo, position);
-
-    const wish = this.#wish(pool, afterLetGo);
-    const steps = plan(afterLetGo.rows, wish, (row) => this.#ownerKnows(row));
-    const grants = limited(steps.grants, this.#settings.maxSpansPerBatch);
-    const merges = steps.merges.slice(0, this.#settings.maxSpansPerBatch);
-    const records = [...members, ...letGo, ...grants.records];
-    if (merges.length > 0) records.push({ kind: 'merge', spans: merges });
-    const unfinished = grants.cut || merges.length < steps.merges.length;
-    const condemned = members.flatMap((record) => (record.kind === 'leave' ? [record.incarnation] : []));
-    return { records, condemned, recalls: steps.recalls, unfinished };
+  /** On two of the three grounds an owner is gone against its will; this is where they are judged. */
+  #whyGone({ incarnation, proof }: Member, now: Instant): LeaveReason | undefined {
+    if (proof !== undefined && this.#deaths.has(proof)) return 'certified';
+    const hold = this.#holds.get(incarnation);
+    return hold !== undefined && hold <= now && this.#mayAnswer(now) ? 'expired' : undefined;
   }
 
-  #joins(pool: string, table: PoolTable): TableRecord[] {
-    const records: TableRecord[] = [];
-    for (const session of this.#sessions.values()) {
-      const { identity, report } = session;
-      if (session.pool !== pool || report.leaving || table.members.has(identity.incarnation)) continue;
-      records.push({ kind: 'join', member: identity });
-    }
-    return records;
-  }
-
-  #leaves(table: PoolTable, now: Instant): TableRecord[] {
-    const records: TableRecord[] = [];
-    for (const { incarnation, proof } of table.members.values()) {
-      if (proof !== undefined && this.#dead.has(proof)) {
-        records.push({ kind: 'leave', incarnation, why: 'certified' });
-      } else if (this.#sessions.get(incarnation)?.report.leaving && table.rowsOf(incarnation).length === 0) {
-        records.push({ kind: 'leave', incarnation, why: 'left' });
-      } else if ((this.#holds.get(incarnation) ?? FOREVER) <= now && this.#mayAnswer(now)) {
-        records.push({ kind: 'leave', incarnation, why: 'expired' });
-      }
-    }
-    return records;
-  }
-
-  /** What owners have let go of: released keys become free, lapsed ones get a new number. */
-  #takeBack(pool: string, table: PoolTable): TableRecord[] {
-    const free: Span[] = [];
-    const renumber: Span[] = [];
-    for (const session of this.#sessions.values()) {
-      if (session.pool !== pool || session.letGo.length === 0) continue;
-      const rows = table.rowsOf(session.identity.incarnation);
-      for (const { start, end, number, how } of session.letGo) {
-        for (const row of rows) {
-          if (row.number !== number || row.end <= start || row.start >= end) continue;
-          const span = { start: row.start > start ? row.start : start, end: row.end < end ? row.end : end };
-          (how === 'released' || session.report.leaving ? free : renumber).push(span);
-        }
-      }
-    }
-    const records: TableRecord[] = [];
-    if (free.length > 0) records.push({ kind: 'free', spans: inOrder(free) });
-    if (renumber.length > 0) records.push({ kind: 'renumber', spans: inOrder(renumber) });
-    return records;
-  }
-
-  /** Where the policy wants the keys. Of two members with one name the later is meant. */
-  #wish(pool: string, table: PoolTable): readonly Placement[] {
-    const byName = new Map<string, Member>();
-    for (const member of table.members.values()) {
-      if (this.#sessions.get(member.incarnation)?.report.leaving) continue;
-      const other = byName.get(member.name);
-      if (other === undefined || other.joinedAt <= member.joinedAt) byName.set(member.name, member);
-    }
-    const members = [...byName.values()].map(({ incarnation, name }): PolicyMember => {
-      return { incarnation, name, load: this.#sessions.get(incarnation)?.report.load };
-    });
-    const key = members.map(({ incarnation }) => incarnation).join(' ');
-    const known = this.#wishes.get(pool);
-    if (known?.members === key && !this.#settings.policy.adaptive) return known.placements;
-    const placements = this.#settings.policy.place({ rows: table.rows, members });
-    this.#wishes.set(pool, { members: key, placements });
-    return placements;
-  }
-
-  #ownerKnows(row: Row): boolean {
-    const session = row.owner === undefined ? undefined : this.#sessions.get(row.owner);
-    return session !== undefined && knows(session.report.held, row);
+  #sessionsOf(pool: string): ReadonlyMap<string, Session> {
+    return new Map([...this.#sessions].filter(([, session]) => session.pool === pool));
   }
 
   /** Keeps the lists of owners in line with what was committed. */
@@ -461,7 +379,10 @@ export class Leader {
       for (const record of records) {
         if (record.kind !== 'join') continue;
         const { incarnation } = record.member;
-        const hold = later(this.#sessions.get(incarnation)?.receivedAt ?? now, this.#settings.durations.holdMs);
+        const hold = later(
+          this.#sessions.get(incarnation)?.receivedAt ?? now,
+          this.#settings.durations.holdMs,
+        );
         this.#holds.set(incarnation, hold);
         this.#due(hold);
       }
@@ -469,15 +390,11 @@ export class Leader {
   }
 
   #confirmDeaths(): LeaderEffect[] {
-    const effects: LeaderEffect[] = [];
-    for (const [proof, { tell }] of this.#dead) {
-      if (tell.size === 0 || this.#inFlight !== undefined) continue;
-      const lives = [...this.#state.pools.values()].some((table) => [...table.members.values()].some((member) => member.proof === proof));
-      if (lives) continue;
-      for (const to of tell) effects.push({ do: 'send', to, message: { kind: 'certified', proof } });
-      tell.clear();
-    }
-    return effects;
+    if (this.#inFlight !== undefined) return [];
+    const tables = [...this.#state.pools.values()];
+    return this.#deaths
+      .confirm((proof) => tables.some((table) => table.hasProof(proof)))
+      .map(({ to, proof }) => ({ do: 'send', to, message: { kind: 'certified', proof } }));
   }
 
   #compactIfLong(): LeaderEffect[] {
@@ -487,32 +404,9 @@ export class Leader {
   }
 }
 
-/** In order and without overlaps: the same words can have been heard twice. */
-function inOrder(spans: readonly Span[]): readonly Span[] {
-  const result: Span[] = [];
-  for (const span of [...spans].sort((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0))) {
-    const last = result.at(-1);
-    if (last === undefined || last.end <= span.start) result.push(span);
-    else if (last.end < span.end) result.push({ start: last.end, end: span.end });
-  }
-  return result;
-}
-
-/** As many grants as fit; the rest comes in the next batch. */
-function limited(grants: ReadonlyMap<string, readonly Span[]>, most: number): { records: TableRecord[]; cut: boolean } {
-  const records: TableRecord[] = [];
-  let left = most;
-  for (const [incarnation, spans] of grants) {
-    if (left === 0) return { records, cut: true };
-    const taken = spans.slice(0, left);
-    left -= taken.length;
-    records.push({ kind: 'grant', incarnation, spans: taken });
-    if (taken.length < spans.length) return { records, cut: true };
-  }
-  return { records, cut: false };
-}
-
 function describe(batch: Batch): string {
-  const kinds = batch.pools.flatMap(({ records }) => records.map((record) => ('spans' in record ? `${record.kind}:${record.spans.length}` : record.kind)));
+  const kinds = batch.pools.flatMap(({ records }) =>
+    records.map((record) => ('spans' in record ? `${record.kind}:${record.spans.length}` : record.kind)),
+  );
   return kinds.length === 0 ? 'opening' : kinds.join(',');
 }

@@ -59,7 +59,10 @@ interface Standby {
   asking: boolean;
 }
 
-type Role = Standby | { readonly name: 'leading'; readonly leader: Leader } | { readonly name: 'halted'; readonly reason: string };
+type Role =
+  | Standby
+  | { readonly name: 'leading'; readonly leader: Leader }
+  | { readonly name: 'halted'; readonly reason: string };
 
 export class Manager {
   readonly #settings: ManagerSettings;
@@ -89,7 +92,11 @@ export class Manager {
   /** Everything committed that this Manager knows of. */
   get state(): ManagerState {
     const role = this.#role;
-    return role.name === 'leading' ? role.leader.state : role.name === 'standby' ? role.state : ManagerState.empty;
+    return role.name === 'leading'
+      ? role.leader.state
+      : role.name === 'standby'
+        ? role.state
+        : ManagerState.empty;
   }
 
   get wakeAt(): Instant | undefined {
@@ -103,7 +110,9 @@ export class Manager {
     const leader = new Leader(this.#settings, term, start, until, now);
     const seen = this.#seen;
     if (seen?.history === start.history && (seen.term >= term || seen.position > leader.state.position)) {
-      return this.#halt(`elected for term ${term} at position ${leader.state.position}, but somebody has seen term ${seen.term} and position ${seen.position}: the store went back in time`);
+      return this.#halt(
+        `elected for term ${term} at position ${leader.state.position}, but somebody has seen term ${seen.term} and position ${seen.position}: the store went back in time`,
+      );
     }
     this.#role = { name: 'leading', leader };
     return [trace('elected', { term, position: leader.state.position }), ...this.#watched(leader.wake(now))];
@@ -148,7 +157,8 @@ export class Manager {
   followed(batch: LogBatch, now: Instant): ManagerEffect[] {
     this.#observe(now);
     const role = this.#role;
-    if (role.name !== 'standby' || role.history === undefined || batch.position <= role.state.position) return [];
+    if (role.name !== 'standby' || role.history === undefined || batch.position <= role.state.position)
+      return [];
     const before = role.state;
     role.state = before.apply(batch.position, decodeBatch(batch.bytes));
     return [...role.audience.push(role.history, before, role.state, now), ...this.#answerWaiting(role)];
@@ -169,7 +179,8 @@ export class Manager {
     const role = this.#role;
     if (role.name === 'halted') return [];
     if (message.kind !== 'certificate') this.#remember(message.seen);
-    if (role.name === 'standby') return message.kind === 'sync' ? this.#hearSync(role, from, message, now) : [];
+    if (role.name === 'standby')
+      return message.kind === 'sync' ? this.#hearSync(role, from, message, now) : [];
     const { leader } = role;
     switch (message.kind) {
       case 'report':

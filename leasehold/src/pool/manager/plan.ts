@@ -24,7 +24,11 @@ export interface Plan {
   readonly merges: readonly Span[];
 }
 
-export function plan(rows: readonly Row[], wish: readonly Placement[], mayMerge: (row: Row) => boolean): Plan {
+export function plan(
+  rows: readonly Row[],
+  wish: readonly Placement[],
+  mayMerge: (row: Row) => boolean,
+): Plan {
   const grants = new Map<string, Span[]>();
   const recalls = new Map<string, NumberedSpan[]>();
   const merges: Span[] = [];

@@ -3,7 +3,7 @@
  */
 
 import type { Instant } from '../../runtime/time.ts';
-import type { GrantedSpan, LetGo, NumberedSpan, OwnerAddress, Report } from '../messages.ts';
+import type { GrantedSpan, NumberedSpan, OwnerAddress, Report } from '../messages.ts';
 import { clipSpans, type Row } from '../table.ts';
 
 export class Session {
@@ -13,8 +13,6 @@ export class Session {
   /** The latest report, and when it came: the hold is counted from here. */
   report: Report;
   receivedAt: Instant;
-  /** What it let go of and the table does not show yet. */
-  letGo: readonly LetGo[];
   /** The sequence of the last update sent in this term. */
   sent = 0;
   sentAt: Instant | undefined;
@@ -27,26 +25,23 @@ export class Session {
   #spans: readonly GrantedSpan[] = [];
 
   constructor(from: string, report: Report, now: Instant) {
-    const { pool, incarnation, name, url, proof, letGo } = report;
+    const { pool, incarnation, name, url, proof } = report;
     this.pool = pool;
     this.identity = { incarnation, name, url, proof };
     this.address = from;
     this.report = report;
     this.receivedAt = now;
-    this.letGo = letGo;
   }
 
   /**
-   * Takes note of a report; of one that was overtaken, only what was let go of counts. True if the
-   * owner holds something else than before.
+   * Takes note of a report. One that was overtaken can be left aside, also what it says was let go
+   * of: the later one says it again, unless the table already shows it. True if the owner holds
+   * something else than before.
    */
   hear(from: string, report: Report, now: Instant): boolean {
-    if (report.sequence <= this.report.sequence) {
-      this.letGo = [...this.letGo, ...report.letGo];
-      return false;
-    }
-    const holdsOther = report.held !== this.report.held && !sameItems(report.held, this.report.held, sameSpan);
-    this.letGo = report.letGo;
+    if (report.sequence <= this.report.sequence) return false;
+    const holdsOther =
+      report.held !== this.report.held && !sameItems(report.held, this.report.held, sameSpan);
     this.address = from;
     this.report = report;
     this.receivedAt = now;
@@ -60,7 +55,8 @@ export class Session {
 
   /** Brings {@link spans} up to date; true if that changed them. */
   compose(rows: readonly Row[], recalls: readonly NumberedSpan[]): boolean {
-    const same = sameItems(rows, this.#rows, (a, b) => a === b) && sameItems(recalls, this.#recalls, sameSpan);
+    const same =
+      sameItems(rows, this.#rows, (a, b) => a === b) && sameItems(recalls, this.#recalls, sameSpan);
     if (same) return false;
     this.#rows = rows;
     this.#recalls = recalls;
@@ -81,7 +77,13 @@ function cutAtRecalls(row: Row, recalls: readonly NumberedSpan[]): GrantedSpan[]
   let at = row.start;
   const add = (end: bigint, isRecalled: boolean): void => {
     if (end > at) {
-      spans.push({ start: at, end, number: row.number, recalled: isRecalled, continues: clipSpans(row.continues, at, end) });
+      spans.push({
+        start: at,
+        end,
+        number: row.number,
+        recalled: isRecalled,
+        continues: clipSpans(row.continues, at, end),
+      });
     }
     at = end;
   };

@@ -61,7 +61,13 @@ export interface Transitions {
 
 const isHeld = (phase: Phase): boolean => phase === 'loading' || phase === 'serving' || phase === 'revoking';
 
-export const noTransitions = (): Transitions => ({ granted: [], revoking: [], lapsed: [], resumed: [], dropped: [] });
+export const noTransitions = (): Transitions => ({
+  granted: [],
+  revoking: [],
+  lapsed: [],
+  resumed: [],
+  dropped: [],
+});
 
 export class Holdings {
   #pieces: readonly Piece[] = [];
@@ -145,7 +151,9 @@ export class Holdings {
     return this.#change((piece) => {
       if (!isHeld(piece.phase)) return piece;
       if (piece.phase === 'revoking') {
-        return piece.until <= now || (piece.revokeBy ?? piece.until) <= now ? released(piece, transitions) : piece;
+        return piece.until <= now || (piece.revokeBy ?? piece.until) <= now
+          ? released(piece, transitions)
+          : piece;
       }
       return piece.until <= now ? lapsed(piece, transitions) : piece;
     });
@@ -161,18 +169,23 @@ export class Holdings {
 
   /** The application has loaded these and can serve them. */
   loaded(spans: readonly NumberedSpan[]): boolean {
-    return this.#changeWithin(spans, (piece) => (piece.phase === 'loading' ? { ...piece, phase: 'serving' } : piece));
+    return this.#changeWithin(spans, (piece) =>
+      piece.phase === 'loading' ? { ...piece, phase: 'serving' } : piece,
+    );
   }
 
   /** The application has finished with these; they can go. */
   flushed(spans: readonly NumberedSpan[], transitions: Transitions): boolean {
-    return this.#changeWithin(spans, (piece) => (piece.phase === 'revoking' ? released(piece, transitions) : piece));
+    return this.#changeWithin(spans, (piece) =>
+      piece.phase === 'revoking' ? released(piece, transitions) : piece,
+    );
   }
 
   /** Gives everything back. */
   revokeAll(revokeBy: Instant, transitions: Transitions): boolean {
     return this.#change((piece) => {
-      if (piece.phase === 'loading' || piece.phase === 'serving') return revoking(piece, revokeBy, transitions);
+      if (piece.phase === 'loading' || piece.phase === 'serving')
+        return revoking(piece, revokeBy, transitions);
       return piece.phase === 'lapsed' ? released(piece, transitions) : piece;
     });
   }
@@ -265,7 +278,9 @@ function reconciled(
     const serving: Piece = { ...renumbered, phase: 'serving' };
     return span.recalled ? revoking(serving, lease.revokeBy, transitions) : serving;
   }
-  return span.recalled && part.phase !== 'revoking' ? revoking(renumbered, lease.revokeBy, transitions) : renumbered;
+  return span.recalled && part.phase !== 'revoking'
+    ? revoking(renumbered, lease.revokeBy, transitions)
+    : renumbered;
 }
 
 /** Keys of which we have no valid memory. */
@@ -341,7 +356,10 @@ function eachStretch<A extends Span, B extends Span>(
     const one = ones[i];
     const other = others[j];
     if (one === undefined && other === undefined) return;
-    const start = lesser(one === undefined ? undefined : greater(one.start, at), other === undefined ? undefined : greater(other.start, at));
+    const start = lesser(
+      one === undefined ? undefined : greater(one.start, at),
+      other === undefined ? undefined : greater(other.start, at),
+    );
     const inOne = one !== undefined && one.start <= start;
     const inOther = other !== undefined && other.start <= start;
     const end = lesser(one && (inOne ? one.end : one.start), other && (inOther ? other.end : other.start));

@@ -63,7 +63,10 @@ export type OwnerEffect =
   | { readonly do: 'send'; readonly to: string; readonly message: ToManager }
   | { readonly do: 'admitted' }
   | { readonly do: 'left' }
-  | { readonly do: 'granted' | 'revoking' | 'lapsed' | 'resumed' | 'dropped'; readonly spans: readonly NumberedSpan[] }
+  | {
+      readonly do: 'granted' | 'revoking' | 'lapsed' | 'resumed' | 'dropped';
+      readonly spans: readonly NumberedSpan[];
+    }
   | TraceEffect;
 
 export class Owner {
@@ -125,7 +128,8 @@ export class Owner {
     const effects = this.#expire(now);
     if (this.#leaving === 'left' || !this.#isNews(update)) return effects;
     const admitted = this.#heard === undefined;
-    if (this.#seen !== undefined && this.#seen.history !== update.history) effects.push(...this.#startOver(update));
+    if (this.#seen !== undefined && this.#seen.history !== update.history)
+      effects.push(...this.#startOver(update));
     this.#note(update);
     this.#leader = from;
     this.#leaseMs = update.leaseMs;
@@ -135,7 +139,12 @@ export class Owner {
     const sentAt = this.#sentAt.get(update.acknowledges);
     const until = sentAt === undefined ? now : later(sentAt, update.leaseMs);
     const revokeBy = later(now, this.#settings.durations.revokeWithinMs);
-    const changed = this.holdings.reconcile(update.spans, { until, now, revokeBy }, update.acknowledges, transitions);
+    const changed = this.holdings.reconcile(
+      update.spans,
+      { until, now, revokeBy },
+      update.acknowledges,
+      transitions,
+    );
     if (admitted) effects.push({ do: 'admitted' }, trace('admitted', { term: update.term }));
     effects.push(...this.#tell(transitions));
     if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
@@ -208,7 +217,11 @@ export class Owner {
   #note({ history, term, sequence, position }: Update): void {
     this.#heard = { term, sequence };
     const seen = this.#seen;
-    this.#seen = { history, term: Math.max(term, seen?.term ?? 0), position: Math.max(position, seen?.position ?? 0) };
+    this.#seen = {
+      history,
+      term: Math.max(term, seen?.term ?? 0),
+      position: Math.max(position, seen?.position ?? 0),
+    };
   }
 
   #answered(acknowledged: number): void {
@@ -270,10 +283,16 @@ export class Owner {
   #tell(transitions: Transitions): OwnerEffect[] {
     const { loads, flushes } = this.#settings;
     const effects: OwnerEffect[] = [];
-    const say = (what: 'granted' | 'revoking' | 'lapsed' | 'resumed' | 'dropped', spans: readonly NumberedSpan[]): void => {
+    const say = (
+      what: 'granted' | 'revoking' | 'lapsed' | 'resumed' | 'dropped',
+      spans: readonly NumberedSpan[],
+    ): void => {
       if (spans.length === 0) return;
       const numbers = spans.map(({ number }) => number);
-      effects.push({ do: what, spans }, trace(what, { spans: spans.length, numbers: [...new Set(numbers)].join(',') }));
+      effects.push(
+        { do: what, spans },
+        trace(what, { spans: spans.length, numbers: [...new Set(numbers)].join(',') }),
+      );
     };
     say('lapsed', transitions.lapsed);
     say('dropped', transitions.dropped);

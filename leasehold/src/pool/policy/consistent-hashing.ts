@@ -63,9 +63,13 @@ function pointOf(name: string, index: number): Position {
 }
 
 /** Two names can share a place on the ring; then the lesser name has it, for every Manager alike. */
-const byPlace = (a: Point, b: Point): number => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.name < b.name ? -1 : 1);
+const byPlace = (a: Point, b: Point): number =>
+  a.at < b.at ? -1 : a.at > b.at ? 1 : a.name < b.name ? -1 : 1;
 
-function spansBetween(points: readonly Point[], incarnations: ReadonlyMap<string, string>): readonly Placement[] {
+function spansBetween(
+  points: readonly Point[],
+  incarnations: ReadonlyMap<string, string>,
+): readonly Placement[] {
   const placements: { start: Position; end: Position; incarnation: string }[] = [];
   // What lies before the first point belongs to the last one, across zero.
   let owner = incarnations.get(points.at(-1)?.name ?? '');

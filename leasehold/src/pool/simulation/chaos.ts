@@ -86,8 +86,10 @@ export class Chaos {
     const { pool } = this;
     pool.start();
     const [ownersMost, lookupsMost] = this.#dice.chance(0.15) ? [20, 20] : [7, 5];
-    for (let index = this.#dice.integer(1, ownersMost); index > 0; index -= 1) this.#after(0, 1, () => this.#addOwner());
-    for (let index = this.#dice.integer(1, lookupsMost); index > 0; index -= 1) this.#after(0, 1, () => this.#addLookup());
+    for (let index = this.#dice.integer(1, ownersMost); index > 0; index -= 1)
+      this.#after(0, 1, () => this.#addOwner());
+    for (let index = this.#dice.integer(1, lookupsMost); index > 0; index -= 1)
+      this.#after(0, 1, () => this.#addLookup());
     if (this.isCalm) this.#unquiet();
     else this.#havoc();
     pool.world.at(this.#chaosMs / 4, () => (pool.checker.calm = this.isCalm));
@@ -134,7 +136,10 @@ export class Chaos {
   #addLookup(): void {
     const { pool } = this;
     if (pool.lookups.length >= 20) return;
-    pool.addLookup(`lookup-${pool.lookups.length + 1}`, { pool: this.#dice.pick(this.#pools), resumes: this.#dice.chance(0.5) });
+    pool.addLookup(`lookup-${pool.lookups.length + 1}`, {
+      pool: this.#dice.pick(this.#pools),
+      resumes: this.#dice.chance(0.5),
+    });
   }
 
   /** Owners come and go; nothing else. */
@@ -180,7 +185,8 @@ export class Chaos {
     if (node === undefined) return;
     this.pool.world.count('owner crashes');
     this.pool.crashOwner(node);
-    if (this.#dice.chance(0.8)) this.#after(0, this.#dice.pick([0.02, 0.5, 2]), () => node.process.alive || node.process.start());
+    if (this.#dice.chance(0.8))
+      this.#after(0, this.#dice.pick([0.02, 0.5, 2]), () => node.process.alive || node.process.start());
   }
 
   #stopOwner(): void {
@@ -217,7 +223,10 @@ export class Chaos {
     if (lookups.length === 0) return;
     const node = this.#dice.pick(lookups);
     const { process } = node;
-    if (!process.alive) return process.start();
+    if (!process.alive) {
+      process.start();
+      return;
+    }
     switch (this.#dice.pick(['crash', 'pause', 'suspend', 'cut', 'cut'] as const)) {
       case 'crash':
         process.crash();
@@ -242,7 +251,10 @@ export class Chaos {
     const { managers, leader, world } = this.pool;
     const node = this.#dice.chance(0.6) && leader !== undefined ? leader : this.#dice.pick(managers);
     const { process } = node;
-    if (!process.alive) return process.start();
+    if (!process.alive) {
+      process.start();
+      return;
+    }
     world.count('manager troubles');
     const ms = this.#leases(0.05, 1.2);
     switch (this.#dice.pick(['crash', 'crash', 'pause', 'suspend'] as const)) {
@@ -286,7 +298,6 @@ export class Chaos {
     else node.process.stepWall(this.#dice.between(-30_000, 30_000));
   }
 }
-
 
 /** Apart from the world's own chance, so that a change in either does not disturb the other. */
 const drawFor = (seed: number): Random => new Random(seed).fork('chaos');

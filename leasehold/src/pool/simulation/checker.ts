@@ -35,11 +35,18 @@ import type { Member } from '../table.ts';
 import type { LookupNode, ManagerNode, Observer, OwnerNode } from './nodes.ts';
 import { type Loss, type Taken, type TruePool, Truth } from './truth.ts';
 
-export const PROMISES = ['one-owner', 'every-loss-told', 'continuity', 'log-is-truth', 'settles', 'placement'] as const;
+export const PROMISES = [
+  'one-owner',
+  'every-loss-told',
+  'continuity',
+  'log-is-truth',
+  'settles',
+  'placement',
+] as const;
 export type PromiseName = (typeof PROMISES)[number];
 
 /** How many decisions of the policy back a recall may still be on its way. */
-const WISHES_KEPT = 24;
+const WISHES_KEPT = 64;
 
 interface Outstanding {
   readonly loss: Loss;
@@ -57,9 +64,13 @@ export class Checker implements Observer {
   readonly #world: World;
   readonly #durations: ResolvedDurations;
   readonly #policy: Policy;
-  readonly #seenVersions = new Map<OwnerNode, { readonly core: unknown; readonly version: number; readonly running: boolean }>();
+  readonly #seenVersions = new Map<
+    OwnerNode,
+    { readonly core: unknown; readonly version: number; readonly running: boolean }
+  >();
   readonly #outstanding = new Map<LookupNode, { core: unknown; items: Outstanding[] }>();
   readonly #wishes = new Map<string, (readonly Placement[])[]>();
+  readonly #wishedFor = new Map<string, string>();
   readonly #checkedSpans = new WeakSet<GrantedSpan>();
   /** Set while a healthy lease must not lapse. */
   calm = false;
@@ -88,17 +99,21 @@ export class Checker implements Observer {
       this.#coversTheRing(pool);
       const lost = taken.get(pool) ?? [];
       for (const span of lost) this.#isLetGoOf(pool, span);
+      this.#noteGrants(pool);
       this.#noteWishes(pool);
       for (const span of lost) if (!span.left) this.#policyWanted(pool, span);
-      if (lost.length > 0) this.#noteLoss({ pool, position: batch.position, atMs: this.#world.trueMs, spans: lost });
+      if (lost.length > 0)
+        this.#noteLoss({ pool, position: batch.position, atMs: this.#world.trueMs, spans: lost });
     }
   }
 
   #coversTheRing(pool: string): void {
     let at = 0n;
     for (const row of this.replayed.pool(pool).rows) {
-      if (row.start !== at || row.end <= row.start) throw this.#broken('log-is-truth', `the table has a gap or an overlap at ${formatRange(row)}`);
-      if (row.owner !== undefined && !this.replayed.pool(pool).members.has(row.owner)) throw this.#broken('log-is-truth', `${row.owner} owns keys and is no member`);
+      if (row.start !== at || row.end <= row.start)
+        throw this.#broken('log-is-truth', `the table has a gap or an overlap at ${formatRange(row)}`);
+      if (row.owner !== undefined && !this.replayed.pool(pool).members.has(row.owner))
+        throw this.#broken('log-is-truth', `${row.owner} owns keys and is no member`);
       at = row.end;
     }
     if (at !== RING_SIZE) throw this.#broken('log-is-truth', 'the table does not cover the ring');
@@ -113,12 +128,17 @@ export class Checker implements Observer {
       const at = piece.start > span.start ? piece.start : span.start;
       const number = node.check(at);
       if (number === undefined) continue;
-      throw this.#broken('one-owner', `${formatRange(span)} was freed while ${node.name} still passes its check under ${number}`);
+      throw this.#broken(
+        'one-owner',
+        `${formatRange(span)} was freed while ${node.name} still passes its check under ${number}`,
+      );
     }
   }
 
   #ownerNode(pool: string, incarnation: string): OwnerNode | undefined {
-    return this.owners.find((node) => node.pool === pool && node.incarnation === incarnation && node.process.alive);
+    return this.owners.find(
+      (node) => node.pool === pool && node.incarnation === incarnation && node.process.alive,
+    );
   }
 
   #lookAtOwners(): void {
@@ -141,11 +161,26 @@ export class Checker implements Observer {
       if (number === undefined) continue;
       for (const segment of pool.overlapping(piece)) {
         if (segment.owner !== node.incarnation) {
-          throw this.#broken('one-owner', `${node.incarnation} passes its check for ${formatRange(piece)} under ${number}, but the log has ${segment.owner ?? 'nobody'} under ${segment.number}`);
+          throw this.#broken(
+            'one-owner',
+            `${node.incarnation} passes its check for ${formatRange(piece)} under ${number}, but the log has ${segment.owner ?? 'nobody'} under ${segment.number}`,
+          );
         }
-        if (number > segment.number) throw this.#broken('log-is-truth', `${node.incarnation} acts under ${number}, which the log does not have`);
-        if (piece.since < segment.tenure) throw this.#broken('continuity', `${node.incarnation} thinks it has held ${formatRange(piece)} since ${piece.since}, but the log says ${segment.tenure}`);
-        if (piece.since > segment.tenure) throw this.#broken('continuity', `${node.incarnation} dropped what it remembered of ${formatRange(piece)} since ${segment.tenure}, and no loss was recorded`);
+        if (number > segment.number)
+          throw this.#broken(
+            'log-is-truth',
+            `${node.incarnation} acts under ${number}, which the log does not have`,
+          );
+        if (piece.since < segment.tenure)
+          throw this.#broken(
+            'continuity',
+            `${node.incarnation} thinks it has held ${formatRange(piece)} since ${piece.since}, but the log says ${segment.tenure}`,
+          );
+        if (piece.since > segment.tenure)
+          throw this.#broken(
+            'continuity',
+            `${node.incarnation} dropped what it remembered of ${formatRange(piece)} since ${segment.tenure}, and no loss was recorded`,
+          );
       }
     }
   }
@@ -160,7 +195,10 @@ export class Checker implements Observer {
   managerSends(node: ManagerNode, _to: string, message: FromManager): void {
     if (message.kind === 'update') this.#isCommitted(node, message);
     if (message.kind === 'changes' && message.to > this.truth.head) {
-      throw this.#broken('log-is-truth', `${node.name} tells look-ups of position ${message.to}, but the log ends at ${this.truth.head}`);
+      throw this.#broken(
+        'log-is-truth',
+        `${node.name} tells look-ups of position ${message.to}, but the log ends at ${this.truth.head}`,
+      );
     }
   }
 
@@ -171,7 +209,10 @@ export class Checker implements Observer {
       if (this.#checkedSpans.has(span)) continue;
       this.#checkedSpans.add(span);
       if (span.number <= this.truth.head && granted(span)) continue;
-      throw this.#broken('log-is-truth', `${node.name} tells ${update.incarnation} that it has ${formatRange(span)} under ${span.number}, which was never committed`);
+      throw this.#broken(
+        'log-is-truth',
+        `${node.name} tells ${update.incarnation} that it has ${formatRange(span)} under ${span.number}, which was never committed`,
+      );
     }
   }
 
@@ -180,8 +221,7 @@ export class Checker implements Observer {
   #granted({ pool, incarnation }: Update): (span: GrantedSpan) => boolean {
     const byNumber = this.#grants.get(`${pool} ${incarnation}`);
     return (span) =>
-      byNumber?.get(span.number)?.some(({ start, end }) => start <= span.start && span.end <= end) ??
-      false;
+      byNumber?.get(span.number)?.some(({ start, end }) => start <= span.start && span.end <= end) ?? false;
   }
 
   managerCommitted(node: ManagerNode): void {
@@ -190,27 +230,51 @@ export class Checker implements Observer {
     if (state === undefined || state.position !== this.replayed.position) return;
     for (const [name, table] of this.replayed.pools) {
       const rows = state.pool(name).rows;
-      const same = rows.length === table.rows.length && rows.every((row, index) => {
-        const other = table.rows[index];
-        return other !== undefined && row.start === other.start && row.owner === other.owner && row.number === other.number && row.lostAt === other.lostAt && row.changedAt === other.changedAt;
-      });
-      if (!same) throw this.#broken('log-is-truth', `${node.name} has another table than the log replays to at ${state.position}`);
+      const same =
+        rows.length === table.rows.length &&
+        rows.every((row, index) => {
+          const other = table.rows[index];
+          return (
+            other !== undefined &&
+            row.start === other.start &&
+            row.owner === other.owner &&
+            row.number === other.number &&
+            row.lostAt === other.lostAt &&
+            row.changedAt === other.changedAt
+          );
+        });
+      if (!same)
+        throw this.#broken(
+          'log-is-truth',
+          `${node.name} has another table than the log replays to at ${state.position}`,
+        );
     }
   }
 
   #noteWishes(pool: string): void {
     const truePool = this.truth.pool(pool);
-    this.#noteGrants(pool);
     const all = [...truePool.members.values()];
     const staying = all.filter((member) => !this.#isLeaving(pool, member));
     const wishes = this.#wishes.get(pool) ?? [];
+    const key = `${pool}: ${all.map(({ incarnation }) => incarnation)}; ${staying.length}`;
+    if (this.#wishedFor.get(pool) === key) return;
+    this.#wishedFor.set(pool, key);
     for (const members of staying.length === all.length ? [all] : [all, staying]) {
       const named = new Map<string, Member>();
       for (const member of members) {
         const other = named.get(member.name);
         if (other === undefined || other.joinedAt <= member.joinedAt) named.set(member.name, member);
       }
-      wishes.push(this.#policy.place({ rows: this.replayed.pool(pool).rows, members: [...named.values()].map(({ incarnation, name }) => ({ incarnation, name, load: undefined })) }));
+      wishes.push(
+        this.#policy.place({
+          rows: this.replayed.pool(pool).rows,
+          members: [...named.values()].map(({ incarnation, name }) => ({
+            incarnation,
+            name,
+            load: undefined,
+          })),
+        }),
+      );
     }
     this.#wishes.set(pool, wishes.slice(-WISHES_KEPT));
   }
@@ -238,8 +302,20 @@ export class Checker implements Observer {
   #policyWanted(pool: string, span: Taken): void {
     const node = this.#ownerNode(pool, span.from);
     if (node === undefined || node.troubled || node.leaving) return;
-    const wanted = this.#wishes.get(pool)?.some((wish) => !wish.some((placed) => placed.incarnation === span.from && placed.start <= span.start && span.end <= placed.end));
-    if (!wanted) throw this.#broken('placement', `${formatRange(span)} was taken from ${span.from}, where the policy wants it`);
+    const wanted = this.#wishes
+      .get(pool)
+      ?.some(
+        (wish) =>
+          !wish.some(
+            (placed) =>
+              placed.incarnation === span.from && placed.start <= span.start && span.end <= placed.end,
+          ),
+      );
+    if (!wanted)
+      throw this.#broken(
+        'placement',
+        `${formatRange(span)} was taken from ${span.from}, where the policy wants it`,
+      );
   }
 
   #noteLoss(loss: Loss): void {
@@ -274,13 +350,18 @@ export class Checker implements Observer {
     if (node.core !== core || !node.process.alive || item.remaining.isEmpty) return;
     // While its machine is suspended, time does not pass for it; while it is stopped, it cannot act.
     const passedMs = (node.process.now() - item.localAt) / Math.sqrt(clockRateBound(this.#durations));
-    const waitMs = node.process.running ? Math.max(0, this.#boundMs / clockRateBound(this.#durations) - passedMs) : 100;
+    const waitMs = node.process.running
+      ? Math.max(0, this.#boundMs / clockRateBound(this.#durations) - passedMs)
+      : 100;
     if (waitMs > 0) {
       this.#world.after(waitMs + this.latenessMs, () => this.#mustBeTold(node, core, item));
       return;
     }
     if (!this.#outstandingOf(node).items.includes(item)) return;
-    throw this.#broken('every-loss-told', `${node.name} was not told of the loss at position ${item.loss.position} within ${lossBoundMs(this.#durations).toFixed(0)} ms`);
+    throw this.#broken(
+      'every-loss-told',
+      `${node.name} was not told of the loss at position ${item.loss.position} within ${lossBoundMs(this.#durations).toFixed(0)} ms`,
+    );
   }
 
   lookupLost(node: LookupNode, { ranges, why }: LookupEffect & { do: 'lost' }): void {
@@ -299,7 +380,10 @@ export class Checker implements Observer {
     if (first && !node.resumed) known.items = known.items.filter(({ loss }) => loss.position > seen.position);
     for (const { loss, remaining } of known.items) {
       if (loss.position > seen.position) continue;
-      throw this.#broken('every-loss-told', `${node.name} moved to ${seen.position} and did not report the loss at ${loss.position} of ${formatRange(remaining.spans()[0] ?? loss.spans[0] as Span)}`);
+      throw this.#broken(
+        'every-loss-told',
+        `${node.name} moved to ${seen.position} and did not report the loss at ${loss.position} of ${formatRange(remaining.spans()[0] ?? (loss.spans[0] as Span))}`,
+      );
     }
   }
 
@@ -317,18 +401,33 @@ export class Checker implements Observer {
       if (!living.has(member)) throw this.#broken('settles', `${member} is dead or gone and still a member`);
     }
     for (const node of owners) {
-      if (!pool.members.has(node.incarnation) && !node.leaving) throw this.#broken('settles', `${node.incarnation} lives and is no member`);
+      if (!pool.members.has(node.incarnation) && !node.leaving)
+        throw this.#broken('settles', `${node.incarnation} lives and is no member`);
     }
     if (owners.every((node) => node.leaving)) return;
-    const wish = this.#policy.place({ rows: [], members: owners.filter((node) => !node.leaving).map((node) => ({ incarnation: node.incarnation, name: node.name, load: undefined })) });
+    const wish = this.#policy.place({
+      rows: [],
+      members: owners
+        .filter((node) => !node.leaving)
+        .map((node) => ({ incarnation: node.incarnation, name: node.name, load: undefined })),
+    });
     for (const placed of wish) {
       for (const segment of pool.overlapping(placed)) {
-        if (segment.owner !== placed.incarnation) throw this.#broken('settles', `${formatRange(segment)} belongs to ${segment.owner ?? 'nobody'}, and the policy wants ${placed.incarnation}`);
+        if (segment.owner !== placed.incarnation)
+          throw this.#broken(
+            'settles',
+            `${formatRange(segment)} belongs to ${segment.owner ?? 'nobody'}, and the policy wants ${placed.incarnation}`,
+          );
       }
       const node = owners.find(({ incarnation }) => incarnation === placed.incarnation);
-      if (node?.check(placed.start) === undefined) throw this.#broken('settles', `${placed.incarnation} does not serve ${formatRange(placed)}`);
+      if (node?.check(placed.start) === undefined)
+        throw this.#broken('settles', `${placed.incarnation} does not serve ${formatRange(placed)}`);
     }
-    if (this.replayed.pool(name).rows.length > wish.length) throw this.#broken('settles', `${this.replayed.pool(name).rows.length} rows for ${wish.length} spans: nobody merged them`);
+    if (this.replayed.pool(name).rows.length > wish.length)
+      throw this.#broken(
+        'settles',
+        `${this.replayed.pool(name).rows.length} rows for ${wish.length} spans: nobody merged them`,
+      );
     for (const node of this.lookups) if (node.pool === name && node.process.alive) this.#agrees(node, name);
   }
 
@@ -336,7 +435,10 @@ export class Checker implements Observer {
     for (const row of this.replayed.pool(name).rows) {
       const known = node.core?.find(highOf(row.start), lowOf(row.start));
       if (known?.owner?.incarnation === row.owner && known?.number === row.number) continue;
-      throw this.#broken('settles', `${node.name} has ${known?.owner?.incarnation ?? 'nobody'} under ${known?.number} for ${formatRange(row)}, the log has ${row.owner ?? 'nobody'} under ${row.number}`);
+      throw this.#broken(
+        'settles',
+        `${node.name} has ${known?.owner?.incarnation ?? 'nobody'} under ${known?.number} for ${formatRange(row)}, the log has ${row.owner ?? 'nobody'} under ${row.number}`,
+      );
     }
     if (node.core?.isCutOff) throw this.#broken('settles', `${node.name} is still cut off`);
   }

@@ -38,14 +38,25 @@ export const simulation: Simulation = {
       chaos.run();
     } catch (error) {
       if (error instanceof BrokenPromise) broken = { promise: error.promise, message: error.message };
-      else broken = { promise: 'assertion', message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+      else
+        broken = {
+          promise: 'assertion',
+          message: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        };
     }
-    return { seed, broken, counts: Object.fromEntries(world.counts), trace: trace ? world.story() : undefined };
+    return {
+      seed,
+      broken,
+      counts: Object.fromEntries(world.counts),
+      trace: trace ? world.story() : undefined,
+    };
   },
   tooLittle(totals, seeds): readonly string[] {
     return Object.entries(ENOUGH).flatMap(([what, mean]) => {
       const got = totals[what] ?? 0;
-      return got >= mean * seeds ? [] : [`only ${got} ${what} in ${seeds} seeds, expected at least ${mean * seeds}`];
+      return got >= mean * seeds
+        ? []
+        : [`only ${got} ${what} in ${seeds} seeds, expected at least ${mean * seeds}`];
     });
   },
   mutants,

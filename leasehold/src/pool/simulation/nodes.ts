@@ -7,7 +7,8 @@
  */
 
 import type { Leadership } from '../../log/log.ts';
-import { type LogMessage, SimulatedLog, type ClientOptions } from '../../log/simulated.ts';
+import type { LogMessage } from '../../log/simulated-engine.ts';
+import { type ClientOptions, SimulatedLog } from '../../log/simulated-log.ts';
 import { highOf, lowOf, type Position } from '../../runtime/keys/position.ts';
 import { digest } from '../../runtime/digest.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
@@ -54,7 +55,10 @@ abstract class Node {
 
   constructor(around: Surroundings, options: NodeOptions) {
     this.around = around;
-    this.process = new SimProcess(around.world, { ...options, start: (runtime, life) => this.start(runtime, life) });
+    this.process = new SimProcess(around.world, {
+      ...options,
+      start: (runtime, life) => this.start(runtime, life),
+    });
   }
 
   get name(): string {
@@ -109,7 +113,9 @@ export class ManagerNode extends Node {
             break;
           case 'append':
             leadership?.append(effect, (outcome) => {
-              input((now) => (outcome === 'appended' ? core.appended(effect.position, now) : core.refused(now)));
+              input((now) =>
+                outcome === 'appended' ? core.appended(effect.position, now) : core.refused(now),
+              );
               if (outcome === 'appended') observer.managerCommitted(this);
             });
             break;
@@ -235,7 +241,13 @@ export class OwnerNode extends Node {
     this.left = false;
     this.troubled = false;
     const proof = supervised ? digest(this.secret) : undefined;
-    const identity = { pool, incarnation: this.incarnation, name: this.name, url: `http://${this.name}`, proof };
+    const identity = {
+      pool,
+      incarnation: this.incarnation,
+      name: this.name,
+      url: `http://${this.name}`,
+      proof,
+    };
     const takesTime = slowMs > 0;
     const core = new Owner(
       { identity, managers, durations, loads: takesTime, flushes: takesTime, random: () => runtime.random() },
@@ -287,8 +299,10 @@ export class OwnerNode extends Node {
     if (effect.do === 'left') this.left = true;
     if (effect.do === 'lapsed') this.troubled = true;
     if (!takesTime) return;
-    const later = (act: (core: Owner, spans: readonly NumberedSpan[], now: Instant) => OwnerEffect[], spans: readonly NumberedSpan[]): void =>
-      inAWhile(() => input((core, now) => act(core, spans, now)));
+    const later = (
+      act: (core: Owner, spans: readonly NumberedSpan[], now: Instant) => OwnerEffect[],
+      spans: readonly NumberedSpan[],
+    ): void => inAWhile(() => input((core, now) => act(core, spans, now)));
     if (effect.do === 'granted') later((core, spans, now) => core.loaded(spans, now), effect.spans);
     if (effect.do === 'revoking') later((core, spans, now) => core.flushed(spans, now), effect.spans);
   }

@@ -3,7 +3,7 @@
  * going wrong by itself. Scenarios and chaos do things to it.
  */
 
-import { ENGINE, type LogMessage, SimulatedEngine } from '../../log/simulated.ts';
+import { ENGINE, type LogMessage, SimulatedEngine } from '../../log/simulated-engine.ts';
 import { SimClock } from '../../sim/clock.ts';
 import { type LinkFaults, Network } from '../../sim/network.ts';
 import type { Random } from '../../sim/random.ts';
@@ -11,7 +11,14 @@ import { World } from '../../sim/world.ts';
 import { clockRateBound, type ResolvedDurations, takeoverHoldMs } from '../options.ts';
 import type { Policy } from '../policy/policy.ts';
 import { Checker } from './checker.ts';
-import { LookupNode, ManagerNode, OwnerNode, type PoolMessage, type Surroundings, SupervisorNode } from './nodes.ts';
+import {
+  LookupNode,
+  ManagerNode,
+  OwnerNode,
+  type PoolMessage,
+  type Surroundings,
+  SupervisorNode,
+} from './nodes.ts';
 
 export interface PoolWorldOptions {
   readonly seed: number;
@@ -58,7 +65,11 @@ export class PoolWorld {
     this.#random = this.world.random.fork('pool world');
     this.#rates = [1 / Math.sqrt(rateSpread), Math.sqrt(rateSpread)];
     this.#lateMs = options.lateMs ?? 0;
-    this.network = new Network<PoolMessage>(this.world, { faults: options.links, sizeOf: options.sizeOf, frozen: options.frozen });
+    this.network = new Network<PoolMessage>(this.world, {
+      faults: options.links,
+      sizeOf: options.sizeOf,
+      frozen: options.frozen,
+    });
     this.logNetwork = new Network<LogMessage>(this.world, { faults: options.logLinks, name: 'log network' });
     this.checker = new Checker(this.world, durations, policy);
     this.checker.latenessMs = 4 * this.#lateMs + 1;
@@ -69,9 +80,19 @@ export class PoolWorld {
     });
     this.engine.onCommit = (batch) => this.checker.committed(batch);
     const names = Array.from({ length: options.managers }, (_, index) => `manager-${index + 1}`);
-    this.#around = { world: this.world, network: this.network, observer: this.checker, durations, managers: names };
+    this.#around = {
+      world: this.world,
+      network: this.network,
+      observer: this.checker,
+      durations,
+      managers: names,
+    };
     this.managers = names.map((name) => this.#manager(name, options));
-    this.supervisor = new SupervisorNode(this.#around, { name: 'supervisor', clock: this.clock(), lateMs: 0 });
+    this.supervisor = new SupervisorNode(this.#around, {
+      name: 'supervisor',
+      clock: this.clock(),
+      lateMs: 0,
+    });
     this.checker.owners = this.owners;
     this.checker.lookups = this.lookups;
   }
@@ -113,7 +134,14 @@ export class PoolWorld {
 
   addOwner(name: string, more: { pool?: string; slowMs?: number; supervised?: boolean } = {}): OwnerNode {
     const { pool = 'pool', slowMs = 0, supervised = false } = more;
-    const node = new OwnerNode(this.#around, { name, clock: this.clock(), lateMs: this.#lateMs, pool, slowMs, supervised });
+    const node = new OwnerNode(this.#around, {
+      name,
+      clock: this.clock(),
+      lateMs: this.#lateMs,
+      pool,
+      slowMs,
+      supervised,
+    });
     this.owners.push(node);
     node.process.start();
     return node;
@@ -121,7 +149,13 @@ export class PoolWorld {
 
   addLookup(name: string, more: { pool?: string; resumes?: boolean } = {}): LookupNode {
     const { pool = 'pool', resumes = false } = more;
-    const node = new LookupNode(this.#around, { name, clock: this.clock(), lateMs: this.#lateMs, pool, resumes });
+    const node = new LookupNode(this.#around, {
+      name,
+      clock: this.clock(),
+      lateMs: this.#lateMs,
+      pool,
+      resumes,
+    });
     this.lookups.push(node);
     node.process.start();
     return node;
@@ -155,7 +189,10 @@ export class PoolWorld {
   until(what: string, isSo: () => boolean, withinMs: number): void {
     const end = this.world.trueMs + withinMs;
     while (!isSo()) {
-      if (this.world.trueMs >= end) throw new Error(`after ${withinMs} ms still not: ${what}\n${this.world.story().slice(-20).join('\n')}`);
+      if (this.world.trueMs >= end)
+        throw new Error(
+          `after ${withinMs} ms still not: ${what}\n${this.world.story().slice(-20).join('\n')}`,
+        );
       this.world.run({ untilMs: Math.min(end, this.world.trueMs + 5) });
     }
   }
@@ -187,7 +224,13 @@ export class PoolWorld {
   get settleMs(): number {
     const d = this.durations;
     const slowest = Math.sqrt(clockRateBound(d)) * clockRateBound(d);
-    const byClocks = takeoverHoldMs(d) + d.holdMs + 2 * d.revokeWithinMs + 2 * d.syncEveryMs + 16 * d.retryMs + 2 * d.renewEveryMs;
+    const byClocks =
+      takeoverHoldMs(d) +
+      d.holdMs +
+      2 * d.revokeWithinMs +
+      2 * d.syncEveryMs +
+      16 * d.retryMs +
+      2 * d.renewEveryMs;
     return this.#options.leaderKeyMs + byClocks * slowest + 1_000;
   }
 }

@@ -52,7 +52,8 @@ export class TruePool {
         }
         break;
       default:
-        for (const span of record.spans) for (const segment of this.within(span)) this.#change(record, segment, position, taken);
+        for (const span of record.spans)
+          for (const segment of this.within(span)) this.#change(record, segment, position, taken);
     }
     return taken;
   }
@@ -60,7 +61,8 @@ export class TruePool {
   #change(record: TableRecord, segment: Segment, position: number, taken: Taken[]): void {
     switch (record.kind) {
       case 'free':
-        if (segment.owner !== undefined) taken.push({ start: segment.start, end: segment.end, from: segment.owner, left: false });
+        if (segment.owner !== undefined)
+          taken.push({ start: segment.start, end: segment.end, from: segment.owner, left: false });
         segment.owner = undefined;
         break;
       case 'grant':
@@ -141,7 +143,10 @@ export class Truth {
     const taken = new Map<string, Taken[]>();
     for (const { pool, records } of batch.pools) {
       const truePool = this.pool(pool);
-      taken.set(pool, records.flatMap((record) => truePool.apply(record, position)));
+      taken.set(
+        pool,
+        records.flatMap((record) => truePool.apply(record, position)),
+      );
     }
     return taken;
   }

@@ -1,0 +1,44 @@
+/**
+ * Where the policy wants the keys of each pool, asked again only when the answer can be another.
+ */
+
+import type { Placement, Policy, PolicyMember } from '../policy/policy.ts';
+import type { Member, PoolTable } from '../table.ts';
+import type { Session } from './session.ts';
+
+export class Wishes {
+  readonly #policy: Policy;
+  readonly #known = new Map<
+    string,
+    { readonly members: string; readonly placements: readonly Placement[] }
+  >();
+
+  constructor(policy: Policy) {
+    this.#policy = policy;
+  }
+
+  of(pool: string, table: PoolTable, sessions: ReadonlyMap<string, Session>): readonly Placement[] {
+    const members = staying(table, sessions);
+    const key = members.map(({ incarnation }) => incarnation).join(' ');
+    const known = this.#known.get(pool);
+    if (known?.members === key && !this.#policy.adaptive) return known.placements;
+    const placements = this.#policy.place({ rows: table.rows, members });
+    this.#known.set(pool, { members: key, placements });
+    return placements;
+  }
+}
+
+/** Who may be given keys: whoever does not want to leave. Of two with one name the later is meant. */
+function staying(table: PoolTable, sessions: ReadonlyMap<string, Session>): PolicyMember[] {
+  const byName = new Map<string, Member>();
+  for (const member of table.members.values()) {
+    if (sessions.get(member.incarnation)?.report.leaving) continue;
+    const other = byName.get(member.name);
+    if (other === undefined || other.joinedAt <= member.joinedAt) byName.set(member.name, member);
+  }
+  return [...byName.values()].map(({ incarnation, name }) => ({
+    incarnation,
+    name,
+    load: sessions.get(incarnation)?.report.load,
+  }));
+}
