@@ -37,7 +37,7 @@ export interface PoolDurations {
    * How long the Manager keeps a lease for an owner it no longer hears, in milliseconds, from the
    * last report it answered. Safety needs
    *
-   *     holdMs >= leaseMs * rate + suspensionToleranceMs
+   *     holdMs >= (leaseMs + suspensionToleranceMs) * rate
    *
    * where `rate` is how much faster any clock may run than another.
    *
@@ -145,17 +145,20 @@ function require(option: string, value: number, holds: boolean, rule: string): v
   if (!holds) throw new InvalidOptionError(option, value, rule);
 }
 
-/** How much faster one clock may run than another before two owners could overlap. */
+/**
+ * How much faster one clock may run than another before two owners could overlap. A lease can last
+ * longer than it seems by a suspension too short to be noticed; the hold has to cover that too.
+ */
 export const clockRateBound = (d: ResolvedDurations): number =>
-  (d.holdMs - d.suspensionToleranceMs) / d.leaseMs;
+  d.holdMs / (d.leaseMs + d.suspensionToleranceMs);
 
 /**
  * How long a new leader keeps every lease it finds: the leader before it may have gone on renewing
  * for a whole leader lease, and each of those renewals for a whole lease, by clocks that may be
- * slower than ours.
+ * slower than ours and on machines that may have been suspended unnoticed.
  */
 export const takeoverHoldMs = (d: ResolvedDurations): number =>
-  d.holdMs + d.leaderLeaseMs * clockRateBound(d);
+  d.holdMs + (d.leaderLeaseMs + d.suspensionToleranceMs) * clockRateBound(d);
 
 /**
  * Within this time of a committed loss, by the slowest clock allowed, every look-up that runs has
@@ -163,4 +166,4 @@ export const takeoverHoldMs = (d: ResolvedDurations): number =>
  * call its answers fresh for that long.
  */
 export const lossBoundMs = (d: ResolvedDurations): number =>
-  (d.staleAfterMs + d.leaderLeaseMs) * clockRateBound(d);
+  (d.staleAfterMs + d.leaderLeaseMs + 2 * d.suspensionToleranceMs) * clockRateBound(d);

@@ -147,7 +147,8 @@ export class PoolTable {
   }
 
   #address(incarnation: string | undefined): OwnerAddress | undefined {
-    return incarnation === undefined ? undefined : this.members.get(incarnation);
+    const member = incarnation === undefined ? undefined : this.members.get(incarnation);
+    return member && { incarnation: member.incarnation, name: member.name, url: member.url };
   }
 }
 
@@ -239,6 +240,7 @@ function rewrite(rows: readonly Row[], spans: readonly Span[], change: (row: Row
     for (let span = spans[next]; span !== undefined && span.start < row.end; span = spans[next]) {
       const from = span.start > start ? span.start : start;
       const to = span.end < row.end ? span.end : row.end;
+      assert(from < to && (span.start >= start || start === row.start), 'spans out of order');
       if (from > start) result.push(clip(row, start, from));
       result.push(change(clip(row, from, to)));
       start = to;

@@ -40,10 +40,10 @@ export class SuspensionGuard {
   wasSuspended(): boolean {
     const { wallAheadMs, uptimeAheadMs } = this.#compare();
     if (uptimeAheadMs === undefined) return false;
-    const suspended = uptimeAheadMs - this.#uptimeAheadMs >= this.#toleranceMs;
     this.#wallAheadMs = wallAheadMs;
+    if (uptimeAheadMs - this.#uptimeAheadMs < this.#toleranceMs) return false; // Short ones add up.
     this.#uptimeAheadMs = uptimeAheadMs;
-    return suspended;
+    return true;
   }
 
   /** What {@link wasSuspended} would say, without taking note of it. */

@@ -141,11 +141,8 @@ export class Network<Message = unknown> {
     const node = this.#node(name);
     node.receive = undefined;
     node.onBreak = undefined;
+    // Whoever has sent to it in order has made the link back as well.
     for (const link of node.links.values()) if (link.faults.inOrder) this.#break(link);
-    for (const peer of this.#nodes.values()) {
-      const link = peer.links.get(name);
-      if (link?.faults.inOrder && !node.links.has(peer.name)) this.#break(link);
-    }
   }
 
   send(from: string, to: string, message: Message): void {

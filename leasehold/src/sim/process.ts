@@ -66,6 +66,8 @@ export class SimProcess {
   readonly world: World;
   readonly name: string;
   readonly clock: SimClock;
+  /** How late a timer may fire. May be changed; timers already set keep what was drawn for them. */
+  lateMs: number;
   readonly #start: Start;
   readonly #random: Random;
   readonly #timers = new EventQueue();
@@ -95,9 +97,6 @@ export class SimProcess {
     this.lateMs = lateMs;
     this.#alarm = new Alarm(world, () => this.#fire());
   }
-
-  /** How late a timer may fire. May be changed; timers already set keep what was drawn for them. */
-  lateMs: number;
 
   /** The number of the present life, or of the last one; 0 if there was none. */
   get life(): number {

@@ -53,6 +53,8 @@ export type LookupEffect =
   | { readonly do: 'lost'; readonly ranges: RangeSet; readonly why: LossReason }
   | TraceEffect;
 
+const NEVER: Instant = instant(Number.NEGATIVE_INFINITY);
+
 export class Lookup {
   readonly #settings: LookupSettings;
   #table: RingTable<TableRow | undefined> = RingTable.whole<TableRow | undefined>(undefined);
@@ -63,11 +65,13 @@ export class Lookup {
   #sentAt = new Map<number, Instant>();
   /** We knew everything as of this instant, or have said that everything is lost. */
   #assuredAt: Instant;
+  /** The table had everything as of this instant; reporting everything lost does not move it. */
+  #freshAt: Instant = NEVER;
   #isCutOff = false;
   #leader: string | undefined;
   #awaiting: number | undefined;
   #nextSyncAt: Instant;
-  #lastSeenAt: Instant = instant(Number.NEGATIVE_INFINITY);
+  #lastSeenAt: Instant = NEVER;
 
   constructor(settings: LookupSettings, now: Instant) {
     this.#settings = settings;
@@ -94,9 +98,9 @@ export class Lookup {
     return this.#isCutOff;
   }
 
-  /** How old the table may be, in milliseconds, not counting a leader lease. */
+  /** How old the table may be, in milliseconds, not counting a leader lease; infinite if that is not known. */
   ageMs(now: Instant): number {
-    return now - this.#assuredAt;
+    return now - this.#freshAt;
   }
 
   /** The row for a position. Local, allocates nothing. */
@@ -130,6 +134,7 @@ export class Lookup {
     const effects = this.#judge(now);
     this.#sentAt.clear();
     this.#assuredAt = now;
+    this.#freshAt = NEVER;
     this.#nextSyncAt = now;
     return [...effects, ...this.#loseEverything('suspended')];
   }
@@ -155,6 +160,7 @@ export class Lookup {
   #startOver(changes: Changes): LookupEffect[] {
     this.#seen = undefined;
     this.#hasTable = false;
+    this.#freshAt = NEVER;
     this.#sentAt.clear();
     return [trace('new-history', { history: changes.history }), ...this.#loseEverything('history-changed')];
   }
@@ -185,6 +191,7 @@ export class Lookup {
     this.#leader = from;
     this.#isCutOff = false;
     if (sentAt > this.#assuredAt) this.#assuredAt = sentAt;
+    if (sentAt > this.#freshAt) this.#freshAt = sentAt;
     if (this.#awaiting === undefined || sequence < this.#awaiting) return;
     this.#awaiting = undefined;
     this.#nextSyncAt = later(

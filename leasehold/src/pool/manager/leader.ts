@@ -78,6 +78,8 @@ export class Leader {
   /** The end of the leader lease. */
   #until: Instant;
   readonly #sessions = new Map<string, Session>();
+  /** Updates sent in this term, to whomever: an owner that was removed and comes back has heard some. */
+  #sent = 0;
   /** For every member, by incarnation: when its leases may be taken for over. */
   readonly #holds = new Map<string, Instant>();
   readonly #deaths: Deaths;
@@ -269,7 +271,8 @@ export class Leader {
   }
 
   #say(session: Session, spans: Update['spans']): LeaderEffect {
-    session.sent += 1;
+    this.#sent += 1;
+    session.sent = this.#sent;
     const message: Update = {
       kind: 'update',
       pool: session.pool,

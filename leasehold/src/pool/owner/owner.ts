@@ -225,7 +225,6 @@ export class Owner {
   }
 
   #answered(acknowledged: number): void {
-    for (const sequence of this.#sentAt.keys()) if (sequence < acknowledged) this.#sentAt.delete(sequence);
     if (this.#awaiting === undefined || acknowledged < this.#awaiting) return;
     const askedAt = this.#sentAt.get(acknowledged) ?? this.#lastSeenAt;
     this.#awaiting = undefined;

@@ -62,7 +62,7 @@ export class Chaos {
       managers: this.isCalm ? 1 : dice.pick([1, 2, 3, 3, 3]),
       leaderKeyMs: durations.leaderLeaseMs * dice.between(1, 1.3),
       links: {
-        lossChance: lossy ? dice.between(0, 0.2) : 0,
+        lossChance: lossy ? dice.between(0, dice.pick([0.1, 0.2, 0.4])) : 0,
         duplicateChance: lossy ? dice.between(0, 0.2) : 0,
         delayMs: [0.1, this.isCalm ? 10 : dice.between(2, durations.retryMs / 2)],
         slowChance: lossy ? dice.between(0, 0.1) : 0,
@@ -168,6 +168,8 @@ export class Chaos {
       [1.5, () => this.#troubleLookup()],
       [1, () => this.#troubleManager()],
       [1, () => this.#cutManagerFromLog()],
+      [1.5, () => this.#staleLeader()],
+      [0.5, () => this.#shortSuspension()],
       [1.2, () => this.#dropLeader()],
       [4, () => this.#engineDown()],
       [1, () => this.#troubleClock()],
@@ -277,6 +279,33 @@ export class Chaos {
     if (way !== 'from') logNetwork.cut(node.name, ENGINE);
     if (way !== 'to') logNetwork.cut(ENGINE, node.name);
     this.#after(0.05, 2, () => logNetwork.heal(node.name, ENGINE));
+  }
+
+  /**
+   * The log drops a leader that does not hear of it and goes on for a leader lease, renewing an
+   * owner that cannot reach anybody else.
+   */
+  #staleLeader(): void {
+    const { leader, managers, network, logNetwork, engine, world } = this.pool;
+    const node = this.#someOwner();
+    if (leader === undefined || node === undefined) return;
+    world.count('stale leaders');
+    const others = managers.filter((manager) => manager !== leader);
+    for (const other of others) network.cutBoth(node.name, other.name);
+    logNetwork.cutBoth(leader.name, ENGINE);
+    engine.dropLeader();
+    this.#after(0.5, 2.5, () => {
+      for (const other of others) network.heal(node.name, other.name);
+      logNetwork.heal(leader.name, ENGINE);
+    });
+  }
+
+  /** Too short to be noticed: the margins must cover it. */
+  #shortSuspension(): void {
+    const { owners, managers, lookups } = this.pool;
+    const node = this.#dice.pick([...owners, ...managers, ...lookups]);
+    if (node.process.clock.suspended) return;
+    node.process.suspend(this.#dice.between(0, this.#durations.suspensionToleranceMs));
   }
 
   #dropLeader(): void {

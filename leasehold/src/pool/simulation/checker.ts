@@ -21,16 +21,18 @@
  */
 
 import type { LogBatch } from '../../log/log.ts';
+import { AssertionError } from '../../runtime/assert.ts';
 import { highOf, lowOf, RING_SIZE } from '../../runtime/keys/position.ts';
 import { formatRange, type Span } from '../../runtime/keys/range.ts';
 import { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { World } from '../../sim/world.ts';
 import type { LookupEffect } from '../lookup/lookup.ts';
-import type { FromManager, GrantedSpan, Update } from '../messages.ts';
+import type { FromManager, GrantedSpan, NumberedSpan, Update } from '../messages.ts';
 import { clockRateBound, lossBoundMs, type ResolvedDurations } from '../options.ts';
+import type { Piece } from '../owner/holdings.ts';
 import type { OwnerEffect } from '../owner/owner.ts';
 import type { Placement, Policy } from '../policy/policy.ts';
-import { decodeBatch, ManagerState } from '../state.ts';
+import { type Batch, decodeBatch, ManagerState } from '../state.ts';
 import type { Member } from '../table.ts';
 import type { LookupNode, ManagerNode, Observer, OwnerNode } from './nodes.ts';
 import { type Loss, type Taken, type TruePool, Truth } from './truth.ts';
@@ -70,6 +72,9 @@ export class Checker implements Observer {
   >();
   readonly #outstanding = new Map<LookupNode, { core: unknown; items: Outstanding[] }>();
   readonly #wishes = new Map<string, (readonly Placement[])[]>();
+  /** What each incarnation was told to forget, and how much of that was compared with a piece. */
+  readonly #dropped = new Map<string, readonly NumberedSpan[]>();
+  readonly #droppedSeen = new WeakMap<Piece, number>();
   readonly #wishedFor = new Map<string, string>();
   readonly #checkedSpans = new WeakSet<GrantedSpan>();
   /** Set while a healthy lease must not lapse. */
@@ -92,7 +97,7 @@ export class Checker implements Observer {
   committed(batch: LogBatch): void {
     const decoded = decodeBatch(batch.bytes);
     const taken = this.truth.commit(batch.position, decoded);
-    this.replayed = this.replayed.apply(batch.position, decoded);
+    this.#replay(batch.position, decoded);
     this.#world.count('commits');
     for (const { pool, records } of decoded.pools) {
       for (const { kind } of records) this.#world.count(`records ${kind}`);
@@ -104,6 +109,15 @@ export class Checker implements Observer {
       for (const span of lost) if (!span.left) this.#policyWanted(pool, span);
       if (lost.length > 0)
         this.#noteLoss({ pool, position: batch.position, atMs: this.#world.trueMs, spans: lost });
+    }
+  }
+
+  #replay(position: number, batch: Batch): void {
+    try {
+      this.replayed = this.replayed.apply(position, batch);
+    } catch (error) {
+      if (!(error instanceof AssertionError)) throw error;
+      throw this.#broken('log-is-truth', `the log does not replay: ${error.message}`);
     }
   }
 
@@ -159,6 +173,7 @@ export class Checker implements Observer {
     for (const piece of node.core?.holdings.pieces ?? []) {
       const number = node.check(piece.start);
       if (number === undefined) continue;
+      this.#remembers(node, piece);
       for (const segment of pool.overlapping(piece)) {
         if (segment.owner !== node.incarnation) {
           throw this.#broken(
@@ -185,8 +200,26 @@ export class Checker implements Observer {
     }
   }
 
+  /** A tenure that is in use must not reach back to before the application was told to forget. */
+  #remembers(node: OwnerNode, piece: Piece): void {
+    const dropped = this.#dropped.get(node.incarnation) ?? [];
+    const seen = this.#droppedSeen.get(piece) ?? 0;
+    this.#droppedSeen.set(piece, dropped.length);
+    for (const span of dropped.slice(seen)) {
+      if (span.end <= piece.start || span.start >= piece.end || span.number < piece.since) continue;
+      throw this.#broken(
+        'continuity',
+        `${node.incarnation} passes as having held ${formatRange(piece)} since ${piece.since}, but forgot it under ${span.number}`,
+      );
+    }
+  }
+
   ownerChanged(node: OwnerNode, effect: OwnerEffect): void {
     this.#world.count(`owner ${effect.do}`);
+    if (effect.do === 'dropped') {
+      const dropped = this.#dropped.get(node.incarnation) ?? [];
+      this.#dropped.set(node.incarnation, [...dropped, ...effect.spans]);
+    }
     if (effect.do === 'lapsed' && this.calm) {
       throw this.#broken('settles', `the lease of ${node.name} lapsed although nothing was wrong`);
     }

@@ -14,6 +14,7 @@ import { Checker } from './checker.ts';
 import {
   LookupNode,
   ManagerNode,
+  type Observer,
   OwnerNode,
   type PoolMessage,
   type Surroundings,
@@ -38,7 +39,17 @@ export interface PoolWorldOptions {
   readonly lateMs?: number | undefined;
   readonly sizeOf?: ((message: PoolMessage) => number) | undefined;
   readonly frozen?: boolean | undefined;
+  /** Whether the checker watches; a world of thousands is too large for it. @default true */
+  readonly checked?: boolean | undefined;
 }
+
+const UNWATCHED: Observer = {
+  managerSends() {},
+  managerCommitted() {},
+  ownerChanged() {},
+  lookupLost() {},
+  lookupMoved() {},
+};
 
 export class PoolWorld {
   readonly world: World;
@@ -78,12 +89,12 @@ export class PoolWorld {
       leaderKeyMs: options.leaderKeyMs,
       refuseChance: options.refuseChance ?? 0,
     });
-    this.engine.onCommit = (batch) => this.checker.committed(batch);
+    if (this.#isChecked) this.engine.onCommit = (batch) => this.checker.committed(batch);
     const names = Array.from({ length: options.managers }, (_, index) => `manager-${index + 1}`);
     this.#around = {
       world: this.world,
       network: this.network,
-      observer: this.checker,
+      observer: this.#isChecked ? this.checker : UNWATCHED,
       durations,
       managers: names,
     };
@@ -93,8 +104,13 @@ export class PoolWorld {
       clock: this.clock(),
       lateMs: 0,
     });
+    if (!this.#isChecked) return;
     this.checker.owners = this.owners;
     this.checker.lookups = this.lookups;
+  }
+
+  get #isChecked(): boolean {
+    return this.#options.checked ?? true;
   }
 
   #manager(name: string, options: PoolWorldOptions): ManagerNode {

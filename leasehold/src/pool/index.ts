@@ -1,0 +1,20 @@
+/** Who owns this key? The cores of the pool, its policies and its options. */
+
+export { decodeFromManager, decodeToManager } from './decode.ts';
+export { Lookup, type LookupEffect, type LookupSettings, type LossReason } from './lookup/lookup.ts';
+export { Manager, type ManagerEffect, type ManagerSettings } from './manager/manager.ts';
+export type * from './messages.ts';
+export {
+  clockRateBound,
+  lossBoundMs,
+  PAPER_DURATIONS,
+  type PoolDurations,
+  type ResolvedDurations,
+  resolveDurations,
+  takeoverHoldMs,
+} from './options.ts';
+export { Owner, type OwnerEffect, type OwnerIdentity, type OwnerSettings } from './owner/owner.ts';
+export { type ConsistentHashingOptions, consistentHashing } from './policy/consistent-hashing.ts';
+export type { Placement, Policy, PolicyInput, PolicyMember } from './policy/policy.ts';
+export { ManagerState, UnreadableLogError } from './state.ts';
+export { type Member, PoolTable, type Row } from './table.ts';

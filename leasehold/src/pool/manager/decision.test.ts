@@ -1,0 +1,220 @@
+import { describe, expect, it } from 'vitest';
+import { instant } from '../../runtime/time.ts';
+import type { Report } from '../messages.ts';
+import type { Placement } from '../policy/policy.ts';
+import { letGo, list, numbered, showNumbered, showSpan, span } from '../script.ts';
+import { type LeaveReason, PoolTable, type TableRecord } from '../table.ts';
+import { decide, type Facts } from './decision.ts';
+import { Session } from './session.ts';
+
+const join = (name: string): TableRecord => ({
+  kind: 'join',
+  member: { incarnation: name, name, url: `http://${name}`, proof: undefined },
+});
+const grant = (incarnation: string, ...spans: string[]): TableRecord => ({
+  kind: 'grant',
+  incarnation,
+  spans: spans.map(span),
+});
+
+function says(name: string, parts: { held?: string[]; letGo?: string[]; leaving?: boolean } = {}): Session {
+  const report: Report = {
+    kind: 'report',
+    pool: 'p',
+    incarnation: name,
+    name,
+    url: `http://${name}`,
+    proof: undefined,
+    sequence: 1,
+    wantsAnswer: true,
+    heard: undefined,
+    seen: undefined,
+    held: (parts.held ?? []).map(numbered),
+    letGo: (parts.letGo ?? []).map(letGo),
+    leaving: parts.leaving ?? false,
+    load: 0,
+  };
+  return new Session(name, report, instant(0));
+}
+
+interface Situation {
+  readonly sessions?: readonly Session[];
+  readonly gone?: Readonly<Record<string, LeaveReason>>;
+  readonly wish?: readonly string[];
+  readonly most?: number;
+  readonly position?: number;
+}
+
+/** What is decided, one line a record, then what is recalled. */
+function decided(table: PoolTable, situation: Situation): string[] {
+  const { sessions = [], gone = {}, wish = [], most = 100, position = 9 } = situation;
+  const facts: Facts = {
+    sessions: new Map(sessions.map((session) => [session.identity.incarnation, session])),
+    whyGone: ({ incarnation }) => gone[incarnation],
+    wish: () =>
+      wish.map((text): Placement => {
+        const [place = '', incarnation = ''] = text.split(' ');
+        return { ...span(place), incarnation };
+      }),
+    maxSpansPerBatch: most,
+  };
+  const decision = decide(table, position, facts);
+  table.apply(decision.records, position); // It can be carried out.
+  return [
+    ...decision.records.map(showRecord),
+    ...[...decision.recalls].map(([owner, spans]) => `(recall ${owner}${list(spans, showNumbered)})`),
+    ...decision.condemned.map((owner) => `(condemned ${owner})`),
+    ...(decision.unfinished ? ['(unfinished)'] : []),
+  ];
+}
+
+function showRecord(record: TableRecord): string {
+  switch (record.kind) {
+    case 'join':
+      return `join ${record.member.incarnation}`;
+    case 'leave':
+      return `leave ${record.incarnation} ${record.why}`;
+    case 'grant':
+    case 'move':
+      return `${record.kind} ${record.incarnation}${list(record.spans, showSpan)}`;
+    default:
+      return `${record.kind}${list(record.spans, showSpan)}`;
+  }
+}
+
+const table = PoolTable.empty
+  .apply([join('a'), join('b')], 1)
+  .apply([grant('a', '0-8')], 2)
+  .apply([grant('b', '8-16')], 3);
+const AS_IT_IS = ['0-8 a', '8-16 b'];
+
+describe('who comes and goes', () => {
+  it('whoever is heard of and is no member joins, and can be granted keys in the same batch', () => {
+    expect(decided(PoolTable.empty, { sessions: [says('c')], wish: ['0-16 c'] })).toEqual(['join c', 'grant c 0-16']);
+  });
+
+  it('whoever wants to leave does not join', () => {
+    expect(decided(PoolTable.empty, { sessions: [says('c', { leaving: true })] })).toEqual([]);
+  });
+
+  it('whoever is gone leaves, with the reason; its keys are free for others at once', () => {
+    expect(decided(table, { gone: { a: 'expired' }, wish: ['0-16 b'] })).toEqual([
+      'leave a expired',
+      'grant b 0-8',
+      '(condemned a)',
+    ]);
+    expect(decided(table, { gone: { a: 'certified' } })).toEqual(['leave a certified', '(condemned a)']);
+  });
+
+  it('whoever wants to leave leaves when it has nothing any more, not before', () => {
+    const leaving = [says('a', { leaving: true, held: ['0-8#2'] })];
+    expect(decided(table, { sessions: leaving, wish: ['0-16 b'] })).toEqual(['(recall a 0-8#2)']);
+    const empty = table.apply([{ kind: 'free', spans: [span('0-8')] }], 4);
+    expect(decided(empty, { sessions: leaving, wish: ['0-16 b'] })).toEqual([
+      'leave a left',
+      'grant b 0-8',
+      '(condemned a)',
+    ]);
+  });
+});
+
+describe('what was let go of', () => {
+  it('is free if it was released, and is granted again in the same batch', () => {
+    const sessions = [says('a', { letGo: ['released:0-4#2'] })];
+    expect(decided(table, { sessions, wish: ['0-4 b', '4-8 a', '8-16 b'] })).toEqual(['free 0-4', 'grant b 0-4']);
+  });
+
+  it('gets a new number if it lapsed: nobody else can have held it', () => {
+    const sessions = [says('a', { letGo: ['lapsed:0-4#2'] })];
+    expect(decided(table, { sessions, wish: AS_IT_IS })).toEqual(['renumber 0-4']);
+  });
+
+  it('is free if it lapsed and the owner wants to leave', () => {
+    const sessions = [says('a', { letGo: ['lapsed:0-8#2'], leaving: true })];
+    expect(decided(table, { sessions, wish: ['0-16 b'] })).toEqual(['free 0-8', 'grant b 0-8']);
+  });
+
+  it('means nothing under a number that the keys no longer have', () => {
+    const sessions = [says('a', { letGo: ['released:0-4#1', 'lapsed:4-8#1'] })];
+    expect(decided(table, { sessions, wish: AS_IT_IS })).toEqual([]);
+  });
+
+  it('means nothing for keys of another', () => {
+    const sessions = [says('a', { letGo: ['released:8-16#3'] }), says('b', { letGo: ['released:0-8#2'] })];
+    expect(decided(table, { sessions, wish: AS_IT_IS })).toEqual([]);
+  });
+
+  it('is taken back only where the row still is: the rest of the span is left aside', () => {
+    const sessions = [says('a', { letGo: ['released:4-12#2'] })];
+    expect(decided(table, { sessions, wish: [] })).toEqual(['free 4-8']);
+  });
+
+  it('is put in order when several owners let go at once', () => {
+    const sessions = [says('b', { letGo: ['released:8-9#3'] }), says('a', { letGo: ['released:0-1#2'] })];
+    expect(decided(table, { sessions, wish: [] })).toEqual(['free 0-1 8-9']);
+  });
+
+  it('is not missed by being absent: what a report does not mention means nothing', () => {
+    expect(decided(table, { sessions: [says('a'), says('b')], wish: AS_IT_IS })).toEqual([]);
+  });
+
+  it('is not taken back twice from an owner that leaves against its will', () => {
+    const sessions = [says('a', { letGo: ['released:0-8#2'] })];
+    expect(decided(table, { sessions, gone: { a: 'expired' } })).toEqual(['leave a expired', '(condemned a)']);
+  });
+});
+
+describe('where keys should be', () => {
+  it('what another should own is asked back first', () => {
+    expect(decided(table, { wish: ['0-4 b', '4-8 a', '8-16 b'] })).toEqual(['(recall a 0-4#2)']);
+  });
+
+  it('splinters are merged, once the owner has said that it holds them all', () => {
+    const splinters = table
+      .apply([{ kind: 'free', spans: [span('0-4')] }], 4)
+      .apply([grant('a', '0-4')], 5);
+    const merged = (held: string[]) => decided(splinters, { sessions: [says('a', { held })], wish: AS_IT_IS });
+    expect(merged(['0-4#5', '4-8#2'])).toEqual(['merge 0-8']);
+    expect(merged(['0-4#2', '4-8#2'])).toEqual([]);
+    expect(merged(['4-8#2'])).toEqual([]);
+    expect(decided(splinters, { sessions: [], wish: AS_IT_IS })).toEqual([]);
+  });
+
+  it('does not merge what is given a new number in the same batch', () => {
+    const splinters = table
+      .apply([{ kind: 'free', spans: [span('0-4')] }], 4)
+      .apply([grant('a', '0-4')], 5);
+    const sessions = [says('a', { held: ['4-8#2'], letGo: ['lapsed:0-4#5'] })];
+    expect(decided(splinters, { sessions, wish: AS_IT_IS })).toEqual(['renumber 0-4']);
+  });
+});
+
+describe('more than fits into a batch', () => {
+  const wish = ['0-2 a', '2-4 b', '4-6 a', '6-8 b', '8-10 a', '10-16 b'];
+  const empty = PoolTable.empty.apply([join('a'), join('b')], 1);
+
+  it('waits for the next', () => {
+    expect(decided(empty, { wish, most: 2 })).toEqual(['grant a 0-2 4-6', '(unfinished)']);
+    expect(decided(empty, { wish, most: 4 })).toEqual(['grant a 0-2 4-6 8-10', 'grant b 2-4', '(unfinished)']);
+  });
+
+  it('is finished when it just fits', () => {
+    expect(decided(empty, { wish, most: 6 })).toEqual(['grant a 0-2 4-6 8-10', 'grant b 2-4 6-8 10-16']);
+  });
+
+  it('includes merges', () => {
+    let splinters = empty;
+    for (let key = 0; key < 16; key += 1) splinters = splinters.apply([grant('a', `${key}-${key + 1}`)], key + 2);
+    const held = [...Array(16).keys()].map((key) => `${key}-${key + 1}#${key + 2}`);
+    const situation = { sessions: [says('a', { held })], wish: ['0-4 a', '4-8 a', '8-16 a'], position: 20 };
+    expect(decided(splinters, { ...situation, most: 2 })).toEqual(['merge 0-4 4-8', '(unfinished)']);
+    expect(decided(splinters, { ...situation, most: 3 })).toEqual(['merge 0-4 4-8 8-16']);
+  });
+});
+
+describe('a decision', () => {
+  it('is the same for the same facts', () => {
+    const situation = { sessions: [says('a', { letGo: ['released:0-4#2'] })], wish: ['0-16 b'] };
+    expect(decided(table, situation)).toEqual(decided(table, situation));
+  });
+});

@@ -1,0 +1,250 @@
+/**
+ * For tests only: plays a script (see `../script.ts`) to the Manager m1. Leases last 9000 ms and
+ * holds 9750; what a new leader finds it keeps for 12168.75. The policy shares the ring out evenly,
+ * by name. The log is in the script's hands:
+ *
+ *     elected <term> <until>           starts from what the log has
+ *     extended <until>
+ *     appended | refused               the batch in flight is in the log, or is not
+ *     deposed | suspended | wake
+ *     reset                            as a standby, starts from what the log has
+ *     followed <position> <term> <records>
+ *     head <position> <asked at>
+ *     report <owner> <number>[?] heard=<term>.<sequence> seen=<term>.<position> proof=<secret>
+ *            <held> <let go> [leaving]
+ *     sync <look-up> <number> seen=<term>.<position>
+ *     certificate <secret>
+ *     log <position> <term> <records>  another leader has written this
+ *
+ * Records are `join:a`, `leave:a:expired`, `grant:a:0-8,8-16`, `free:0-8`, and so on; rows of a table
+ * `0-8:a#2~5`, the last for where they were lost. An owner `a.2` is the second life of `a`.
+ */
+
+import type { LogBatch, LogStart } from '../../log/log.ts';
+import { digest } from '../../runtime/digest.ts';
+import { RING_SIZE } from '../../runtime/keys/position.ts';
+import { type Instant, instant } from '../../runtime/time.ts';
+import type { FromManager, Seen, TableRow, ToManager } from '../messages.ts';
+import { resolveDurations } from '../options.ts';
+import type { Policy } from '../policy/policy.ts';
+import {
+  letGo,
+  list,
+  numbered,
+  option,
+  plainWords,
+  play,
+  showGranted,
+  showSpan,
+  span,
+} from '../script.ts';
+import { type Batch, decodeBatch, encodeBatch } from '../state.ts';
+import type { LeaveReason, TableRecord } from '../table.ts';
+import { Manager, type ManagerEffect } from './manager.ts';
+
+export interface ManagerScriptOptions {
+  readonly maxSpansPerBatch?: number;
+  readonly compactEveryBatches?: number;
+  readonly floor?: number;
+}
+
+export const evenShares: Policy = {
+  name: 'even-shares',
+  adaptive: false,
+  place: ({ members }) => {
+    const names = [...members].sort((one, other) => (one.name < other.name ? -1 : 1));
+    const share = RING_SIZE / BigInt(Math.max(1, names.length));
+    return names.map(({ incarnation }, index) => ({
+      start: share * BigInt(index),
+      end: index === names.length - 1 ? RING_SIZE : share * BigInt(index + 1),
+      incarnation,
+    }));
+  },
+};
+
+export function playManager(script: string, options: ManagerScriptOptions = {}): ReturnType<typeof play> {
+  const bench = new Bench(options);
+  return play(script, (verb, words, now) => bench.perform(verb, words, now).flatMap((effect) => bench.show(effect)));
+}
+
+class Bench {
+  readonly #manager: Manager;
+  readonly #floor: number;
+  readonly #log: LogBatch[] = [];
+  #inFlight: LogBatch | undefined;
+
+  constructor({ maxSpansPerBatch = 100, compactEveryBatches = 100, floor = 0 }: ManagerScriptOptions) {
+    this.#floor = floor;
+    this.#manager = new Manager({
+      id: 'm1',
+      durations: resolveDurations(),
+      policy: evenShares,
+      maxSpansPerBatch,
+      compactEveryBatches,
+    });
+  }
+
+  perform(verb: string, words: readonly string[], now: Instant): ManagerEffect[] {
+    const manager = this.#manager;
+    const [first = '', second = ''] = words;
+    switch (verb) {
+      case 'elected':
+        return manager.elected(Number(first), this.#start(), instant(Number(second)), now);
+      case 'extended':
+        return manager.extended(instant(Number(first)), now);
+      case 'appended':
+        return this.#appended(now);
+      case 'refused':
+        return manager.refused(now);
+      case 'deposed':
+        return manager.deposed('superseded', now);
+      case 'suspended':
+        return manager.suspended(now);
+      case 'wake':
+        return manager.wake(now);
+      case 'reset':
+        return manager.reset(this.#start(), now);
+      case 'followed':
+        return manager.followed(batchOf(words), now);
+      case 'head':
+        return manager.head(Number(first), instant(Number(second)), now);
+      case 'log':
+        this.#log.push(batchOf(words));
+        return [];
+      default:
+        return manager.receive(verb === 'certificate' ? 'supervisor' : first, message(verb, words), now);
+    }
+  }
+
+  show(effect: ManagerEffect): string[] {
+    switch (effect.do) {
+      case 'send':
+        return [`${effect.to}: ${showMessage(effect.message)}`];
+      case 'append': {
+        this.#inFlight = effect;
+        const { term, pools } = decodeBatch(effect.bytes);
+        const records = pools.flatMap((pool) => pool.records);
+        return [`append ${effect.position} term ${term}${list(records, showRecord)}`];
+      }
+      case 'compact':
+        return [`compact ${effect.upTo}`];
+      case 'halt':
+        return [`halt: ${effect.reason}`];
+      case 'trace':
+        return effect.event.what === 'two-pools' ? ['two pools'] : [];
+      default:
+        return [effect.do];
+    }
+  }
+
+  #appended(now: Instant): ManagerEffect[] {
+    const batch = this.#inFlight;
+    if (batch === undefined) throw new Error('nothing is in flight');
+    this.#log.push(batch);
+    return this.#manager.appended(batch.position, now);
+  }
+
+  #start(): LogStart {
+    return { history: 'h', snapshot: undefined, batches: this.#log.slice(), floor: this.#floor };
+  }
+}
+
+function batchOf([position, term, ...records]: readonly string[]): LogBatch {
+  const pools = records.length === 0 ? [] : [{ pool: 'p', records: records.map(record) }];
+  const batch: Batch = { term: Number(term), leader: 'm9', pools };
+  return { position: Number(position), bytes: encodeBatch(batch) };
+}
+
+function record(text: string): TableRecord {
+  const [kind = '', second = '', third = ''] = text.split(':');
+  const spans = (places: string) => places.split(',').map(span);
+  switch (kind) {
+    case 'join':
+      return { kind, member: { ...addressOf(second), proof: third === '' ? undefined : digest(third) } };
+    case 'leave':
+      return { kind, incarnation: second, why: third as LeaveReason };
+    case 'grant':
+    case 'move':
+      return { kind, incarnation: second, spans: spans(third) };
+    case 'free':
+    case 'renumber':
+    case 'merge':
+      return { kind, spans: spans(second) };
+    default:
+      throw new Error(`unknown record in a script: ${text}`);
+  }
+}
+
+const addressOf = (incarnation: string) => {
+  const name = incarnation.replace(/\..*$/, '');
+  return { incarnation, name, url: `http://${name}` };
+};
+
+function seenIn(words: readonly string[]): Seen | undefined {
+  const seen = option(words, 'seen');
+  if (seen === undefined) return undefined;
+  const [term, position] = seen.split('.').map(Number);
+  return { history: option(words, 'history') ?? 'h', term: term ?? 0, position: position ?? 0 };
+}
+
+function message(verb: string, words: readonly string[]): ToManager {
+  const [first = '', second = '', ...rest] = plainWords(words);
+  const sequence = Number(second.replace('?', ''));
+  const pool = option(words, 'pool') ?? 'p';
+  switch (verb) {
+    case 'certificate':
+      return { kind: 'certificate', secret: first };
+    case 'sync':
+      return { kind: 'sync', pool, lookup: first, sequence, seen: seenIn(words) };
+    case 'report': {
+      const [term, update] = (option(words, 'heard') ?? '').split('.').map(Number);
+      const secret = option(words, 'proof');
+      return {
+        kind: 'report',
+        pool,
+        ...addressOf(first),
+        proof: secret === undefined ? undefined : digest(secret),
+        sequence,
+        wantsAnswer: second.endsWith('?'),
+        heard: update === undefined || term === undefined ? undefined : { term, sequence: update },
+        seen: seenIn(words),
+        held: rest.filter((word) => /^\d/.test(word)).map(numbered),
+        letGo: rest.filter((word) => word.includes(':')).map(letGo),
+        leaving: rest.includes('leaving'),
+        load: 0,
+      };
+    }
+    default:
+      throw new Error(`unknown in a script: ${verb}`);
+  }
+}
+
+function showMessage(said: FromManager): string {
+  switch (said.kind) {
+    case 'update':
+      return `update ${said.term}.${said.sequence} ack=${said.acknowledges}${list(said.spans, showGranted)}`;
+    case 'changes': {
+      const answers = said.answers === undefined ? '' : ` answers=${said.answers}`;
+      return `changes ${said.term} ${said.from}..${said.to}${answers}${list(said.rows, showRow)}`;
+    }
+    case 'certified':
+      return 'certified';
+  }
+}
+
+const showRow = (row: TableRow): string =>
+  `${showSpan(row)}:${row.owner?.incarnation ?? '-'}#${row.number}${row.lostAt === 0 ? '' : `~${row.lostAt}`}`;
+
+function showRecord(made: TableRecord): string {
+  switch (made.kind) {
+    case 'join':
+      return `join:${made.member.incarnation}`;
+    case 'leave':
+      return `leave:${made.incarnation}:${made.why}`;
+    case 'grant':
+    case 'move':
+      return `${made.kind}:${made.incarnation}:${made.spans.map(showSpan).join(',')}`;
+    default:
+      return `${made.kind}:${made.spans.map(showSpan).join(',')}`;
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * For tests only: plays a script (see `../script.ts`) to an owner `a` that knows the Managers m1
+ * and m2. A lease lasts 9000 ms; it reports every 1500 ms, asks again after 500, and gives keys back
+ * within 3000.
+ *
+ *     wake
+ *     update <term>.<sequence> ack=<report> <spans>    from m1, or from=<Manager>; of history h
+ *     loaded | flushed <spans>                         the application has done so
+ *     leave
+ *     suspended
+ *     check <sixteenth>                                > held #7, or > not held
+ *     since <sixteenth> <number>                       > continuous, or > broken
+ *
+ * A report that asks for an answer is `report 3?`, a mere acknowledgement `report 3`.
+ */
+
+import { highOf, lowOf } from '../../runtime/keys/position.ts';
+import { type Instant, instant } from '../../runtime/time.ts';
+import type { Report, Update } from '../messages.ts';
+import { resolveDurations } from '../options.ts';
+import { at, granted, list, numbered, option, plainWords, play, showLetGo, showNumbered } from '../script.ts';
+import { Owner, type OwnerEffect } from './owner.ts';
+
+export interface OwnerScriptOptions {
+  /** Whether loading takes time. */
+  readonly loads?: boolean;
+  /** Whether flushing takes time. */
+  readonly flushes?: boolean;
+}
+
+export function playOwner(script: string, options: OwnerScriptOptions = {}): ReturnType<typeof play> {
+  const identity = { pool: 'p', incarnation: 'a.1', name: 'a', url: 'http://a', proof: undefined };
+  const owner = new Owner(
+    {
+      identity,
+      managers: ['m1', 'm2'],
+      durations: resolveDurations(),
+      loads: options.loads ?? false,
+      flushes: options.flushes ?? false,
+      random: () => 0.5,
+    },
+    instant(0),
+  );
+  return play(script, (verb, words, now) => {
+    if (verb === 'check' || verb === 'since') return [checked(owner, verb, words, now)];
+    return performed(owner, verb, words, now).flatMap(shown);
+  });
+}
+
+function performed(owner: Owner, verb: string, words: readonly string[], now: Instant): OwnerEffect[] {
+  switch (verb) {
+    case 'wake':
+      return owner.wake(now);
+    case 'update':
+      return owner.receive(option(words, 'from') ?? 'm1', updateOf(words), now);
+    case 'loaded':
+      return owner.loaded(words.map(numbered), now);
+    case 'flushed':
+      return owner.flushed(words.map(numbered), now);
+    case 'leave':
+      return owner.leave(now);
+    case 'suspended':
+      return owner.suspended(now);
+    default:
+      throw new Error(`unknown in a script: ${verb}`);
+  }
+}
+
+function updateOf(words: readonly string[]): Update {
+  const [order = '', ...spans] = plainWords(words);
+  const [term, sequence] = order.split('.').map(Number);
+  return {
+    kind: 'update',
+    pool: option(words, 'pool') ?? 'p',
+    incarnation: option(words, 'incarnation') ?? 'a.1',
+    history: option(words, 'history') ?? 'h',
+    term: term ?? 0,
+    sequence: sequence ?? 0,
+    position: Number(option(words, 'position') ?? 0),
+    acknowledges: Number(option(words, 'ack')),
+    leaseMs: Number(option(words, 'lease') ?? 9_000),
+    spans: spans.map(granted),
+  };
+}
+
+function checked(owner: Owner, verb: 'check' | 'since', words: readonly string[], now: Instant): string {
+  const key = at(Number(words[0]));
+  const [high, low] = [highOf(key), lowOf(key)];
+  if (verb === 'check') {
+    const number = owner.checkLeaseNow(high, low, now);
+    return number === undefined ? 'not held' : `held #${number}`;
+  }
+  return owner.checkLeaseContinuous(high, low, Number(words[1]), now) ? 'continuous' : 'broken';
+}
+
+function shown(effect: OwnerEffect): string[] {
+  switch (effect.do) {
+    case 'send':
+      return effect.message.kind === 'report' ? [`${effect.to}: ${showReport(effect.message)}`] : [];
+    case 'trace':
+      return [];
+    case 'admitted':
+    case 'left':
+      return [effect.do];
+    default:
+      return [`${effect.do}${list(effect.spans, showNumbered)}`];
+  }
+}
+
+function showReport(report: Report): string {
+  const { sequence, wantsAnswer, held, letGo, leaving } = report;
+  const parts = [`report ${sequence}${wantsAnswer ? '?' : ''}`];
+  if (held.length > 0) parts.push(`held${list(held, showNumbered)}`);
+  if (letGo.length > 0) parts.push(`let go${list(letGo, showLetGo)}`);
+  if (leaving) parts.push('leaving');
+  return parts.join(', ');
+}

@@ -1,0 +1,64 @@
+/**
+ * The pool as the runner of seeds sees it: one seed is one hostile world, and many seeds prove
+ * something only if enough has happened in them.
+ */
+
+import type { SeedOutcome, Simulation } from '../../sim/simulation.ts';
+import { BrokenPromise } from '../../sim/world.ts';
+import { Chaos } from './chaos.ts';
+import { PROMISES } from './checker.ts';
+import { mutants } from './mutants.ts';
+
+/** What a run of many seeds must contain, on average, to prove anything. */
+const ENOUGH: Readonly<Record<string, number>> = {
+  elections: 2,
+  commits: 20,
+  losses: 5,
+  'owner granted': 10,
+  'owner lapsed': 0.5,
+  'owner resumed': 0.2,
+  'owner revoking': 3,
+  'records merge': 1,
+  'records renumber': 0.2,
+  'owner crashes': 1,
+  'owner suspensions': 0.3,
+  'manager troubles': 1,
+  'leaders dropped early': 1,
+  'lookup lost, reported': 5,
+  'lookup lost, cut-off': 0.2,
+};
+
+export const simulation: Simulation = {
+  name: 'pool',
+  promises: PROMISES,
+  run(seed, { trace }): SeedOutcome {
+    const chaos = new Chaos(seed, trace);
+    const { world } = chaos.pool;
+    let broken: SeedOutcome['broken'];
+    try {
+      chaos.run();
+    } catch (error) {
+      if (error instanceof BrokenPromise) broken = { promise: error.promise, message: error.message };
+      else
+        broken = {
+          promise: 'assertion',
+          message: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        };
+    }
+    return {
+      seed,
+      broken,
+      counts: Object.fromEntries(world.counts),
+      trace: trace ? world.story() : undefined,
+    };
+  },
+  tooLittle(totals, seeds): readonly string[] {
+    return Object.entries(ENOUGH).flatMap(([what, mean]) => {
+      const got = totals[what] ?? 0;
+      return got >= mean * seeds
+        ? []
+        : [`only ${got} ${what} in ${seeds} seeds, expected at least ${mean * seeds}`];
+    });
+  },
+  mutants,
+};

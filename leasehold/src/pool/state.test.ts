@@ -1,0 +1,199 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { LogBatch, LogStart } from '../log/log.ts';
+import { AssertionError } from '../runtime/assert.ts';
+import { RING_SIZE } from '../runtime/keys/position.ts';
+import type { Span } from '../runtime/keys/range.ts';
+import {
+  type Batch,
+  decodeBatch,
+  decodeSnapshot,
+  encodeBatch,
+  encodeSnapshot,
+  ManagerState,
+  UnreadableLogError,
+} from './state.ts';
+import type { PoolTable, TableRecord } from './table.ts';
+
+const LAST = RING_SIZE - 1n;
+const POOLS = ['presence', '__proto__', '7', 'constructor'];
+const OWNERS = ['a.1', 'b "quoted"\n', '__proto__'];
+
+const choices = fc.array(
+  fc.record({
+    pool: fc.constantFrom(...POOLS),
+    kind: fc.constantFrom('join', 'leave', 'free', 'grant', 'renumber', 'merge', 'move', 'nothing'),
+    owner: fc.constantFrom(...OWNERS),
+    cut: fc.oneof(fc.constantFrom(1n, LAST), fc.bigInt({ min: 1n, max: LAST })),
+    proof: fc.constantFrom(undefined, 'digest'),
+  }),
+  { maxLength: 20 },
+);
+type Choice = typeof choices extends fc.Arbitrary<readonly (infer T)[]> ? T : never;
+
+/** A record that can follow this table, made of a choice; none if the choice does not fit. */
+function recordFor({ kind, owner, cut, proof }: Choice, table: PoolTable): TableRecord[] {
+  const member = table.members.has(owner);
+  const below = (rows: readonly Span[]): Span[] =>
+    rows
+      .filter(({ start }) => start < cut)
+      .map(({ start, end }) => ({ start, end: end < cut ? end : cut }));
+  const owned = below(table.rows.filter((row) => row.owner !== undefined));
+  const unowned = below(table.rows.filter((row) => row.owner === undefined));
+  switch (kind) {
+    case 'join':
+      return member
+        ? []
+        : [{ kind, member: { incarnation: owner, name: `name of ${owner}`, url: 'http://é', proof } }];
+    case 'leave':
+      return member ? [{ kind, incarnation: owner, why: 'certified' }] : [];
+    case 'grant':
+      return member && unowned.length > 0 ? [{ kind, incarnation: owner, spans: unowned }] : [];
+    case 'move':
+      return member && owned.length > 0 ? [{ kind, incarnation: owner, spans: owned }] : [];
+    case 'free':
+    case 'renumber':
+      return owned.length > 0 ? [{ kind, spans: owned }] : [];
+    case 'merge': {
+      const rows = table.rowsOf(owner);
+      const pair = rows.findIndex((row, index) => row.end === rows[index + 1]?.start);
+      const [one, other] = [rows[pair], rows[pair + 1]];
+      return pair >= 0 && one && other ? [{ kind, spans: [{ start: one.start, end: other.end }] }] : [];
+    }
+    default:
+      return [];
+  }
+}
+
+/** A log that a leader could have written, with gaps between its positions. */
+function logOf(list: readonly Choice[]): { readonly batches: (LogBatch & { batch: Batch })[]; readonly end: ManagerState } {
+  const batches: (LogBatch & { batch: Batch })[] = [];
+  let state = ManagerState.empty;
+  for (const [index, choice] of list.entries()) {
+    const position = state.position + 1 + (index % 3);
+    const records = recordFor(choice, state.pool(choice.pool));
+    const pools = records.length === 0 ? [] : [{ pool: choice.pool, records }];
+    const batch: Batch = { term: 1 + Math.floor(index / 4), leader: `m${index % 2}`, pools };
+    batches.push({ position, bytes: encodeBatch(batch), batch });
+    state = state.apply(position, batch);
+  }
+  return { batches, end: state };
+}
+
+const facts = (state: ManagerState): unknown => ({
+  position: state.position,
+  term: state.term,
+  leader: state.leader,
+  pools: new Map(
+    [...state.pools].map(([name, { rows, members, changedAt }]) => [name, { rows, members, changedAt }]),
+  ),
+});
+const start = (parts: Partial<LogStart>): LogStart => ({
+  history: 'h',
+  snapshot: undefined,
+  batches: [],
+  floor: 0,
+  ...parts,
+});
+
+describe('a batch in the log', () => {
+  it('is read as it was written', () => {
+    fc.assert(
+      fc.property(choices, (list) => {
+        for (const { bytes, batch } of logOf(list).batches) expect(decodeBatch(bytes)).toEqual(batch);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('may say nothing but who leads: then all who follow learn of the term', () => {
+    const opening: Batch = { term: 7, leader: 'm1', pools: [] };
+    const state = ManagerState.empty.apply(3, decodeBatch(encodeBatch(opening)));
+    expect([state.position, state.term, state.leader, state.pools.size]).toEqual([3, 7, 'm1', 0]);
+  });
+
+  it('can be read by people', () => {
+    const bytes = encodeBatch({
+      term: 2,
+      leader: 'm1',
+      pools: [{ pool: 'presence', records: [{ kind: 'free', spans: [{ start: 255n, end: RING_SIZE }] }] }],
+    });
+    expect(new TextDecoder().decode(bytes)).toBe(
+      '{"format":1,"term":2,"leader":"m1","pools":{"presence":[["free",[["ff","10000000000000000"]]]]}}',
+    );
+  });
+
+  it('is applied at a later position than everything before it', () => {
+    const batch: Batch = { term: 1, leader: 'm', pools: [] };
+    const state = ManagerState.empty.apply(5, batch);
+    expect(() => state.apply(5, batch)).toThrow(AssertionError);
+    expect(() => state.apply(4, batch)).toThrow('batch 4 applied at 5');
+  });
+});
+
+describe('a snapshot', () => {
+  it('is read as it was written, down to what each number continues', () => {
+    fc.assert(
+      fc.property(choices, (list) => {
+        const { end } = logOf(list);
+        expect(facts(decodeSnapshot(end.position, encodeSnapshot(end)))).toEqual(facts(end));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('stands for the batches before it, wherever it was taken', () => {
+    fc.assert(
+      fc.property(choices, fc.nat(), (list, pick) => {
+        const { batches, end } = logOf(list);
+        const upTo = pick % (batches.length + 1);
+        const taken = ManagerState.replay(start({ batches: batches.slice(0, upTo) }));
+        const snapshot = { position: taken.position, bytes: encodeSnapshot(taken) };
+        expect(facts(ManagerState.replay(start({ batches })))).toEqual(facts(end));
+        expect(facts(ManagerState.replay(start({ snapshot, batches: batches.slice(upTo) })))).toEqual(
+          facts(end),
+        );
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+describe('the state of a Manager', () => {
+  it('is empty before anything is committed, and a pool nobody joined is one unowned row', () => {
+    const state = ManagerState.replay(start({}));
+    expect([state.position, state.term]).toEqual([0, 0]);
+    expect(state.pool('unheard-of').rows).toHaveLength(1);
+    expect(state.pools.size).toBe(0);
+  });
+});
+
+describe('what this version cannot read', () => {
+  const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+  const readers: readonly ((bytes: Uint8Array) => unknown)[] = [decodeBatch, (bytes) => decodeSnapshot(1, bytes)];
+
+  it('is bytes that are not JSON', () => {
+    for (const read of readers) {
+      expect(() => read(new Uint8Array([0xff, 0, 7]))).toThrow(UnreadableLogError);
+      expect(() => read(bytesOf('{"format":1,'))).toThrow('the log holds bytes that are not JSON');
+      expect(() => read(bytesOf(''))).toThrow(UnreadableLogError);
+    }
+  });
+
+  it('is another format, and the error says which', () => {
+    for (const read of readers) {
+      expect(() => read(bytesOf('{"format":2}'))).toThrow('the log holds format 2, and this version reads 1');
+      expect(() => read(bytesOf('null'))).toThrow('format undefined');
+      expect(() => read(bytesOf('[]'))).toThrow(UnreadableLogError);
+    }
+  });
+
+  it('is a record of a kind that was not known yet', () => {
+    const bytes = bytesOf('{"format":1,"term":1,"leader":"m","pools":{"p":[["teleport",[]]]}}');
+    expect(() => decodeBatch(bytes)).toThrow('the log holds a record of kind teleport');
+  });
+
+  it('is no reason to try again without a newer version', () => {
+    expect(new UnreadableLogError('x')).toMatchObject({ code: 'UNREADABLE_LOG', retryable: false });
+  });
+});

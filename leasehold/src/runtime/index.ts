@@ -1,0 +1,9 @@
+/** What every module stands on, and what an application may need of it. */
+
+export { AssertionError } from './assert.ts';
+export { InvalidOptionError, LeaseholdError, MalformedMessageError } from './errors.ts';
+export * from './keys/index.ts';
+export type { Runtime, Storage, StorageFile, Transport } from './runtime.ts';
+export { SuspensionGuard } from './suspension.ts';
+export { earliest, type Instant, instant, later, latest, soonest } from './time.ts';
+export { type TraceEffect, type TraceEvent, type TraceValue, trace, traceLine } from './trace.ts';
