@@ -13,7 +13,7 @@
  * simulated network with estimated sizes (`wire-size.ts`), until there is a real one.
  */
 
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import process from 'node:process';
 import { LargeWorld, type PhaseTraffic } from '../leasehold/src/pool/simulation/large-world.ts';
 import type { Bench, BenchResult, Figure } from '../scripts/bench/bench.ts';
@@ -53,21 +53,25 @@ interface Measured extends PhaseTraffic {
   readonly realSeconds: number;
 }
 
-type Measure = (what: string, seconds: number, restart?: () => Disposable) => Measured;
+interface Restarts {
+  readonly begin: () => Disposable;
+  /** Simulated seconds until they show. */
+  readonly leadSeconds: number;
+}
+
+type Measure = (what: string, seconds: number, restarts?: Restarts) => Measured;
 
 /** Runs a phase, with restarts going on or without. */
 function measuring(world: LargeWorld, report: (line: string) => void): Measure {
-  return (what, seconds, restart) => {
-    const progress = progressOf(report, what, seconds + (restart === undefined ? 0 : 2 * LEAD_SECONDS));
-    const restarting = restart?.();
-    if (restarting !== undefined) world.run(LEAD_SECONDS, progress);
+  return (what, seconds, restarts) => {
+    const leadSeconds = restarts?.leadSeconds ?? 0;
+    const progress = progressOf(report, what, seconds + leadSeconds);
+    const restarting = restarts?.begin();
+    world.run(leadSeconds, progress);
     const startedAt = performance.now();
     const traffic = world.run(seconds, progress);
     const realSeconds = (performance.now() - startedAt) / 1_000;
-    if (restarting !== undefined) {
-      restarting[Symbol.dispose]();
-      world.run(LEAD_SECONDS, progress);
-    }
+    restarting?.[Symbol.dispose]();
     report(`${what}: ${seconds} simulated seconds in ${realSeconds.toFixed(1)} s`);
     return { ...traffic, realSeconds };
   };
@@ -122,9 +126,19 @@ function run(report: (line: string) => void): BenchResult {
   const steadyMB = process.memoryUsage().rss / 1e6;
   const measure = measuring(world, report);
   const steady = measure('steady', 120);
-  const churn = measure('churn', 300, () => world.churn(MEAN_LIFE_HOURS));
-  const lookups = measure('look-ups restart', 60, () => world.rollout('lookups', ROLLOUT_SECONDS / LOOKUPS));
-  const owners = measure('owners restart', 60, () => world.rollout('owners', ROLLOUT_SECONDS / OWNERS));
+  const churn = measure('churn', 300, {
+    begin: () => world.churn(MEAN_LIFE_HOURS),
+    leadSeconds: LEAD_SECONDS,
+  });
+  world.run(LEAD_SECONDS, progressOf(report, 'resting', LEAD_SECONDS));
+  const lookups = measure('look-ups restart', 60, {
+    begin: () => world.rollout('lookups', ROLLOUT_SECONDS / LOOKUPS),
+    leadSeconds: 0,
+  });
+  const owners = measure('owners restart', 60, {
+    begin: () => world.rollout('owners', ROLLOUT_SECONDS / OWNERS),
+    leadSeconds: LEAD_SECONDS,
+  });
   report(`verifying: all owners and ${SAMPLE} look-ups against the log`);
   world.verify(SAMPLE, progressOf(report, 'verifying', 155));
   return {
@@ -133,6 +147,7 @@ function run(report: (line: string) => void): BenchResult {
       node: process.version,
       cpus: cpus().length,
       'cpu model': cpus()[0]?.model ?? 'unknown',
+      'load average': `${loadavg()[0]?.toFixed(1)} at the end; more than 1 means that others were at work too`,
       scale: `${OWNERS} owners, ${LOOKUPS} look-ups, 1 Manager, ${rows} rows, seed ${SEED}`,
       durations: 'the papers’: lease 60 s, hold 65 s, renewal 15 s, sync 30 s',
       bytes: 'estimated (wire-size.ts), without TCP and TLS',

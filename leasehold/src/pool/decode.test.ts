@@ -231,7 +231,10 @@ function replaced(value: unknown, [step, ...rest]: readonly Step[], by: unknown)
 }
 
 function pathOf(steps: readonly Step[]): string {
-  return steps.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('').slice(1);
+  return steps
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .join('')
+    .slice(1);
 }
 
 const fieldOf = (kind: string, steps: readonly Step[]): string =>
@@ -288,7 +291,9 @@ describe('a message of every kind', () => {
 
   it('is refused if it is no object at all', () => {
     for (const value of INSTEAD.filter((value) => typeof value !== 'object' || Array.isArray(value))) {
-      expect(refusal(decodeToManager, value)?.message).toBe('malformed message: the message must be an object');
+      expect(refusal(decodeToManager, value)?.message).toBe(
+        'malformed message: the message must be an object',
+      );
     }
   });
 });
@@ -301,16 +306,19 @@ describe('a field of a message', () => {
     expect([...new Set(there)].sort()).toEqual(Object.keys(FIELDS).sort());
   });
 
-  it.each(Object.entries(SAMPLES))('%s: is refused by name if it is anything else', (kind, { decode, sample }) => {
-    for (const steps of placesIn(sample)) {
-      for (const instead of INSTEAD) {
-        const allowed = FIELDS[fieldOf(kind, steps)]?.(instead);
-        const error = refusal(decode, replaced(sample, steps, instead));
-        if (allowed) expect(error, `${pathOf(steps)} = ${String(instead)}`).toBeUndefined();
-        else expect(error?.path ?? 'accepted', String(instead)).toMatch(blames(steps));
+  it.each(Object.entries(SAMPLES))(
+    '%s: is refused by name if it is anything else',
+    (kind, { decode, sample }) => {
+      for (const steps of placesIn(sample)) {
+        for (const instead of INSTEAD) {
+          const allowed = FIELDS[fieldOf(kind, steps)]?.(instead);
+          const error = refusal(decode, replaced(sample, steps, instead));
+          if (allowed) expect(error, `${pathOf(steps)} = ${String(instead)}`).toBeUndefined();
+          else expect(error?.path ?? 'accepted', String(instead)).toMatch(blames(steps));
+        }
       }
-    }
-  });
+    },
+  );
 
   it('is refused with path, rule and code', () => {
     const spans = [...update.spans, { ...update.spans[0], start: 8n, end: 9n, number: 1.5 }];
@@ -349,7 +357,9 @@ describe('a list of spans', () => {
   });
 
   it('is accepted exactly when its spans are what they should be', () => {
-    const edges = fc.bigInt({ min: -1n, max: 9n }).map((n) => (n === 9n ? RING_SIZE + 1n : n * (RING_SIZE / 8n)));
+    const edges = fc
+      .bigInt({ min: -1n, max: 9n })
+      .map((n) => (n === 9n ? RING_SIZE + 1n : n * (RING_SIZE / 8n)));
     fc.assert(
       fc.property(fc.array(fc.tuple(edges, edges), { maxLength: 3 }), (spans) => {
         const flat = spans.flat();
@@ -440,11 +450,16 @@ describe('the longest texts', () => {
 describe('anything at all', () => {
   it('is either a message or refused, and never anything else', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...Object.values(SAMPLES)), fc.anything(), fc.nat(), ({ decode, sample }, value, at) => {
-        refusal(decode, value);
-        const places = [...placesIn(sample)];
-        refusal(decode, replaced(sample, places[at % places.length] ?? [], value));
-      }),
+      fc.property(
+        fc.constantFrom(...Object.values(SAMPLES)),
+        fc.anything(),
+        fc.nat(),
+        ({ decode, sample }, value, at) => {
+          refusal(decode, value);
+          const places = [...placesIn(sample)];
+          refusal(decode, replaced(sample, places[at % places.length] ?? [], value));
+        },
+      ),
       { numRuns: 500 },
     );
   });

@@ -117,6 +117,7 @@ const update = (field: Fields): Update => ({
   position: field('position', count),
   acknowledges: field('acknowledges', count),
   leaseMs: field('leaseMs', duration),
+  admitted: field('admitted', yesOrNo),
   spans: field('spans', spans(grantedSpan, MOST_SPANS)),
 });
 

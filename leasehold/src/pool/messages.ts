@@ -90,6 +90,11 @@ export interface Update {
   /** The report whose sending starts the lease. */
   readonly acknowledges: number;
   readonly leaseMs: number;
+  /**
+   * Whether the receiver is a member. If not, this only asks it to show, by its next report, that
+   * it hears: a report can come late, from a process that is gone, but an answer to this cannot.
+   */
+  readonly admitted: boolean;
   readonly spans: readonly GrantedSpan[];
 }
 

@@ -142,21 +142,21 @@ describe('durations that do not go together', () => {
 describe('what follows from the durations', () => {
   const durations = resolveDurations({
     leaseMs: 10_000,
-    holdMs: 11_100,
+    holdMs: 11_110,
     suspensionToleranceMs: 100,
     leaderLeaseMs: 2_000,
     staleAfterMs: 30_000,
   });
 
-  it('is how much faster one clock may run: the hold without the tolerance, by the lease', () => {
+  it('is how much faster one clock may run: the hold, by a lease and a suspension too short to notice', () => {
     expect(clockRateBound(durations)).toBeCloseTo(1.1, 12);
   });
 
   it('is how long a new leader keeps what it finds: a hold and a leader lease by a slow clock', () => {
-    expect(takeoverHoldMs(durations)).toBeCloseTo(11_100 + 2_000 * 1.1, 9);
+    expect(takeoverHoldMs(durations)).toBeCloseTo(11_110 + (2_000 + 100) * 1.1, 9);
   });
 
   it('is within what time a loss is heard: staleness and a leader lease, both by a slow clock', () => {
-    expect(lossBoundMs(durations)).toBeCloseTo(32_000 * 1.1, 9);
+    expect(lossBoundMs(durations)).toBeCloseTo((30_000 + 2_000 + 2 * 100) * 1.1, 9);
   });
 });

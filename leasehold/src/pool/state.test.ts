@@ -35,9 +35,7 @@ type Choice = typeof choices extends fc.Arbitrary<readonly (infer T)[]> ? T : ne
 function recordFor({ kind, owner, cut, proof }: Choice, table: PoolTable): TableRecord[] {
   const member = table.members.has(owner);
   const below = (rows: readonly Span[]): Span[] =>
-    rows
-      .filter(({ start }) => start < cut)
-      .map(({ start, end }) => ({ start, end: end < cut ? end : cut }));
+    rows.filter(({ start }) => start < cut).map(({ start, end }) => ({ start, end: end < cut ? end : cut }));
   const owned = below(table.rows.filter((row) => row.owner !== undefined));
   const unowned = below(table.rows.filter((row) => row.owner === undefined));
   switch (kind) {
@@ -66,7 +64,10 @@ function recordFor({ kind, owner, cut, proof }: Choice, table: PoolTable): Table
 }
 
 /** A log that a leader could have written, with gaps between its positions. */
-function logOf(list: readonly Choice[]): { readonly batches: (LogBatch & { batch: Batch })[]; readonly end: ManagerState } {
+function logOf(list: readonly Choice[]): {
+  readonly batches: (LogBatch & { batch: Batch })[];
+  readonly end: ManagerState;
+} {
   const batches: (LogBatch & { batch: Batch })[] = [];
   let state = ManagerState.empty;
   for (const [index, choice] of list.entries()) {
@@ -170,7 +171,10 @@ describe('the state of a Manager', () => {
 
 describe('what this version cannot read', () => {
   const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
-  const readers: readonly ((bytes: Uint8Array) => unknown)[] = [decodeBatch, (bytes) => decodeSnapshot(1, bytes)];
+  const readers: readonly ((bytes: Uint8Array) => unknown)[] = [
+    decodeBatch,
+    (bytes) => decodeSnapshot(1, bytes),
+  ];
 
   it('is bytes that are not JSON', () => {
     for (const read of readers) {

@@ -59,10 +59,12 @@ describe('a lease table', () => {
   });
 
   it('says what a member owns, in order', () => {
-    expect(owned.apply([free(span(2, 4))], 4).rowsOf('a').map(show)).toEqual([
-      '0-2 a #2 lost 0 changed 2',
-      '4-8 a #2 lost 0 changed 2',
-    ]);
+    expect(
+      owned
+        .apply([free(span(2, 4))], 4)
+        .rowsOf('a')
+        .map(show),
+    ).toEqual(['0-2 a #2 lost 0 changed 2', '4-8 a #2 lost 0 changed 2']);
     expect(owned.rowsOf('c')).toEqual([]);
   });
 });
@@ -261,29 +263,46 @@ function commit(choice: Choice, table: PoolTable, model: Model[], position: numb
       return member ? table : table.apply([join(owner)], position);
     case 'leave':
       if (!member) return table;
-      for (const key of model) if (key.owner === owner) Object.assign(key, { owner: undefined, lostAt: position });
+      for (const key of model)
+        if (key.owner === owner) Object.assign(key, { owner: undefined, lostAt: position });
       return table.apply([leave(owner)], position);
     case 'free':
-      return change(({ owner }) => owner !== undefined, (spans) => free(...spans), () => ({
-        owner: undefined,
-        lostAt: position,
-      }));
+      return change(
+        ({ owner }) => owner !== undefined,
+        (spans) => free(...spans),
+        () => ({
+          owner: undefined,
+          lostAt: position,
+        }),
+      );
     case 'grant':
       if (!member) return table;
-      return change((key) => key.owner === undefined, (spans) => grant(owner, ...spans), () => ({
-        owner,
-        number: position,
-      }));
+      return change(
+        (key) => key.owner === undefined,
+        (spans) => grant(owner, ...spans),
+        () => ({
+          owner,
+          number: position,
+        }),
+      );
     case 'renumber':
-      return change(({ owner }) => owner !== undefined, (spans) => renumber(...spans), () => ({
-        number: position,
-      }));
+      return change(
+        ({ owner }) => owner !== undefined,
+        (spans) => renumber(...spans),
+        () => ({
+          number: position,
+        }),
+      );
     case 'move':
       if (!member) return table;
-      return change(({ owner }) => owner !== undefined, (spans) => move(owner, ...spans), () => ({
-        owner,
-        number: position,
-      }));
+      return change(
+        ({ owner }) => owner !== undefined,
+        (spans) => move(owner, ...spans),
+        () => ({
+          owner,
+          number: position,
+        }),
+      );
     default:
       return mergeWhatTouches(table, model, position);
   }
@@ -303,7 +322,8 @@ function mergeWhatTouches(table: PoolTable, model: Model[], position: number): P
     const keys = model.filter((_, key) => at(key) >= start && at(key) < end);
     const lostAt = Math.max(...keys.map((key) => key.lostAt));
     const numbers = new Set(keys.map(({ number }) => number));
-    for (const key of keys) Object.assign(key, { lostAt, number: numbers.size === 1 ? key.number : position });
+    for (const key of keys)
+      Object.assign(key, { lostAt, number: numbers.size === 1 ? key.number : position });
   }
   return table.apply([merge(...merged.map(({ start, end }) => ({ start, end })))], position);
 }
@@ -397,7 +417,8 @@ describe('a reader at an earlier position', () => {
         const empty = RingTable.whole<TableRow | undefined>(undefined);
         const told = now.changedSince(from);
         const whole = overlay(empty, now.changedSince(0));
-        const patched = from === 0 ? overlay(empty, told) : overlay(overlay(empty, old.changedSince(0)), told);
+        const patched =
+          from === 0 ? overlay(empty, told) : overlay(overlay(empty, old.changedSince(0)), told);
         for (const key of sixteenths) {
           expect(facts(patched.findAt(at(key)))).toEqual(facts(whole.findAt(at(key))));
           // Every loss on the way, also one that was granted, lost and granted again since.

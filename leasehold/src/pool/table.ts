@@ -48,7 +48,8 @@ export interface Row extends NumberedSpan {
   readonly continues: readonly NumberedSpan[];
 }
 
-export type LeaveReason = 'left' | 'expired' | 'certified';
+/** `recovered`: the log was restored from a backup, and nothing in it can be relied on. */
+export type LeaveReason = 'left' | 'expired' | 'certified' | 'recovered';
 
 export type TableRecord =
   | { readonly kind: 'join'; readonly member: Omit<Member, 'joinedAt'> }

@@ -90,7 +90,10 @@ const AS_IT_IS = ['0-8 a', '8-16 b'];
 
 describe('who comes and goes', () => {
   it('whoever is heard of and is no member joins, and can be granted keys in the same batch', () => {
-    expect(decided(PoolTable.empty, { sessions: [says('c')], wish: ['0-16 c'] })).toEqual(['join c', 'grant c 0-16']);
+    expect(decided(PoolTable.empty, { sessions: [says('c')], wish: ['0-16 c'] })).toEqual([
+      'join c',
+      'grant c 0-16',
+    ]);
   });
 
   it('whoever wants to leave does not join', () => {
@@ -121,7 +124,10 @@ describe('who comes and goes', () => {
 describe('what was let go of', () => {
   it('is free if it was released, and is granted again in the same batch', () => {
     const sessions = [says('a', { letGo: ['released:0-4#2'] })];
-    expect(decided(table, { sessions, wish: ['0-4 b', '4-8 a', '8-16 b'] })).toEqual(['free 0-4', 'grant b 0-4']);
+    expect(decided(table, { sessions, wish: ['0-4 b', '4-8 a', '8-16 b'] })).toEqual([
+      'free 0-4',
+      'grant b 0-4',
+    ]);
   });
 
   it('gets a new number if it lapsed: nobody else can have held it', () => {
@@ -160,7 +166,10 @@ describe('what was let go of', () => {
 
   it('is not taken back twice from an owner that leaves against its will', () => {
     const sessions = [says('a', { letGo: ['released:0-8#2'] })];
-    expect(decided(table, { sessions, gone: { a: 'expired' } })).toEqual(['leave a expired', '(condemned a)']);
+    expect(decided(table, { sessions, gone: { a: 'expired' } })).toEqual([
+      'leave a expired',
+      '(condemned a)',
+    ]);
   });
 });
 
@@ -170,10 +179,9 @@ describe('where keys should be', () => {
   });
 
   it('splinters are merged, once the owner has said that it holds them all', () => {
-    const splinters = table
-      .apply([{ kind: 'free', spans: [span('0-4')] }], 4)
-      .apply([grant('a', '0-4')], 5);
-    const merged = (held: string[]) => decided(splinters, { sessions: [says('a', { held })], wish: AS_IT_IS });
+    const splinters = table.apply([{ kind: 'free', spans: [span('0-4')] }], 4).apply([grant('a', '0-4')], 5);
+    const merged = (held: string[]) =>
+      decided(splinters, { sessions: [says('a', { held })], wish: AS_IT_IS });
     expect(merged(['0-4#5', '4-8#2'])).toEqual(['merge 0-8']);
     expect(merged(['0-4#2', '4-8#2'])).toEqual([]);
     expect(merged(['4-8#2'])).toEqual([]);
@@ -181,9 +189,7 @@ describe('where keys should be', () => {
   });
 
   it('does not merge what is given a new number in the same batch', () => {
-    const splinters = table
-      .apply([{ kind: 'free', spans: [span('0-4')] }], 4)
-      .apply([grant('a', '0-4')], 5);
+    const splinters = table.apply([{ kind: 'free', spans: [span('0-4')] }], 4).apply([grant('a', '0-4')], 5);
     const sessions = [says('a', { held: ['4-8#2'], letGo: ['lapsed:0-4#5'] })];
     expect(decided(splinters, { sessions, wish: AS_IT_IS })).toEqual(['renumber 0-4']);
   });
@@ -195,7 +201,11 @@ describe('more than fits into a batch', () => {
 
   it('waits for the next', () => {
     expect(decided(empty, { wish, most: 2 })).toEqual(['grant a 0-2 4-6', '(unfinished)']);
-    expect(decided(empty, { wish, most: 4 })).toEqual(['grant a 0-2 4-6 8-10', 'grant b 2-4', '(unfinished)']);
+    expect(decided(empty, { wish, most: 4 })).toEqual([
+      'grant a 0-2 4-6 8-10',
+      'grant b 2-4',
+      '(unfinished)',
+    ]);
   });
 
   it('is finished when it just fits', () => {
@@ -204,7 +214,8 @@ describe('more than fits into a batch', () => {
 
   it('includes merges', () => {
     let splinters = empty;
-    for (let key = 0; key < 16; key += 1) splinters = splinters.apply([grant('a', `${key}-${key + 1}`)], key + 2);
+    for (let key = 0; key < 16; key += 1)
+      splinters = splinters.apply([grant('a', `${key}-${key + 1}`)], key + 2);
     const held = [...Array(16).keys()].map((key) => `${key}-${key + 1}#${key + 2}`);
     const situation = { sessions: [says('a', { held })], wish: ['0-4 a', '4-8 a', '8-16 a'], position: 20 };
     expect(decided(splinters, { ...situation, most: 2 })).toEqual(['merge 0-4 4-8', '(unfinished)']);

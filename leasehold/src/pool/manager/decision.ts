@@ -22,6 +22,8 @@ export type Recalls = ReadonlyMap<string, readonly NumberedSpan[]>;
 export interface Facts {
   /** Everybody heard of, members or not, by incarnation. */
   readonly sessions: ReadonlyMap<string, Session>;
+  /** Whether somebody who is no member has shown that it lives, now and not only when it wrote. */
+  isPresent(session: Session): boolean;
   whyGone(member: Member): LeaveReason | undefined;
   wish(table: PoolTable): readonly Placement[];
   readonly maxSpansPerBatch: number;
@@ -56,11 +58,12 @@ export function decide(table: PoolTable, position: number, facts: Facts): Decisi
   };
 }
 
-function joins(table: PoolTable, { sessions }: Facts): TableRecord[] {
+function joins(table: PoolTable, { sessions, isPresent }: Facts): TableRecord[] {
   const records: TableRecord[] = [];
-  for (const { identity, report } of sessions.values()) {
-    if (!report.leaving && !table.members.has(identity.incarnation))
-      records.push({ kind: 'join', member: identity });
+  for (const session of sessions.values()) {
+    const { identity, report } = session;
+    if (report.leaving || table.members.has(identity.incarnation) || !isPresent(session)) continue;
+    records.push({ kind: 'join', member: identity });
   }
   return records;
 }

@@ -24,8 +24,8 @@ const TWO_OWNERS = `${ONE_OWNER}
               > append 3 term 1 join:b
       50    appended
               > a: update 1.2 ack=2 0-8#2 8-16#2!
-              > b: update 1.1 ack=1
-      60    report b 2 heard=1.1`;
+              > b: update 1.3 ack=1
+      60    report b 2 heard=1.3`;
 
 describe('a leader', () => {
   it('first writes a batch of nothing, so that all who follow learn of its term', () =>
@@ -74,7 +74,7 @@ describe('a leader', () => {
               > append 2 term 1 join:a join:b grant:a:0-8 grant:b:8-16
       30    appended
               > a: update 1.1 ack=1 0-8#2
-              > b: update 1.1 ack=1 8-16#2
+              > b: update 1.2 ack=1 8-16#2
     `));
 
   it('decides anew when a batch was surely not written, after a pause', () =>
@@ -110,11 +110,11 @@ describe('a leader', () => {
               > append 2 term 1 join:a join:b grant:a:0-8
       30    appended
               > a: update 1.1 ack=1 0-8#2
-              > b: update 1.1 ack=1
+              > b: update 1.2 ack=1
               > append 3 term 1 grant:b:8-16
       40    appended
-      50    report b 2 heard=1.1
-              > b: update 1.2 ack=2 8-16#3
+      50    report b 2 heard=1.2
+              > b: update 1.3 ack=2 8-16#3
     `,
       { maxSpansPerBatch: 1 },
     ));
@@ -133,7 +133,7 @@ describe('a leader', () => {
       30    report b 1?
               > append 3 term 1 join:b
       40    appended
-              > b: update 1.1 ack=1
+              > b: update 1.2 ack=1
     `,
       { compactEveryBatches: 2 },
     ));
@@ -262,8 +262,8 @@ describe('what is new to an owner', () => {
     plays(`${TWO_OWNERS}
       549   wake
       550   wake
-              > a: update 1.3 ack=2 0-8#2 8-16#2!
-      560   report a 3 heard=1.3 0-8#2 8-16#2
+              > a: update 1.4 ack=2 0-8#2 8-16#2!
+      560   report a 3 heard=1.4 0-8#2 8-16#2
       1100  wake
     `));
 
@@ -272,13 +272,13 @@ describe('what is new to an owner', () => {
       100   report c 1?
               > append 4 term 1 join:c
       110   appended
-              > c: update 1.1 ack=1
+              > c: update 1.4 ack=1
       120   report d 1?
               > append 5 term 1 join:d
       130   appended
-              > d: update 1.1 ack=1
+              > d: update 1.5 ack=1
       140   report a 3 heard=1.2 0-8#2 8-16#2
-              > a: update 1.3 ack=3 0-4#2 4-8#2! 8-12#2! 12-16#2!
+              > a: update 1.6 ack=3 0-4#2 4-8#2! 8-12#2! 12-16#2!
     `));
 
   it('is a recall, which asks and takes nothing; what was released is granted at once', () =>
@@ -286,8 +286,8 @@ describe('what is new to an owner', () => {
       100   report a 3 heard=1.2 0-8#2 released:8-16#2
               > append 4 term 1 free:8-16 grant:b:8-16
       110   appended
-              > a: update 1.3 ack=3 0-8#2
-              > b: update 1.2 ack=2 8-16#4
+              > a: update 1.4 ack=3 0-8#2
+              > b: update 1.5 ack=2 8-16#4
     `));
 
   it('is not undone by a release that is heard a second time', () =>
@@ -295,8 +295,8 @@ describe('what is new to an owner', () => {
       100   report a 3 heard=1.2 0-8#2 released:8-16#2
               > append 4 term 1 free:8-16 grant:b:8-16
       110   appended
-              > a: update 1.3 ack=3 0-8#2
-              > b: update 1.2 ack=2 8-16#4
+              > a: update 1.4 ack=3 0-8#2
+              > b: update 1.5 ack=2 8-16#4
       120   report a 4 heard=1.2 0-8#2 released:8-16#2
       130   report a 3 heard=1.2 0-8#2 released:8-16#2
     `));

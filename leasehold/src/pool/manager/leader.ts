@@ -19,6 +19,10 @@
  *  - An owner whose removal is being written gets no answer until the outcome is known: had it
  *    committed, the answer would extend a lease on keys that are free.
  *
+ * **Whom to give keys?** Only those who hear us. A report can come late, from a process that is gone,
+ * so a stranger becomes a member only when it has confirmed an update of ours; and an owner that
+ * speaks but has confirmed nothing for a whole hold gets no more answers, so that its hold ends.
+ *
  * **Decide, commit, speak.** `#decide` looks at the committed state and at what was heard, and makes
  * one batch of everything that follows; while it is being written, what is heard waits for the
  * next. So under load batches grow instead of queues, a slow log delays changes but no renewal,
@@ -28,6 +32,11 @@
  * else can have held the keys: they get a new number that continues the old one. And while our own
  * leader lease is out we count no holds at all, so an engine that stalls for longer than a lease
  * costs a pause, not everybody's memory.
+ *
+ * **A log that was restored from a backup**, and whose counters an operator has then raised (`floor`),
+ * knows less than its owners: keys it shows as free may be leased, numbers it shows may have been let
+ * go of. So nobody is answered until everything that may be leased has run out; then everybody is
+ * removed, which is a loss, and may join again.
  *
  * Inputs return effects, to be carried out in order; nothing here does I/O. `manager.ts` wraps it.
  */
@@ -73,6 +82,10 @@ export class Leader {
   readonly history: string;
   readonly #settings: ManagerSettings;
   readonly #floor: number;
+  /** Where the log ended when this term began, or the floor that an operator set. */
+  readonly #startedAt: number;
+  /** After a recovery: when everything that may have been leased has run out. */
+  #recoversAt: Instant | undefined;
   readonly #audience: Audience;
   #state: ManagerState;
   /** The end of the leader lease. */
@@ -106,6 +119,8 @@ export class Leader {
     this.#batchesSinceSnapshot = start.batches.length;
     this.#until = until;
     this.#dueAt = now;
+    this.#startedAt = Math.max(this.#state.position, start.floor);
+    if (start.floor > this.#state.position) this.#recoversAt = later(now, takeoverHoldMs(settings.durations));
     const heldUntil = later(now, takeoverHoldMs(settings.durations));
     for (const [pool, table] of this.#state.pools) {
       this.#dirty.add(pool);
@@ -127,6 +142,7 @@ export class Leader {
       // While we could not answer, nobody could renew: nobody is late by that.
       const heldUntil = later(now, this.#settings.durations.holdMs);
       for (const [incarnation, hold] of this.#holds) this.#holds.set(incarnation, latest(hold, heldUntil));
+      for (const session of this.#sessions.values()) session.provenAt = now;
     }
     this.#until = latest(this.#until, until);
     return this.#decide(now);
@@ -159,7 +175,7 @@ export class Leader {
 
     if (!this.#isMember(session)) return this.#hearStranger(session, now);
     const effects: LeaderEffect[] = [];
-    if (this.#hasHeard(session)) session.unheard = undefined;
+    if (session.hasHeard(this.term, session.unheard ?? 0)) session.unheard = undefined;
     if (report.letGo.length > 0 || report.leaving) this.#dirty.add(pool);
     if (session.behind && session.unheard === undefined) effects.push(...this.#update(session, now));
     else if (report.wantsAnswer) effects.push(...this.#update(session, now));
@@ -178,6 +194,11 @@ export class Leader {
   hearCertificate(from: string, { secret }: Certificate, now: Instant): LeaderEffect[] {
     const proof = this.#deaths.hear(secret, from, now);
     for (const [pool, table] of this.#state.pools) if (table.hasProof(proof)) this.#dirty.add(pool);
+    for (const [incarnation, { pool, identity }] of this.#sessions) {
+      if (identity.proof !== proof) continue;
+      this.#sessions.delete(incarnation); // It must not join any more;
+      this.#dirty.add(pool); // and if that is being written, it must leave.
+    }
     return [...this.#decide(now), ...this.#confirmDeaths()];
   }
 
@@ -190,6 +211,7 @@ export class Leader {
     );
     const before = this.#state;
     this.#inFlight = undefined;
+    this.#recoversAt = undefined;
     this.#state = flight.next;
     this.#recalls = new Map([...this.#recalls, ...flight.recalls]);
     this.#settle(flight, now);
@@ -216,22 +238,27 @@ export class Leader {
   }
 
   #mayAnswer(now: Instant): boolean {
-    return now < this.#until;
+    return now < this.#until && this.#recoversAt === undefined;
   }
 
   #isMember({ pool, identity }: Session): boolean {
     return this.#state.pool(pool).members.has(identity.incarnation);
   }
 
+  /** A stranger is asked to show that it hears, and is admitted when it has. */
   #hearStranger(session: Session, now: Instant): LeaderEffect[] {
     const { report, pool } = session;
-    if (!report.leaving) {
+    if (!report.leaving && this.#isPresent(session)) {
       this.#dirty.add(pool);
       return this.#decide(now);
     }
-    // It has nothing and wants nothing: tell it so, and it can go.
-    this.#sessions.delete(session.identity.incarnation);
-    return this.#mayAnswer(now) ? [this.#say(session, [])] : [];
+    // Who wants to leave has nothing here: told so, it can go.
+    if (report.leaving) this.#sessions.delete(session.identity.incarnation);
+    return this.#mayAnswer(now) ? [this.#say(session, [], false)] : [];
+  }
+
+  #isPresent(session: Session): boolean {
+    return session.hasHeard(this.term, session.first);
   }
 
   /**
@@ -241,7 +268,9 @@ export class Leader {
   #compare(seen: Seen | undefined): LeaderEffect | undefined {
     if (seen === undefined || seen.history !== this.history) return undefined;
     if (seen.term > this.term) return { do: 'resign' };
-    const position = Math.max(this.#state.position, this.#inFlight?.position ?? 0);
+    // Whoever has not heard of our term can only have seen what was there when it began.
+    const inFlight = this.#inFlight?.position ?? 0;
+    const position = seen.term < this.term ? this.#startedAt : Math.max(this.#state.position, inFlight);
     if (seen.position <= position) return undefined;
     return {
       do: 'halt',
@@ -249,18 +278,14 @@ export class Leader {
     };
   }
 
-  #hasHeard({ unheard, report }: Session): boolean {
-    const { heard } = report;
-    return unheard !== undefined && heard?.term === this.term && heard.sequence >= unheard;
-  }
-
-  /** Answers an owner, which renews its lease: never without a leader lease, never a condemned one. */
+  /** Answers an owner, which renews its lease: never without a leader lease, never a condemned or a deaf one. */
   #update(session: Session, now: Instant): LeaderEffect[] {
     const { incarnation } = session.identity;
     if (!this.#mayAnswer(now) || this.#inFlight?.condemned.has(incarnation)) return [];
+    if (later(session.provenAt, this.#settings.durations.holdMs) <= now) return [];
     const recalls = this.#recalls.get(session.pool)?.get(incarnation) ?? NOTHING;
     const changed = session.compose(this.#state.pool(session.pool).rowsOf(incarnation), recalls);
-    const message = this.#say(session, session.spans);
+    const message = this.#say(session, session.spans, true);
     session.sentAt = now;
     if (changed || session.behind) session.unheard = session.sent;
     session.behind = false;
@@ -270,9 +295,10 @@ export class Leader {
     return [message];
   }
 
-  #say(session: Session, spans: Update['spans']): LeaderEffect {
+  #say(session: Session, spans: Update['spans'], admitted: boolean): LeaderEffect {
     this.#sent += 1;
     session.sent = this.#sent;
+    if (session.first === 0) session.first = this.#sent;
     const message: Update = {
       kind: 'update',
       pool: session.pool,
@@ -283,6 +309,7 @@ export class Leader {
       position: this.#state.position,
       acknowledges: session.report.sequence,
       leaseMs: this.#settings.durations.leaseMs,
+      admitted,
       spans,
     };
     return { do: 'send', to: session.address, message };
@@ -296,7 +323,8 @@ export class Leader {
       const { incarnation } = session.identity;
       const recalls = this.#recalls.get(session.pool)?.get(incarnation) ?? NOTHING;
       const rows = this.#state.pool(session.pool).rowsOf(incarnation);
-      if (!session.compose(rows, recalls) && session.sent > 0) continue;
+      if (!session.compose(rows, recalls) && session.welcomed) continue;
+      session.welcomed = true;
       session.behind = true;
       if (session.unheard === undefined) effects.push(...this.#update(session, now));
     }
@@ -316,6 +344,11 @@ export class Leader {
   }
 
   #lookAtHolds(now: Instant): void {
+    for (const [incarnation, session] of this.#sessions) {
+      if (this.#isMember(session)) continue;
+      if (later(session.receivedAt, this.#settings.durations.holdMs) <= now)
+        this.#sessions.delete(incarnation);
+    }
     for (const [pool, table] of this.#state.pools) {
       for (const incarnation of table.members.keys()) {
         const hold = this.#holds.get(incarnation) ?? now;
@@ -332,6 +365,10 @@ export class Leader {
   /** Makes one batch of everything that follows from what was heard. */
   #decide(now: Instant): LeaderEffect[] {
     if (this.#inFlight !== undefined || (this.#dirty.size === 0 && !this.#opening)) return [];
+    if (this.#recoversAt !== undefined && now < this.#recoversAt) {
+      this.#due(this.#recoversAt);
+      return [];
+    }
     const position = Math.max(this.#state.position, this.#floor) + 1;
     const pools: Batch['pools'][number][] = [];
     const condemned = new Set<string>();
@@ -340,6 +377,7 @@ export class Leader {
     for (const pool of this.#dirty) {
       const decision = decide(this.#state.pool(pool), position, {
         sessions: this.#sessionsOf(pool),
+        isPresent: (session) => this.#isPresent(session),
         whyGone: (member) => this.#whyGone(member, now),
         wish: (table) => this.#wishes.of(pool, table, this.#sessions),
         maxSpansPerBatch: this.#settings.maxSpansPerBatch,
@@ -363,6 +401,7 @@ export class Leader {
 
   /** On two of the three grounds an owner is gone against its will; this is where they are judged. */
   #whyGone({ incarnation, proof }: Member, now: Instant): LeaveReason | undefined {
+    if (this.#recoversAt !== undefined) return 'recovered';
     if (proof !== undefined && this.#deaths.has(proof)) return 'certified';
     const hold = this.#holds.get(incarnation);
     return hold !== undefined && hold <= now && this.#mayAnswer(now) ? 'expired' : undefined;

@@ -1,6 +1,6 @@
 /**
  * For tests only: plays a script (see `../script.ts`) to the Manager m1. Leases last 9000 ms and
- * holds 9750; what a new leader finds it keeps for 12168.75. The policy shares the ring out evenly,
+ * holds 9750; what a new leader finds it keeps for 12247.9. The policy shares the ring out evenly,
  * by name. The log is in the script's hands:
  *
  *     elected <term> <until>           starts from what the log has
@@ -27,17 +27,7 @@ import { type Instant, instant } from '../../runtime/time.ts';
 import type { FromManager, Seen, TableRow, ToManager } from '../messages.ts';
 import { resolveDurations } from '../options.ts';
 import type { Policy } from '../policy/policy.ts';
-import {
-  letGo,
-  list,
-  numbered,
-  option,
-  plainWords,
-  play,
-  showGranted,
-  showSpan,
-  span,
-} from '../script.ts';
+import { letGo, list, numbered, option, plainWords, play, showGranted, showSpan, span } from '../script.ts';
 import { type Batch, decodeBatch, encodeBatch } from '../state.ts';
 import type { LeaveReason, TableRecord } from '../table.ts';
 import { Manager, type ManagerEffect } from './manager.ts';
@@ -64,7 +54,9 @@ export const evenShares: Policy = {
 
 export function playManager(script: string, options: ManagerScriptOptions = {}): ReturnType<typeof play> {
   const bench = new Bench(options);
-  return play(script, (verb, words, now) => bench.perform(verb, words, now).flatMap((effect) => bench.show(effect)));
+  return play(script, (verb, words, now) =>
+    bench.perform(verb, words, now).flatMap((effect) => bench.show(effect)),
+  );
 }
 
 class Bench {

@@ -109,7 +109,10 @@ export class Manager {
     if (this.#role.name === 'halted') return [{ do: 'resign' }];
     const leader = new Leader(this.#settings, term, start, until, now);
     const seen = this.#seen;
-    if (seen?.history === start.history && (seen.term >= term || seen.position > leader.state.position)) {
+    if (
+      seen?.history === start.history &&
+      (seen.term >= term || seen.position > Math.max(leader.state.position, start.floor))
+    ) {
       return this.#halt(
         `elected for term ${term} at position ${leader.state.position}, but somebody has seen term ${seen.term} and position ${seen.position}: the store went back in time`,
       );
@@ -224,7 +227,7 @@ export class Manager {
 
   #halt(reason: string): ManagerEffect[] {
     this.#role = { name: 'halted', reason };
-    return [trace('halted', { reason }), { do: 'resign' }, { do: 'halt', reason }];
+    return [trace('halted', { reason }), { do: 'halt', reason }, { do: 'resign' }];
   }
 
   #remember(seen: Seen | undefined): void {

@@ -47,11 +47,9 @@ describe('from a wish to steps', () => {
   });
 
   it('does all of it in one walk, as the picture in the source has it', () => {
-    expect(steps(rows('0-6#1 a', '6-10#1', '10-16#2 b'), wish('0-3 a', '3-10 c', '10-14 b', '14-16 c'))).toEqual([
-      'grant c 6-10',
-      'recall a 3-6#1',
-      'recall b 14-16#2',
-    ]);
+    expect(
+      steps(rows('0-6#1 a', '6-10#1', '10-16#2 b'), wish('0-3 a', '3-10 c', '10-14 b', '14-16 c')),
+    ).toEqual(['grant c 6-10', 'recall a 3-6#1', 'recall b 14-16#2']);
   });
 
   it('merges rows of one owner that lie in one wished span', () => {
@@ -66,7 +64,10 @@ describe('from a wish to steps', () => {
 
   it('merges nothing that a row of another, of nobody, or only half inside lies between', () => {
     expect(
-      steps(rows('0-2#1 a', '2-4#2 b', '4-6#3 a', '6-8#3', '8-10#4 a', '10-16#5 a'), wish('0-12 a', '12-16 b')),
+      steps(
+        rows('0-2#1 a', '2-4#2 b', '4-6#3 a', '6-8#3', '8-10#4 a', '10-16#5 a'),
+        wish('0-12 a', '12-16 b'),
+      ),
     ).toEqual(['grant a 6-8', 'recall b 2-4#2', 'recall a 12-16#5']);
   });
 

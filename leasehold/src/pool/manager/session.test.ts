@@ -36,7 +36,13 @@ describe('an owner knows a row', () => {
   const isKnown = (text: string): boolean => knows(held, numbered(text));
 
   it('if it holds it whole under that number, in however many pieces', () => {
-    expect(['0-4#1', '0-8#1', '2-6#1', '8-12#2', '9-10#2'].map(isKnown)).toEqual([true, true, true, true, true]);
+    expect(['0-4#1', '0-8#1', '2-6#1', '8-12#2', '9-10#2'].map(isKnown)).toEqual([
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
   });
 
   it('not if it holds it under another number, or a part of it', () => {
@@ -81,7 +87,10 @@ describe('what an update says', () => {
 
   it('cuts rows where something is recalled, and what they continue with them', () => {
     const owner = session();
-    owner.compose([row('0-8#2', '0-4#1', '4-8#0'), row('8-16#3')], ['2-5#2', '8-9#3', '15-16#3'].map(numbered));
+    owner.compose(
+      [row('0-8#2', '0-4#1', '4-8#0'), row('8-16#3')],
+      ['2-5#2', '8-9#3', '15-16#3'].map(numbered),
+    );
     expect(owner.spans.map(showGranted)).toEqual([
       '0-2#2<0-2#1',
       '2-5#2!<2-4#1,4-5#0',

@@ -13,11 +13,16 @@ export class Session {
   /** The latest report, and when it came: the hold is counted from here. */
   report: Report;
   receivedAt: Instant;
-  /** The sequence of the last update sent in this term. */
+  /** When it last proved that it hears us, by a report that had heard more than the one before. */
+  provenAt: Instant;
+  /** The sequences of the first and the last update sent to it; 0: none. */
+  first = 0;
   sent = 0;
   sentAt: Instant | undefined;
   /** The last update that said something new, as long as the owner has not confirmed to have heard it. */
   unheard: number | undefined;
+  /** It was told that it is a member. */
+  welcomed = false;
   /** There is something new that was not sent yet. */
   behind = false;
   #rows: readonly Row[] = [];
@@ -31,6 +36,13 @@ export class Session {
     this.address = from;
     this.report = report;
     this.receivedAt = now;
+    this.provenAt = now;
+  }
+
+  /** Whether it has heard an update of this session, sent as number `sequence` or later. */
+  hasHeard(term: number, sequence: number): boolean {
+    const { heard } = this.report;
+    return sequence > 0 && heard?.term === term && heard.sequence >= sequence;
   }
 
   /**
@@ -40,6 +52,8 @@ export class Session {
    */
   hear(from: string, report: Report, now: Instant): boolean {
     if (report.sequence <= this.report.sequence) return false;
+    const { heard } = this.report;
+    if (report.heard?.term !== heard?.term || report.heard?.sequence !== heard?.sequence) this.provenAt = now;
     const holdsOther =
       report.held !== this.report.held && !sameItems(report.held, this.report.held, sameSpan);
     this.address = from;

@@ -19,7 +19,7 @@ export class Wishes {
 
   of(pool: string, table: PoolTable, sessions: ReadonlyMap<string, Session>): readonly Placement[] {
     const members = staying(table, sessions);
-    const key = members.map(({ incarnation }) => incarnation).join(' ');
+    const key = JSON.stringify(members.map(({ incarnation }) => incarnation));
     const known = this.#known.get(pool);
     if (known?.members === key && !this.#policy.adaptive) return known.placements;
     const placements = this.#policy.place({ rows: table.rows, members });

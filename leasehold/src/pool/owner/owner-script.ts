@@ -79,6 +79,7 @@ function updateOf(words: readonly string[]): Update {
     position: Number(option(words, 'position') ?? 0),
     acknowledges: Number(option(words, 'ack')),
     leaseMs: Number(option(words, 'lease') ?? 9_000),
+    admitted: option(words, 'admitted') !== 'no',
     spans: spans.map(granted),
   };
 }

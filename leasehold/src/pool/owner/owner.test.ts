@@ -12,6 +12,19 @@ function plays(script: string, options: OwnerScriptOptions = {}): void {
   expect(went).toBe(written);
 }
 
+/** It has asked. */
+const STARTED = `
+      0     wake
+              > m1: report 1?
+              > m2: report 1?`;
+
+/** And holds the first half of the ring, from the instant 0. */
+const HOLDING = `${STARTED}
+      10    update 1.1 ack=1 0-8#2
+              > admitted
+              > granted 0-8#2
+              > m1: report 2, held 0-8#2`;
+
 describe('an owner that has just started', () => {
   it('asks every Manager, again and again, and holds nothing meanwhile', () =>
     plays(`
@@ -27,19 +40,13 @@ describe('an owner that has just started', () => {
     `));
 
   it('is admitted by the first update, be it of nothing', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       20    update 1.1 ack=1
               > admitted
     `));
 
   it('serves what it is granted, and says so', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       20    update 1.1 ack=1 0-8#2
               > admitted
               > granted 0-8#2
@@ -51,10 +58,7 @@ describe('an owner that has just started', () => {
     `));
 
   it('holds nothing of what its predecessor held, for an update to another incarnation is not for it', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       20    update 1.9 ack=1 incarnation=a.0 0-8#2
       30    update 1.1 ack=1 pool=other 0-8#2
       40    check 0
@@ -62,20 +66,14 @@ describe('an owner that has just started', () => {
     `));
 
   it('does not believe an answer to a report that it has not sent', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       20    update 1.1 ack=2 0-8#2
     `));
 });
 
 describe('a lease', () => {
   it('is counted from when the report was sent, not from when the update came', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       4000  update 1.1 ack=1 0-8#2
               > admitted
               > granted 0-8#2
@@ -89,14 +87,7 @@ describe('a lease', () => {
     `));
 
   it('is counted from the report that the update acknowledges, also when it comes unasked', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+    plays(`${HOLDING}
       3000  update 1.2 ack=2 0-8#2 8-16#3
               > granted 8-16#3
               > m1: report 3, held 0-8#2 8-16#3
@@ -107,10 +98,7 @@ describe('a lease', () => {
     `));
 
   it('cannot be had from an update that is too late', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       9000  update 1.1 ack=1 0-8#2
               > admitted
       9000  check 0
@@ -118,10 +106,7 @@ describe('a lease', () => {
     `));
 
   it('is as long as the update says', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       10    update 1.1 ack=1 lease=5000 0-8#2
               > admitted
               > granted 0-8#2
@@ -133,14 +118,7 @@ describe('a lease', () => {
     `));
 
   it('is renewed every 1500 ms, of the leader alone while it answers', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+    plays(`${HOLDING}
       1499  wake
       1500  wake
               > m1: report 3?, held 0-8#2
@@ -152,10 +130,7 @@ describe('a lease', () => {
     `));
 
   it('is asked of everybody when the leader falls silent', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       10    update 1.1 ack=1 from=m2 0-8#2
               > admitted
               > granted 0-8#2
@@ -168,14 +143,7 @@ describe('a lease', () => {
     `));
 
   it('is judged by the clock, not by a timer: a check at the end fails though nothing was woken', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+    plays(`${HOLDING}
       9000  check 0
               > not held
       9001  wake
@@ -186,10 +154,7 @@ describe('a lease', () => {
 });
 
 describe('an older message', () => {
-  const admitted = `
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+  const admitted = `${STARTED}
       10    update 2.5 ack=1 0-8#2
               > admitted
               > granted 0-8#2
@@ -230,14 +195,7 @@ describe('an older message', () => {
 
 describe('what an update does not mention', () => {
   it('keeps its own end: absence means nothing', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+    plays(`${HOLDING}
       1500  wake
               > m1: report 3?, held 0-8#2
       1510  update 1.2 ack=3
@@ -249,14 +207,7 @@ describe('what an update does not mention', () => {
 });
 
 describe('keys whose lease ran out', () => {
-  const lapsed = `
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+  const lapsed = `${HOLDING}
       9000  wake
               > lapsed 0-8#2
               > m1: report 3, let go lapsed:0-8#2
@@ -321,14 +272,7 @@ describe('keys whose lease ran out', () => {
 
   it('were loading, and so have no memory to come back to', () =>
     plays(
-      `
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+      `${HOLDING}
       9000  wake
               > lapsed 0-8#2
               > dropped 0-8#2
@@ -343,14 +287,7 @@ describe('keys whose lease ran out', () => {
 
 describe('a released number', () => {
   it('is never used again, and neither is one that continues it: the memory is gone', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+    plays(`${HOLDING}
       20    update 1.2 ack=2 0-8#2!
               > revoking 0-8#2
               > dropped 0-8#2
@@ -368,20 +305,14 @@ describe('a released number', () => {
 
 describe('a number that continues what the owner never had', () => {
   it('is let go of at once, for it claims a memory that is not there', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       10    update 1.1 ack=1 0-8#5<0-8#2
               > admitted
               > m1: report 2, let go released:0-8#5
     `));
 
   it('is let go of at once if it is recalled before it was heard of', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       10    update 1.1 ack=1 0-8#5!
               > admitted
               > m1: report 2, let go released:0-8#5
@@ -389,14 +320,7 @@ describe('a number that continues what the owner never had', () => {
 });
 
 describe('keys that are recalled', () => {
-  const recalled = `
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+  const recalled = `${HOLDING}
       100   update 1.2 ack=2 0-4#2 4-8#2!
               > revoking 4-8#2
               > m1: report 3, held 0-4#2 4-8#2`;
@@ -451,10 +375,7 @@ describe('keys that are recalled', () => {
 
   it('are forgotten, not remembered, if the lease ends first', () =>
     plays(
-      `
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+      `${STARTED}
       8000  update 1.1 ack=1 0-8#2
               > admitted
               > granted 0-8#2
@@ -471,14 +392,7 @@ describe('keys that are recalled', () => {
     ));
 
   it('are let go of at once when the application has nothing to flush', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+    plays(`${HOLDING}
       100   update 1.2 ack=2 0-4#2 4-8#2!
               > revoking 4-8#2
               > dropped 4-8#2
@@ -489,14 +403,7 @@ describe('keys that are recalled', () => {
 describe('keys that are granted', () => {
   it('are served once they are loaded, not before', () =>
     plays(
-      `
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+      `${HOLDING}
       20    check 0
               > not held
       20    since 0 2
@@ -512,14 +419,7 @@ describe('keys that are granted', () => {
 
   it('are served if their number changed while they were loading', () =>
     plays(
-      `
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+      `${HOLDING}
       20    update 1.2 ack=2 0-8#5<0-8#2
               > m1: report 3, held 0-8#5
       30    loaded 0-8#2
@@ -530,10 +430,7 @@ describe('keys that are granted', () => {
     ));
 
   it('keep their tenure when rows are merged: the new number continues both', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       10    update 1.1 ack=1 0-4#2 4-8#3
               > admitted
               > granted 0-4#2 4-8#3
@@ -552,14 +449,7 @@ describe('keys that are granted', () => {
 describe('an owner that leaves', () => {
   it('gives everything back, and has left when the Manager knows', () =>
     plays(
-      `
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+      `${HOLDING}
       100   leave
               > revoking 0-8#2
               > m1: report 3?, held 0-8#2, leaving
@@ -577,10 +467,7 @@ describe('an owner that leaves', () => {
     ));
 
   it('has not left by an answer to what it said before', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       10    update 1.1 ack=1
               > admitted
       20    leave
@@ -593,14 +480,7 @@ describe('an owner that leaves', () => {
 
 describe('a machine that was suspended', () => {
   it('holds nothing any more, and believes no answer to what it said before', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
-      10    update 1.1 ack=1 0-8#2
-              > admitted
-              > granted 0-8#2
-              > m1: report 2, held 0-8#2
+    plays(`${HOLDING}
       20    suspended
               > lapsed 0-8#2
       21    update 1.2 ack=2 0-8#2 8-16#3
@@ -617,10 +497,7 @@ describe('a machine that was suspended', () => {
 
 describe('a log with another history', () => {
   it('begins again: what was held has no meaning there, whatever its term', () =>
-    plays(`
-      0     wake
-              > m1: report 1?
-              > m2: report 1?
+    plays(`${STARTED}
       10    update 7.5 ack=1 0-8#200
               > admitted
               > granted 0-8#200

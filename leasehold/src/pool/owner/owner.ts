@@ -82,6 +82,7 @@ export class Owner {
   /** The report that asked for an answer and has none. */
   #awaiting: number | undefined;
   #nextReportAt: Instant;
+  #admitted = false;
   /** What the last update gave. */
   #leaseMs: number;
   #leaving: 'no' | 'leaving' | 'left' = 'no';
@@ -127,7 +128,6 @@ export class Owner {
   receive(from: string, update: Update, now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     if (this.#leaving === 'left' || !this.#isNews(update)) return effects;
-    const admitted = this.#heard === undefined;
     if (this.#seen !== undefined && this.#seen.history !== update.history)
       effects.push(...this.#startOver(update));
     this.#note(update);
@@ -145,10 +145,12 @@ export class Owner {
       update.acknowledges,
       transitions,
     );
-    if (admitted) effects.push({ do: 'admitted' }, trace('admitted', { term: update.term }));
+    if (update.admitted && !this.#admitted)
+      effects.push({ do: 'admitted' }, trace('admitted', { term: update.term }));
+    this.#admitted = update.admitted;
     effects.push(...this.#tell(transitions));
     if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
-    if (changed) effects.push(this.#report(from, false, now));
+    if (changed || !update.admitted) effects.push(this.#report(from, false, now));
     return effects;
   }
 

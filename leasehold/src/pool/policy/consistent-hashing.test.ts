@@ -90,9 +90,9 @@ describe('consistent hashing', () => {
   });
 
   it('spreads fifty owners at 64 points each by an eighth of the mean, the farthest by less than half', () => {
-    const deviations = [...shares(place([...Array(50).keys()].map((index) => `server-${index}`))).values()].map(
-      (share) => share * 50 - 1,
-    );
+    const deviations = [
+      ...shares(place([...Array(50).keys()].map((index) => `server-${index}`))).values(),
+    ].map((share) => share * 50 - 1);
     expect(deviations).toHaveLength(50);
     const deviation = Math.sqrt(deviations.reduce((sum, value) => sum + value ** 2, 0) / 50);
     expect(deviation).toBeLessThan(0.16);
@@ -111,18 +111,23 @@ describe('consistent hashing', () => {
     expect([policy.name, policy.adaptive]).toEqual(['consistent-hashing', false]);
   });
 
-  it.each([0, -1, 1.5, 4_097, Number.NaN, Number.POSITIVE_INFINITY])('refuses %s virtual nodes', (virtualNodes) => {
-    expect(() => consistentHashing({ virtualNodes })).toThrow(InvalidOptionError);
-    expect(() => consistentHashing({ virtualNodes })).toThrow(
-      `option virtualNodes is ${virtualNodes}, but it must be a whole number from 1 to 4096`,
-    );
-  });
+  it.each([0, -1, 1.5, 4_097, Number.NaN, Number.POSITIVE_INFINITY])(
+    'refuses %s virtual nodes',
+    (virtualNodes) => {
+      expect(() => consistentHashing({ virtualNodes })).toThrow(InvalidOptionError);
+      expect(() => consistentHashing({ virtualNodes })).toThrow(
+        `option virtualNodes is ${virtualNodes}, but it must be a whole number from 1 to 4096`,
+      );
+    },
+  );
 
   it('has 64 points an owner when nothing is said', () => {
     expect(place(['a', 'b'], consistentHashing({ virtualNodes: undefined }))).toEqual(
       place(['a', 'b'], consistentHashing({ virtualNodes: 64 })),
     );
-    const [most, all] = [63, 64].map((virtualNodes) => place(['a', 'b', 'c', 'd'], consistentHashing({ virtualNodes })));
+    const [most, all] = [63, 64].map((virtualNodes) =>
+      place(['a', 'b', 'c', 'd'], consistentHashing({ virtualNodes })),
+    );
     expect(most).not.toEqual(all);
   });
 });

@@ -243,7 +243,7 @@ export class Chaos {
       case 'cut':
         world.count('lookup cuts');
         for (const manager of managers) network.cutBoth(node.name, manager.name);
-        this.#after(0.1, 4, () => {
+        this.#after(0.1, 6, () => {
           for (const manager of managers) network.heal(node.name, manager.name);
         });
     }

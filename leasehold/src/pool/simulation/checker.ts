@@ -158,7 +158,11 @@ export class Checker implements Observer {
   #lookAtOwners(): void {
     for (const node of this.owners) {
       const { core, process } = node;
-      if (core === undefined || !process.alive || process.clock.suspended) continue;
+      if (core === undefined || !process.alive) continue;
+      if (process.clock.suspended) {
+        this.#seenVersions.delete(node); // To be looked at as soon as it could act again.
+        continue;
+      }
       const { version } = core.holdings;
       const seen = this.#seenVersions.get(node);
       if (seen?.core === core && seen.version === version && seen.running === process.running) continue;
@@ -181,11 +185,6 @@ export class Checker implements Observer {
             `${node.incarnation} passes its check for ${formatRange(piece)} under ${number}, but the log has ${segment.owner ?? 'nobody'} under ${segment.number}`,
           );
         }
-        if (number > segment.number)
-          throw this.#broken(
-            'log-is-truth',
-            `${node.incarnation} acts under ${number}, which the log does not have`,
-          );
         if (piece.since < segment.tenure)
           throw this.#broken(
             'continuity',
@@ -195,6 +194,11 @@ export class Checker implements Observer {
           throw this.#broken(
             'continuity',
             `${node.incarnation} dropped what it remembered of ${formatRange(piece)} since ${segment.tenure}, and no loss was recorded`,
+          );
+        if (number > segment.number)
+          throw this.#broken(
+            'log-is-truth',
+            `${node.incarnation} acts under ${number}, which the log does not have`,
           );
       }
     }
@@ -453,8 +457,7 @@ export class Checker implements Observer {
           );
       }
       const node = owners.find(({ incarnation }) => incarnation === placed.incarnation);
-      if (node?.check(placed.start) === undefined)
-        throw this.#broken('settles', `${placed.incarnation} does not serve ${formatRange(placed)}`);
+      for (const segment of pool.overlapping(placed)) this.#serves(node, segment, placed);
     }
     if (this.replayed.pool(name).rows.length > wish.length)
       throw this.#broken(
@@ -462,6 +465,17 @@ export class Checker implements Observer {
         `${this.replayed.pool(name).rows.length} rows for ${wish.length} spans: nobody merged them`,
       );
     for (const node of this.lookups) if (node.pool === name && node.process.alive) this.#agrees(node, name);
+  }
+
+  /** The owner passes its check on every stretch of these keys. */
+  #serves(node: OwnerNode | undefined, { start, end }: Span, placed: Span): void {
+    const from = start > placed.start ? start : placed.start;
+    const to = end < placed.end ? end : placed.end;
+    const edges = (node?.core?.holdings.pieces ?? []).flatMap((piece) => [piece.start, piece.end]);
+    for (const at of [from, ...edges.filter((edge) => from < edge && edge < to)]) {
+      if (node?.check(at) !== undefined) continue;
+      throw this.#broken('settles', `${node?.name} does not serve ${formatRange(placed)}`);
+    }
   }
 
   #agrees(node: LookupNode, name: string): void {

@@ -25,23 +25,22 @@ describe('the same seed', () => {
   );
 
   it('fails the same way twice, with the same story', () => {
-    // An owner that never looks at the clock.
+    // An owner that goes on serving what it has let go of.
     const broken = vi.spyOn(Owner.prototype, 'checkLeaseNow').mockImplementation(function (
       this: Owner,
       high,
       low,
     ) {
-      const piece = this.holdings.find(high, low);
-      return piece?.phase === 'serving' ? piece.number : undefined;
+      return this.holdings.find(high, low)?.number;
     });
     try {
-      const seed = Array.from({ length: 50 }, (_, index) => index + 1).find(
+      const seed = SEEDS.find(
         (candidate) => simulation.run(candidate, { trace: false }).broken !== undefined,
       );
       expect(seed).toBeDefined();
       const one = simulation.run(seed ?? 0, { trace: true });
       const two = simulation.run(seed ?? 0, { trace: true });
-      expect(one.broken?.promise).toBe('one-owner');
+      expect(simulation.promises).toContain(one.broken?.promise);
       expect(two.broken).toEqual(one.broken);
       expect(two.trace?.join('\n')).toBe(one.trace?.join('\n'));
       expect(simulation.run(seed ?? 0, { trace: false }).broken).toEqual(one.broken);

@@ -220,7 +220,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'every-loss-told',
     story: 'A look-up that hears nothing says nothing.',
     file: LOOKUP,
-    from: 'if (now < this.#cutOffAt()) return [];',
+    from: "return this.#loseEverything('cut-off');",
     to: 'return [];',
   },
   {
@@ -228,8 +228,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'every-loss-told',
     story: 'A look-up that stays cut off reports everything once, and what is lost after that never.',
     file: LOOKUP,
-    from: 'if (now < this.#cutOffAt()) return [];',
-    to: 'if (now < this.#cutOffAt() || this.#isCutOff) return [];',
+    from: 'this.#isCutOff = true;\n',
+    to: 'if (this.#isCutOff) { this.#assuredAt = now; return []; }\n    this.#isCutOff = true;\n',
   },
   {
     name: 'gap-in-pushes-ignored',

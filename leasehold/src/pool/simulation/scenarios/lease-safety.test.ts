@@ -318,6 +318,30 @@ describe('messages that come late, twice or in the wrong order', () => {
     expect(journal.toldTo('lookup-1').some(({ ranges }) => ranges.has(key))).toBe(true);
   });
 
+  it('8: also when nothing else reaches it: only the incarnation tells its own from another’s', () => {
+    const pool = quietPool({ owners: 2 });
+    const owner = pool.owner('owner-1');
+    const journal = new Journal(pool);
+    pool.run(2 * pool.durations.renewEveryMs);
+    const old = journal.updates().filter(({ to }) => to === owner.name);
+    expect(old.some(({ message }) => message.spans.length > 0)).toBe(true);
+    const last = Math.max(...old.map(({ message }) => message.acknowledges));
+
+    owner.process.restart();
+    for (const manager of pool.managers) pool.network.cut(manager.name, owner.name, { dropInFlight: true });
+    const hasSaidAsMuch = () =>
+      journal.reports().some(({ message }) => message.incarnation === 'owner-1.2' && message.sequence > last);
+    pool.until('it has sent as many reports', hasSaidAsMuch, pool.durations.leaseMs);
+    for (const { from, to, message } of old) {
+      pool.network.heal(from, to);
+      pool.network.send(from, to, message);
+      pool.network.cut(from, to);
+      pool.run(10);
+    }
+    expect(owner.core?.seen).toBeUndefined();
+    expect(owner.core?.holdings.pieces).toEqual([]);
+  });
+
   it('11: replies lost, the owner stops at the end of its lease and nobody has the keys before the hold is over', () => {
     const pool = quietPool({ durations: papers, owners: 2 });
     const journal = new Journal(pool);

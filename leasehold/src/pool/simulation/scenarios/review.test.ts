@@ -108,6 +108,37 @@ describe('losses', () => {
     pool.run(1_000);
     expect(journal.told.map(({ why }) => why)).toEqual(['cut-off']);
   });
+
+  it('a sync that came after a standby asked for the head of the log does not count as fresh by its answer', () => {
+    const pool = quietPool({ lookups: 1 });
+    for (const name of ['owner-1', 'owner-2']) pool.addOwner(name, { supervised: true });
+    settle(pool);
+    const journal = new Journal(pool);
+    const node = pool.lookup('lookup-1');
+    const [standby] = otherManagers(pool, leaderOf(pool)) as [ManagerNode];
+    for (const other of otherManagers(pool, standby)) pool.network.cutBoth(node.name, other.name);
+    pool.logNetwork.setFaults({ delayMs: [3_000, 3_000] }, ENGINE, standby.name);
+    const headsAsked = () =>
+      journal.saidToLog.filter(
+        ({ from, message: { body } }) => from === standby.name && 'ask' in body && body.ask === 'head',
+      ).length;
+    const asked = headsAsked();
+    pool.until('the standby asks for the head', () => headsAsked() > asked, 2 * pool.durations.syncEveryMs);
+    pool.crashOwner(pool.owner('owner-1')); // The loss comes after the head was read, the next sync after the loss.
+    pool.until('there is a loss', () => journal.records('leave').length > 0, 2_000);
+    const lostMs = pool.world.trueMs;
+
+    let looks = 0;
+    pool.world.afterEach(() => {
+      if (journal.toldTo('lookup-1').length > 0) return;
+      looks += 1;
+      const freshAsOfMs = pool.world.trueMs - (node.core?.ageMs(node.process.now()) ?? 0);
+      expect(freshAsOfMs).toBeLessThan(lostMs); // Or it would have to know of it.
+    });
+    pool.until('it is told', () => journal.toldTo('lookup-1').length > 0, pool.durations.staleAfterMs);
+    expect(pool.world.trueMs).toBeGreaterThan(lostMs + 2_000);
+    expect(looks).toBeGreaterThan(10);
+  });
 });
 
 describe('changes of leader', () => {
