@@ -56,6 +56,7 @@ const update: Update = {
   position: 9,
   acknowledges: 4,
   leaseMs: 9_000,
+  admitted: true,
   spans: [
     { start: 0n, end: 4n, number: 9, recalled: false, continues: [] },
     {
@@ -171,6 +172,7 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   'update.position': isCount,
   'update.acknowledges': isCount,
   'update.leaseMs': (value) => typeof value === 'number' && value > 0 && value < Infinity,
+  'update.admitted': isFlag,
   'update.spans': isList,
   'update.spans[]': never,
   'update.spans[].start': isStart,

@@ -16,39 +16,38 @@ import {
 import type { PoolTable, TableRecord } from './table.ts';
 
 const LAST = RING_SIZE - 1n;
-const POOLS = ['presence', '__proto__', '7', 'constructor'];
+const POOLS = ['presence', 'presence', 'presence', '__proto__', '7'];
 const OWNERS = ['a.1', 'b "quoted"\n', '__proto__'];
 
 const choices = fc.array(
   fc.record({
     pool: fc.constantFrom(...POOLS),
-    kind: fc.constantFrom('join', 'leave', 'free', 'grant', 'renumber', 'merge', 'move', 'nothing'),
+    kind: fc.constantFrom('leave', 'free', 'grant', 'grant', 'grant', 'renumber', 'merge', 'move', 'nothing'),
     owner: fc.constantFrom(...OWNERS),
     cut: fc.oneof(fc.constantFrom(1n, LAST), fc.bigInt({ min: 1n, max: LAST })),
     proof: fc.constantFrom(undefined, 'digest'),
   }),
-  { maxLength: 20 },
+  { maxLength: 30 },
 );
 type Choice = typeof choices extends fc.Arbitrary<readonly (infer T)[]> ? T : never;
 
 /** A record that can follow this table, made of a choice; none if the choice does not fit. */
 function recordFor({ kind, owner, cut, proof }: Choice, table: PoolTable): TableRecord[] {
-  const member = table.members.has(owner);
+  if (kind !== 'nothing' && !table.members.has(owner))
+    return [
+      { kind: 'join', member: { incarnation: owner, name: `name of ${owner}`, url: 'http://é', proof } },
+    ];
   const below = (rows: readonly Span[]): Span[] =>
     rows.filter(({ start }) => start < cut).map(({ start, end }) => ({ start, end: end < cut ? end : cut }));
   const owned = below(table.rows.filter((row) => row.owner !== undefined));
   const unowned = below(table.rows.filter((row) => row.owner === undefined));
   switch (kind) {
-    case 'join':
-      return member
-        ? []
-        : [{ kind, member: { incarnation: owner, name: `name of ${owner}`, url: 'http://é', proof } }];
     case 'leave':
-      return member ? [{ kind, incarnation: owner, why: 'certified' }] : [];
+      return [{ kind, incarnation: owner, why: 'certified' }];
     case 'grant':
-      return member && unowned.length > 0 ? [{ kind, incarnation: owner, spans: unowned }] : [];
+      return unowned.length > 0 ? [{ kind, incarnation: owner, spans: unowned }] : [];
     case 'move':
-      return member && owned.length > 0 ? [{ kind, incarnation: owner, spans: owned }] : [];
+      return owned.length > 0 ? [{ kind, incarnation: owner, spans: owned }] : [];
     case 'free':
     case 'renumber':
       return owned.length > 0 ? [{ kind, spans: owned }] : [];

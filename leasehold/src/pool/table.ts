@@ -88,6 +88,7 @@ export class PoolTable {
 
   /** The table after these records, all of which were committed at `position`. */
   apply(records: readonly TableRecord[], position: number): PoolTable {
+    if (records.length === 0) return this;
     let rows = this.rows;
     const members = new Map(this.members);
     for (const record of records) {
@@ -125,15 +126,10 @@ export class PoolTable {
 
   /** What a look-up at position `from` does not know. From 0, everything. */
   changedSince(from: number): readonly TableRow[] {
-    this.#lookupRows ??= this.rows.map((row) => ({
-      start: row.start,
-      end: row.end,
-      owner: this.#address(row.owner),
-      number: row.number,
-      lostAt: row.lostAt,
-    }));
-    if (from === 0) return this.#lookupRows;
-    return this.#lookupRows.filter((_, index) => (this.rows[index]?.changedAt ?? 0) > from);
+    if (from > 0 && from >= this.changedAt) return [];
+    if (from > 0) return this.rows.filter((row) => row.changedAt > from).map((row) => this.#lookupRow(row));
+    this.#lookupRows ??= this.rows.map((row) => this.#lookupRow(row));
+    return this.#lookupRows;
   }
 
   rowsOf(incarnation: string): readonly Row[] {
@@ -147,10 +143,31 @@ export class PoolTable {
     return false;
   }
 
-  #address(incarnation: string | undefined): OwnerAddress | undefined {
-    const member = incarnation === undefined ? undefined : this.members.get(incarnation);
-    return member && { incarnation: member.incarnation, name: member.name, url: member.url };
+  /** A row as look-ups see it, made once: tables share rows, and so do thousands of messages. */
+  #lookupRow(row: Row): TableRow {
+    let seen = lookupRows.get(row);
+    if (seen === undefined) {
+      const { start, end, number, lostAt } = row;
+      const member = row.owner === undefined ? undefined : this.members.get(row.owner);
+      seen = { start, end, owner: member && addressOf(member), number, lostAt };
+      lookupRows.set(row, seen);
+    }
+    return seen;
   }
+}
+
+const lookupRows = new WeakMap<Row, TableRow>();
+const addresses = new WeakMap<Member, OwnerAddress>();
+
+/** What others may know of a member: not what would prove its death. */
+function addressOf(member: Member): OwnerAddress {
+  let address = addresses.get(member);
+  if (address === undefined) {
+    const { incarnation, name, url } = member;
+    address = { incarnation, name, url };
+    addresses.set(member, address);
+  }
+  return address;
 }
 
 function groupByOwner(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]> {

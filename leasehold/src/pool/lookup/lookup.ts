@@ -28,7 +28,7 @@
 
 import { assert } from '../../runtime/assert.ts';
 import { RangeSet } from '../../runtime/keys/range-set.ts';
-import { RingTable } from '../../runtime/keys/ring-table.ts';
+import { RingTable, type ValuedSpan } from '../../runtime/keys/ring-table.ts';
 import { earliest, type Instant, instant, later } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
 import type { Changes, Seen, Sync, TableRow } from '../messages.ts';
@@ -196,7 +196,7 @@ export class Lookup {
     this.#awaiting = undefined;
     this.#nextSyncAt = later(
       now,
-      this.#settings.durations.syncEveryMs * (0.75 + this.#settings.random() / 4),
+      this.#settings.durations.syncEveryMs * (0.95 + this.#settings.random() / 20),
     );
   }
 
@@ -206,11 +206,11 @@ export class Lookup {
     return this.#sync(now);
   }
 
-  /** Asks whoever answered last; when it was asked and is silent, asks every Manager. */
+  /** Asks whoever answered last, or anyone; when it was asked and is silent, asks every Manager. */
   #sync(now: Instant): LookupEffect[] {
     const { pool, id, managers, durations, random } = this.#settings;
-    const silent = this.#leader === undefined || this.#awaiting !== undefined;
-    const asked = silent ? managers : [this.#leader ?? ''];
+    const someone = this.#leader ?? managers[Math.floor(random() * managers.length)] ?? '';
+    const asked = this.#awaiting !== undefined ? managers : [someone];
     this.#sequence += 1;
     this.#sentAt.set(this.#sequence, now);
     for (const [old, at] of this.#sentAt) {
@@ -224,3 +224,11 @@ export class Lookup {
     return asked.map((to) => ({ do: 'send', to, message }));
   }
 }
+
+const asValue = (row: TableRow): ValuedSpan<TableRow> => ({ start: row.start, end: row.end, value: row });
+
+const wholeTable = (rows: readonly TableRow[]): RingTable<TableRow | undefined> =>
+  RingTable.build<TableRow | undefined>(
+    rows.map(({ start }) => start),
+    rows,
+  );

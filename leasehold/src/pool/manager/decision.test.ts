@@ -39,6 +39,7 @@ function says(name: string, parts: { held?: string[]; letGo?: string[]; leaving?
 
 interface Situation {
   readonly sessions?: readonly Session[];
+  readonly absent?: readonly string[];
   readonly gone?: Readonly<Record<string, LeaveReason>>;
   readonly wish?: readonly string[];
   readonly most?: number;
@@ -47,9 +48,10 @@ interface Situation {
 
 /** What is decided, one line a record, then what is recalled. */
 function decided(table: PoolTable, situation: Situation): string[] {
-  const { sessions = [], gone = {}, wish = [], most = 100, position = 9 } = situation;
+  const { sessions = [], absent = [], gone = {}, wish = [], most = 100, position = 9 } = situation;
   const facts: Facts = {
     sessions: new Map(sessions.map((session) => [session.identity.incarnation, session])),
+    isPresent: ({ identity }) => !absent.includes(identity.incarnation),
     whyGone: ({ incarnation }) => gone[incarnation],
     wish: () =>
       wish.map((text): Placement => {
@@ -94,6 +96,11 @@ describe('who comes and goes', () => {
       'join c',
       'grant c 0-16',
     ]);
+  });
+
+  it('whoever has not shown that it lives does not join', () => {
+    expect(decided(PoolTable.empty, { sessions: [says('c')], absent: ['c'] })).toEqual([]);
+    expect(decided(table, { sessions: [says('a')], absent: ['a'], wish: AS_IT_IS })).toEqual([]);
   });
 
   it('whoever wants to leave does not join', () => {

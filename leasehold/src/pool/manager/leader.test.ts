@@ -12,20 +12,24 @@ const ONE_OWNER = `
       0     elected 1 2000000
               > append 1 term 1
       1     appended
-      10    report a 1?
+      10    report a 0?
+              > a: update ack=0 stranger
+      10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    appended
-              > a: update 1.1 ack=1 0-16#2
-      30    report a 2 heard=1.1 0-16#2`;
+              > a: update ack=1 0-16#2
+      30    report a 2 heard 0-16#2`;
 
 /** And b, which waits for its half. */
 const TWO_OWNERS = `${ONE_OWNER}
-      40    report b 1?
+      40    report b 0?
+              > b: update ack=0 stranger
+      40    report b 1? heard
               > append 3 term 1 join:b
       50    appended
-              > a: update 1.2 ack=2 0-8#2 8-16#2!
-              > b: update 1.3 ack=1
-      60    report b 2 heard=1.3`;
+              > a: update ack=2 0-8#2 8-16#2!
+              > b: update ack=1
+      60    report b 2 heard`;
 
 describe('a leader', () => {
   it('first writes a batch of nothing, so that all who follow learn of its term', () =>
@@ -35,18 +39,6 @@ describe('a leader', () => {
       1     appended
     `));
 
-  it('writes above the floor that an operator has set', () =>
-    plays(
-      `
-      0     elected 3 2000000
-              > append 501 term 3
-      1     appended
-      2     report a 1?
-              > append 502 term 3 join:a grant:a:0-16
-    `,
-      { floor: 500 },
-    ));
-
   it('commits before anyone hears, owner or look-up', () =>
     plays(`
       0     elected 1 2000000
@@ -54,27 +46,43 @@ describe('a leader', () => {
       1     appended
       2     sync l 1
               > l: changes 1 0..1 answers=1 0-16:-#0
-      10    report a 1?
+      10    report a 0?
+              > a: update ack=0 stranger
+      10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       11    report a 2?
       12    sync l 2 seen=1.1
               > l: changes 1 1..1 answers=2
       20    appended
-              > a: update 1.1 ack=2 0-16#2
+              > a: update ack=2 0-16#2
               > l: changes 1 0..2 0-16:a#2
+    `));
+
+  it('says nothing of what is being written to those it renews meanwhile', () =>
+    plays(`${TWO_OWNERS}
+      100   report a 3 heard 0-8#2 released:8-16#2
+              > append 4 term 1 free:8-16 grant:b:8-16
+      110   report b 3? heard
+              > b: update ack=3
+      111   report a 4? heard 0-8#2 released:8-16#2
+              > a: update ack=4 0-8#2 8-16#2!
     `));
 
   it('lets what it hears while a batch is being written wait for the next', () =>
     plays(`
       0     elected 1 2000000
               > append 1 term 1
-      10    report a 1?
-      11    report b 1?
+      10    report a 0?
+              > a: update ack=0 stranger
+      11    report b 0?
+              > b: update ack=0 stranger
+      12    report a 1? heard
+      13    report b 1? heard
       20    appended
               > append 2 term 1 join:a join:b grant:a:0-8 grant:b:8-16
       30    appended
-              > a: update 1.1 ack=1 0-8#2
-              > b: update 1.2 ack=1 8-16#2
+              > a: update ack=1 0-8#2
+              > b: update ack=1 8-16#2
     `));
 
   it('decides anew when a batch was surely not written, after a pause', () =>
@@ -92,10 +100,14 @@ describe('a leader', () => {
       0     elected 1 2000000
               > append 1 term 1
       1     appended
-      10    report a 1?
+      10    report a 0?
+              > a: update ack=0 stranger
+      10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    refused
-      30    report b 1?
+      30    report b 0?
+              > b: update ack=0 stranger
+      30    report b 1? heard
               > append 2 term 1 join:a join:b grant:a:0-8 grant:b:8-16
     `));
 
@@ -104,17 +116,21 @@ describe('a leader', () => {
       `
       0     elected 1 2000000
               > append 1 term 1
-      10    report a 1?
-      11    report b 1?
+      10    report a 0?
+              > a: update ack=0 stranger
+      11    report b 0?
+              > b: update ack=0 stranger
+      12    report a 1? heard
+      13    report b 1? heard
       20    appended
               > append 2 term 1 join:a join:b grant:a:0-8
       30    appended
-              > a: update 1.1 ack=1 0-8#2
-              > b: update 1.2 ack=1
+              > a: update ack=1 0-8#2
+              > b: update ack=1
               > append 3 term 1 grant:b:8-16
       40    appended
-      50    report b 2 heard=1.2
-              > b: update 1.3 ack=2 8-16#3
+      50    report b 2 heard
+              > b: update ack=2 8-16#3
     `,
       { maxSpansPerBatch: 1 },
     ));
@@ -125,15 +141,19 @@ describe('a leader', () => {
       0     elected 1 2000000
               > append 1 term 1
       1     appended
-      10    report a 1?
+      10    report a 0?
+              > a: update ack=0 stranger
+      10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    appended
-              > a: update 1.1 ack=1 0-16#2
+              > a: update ack=1 0-16#2
               > compact 2
-      30    report b 1?
+      30    report b 0?
+              > b: update ack=0 stranger
+      30    report b 1? heard
               > append 3 term 1 join:b
       40    appended
-              > b: update 1.2 ack=1
+              > b: update ack=1
     `,
       { compactEveryBatches: 2 },
     ));
@@ -142,18 +162,18 @@ describe('a leader', () => {
 describe('a renewal', () => {
   it('is the answer to every report that wants one', () =>
     plays(`${ONE_OWNER}
-      1500  report a 3? heard=1.1 0-16#2
-              > a: update 1.2 ack=3 0-16#2
-      3000  report a 4? heard=1.2 0-16#2
-              > a: update 1.3 ack=4 0-16#2
+      1500  report a 3? heard 0-16#2
+              > a: update ack=3 0-16#2
+      3000  report a 4? heard 0-16#2
+              > a: update ack=4 0-16#2
     `));
 
   it('acknowledges the latest report, also when an earlier one comes after it', () =>
     plays(`${ONE_OWNER}
-      1500  report a 4? heard=1.1 0-16#2
-              > a: update 1.2 ack=4 0-16#2
-      1510  report a 3? heard=1.1 0-16#2
-              > a: update 1.3 ack=4 0-16#2
+      1500  report a 4? heard 0-16#2
+              > a: update ack=4 0-16#2
+      1510  report a 3? heard 0-16#2
+              > a: update ack=4 0-16#2
     `));
 
   it('is given only while the leader lease is valid', () =>
@@ -161,38 +181,45 @@ describe('a renewal', () => {
       0     elected 1 5000
               > append 1 term 1
       1     appended
-      10    report a 1?
+      10    report a 0?
+              > a: update ack=0 stranger
+      10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    appended
-              > a: update 1.1 ack=1 0-16#2
-      4999  report a 2? heard=1.1 0-16#2
-              > a: update 1.2 ack=2 0-16#2
-      5000  report a 3? heard=1.1 0-16#2
+              > a: update ack=1 0-16#2
+      4999  report a 2? heard 0-16#2
+              > a: update ack=2 0-16#2
+      5000  report a 3? heard 0-16#2
       5001  sync l 1
       5002  extended 9000
-      5003  report a 4? heard=1.1 0-16#2
-              > a: update 1.3 ack=4 0-16#2
+      5003  report a 4? heard 0-16#2
+              > a: update ack=4 0-16#2
       5004  sync l 2
               > l: changes 1 0..2 answers=2 0-16:a#2
     `));
 
   it('is not given to an owner whose removal is being written, until the outcome is known', () =>
     plays(`${ONE_OWNER}
-      9780  wake
+      5000  report a 3? 0-16#2
+              > a: update ack=3 0-16#2
+      5010  report a 4 heard 0-16#2
+      14750 wake
               > append 3 term 1 leave:a:expired
-      9781  report a 3? heard=1.1 0-16#2
-      9790  refused
-      9791  report a 4? heard=1.1 0-16#2
-              > a: update 1.2 ack=4 0-16#2
+      14751 report a 5? 0-16#2
+      14752 refused
+      14753 report a 6? 0-16#2
+              > a: update ack=6 0-16#2
     `));
 
   it('is never given to one that was removed: it is a stranger, and joins', () =>
     plays(`${ONE_OWNER}
       9780  wake
               > append 3 term 1 leave:a:expired
-      9781  report a 3? heard=1.1 0-16#2
+      9781  report a 3? 0-16#2
       9790  appended
-      9791  report a 4? heard=1.1 0-16#2
+      9791  report a 4? 0-16#2
+              > a: update ack=4 stranger
+      9792  report a 5 heard lapsed:0-16#2
               > append 4 term 1 join:a grant:a:0-16
     `));
 });
@@ -200,8 +227,8 @@ describe('a renewal', () => {
 describe('an owner that is not heard', () => {
   it('is removed when its hold is over, counted from its last answered report', () =>
     plays(`${ONE_OWNER}
-      5000  report a 3? heard=1.1 0-16#2
-              > a: update 1.2 ack=3 0-16#2
+      5000  report a 3? heard 0-16#2
+              > a: update ack=3 0-16#2
       14749 wake
       14750 wake
               > append 3 term 1 leave:a:expired
@@ -210,7 +237,7 @@ describe('an owner that is not heard', () => {
 
   it('is not kept by reports that were not answered', () =>
     plays(`${ONE_OWNER}
-      5000  report a 3 heard=1.1 0-16#2
+      5000  report a 3 heard 0-16#2
       9760  wake
               > append 3 term 1 leave:a:expired
     `));
@@ -230,11 +257,13 @@ describe('an owner that is not heard', () => {
       0     elected 1 5000
               > append 1 term 1
       1     appended
-      10    report a 1?
+      10    report a 0?
+              > a: update ack=0 stranger
+      10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    appended
-              > a: update 1.1 ack=1 0-16#2
-      30    report a 2 heard=1.1 0-16#2
+              > a: update ack=1 0-16#2
+      30    report a 2 heard 0-16#2
       9760  wake
       12000 extended 99999
       21749 wake
@@ -242,18 +271,100 @@ describe('an owner that is not heard', () => {
               > append 3 term 1 leave:a:expired
     `));
 
-  it('joins again when it comes back, and hears so although it has heard more before', () =>
+  it('joins again when it comes back, and is told so by a later update than any it has heard', () =>
     plays(`${ONE_OWNER}
-      1500  report a 3? heard=1.1 0-16#2
-              > a: update 1.2 ack=3 0-16#2
-      1510  report a 4 heard=1.2 0-16#2
+      1500  report a 3? heard 0-16#2
+              > a: update ack=3 0-16#2
+      1510  report a 4 heard 0-16#2
       11250 wake
               > append 3 term 1 leave:a:expired
       11260 appended
-      20000 report a 5? heard=1.2 lapsed:0-16#2
+      20000 report a 5? lapsed:0-16#2
+              > a: update ack=5 stranger
+      20010 report a 6 heard lapsed:0-16#2
               > append 4 term 1 join:a grant:a:0-16
-      20010 appended
-              > a: update 1.3 ack=5 0-16#4
+      20020 appended
+              > a: update ack=6 0-16#4
+    `));
+});
+
+describe('a stranger', () => {
+  const LED = `
+      0     elected 1 2000000
+              > append 1 term 1
+      1     appended`;
+
+  it('becomes a member when it has shown that it hears: its report may be old, its answer cannot', () =>
+    plays(`${LED}
+      10    report a 1?
+              > a: update ack=1 stranger
+      500   report a 2?
+              > a: update ack=2 stranger
+      510   report a 3 heard
+              > append 2 term 1 join:a grant:a:0-16
+    `));
+
+  it('has to show it to this leader: what it heard of another proves nothing', () =>
+    plays(`
+      0     log 1 1
+      0     elected 2 2000000
+              > append 2 term 2
+      1     appended
+      10    report a 7? seen=1.1
+              > a: update ack=7 stranger
+      20    report b 1?
+              > b: update ack=1 stranger
+    `));
+
+  it('is forgotten if it has not shown it for a hold', () =>
+    plays(`${LED}
+      10    report a 1?
+              > a: update ack=1 stranger
+      9760  wake
+      9761  report a 2 heard
+              > a: update ack=2 stranger
+      9770  report a 3 heard
+              > append 2 term 1 join:a grant:a:0-16
+    `));
+});
+
+describe('an owner that speaks but does not hear', () => {
+  it('gets no more answers when it has confirmed nothing for a hold, so that its hold ends', () =>
+    plays(`${ONE_OWNER}
+      5000  report a 3? 0-16#2
+              > a: update ack=3 0-16#2
+      9779  report a 4? 0-16#2
+              > a: update ack=4 0-16#2
+      9780  report a 5? 0-16#2
+      19528 wake
+      19529 wake
+              > append 3 term 1 leave:a:expired
+    `));
+
+  it('is answered again when it confirms something', () =>
+    plays(`${ONE_OWNER}
+      9779  report a 3? 0-16#2
+              > a: update ack=3 0-16#2
+      9780  report a 4? 0-16#2
+      9790  report a 5? heard 0-16#2
+              > a: update ack=5 0-16#2
+    `));
+
+  it('is not deaf by a gap in our own leader lease', () =>
+    plays(`
+      0     elected 1 5000
+              > append 1 term 1
+      1     appended
+      2     report a 0?
+              > a: update ack=0 stranger
+      10    report a 1? heard
+              > append 2 term 1 join:a grant:a:0-16
+      20    appended
+              > a: update ack=1 0-16#2
+      30    report a 2 heard 0-16#2
+      12000 extended 99999
+      12010 report a 3? 0-16#2
+              > a: update ack=3 0-16#2
     `));
 });
 
@@ -262,43 +373,47 @@ describe('what is new to an owner', () => {
     plays(`${TWO_OWNERS}
       549   wake
       550   wake
-              > a: update 1.4 ack=2 0-8#2 8-16#2!
-      560   report a 3 heard=1.4 0-8#2 8-16#2
+              > a: update ack=2 0-8#2 8-16#2!
+      560   report a 3 heard 0-8#2 8-16#2
       1100  wake
     `));
 
   it('waits while something unheard is on its way, and then comes in one', () =>
     plays(`${TWO_OWNERS}
-      100   report c 1?
+      100   report c 0?
+              > c: update ack=0 stranger
+      100   report c 1? heard
               > append 4 term 1 join:c
       110   appended
-              > c: update 1.4 ack=1
-      120   report d 1?
+              > c: update ack=1
+      120   report d 0?
+              > d: update ack=0 stranger
+      120   report d 1? heard
               > append 5 term 1 join:d
       130   appended
-              > d: update 1.5 ack=1
-      140   report a 3 heard=1.2 0-8#2 8-16#2
-              > a: update 1.6 ack=3 0-4#2 4-8#2! 8-12#2! 12-16#2!
+              > d: update ack=1
+      140   report a 3 heard 0-8#2 8-16#2
+              > a: update ack=3 0-4#2 4-8#2! 8-12#2! 12-16#2!
     `));
 
   it('is a recall, which asks and takes nothing; what was released is granted at once', () =>
     plays(`${TWO_OWNERS}
-      100   report a 3 heard=1.2 0-8#2 released:8-16#2
+      100   report a 3 heard 0-8#2 released:8-16#2
               > append 4 term 1 free:8-16 grant:b:8-16
       110   appended
-              > a: update 1.4 ack=3 0-8#2
-              > b: update 1.5 ack=2 8-16#4
+              > a: update ack=3 0-8#2
+              > b: update ack=2 8-16#4
     `));
 
   it('is not undone by a release that is heard a second time', () =>
     plays(`${TWO_OWNERS}
-      100   report a 3 heard=1.2 0-8#2 released:8-16#2
+      100   report a 3 heard 0-8#2 released:8-16#2
               > append 4 term 1 free:8-16 grant:b:8-16
       110   appended
-              > a: update 1.4 ack=3 0-8#2
-              > b: update 1.5 ack=2 8-16#4
-      120   report a 4 heard=1.2 0-8#2 released:8-16#2
-      130   report a 3 heard=1.2 0-8#2 released:8-16#2
+              > a: update ack=3 0-8#2
+              > b: update ack=2 8-16#4
+      120   report a 4 heard 0-8#2 released:8-16#2
+      130   report a 3 heard 0-8#2 released:8-16#2
     `));
 });
 
@@ -307,23 +422,23 @@ describe('a lapse', () => {
     plays(`${ONE_OWNER}
       40    sync l 1
               > l: changes 1 0..2 answers=1 0-16:a#2
-      9100  report a 3? heard=1.1 lapsed:0-16#2
-              > a: update 1.2 ack=3 0-16#2
+      9100  report a 3? heard lapsed:0-16#2
+              > a: update ack=3 0-16#2
               > append 3 term 1 renumber:0-16
       9110  appended
-              > a: update 1.3 ack=3 0-16#3<0-16#2
+              > a: update ack=3 0-16#3<0-16#2
               > l: changes 1 2..3 0-16:a#3
     `));
 
   it('is a loss if the owner released what it should continue', () =>
     plays(`${ONE_OWNER}
-      9100  report a 3? heard=1.1 lapsed:0-16#2
-              > a: update 1.2 ack=3 0-16#2
+      9100  report a 3? heard lapsed:0-16#2
+              > a: update ack=3 0-16#2
               > append 3 term 1 renumber:0-16
       9110  appended
-              > a: update 1.3 ack=3 0-16#3<0-16#2
-      9120  report a 4? heard=1.3 released:0-16#3
-              > a: update 1.4 ack=4 0-16#3<0-16#2
+              > a: update ack=3 0-16#3<0-16#2
+      9120  report a 4? heard released:0-16#3
+              > a: update ack=4 0-16#3<0-16#2
               > append 4 term 1 free:0-16 grant:a:0-16
     `));
 });
@@ -337,10 +452,10 @@ describe('splinters', () => {
               > append 3 term 2
       1     appended
       10    report a 7? 0-8#1
-              > a: update 2.1 ack=7 0-8#1 8-16#2
-      20    report a 8 heard=2.1 0-8#1 8-16#2
+              > a: update ack=7 0-8#1 8-16#2
+      20    report a 8 heard 0-8#1 8-16#2
               > append 4 term 2 merge:0-16
       30    appended
-              > a: update 2.2 ack=8 0-16#4<0-8#1,8-16#2
+              > a: update ack=8 0-16#4<0-8#1,8-16#2
     `));
 });

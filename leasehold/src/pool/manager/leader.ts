@@ -171,7 +171,7 @@ export class Leader {
       session = new Session(from, report, now);
       this.#sessions.set(incarnation, session);
       this.#dirty.add(pool);
-    } else if (session.hear(from, report, now)) this.#dirty.add(pool); // It may be time to merge.
+    } else if (session.hear(from, report, now) && this.#hasSplinters(session)) this.#dirty.add(pool);
 
     if (!this.#isMember(session)) return this.#hearStranger(session, now);
     const effects: LeaderEffect[] = [];
@@ -257,6 +257,11 @@ export class Leader {
     return this.#mayAnswer(now) ? [this.#say(session, [], false)] : [];
   }
 
+  /** It owns its keys in more pieces than the policy wants, which may now be merged. */
+  #hasSplinters({ pool, identity: { incarnation } }: Session): boolean {
+    return this.#state.pool(pool).rowsOf(incarnation).length > this.#wishes.spansOf(pool, incarnation);
+  }
+
   #isPresent(session: Session): boolean {
     return session.hasHeard(this.term, session.first);
   }
@@ -289,6 +294,7 @@ export class Leader {
     session.sentAt = now;
     if (changed || session.behind) session.unheard = session.sent;
     session.behind = false;
+    session.welcomed = true;
     if (session.unheard !== undefined) this.#due(later(now, this.#settings.durations.retryMs));
     const hold = this.#holds.get(incarnation) ?? session.receivedAt;
     this.#holds.set(incarnation, latest(hold, later(session.receivedAt, this.#settings.durations.holdMs)));

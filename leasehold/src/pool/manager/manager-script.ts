@@ -10,7 +10,7 @@
  *     reset                            as a standby, starts from what the log has
  *     followed <position> <term> <records>
  *     head <position> <asked at>
- *     report <owner> <number>[?] heard=<term>.<sequence> seen=<term>.<position> proof=<secret>
+ *     report <owner> <number>[?] [heard] seen=<term>.<position> proof=<secret>
  *            <held> <let go> [leaving]
  *     sync <look-up> <number> seen=<term>.<position>
  *     certificate <secret>
@@ -18,13 +18,17 @@
  *
  * Records are `join:a`, `leave:a:expired`, `grant:a:0-8,8-16`, `free:0-8`, and so on; rows of a table
  * `0-8:a#2~5`, the last for where they were lost. An owner `a.2` is the second life of `a`.
+ *
+ * `heard` says that the owner has heard the last update to it; without it, it has heard no more than
+ * before. An update to one that is no member reads `update ack=1 stranger`. Sequences are not shown:
+ * that they grow, whoever is told, is checked for every script.
  */
 
 import type { LogBatch, LogStart } from '../../log/log.ts';
 import { digest } from '../../runtime/digest.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import { type Instant, instant } from '../../runtime/time.ts';
-import type { FromManager, Seen, TableRow, ToManager } from '../messages.ts';
+import type { FromManager, Report, Seen, TableRow, ToManager, Update } from '../messages.ts';
 import { resolveDurations } from '../options.ts';
 import type { Policy } from '../policy/policy.ts';
 import { letGo, list, numbered, option, plainWords, play, showGranted, showSpan, span } from '../script.ts';
@@ -59,10 +63,15 @@ export function playManager(script: string, options: ManagerScriptOptions = {}):
   );
 }
 
+type Heard = NonNullable<Report['heard']>;
+
 class Bench {
   readonly #manager: Manager;
   readonly #floor: number;
   readonly #log: LogBatch[] = [];
+  readonly #heard = new Map<string, Heard>();
+  readonly #lastTo = new Map<string, Heard>();
+  #last: Heard = { term: 0, sequence: 0 };
   #inFlight: LogBatch | undefined;
 
   constructor({ maxSpansPerBatch = 100, compactEveryBatches = 100, floor = 0 }: ManagerScriptOptions) {
@@ -104,13 +113,18 @@ class Bench {
         this.#log.push(batchOf(words));
         return [];
       default:
-        return manager.receive(verb === 'certificate' ? 'supervisor' : first, message(verb, words), now);
+        return manager.receive(
+          verb === 'certificate' ? 'supervisor' : first,
+          this.#message(verb, words),
+          now,
+        );
     }
   }
 
   show(effect: ManagerEffect): string[] {
     switch (effect.do) {
       case 'send':
+        if (effect.message.kind === 'update') this.#note(effect.to, effect.message);
         return [`${effect.to}: ${showMessage(effect.message)}`];
       case 'append': {
         this.#inFlight = effect;
@@ -127,6 +141,21 @@ class Bench {
       default:
         return [effect.do];
     }
+  }
+
+  #note(to: string, { term, sequence }: Update): void {
+    const isNewer = term > this.#last.term || (term === this.#last.term && sequence > this.#last.sequence);
+    if (!isNewer)
+      throw new Error(`update ${term}.${sequence} after ${this.#last.term}.${this.#last.sequence}`);
+    this.#last = { term, sequence };
+    this.#lastTo.set(to, this.#last);
+  }
+
+  #message(verb: string, words: readonly string[]): ToManager {
+    const [who = ''] = words;
+    const last = this.#lastTo.get(who);
+    if (words.includes('heard') && last !== undefined) this.#heard.set(who, last);
+    return message(verb, words, this.#heard.get(who));
   }
 
   #appended(now: Instant): ManagerEffect[] {
@@ -179,7 +208,7 @@ function seenIn(words: readonly string[]): Seen | undefined {
   return { history: option(words, 'history') ?? 'h', term: term ?? 0, position: position ?? 0 };
 }
 
-function message(verb: string, words: readonly string[]): ToManager {
+function message(verb: string, words: readonly string[], heard: Report['heard']): ToManager {
   const [first = '', second = '', ...rest] = plainWords(words);
   const sequence = Number(second.replace('?', ''));
   const pool = option(words, 'pool') ?? 'p';
@@ -189,7 +218,6 @@ function message(verb: string, words: readonly string[]): ToManager {
     case 'sync':
       return { kind: 'sync', pool, lookup: first, sequence, seen: seenIn(words) };
     case 'report': {
-      const [term, update] = (option(words, 'heard') ?? '').split('.').map(Number);
       const secret = option(words, 'proof');
       return {
         kind: 'report',
@@ -198,7 +226,7 @@ function message(verb: string, words: readonly string[]): ToManager {
         proof: secret === undefined ? undefined : digest(secret),
         sequence,
         wantsAnswer: second.endsWith('?'),
-        heard: update === undefined || term === undefined ? undefined : { term, sequence: update },
+        heard,
         seen: seenIn(words),
         held: rest.filter((word) => /^\d/.test(word)).map(numbered),
         letGo: rest.filter((word) => word.includes(':')).map(letGo),
@@ -214,7 +242,7 @@ function message(verb: string, words: readonly string[]): ToManager {
 function showMessage(said: FromManager): string {
   switch (said.kind) {
     case 'update':
-      return `update ${said.term}.${said.sequence} ack=${said.acknowledges}${list(said.spans, showGranted)}`;
+      return `update ack=${said.acknowledges}${said.admitted ? '' : ' stranger'}${list(said.spans, showGranted)}`;
     case 'changes': {
       const answers = said.answers === undefined ? '' : ` answers=${said.answers}`;
       return `changes ${said.term} ${said.from}..${said.to}${answers}${list(said.rows, showRow)}`;

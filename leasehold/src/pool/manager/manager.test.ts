@@ -29,11 +29,13 @@ const ONE_OWNER = `
       0     elected 1 2000000
               > append 1 term 1
       1     appended
-      10    report a 1? proof=secret
+      10    report a 0? proof=secret
+              > a: update ack=0 stranger
+      10    report a 1? heard proof=secret
               > append 2 term 1 join:a grant:a:0-16
       20    appended
-              > a: update 1.1 ack=1 0-16#2
-      30    report a 2 heard=1.1 proof=secret 0-16#2`;
+              > a: update ack=1 0-16#2
+      30    report a 2 heard proof=secret 0-16#2`;
 
 describe('a leader that takes over', () => {
   it('keeps every lease that it finds for a hold and a leader lease', () =>
@@ -52,8 +54,8 @@ describe('a leader that takes over', () => {
               > append 2 term 2
       1010  appended
       5000  report a 9? seen=1.1 0-16#1
-              > a: update 2.1 ack=9 0-16#1
-      5010  report a 10 heard=2.1 0-16#1
+              > a: update ack=9 0-16#1
+      5010  report a 10 heard 0-16#1
       14749 wake
       14750 wake
               > append 3 term 2 leave:a:expired
@@ -65,7 +67,7 @@ describe('a leader that takes over', () => {
               > append 2 term 2
       1010  appended
       1020  report a 9? seen=1.1 released:0-16#1 leaving
-              > a: update 2.1 ack=9 0-16#1
+              > a: update ack=9 0-16#1
               > append 3 term 2 free:0-16
     `));
 
@@ -79,6 +81,51 @@ describe('a leader that takes over', () => {
       1030  appended
               > supervisor: certified
     `));
+});
+
+describe('a leader on a store that was restored, with its counters raised above what it has', () => {
+  it('answers nobody until all that may be leased has run out, then removes everybody', () =>
+    plays(
+      `${LOG}
+      1000  elected 9 2000000
+      1010  report a 7? seen=8.400 0-16#390
+      1020  sync l 1 seen=8.400
+      13247 wake
+      13248 wake
+              > append 501 term 9 leave:a:recovered
+      13250 appended
+              > l: changes 9 1..501 0-16:-#1~501
+      13260 report a 8? seen=8.400 lapsed:0-16#390
+              > a: update ack=8 stranger
+      13270 report a 9 heard seen=9.501
+              > append 502 term 9 join:a grant:a:0-16
+    `,
+      { floor: 500 },
+    ));
+
+  it('still halts for somebody who has seen more than the counters were raised to', () =>
+    plays(
+      `${LOG}
+      1000  elected 9 2000000
+      1010  report a 7? seen=8.501 0-16#390
+              > halt: somebody has seen position 501 of this log, which ends at 500: the store went back in time
+              > resign
+    `,
+      { floor: 500 },
+    ));
+
+  it('tries again if its first batch was refused', () =>
+    plays(
+      `${LOG}
+      1000  elected 9 2000000
+      13248 wake
+              > append 501 term 9 leave:a:recovered
+      13250 refused
+      13750 wake
+              > append 501 term 9 leave:a:recovered
+    `,
+      { floor: 500 },
+    ));
 });
 
 describe('a standby', () => {
@@ -184,8 +231,8 @@ describe('somebody who has seen more of the log than there is', () => {
   it('makes a leader of the same term halt, for good: the store went back in time', () =>
     plays(`${ONE_OWNER}
       40    report b 1? seen=1.3
-              > resign
               > halt: somebody has seen position 3 of this log, which ends at 2: the store went back in time
+              > resign
       50    report a 3? 0-16#2
       60    sync l 1
       70    certificate secret
@@ -196,13 +243,15 @@ describe('somebody who has seen more of the log than there is', () => {
   it('is believed if it is a look-up', () =>
     plays(`${ONE_OWNER}
       40    sync l 1 seen=1.3
-              > resign
               > halt: somebody has seen position 3 of this log, which ends at 2: the store went back in time
+              > resign
     `));
 
   it('may have seen what is just being written, from a standby that was quicker', () =>
     plays(`${ONE_OWNER}
-      40    report b 1?
+      40    report b 0?
+              > b: update ack=0 stranger
+      40    report b 1? heard
               > append 3 term 1 join:b
       50    sync l 1 seen=1.3
     `));
@@ -220,8 +269,8 @@ describe('somebody who has seen more of the log than there is', () => {
       10    sync l 1 seen=1.9
               > ask-head
       20    elected 2 2000000
-              > resign
               > halt: elected for term 2 at position 1, but somebody has seen term 1 and position 9: the store went back in time
+              > resign
     `));
 
   it('makes the winner halt also if it was not the log but the term that went back', () =>
@@ -229,8 +278,8 @@ describe('somebody who has seen more of the log than there is', () => {
       0     reset
       10    report a 7? seen=2.1
       20    elected 2 2000000
-              > resign
               > halt: elected for term 2 at position 1, but somebody has seen term 2 and position 1: the store went back in time
+              > resign
     `));
 
   it('is of no concern if it speaks of another history', () =>
@@ -262,7 +311,9 @@ describe('a leader that is one no longer', () => {
 
   it('forgets what it was writing: the log knows', () =>
     plays(`${ONE_OWNER}
-      40    report b 1?
+      40    report b 0?
+              > b: update ack=0 stranger
+      40    report b 1? heard
               > append 3 term 1 join:b
       50    deposed
       60    elected 3 2000000
@@ -291,11 +342,13 @@ describe('a death certificate', () => {
 
   it('covers every incarnation of the process', () =>
     plays(`${ONE_OWNER}
-      40    report b.1 1? proof=secret
+      40    report b.1 0? proof=secret
+              > b.1: update ack=0 stranger
+      40    report b.1 1? heard proof=secret
               > append 3 term 1 join:b.1
       50    appended
-              > a: update 1.2 ack=2 0-8#2 8-16#2!
-              > b.1: update 1.3 ack=1
+              > a: update ack=2 0-8#2 8-16#2!
+              > b.1: update ack=1
       60    certificate secret
               > append 4 term 1 leave:a:certified leave:b.1:certified
     `));
@@ -304,17 +357,19 @@ describe('a death certificate', () => {
     plays(`${ONE_OWNER}
       40    certificate forged
               > supervisor: certified
-      50    report a 3? heard=1.1 proof=secret 0-16#2
-              > a: update 1.2 ack=3 0-16#2
+      50    report a 3? heard proof=secret 0-16#2
+              > a: update ack=3 0-16#2
     `));
 
   it('does not touch an owner without a secret, whatever is shown', () =>
     plays(`${ONE_OWNER}
-      40    report b 1?
+      40    report b 0?
+              > b: update ack=0 stranger
+      40    report b 1? heard
               > append 3 term 1 join:b
       50    appended
-              > a: update 1.2 ack=2 0-8#2 8-16#2!
-              > b: update 1.3 ack=1
+              > a: update ack=2 0-8#2 8-16#2!
+              > b: update ack=1
       60    certificate undefined
               > supervisor: certified
       70    wake
@@ -332,19 +387,23 @@ describe('a death certificate', () => {
       9759  report a 2? proof=secret
       9760  wake
       9761  report a 3? proof=secret
-              > append 2 term 1 join:a grant:a:0-16
+              > a: update ack=3 stranger
     `));
 
   it('that comes while the dead is about to join keeps it out', () =>
     plays(`
       0     elected 1 2000000
               > append 1 term 1
-      10    report a 1? proof=secret
+      10    report a 0? proof=secret
+              > a: update ack=0 stranger
+      11    report a 1? heard proof=secret
       20    certificate secret
       30    appended
               > supervisor: certified
       40    wake
-      50    report b 1?
+      50    report b 0?
+              > b: update ack=0 stranger
+      50    report b 1? heard
               > append 2 term 1 join:b grant:b:0-16
     `));
 
@@ -353,7 +412,9 @@ describe('a death certificate', () => {
       0     elected 1 2000000
               > append 1 term 1
       1     appended
-      10    report a 1? proof=secret
+      10    report a 0? proof=secret
+              > a: update ack=0 stranger
+      10    report a 1? heard proof=secret
               > append 2 term 1 join:a grant:a:0-16
       20    certificate secret
       30    appended
@@ -365,39 +426,43 @@ describe('a death certificate', () => {
 
 describe('an owner that leaves', () => {
   const leaving = `${ONE_OWNER}
-      40    report a 3? heard=1.1 proof=secret released:0-16#2 leaving
-              > a: update 1.2 ack=3 0-16#2
+      40    report a 3? heard proof=secret released:0-16#2 leaving
+              > a: update ack=3 0-16#2
               > append 3 term 1 free:0-16
       50    appended
-              > a: update 1.3 ack=3`;
+              > a: update ack=3`;
 
   it('is told when what it gave back is committed', () => plays(leaving));
 
   it('is removed at its next word, and told once more however often it asks', () =>
     plays(`${leaving}
-      550   report a 4? heard=1.2 proof=secret released:0-16#2 leaving
-              > a: update 1.4 ack=4
+      550   report a 4? proof=secret released:0-16#2 leaving
+              > a: update ack=4
               > append 4 term 1 leave:a:left
       560   appended
-      1050  report a 5? heard=1.2 proof=secret released:0-16#2 leaving
-              > a: update 1.5 ack=5
+      1050  report a 5? proof=secret released:0-16#2 leaving
+              > a: update ack=5 stranger
+      1550  report a 6? proof=secret released:0-16#2 leaving
+              > a: update ack=6 stranger
     `));
 
   it('is told at once if it is a stranger', () =>
     plays(`${ONE_OWNER}
       40    report b 1? leaving
-              > b: update 1.2 ack=1
+              > b: update ack=1 stranger
     `));
 });
 
 describe('two lives of one owner', () => {
   it('are two owners, of which the later is given what the earlier gives back', () =>
     plays(`${ONE_OWNER}
-      40    report a.2 1?
+      40    report a.2 0?
+              > a.2: update ack=0 stranger
+      40    report a.2 1? heard
               > append 3 term 1 join:a.2
       50    appended
-              > a: update 1.2 ack=2 0-16#2!
-              > a.2: update 1.3 ack=1
+              > a: update ack=2 0-16#2!
+              > a.2: update ack=1
     `));
 
   it('cannot be in two pools under one incarnation', () =>

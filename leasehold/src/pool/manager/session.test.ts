@@ -135,6 +135,29 @@ describe('a session', () => {
     expect(owner.hear('x', report(4, []), instant(500))).toBe(false);
   });
 
+  it('takes for proof that it is heard what a report has heard, and only of this term', () => {
+    const owner = session();
+    owner.hear('x', { ...report(2), heard: { term: 3, sequence: 7 } }, instant(200));
+    expect([owner.hasHeard(3, 6), owner.hasHeard(3, 7), owner.hasHeard(3, 8)]).toEqual([true, true, false]);
+    expect([owner.hasHeard(4, 1), owner.hasHeard(3, 0), session().hasHeard(3, 1)]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('proves that it hears by having heard more, not by speaking', () => {
+    const owner = session();
+    owner.hear('x', report(2), instant(200));
+    expect(owner.provenAt).toBe(100);
+    owner.hear('x', { ...report(3), heard: { term: 1, sequence: 1 } }, instant(300));
+    expect(owner.provenAt).toBe(300);
+    owner.hear('x', { ...report(4), heard: { term: 1, sequence: 1 } }, instant(400));
+    expect(owner.provenAt).toBe(300);
+    owner.hear('x', { ...report(5), heard: { term: 2, sequence: 1 } }, instant(500));
+    expect(owner.provenAt).toBe(500);
+  });
+
   it('knows who it is with from the first report on', () => {
     expect(session().identity).toEqual({ incarnation: 'a.1', name: 'a', url: 'http://a', proof: 'digest' });
   });

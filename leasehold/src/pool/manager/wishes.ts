@@ -6,6 +6,13 @@ import type { Placement, Policy, PolicyMember } from '../policy/policy.ts';
 import type { Member, PoolTable } from '../table.ts';
 import type { Session } from './session.ts';
 
+interface Wish {
+  /** Who was there. */
+  readonly members: string;
+  readonly placements: readonly Placement[];
+  readonly spans: ReadonlyMap<string, number>;
+}
+
 export class Wishes {
   readonly #policy: Policy;
   readonly #known = new Map<
@@ -23,8 +30,15 @@ export class Wishes {
     const known = this.#known.get(pool);
     if (known?.members === key && !this.#policy.adaptive) return known.placements;
     const placements = this.#policy.place({ rows: table.rows, members });
-    this.#known.set(pool, { members: key, placements });
+    const spans = new Map<string, number>();
+    for (const { incarnation } of placements) spans.set(incarnation, (spans.get(incarnation) ?? 0) + 1);
+    this.#known.set(pool, { members: key, placements, spans });
     return placements;
+  }
+
+  /** Of how many spans an owner's keys should consist, by the last wish. */
+  spansOf(pool: string, incarnation: string): number {
+    return this.#known.get(pool)?.spans.get(incarnation) ?? 0;
   }
 }
 

@@ -212,9 +212,9 @@ function spansOf(said: readonly (Said | undefined)[]): GrantedSpan[] {
 }
 
 const said = fc.record({
-  number: fc.integer({ min: 1, max: 6 }),
+  number: fc.integer({ min: 1, max: 4 }),
   recalled: fc.boolean(),
-  continues: fc.option(fc.integer({ min: 1, max: 5 }), { nil: undefined }),
+  continues: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
 });
 const runsOf = <T>(one: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
   fc
@@ -238,7 +238,7 @@ const inputs = fc.array(
     lasts: fc.integer({ min: -50, max: 1_000 }),
     acknowledges: fc.integer({ min: 0, max: 6 }),
     keys: runsOf(fc.boolean()),
-    number: fc.integer({ min: 1, max: 6 }),
+    number: fc.integer({ min: 1, max: 4 }),
   }),
   { maxLength: 25 },
 );

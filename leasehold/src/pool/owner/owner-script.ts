@@ -4,7 +4,7 @@
  * within 3000.
  *
  *     wake
- *     update <term>.<sequence> ack=<report> <spans>    from m1, or from=<Manager>; of history h
+ *     update <term>.<sequence> ack=<report> <spans>    from m1, or from=<Manager>; of history h; admitted=no
  *     loaded | flushed <spans>                         the application has done so
  *     leave
  *     suspended

@@ -39,9 +39,22 @@ describe('an owner that has just started', () => {
               > not held
     `));
 
-  it('is admitted by the first update, be it of nothing', () =>
+  it('shows that it hears when a Manager asks, and is admitted by the first update that says so', () =>
+    plays(`${STARTED}
+      20    update 1.1 ack=1 admitted=no
+              > m1: report 2
+      30    update 1.2 ack=2
+              > admitted
+      40    update 1.3 ack=2
+    `));
+
+  it('is admitted again, and says so, if it was a stranger in between', () =>
     plays(`${STARTED}
       20    update 1.1 ack=1
+              > admitted
+      30    update 1.2 ack=1 admitted=no
+              > m1: report 2
+      40    update 1.3 ack=2
               > admitted
     `));
 
@@ -365,10 +378,13 @@ describe('keys that are recalled', () => {
     plays(
       `${recalled}
       2000  update 1.3 ack=3 0-4#2 4-8#2!
+      2100  update 1.4 ack=3 0-4#2 4-8#2! 8-9#5
+              > granted 8-9#5
+              > m1: report 4, held 0-4#2 4-8#2 8-9#5
       3100  wake
               > dropped 4-8#2
-              > m1: report 4, held 0-4#2, let go released:4-8#2
-              > m1: report 5?, held 0-4#2, let go released:4-8#2
+              > m1: report 5, held 0-4#2 8-9#5, let go released:4-8#2
+              > m1: report 6?, held 0-4#2 8-9#5, let go released:4-8#2
     `,
       { flushes: true },
     ));
@@ -531,6 +547,7 @@ describe('the instants an owner wants to be woken at', () => {
       position,
       acknowledges,
       leaseMs: 9_000,
+      admitted: true,
       spans: spans.map(granted),
     }) as const;
 

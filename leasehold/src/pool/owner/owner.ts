@@ -150,7 +150,7 @@ export class Owner {
     this.#admitted = update.admitted;
     effects.push(...this.#tell(transitions));
     if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
-    if (changed || !update.admitted) effects.push(this.#report(from, false, now));
+    if (changed || isWelcome || !update.admitted) effects.push(this.#report(from, false, now));
     return effects;
   }
 
@@ -230,7 +230,10 @@ export class Owner {
     if (this.#awaiting === undefined || acknowledged < this.#awaiting) return;
     const askedAt = this.#sentAt.get(acknowledged) ?? this.#lastSeenAt;
     this.#awaiting = undefined;
-    this.#nextReportAt = later(askedAt, this.#settings.durations.renewEveryMs);
+    this.#nextReportAt = later(
+      askedAt,
+      this.#settings.durations.renewEveryMs * (0.9 + this.#settings.random() / 10),
+    );
   }
 
   #hasLeft(update: Update): boolean {

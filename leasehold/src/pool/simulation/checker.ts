@@ -24,18 +24,18 @@ import type { LogBatch } from '../../log/log.ts';
 import { AssertionError } from '../../runtime/assert.ts';
 import { highOf, lowOf, RING_SIZE } from '../../runtime/keys/position.ts';
 import { formatRange, type Span } from '../../runtime/keys/range.ts';
-import { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { World } from '../../sim/world.ts';
 import type { LookupEffect } from '../lookup/lookup.ts';
 import type { FromManager, GrantedSpan, NumberedSpan, Update } from '../messages.ts';
-import { clockRateBound, lossBoundMs, type ResolvedDurations } from '../options.ts';
+import type { ResolvedDurations } from '../options.ts';
 import type { Piece } from '../owner/holdings.ts';
 import type { OwnerEffect } from '../owner/owner.ts';
-import type { Placement, Policy } from '../policy/policy.ts';
+import type { Policy } from '../policy/policy.ts';
 import { type Batch, decodeBatch, ManagerState } from '../state.ts';
-import type { Member } from '../table.ts';
+import { LossCheck } from './loss-check.ts';
 import type { LookupNode, ManagerNode, Observer, OwnerNode } from './nodes.ts';
-import { type Loss, type Taken, type TruePool, Truth } from './truth.ts';
+import { PlacementCheck } from './placement-check.ts';
+import { type Taken, type TruePool, Truth } from './truth.ts';
 
 export const PROMISES = [
   'one-owner',
@@ -47,45 +47,33 @@ export const PROMISES = [
 ] as const;
 export type PromiseName = (typeof PROMISES)[number];
 
-/** How many decisions of the policy back a recall may still be on its way. */
-const WISHES_KEPT = 64;
-
-interface Outstanding {
-  readonly loss: Loss;
-  remaining: RangeSet;
-  /** When it happened, by the look-up's clock. */
-  readonly localAt: number;
-}
-
 export class Checker implements Observer {
   readonly truth: Truth = new Truth();
   /** The state that the log replays to. */
   replayed: ManagerState = ManagerState.empty;
+  readonly losses: LossCheck;
   owners: OwnerNode[] = [];
-  lookups: LookupNode[] = [];
   readonly #world: World;
-  readonly #durations: ResolvedDurations;
   readonly #policy: Policy;
+  readonly #placement: PlacementCheck;
   readonly #seenVersions = new Map<
     OwnerNode,
     { readonly core: unknown; readonly version: number; readonly running: boolean }
   >();
-  readonly #outstanding = new Map<LookupNode, { core: unknown; items: Outstanding[] }>();
-  readonly #wishes = new Map<string, (readonly Placement[])[]>();
   /** What each incarnation was told to forget, and how much of that was compared with a piece. */
   readonly #dropped = new Map<string, readonly NumberedSpan[]>();
   readonly #droppedSeen = new WeakMap<Piece, number>();
-  readonly #wishedFor = new Map<string, string>();
   readonly #checkedSpans = new WeakSet<GrantedSpan>();
   /** Set while a healthy lease must not lapse. */
   calm = false;
-  /** How much later than the bound a look-up may act because its timers are late. */
-  latenessMs = 0;
 
   constructor(world: World, durations: ResolvedDurations, policy: Policy) {
     this.#world = world;
-    this.#durations = durations;
     this.#policy = policy;
+    this.losses = new LossCheck(world, durations);
+    this.#placement = new PlacementCheck(world, policy, (pool, incarnation) =>
+      this.#ownerNode(pool, incarnation),
+    );
     world.afterEach(() => this.#lookAtOwners());
   }
 
@@ -105,10 +93,9 @@ export class Checker implements Observer {
       const lost = taken.get(pool) ?? [];
       for (const span of lost) this.#isLetGoOf(pool, span);
       this.#noteGrants(pool);
-      this.#noteWishes(pool);
-      for (const span of lost) if (!span.left) this.#policyWanted(pool, span);
-      if (lost.length > 0)
-        this.#noteLoss({ pool, position: batch.position, atMs: this.#world.trueMs, spans: lost });
+      this.#placement.note(pool, this.truth.pool(pool), batch.position);
+      for (const span of lost) if (!span.left) this.#placement.judge(pool, span);
+      if (lost.length > 0) this.losses.committed({ pool, position: batch.position, spans: lost });
     }
   }
 
@@ -288,34 +275,6 @@ export class Checker implements Observer {
     }
   }
 
-  #noteWishes(pool: string): void {
-    const truePool = this.truth.pool(pool);
-    const all = [...truePool.members.values()];
-    const staying = all.filter((member) => !this.#isLeaving(pool, member));
-    const wishes = this.#wishes.get(pool) ?? [];
-    const key = `${pool}: ${all.map(({ incarnation }) => incarnation)}; ${staying.length}`;
-    if (this.#wishedFor.get(pool) === key) return;
-    this.#wishedFor.set(pool, key);
-    for (const members of staying.length === all.length ? [all] : [all, staying]) {
-      const named = new Map<string, Member>();
-      for (const member of members) {
-        const other = named.get(member.name);
-        if (other === undefined || other.joinedAt <= member.joinedAt) named.set(member.name, member);
-      }
-      wishes.push(
-        this.#policy.place({
-          rows: this.replayed.pool(pool).rows,
-          members: [...named.values()].map(({ incarnation, name }) => ({
-            incarnation,
-            name,
-            load: undefined,
-          })),
-        }),
-      );
-    }
-    this.#wishes.set(pool, wishes.slice(-WISHES_KEPT));
-  }
-
   /** For each owner, what every number was granted for; merged rows under their new number too. */
   #noteGrants(pool: string): void {
     const { position } = this.replayed;
@@ -330,101 +289,14 @@ export class Checker implements Observer {
     }
   }
 
-  #isLeaving(pool: string, { incarnation }: Member): boolean {
-    const node = this.#ownerNode(pool, incarnation);
-    return node === undefined || node.leaving;
-  }
-
-  /** A living owner gave keys back: then the policy had given them to somebody else. */
-  #policyWanted(pool: string, span: Taken): void {
-    const node = this.#ownerNode(pool, span.from);
-    if (node === undefined || node.troubled || node.leaving) return;
-    const wanted = this.#wishes
-      .get(pool)
-      ?.some(
-        (wish) =>
-          !wish.some(
-            (placed) =>
-              placed.incarnation === span.from && placed.start <= span.start && span.end <= placed.end,
-          ),
-      );
-    if (!wanted)
-      throw this.#broken(
-        'placement',
-        `${formatRange(span)} was taken from ${span.from}, where the policy wants it`,
-      );
-  }
-
-  #noteLoss(loss: Loss): void {
-    this.#world.count('losses');
-    for (const node of this.lookups) {
-      if (node.pool !== loss.pool || node.core === undefined) continue;
-      const { items } = this.#outstandingOf(node);
-      const item = { loss, remaining: RangeSet.of(loss.spans), localAt: node.process.now() };
-      items.push(item);
-      if (!node.process.alive) continue; // A life that resumes from here will have to report it.
-      const { core } = node;
-      this.#world.after(this.#boundMs, () => this.#mustBeTold(node, core, item));
-    }
-  }
-
-  get #boundMs(): number {
-    return lossBoundMs(this.#durations) + this.latenessMs;
-  }
-
-  #outstandingOf(node: LookupNode): { core: unknown; items: Outstanding[] } {
-    let known = this.#outstanding.get(node);
-    if (known?.core !== node.core || known === undefined) {
-      // A life that resumes where the last one stopped inherits what that one had not reported.
-      const inherited = node.resumed ? (known?.items ?? []) : [];
-      known = { core: node.core, items: inherited };
-      this.#outstanding.set(node, known);
-    }
-    return known;
-  }
-
-  #mustBeTold(node: LookupNode, core: unknown, item: Outstanding): void {
-    if (node.core !== core || !node.process.alive || item.remaining.isEmpty) return;
-    // While its machine is suspended, time does not pass for it; while it is stopped, it cannot act.
-    const passedMs = (node.process.now() - item.localAt) / Math.sqrt(clockRateBound(this.#durations));
-    const waitMs = node.process.running
-      ? Math.max(0, this.#boundMs / clockRateBound(this.#durations) - passedMs)
-      : 100;
-    if (waitMs > 0) {
-      this.#world.after(waitMs + this.latenessMs, () => this.#mustBeTold(node, core, item));
-      return;
-    }
-    if (!this.#outstandingOf(node).items.includes(item)) return;
-    throw this.#broken(
-      'every-loss-told',
-      `${node.name} was not told of the loss at position ${item.loss.position} within ${lossBoundMs(this.#durations).toFixed(0)} ms`,
-    );
-  }
-
-  lookupLost(node: LookupNode, { ranges, why }: LookupEffect & { do: 'lost' }): void {
-    this.#world.count(`lookup lost, ${why}`);
-    const known = this.#outstandingOf(node);
-    for (const item of known.items) item.remaining = item.remaining.subtract(ranges);
-    known.items = known.items.filter(({ remaining }) => !remaining.isEmpty);
+  lookupLost(node: LookupNode, effect: LookupEffect & { do: 'lost' }): void {
+    this.#world.count(`lookup lost, ${effect.why}`);
+    this.losses.reported(node, effect.ranges);
   }
 
   lookupMoved(node: LookupNode): void {
-    const known = this.#outstandingOf(node);
-    const seen = node.core?.seen;
-    if (seen === undefined) return;
-    const first = !this.#hasMoved.has(known);
-    this.#hasMoved.add(known);
-    if (first && !node.resumed) known.items = known.items.filter(({ loss }) => loss.position > seen.position);
-    for (const { loss, remaining } of known.items) {
-      if (loss.position > seen.position) continue;
-      throw this.#broken(
-        'every-loss-told',
-        `${node.name} moved to ${seen.position} and did not report the loss at ${loss.position} of ${formatRange(remaining.spans()[0] ?? (loss.spans[0] as Span))}`,
-      );
-    }
+    this.losses.moved(node);
   }
-
-  readonly #hasMoved = new WeakSet<object>();
 
   /** Once faults have stopped for the stated time: everything is as it should be. */
   settled(): void {
@@ -464,7 +336,8 @@ export class Checker implements Observer {
         'settles',
         `${this.replayed.pool(name).rows.length} rows for ${wish.length} spans: nobody merged them`,
       );
-    for (const node of this.lookups) if (node.pool === name && node.process.alive) this.#agrees(node, name);
+    for (const node of this.losses.lookups)
+      if (node.pool === name && node.process.alive) this.#agrees(node, name);
   }
 
   /** The owner passes its check on every stretch of these keys. */

@@ -188,7 +188,7 @@ export class LargeWorld {
     });
     for (const { position, bytes } of this.#batches) checker.truth.commit(position, decodeBatch(bytes));
     checker.owners = pool.owners;
-    checker.lookups = this.#random.shuffle(pool.lookups).slice(0, sample);
+    checker.losses.lookups = this.#random.shuffle(pool.lookups).slice(0, sample);
     checker.settled();
   }
 

@@ -80,8 +80,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'older-term-accepted',
-    promise: 'one-owner',
-    story: 'An owner takes the words of a deposed leader for news.',
+    promise: 'continuity',
+    story: 'An owner takes the words of a deposed leader for news, and with them keys that it has forgotten.',
     file: OWNER,
     from: 'return update.term > heard.term || (update.term === heard.term && update.sequence > heard.sequence);',
     to: 'return update.term !== heard.term || update.sequence > heard.sequence;',

@@ -379,6 +379,7 @@ export class LookupNode extends Node {
 /** Reports the death of owners until a Manager confirms that it knows. */
 export class SupervisorNode extends Node {
   #open = new Map<string, string>();
+  #tell: (() => void) | undefined;
 
   protected override start(runtime: SimRuntime): void {
     const { network, durations, managers } = this.around;
@@ -390,12 +391,17 @@ export class SupervisorNode extends Node {
       for (const secret of this.#open.values()) {
         for (const to of managers) transport.send(to, { kind: 'certificate', secret });
       }
-      runtime.wakeAt(later(runtime.now(), durations.retryMs), tell);
     };
-    tell();
+    const again = (): void => {
+      tell();
+      runtime.wakeAt(later(runtime.now(), durations.retryMs), again);
+    };
+    this.#tell = tell;
+    again();
   }
 
   reaped(secret: string): void {
     this.#open.set(digest(secret), secret);
+    this.process.perform(() => this.#tell?.());
   }
 }

@@ -83,7 +83,7 @@ export class PoolWorld {
     });
     this.logNetwork = new Network<LogMessage>(this.world, { faults: options.logLinks, name: 'log network' });
     this.checker = new Checker(this.world, durations, policy);
-    this.checker.latenessMs = 4 * this.#lateMs + 1;
+    this.checker.losses.latenessMs = 4 * this.#lateMs + 1;
     this.engine = new SimulatedEngine(this.world, this.logNetwork, {
       history: 'history-1',
       leaderKeyMs: options.leaderKeyMs,
@@ -106,7 +106,7 @@ export class PoolWorld {
     });
     if (!this.#isChecked) return;
     this.checker.owners = this.owners;
-    this.checker.lookups = this.lookups;
+    this.checker.losses.lookups = this.lookups;
   }
 
   get #isChecked(): boolean {

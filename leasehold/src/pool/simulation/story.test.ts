@@ -9,9 +9,12 @@ function told(seed: number): string[] {
   return lines;
 }
 
+const known = new Map(SEEDS.map((seed) => [seed, told(seed)]));
+const linesOf = (seed: number): string[] => known.get(seed) ?? [];
+
 describe('the story of npm start', () => {
   it.each(SEEDS)('says what it is, plays every scene and says what to try next, seed %d', (seed) => {
-    const lines = told(seed);
+    const lines = linesOf(seed);
     const text = lines.join('\n');
     expect(text).toMatch(/^LEASEHOLD.*\n\nThis is a simulation:/);
     expect(text).toContain(`(seed ${seed})`);
@@ -24,7 +27,7 @@ describe('the story of npm start', () => {
   });
 
   it.each(SEEDS)('shows one owner of alice, nothing moved in vain, nobody troubled, seed %d', (seed) => {
-    const text = told(seed).join('\n');
+    const text = linesOf(seed).join('\n');
     expect(text.match(/checks alice: mine, lease number \d+/g)).toHaveLength(1);
     expect(text.match(/checks alice: not mine/g)).toHaveLength(2);
     expect(text).toContain(' 0.0 % moved between the first three');
@@ -35,7 +38,7 @@ describe('the story of npm start', () => {
   });
 
   it.each(SEEDS)('frees a dead owner’s keys in seconds, and a supervised one’s in less, seed %d', (seed) => {
-    const text = told(seed).join('\n');
+    const text = linesOf(seed).join('\n');
     const [, held = ''] = /serves alice under \d+, (\S+ \S+) after the kill/.exec(text) ?? [];
     const [, proved = ''] = /serves user-\d+, (\S+ \S+) after the kill/.exec(text) ?? [];
     expect(held).toMatch(/^\d+(\.\d+)? s$/);
@@ -43,7 +46,7 @@ describe('the story of npm start', () => {
   });
 
   it('fits a terminal', () => {
-    for (const line of told(1)) expect(line.length).toBeLessThanOrEqual(100);
+    for (const line of linesOf(1)) expect(line.length).toBeLessThanOrEqual(100);
   });
 
   it('tells the same twice from the same seed, and another from another', () => {

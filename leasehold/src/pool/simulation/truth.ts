@@ -18,16 +18,10 @@ export interface Segment {
   tenure: number;
 }
 
-/** Keys were taken from an owner without a confirmed hand-over. */
-export interface Loss {
-  readonly pool: string;
-  readonly position: number;
-  readonly atMs: number;
-  readonly spans: readonly Span[];
-}
-
 export interface Taken extends Span {
   readonly from: string;
+  /** The commit with which the tenure began that ends here. */
+  readonly tenure: number;
   /** Not by a release but because the owner is no member any more. */
   readonly left: boolean;
 }
@@ -47,7 +41,13 @@ export class TruePool {
         this.members.delete(record.incarnation);
         for (const segment of this.segments) {
           if (segment.owner !== record.incarnation) continue;
-          taken.push({ start: segment.start, end: segment.end, from: record.incarnation, left: true });
+          taken.push({
+            start: segment.start,
+            end: segment.end,
+            from: record.incarnation,
+            tenure: segment.tenure,
+            left: true,
+          });
           segment.owner = undefined;
         }
         break;
@@ -62,7 +62,13 @@ export class TruePool {
     switch (record.kind) {
       case 'free':
         if (segment.owner !== undefined)
-          taken.push({ start: segment.start, end: segment.end, from: segment.owner, left: false });
+          taken.push({
+            start: segment.start,
+            end: segment.end,
+            from: segment.owner,
+            tenure: segment.tenure,
+            left: false,
+          });
         segment.owner = undefined;
         break;
       case 'grant':

@@ -18,7 +18,7 @@
  *     owner of some rows            16 + name + url, once in a message, however many rows it has
  *
  *     report       frame + pool + 16 + name + url + proof + 63 + 22 a held span + 23 a let-go one
- *     update       frame + pool + 66 + 23 a span + 22 for each number that it continues
+ *     update       frame + pool + 67 + 23 a span + 22 for each number that it continues
  *     sync         frame + pool + 51
  *     changes      frame + pool + 45 + 30 a row + its owners
  *     certificate  frame + secret
@@ -75,7 +75,7 @@ function reportSize({ pool, name, url, proof, heard, seen, held, letGo }: Report
 }
 
 function updateSize({ pool, spans }: Update): number {
-  let size = FRAME + text(pool) + 2 * ID + 5 * INTEGER + COUNT;
+  let size = FRAME + text(pool) + 2 * ID + 5 * INTEGER + FLAGS + COUNT;
   for (const { continues } of spans) size += (1 + continues.length) * NUMBERED_SPAN + FLAGS;
   return size;
 }

@@ -209,6 +209,7 @@ describe('changes of leader', () => {
     const pool = quietPool({ owners: 1, lookups: 1 });
     const journal = new Journal(pool);
     const newcomer = pool.addOwner('newcomer');
+    pool.until('it was heard and asked to confirm', () => newcomer.core?.seen !== undefined, 1_000);
     const arrivesMs = lastWords(pool, journal, newcomer, 7_000, ({ message }) => message.spans.length > 0);
     const grant = journal
       .records('grant')
@@ -230,6 +231,7 @@ describe('changes of leader', () => {
     const pool = quietPool({ owners: 1, lookups: 1 });
     const journal = new Journal(pool);
     const newcomer = pool.addOwner('newcomer');
+    pool.until('it was heard and asked to confirm', () => newcomer.core?.seen !== undefined, 1_000);
     const arrivesMs = lastWords(pool, journal, newcomer, 5_000, ({ message }) => message.spans.length > 0);
     mute(pool, newcomer); // But what is in flight.
     const grant = journal
