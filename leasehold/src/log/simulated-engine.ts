@@ -63,8 +63,8 @@ export class SimulatedEngine {
   readonly #followers = new Set<string>();
   /** Told of every batch at the instant it is committed. */
   onCommit: (batch: LogBatch, term: number) => void = () => {};
-  /** While true, nothing is heard and nothing is answered: a majority of the engine is dead. */
-  down = false;
+  #down = false;
+  #downSince = 0;
   refuseChance: number;
 
   constructor(world: World, network: Network<LogMessage>, options: EngineOptions) {
@@ -79,6 +79,22 @@ export class SimulatedEngine {
       const answer = this.#serve(from, body);
       if (answer !== undefined) network.send(ENGINE, from, { request, body: answer });
     });
+  }
+
+  /** While true, nothing is heard and nothing is answered: a majority of the engine is dead. */
+  get down(): boolean {
+    return this.#down;
+  }
+
+  set down(down: boolean) {
+    if (down && !this.#down) this.#downSince = this.#world.trueMs;
+    this.#down = down;
+  }
+
+  /** Comes back up as if no time had passed: leases count on from where they were. */
+  thaw(): void {
+    if (this.#leader !== undefined && this.#down) this.#leader.until += this.#world.trueMs - this.#downSince;
+    this.down = false;
   }
 
   get head(): number {
@@ -111,8 +127,12 @@ export class SimulatedEngine {
     };
   }
 
-  /** What an operator does after restoring a backup: terms and positions start above anything seen. */
+  /**
+   * What an operator does after restoring a backup: terms and positions start above anything seen,
+   * in a new history, so that look-ups take everything for lost.
+   */
   jump(term: number, floor: number): void {
+    this.#history = `${this.#history}'`;
     this.#term = Math.max(this.#term, term);
     this.#floor = Math.max(this.#floor, floor);
   }

@@ -40,7 +40,7 @@ export class SimulatedLog implements FencedLog {
   readonly #runtime: Runtime;
   readonly #transport: Transport<LogMessage, LogMessage>;
   readonly #options: ClientOptions;
-  #requests = 0;
+  #requests: number;
   readonly #pending = new Map<number, (answer: Answer) => void>();
   #onPoke: () => void = () => {};
 
@@ -48,6 +48,7 @@ export class SimulatedLog implements FencedLog {
     this.#runtime = runtime;
     this.#transport = transport;
     this.#options = options;
+    this.#requests = Math.floor(runtime.random() * 2 ** 40); // So that no answer to an earlier life fits.
     transport.listen((_, { request, body }) => {
       if (!('answer' in body)) return;
       if (body.answer === 'poke') return this.#onPoke();

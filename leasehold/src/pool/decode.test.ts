@@ -88,7 +88,7 @@ const changes: Changes = {
     },
     { start: HALF, end: RING_SIZE, owner: undefined, number: 0, lostAt: 0 },
   ],
-  answers: 1,
+  answers: { lookup: 'l.1', sequence: 1 },
 };
 const certified: Certified = { kind: 'certified', proof: 'digest' };
 

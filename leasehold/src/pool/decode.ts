@@ -130,13 +130,18 @@ function changes(field: Fields): Changes {
     from: field('from', count),
     to: field('to', count),
     rows: field('rows', spans(tableRow, MOST_ROWS)),
-    answers: field('answers', optional(count)),
+    answers: field('answers', optional(answered)),
   };
   if (message.to < message.from) throw new Flaw('must not be below from', 'to');
   // A look-up forgets its table for these, so they must be all there are.
   if (message.from === 0 && !isWhole(message.rows))
     throw new Flaw('must cover the ring, because from is 0', 'rows');
   return message;
+}
+
+function answered(value: unknown): NonNullable<Changes['answers']> {
+  const field = fieldsOf(value);
+  return { lookup: field('lookup', name), sequence: field('sequence', count) };
 }
 
 function heard(value: unknown): NonNullable<Report['heard']> {

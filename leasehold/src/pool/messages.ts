@@ -135,7 +135,7 @@ export interface Changes {
   readonly from: number;
   readonly to: number;
   readonly rows: readonly TableRow[];
-  readonly answers: number | undefined;
+  readonly answers: { readonly lookup: string; readonly sequence: number } | undefined;
 }
 
 /** Supervisor → Manager. "The process that knew this secret has ended, and I have reaped it." */

@@ -73,7 +73,12 @@ function logOf(list: readonly Choice[]): {
     const position = state.position + 1 + (index % 3);
     const records = recordFor(choice, state.pool(choice.pool));
     const pools = records.length === 0 ? [] : [{ pool: choice.pool, records }];
-    const batch: Batch = { term: 1 + Math.floor(index / 4), leader: `m${index % 2}`, pools };
+    const batch: Batch = {
+      term: 1 + Math.floor(index / 4),
+      leader: `m${index % 2}`,
+      takeoverMs: 1_000 * index,
+      pools,
+    };
     batches.push({ position, bytes: encodeBatch(batch), batch });
     state = state.apply(position, batch);
   }
@@ -82,8 +87,7 @@ function logOf(list: readonly Choice[]): {
 
 const facts = (state: ManagerState): unknown => ({
   position: state.position,
-  term: state.term,
-  leader: state.leader,
+  reign: state.reign,
   pools: new Map(
     [...state.pools].map(([name, { rows, members, changedAt }]) => [name, { rows, members, changedAt }]),
   ),
@@ -107,24 +111,29 @@ describe('a batch in the log', () => {
   });
 
   it('may say nothing but who leads: then all who follow learn of the term', () => {
-    const opening: Batch = { term: 7, leader: 'm1', pools: [] };
+    const opening: Batch = { term: 7, leader: 'm1', takeoverMs: 12_000, pools: [] };
     const state = ManagerState.empty.apply(3, decodeBatch(encodeBatch(opening)));
-    expect([state.position, state.term, state.leader, state.pools.size]).toEqual([3, 7, 'm1', 0]);
+    expect([state.position, state.reign, state.pools.size]).toEqual([
+      3,
+      { term: 7, leader: 'm1', takeoverMs: 12_000 },
+      0,
+    ]);
   });
 
   it('can be read by people', () => {
     const bytes = encodeBatch({
       term: 2,
       leader: 'm1',
+      takeoverMs: 12_000,
       pools: [{ pool: 'presence', records: [{ kind: 'free', spans: [{ start: 255n, end: RING_SIZE }] }] }],
     });
     expect(new TextDecoder().decode(bytes)).toBe(
-      '{"format":1,"term":2,"leader":"m1","pools":{"presence":[["free",[["ff","10000000000000000"]]]]}}',
+      '{"format":1,"term":2,"leader":"m1","takeoverMs":12000,"pools":{"presence":[["free",[["ff","10000000000000000"]]]]}}',
     );
   });
 
   it('is applied at a later position than everything before it', () => {
-    const batch: Batch = { term: 1, leader: 'm', pools: [] };
+    const batch: Batch = { term: 1, leader: 'm', takeoverMs: 0, pools: [] };
     const state = ManagerState.empty.apply(5, batch);
     expect(() => state.apply(5, batch)).toThrow(AssertionError);
     expect(() => state.apply(4, batch)).toThrow('batch 4 applied at 5');

@@ -16,11 +16,20 @@ import type { Span } from '../runtime/keys/range.ts';
 import type { NumberedSpan } from './messages.ts';
 import { type LeaveReason, type Member, PoolTable, type Row, type TableRecord } from './table.ts';
 
-/** What one append carries: everything decided in one turn, by the leader of `term`. */
-export interface Batch {
+/** Who wrote something, and what whoever comes next has to know of it. */
+export interface Reign {
   readonly term: number;
-  /** The Manager that wrote it. */
+  /** The Manager that led. */
   readonly leader: string;
+  /**
+   * How long whoever takes over must wait for leases that this leader, or one before it, may have
+   * given: Managers need not all have the same durations.
+   */
+  readonly takeoverMs: number;
+}
+
+/** What one append carries: everything decided in one turn. */
+export interface Batch extends Reign {
   readonly pools: readonly { readonly pool: string; readonly records: readonly TableRecord[] }[];
 }
 
@@ -37,19 +46,25 @@ export class UnreadableLogError extends LeaseholdError {
 
 export class ManagerState {
   readonly position: number;
-  /** The term and the writer of the last batch. */
-  readonly term: number;
-  readonly leader: string;
+  /** That of the last batch. */
+  readonly reign: Reign;
   readonly pools: ReadonlyMap<string, PoolTable>;
 
-  constructor(position: number, term: number, leader: string, pools: ReadonlyMap<string, PoolTable>) {
+  constructor(position: number, reign: Reign, pools: ReadonlyMap<string, PoolTable>) {
     this.position = position;
-    this.term = term;
-    this.leader = leader;
+    this.reign = reign;
     this.pools = pools;
   }
 
-  static readonly empty: ManagerState = new ManagerState(0, 0, '', new Map());
+  static readonly empty: ManagerState = new ManagerState(
+    0,
+    { term: 0, leader: '', takeoverMs: 0 },
+    new Map(),
+  );
+
+  get term(): number {
+    return this.reign.term;
+  }
 
   /** The state after everything the log holds. */
   static replay(start: LogStart): ManagerState {
@@ -66,7 +81,7 @@ export class ManagerState {
     for (const { pool, records } of batch.pools) {
       pools.set(pool, (pools.get(pool) ?? PoolTable.empty).apply(records, position));
     }
-    return new ManagerState(position, batch.term, batch.leader, pools);
+    return new ManagerState(position, reignOf(batch), pools);
   }
 
   /** A pool that nobody has joined yet is one unowned row. */
@@ -74,6 +89,8 @@ export class ManagerState {
     return this.pools.get(name) ?? PoolTable.empty;
   }
 }
+
+const reignOf = ({ term, leader, takeoverMs }: Reign): Reign => ({ term, leader, takeoverMs });
 
 const FORMAT = 1;
 const encoder = new TextEncoder();
@@ -100,23 +117,23 @@ type WrittenRecord =
   | readonly ['leave', string, LeaveReason]
   | readonly ['free' | 'renumber' | 'merge', readonly WrittenSpan[]]
   | readonly ['grant' | 'move', string, readonly WrittenSpan[]];
-type WrittenBatch = {
-  readonly term: number;
-  readonly leader: string;
+type WrittenBatch = Reign & {
   readonly pools: Record<string, readonly WrittenRecord[]>;
 };
 
 export function encodeBatch(batch: Batch): Uint8Array {
   const pools = Object.fromEntries(batch.pools.map(({ pool, records }) => [pool, records.map(writeRecord)]));
-  return bytesOf({ format: FORMAT, term: batch.term, leader: batch.leader, pools });
+  return bytesOf({ format: FORMAT, ...reignOf(batch), pools });
 }
 
 export function decodeBatch(bytes: Uint8Array): Batch {
-  const { term, leader, pools } = parsed(bytes) as unknown as WrittenBatch;
+  const written = parsed(bytes) as unknown as WrittenBatch;
   return {
-    term,
-    leader,
-    pools: Object.entries(pools).map(([pool, records]) => ({ pool, records: records.map(readRecord) })),
+    ...reignOf(written),
+    pools: Object.entries(written.pools).map(([pool, records]) => ({
+      pool,
+      records: records.map(readRecord),
+    })),
   };
 }
 
@@ -173,21 +190,19 @@ type WrittenPool = {
   readonly members: readonly Member[];
   readonly rows: readonly WrittenRow[];
 };
-type WrittenSnapshot = {
-  readonly term: number;
-  readonly leader: string;
+type WrittenSnapshot = Reign & {
   readonly pools: Record<string, WrittenPool>;
 };
 
 export function encodeSnapshot(state: ManagerState): Uint8Array {
   const pools = Object.fromEntries([...state.pools].map(([name, table]) => [name, writePool(table)]));
-  return bytesOf({ format: FORMAT, term: state.term, leader: state.leader, pools });
+  return bytesOf({ format: FORMAT, ...state.reign, pools });
 }
 
 export function decodeSnapshot(position: number, bytes: Uint8Array): ManagerState {
-  const { term, leader, pools } = parsed(bytes) as unknown as WrittenSnapshot;
-  const tables = Object.entries(pools).map(([name, pool]) => [name, readPool(pool)] as const);
-  return new ManagerState(position, term, leader, new Map(tables));
+  const written = parsed(bytes) as unknown as WrittenSnapshot;
+  const tables = Object.entries(written.pools).map(([name, pool]) => [name, readPool(pool)] as const);
+  return new ManagerState(position, reignOf(written), new Map(tables));
 }
 
 const writePool = (table: PoolTable): WrittenPool => ({

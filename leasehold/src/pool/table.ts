@@ -238,7 +238,7 @@ function oneRow(parts: readonly Row[], position: number): Row {
     end: last.end,
     owner: first.owner,
     number: sameNumber ? first.number : position,
-    lostAt: Math.max(...parts.map((row) => row.lostAt)),
+    lostAt: parts.reduce((latest, row) => Math.max(latest, row.lostAt), 0),
     changedAt: position,
     continues: sameNumber ? parts.flatMap((row) => row.continues) : parts.map(numbered),
   };

@@ -67,7 +67,8 @@ function changesOf(words: readonly string[]): Changes {
     from: from ?? 0,
     to: to ?? 0,
     rows: rows.map(row),
-    answers: answers === undefined ? undefined : Number(answers),
+    answers:
+      answers === undefined ? undefined : { lookup: option(words, 'to') ?? 'l', sequence: Number(answers) },
   };
 }
 

@@ -68,6 +68,8 @@ export class Lookup {
   /** The table had everything as of this instant; reporting everything lost does not move it. */
   #freshAt: Instant = NEVER;
   #isCutOff = false;
+  /** Histories that were replaced by another: nothing said in them counts any more. */
+  readonly #abandoned = new Set<string>();
   #leader: string | undefined;
   #awaiting: number | undefined;
   #nextSyncAt: Instant;
@@ -116,7 +118,7 @@ export class Lookup {
 
   receive(from: string, changes: Changes, now: Instant): LookupEffect[] {
     const effects = this.#judge(now);
-    if (changes.pool !== this.#settings.pool) return effects;
+    if (changes.pool !== this.#settings.pool || this.#abandoned.has(changes.history)) return effects;
     if (this.#seen !== undefined && changes.history !== this.#seen.history)
       effects.push(...this.#startOver(changes));
     if (changes.term < (this.#seen?.term ?? 0)) return effects;
@@ -125,7 +127,8 @@ export class Lookup {
     const usable = changes.from === 0 || (this.#hasTable && changes.from <= position);
     if (!usable) return [...effects, ...this.#hurry(now)];
     if (changes.to > position || !this.#hasTable) effects.push(...this.#advance(changes));
-    if (changes.answers !== undefined) this.#freshen(from, changes.answers, now);
+    const { answers } = changes;
+    if (answers?.lookup === this.#settings.id) this.#freshen(from, answers.sequence, now);
     return effects;
   }
 
@@ -158,6 +161,7 @@ export class Lookup {
   }
 
   #startOver(changes: Changes): LookupEffect[] {
+    if (this.#seen !== undefined) this.#abandoned.add(this.#seen.history);
     this.#seen = undefined;
     this.#hasTable = false;
     this.#freshAt = NEVER;
@@ -168,10 +172,7 @@ export class Lookup {
   /** Takes over the rows, and reports each that lost its state after where we were. */
   #advance({ history, term, from, to, rows }: Changes): LookupEffect[] {
     const position = this.#seen?.position;
-    const values = rows.map((row) => ({ start: row.start, end: row.end, value: row }));
-    this.#table = (from === 0 ? RingTable.whole<TableRow | undefined>(undefined) : this.#table).overlay(
-      values,
-    );
+    this.#table = from === 0 ? wholeTable(rows) : this.#table.overlay(rows.map(asValue));
     this.#hasTable = true;
     this.#seen = { history, term, position: to };
     const effects: LookupEffect[] = [trace('moved-to', { position: to, rows: rows.length })];

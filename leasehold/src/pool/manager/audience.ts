@@ -30,7 +30,12 @@ export class Audience {
   hear(from: string, { pool }: Sync, now: Instant): void {
     let addresses = this.#pools.get(pool);
     if (addresses === undefined) this.#pools.set(pool, (addresses = new Map()));
+    addresses.delete(from);
     addresses.set(from, now);
+    for (const [oldest, heardAt] of addresses) {
+      if (later(heardAt, FORGOTTEN_AFTER_SYNCS * this.#syncEveryMs) >= now) break;
+      addresses.delete(oldest);
+    }
   }
 
   /** Tells everybody of what the last commit changed. */
@@ -57,10 +62,10 @@ export function answerTo(
   term: number,
   state: ManagerState,
 ): Changes | undefined {
-  const { seen, sequence, pool } = sync;
+  const { seen, sequence, pool, lookup } = sync;
   const from = seen?.history === history ? seen.position : 0;
   if (from > state.position) return undefined;
-  return { ...changes(pool, history, state, from, sequence), term };
+  return { ...changes(pool, history, state, from, { lookup, sequence }), term };
 }
 
 function changes(
@@ -68,7 +73,7 @@ function changes(
   history: string,
   state: ManagerState,
   from: number,
-  answers: number | undefined,
+  answers: Changes['answers'],
 ): Changes {
   const rows = state.pool(pool).changedSince(from);
   return { kind: 'changes', pool, history, term: state.term, from, to: state.position, rows, answers };

@@ -40,21 +40,27 @@ export interface Decision {
 }
 
 export function decide(table: PoolTable, position: number, facts: Facts): Decision {
-  const members = [...joins(table, facts), ...leaves(table, facts)];
+  const most = facts.maxSpansPerBatch;
+  const coming = joins(table, facts);
+  const gone = leaves(table, facts.whyGone);
+  const members = [...coming.slice(0, most), ...gone];
   const afterMembers = table.apply(members, position);
-  const letGo = takeBack(afterMembers, facts);
-  const afterLetGo = afterMembers.apply(letGo, position);
 
-  const steps = plan(afterLetGo.rows, facts.wish(afterLetGo), (row) => ownerKnows(row, facts));
-  const grants = limited(steps.grants, facts.maxSpansPerBatch);
-  const merges = steps.merges.slice(0, facts.maxSpansPerBatch);
-  const records = [...members, ...letGo, ...grants.records];
+  const letGo = takeBack(afterMembers, facts);
+  const afterLetGo = afterMembers.apply(letGo.records, position);
+  const left = leaves(afterLetGo, (member) => (hasLeft(member, afterLetGo, facts) ? 'left' : undefined));
+  const afterLeft = afterLetGo.apply(left, position);
+
+  const steps = plan(afterLeft.rows, facts.wish(afterLeft), (row) => ownerKnows(row, facts));
+  const grants = limited(steps.grants, most);
+  const merges = steps.merges.slice(0, most);
+  const records = [...members, ...letGo.records, ...left, ...grants.records];
   if (merges.length > 0) records.push({ kind: 'merge', spans: merges });
   return {
     records,
-    condemned: members.flatMap((record) => (record.kind === 'leave' ? [record.incarnation] : [])),
+    condemned: [...gone, ...left].map(({ incarnation }) => incarnation),
     recalls: steps.recalls,
-    unfinished: grants.cut || merges.length < steps.merges.length,
+    unfinished: coming.length > most || letGo.cut || grants.cut || merges.length < steps.merges.length,
   };
 }
 
@@ -68,34 +74,52 @@ function joins(table: PoolTable, { sessions, isPresent }: Facts): TableRecord[] 
   return records;
 }
 
-function leaves(table: PoolTable, { sessions, whyGone }: Facts): TableRecord[] {
-  const records: TableRecord[] = [];
-  for (const member of table.members.values()) {
-    const { incarnation } = member;
-    const hasLeft = sessions.get(incarnation)?.report.leaving && table.rowsOf(incarnation).length === 0;
-    const why = hasLeft ? 'left' : whyGone(member);
-    if (why !== undefined) records.push({ kind: 'leave', incarnation, why });
-  }
-  return records;
+type Leave = TableRecord & { kind: 'leave' };
+
+function leaves(table: PoolTable, why: (member: Member) => LeaveReason | undefined): Leave[] {
+  return [...table.members.values()].flatMap((member): Leave[] => {
+    const reason = why(member);
+    return reason === undefined ? [] : [{ kind: 'leave', incarnation: member.incarnation, why: reason }];
+  });
 }
 
+const hasLeft = ({ incarnation }: Member, table: PoolTable, { sessions }: Facts): boolean =>
+  sessions.get(incarnation)?.report.leaving === true && table.rowsOf(incarnation).length === 0;
+
 /** What owners have let go of: released keys become free, lapsed ones get a new number. */
-function takeBack(table: PoolTable, { sessions }: Facts): TableRecord[] {
+function takeBack(
+  table: PoolTable,
+  facts: Facts,
+): { readonly records: TableRecord[]; readonly cut: boolean } {
   const free: Span[] = [];
   const renumber: Span[] = [];
-  for (const [incarnation, { report }] of sessions) {
+  for (const [incarnation, { report }] of facts.sessions) {
+    if (report.letGo.length === 0) continue;
+    const byNumber = rowsByNumber(table.rowsOf(incarnation));
     for (const { start, end, number, how } of report.letGo) {
-      for (const row of table.rowsOf(incarnation)) {
-        if (row.number !== number || row.end <= start || row.start >= end) continue;
+      for (const row of byNumber.get(number) ?? []) {
+        if (row.end <= start || row.start >= end) continue;
         const span = { start: row.start > start ? row.start : start, end: row.end < end ? row.end : end };
         (how === 'released' || report.leaving ? free : renumber).push(span);
       }
     }
   }
+  const freed = inOrder(free).slice(0, facts.maxSpansPerBatch);
+  const renumbered = inOrder(renumber).slice(0, facts.maxSpansPerBatch);
   const records: TableRecord[] = [];
-  if (free.length > 0) records.push({ kind: 'free', spans: inOrder(free) });
-  if (renumber.length > 0) records.push({ kind: 'renumber', spans: inOrder(renumber) });
-  return records;
+  if (freed.length > 0) records.push({ kind: 'free', spans: freed });
+  if (renumbered.length > 0) records.push({ kind: 'renumber', spans: renumbered });
+  return { records, cut: freed.length < free.length || renumbered.length < renumber.length };
+}
+
+function rowsByNumber(rows: readonly Row[]): ReadonlyMap<number, readonly Row[]> {
+  const groups = new Map<number, Row[]>();
+  for (const row of rows) {
+    const group = groups.get(row.number);
+    if (group === undefined) groups.set(row.number, [row]);
+    else group.push(row);
+  }
+  return groups;
 }
 
 /** An owner that does not know the row's present number could not follow the line to the next. */

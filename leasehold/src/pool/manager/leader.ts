@@ -66,6 +66,7 @@ export type LeaderEffect =
 
 interface InFlight {
   readonly position: number;
+  readonly sentAt: Instant;
   readonly batch: Batch;
   /** The state if it commits. */
   readonly next: ManagerState;
@@ -82,8 +83,10 @@ export class Leader {
   readonly history: string;
   readonly #settings: ManagerSettings;
   readonly #floor: number;
-  /** Where the log ended when this term began, or the floor that an operator set. */
   readonly #startedAt: number;
+  /** How long we wait for the leases we found, and when that is over. */
+  readonly #waitMs: number;
+  readonly #waitedAt: Instant;
   /** After a recovery: when everything that may have been leased has run out. */
   #recoversAt: Instant | undefined;
   readonly #audience: Audience;
@@ -120,12 +123,18 @@ export class Leader {
     this.#until = until;
     this.#dueAt = now;
     this.#startedAt = Math.max(this.#state.position, start.floor);
-    if (start.floor > this.#state.position) this.#recoversAt = later(now, takeoverHoldMs(settings.durations));
-    const heldUntil = later(now, takeoverHoldMs(settings.durations));
+    this.#waitMs = Math.max(takeoverHoldMs(settings.durations), this.#state.reign.takeoverMs);
+    this.#waitedAt = later(now, this.#waitMs);
+    if (start.floor > this.#state.position) this.#recoversAt = this.#waitedAt;
     for (const [pool, table] of this.#state.pools) {
       this.#dirty.add(pool);
-      for (const incarnation of table.members.keys()) this.#holds.set(incarnation, heldUntil);
+      for (const incarnation of table.members.keys()) this.#holds.set(incarnation, this.#waitedAt);
     }
+  }
+
+  /** Where the log ended when this term began, or the floor that an operator set. */
+  get startedAt(): number {
+    return this.#startedAt;
   }
 
   get state(): ManagerState {
@@ -187,8 +196,15 @@ export class Leader {
     if (astray !== undefined) return [astray];
     this.#audience.hear(from, sync, now);
     if (!this.#mayAnswer(now)) return [];
+    if (!this.#mayVouch(now)) return [];
     const message = answerTo(sync, this.history, this.term, this.#state);
     return message === undefined ? [] : [{ do: 'send', to: from, message }];
+  }
+
+  /** A batch that is long on its way may be committed; then there is more than we know of. */
+  #mayVouch(now: Instant): boolean {
+    const sentAt = this.#inFlight?.sentAt;
+    return sentAt === undefined || now < later(sentAt, this.#settings.durations.leaderLeaseMs);
   }
 
   hearCertificate(from: string, { secret }: Certificate, now: Instant): LeaderEffect[] {
@@ -199,7 +215,7 @@ export class Leader {
       this.#sessions.delete(incarnation); // It must not join any more;
       this.#dirty.add(pool); // and if that is being written, it must leave.
     }
-    return [...this.#decide(now), ...this.#confirmDeaths()];
+    return [...this.#decide(now), ...this.#confirmDeaths(now)];
   }
 
   /** The batch in flight is in the log. */
@@ -220,7 +236,7 @@ export class Leader {
       trace('committed', { position, records: describe(flight.batch) }),
       ...this.#tellOwners([...flight.recalls.keys()], now),
       ...this.#audience.push(this.history, before, this.#state, now),
-      ...this.#confirmDeaths(),
+      ...this.#confirmDeaths(now),
       ...this.#compactIfLong(),
     ];
     return [...effects, ...this.#decide(now)];
@@ -252,8 +268,10 @@ export class Leader {
       this.#dirty.add(pool);
       return this.#decide(now);
     }
+    const { incarnation } = session.identity;
+    if (report.leaving && this.#inFlight?.next.pool(pool).members.has(incarnation)) return []; // It is coming first.
     // Who wants to leave has nothing here: told so, it can go.
-    if (report.leaving) this.#sessions.delete(session.identity.incarnation);
+    if (report.leaving) this.#sessions.delete(incarnation);
     return this.#mayAnswer(now) ? [this.#say(session, [], false)] : [];
   }
 
@@ -400,8 +418,16 @@ export class Leader {
       return this.#tellOwners([...recalls.keys()], now);
     }
     this.#opening = false;
-    const batch: Batch = { term: this.term, leader: this.#settings.id, pools };
-    this.#inFlight = { position, batch, next: this.#state.apply(position, batch), condemned, recalls };
+    const takeoverMs = now < this.#waitedAt ? this.#waitMs : takeoverHoldMs(this.#settings.durations);
+    const batch: Batch = { term: this.term, leader: this.#settings.id, takeoverMs, pools };
+    this.#inFlight = {
+      position,
+      sentAt: now,
+      batch,
+      next: this.#state.apply(position, batch),
+      condemned,
+      recalls,
+    };
     return [{ do: 'append', position, bytes: encodeBatch(batch) }];
   }
 
@@ -437,8 +463,8 @@ export class Leader {
     }
   }
 
-  #confirmDeaths(): LeaderEffect[] {
-    if (this.#inFlight !== undefined) return [];
+  #confirmDeaths(now: Instant): LeaderEffect[] {
+    if (this.#inFlight !== undefined || !this.#mayAnswer(now)) return [];
     const tables = [...this.#state.pools.values()];
     return this.#deaths
       .confirm((proof) => tables.some((table) => table.hasProof(proof)))

@@ -172,7 +172,7 @@ class Bench {
 
 function batchOf([position, term, ...records]: readonly string[]): LogBatch {
   const pools = records.length === 0 ? [] : [{ pool: 'p', records: records.map(record) }];
-  const batch: Batch = { term: Number(term), leader: 'm9', pools };
+  const batch: Batch = { term: Number(term), leader: 'm9', takeoverMs: 0, pools };
   return { position: Number(position), bytes: encodeBatch(batch) };
 }
 

@@ -69,6 +69,8 @@ export class Manager {
   #role: Role;
   /** The furthest that anybody has told us of, kept from one leadership to the next. */
   #seen: Seen | undefined;
+  /** As it was when the present campaign began. */
+  #seenBefore: Seen | undefined;
   #lastSeenAt: Instant = instant(Number.NEGATIVE_INFINITY);
 
   constructor(settings: ManagerSettings) {
@@ -103,20 +105,27 @@ export class Manager {
     return this.#role.name === 'leading' ? this.#role.leader.wakeAt : undefined;
   }
 
+  /** It stands for election from here on. */
+  standing(): void {
+    this.#seenBefore = this.#seen;
+  }
+
   /** Leads from here on; `until` is the end of the leader lease. */
   elected(term: number, start: LogStart, until: Instant, now: Instant): ManagerEffect[] {
     this.#observe(now);
     if (this.#role.name === 'halted') return [{ do: 'resign' }];
     const leader = new Leader(this.#settings, term, start, until, now);
-    const seen = this.#seen;
-    if (
-      seen?.history === start.history &&
-      (seen.term >= term || seen.position > Math.max(leader.state.position, start.floor))
-    ) {
+    const { startedAt } = leader;
+    const seen = this.#seen?.history === start.history ? this.#seen : undefined;
+    const before = this.#seenBefore?.history === start.history ? this.#seenBefore : undefined;
+    // A term is later than all that was seen before it was asked for, and has all that was committed.
+    if ((before?.term ?? 0) >= term || ((seen?.term ?? 0) < term && (seen?.position ?? 0) > startedAt)) {
       return this.#halt(
-        `elected for term ${term} at position ${leader.state.position}, but somebody has seen term ${seen.term} and position ${seen.position}: the store went back in time`,
+        `elected for term ${term} at position ${startedAt}, but somebody has seen term ${seen?.term} and position ${seen?.position}: the store went back in time`,
       );
     }
+    if ((seen?.term ?? 0) >= term)
+      return [trace('elected-too-late', { term, seen: seen?.term }), { do: 'resign' }];
     this.#role = { name: 'leading', leader };
     return [trace('elected', { term, position: leader.state.position }), ...this.#watched(leader.wake(now))];
   }
@@ -142,10 +151,13 @@ export class Manager {
     return [trace('deposed', { term, reason })];
   }
 
-  /** The machine was suspended, and the leader lease may have run out unseen. */
+  /**
+   * The machine was suspended, and a leader lease may have run out unseen: also one that is just
+   * being given, so a candidate withdraws and stands anew.
+   */
   suspended(now: Instant): ManagerEffect[] {
-    const effects = this.deposed('resigned', now);
-    return effects.length === 0 ? [] : [...effects, { do: 'resign' }];
+    if (this.#role.name === 'halted') return [];
+    return [...this.deposed('resigned', now), { do: 'resign' }];
   }
 
   reset(start: LogStart, now: Instant): ManagerEffect[] {
@@ -242,8 +254,10 @@ export class Manager {
 
   #hearSync(role: Standby, from: string, sync: Sync, now: Instant): ManagerEffect[] {
     role.audience.hear(from, sync, now);
-    role.waiting = role.waiting.filter((other) => other.from !== from);
-    role.waiting.push({ from, sync, receivedAt: now });
+    // One that asks again is answered by what it asked first, or a slow log would starve it.
+    role.waiting = role.waiting.filter((other) => other.from !== from || other.sync.lookup === sync.lookup);
+    if (!role.waiting.some((other) => other.from === from))
+      role.waiting.push({ from, sync, receivedAt: now });
     if (role.asking) return [];
     role.asking = true;
     return [{ do: 'ask-head' }];

@@ -15,10 +15,7 @@ interface Wish {
 
 export class Wishes {
   readonly #policy: Policy;
-  readonly #known = new Map<
-    string,
-    { readonly members: string; readonly placements: readonly Placement[] }
-  >();
+  readonly #known = new Map<string, Wish>();
 
   constructor(policy: Policy) {
     this.#policy = policy;

@@ -83,6 +83,8 @@ export class Owner {
   #awaiting: number | undefined;
   #nextReportAt: Instant;
   #admitted = false;
+  /** Histories that were replaced by another: nothing said in them counts any more. */
+  readonly #abandoned = new Set<string>();
   /** What the last update gave. */
   #leaseMs: number;
   #leaving: 'no' | 'leaving' | 'left' = 'no';
@@ -139,15 +141,17 @@ export class Owner {
     const sentAt = this.#sentAt.get(update.acknowledges);
     const until = sentAt === undefined ? now : later(sentAt, update.leaseMs);
     const revokeBy = later(now, this.#settings.durations.revokeWithinMs);
-    const changed = this.holdings.reconcile(
+    let changed = this.holdings.reconcile(
       update.spans,
       { until, now, revokeBy },
       update.acknowledges,
       transitions,
     );
-    if (update.admitted && !this.#admitted)
-      effects.push({ do: 'admitted' }, trace('admitted', { term: update.term }));
+    const isWelcome = update.admitted && !this.#admitted;
+    if (isWelcome) effects.push({ do: 'admitted' }, trace('admitted', { term: update.term }));
     this.#admitted = update.admitted;
+    // Keys granted before the Manager heard that we are leaving go straight back.
+    if (this.#leaving !== 'no') changed = this.holdings.revokeAll(revokeBy, transitions) || changed;
     effects.push(...this.#tell(transitions));
     if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
     if (changed || isWelcome || !update.admitted) effects.push(this.#report(from, false, now));
@@ -202,6 +206,7 @@ export class Owner {
   #isNews(update: Update): boolean {
     const { incarnation, pool } = this.#settings.identity;
     if (update.incarnation !== incarnation || update.pool !== pool) return false;
+    if (this.#abandoned.has(update.history)) return false;
     if (update.acknowledges > this.#sequence) return false;
     const heard = this.#heard;
     if (heard === undefined || this.#seen?.history !== update.history) return true;
@@ -212,6 +217,7 @@ export class Owner {
   #startOver(update: Update): OwnerEffect[] {
     const transitions = noTransitions();
     this.holdings.clear(transitions);
+    if (this.#seen !== undefined) this.#abandoned.add(this.#seen.history);
     this.#seen = undefined;
     return [trace('history-changed', { history: update.history }), ...this.#tell(transitions)];
   }

@@ -317,7 +317,11 @@ export class Chaos {
     const { engine, world } = this.pool;
     world.count('engine outages');
     engine.down = true;
-    this.#after(0.1, 2, () => (engine.down = false));
+    const thaws = this.#dice.chance(0.5);
+    this.#after(0.1, 2, () => {
+      if (thaws) engine.thaw();
+      else engine.down = false;
+    });
   }
 
   #troubleClock(): void {

@@ -150,12 +150,14 @@ export class ManagerNode extends Node {
       following[Symbol.dispose]();
       following = follow();
       if (this.halted !== undefined) return;
+      core.standing();
       campaigns += 1;
       campaign = log.campaign(`${this.name}.${life}.${campaigns}`, {
         elected: (mine, until) => {
           leadership = mine;
           world.count('elections');
-          input((now) => core.elected(mine.term, mine.start, until, now));
+          // What is noticed first, a suspension for one, can have ended it already.
+          input((now) => (leadership === mine ? core.elected(mine.term, mine.start, until, now) : []));
         },
         extended: (until) => input((now) => core.extended(until, now)),
         deposed: (reason) => {

@@ -47,6 +47,7 @@ export class Scribe {
     const bytes = encodeBatch({
       term: leadership.term,
       leader: 'scribe',
+      takeoverMs: 0,
       pools: [{ pool: 'pool', records }],
     });
     leadership.append({ position, bytes }, () => {});
