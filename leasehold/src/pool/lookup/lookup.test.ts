@@ -8,11 +8,13 @@ import { at, option, plainWords, play, showSpan, span } from '../script.ts';
 import { Lookup, type LookupEffect, type LookupSettings } from './lookup.ts';
 
 /**
- * Plays a script to a look-up that knows the Managers m1 and m2. It syncs 10 000 ms after an answer,
- * asks again after 500, and is cut off when it has had no fresh answer for 30 000.
+ * Plays a script to a look-up that knows the Managers m1 and m2. Where it draws by chance it draws the
+ * middle, which is m2: it syncs 9750 ms after an answer and asks again after 500. It is cut off when it
+ * has had no fresh answer for 30 000.
  *
  *     wake
- *     changes <term> <from>..<to> <rows>      from m1, or from=<Manager>; answers=<sync> if it is one
+ *     changes <term> <from>..<to> <rows>      from m2, or from=<Manager>; answers=<sync> if it is one,
+ *                                             of this life, or to=<look-up>
  *     suspended
  *     find <sixteenth>                        > a#2, > nobody or > unknown
  *     age                                     > 10
@@ -29,7 +31,7 @@ function plays(script: string, resumeFrom?: LookupSettings['resumeFrom']): void 
   expect(went).toBe(written);
 }
 
-const lookupFrom = (resumeFrom?: LookupSettings['resumeFrom']): Lookup =>
+const lookupFrom = (resumeFrom?: LookupSettings['resumeFrom'], more: Partial<LookupSettings> = {}): Lookup =>
   new Lookup(
     {
       pool: 'p',
@@ -38,6 +40,7 @@ const lookupFrom = (resumeFrom?: LookupSettings['resumeFrom']): Lookup =>
       durations: resolveDurations(),
       resumeFrom,
       random: () => 0.5,
+      ...more,
     },
     instant(0),
   );
@@ -47,7 +50,7 @@ function performed(lookup: Lookup, verb: string, words: readonly string[], now: 
     case 'wake':
       return lookup.wake(now);
     case 'changes':
-      return lookup.receive(option(words, 'from') ?? 'm1', changesOf(words), now);
+      return lookup.receive(option(words, 'from') ?? 'm2', changesOf(words), now);
     case 'suspended':
       return lookup.suspended(now);
     default:
@@ -68,7 +71,7 @@ function changesOf(words: readonly string[]): Changes {
     to: to ?? 0,
     rows: rows.map(row),
     answers:
-      answers === undefined ? undefined : { lookup: option(words, 'to') ?? 'l', sequence: Number(answers) },
+      answers === undefined ? undefined : { lookup: option(words, 'to') ?? 'l.1', sequence: Number(answers) },
   };
 }
 
@@ -99,15 +102,13 @@ function shown(effect: LookupEffect): string[] {
 
 const OPENED = `
       0     wake
-              > m1: sync 1
               > m2: sync 1
       10    changes 1 0..5 answers=1 0-8:a#2 8-16:b#3~4`;
 
 describe('a look-up that has just been opened', () => {
-  it('asks every Manager, again and again, and knows nothing', () =>
+  it('asks one Manager, then everybody, again and again, and knows nothing', () =>
     plays(`
       0     wake
-              > m1: sync 1
               > m2: sync 1
       499   wake
       500   wake
@@ -130,7 +131,6 @@ describe('a look-up that has just been opened', () => {
   it('can make nothing of mere changes', () =>
     plays(`
       0     wake
-              > m1: sync 1
               > m2: sync 1
       10    changes 1 4..5 0-8:a#5
       20    find 0
@@ -140,7 +140,6 @@ describe('a look-up that has just been opened', () => {
   it('takes no notice of other pools', () =>
     plays(`
       0     wake
-              > m1: sync 1
               > m2: sync 1
       10    changes 1 0..5 pool=other answers=1 0-16:a#2
       20    find 0
@@ -150,16 +149,37 @@ describe('a look-up that has just been opened', () => {
   it('syncs again after a while, with whoever answered', () =>
     plays(`
       0     wake
-              > m1: sync 1
               > m2: sync 1
-      10    changes 1 0..5 from=m2 answers=1 0-16:a#2
-      8759  wake
-      8760  wake
-              > m2: sync 2 at 5
-      9260  wake
+      10    changes 1 0..5 from=m1 answers=1 0-16:a#2
+      9759  wake
+      9760  wake
+              > m1: sync 2 at 5
+      10260 wake
               > m1: sync 3 at 5
               > m2: sync 3 at 5
     `));
+});
+
+describe('what a look-up leaves to chance', () => {
+  const drawing = (draw: number): Lookup =>
+    lookupFrom(undefined, { managers: ['m1', 'm2', 'm3'], random: () => draw });
+  const asked = (effects: readonly LookupEffect[]): string[] =>
+    effects.flatMap((effect) => (effect.do === 'send' ? [effect.to] : []));
+
+  it('is which Manager it asks first, so that not all of them ask the same one', () => {
+    const first = [0, 0.33, 0.34, 0.66, 0.67, 0.999].map((draw) => asked(drawing(draw).wake(instant(0))));
+    expect(first).toEqual([['m1'], ['m1'], ['m2'], ['m2'], ['m3'], ['m3']]);
+  });
+
+  it('is when it syncs again, so that they do not all come at once: a little sooner, never later', () => {
+    const next = [0, 0.5, 1].map((draw) => {
+      const lookup = drawing(draw);
+      lookup.wake(instant(0));
+      lookup.receive('m1', changesOf(['1', '0..5', 'answers=1', '0-16:a#2']), instant(10));
+      return lookup.wakeAt - 10;
+    });
+    expect(next).toEqual([9_500, 9_750, 10_000]);
+  });
 });
 
 describe('a loss', () => {
@@ -175,9 +195,9 @@ describe('a loss', () => {
 
   it('is reported from the answer to a sync', () =>
     plays(`${OPENED}
-      8760  wake
-              > m1: sync 2 at 5
-      8770  changes 1 5..9 answers=2 0-4:b#9~8 6-8:b#9~9
+      9760  wake
+              > m2: sync 2 at 5
+      9770  changes 1 5..9 answers=2 0-4:b#9~8 6-8:b#9~9
               > lost 0-4 6-8, reported
     `));
 
@@ -216,7 +236,7 @@ describe('a push that was missed', () => {
   it('shows as a gap: nothing is taken over, and it syncs at once', () =>
     plays(`${OPENED}
       20    changes 1 6..7 0-4:b#7~7
-              > m1: sync 2 at 5
+              > m2: sync 2 at 5
       20    find 0
               > a#2
       30    changes 1 5..7 answers=2 0-4:b#7~7 4-8:-#2~6
@@ -226,7 +246,7 @@ describe('a push that was missed', () => {
   it('does not make it sync twice while an answer is awaited', () =>
     plays(`${OPENED}
       20    changes 1 6..7 0-4:b#7~7
-              > m1: sync 2 at 5
+              > m2: sync 2 at 5
       30    changes 1 7..8 0-4:b#8~8
     `));
 
@@ -241,15 +261,14 @@ describe('what comes too late', () => {
   it('is of an older term, and has no effect, not even as an answer', () =>
     plays(`
       0     wake
-              > m1: sync 1
               > m2: sync 1
       10    changes 2 0..5 answers=1 0-16:a#2
-      8760  wake
-              > m1: sync 2 at 5
-      8770  changes 1 5..9 answers=2 0-4:b#9~9
-      8780  find 0
+      9760  wake
+              > m2: sync 2 at 5
+      9770  changes 1 5..9 answers=2 0-4:b#9~9
+      9780  find 0
               > a#2
-      9260  wake
+      10260 wake
               > m1: sync 3 at 5
               > m2: sync 3 at 5
     `));
@@ -258,12 +277,12 @@ describe('what comes too late', () => {
     plays(`${OPENED}
       20    changes 1 5..9 0-4:b#9~9
               > lost 0-4, reported
-      8760  wake
-              > m1: sync 2 at 9
-      8770  changes 1 5..7 answers=2 0-4:a#7~7
-      8780  find 0
+      9760  wake
+              > m2: sync 2 at 9
+      9770  changes 1 5..7 answers=2 0-4:a#7~7
+      9780  find 0
               > b#9
-      8780  age
+      9780  age
               > 20
     `));
 });
@@ -272,7 +291,7 @@ describe('a look-up that hears nothing', () => {
   it('reports everything as lost, and again every time that long passes', () =>
     plays(`${OPENED}
       29999 wake
-              > m1: sync 2 at 5
+              > m2: sync 2 at 5
       30000 wake
               > lost 0-16, cut-off
       59999 wake
@@ -287,24 +306,24 @@ describe('a look-up that hears nothing', () => {
       29000 changes 1 5..6 0-4:b#6
       30000 wake
               > lost 0-16, cut-off
-              > m1: sync 2 at 6
+              > m2: sync 2 at 6
     `));
 
   it('counts from when it sent the sync that was answered, not from the answer', () =>
     plays(`${OPENED}
-      8760  wake
-              > m1: sync 2 at 5
+      9760  wake
+              > m2: sync 2 at 5
       20000 changes 1 5..5 answers=2
-      38759 age
+      39759 age
               > 29999
-      38760 changes 1 5..5
+      39760 changes 1 5..5
               > lost 0-16, cut-off
     `));
 
   it('judges that before it reads what comes: an answer cannot undo what is too late', () =>
     plays(`${OPENED}
-      8760  wake
-              > m1: sync 2 at 5
+      9760  wake
+              > m2: sync 2 at 5
       30000 changes 1 5..6 answers=2 0-4:b#6~6
               > lost 0-16, cut-off
               > lost 0-4, reported
@@ -314,7 +333,7 @@ describe('a look-up that hears nothing', () => {
     plays(`${OPENED}
       30000 wake
               > lost 0-16, cut-off
-              > m1: sync 2 at 5
+              > m2: sync 2 at 5
       30010 age
               > 30010
       30020 changes 1 5..5 answers=2
@@ -340,6 +359,19 @@ describe('an answer', () => {
       29999 age
               > 29999
     `));
+
+  it('to what an earlier life asked proves nothing, though it had the same number', () =>
+    plays(`${OPENED}
+      9760  wake
+              > m2: sync 2 at 5
+      9770  changes 1 5..6 answers=2 to=l.0 0-4:b#6~6
+              > lost 0-4, reported
+      9780  age
+              > 9780
+      10260 wake
+              > m1: sync 3 at 6
+              > m2: sync 3 at 6
+    `));
 });
 
 describe('a look-up that goes on where an earlier one stopped', () => {
@@ -347,7 +379,6 @@ describe('a look-up that goes on where an earlier one stopped', () => {
     plays(
       `
       0     wake
-              > m1: sync 1
               > m2: sync 1
       10    changes 1 0..9 answers=1 0-4:a#2~7 4-8:a#2~8 8-16:b#9~9
               > lost 4-16, reported
@@ -359,7 +390,6 @@ describe('a look-up that goes on where an earlier one stopped', () => {
     plays(
       `
       0     wake
-              > m1: sync 1
               > m2: sync 1
       10    changes 1 0..3 history=new answers=1 0-16:a#2
               > lost 0-16, history-changed
@@ -375,28 +405,53 @@ describe('a log with another history', () => {
     plays(`${OPENED}
       20    changes 1 5..6 history=new 0-4:b#6
               > lost 0-16, history-changed
-              > m1: sync 2
+              > m2: sync 2
       30    changes 1 0..6 history=new answers=2 0-16:b#6~5
       40    find 8
               > b#6
+    `));
+
+  it('has lost again what was lost before its table came', () =>
+    plays(`${OPENED}
+      20    changes 2 5..6 history=new 0-4:b#6
+              > lost 0-16, history-changed
+              > m2: sync 2
+      30    changes 2 0..9 history=new answers=2 0-4:b#6~5 4-8:-#6~8 8-12:b#6~6 12-16:a#9~9
+              > lost 4-8 12-16, reported
+    `));
+
+  it('replaces the old one for good: what is said of that has no effect, not even as an answer', () =>
+    plays(`${OPENED}
+      20    changes 1 0..6 history=new 0-16:b#6
+              > lost 0-16, history-changed
+      9760  wake
+              > m2: sync 2 at 6
+      9770  changes 7 0..99 answers=2 0-16:a#99~99
+      9780  find 0
+              > b#6
+      10260 wake
+              > m1: sync 3 at 6
+              > m2: sync 3 at 6
+      10270 changes 1 6..7 history=new answers=3 0-4:a#7~7
+              > lost 0-4, reported
     `));
 });
 
 describe('a machine that was suspended', () => {
   it('has lost everything, believes no answer to what it asked before, and asks at once', () =>
     plays(`${OPENED}
-      8760  wake
-              > m1: sync 2 at 5
-      8800  suspended
+      9760  wake
+              > m2: sync 2 at 5
+      9800  suspended
               > lost 0-16, suspended
-      8800  wake
+      9800  wake
               > m1: sync 3 at 5
               > m2: sync 3 at 5
-      8810  changes 1 5..5 answers=2
-      8820  age
+      9810  changes 1 5..5 answers=2
+      9820  age
               > Infinity
-      8830  changes 1 5..5 answers=3
-      8840  age
+      9830  changes 1 5..5 answers=3
+      9840  age
               > 40
     `));
 });
@@ -408,7 +463,7 @@ describe('the instants a look-up wants to be woken at', () => {
     lookup.wake(instant(0));
     expect(lookup.wakeAt).toBe(500);
     lookup.receive('m1', changesOf(['1', '0..5', 'answers=1', '0-16:a#2']), instant(10));
-    expect(lookup.wakeAt).toBe(8_760);
+    expect(lookup.wakeAt).toBe(9_760);
     lookup.wake(instant(29_900));
     expect(lookup.wakeAt).toBe(30_000);
   });

@@ -162,7 +162,8 @@ export class Lookup {
 
   #startOver(changes: Changes): LookupEffect[] {
     if (this.#seen !== undefined) this.#abandoned.add(this.#seen.history);
-    this.#seen = undefined;
+    // What was lost up to here is in what we report now; what is lost before the table comes is not.
+    this.#seen = { history: changes.history, term: changes.term, position: changes.to };
     this.#hasTable = false;
     this.#freshAt = NEVER;
     this.#sentAt.clear();

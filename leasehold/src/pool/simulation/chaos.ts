@@ -99,11 +99,19 @@ export class Chaos {
     pool.heal();
     for (const node of pool.owners) if (!node.process.alive && this.#dice.chance(0.5)) node.process.start();
     pool.run(pool.settleMs);
+    this.#nobodyHalted();
     pool.checker.settled();
     pool.checker.calm = true;
     pool.run(2 * this.#durations.leaseMs);
     pool.checker.settled();
     pool.world.count('events', pool.world.events);
+  }
+
+  /** The log never went back in time here, so no Manager may think it did. */
+  #nobodyHalted(): void {
+    for (const { name, halted } of this.pool.managers) {
+      if (halted !== undefined) throw this.pool.world.broken('settles', `${name} has halted: ${halted}`);
+    }
   }
 
   /** Within so many leases from now, at random. */
@@ -150,10 +158,10 @@ export class Chaos {
 
   #leave(): void {
     const staying = this.pool.owners.filter((node) => node.process.running && !node.leaving);
-    if (staying.length < 2) return;
-    const node = this.#dice.pick(staying);
-    this.pool.world.count('leaves');
-    node.leave();
+    if (staying.length === 0) return;
+    const leavers = this.#dice.chance(0.1) ? staying : [this.#dice.pick(staying)];
+    this.pool.world.count('leaves', leavers.length);
+    for (const node of leavers) this.#after(0, 0.02, () => node.leave());
   }
 
   #havoc(): void {

@@ -128,11 +128,18 @@ export class Checker implements Observer {
       if (piece.end <= span.start || piece.start >= span.end) continue;
       const at = piece.start > span.start ? piece.start : span.start;
       const number = node.check(at);
-      if (number === undefined) continue;
-      throw this.#broken(
-        'one-owner',
-        `${formatRange(span)} was freed while ${node.name} still passes its check under ${number}`,
-      );
+      if (number !== undefined) {
+        throw this.#broken(
+          'one-owner',
+          `${formatRange(span)} was freed while ${node.name} still passes its check under ${number}`,
+        );
+      }
+      if (node.checkContinuous(at, piece.number)) {
+        throw this.#broken(
+          'continuity',
+          `${formatRange(span)} was freed while ${node.name} still passes as having held it under ${piece.number}`,
+        );
+      }
     }
   }
 
@@ -162,13 +169,21 @@ export class Checker implements Observer {
   #lookAtOwner(node: OwnerNode): void {
     const pool = this.truth.pool(node.pool);
     for (const piece of node.core?.holdings.pieces ?? []) {
-      const number = node.check(piece.start);
-      if (number === undefined) continue;
+      const isServed = node.check(piece.start) !== undefined;
+      const isContinuous = node.checkContinuous(piece.start, piece.number);
+      if (!isServed && !isContinuous) continue;
+      const { number } = piece;
+      if (!isContinuous || node.checkContinuous(piece.start, piece.since - 1)) {
+        throw this.#broken(
+          'continuity',
+          `${node.incarnation} is wrong about since when it has ${formatRange(piece)}`,
+        );
+      }
       this.#remembers(node, piece);
       for (const segment of pool.overlapping(piece)) {
         if (segment.owner !== node.incarnation) {
           throw this.#broken(
-            'one-owner',
+            isServed ? 'one-owner' : 'continuity',
             `${node.incarnation} passes its check for ${formatRange(piece)} under ${number}, but the log has ${segment.owner ?? 'nobody'} under ${segment.number}`,
           );
         }
@@ -218,6 +233,10 @@ export class Checker implements Observer {
 
   managerSends(node: ManagerNode, _to: string, message: FromManager): void {
     if (message.kind === 'update') this.#isCommitted(node, message);
+    // A standby vouches for when it asked the log, which may be a while ago; a leader, for now.
+    if (message.kind === 'changes' && message.answers !== undefined && node.core?.role === 'leading') {
+      this.losses.vouched(node.name, message.pool, message.to);
+    }
     if (message.kind === 'changes' && message.to > this.truth.head) {
       throw this.#broken(
         'log-is-truth',
@@ -310,15 +329,14 @@ export class Checker implements Observer {
       if (!living.has(member)) throw this.#broken('settles', `${member} is dead or gone and still a member`);
     }
     for (const node of owners) {
-      if (!pool.members.has(node.incarnation) && !node.leaving)
+      if (node.leaving) throw this.#broken('settles', `${node.incarnation} wanted to leave and has not left`);
+      if (!pool.members.has(node.incarnation))
         throw this.#broken('settles', `${node.incarnation} lives and is no member`);
     }
-    if (owners.every((node) => node.leaving)) return;
+    if (owners.length === 0) return;
     const wish = this.#policy.place({
       rows: [],
-      members: owners
-        .filter((node) => !node.leaving)
-        .map((node) => ({ incarnation: node.incarnation, name: node.name, load: undefined })),
+      members: owners.map((node) => ({ incarnation: node.incarnation, name: node.name, load: undefined })),
     });
     for (const placed of wish) {
       for (const segment of pool.overlapping(placed)) {

@@ -1,9 +1,14 @@
 /**
  * Is every loss told? For each look-up, the losses that it has not reported yet.
  *
- * Two ways to fail: moving to a position at or past a loss without having reported it, which is
- * seen at once; and being silent for longer than the bound. A report of everything counts for every
- * loss committed before it, and for none after.
+ * A report of everything counts for every loss committed before it, and for none after. There are
+ * four ways to fail, each seen at the instant it happens:
+ *
+ *  - a look-up moves to a position at or past a loss that it has not reported;
+ *  - a look-up takes itself for fresh as of an instant by which there was a loss it has not reported;
+ *  - a leader vouches for a position although a loss beyond it was committed, longer ago than a
+ *    leader that does not know that it was deposed can go on;
+ *  - a look-up is silent for longer than the bound.
  */
 
 import { formatRange, type Span } from '../../runtime/keys/range.ts';
@@ -22,6 +27,7 @@ export interface Loss {
 interface Outstanding {
   readonly loss: Loss;
   remaining: RangeSet;
+  readonly atMs: number;
   /** When it happened, by the look-up's clock. */
   readonly localAt: number;
 }
@@ -41,17 +47,24 @@ export class LossCheck {
   readonly #world: World;
   readonly #durations: ResolvedDurations;
   readonly #accounts = new Map<LookupNode, Account>();
+  /** When losses were committed, by pool. */
+  readonly #committed = new Map<string, { readonly position: number; readonly atMs: number }[]>();
 
   constructor(world: World, durations: ResolvedDurations) {
     this.#world = world;
     this.#durations = durations;
+    world.afterEach(() => this.#noneIsFresherThanItKnows());
   }
 
   committed(loss: Loss): void {
     this.#world.count('losses');
+    const committed = this.#committed.get(loss.pool) ?? [];
+    committed.push({ position: loss.position, atMs: this.#world.trueMs });
+    this.#committed.set(loss.pool, committed);
     for (const node of this.lookups) {
       if (node.pool !== loss.pool || node.core === undefined) continue;
-      const item = { loss, remaining: RangeSet.of(loss.spans), localAt: node.process.now() };
+      const remaining = RangeSet.of(loss.spans);
+      const item = { loss, remaining, atMs: this.#world.trueMs, localAt: node.process.now() };
       this.#account(node).items.push(item);
       if (!node.process.alive) continue; // A life that resumes from here will have to report it.
       const { core } = node;
@@ -81,6 +94,36 @@ export class LossCheck {
         `${node.name} moved to ${position} and did not report the loss at ${loss.position}${where}`,
       );
     }
+  }
+
+  /** A leader answers a sync as fresh, with everything up to `position`. */
+  vouched(manager: string, pool: string, position: number): void {
+    const unknown = this.#committed.get(pool)?.find((loss) => loss.position > position);
+    if (unknown === undefined || unknown.atMs + this.#slackMs >= this.#world.trueMs) return;
+    throw this.#world.broken(
+      'every-loss-told',
+      `${manager} vouches for position ${position} although the loss at ${unknown.position} is known since ${unknown.atMs.toFixed(0)} ms`,
+    );
+  }
+
+  #noneIsFresherThanItKnows(): void {
+    for (const [node, { core, items }] of this.#accounts) {
+      const [oldest] = items;
+      if (oldest === undefined || core !== node.core || !node.process.running || node.isDazed) continue;
+      const ageMs = (node.core?.ageMs(node.process.now()) ?? 0) * Math.sqrt(clockRateBound(this.#durations));
+      const freshAtMs = this.#world.trueMs - ageMs - this.#durations.suspensionToleranceMs;
+      if (freshAtMs <= oldest.atMs + this.#slackMs) continue;
+      throw this.#world.broken(
+        'every-loss-told',
+        `${node.name} takes itself for fresh as of ${freshAtMs.toFixed(0)} ms, but has not reported the loss at position ${oldest.loss.position}`,
+      );
+    }
+  }
+
+  /** How long a leader may go on without knowing that it was deposed, or that its batch is written. */
+  get #slackMs(): number {
+    const { leaderLeaseMs, suspensionToleranceMs } = this.#durations;
+    return (leaderLeaseMs + suspensionToleranceMs) * clockRateBound(this.#durations);
   }
 
   get #boundMs(): number {

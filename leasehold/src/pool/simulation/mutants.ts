@@ -9,6 +9,7 @@ const OWNER = 'pool/owner/owner.ts';
 const HOLDINGS = 'pool/owner/holdings.ts';
 const LOOKUP = 'pool/lookup/lookup.ts';
 const LEADER = 'pool/manager/leader.ts';
+const MANAGER = 'pool/manager/manager.ts';
 const DECISION = 'pool/manager/decision.ts';
 const TABLE = 'pool/table.ts';
 const LOG = 'log/simulated-log.ts';
@@ -119,6 +120,22 @@ export const mutants: readonly Mutant[] = [
     to: 'const suspicious = wallAheadMs - this.#wallAheadMs >= this.#toleranceMs;',
   },
   {
+    name: 'short-suspensions-forgotten',
+    promise: 'one-owner',
+    story: 'Each time the wall clock is set, the guard forgets suspensions too short to be noticed.',
+    file: 'runtime/suspension.ts',
+    from: 'if (uptimeAheadMs - this.#uptimeAheadMs < this.#toleranceMs) return false; // Short ones add up.',
+    to: 'const short = uptimeAheadMs - this.#uptimeAheadMs < this.#toleranceMs; this.#uptimeAheadMs = uptimeAheadMs; if (short) return false;',
+  },
+  {
+    name: 'elected-in-its-sleep',
+    promise: 'one-owner',
+    story: 'A candidate whose machine slept takes up a leadership that was given to it before.',
+    file: MANAGER,
+    from: "return [...this.deposed('resigned', now), { do: 'resign' }];",
+    to: "const effects = this.deposed('resigned', now); return effects.length === 0 ? [] : [...effects, { do: 'resign' }];",
+  },
+  {
     name: 'unknown-append-treated-as-failed',
     promise: 'every-loss-told',
     story:
@@ -192,6 +209,22 @@ export const mutants: readonly Mutant[] = [
     to: "if (part.phase === 'released') return valid ? { ...part, number: span.number, phase: 'serving', until: lease.until } : part;",
   },
   {
+    name: 'continuity-ignores-the-clock',
+    promise: 'continuity',
+    story: 'A lease that has run out still passes as continuous.',
+    file: OWNER,
+    from: 'if (piece === undefined || !(now < piece.until) || !isInUse(piece)) return false;',
+    to: 'if (piece === undefined || !isInUse(piece)) return false;',
+  },
+  {
+    name: 'continuity-ignores-the-tenure',
+    promise: 'continuity',
+    story: 'Any earlier number passes as continuous.',
+    file: OWNER,
+    from: 'return piece.since <= number && number <= piece.number;',
+    to: 'return number <= piece.number;',
+  },
+  {
     name: 'merge-forgets-the-loss',
     promise: 'every-loss-told',
     story: 'A merged row takes over when its first part lost its state, not when the last one did.',
@@ -211,7 +244,7 @@ export const mutants: readonly Mutant[] = [
     name: 'stale-standby-counts-as-fresh',
     promise: 'every-loss-told',
     story: 'A standby answers a sync from what it has, without asking the log whether that is all.',
-    file: 'pool/manager/manager.ts',
+    file: MANAGER,
     from: 'role.waiting = role.waiting.filter((other) => other.from !== from || other.sync.lookup === sync.lookup);',
     to: "if (role.history !== undefined) { const message = answerTo(sync, role.history, role.state.term, role.state); if (message !== undefined) return [{ do: 'send', to: from, message }]; }",
   },
@@ -246,6 +279,38 @@ export const mutants: readonly Mutant[] = [
     file: LOOKUP,
     from: 'rows.filter(({ lostAt }) => lostAt > position)',
     to: 'rows.filter(({ lostAt }) => lostAt === to)',
+  },
+  {
+    name: 'vouches-while-the-outcome-is-unknown',
+    promise: 'every-loss-told',
+    story: 'A leader calls its answers fresh although its own batch may long be committed.',
+    file: LEADER,
+    from: 'return sentAt === undefined || now < later(sentAt, this.#settings.durations.leaderLeaseMs);',
+    to: 'return true;',
+  },
+  {
+    name: 'fresh-as-of-the-answer',
+    promise: 'every-loss-told',
+    story: 'A look-up takes itself for fresh as of when the answer came, not as of when it asked.',
+    file: LOOKUP,
+    from: 'const sentAt = this.#sentAt.get(sequence);',
+    to: 'const sentAt = this.#sentAt.has(sequence) ? now : undefined;',
+  },
+  {
+    name: 'standby-vouches-for-what-it-has-not-followed',
+    promise: 'every-loss-told',
+    story: 'A standby has read how far the log goes, and answers before it has followed up to there.',
+    file: MANAGER,
+    from: 'if (head !== undefined && history !== undefined && state.position >= head.position) {',
+    to: 'if (head !== undefined && history !== undefined) {',
+  },
+  {
+    name: 'leaver-keeps-what-comes-late',
+    promise: 'settles',
+    story: 'An owner that is leaving keeps keys granted before the Manager heard of it.',
+    file: OWNER,
+    from: "if (this.#leaving !== 'no') changed = this.holdings.revokeAll(revokeBy, transitions) || changed;",
+    to: '',
   },
   {
     name: 'let-go-told-once',

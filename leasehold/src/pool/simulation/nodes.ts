@@ -320,6 +320,7 @@ export class LookupNode extends Node {
   core: Lookup | undefined;
   /** Whether this life goes on where an earlier one stopped. */
   resumed = false;
+  #guard: SuspensionGuard | undefined;
   readonly options: LookupNodeOptions;
   /** What an application would have stored. */
   #stored: { readonly history: string; readonly position: number } | undefined;
@@ -331,6 +332,11 @@ export class LookupNode extends Node {
 
   get pool(): string {
     return this.options.pool;
+  }
+
+  /** Its machine was suspended, and it has not run since to notice. */
+  get isDazed(): boolean {
+    return this.#guard?.looksSuspended() ?? false;
   }
 
   protected override start(runtime: SimRuntime, life: number): void {
@@ -352,6 +358,7 @@ export class LookupNode extends Node {
     const transport = runtime.transport(network);
     const alarm = runtime.alarm(() => input((now) => core.wake(now)));
     this.core = core;
+    this.#guard = guard;
 
     const input = (act: (now: Instant) => LookupEffect[]): void => {
       const now = runtime.now();
