@@ -372,6 +372,73 @@ describe('a follower', () => {
   });
 });
 
+describe('an engine that was down', () => {
+  /** Down from 20 ms for a second, which is longer than it keeps a leader. */
+  function wasDown(): Bench {
+    const bench = led();
+    bench.campaign('m2');
+    bench.run(20);
+    bench.engine.down = true;
+    bench.run(1_020);
+    expect([bench.engine.down, bench.told]).toEqual([true, []]);
+    return bench;
+  }
+
+  it('has lost its leader when it comes back: time has passed for it', () => {
+    const bench = wasDown();
+    bench.engine.down = false;
+    bench.run(2_000);
+    expect(bench.engine.down).toBe(false);
+    expect(bench.told.join()).toMatch(/m2 elected 2/);
+  });
+
+  it('has kept its leader when it thaws: no time has passed for it', () => {
+    const bench = wasDown();
+    bench.engine.thaw();
+    bench.run(2_000);
+    expect(bench.engine.down).toBe(false);
+    expect(bench.told).toEqual([]);
+  });
+
+  it('keeps it for no longer than was left when it froze', () => {
+    const bench = wasDown();
+    bench.network.cutBoth('m1', ENGINE);
+    bench.engine.thaw();
+    bench.run(1_500); // Of 500 ms, at most 18 had passed.
+    expect(bench.told).toEqual([]);
+    bench.run(1_700);
+    expect(bench.told).toHaveLength(1);
+    expect(bench.told[0]).toMatch(/^1[56]\d\d m2 elected 2$/);
+  });
+
+  it('counts the time from when it went down, however often it is said', () => {
+    const bench = led();
+    bench.campaign('m2');
+    bench.run(20);
+    bench.engine.down = true;
+    bench.run(900);
+    bench.engine.down = true;
+    bench.run(1_020);
+    bench.engine.thaw();
+    bench.run(1_400);
+    expect(bench.told).toEqual([]);
+  });
+
+  it('is not given time by a thaw when it was not down', () => {
+    const bench = led();
+    bench.campaign('m2');
+    bench.engine.down = true;
+    bench.run(110);
+    bench.engine.down = false;
+    bench.network.cutBoth('m1', ENGINE);
+    bench.run(400);
+    bench.engine.thaw();
+    bench.run(1_000);
+    expect(bench.told).toHaveLength(1);
+    expect(bench.told[0]).toMatch(/^[56]\d\d m2 elected 2$/);
+  });
+});
+
 describe('a snapshot', () => {
   it('of a deposed leader does not take effect: it is fenced too', () => {
     const bench = led();
@@ -397,6 +464,21 @@ describe('a store that was restored from a backup', () => {
     bench.campaign('m2');
     bench.run(200);
     const { term, start } = bench.leaderships.get('m2') ?? {};
-    expect([term, start?.floor, start?.batches, bench.engine.history]).toEqual([8, 100, [], 'h']);
+    expect([term, start?.floor, start?.batches]).toEqual([8, 100, []]);
+  });
+
+  it('has the same history, until the jump begins another', () => {
+    const bench = led();
+    const restore = bench.engine.backup();
+    restore();
+    expect(bench.engine.history).toBe('h');
+    bench.engine.jump(7, 100);
+    bench.campaign('m2');
+    bench.run(200);
+    expect(bench.leaderships.get('m2')?.start.history).toBe(bench.engine.history);
+    expect(bench.engine.history).not.toBe('h');
+    const before = bench.engine.history;
+    bench.engine.jump(7, 100);
+    expect(['h', before]).not.toContain(bench.engine.history);
   });
 });

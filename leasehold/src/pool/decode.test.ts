@@ -200,7 +200,9 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   'changes.rows[].owner.url': isUrl,
   'changes.rows[].number': isCount,
   'changes.rows[].lostAt': isCount,
-  'changes.answers': orNothing(isCount),
+  'changes.answers': orNothing(never),
+  'changes.answers.lookup': isName,
+  'changes.answers.sequence': isCount,
   'certified.kind': never,
   'certified.proof': isName,
 };

@@ -201,8 +201,62 @@ describe('what this version cannot read', () => {
   });
 
   it('is a record of a kind that was not known yet', () => {
-    const bytes = bytesOf('{"format":1,"term":1,"leader":"m","pools":{"p":[["teleport",[]]]}}');
+    const bytes = bytesOf(
+      '{"format":1,"term":1,"leader":"m","takeoverMs":1,"pools":{"p":[["teleport",[]]]}}',
+    );
     expect(() => decodeBatch(bytes)).toThrow('the log holds a record of kind teleport');
+  });
+
+  it('is damaged, though it is JSON and of the right format', () => {
+    const reign = '"format":1,"term":1,"leader":"m","takeoverMs":1';
+    const damaged = ['', ',"pools":null', ',"pools":{"p":null}', ',"pools":{"p":"rows"}'];
+    for (const read of readers)
+      for (const rest of damaged)
+        expect(() => read(bytesOf(`{${reign}${rest}}`)), rest).toThrow(UnreadableLogError);
+
+    const records = ['null', '[]', '["join"]', '["join",null]', '["grant","a"]', '["free",[["0"]]]'];
+    const spans = ['["0","no hexadecimal"]', '["-1","2"]', '["","2"]', 'null'];
+    for (const record of [...records, ...spans.map((span) => `["free",[${span}]]`)])
+      expect(() => decodeBatch(bytesOf(`{${reign},"pools":{"p":[${record}]}}`)), record).toThrow(
+        UnreadableLogError,
+      );
+
+    const rows = ['null', '[]', '["ff","a",1,0,1]', '["x",null,0,0,0,[]]', '["ff",null,0,0,0,[["0","1"],7]]'];
+    for (const row of rows) {
+      const pool = `{"changedAt":1,"members":[],"rows":[${row}]}`;
+      expect(() => decodeSnapshot(1, bytesOf(`{${reign},"pools":{"p":${pool}}}`)), row).toThrow(
+        UnreadableLogError,
+      );
+    }
+    const noMembers = '{"changedAt":1,"rows":[]}';
+    expect(() => decodeSnapshot(1, bytesOf(`{${reign},"pools":{"p":${noMembers}}}`))).toThrow(
+      UnreadableLogError,
+    );
+  });
+
+  it('does not say who wrote it, or how long to wait for that one’s leases', () => {
+    const reigns = [
+      '',
+      '"term":1,"leader":"m",',
+      '"term":1,"takeoverMs":1,',
+      '"leader":"m","takeoverMs":1,',
+      '"term":"1","leader":"m","takeoverMs":1,',
+      '"term":1,"leader":"m","takeoverMs":null,',
+    ];
+    for (const read of readers)
+      for (const reign of reigns)
+        expect(() => read(bytesOf(`{"format":1,${reign}"pools":{}}`)), reign).toThrow(UnreadableLogError);
+  });
+
+  it('says what was wrong with it', () => {
+    let thrown: unknown;
+    try {
+      decodeBatch(bytesOf('{"format":1,"term":1,"leader":"m","takeoverMs":1}'));
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toMatchObject({ message: 'the log holds something damaged of format 1' });
+    expect((thrown as UnreadableLogError).cause).toBeInstanceOf(TypeError);
   });
 
   it('is no reason to try again without a newer version', () => {

@@ -98,16 +98,32 @@ const decoder = new TextDecoder();
 
 const bytesOf = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
-function parsed(bytes: Uint8Array): { readonly format: number } & Record<string, unknown> {
-  let value: { readonly format: number } & Record<string, unknown>;
+/** What is no JSON, of another format, or damaged, is unreadable: whoever reads it has changed nothing yet. */
+function readable<Written, T>(bytes: Uint8Array, read: (written: Written) => T): T {
+  const value = parsed(bytes);
+  if (value?.format !== FORMAT)
+    throw new UnreadableLogError(`format ${value?.format}, and this version reads ${FORMAT}`);
   try {
-    value = JSON.parse(decoder.decode(bytes));
+    return read(value as Written);
+  } catch (cause) {
+    if (cause instanceof UnreadableLogError) throw cause;
+    throw new UnreadableLogError(`something damaged of format ${FORMAT}`, { cause });
+  }
+}
+
+function parsed(bytes: Uint8Array): { readonly format?: unknown } | null {
+  try {
+    return JSON.parse(decoder.decode(bytes));
   } catch (cause) {
     throw new UnreadableLogError('bytes that are not JSON', { cause });
   }
-  if (value?.format !== FORMAT)
-    throw new UnreadableLogError(`format ${value?.format}, and this version reads ${FORMAT}`);
-  return value;
+}
+
+/** Safety rests on these numbers, and JavaScript would go on with anything. */
+function readReign({ term, leader, takeoverMs }: Reign): Reign {
+  const isReign = Number.isSafeInteger(term) && typeof leader === 'string' && Number.isFinite(takeoverMs);
+  if (!isReign) throw new UnreadableLogError('something of which it is not clear who wrote it');
+  return { term, leader, takeoverMs };
 }
 
 // A record as it is written: the kind, then its facts.
@@ -126,15 +142,15 @@ export function encodeBatch(batch: Batch): Uint8Array {
   return bytesOf({ format: FORMAT, ...reignOf(batch), pools });
 }
 
+/** @throws {UnreadableLogError} */
 export function decodeBatch(bytes: Uint8Array): Batch {
-  const written = parsed(bytes) as unknown as WrittenBatch;
-  return {
-    ...reignOf(written),
+  return readable(bytes, (written: WrittenBatch) => ({
+    ...readReign(written),
     pools: Object.entries(written.pools).map(([pool, records]) => ({
       pool,
       records: records.map(readRecord),
     })),
-  };
+  }));
 }
 
 const writeSpan = ({ start, end }: Span): WrittenSpan => [start.toString(16), end.toString(16)];
@@ -199,10 +215,12 @@ export function encodeSnapshot(state: ManagerState): Uint8Array {
   return bytesOf({ format: FORMAT, ...state.reign, pools });
 }
 
+/** @throws {UnreadableLogError} */
 export function decodeSnapshot(position: number, bytes: Uint8Array): ManagerState {
-  const written = parsed(bytes) as unknown as WrittenSnapshot;
-  const tables = Object.entries(written.pools).map(([name, pool]) => [name, readPool(pool)] as const);
-  return new ManagerState(position, reignOf(written), new Map(tables));
+  return readable(bytes, (written: WrittenSnapshot) => {
+    const tables = Object.entries(written.pools).map(([name, pool]) => [name, readPool(pool)] as const);
+    return new ManagerState(position, readReign(written), new Map(tables));
+  });
 }
 
 const writePool = (table: PoolTable): WrittenPool => ({

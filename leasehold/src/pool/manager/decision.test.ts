@@ -126,6 +126,21 @@ describe('who comes and goes', () => {
       '(condemned a)',
     ]);
   });
+
+  it('whoever wants to leave leaves in the batch that takes back its last keys', () => {
+    const leaving = (...parts: string[]) => [says('a', { leaving: true, letGo: parts })];
+    expect(decided(table, { sessions: leaving('released:0-8#2'), wish: ['0-16 b'] })).toEqual([
+      'free 0-8',
+      'leave a left',
+      'grant b 0-8',
+      '(condemned a)',
+    ]);
+    expect(decided(table, { sessions: leaving('released:0-4#2'), wish: ['0-16 b'] })).toEqual([
+      'free 0-4',
+      'grant b 0-4',
+      '(recall a 4-8#2)',
+    ]);
+  });
 });
 
 describe('what was let go of', () => {
@@ -144,7 +159,12 @@ describe('what was let go of', () => {
 
   it('is free if it lapsed and the owner wants to leave', () => {
     const sessions = [says('a', { letGo: ['lapsed:0-8#2'], leaving: true })];
-    expect(decided(table, { sessions, wish: ['0-16 b'] })).toEqual(['free 0-8', 'grant b 0-8']);
+    expect(decided(table, { sessions, wish: ['0-16 b'] })).toEqual([
+      'free 0-8',
+      'leave a left',
+      'grant b 0-8',
+      '(condemned a)',
+    ]);
   });
 
   it('means nothing under a number that the keys no longer have', () => {
@@ -217,6 +237,33 @@ describe('more than fits into a batch', () => {
 
   it('is finished when it just fits', () => {
     expect(decided(empty, { wish, most: 6 })).toEqual(['grant a 0-2 4-6 8-10', 'grant b 2-4 6-8 10-16']);
+  });
+
+  it('includes joins', () => {
+    const sessions = [says('c'), says('d'), says('e')];
+    const joining = (most: number) => decided(table, { sessions, wish: AS_IT_IS, most });
+    expect(joining(2)).toEqual(['join c', 'join d', '(unfinished)']);
+    expect(joining(3)).toEqual(['join c', 'join d', 'join e']);
+  });
+
+  it('includes what was let go of', () => {
+    const parts = (how: string) => [`${how}:0-1#2`, `${how}:2-3#2`, `${how}:4-5#2`];
+    const letting = (how: string, most: number) =>
+      decided(table, { sessions: [says('a', { letGo: parts(how) })], most });
+    expect(letting('released', 2)).toEqual(['free 0-1 2-3', '(unfinished)']);
+    expect(letting('released', 3)).toEqual(['free 0-1 2-3 4-5']);
+    expect(letting('lapsed', 2)).toEqual(['renumber 0-1 2-3', '(unfinished)']);
+    expect(letting('lapsed', 3)).toEqual(['renumber 0-1 2-3 4-5']);
+  });
+
+  it('is the first of what was let go of, whoever it was', () => {
+    const sessions = [says('b', { letGo: ['released:8-9#3'] }), says('a', { letGo: ['released:0-1#2'] })];
+    expect(decided(table, { sessions, most: 1 })).toEqual(['free 0-1', '(unfinished)']);
+  });
+
+  it('keeps who wants to leave until all that it had is free', () => {
+    const sessions = [says('a', { leaving: true, letGo: ['released:0-4#2', 'released:4-8#2'] })];
+    expect(decided(table, { sessions, most: 1 })).toEqual(['free 0-4', '(unfinished)']);
   });
 
   it('includes merges', () => {

@@ -68,6 +68,33 @@ describe('a leader', () => {
               > a: update ack=4 0-8#2 8-16#2!
     `));
 
+  it('vouches for nothing while a batch is on its way for longer than a leader lease: it may be committed', () =>
+    plays(`${TWO_OWNERS}
+      100   report a 3 heard 0-8#2 released:8-16#2
+              > append 4 term 1 free:8-16 grant:b:8-16
+      2349  sync l 1
+              > l: changes 1 0..3 answers=1 0-16:a#2
+      2350  sync l 2
+      2351  report b 3? heard
+              > b: update ack=3
+      2400  appended
+              > a: update ack=3 0-8#2
+              > b: update ack=3 8-16#4
+              > l: changes 1 3..4 8-16:b#4~4
+      2401  sync l 3 seen=1.4
+              > l: changes 1 4..4 answers=3
+    `));
+
+  it('vouches again when it knows that the batch was not written', () =>
+    plays(`${TWO_OWNERS}
+      100   report a 3 heard 0-8#2 released:8-16#2
+              > append 4 term 1 free:8-16 grant:b:8-16
+      2350  sync l 1
+      2360  refused
+      2370  sync l 2
+              > l: changes 1 0..3 answers=2 0-16:a#2
+    `));
+
   it('lets what it hears while a batch is being written wait for the next', () =>
     plays(`
       0     elected 1 2000000
@@ -114,6 +141,19 @@ describe('a leader', () => {
   it('carries out in several batches what does not fit into one', () =>
     plays(
       `
+      0     log 1 1 join:a join:b
+      0     elected 2 2000000
+              > append 2 term 2 grant:a:0-8
+      10    appended
+              > append 3 term 2 grant:b:8-16
+      20    appended
+    `,
+      { maxSpansPerBatch: 1 },
+    ));
+
+  it('lets no more join in one batch than fit either', () =>
+    plays(
+      `
       0     elected 1 2000000
               > append 1 term 1
       10    report a 0?
@@ -123,14 +163,14 @@ describe('a leader', () => {
       12    report a 1? heard
       13    report b 1? heard
       20    appended
-              > append 2 term 1 join:a join:b grant:a:0-8
+              > append 2 term 1 join:a grant:a:0-16
       30    appended
-              > a: update ack=1 0-8#2
-              > b: update ack=1
-              > append 3 term 1 grant:b:8-16
+              > a: update ack=1 0-16#2
+              > append 3 term 1 join:b
       40    appended
-      50    report b 2 heard
-              > b: update ack=2 8-16#3
+              > b: update ack=1
+      50    report a 2 heard 0-16#2
+              > a: update ack=2 0-8#2 8-16#2!
     `,
       { maxSpansPerBatch: 1 },
     ));

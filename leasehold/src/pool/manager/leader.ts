@@ -230,10 +230,12 @@ export class Leader {
     this.#recoversAt = undefined;
     this.#state = flight.next;
     this.#recalls = new Map([...this.#recalls, ...flight.recalls]);
+    const farewells = this.#farewells(flight, now);
     this.#settle(flight, now);
     this.#batchesSinceSnapshot += 1;
     const effects: LeaderEffect[] = [
       trace('committed', { position, records: describe(flight.batch) }),
+      ...farewells,
       ...this.#tellOwners([...flight.recalls.keys()], now),
       ...this.#audience.push(this.history, before, this.#state, now),
       ...this.#confirmDeaths(now),
@@ -441,6 +443,15 @@ export class Leader {
 
   #sessionsOf(pool: string): ReadonlyMap<string, Session> {
     return new Map([...this.#sessions].filter(([, session]) => session.pool === pool));
+  }
+
+  /** Who wanted to leave and is removed can go. If this is lost, it asks again and hears it as a stranger. */
+  #farewells({ condemned }: InFlight, now: Instant): LeaderEffect[] {
+    if (!this.#mayAnswer(now)) return [];
+    return [...condemned].flatMap((incarnation) => {
+      const session = this.#sessions.get(incarnation);
+      return session?.report.leaving ? [this.#say(session, [], false)] : [];
+    });
   }
 
   /** Keeps the lists of owners in line with what was committed. */

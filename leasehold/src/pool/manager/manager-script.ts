@@ -3,6 +3,7 @@
  * holds 9750; what a new leader finds it keeps for 12247.9. The policy shares the ring out evenly,
  * by name. The log is in the script's hands:
  *
+ *     standing                         its campaign begins
  *     elected <term> <until>           starts from what the log has
  *     extended <until>
  *     appended | refused               the batch in flight is in the log, or is not
@@ -13,12 +14,15 @@
  *     report <owner> <number>[?] [heard] seen=<term>.<position> proof=<secret>
  *            <held> <let go> [leaving]
  *     sync <look-up> <number> seen=<term>.<position>
+ *                                      id=<look-up> for another life at the same address
  *     certificate <secret>
- *     log <position> <term> <records>  another leader has written this
+ *     log <position> <term> <records>  another leader has written this; whoever takes over from it
+ *                                      must wait takeover=<ms>
  *
  * Records are `join:a`, `leave:a:expired`, `grant:a:0-8,8-16`, `free:0-8`, and so on; rows of a table
  * `0-8:a#2~5`, the last for where they were lost. An owner `a.2` is the second life of `a`.
  *
+ * An append reads `append 2 term 2 <records>`, with `takeover=<ms>` if that is not the usual 12247.9.
  * `heard` says that the owner has heard the last update to it; without it, it has heard no more than
  * before. An update to one that is no member reads `update ack=1 stranger`. Sequences are not shown:
  * that they grow, whoever is told, is checked for every script.
@@ -29,7 +33,7 @@ import { digest } from '../../runtime/digest.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import { type Instant, instant } from '../../runtime/time.ts';
 import type { FromManager, Report, Seen, TableRow, ToManager, Update } from '../messages.ts';
-import { resolveDurations } from '../options.ts';
+import { resolveDurations, takeoverHoldMs } from '../options.ts';
 import type { Policy } from '../policy/policy.ts';
 import { letGo, list, numbered, option, plainWords, play, showGranted, showSpan, span } from '../script.ts';
 import { type Batch, decodeBatch, encodeBatch } from '../state.ts';
@@ -41,6 +45,8 @@ export interface ManagerScriptOptions {
   readonly compactEveryBatches?: number;
   readonly floor?: number;
 }
+
+const USUAL_TAKEOVER_MS = takeoverHoldMs(resolveDurations());
 
 export const evenShares: Policy = {
   name: 'even-shares',
@@ -89,6 +95,9 @@ class Bench {
     const manager = this.#manager;
     const [first = '', second = ''] = words;
     switch (verb) {
+      case 'standing':
+        manager.standing();
+        return [];
       case 'elected':
         return manager.elected(Number(first), this.#start(), instant(Number(second)), now);
       case 'extended':
@@ -125,12 +134,13 @@ class Bench {
     switch (effect.do) {
       case 'send':
         if (effect.message.kind === 'update') this.#note(effect.to, effect.message);
-        return [`${effect.to}: ${showMessage(effect.message)}`];
+        return [`${effect.to}: ${showMessage(effect.message, effect.to)}`];
       case 'append': {
         this.#inFlight = effect;
-        const { term, pools } = decodeBatch(effect.bytes);
+        const { term, takeoverMs, pools } = decodeBatch(effect.bytes);
+        const takeover = takeoverMs === USUAL_TAKEOVER_MS ? '' : ` takeover=${takeoverMs}`;
         const records = pools.flatMap((pool) => pool.records);
-        return [`append ${effect.position} term ${term}${list(records, showRecord)}`];
+        return [`append ${effect.position} term ${term}${takeover}${list(records, showRecord)}`];
       }
       case 'compact':
         return [`compact ${effect.upTo}`];
@@ -170,9 +180,11 @@ class Bench {
   }
 }
 
-function batchOf([position, term, ...records]: readonly string[]): LogBatch {
+function batchOf(words: readonly string[]): LogBatch {
+  const [position, term, ...records] = plainWords(words);
+  const takeoverMs = Number(option(words, 'takeover') ?? 0);
   const pools = records.length === 0 ? [] : [{ pool: 'p', records: records.map(record) }];
-  const batch: Batch = { term: Number(term), leader: 'm9', takeoverMs: 0, pools };
+  const batch: Batch = { term: Number(term), leader: 'm9', takeoverMs, pools };
   return { position: Number(position), bytes: encodeBatch(batch) };
 }
 
@@ -216,7 +228,7 @@ function message(verb: string, words: readonly string[], heard: Report['heard'])
     case 'certificate':
       return { kind: 'certificate', secret: first };
     case 'sync':
-      return { kind: 'sync', pool, lookup: first, sequence, seen: seenIn(words) };
+      return { kind: 'sync', pool, lookup: option(words, 'id') ?? first, sequence, seen: seenIn(words) };
     case 'report': {
       const secret = option(words, 'proof');
       return {
@@ -239,12 +251,14 @@ function message(verb: string, words: readonly string[], heard: Report['heard'])
   }
 }
 
-function showMessage(said: FromManager): string {
+function showMessage(said: FromManager, to: string): string {
   switch (said.kind) {
     case 'update':
       return `update ack=${said.acknowledges}${said.admitted ? '' : ' stranger'}${list(said.spans, showGranted)}`;
     case 'changes': {
-      const answers = said.answers === undefined ? '' : ` answers=${said.answers}`;
+      const { lookup, sequence } = said.answers ?? {};
+      const life = lookup === to ? '' : ` id=${lookup}`;
+      const answers = sequence === undefined ? '' : ` answers=${sequence}${life}`;
       return `changes ${said.term} ${said.from}..${said.to}${answers}${list(said.rows, showRow)}`;
     }
     case 'certified':

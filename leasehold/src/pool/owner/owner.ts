@@ -141,12 +141,10 @@ export class Owner {
     const sentAt = this.#sentAt.get(update.acknowledges);
     const until = sentAt === undefined ? now : later(sentAt, update.leaseMs);
     const revokeBy = later(now, this.#settings.durations.revokeWithinMs);
-    let changed = this.holdings.reconcile(
-      update.spans,
-      { until, now, revokeBy },
-      update.acknowledges,
-      transitions,
-    );
+    const lease = { until, now, revokeBy };
+    // Asking whether we hear says nothing of the table; but who leaves and is no member has nothing there.
+    const isTable = update.admitted || this.#leaving !== 'no';
+    let changed = isTable && this.holdings.reconcile(update.spans, lease, update.acknowledges, transitions);
     const isWelcome = update.admitted && !this.#admitted;
     if (isWelcome) effects.push({ do: 'admitted' }, trace('admitted', { term: update.term }));
     this.#admitted = update.admitted;

@@ -178,6 +178,8 @@ export class Chaos {
       [1, () => this.#cutManagerFromLog()],
       [1.5, () => this.#staleLeader()],
       [0.5, () => this.#shortSuspension()],
+      [2, () => this.#drowsyOwner()],
+      [2, () => this.#sleepingCandidate()],
       [1.2, () => this.#dropLeader()],
       [4, () => this.#engineDown()],
       [1, () => this.#troubleClock()],
@@ -305,6 +307,56 @@ export class Chaos {
     this.#after(0.5, 2.5, () => {
       for (const other of others) network.heal(node.name, other.name);
       logNetwork.heal(leader.name, ENGINE);
+    });
+  }
+
+  /** The log elects a Manager whose machine falls asleep before the answer comes. */
+  #sleepingCandidate(): void {
+    const { leader, managers, network, logNetwork, engine, world, owners } = this.pool;
+    const candidate = managers.find((manager) => manager !== leader && manager.process.running);
+    if (leader === undefined || candidate === undefined) return;
+    leader.process.pause(this.#leases(0.1, 0.3));
+    engine.dropLeader();
+    logNetwork.setFaults({ delayMs: [20, 40] }, ENGINE, candidate.name);
+    const others = managers.filter((manager) => manager !== candidate);
+    const cut = owners.filter(() => this.#dice.chance(0.5));
+    const watch = (tries: number): void => {
+      if (tries === 0 || this.#over) return;
+      if (!engine.leader?.startsWith(`${candidate.name}.`)) {
+        world.after(5, () => watch(tries - 1));
+        return;
+      }
+      world.count('sleeping candidates');
+      candidate.process.suspend(this.#leases(0.3, 0.9));
+      logNetwork.cut(candidate.name, ENGINE);
+      for (const owner of cut) for (const other of others) network.cutBoth(owner.name, other.name);
+      this.#after(1, 2.5, () => {
+        logNetwork.heal(candidate.name, ENGINE);
+        for (const owner of cut) for (const other of others) network.heal(owner.name, other.name);
+      });
+    };
+    watch(100);
+  }
+
+  /** Again and again too short to be noticed, while the wall clock is being set and nobody answers. */
+  #drowsyOwner(): void {
+    const node = this.#someOwner();
+    if (node === undefined) return;
+    this.pool.world.count('drowsy owners');
+    const { managers, network, world } = this.pool;
+    const nextMs = this.#durations.leaseMs / 10;
+    for (let nap = 0; nap < 9; nap += 1) {
+      world.after(nap * nextMs, () => {
+        if (this.#over || !node.process.running) return;
+        node.process.suspend(0.9 * this.#durations.suspensionToleranceMs);
+        node.process.stepWall(this.#dice.pick([-30_000, 30_000]));
+      });
+    }
+    this.#after(0, 0.2, () => {
+      for (const manager of managers) network.cutBoth(node.name, manager.name);
+    });
+    this.#after(1.5, 2, () => {
+      for (const manager of managers) network.heal(node.name, manager.name);
     });
   }
 

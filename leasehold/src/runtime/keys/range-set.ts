@@ -55,41 +55,49 @@ export class RangeSet {
   }
 
   union(other: RangeSet): RangeSet {
-    return this.#combine(other, (here, there) => here || there);
+    return new RangeSet(combined(this.#spans, other.#spans, (here, there) => here || there));
   }
 
   intersect(other: RangeSet): RangeSet {
-    return this.#combine(other, (here, there) => here && there);
+    return new RangeSet(combined(this.#spans, other.#spans, (here, there) => here && there));
   }
 
   /** What is in this set and not in the other. */
   subtract(other: RangeSet): RangeSet {
-    return this.#combine(other, (here, there) => here && !there);
+    return new RangeSet(combined(this.#spans, other.#spans, (here, there) => here && !there));
   }
+}
 
-  #combine(other: RangeSet, keep: (here: boolean, there: boolean) => boolean): RangeSet {
-    const spans: Span[] = [];
-    let mine = 0;
-    let theirs = 0;
-    let at: Position = 0n;
-    let keptFrom: Position | undefined;
+/**
+ * Not a private method: one that names its class makes TypeScript compile `static empty` to a use of
+ * the class before it is there (microsoft/TypeScript#58244).
+ */
+function combined(
+  these: readonly Span[],
+  those: readonly Span[],
+  keep: (here: boolean, there: boolean) => boolean,
+): readonly Span[] {
+  const spans: Span[] = [];
+  let mine = 0;
+  let theirs = 0;
+  let at: Position = 0n;
+  let keptFrom: Position | undefined;
 
-    while (at < RING_SIZE) {
-      if (edge(this.#spans, mine) === at) mine += 1;
-      if (edge(other.#spans, theirs) === at) theirs += 1;
+  while (at < RING_SIZE) {
+    if (edge(these, mine) === at) mine += 1;
+    if (edge(those, theirs) === at) theirs += 1;
 
-      const kept = keep(isInside(mine), isInside(theirs));
-      if (kept) {
-        keptFrom ??= at;
-      } else if (keptFrom !== undefined) {
-        spans.push({ start: keptFrom, end: at });
-        keptFrom = undefined;
-      }
-      at = smaller(edge(this.#spans, mine), edge(other.#spans, theirs));
+    const kept = keep(isInside(mine), isInside(theirs));
+    if (kept) {
+      keptFrom ??= at;
+    } else if (keptFrom !== undefined) {
+      spans.push({ start: keptFrom, end: at });
+      keptFrom = undefined;
     }
-    if (keptFrom !== undefined) spans.push({ start: keptFrom, end: RING_SIZE });
-    return new RangeSet(spans);
+    at = smaller(edge(these, mine), edge(those, theirs));
   }
+  if (keptFrom !== undefined) spans.push({ start: keptFrom, end: RING_SIZE });
+  return spans;
 }
 
 /**

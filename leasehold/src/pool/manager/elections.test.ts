@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import { playManager } from './manager-script.ts';
+
+// In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
+function plays(script: string): void {
+  const { went, written } = playManager(script);
+  expect(went).toBe(written);
+}
+
+/** The log of another leader, in which a has everything. */
+const LOG = `
+      0     log 1 1 join:a:secret grant:a:0-16`;
+
+/** A leader with the owner a, which has everything and whose death the word "secret" would prove. */
+const ONE_OWNER = `
+      0     elected 1 2000000
+              > append 1 term 1
+      1     appended
+      10    report a 0? proof=secret
+              > a: update ack=0 stranger
+      10    report a 1? heard proof=secret
+              > append 2 term 1 join:a grant:a:0-16
+      20    appended
+              > a: update ack=1 0-16#2
+      30    report a 2 heard proof=secret 0-16#2`;
+
+describe('somebody who has seen more of the log than there is', () => {
+  it('makes a leader of the same term halt, for good: the store went back in time', () =>
+    plays(`${ONE_OWNER}
+      40    report b 1? seen=1.3
+              > halt: somebody has seen position 3 of this log, which ends at 2: the store went back in time
+              > resign
+      50    report a 3? 0-16#2
+      60    sync l 1
+      70    certificate secret
+      80    elected 2 2000000
+              > resign
+    `));
+
+  it('is believed if it is a look-up', () =>
+    plays(`${ONE_OWNER}
+      40    sync l 1 seen=1.3
+              > halt: somebody has seen position 3 of this log, which ends at 2: the store went back in time
+              > resign
+    `));
+
+  it('may have seen what is just being written, from a standby that was quicker', () =>
+    plays(`${ONE_OWNER}
+      40    report b 0?
+              > b: update ack=0 stranger
+      40    report b 1? heard
+              > append 3 term 1 join:b
+      50    sync l 1 seen=1.3
+    `));
+
+  it('makes a leader of an earlier term resign: it was deposed and did not know', () =>
+    plays(`${ONE_OWNER}
+      40    report b 1? seen=2.3
+              > resign
+      50    report a 3? 0-16#2
+    `));
+
+  it('is remembered until the election, and then makes the winner halt', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 1 seen=1.9
+              > ask-head
+      20    elected 2 2000000
+              > halt: elected for term 2 at position 1, but somebody has seen term 1 and position 9: the store went back in time
+              > resign
+    `));
+
+  it('makes the winner halt also if it was not the log but the term that went back', () =>
+    plays(`${LOG}
+      0     reset
+      10    report a 7? seen=2.1
+      15    standing
+      20    elected 2 2000000
+              > halt: elected for term 2 at position 1, but somebody has seen term 2 and position 1: the store went back in time
+              > resign
+    `));
+
+  it('may have seen it while we stood for election: then another was elected after us, and we resign', () =>
+    plays(`${LOG}
+      0     reset
+      5     standing
+      10    report a 7? seen=2.1
+      20    elected 2 2000000
+              > resign
+      30    report a 8? seen=2.1
+      40    standing
+      50    elected 3 2000000
+              > append 2 term 3
+    `));
+
+  it('may have seen more by then, too: what a later term has written', () =>
+    plays(`${LOG}
+      0     reset
+      5     standing
+      10    report a 7? seen=3.9
+      20    elected 2 2000000
+              > resign
+    `));
+
+  it('makes the winner halt if it saw that in an earlier term, whenever it told us', () =>
+    plays(`${LOG}
+      0     reset
+      5     standing
+      10    report a 7? seen=1.9
+      20    elected 2 2000000
+              > halt: elected for term 2 at position 1, but somebody has seen term 1 and position 9: the store went back in time
+              > resign
+    `));
+
+  it('is of no concern in an election either if it speaks of another history', () =>
+    plays(`${LOG}
+      0     reset
+      10    report a 7? seen=7.99 history=old
+      15    standing
+      20    elected 2 2000000
+              > append 2 term 2
+    `));
+
+  it('is of no concern if it speaks of another history', () =>
+    plays(`${ONE_OWNER}
+      40    sync l 1 seen=7.99 history=old
+              > l: changes 1 0..2 answers=1 0-16:a#2
+    `));
+});
+
+describe('a leader that is one no longer', () => {
+  it('answers nobody until it has followed the log', () =>
+    plays(`${ONE_OWNER}
+      40    deposed
+      50    report a 3? 0-16#2
+      60    sync l 1
+              > ask-head
+      70    head 2 60
+      80    reset
+              > l: changes 1 0..2 answers=1 0-16:a#2
+    `));
+
+  it('resigns when its machine was suspended: its leader lease may have run out unseen', () =>
+    plays(`${ONE_OWNER}
+      40    suspended
+              > resign
+      50    report a 3? 0-16#2
+      60    suspended
+              > resign
+    `));
+
+  it('does not resign once it has halted: it stands for nothing', () =>
+    plays(`${ONE_OWNER}
+      40    report b 1? seen=1.3
+              > halt: somebody has seen position 3 of this log, which ends at 2: the store went back in time
+              > resign
+      50    suspended
+    `));
+
+  it('forgets what it was writing: the log knows', () =>
+    plays(`${ONE_OWNER}
+      40    report b 0?
+              > b: update ack=0 stranger
+      40    report b 1? heard
+              > append 3 term 1 join:b
+      50    deposed
+      60    elected 3 2000000
+              > append 3 term 3
+    `));
+});

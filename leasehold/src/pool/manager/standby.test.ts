@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { playManager } from './manager-script.ts';
+
+// In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
+function plays(script: string): void {
+  const { went, written } = playManager(script);
+  expect(went).toBe(written);
+}
+
+/** The log of another leader, in which a has everything. */
+const LOG = `
+      0     log 1 1 join:a:secret grant:a:0-16`;
+
+describe('a standby', () => {
+  it('answers a sync when it has read the head of the log after the sync came', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 1
+              > ask-head
+      20    head 1 10
+              > l: changes 1 0..1 answers=1 0-16:a#1
+    `));
+
+  it('answers only when it has followed up to there', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 1 seen=1.1
+              > ask-head
+      20    head 3 10
+      30    followed 2 1 renumber:0-16
+              > l: changes 1 1..2 0-16:a#2
+      40    followed 3 1 free:0-4
+              > l: changes 1 2..3 0-4:-#2~3
+              > l: changes 1 1..3 answers=1 0-4:-#2~3 4-16:a#2
+    `));
+
+  it('does not call fresh what it read before the sync came, but reads again for all who wait', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 1
+              > ask-head
+      15    sync k 1
+      16    sync j 1
+      20    head 1 10
+              > l: changes 1 0..1 answers=1 0-16:a#1
+              > ask-head
+      30    head 1 20
+              > k: changes 1 0..1 answers=1 0-16:a#1
+              > j: changes 1 0..1 answers=1 0-16:a#1
+    `));
+
+  it('answers the first of two syncs of one look-up: the latest, and a log slower than it asks would starve it', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 1
+              > ask-head
+      510   sync l 2
+      520   head 1 10
+              > l: changes 1 0..1 answers=1 0-16:a#1
+      530   head 1 520
+      1010  sync l 3
+              > ask-head
+    `));
+
+  it('answers the later of two lives of a look-up: the first can have no use for it', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 7 id=l.1
+              > ask-head
+      12    sync l 1 id=l.2
+      20    head 1 10
+              > ask-head
+      30    head 1 20
+              > l: changes 1 0..1 answers=1 id=l.2 0-16:a#1
+    `));
+
+  it('does not answer one that knows more than it does', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 1 seen=1.7
+              > ask-head
+      20    head 1 10
+    `));
+
+  it('does not answer before it knows the log at all', () =>
+    plays(`${LOG}
+      10    sync l 1
+              > ask-head
+      20    head 1 10
+      30    reset
+              > l: changes 1 0..1 answers=1 0-16:a#1
+    `));
+
+  it('never answers owners or supervisors', () =>
+    plays(`${LOG}
+      0     reset
+      10    report a 2? 0-16#1
+      20    certificate secret
+      30    wake
+    `));
+
+  it('takes no notice of a batch that it has already', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 1
+              > ask-head
+      20    head 1 10
+              > l: changes 1 0..1 answers=1 0-16:a#1
+      30    followed 1 1 free:0-16
+      40    followed 2 2
+    `));
+
+  it('stops pushing to a look-up that has not synced for four intervals', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 1
+              > ask-head
+      20    head 1 10
+              > l: changes 1 0..1 answers=1 0-16:a#1
+      40010 followed 2 1 renumber:0-16
+              > l: changes 1 1..2 0-16:a#2
+      40011 followed 3 1 renumber:0-16
+    `));
+
+  it('resigns when its machine was suspended: the leadership it stands for may have been given, and run out, unseen', () =>
+    plays(`${LOG}
+      0     reset
+      10    suspended
+              > resign
+      20    sync l 1
+              > ask-head
+      30    head 1 20
+              > l: changes 1 0..1 answers=1 0-16:a#1
+    `));
+});

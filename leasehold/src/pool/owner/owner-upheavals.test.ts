@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { type OwnerScriptOptions, playOwner } from './owner-script.ts';
+
+// In these scripts a lease lasts 9000 ms. `owner-script.ts` says how they are read.
+function plays(script: string, options: OwnerScriptOptions = {}): void {
+  const { went, written } = playOwner(script, options);
+  expect(went).toBe(written);
+}
+
+/** It has asked. */
+const STARTED = `
+      0     wake
+              > m1: report 1?
+              > m2: report 1?`;
+
+/** And holds the first half of the ring, from the instant 0. */
+const HOLDING = `${STARTED}
+      10    update 1.1 ack=1 0-8#2
+              > admitted
+              > granted 0-8#2
+              > m1: report 2, held 0-8#2`;
+
+describe('an owner that leaves', () => {
+  it('gives everything back, and has left when the Manager knows', () =>
+    plays(
+      `${HOLDING}
+      100   leave
+              > revoking 0-8#2
+              > m1: report 3?, held 0-8#2, leaving
+      110   leave
+      200   flushed 0-8#2
+              > dropped 0-8#2
+              > m1: report 4, let go released:0-8#2, leaving
+      210   update 1.2 ack=3 0-8#2
+      220   update 1.3 ack=4
+              > left
+      5000  wake
+      9999  update 2.1 ack=4 0-8#9
+    `,
+      { flushes: true },
+    ));
+
+  it('has not left by an answer to what it said before', () =>
+    plays(`${STARTED}
+      10    update 1.1 ack=1
+              > admitted
+              > m1: report 2
+      20    leave
+              > m1: report 3?, leaving
+      30    update 1.2 ack=2
+      40    update 1.3 ack=3
+              > left
+    `));
+
+  it('gives straight back what is granted to it before the Manager knows', () =>
+    plays(`${HOLDING}
+      20    leave
+              > revoking 0-8#2
+              > dropped 0-8#2
+              > m1: report 3?, let go released:0-8#2, leaving
+      30    update 1.2 ack=2 0-8#2 8-16#3
+              > granted 8-16#3
+              > revoking 8-16#3
+              > dropped 8-16#3
+              > m1: report 4, let go released:0-8#2 released:8-16#3, leaving
+      40    check 8
+              > not held
+      50    update 1.3 ack=4
+              > left
+    `));
+
+  it('takes no longer to give that back than for a recall', () =>
+    plays(
+      `${HOLDING}
+      20    leave
+              > revoking 0-8#2
+              > m1: report 3?, held 0-8#2, leaving
+      1000  update 1.2 ack=2 0-8#2 8-16#3
+              > granted 8-16#3
+              > revoking 8-16#3
+              > m1: report 4, held 0-8#2 8-16#3, leaving
+      3020  flushed 0-8#2
+              > dropped 0-8#2
+              > m1: report 5, held 8-16#3, let go released:0-8#2, leaving
+      3999  update 1.3 ack=5 8-16#3
+              > m1: report 6, held 8-16#3, leaving
+      4000  flushed 0-8#2
+              > dropped 8-16#3
+              > m1: report 7, let go released:8-16#3, leaving
+    `,
+      { flushes: true },
+    ));
+});
+
+describe('a machine that was suspended', () => {
+  it('holds nothing any more, and believes no answer to what it said before', () =>
+    plays(`${HOLDING}
+      20    suspended
+              > lapsed 0-8#2
+      21    update 1.2 ack=2 0-8#2 8-16#3
+      22    check 8
+              > not held
+      22    wake
+              > m1: report 3?, let go lapsed:0-8#2
+      30    update 1.3 ack=3 0-8#5<0-8#2 8-16#3
+              > resumed 0-8#5
+              > granted 8-16#3
+              > m1: report 4, held 0-8#5 8-16#3
+    `));
+});
+
+describe('a log with another history', () => {
+  it('begins again: what was held has no meaning there, whatever its term', () =>
+    plays(`${STARTED}
+      10    update 7.5 ack=1 0-8#200
+              > admitted
+              > granted 0-8#200
+              > m1: report 2, held 0-8#200
+      20    update 1.1 ack=2 history=new 4-12#2
+              > dropped 0-8#200
+              > granted 4-12#2
+              > m1: report 3, held 4-12#2
+      30    check 4
+              > held #2
+    `));
+
+  it('replaces the old one for good: what is said of that has no effect, however late it comes', () =>
+    plays(`${HOLDING}
+      20    update 1.1 ack=2 history=new admitted=no
+              > dropped 0-8#2
+              > m1: report 3
+      30    update 9.9 ack=3 0-8#2 8-16#7
+      40    check 8
+              > not held
+      50    update 1.2 ack=3 history=new 4-12#2
+              > admitted
+              > granted 4-12#2
+              > m1: report 4, held 4-12#2
+    `));
+});
