@@ -9,7 +9,8 @@
  *     leader   ├── leader lease ──┤   nobody leads   ├── the next leader …
  *              ├────────── leader change ────────────┤
  *
- *  - `hold` is `lease` measured on a clock that may run faster: the ratio is the clock-rate bound.
+ *  - `hold` is `lease`, and the longest suspension that goes unnoticed, measured on a clock that may run
+ *    faster: that ratio is the clock-rate bound.
  *  - `lease` outlasts a renewal that was just missed, a leader change, and two tries to find the
  *    new leader, so that a healthy owner never lapses because a Manager died.
  *  - A look-up counts itself cut off (`staleAfter`) only after several syncs have failed.
@@ -18,8 +19,9 @@
  * supervisor costs its keys one hold: 9.75 s instead of 65. Why not shorter still: a leader on etcd
  * needs up to 5 s to be replaced (a key lives at least 2 s and up to half a second longer, then an
  * election and a read), a missed renewal costs 1.5 s, finding the new leader 1 s; that is 7.5 s,
- * and 9 leaves room for one lost message. The ratio of hold to lease stays the papers' 65/60,
- * because it is also how far a common time daemon (chrony, by default) will slew a clock.
+ * and 9 leaves room for one lost message. The ratio of hold to lease stays the papers' 65/60. It
+ * allows clock rates to differ by 7.4 %, where a quartz stays below 0.01 % and a time daemon slews by
+ * 0.05 %; only one told to slew by more than that (chrony can, by up to 8.3 %) would exceed it.
  */
 
 import { InvalidOptionError } from '../runtime/errors.ts';
@@ -67,7 +69,7 @@ export interface PoolDurations {
    */
   leaderChangeMs?: number | undefined;
 
-  /** How long `onRevoke` may take before the range is let go of regardless, in milliseconds. @default leaseMs / 3 */
+  /** How long the application may take to give keys back before they are let go of regardless, in milliseconds. @default leaseMs / 3 */
   revokeWithinMs?: number | undefined;
 
   /** How often a look-up syncs although nothing was pushed to it, in milliseconds. @default 10_000 */
@@ -115,34 +117,59 @@ export function resolveDurations(options: PoolDurations = {}): ResolvedDurations
     staleAfterMs: options.staleAfterMs ?? syncEveryMs * 3,
     suspensionToleranceMs: options.suspensionToleranceMs ?? (holdMs - leaseMs) / 10,
   };
-  for (const [name, value] of Object.entries(durations)) {
-    require(name, value, value > 0 &&
-      value < Number.POSITIVE_INFINITY, 'it must be a positive number of milliseconds');
+  for (const { option, holds, rule } of rulesFor(durations)) {
+    if (!holds) throw new InvalidOptionError(option, durations[option], rule);
   }
-  checkTogether(durations);
   return durations;
 }
 
-function checkTogether(d: ResolvedDurations): void {
-  require('suspensionToleranceMs', d.suspensionToleranceMs, d.suspensionToleranceMs <
-    d.holdMs -
-      d.leaseMs, `it must be below holdMs - leaseMs = ${d.holdMs - d.leaseMs}, or nothing is left for clocks of different rates`);
-  require('retryMs', d.retryMs, d.retryMs <=
-    d.renewEveryMs, `it must be at most renewEveryMs = ${d.renewEveryMs}`);
-  const needsMs = d.renewEveryMs + d.leaderChangeMs + 2 * d.retryMs;
-  require('leaseMs', d.leaseMs, d.leaseMs >=
-    needsMs, `a lease must outlast a renewal, a leader change and two retries: renewEveryMs + leaderChangeMs + 2 * retryMs = ${needsMs}`);
-  require('leaderLeaseMs', d.leaderLeaseMs, d.leaderLeaseMs <=
-    d.leaderChangeMs, `a leader that died is waited out within leaderChangeMs = ${d.leaderChangeMs}`);
-  require('revokeWithinMs', d.revokeWithinMs, d.revokeWithinMs <
-    d.leaseMs, `it must be below leaseMs = ${d.leaseMs}, for a lease can end while it is being given back`);
-  const staleAtLeastMs = d.syncEveryMs + 2 * d.retryMs;
-  require('staleAfterMs', d.staleAfterMs, d.staleAfterMs >=
-    staleAtLeastMs, `a look-up must not call itself cut off between two syncs: syncEveryMs + 2 * retryMs = ${staleAtLeastMs}`);
+interface Rule {
+  readonly option: keyof ResolvedDurations;
+  readonly holds: boolean;
+  readonly rule: string;
 }
 
-function require(option: string, value: number, holds: boolean, rule: string): void {
-  if (!holds) throw new InvalidOptionError(option, value, rule);
+function rulesFor(d: ResolvedDurations): readonly Rule[] {
+  const marginMs = d.holdMs - d.leaseMs;
+  const leaseAtLeastMs = d.renewEveryMs + d.leaderChangeMs + 2 * d.retryMs;
+  const staleAtLeastMs = d.syncEveryMs + 2 * d.retryMs;
+  return [
+    ...Object.entries(d).map(([option, value]) => ({
+      option: option as keyof ResolvedDurations,
+      holds: value > 0 && value < Number.POSITIVE_INFINITY,
+      rule: 'it must be a positive number of milliseconds',
+    })),
+    {
+      option: 'suspensionToleranceMs',
+      holds: d.suspensionToleranceMs < marginMs,
+      rule: `it must be below holdMs - leaseMs = ${marginMs}, or nothing is left for clocks of different rates`,
+    },
+    {
+      option: 'retryMs',
+      holds: d.retryMs <= d.renewEveryMs,
+      rule: `it must be at most renewEveryMs = ${d.renewEveryMs}`,
+    },
+    {
+      option: 'leaseMs',
+      holds: d.leaseMs >= leaseAtLeastMs,
+      rule: `a lease must outlast a renewal, a leader change and two retries: renewEveryMs + leaderChangeMs + 2 * retryMs = ${leaseAtLeastMs}`,
+    },
+    {
+      option: 'leaderLeaseMs',
+      holds: d.leaderLeaseMs <= d.leaderChangeMs,
+      rule: `a leader that died is waited out within leaderChangeMs = ${d.leaderChangeMs}`,
+    },
+    {
+      option: 'revokeWithinMs',
+      holds: d.revokeWithinMs < d.leaseMs,
+      rule: `it must be below leaseMs = ${d.leaseMs}, for a lease can end while it is being given back`,
+    },
+    {
+      option: 'staleAfterMs',
+      holds: d.staleAfterMs >= staleAtLeastMs,
+      rule: `a look-up must not call itself cut off between two syncs: syncEveryMs + 2 * retryMs = ${staleAtLeastMs}`,
+    },
+  ];
 }
 
 /**

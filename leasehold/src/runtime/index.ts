@@ -1,6 +1,7 @@
 /** What every module stands on, and what an application may need of it. */
 
 export { AssertionError } from './assert.ts';
+export { digest } from './digest.ts';
 export { InvalidOptionError, LeaseholdError, MalformedMessageError } from './errors.ts';
 export * from './keys/index.ts';
 export type { Runtime, Storage, StorageFile, Transport } from './runtime.ts';

@@ -1,5 +1,5 @@
 /**
- * All that a process may ask of its surroundings. In production these are the parts in `node/`;
+ * All that a process may ask of its surroundings. In production they will be the parts in `node/`;
  * in a simulation, those in `sim/`. Nothing else in the toolkit reads a clock, sets a timer,
  * draws a number, opens a socket or touches a file, and that is why a failure is a seed.
  */

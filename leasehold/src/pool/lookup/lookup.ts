@@ -20,7 +20,8 @@
  *     ├───────────────────────────────────────────────────────────┤ everything is lost
  *                        loss ✗ (not heard)
  *
- * Messages of an older term than the newest heard, or of an earlier position, change nothing.
+ * Messages of an older term than that of the table are ignored. Those of an earlier position change
+ * nothing in it, though they may prove that nothing newer had been committed.
  *
  * This file does no I/O: call an input with the present instant, carry out the effects in order,
  * then call {@link Lookup.wake} at {@link Lookup.wakeAt}.
@@ -70,10 +71,10 @@ export class Lookup {
   #isCutOff = false;
   /** Histories that were replaced by another: nothing said in them counts any more. */
   readonly #abandoned = new Set<string>();
-  #leader: string | undefined;
+  #answerer: string | undefined;
   #awaiting: number | undefined;
   #nextSyncAt: Instant;
-  #lastSeenAt: Instant = NEVER;
+  #latestNow: Instant = NEVER;
 
   constructor(settings: LookupSettings, now: Instant) {
     this.#settings = settings;
@@ -148,8 +149,8 @@ export class Lookup {
 
   /** Comes first in every input: too long without a fresh answer, and everything may be lost. */
   #judge(now: Instant): LookupEffect[] {
-    assert(now >= this.#lastSeenAt, `time went back from ${this.#lastSeenAt} to ${now}`);
-    this.#lastSeenAt = now;
+    assert(now >= this.#latestNow, `time went back from ${this.#latestNow} to ${now}`);
+    this.#latestNow = now;
     if (now < this.#cutOffAt()) return [];
     this.#isCutOff = true;
     this.#assuredAt = now;
@@ -190,7 +191,7 @@ export class Lookup {
     const sentAt = this.#sentAt.get(sequence);
     if (sentAt === undefined) return;
     for (const old of this.#sentAt.keys()) if (old <= sequence) this.#sentAt.delete(old);
-    this.#leader = from;
+    this.#answerer = from;
     this.#isCutOff = false;
     if (sentAt > this.#assuredAt) this.#assuredAt = sentAt;
     if (sentAt > this.#freshAt) this.#freshAt = sentAt;
@@ -211,7 +212,7 @@ export class Lookup {
   /** Asks whoever answered last, or anyone; when it was asked and is silent, asks every Manager. */
   #sync(now: Instant): LookupEffect[] {
     const { pool, id, managers, durations, random } = this.#settings;
-    const someone = this.#leader ?? managers[Math.floor(random() * managers.length)] ?? '';
+    const someone = this.#answerer ?? managers[Math.floor(random() * managers.length)] ?? '';
     const asked = this.#awaiting !== undefined ? managers : [someone];
     this.#sequence += 1;
     this.#sentAt.set(this.#sequence, now);

@@ -1,8 +1,8 @@
 /**
  * The Manager that leads: it decides who owns what, commits it, and only then says so.
  *
- * **When may keys be taken from an owner?** On exactly three grounds: the owner said that it let go
- * of them, its death was proved, or its hold has run out. The hold is counted from when we received
+ * **When may keys be taken from an owner?** On three grounds: the owner said that it let go of them,
+ * its death was proved, or its hold has run out. The hold is counted from when we received
  * the last report that we acknowledged; the owner's lease, from when it sent that report; so the
  * lease is over first (see `owner/owner.ts`). An acknowledgement is the one thing here that is
  * *not* committed, hence two rules about who may give one:
@@ -83,10 +83,10 @@ export class Leader {
   readonly history: string;
   readonly #settings: ManagerSettings;
   readonly #floor: number;
-  readonly #startedAt: number;
+  readonly #startPosition: number;
   /** How long we wait for the leases we found, and when that is over. */
   readonly #waitMs: number;
-  readonly #waitedAt: Instant;
+  readonly #waitUntil: Instant;
   /** After a recovery: when everything that may have been leased has run out. */
   #recoversAt: Instant | undefined;
   readonly #audience: Audience;
@@ -122,19 +122,19 @@ export class Leader {
     this.#batchesSinceSnapshot = start.batches.length;
     this.#until = until;
     this.#dueAt = now;
-    this.#startedAt = Math.max(this.#state.position, start.floor);
+    this.#startPosition = Math.max(this.#state.position, start.floor);
     this.#waitMs = Math.max(takeoverHoldMs(settings.durations), this.#state.reign.takeoverMs);
-    this.#waitedAt = later(now, this.#waitMs);
-    if (start.floor > this.#state.position) this.#recoversAt = this.#waitedAt;
+    this.#waitUntil = later(now, this.#waitMs);
+    if (start.floor > this.#state.position) this.#recoversAt = this.#waitUntil;
     for (const [pool, table] of this.#state.pools) {
       this.#dirty.add(pool);
-      for (const incarnation of table.members.keys()) this.#holds.set(incarnation, this.#waitedAt);
+      for (const incarnation of table.members.keys()) this.#holds.set(incarnation, this.#waitUntil);
     }
   }
 
   /** Where the log ended when this term began, or the floor that an operator set. */
-  get startedAt(): number {
-    return this.#startedAt;
+  get startPosition(): number {
+    return this.#startPosition;
   }
 
   get state(): ManagerState {
@@ -169,8 +169,8 @@ export class Leader {
   }
 
   hearReport(from: string, report: Report, now: Instant): LeaderEffect[] {
-    const astray = this.#compare(report.seen);
-    if (astray !== undefined) return [astray];
+    const answer = this.#heardOfMore(report.seen);
+    if (answer !== undefined) return [answer];
     const { incarnation, pool, proof } = report;
     if (proof !== undefined && this.#deaths.has(proof)) return [];
 
@@ -186,25 +186,18 @@ export class Leader {
     const effects: LeaderEffect[] = [];
     if (session.hasHeard(this.term, session.unheard ?? 0)) session.unheard = undefined;
     if (report.letGo.length > 0 || report.leaving) this.#dirty.add(pool);
-    if (session.behind && session.unheard === undefined) effects.push(...this.#update(session, now));
-    else if (report.wantsAnswer) effects.push(...this.#update(session, now));
+    const isDue = session.behind && session.unheard === undefined;
+    if (report.wantsAnswer || isDue) effects.push(...this.#update(session, now));
     return [...effects, ...this.#decide(now)];
   }
 
   hearSync(from: string, sync: Sync, now: Instant): LeaderEffect[] {
-    const astray = this.#compare(sync.seen);
-    if (astray !== undefined) return [astray];
+    const answer = this.#heardOfMore(sync.seen);
+    if (answer !== undefined) return [answer];
     this.#audience.hear(from, sync, now);
-    if (!this.#mayAnswer(now)) return [];
-    if (!this.#mayVouch(now)) return [];
+    if (!this.#mayAnswer(now) || !this.#mayVouch(now)) return [];
     const message = answerTo(sync, this.history, this.term, this.#state);
     return message === undefined ? [] : [{ do: 'send', to: from, message }];
-  }
-
-  /** A batch that is long on its way may be committed; then there is more than we know of. */
-  #mayVouch(now: Instant): boolean {
-    const sentAt = this.#inFlight?.sentAt;
-    return sentAt === undefined || now < later(sentAt, this.#settings.durations.leaderLeaseMs);
   }
 
   hearCertificate(from: string, { secret }: Certificate, now: Instant): LeaderEffect[] {
@@ -259,6 +252,12 @@ export class Leader {
     return now < this.#until && this.#recoversAt === undefined;
   }
 
+  /** A batch that is long on its way may be committed; then there is more than we know of. */
+  #mayVouch(now: Instant): boolean {
+    const sentAt = this.#inFlight?.sentAt;
+    return sentAt === undefined || now < later(sentAt, this.#settings.durations.leaderLeaseMs);
+  }
+
   #isMember({ pool, identity }: Session): boolean {
     return this.#state.pool(pool).members.has(identity.incarnation);
   }
@@ -290,12 +289,12 @@ export class Leader {
    * Somebody who has seen more of this log than we have: either we were deposed without knowing, or
    * the store went back in time. The log can tell, by electing us again or not.
    */
-  #compare(seen: Seen | undefined): LeaderEffect | undefined {
+  #heardOfMore(seen: Seen | undefined): LeaderEffect | undefined {
     if (seen === undefined || seen.history !== this.history) return undefined;
     if (seen.term > this.term) return { do: 'resign' };
     // Whoever has not heard of our term can only have seen what was there when it began.
     const inFlight = this.#inFlight?.position ?? 0;
-    const position = seen.term < this.term ? this.#startedAt : Math.max(this.#state.position, inFlight);
+    const position = seen.term < this.term ? this.#startPosition : Math.max(this.#state.position, inFlight);
     if (seen.position <= position) return undefined;
     return {
       do: 'halt',
@@ -420,7 +419,7 @@ export class Leader {
       return this.#tellOwners([...recalls.keys()], now);
     }
     this.#opening = false;
-    const takeoverMs = now < this.#waitedAt ? this.#waitMs : takeoverHoldMs(this.#settings.durations);
+    const takeoverMs = now < this.#waitUntil ? this.#waitMs : takeoverHoldMs(this.#settings.durations);
     const batch: Batch = { term: this.term, leader: this.#settings.id, takeoverMs, pools };
     this.#inFlight = {
       position,
@@ -433,7 +432,7 @@ export class Leader {
     return [{ do: 'append', position, bytes: encodeBatch(batch) }];
   }
 
-  /** On two of the three grounds an owner is gone against its will; this is where they are judged. */
+  /** Whether an owner is gone against its will. */
   #whyGone({ incarnation, proof }: Member, now: Instant): LeaveReason | undefined {
     if (this.#recoversAt !== undefined) return 'recovered';
     if (proof !== undefined && this.#deaths.has(proof)) return 'certified';

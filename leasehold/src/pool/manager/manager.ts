@@ -33,12 +33,16 @@ export interface ManagerSettings {
   readonly id: string;
   readonly durations: ResolvedDurations;
   readonly policy: Policy;
-  /** More changes than this wait for the next batch, so that a batch fits into the log. */
+  /** Of each kind of change no more than this a pool go into one batch; the rest waits for the next. */
   readonly maxSpansPerBatch: number;
   /** A snapshot replaces the log's beginning after so many batches. */
   readonly compactEveryBatches: number;
 }
 
+/**
+ * What the driver must do, in order. On `resign` it gives up the leadership or the campaign, follows the
+ * log anew, calls {@link Manager.standing} and stands again under a new name; on `halt` it stands no more.
+ */
 export type ManagerEffect = LeaderEffect | { readonly do: 'ask-head' };
 
 interface Waiting {
@@ -71,7 +75,7 @@ export class Manager {
   #seen: Seen | undefined;
   /** As it was when the present campaign began. */
   #seenBefore: Seen | undefined;
-  #lastSeenAt: Instant = instant(Number.NEGATIVE_INFINITY);
+  #latestNow: Instant = instant(Number.NEGATIVE_INFINITY);
 
   constructor(settings: ManagerSettings) {
     this.#settings = settings;
@@ -115,13 +119,13 @@ export class Manager {
     this.#observe(now);
     if (this.#role.name === 'halted') return [{ do: 'resign' }];
     const leader = new Leader(this.#settings, term, start, until, now);
-    const { startedAt } = leader;
+    const { startPosition } = leader;
     const seen = this.#seen?.history === start.history ? this.#seen : undefined;
     const before = this.#seenBefore?.history === start.history ? this.#seenBefore : undefined;
     // A term is later than all that was seen before it was asked for, and has all that was committed.
-    if ((before?.term ?? 0) >= term || ((seen?.term ?? 0) < term && (seen?.position ?? 0) > startedAt)) {
+    if ((before?.term ?? 0) >= term || ((seen?.term ?? 0) < term && (seen?.position ?? 0) > startPosition)) {
       return this.#halt(
-        `elected for term ${term} at position ${startedAt}, but somebody has seen term ${seen?.term} and position ${seen?.position}: the store went back in time`,
+        `elected for term ${term} at position ${startPosition}, but somebody has seen term ${seen?.term} and position ${seen?.position}: the store went back in time`,
       );
     }
     if ((seen?.term ?? 0) >= term)
@@ -156,8 +160,7 @@ export class Manager {
    * being given, so a candidate withdraws and stands anew.
    */
   suspended(now: Instant): ManagerEffect[] {
-    if (this.#role.name === 'halted') return [];
-    return [...this.deposed('resigned', now), { do: 'resign' }];
+    return this.#role.name === 'halted' ? [] : this.#stepDown(now);
   }
 
   reset(start: LogStart, now: Instant): ManagerEffect[] {
@@ -228,13 +231,17 @@ export class Manager {
     };
   }
 
-  /** A leader that resigns or halts does so for good. */
+  /** A leader that resigns or halts ends here; the driver may stand again. */
   #watched(effects: LeaderEffect[]): ManagerEffect[] {
     for (const effect of effects) {
       if (effect.do === 'halt') return this.#halt(effect.reason);
-      if (effect.do === 'resign') return this.suspended(this.#lastSeenAt);
+      if (effect.do === 'resign') return this.#stepDown(this.#latestNow);
     }
     return effects;
+  }
+
+  #stepDown(now: Instant): ManagerEffect[] {
+    return [...this.deposed('resigned', now), { do: 'resign' }];
   }
 
   #halt(reason: string): ManagerEffect[] {
@@ -284,7 +291,7 @@ export class Manager {
   }
 
   #observe(now: Instant): void {
-    assert(now >= this.#lastSeenAt, `time went back from ${this.#lastSeenAt} to ${now}`);
-    this.#lastSeenAt = now;
+    assert(now >= this.#latestNow, `time went back from ${this.#latestNow} to ${now}`);
+    this.#latestNow = now;
   }
 }

@@ -22,6 +22,9 @@
  *     well, and the Manager records the loss.
  *
  * A piece that an update does not mention keeps its own end: absence means nothing.
+ *
+ * (Not in the picture: what is still loading can be recalled, and what lapsed is released if the owner
+ * is leaving. What lapses while loading is told as both, lapsed and dropped.)
  */
 
 import type { Span } from '../../runtime/keys/range.ts';
@@ -32,7 +35,7 @@ import type { GrantedSpan, LetGo, NumberedSpan } from '../messages.ts';
 
 export type Phase = 'loading' | 'serving' | 'revoking' | 'lapsed' | 'released';
 
-/** `until` and `revokeBy` change in place; a change of anything else makes a new piece. */
+/** `until` and `toldIn` change in place; a change of anything else makes a new piece. */
 export interface Piece extends NumberedSpan {
   /** The first number of the unbroken tenure that `number` ends. */
   readonly since: number;
@@ -73,7 +76,7 @@ export class Holdings {
   #pieces: readonly Piece[] = [];
   #table: RingTable<Piece | undefined> = RingTable.whole<Piece | undefined>(undefined);
   #held: readonly NumberedSpan[] = [];
-  /** Grows with every change, so that others can tell whether to look again. */
+  /** Grows with every change, of an end alone too, so that others can tell whether to look again. */
   version = 0;
 
   get pieces(): readonly Piece[] {
@@ -103,20 +106,23 @@ export class Holdings {
   /**
    * Brings what is held in line with the Manager's complete set.
    *
-   * @param until the end of the lease that the update gives; it may already be over
+   * @param lease what the update gives; it may already be over
    * @param acknowledged the latest of our reports that the Manager had heard
+   * @returns whether there is something that the Manager should hear of
    */
   reconcile(
     spans: readonly GrantedSpan[],
-    lease: { readonly until: Instant; readonly now: Instant; readonly revokeBy: Instant },
+    lease: Lease,
     acknowledged: number,
     transitions: Transitions,
   ): boolean {
+    this.version += 1; // Ends may move in place.
     if (this.#extendAll(spans, lease.until)) return false;
+    const hearing: Hearing = { lease, acknowledged, transitions };
     const next: Piece[] = [];
     let within: GrantedSpan | undefined;
     eachStretch(this.#pieces, spans, (stretch, piece, span) => {
-      const result = reconciled(stretch, piece, span, lease, acknowledged, transitions);
+      const result = reconciled(stretch, piece, span, hearing);
       if (result === undefined) return;
       const previous = next.at(-1);
       // What is one span for the Manager, and alike for us, is one piece.
@@ -140,7 +146,6 @@ export class Holdings {
       if (!isHeld(piece.phase) || (span.recalled && piece.phase !== 'revoking')) return false;
     }
     for (const piece of pieces) piece.until = latest(piece.until, until);
-    this.version += 1;
     return true;
   }
 
@@ -234,88 +239,105 @@ export class Holdings {
   }
 }
 
+/** The time that an update gives. */
+export interface Lease {
+  readonly until: Instant;
+  readonly now: Instant;
+  /** By when what is recalled must be given back. */
+  readonly revokeBy: Instant;
+}
+
+/** An update, as far as every stretch of keys has to know it. */
+interface Hearing {
+  readonly lease: Lease;
+  /** The latest of our reports that the Manager had heard. */
+  readonly acknowledged: number;
+  readonly transitions: Transitions;
+}
+
+const isValid = ({ lease }: Hearing): boolean => lease.now < lease.until;
+
 /** What becomes of one stretch of keys: the piece we have there, if any, and what the Manager says. */
 function reconciled(
   stretch: Span,
   piece: Piece | undefined,
   span: GrantedSpan | undefined,
-  lease: { readonly until: Instant; readonly now: Instant; readonly revokeBy: Instant },
-  acknowledged: number,
-  transitions: Transitions,
+  hearing: Hearing,
 ): Piece | undefined {
-  if (span === undefined) {
-    if (piece === undefined) return undefined;
-    const part = clip(piece, stretch);
-    if (isHeld(part.phase) || part.toldIn === undefined || acknowledged < part.toldIn) return part;
-    // The Manager has heard, and what it heard is committed: nobody will mention this number again.
-    if (part.phase === 'lapsed') transitions.dropped.push(plain(part));
-    return undefined;
-  }
-  const valid = lease.now < lease.until;
-  if (piece === undefined) return newcomer(stretch, span, valid, lease, transitions);
-
+  if (span === undefined) return piece && unmentioned(clip(piece, stretch), hearing);
+  if (piece === undefined) return newcomer(stretch, span, hearing);
   const part = clip(piece, stretch);
-  if (part.number === span.number) {
-    if (!isHeld(part.phase)) return part;
-    if (valid) part.until = latest(part.until, lease.until);
-    return span.recalled && part.phase !== 'revoking' ? revoking(part, lease.revokeBy, transitions) : part;
-  }
-  if (part.number > span.number) return part;
+  if (span.number < part.number) return part; // An older word than what we have.
+  if (span.number === part.number) return renewed(part, span, hearing);
+  return follows(span, part) ? carriedOn(part, span, hearing) : replaced(part, span, hearing);
+}
 
-  const continued = span.continues.some(
-    ({ start, end, number }) => start <= stretch.start && stretch.end <= end && number === part.number,
-  );
-  if (!continued) {
-    if (!valid && isHeld(part.phase)) return part;
-    if (part.phase !== 'released') transitions.dropped.push(plain(part));
-    return newcomer(stretch, span, valid, lease, transitions);
-  }
-  if (part.phase === 'released') return letGoUnused(stretch, span, lease.now);
-  if (!valid) return part;
-  const renumbered: Piece = { ...part, number: span.number, until: lease.until, toldIn: undefined };
-  if (part.phase === 'lapsed') {
-    transitions.resumed.push(plain(renumbered));
-    const serving: Piece = { ...renumbered, phase: 'serving' };
-    return span.recalled ? revoking(serving, lease.revokeBy, transitions) : serving;
-  }
-  return span.recalled && part.phase !== 'revoking'
-    ? revoking(renumbered, lease.revokeBy, transitions)
-    : renumbered;
+/** The Manager has heard that it was let go of, and what it heard is committed: then it can be forgotten. */
+function unmentioned(part: Piece, { acknowledged, transitions }: Hearing): Piece | undefined {
+  if (isHeld(part.phase) || part.toldIn === undefined || acknowledged < part.toldIn) return part;
+  if (part.phase === 'lapsed') transitions.dropped.push(plain(part));
+  return undefined;
+}
+
+/** The number we have: more time, unless we have let go of it. */
+function renewed(part: Piece, span: GrantedSpan, hearing: Hearing): Piece {
+  if (!isHeld(part.phase)) return part;
+  if (isValid(hearing)) part.until = latest(part.until, hearing.lease.until);
+  return recalledOrNot(part, span, hearing);
+}
+
+/** Whether the span's number continues the one we have here. */
+const follows = ({ continues: line }: GrantedSpan, part: Piece): boolean =>
+  line.some(({ start, end, number }) => start <= part.start && part.end <= end && number === part.number);
+
+/** Another number, and nobody else can have held the keys: what we remember stays valid, if we do. */
+function carriedOn(part: Piece, span: GrantedSpan, hearing: Hearing): Piece {
+  if (part.phase === 'released') return letGoUnused(part, span, hearing);
+  if (!isValid(hearing)) return part;
+  const next: Piece = { ...part, number: span.number, until: hearing.lease.until, toldIn: undefined };
+  if (part.phase !== 'lapsed') return recalledOrNot(next, span, hearing);
+  hearing.transitions.resumed.push(plain(next));
+  return recalledOrNot({ ...next, phase: 'serving' }, span, hearing);
+}
+
+/** Another number, and others may have held the keys: what we remember is worth nothing. */
+function replaced(part: Piece, span: GrantedSpan, hearing: Hearing): Piece | undefined {
+  if (!isValid(hearing) && isHeld(part.phase)) return part;
+  if (part.phase !== 'released') hearing.transitions.dropped.push(plain(part));
+  return newcomer(part, span, hearing);
 }
 
 /** Keys of which we have no valid memory. */
-function newcomer(
-  stretch: Span,
-  span: GrantedSpan,
-  valid: boolean,
-  lease: { readonly until: Instant; readonly now: Instant },
-  transitions: Transitions,
-): Piece | undefined {
-  const claimsMemory = span.continues.some(({ start, end }) => start < stretch.end && stretch.start < end);
-  if (span.recalled || claimsMemory) return letGoUnused(stretch, span, lease.now);
-  if (!valid) return undefined;
-  const piece: Piece = {
-    start: stretch.start,
-    end: stretch.end,
-    number: span.number,
-    since: span.number,
+function newcomer({ start, end }: Span, span: GrantedSpan, hearing: Hearing): Piece | undefined {
+  const claimsMemory = span.continues.some((line) => line.start < end && start < line.end);
+  if (span.recalled || claimsMemory) return letGoUnused({ start, end }, span, hearing);
+  if (!isValid(hearing)) return undefined;
+  const { number } = span;
+  const { until } = hearing.lease;
+  hearing.transitions.granted.push({ start, end, number });
+  return {
+    start,
+    end,
+    number,
+    since: number,
     phase: 'loading',
-    until: lease.until,
+    until,
     revokeBy: undefined,
     toldIn: undefined,
   };
-  transitions.granted.push(plain(piece));
-  return piece;
 }
 
+const recalledOrNot = (piece: Piece, { recalled }: GrantedSpan, { lease, transitions }: Hearing): Piece =>
+  recalled && piece.phase !== 'revoking' ? revoking(piece, lease.revokeBy, transitions) : piece;
+
 /** A number that was never used and never will be. */
-const letGoUnused = ({ start, end }: Span, { number }: GrantedSpan, now: Instant): Piece => ({
+const letGoUnused = ({ start, end }: Span, { number }: GrantedSpan, { lease }: Hearing): Piece => ({
   start,
   end,
   number,
   since: number,
   phase: 'released',
-  until: now,
+  until: lease.now,
   revokeBy: undefined,
   toldIn: undefined,
 });

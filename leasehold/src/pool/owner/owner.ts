@@ -30,7 +30,7 @@
  *
  *  1. A lease ends no later than `leaseMs` after the sending of the report it rests on.
  *  2. A number that was let go of for some keys is never used for them again.
- *  3. Nothing said by a (term, sequence) at or before the last one heard has any effect.
+ *  3. Nothing said by a (term, sequence) at or before the last one heard of this history has any effect.
  */
 
 import { assert } from '../../runtime/assert.ts';
@@ -89,7 +89,7 @@ export class Owner {
   #leaseMs: number;
   #leaving: 'no' | 'leaving' | 'left' = 'no';
   #leavingSince = Number.POSITIVE_INFINITY;
-  #lastSeenAt: Instant = instant(Number.NEGATIVE_INFINITY);
+  #latestNow: Instant = instant(Number.NEGATIVE_INFINITY);
   load = 0;
 
   constructor(settings: OwnerSettings, now: Instant) {
@@ -194,8 +194,8 @@ export class Owner {
 
   /** Comes first in every input, so that no message can revive a lease that has run out. */
   #expire(now: Instant): OwnerEffect[] {
-    assert(now >= this.#lastSeenAt, `time went back from ${this.#lastSeenAt} to ${now}`);
-    this.#lastSeenAt = now;
+    assert(now >= this.#latestNow, `time went back from ${this.#latestNow} to ${now}`);
+    this.#latestNow = now;
     const transitions = noTransitions();
     if (!this.holdings.expire(now, transitions)) return [];
     return [...this.#tell(transitions), ...this.#reportToLeader(now)];
@@ -232,7 +232,7 @@ export class Owner {
 
   #answered(acknowledged: number): void {
     if (this.#awaiting === undefined || acknowledged < this.#awaiting) return;
-    const askedAt = this.#sentAt.get(acknowledged) ?? this.#lastSeenAt;
+    const askedAt = this.#sentAt.get(acknowledged) ?? this.#latestNow;
     this.#awaiting = undefined;
     this.#nextReportAt = later(
       askedAt,
@@ -250,8 +250,7 @@ export class Owner {
   /** Asks the leader we know; when it was asked and is silent, asks every Manager. */
   #ask(now: Instant): OwnerEffect[] {
     const { managers, durations, random } = this.#settings;
-    const silent = this.#leader === undefined || this.#awaiting !== undefined;
-    const asked = silent ? managers : [this.#leader ?? ''];
+    const asked = this.#leader !== undefined && this.#awaiting === undefined ? [this.#leader] : managers;
     const report = this.#compose(true, now);
     this.#awaiting ??= report.sequence;
     this.#nextReportAt = later(now, durations.retryMs * (0.75 + random() / 2));

@@ -21,6 +21,9 @@ export interface ConsistentHashingOptions {
   virtualNodes?: number | undefined;
 }
 
+/** Points are kept for members of all pools, and for those who come back; beyond this, worked out anew. */
+const MOST_NAMES_KEPT = 10_000;
+
 interface Point {
   readonly at: Position;
   readonly name: string;
@@ -47,7 +50,7 @@ export function consistentHashing(options: ConsistentHashingOptions = {}): Polic
     adaptive: false,
     place({ members }: PolicyInput): readonly Placement[] {
       const incarnations = new Map(members.map(({ name, incarnation }) => [name, incarnation]));
-      for (const name of pointsOf.keys()) if (!incarnations.has(name)) pointsOf.delete(name);
+      if (pointsOf.size > MOST_NAMES_KEPT) pointsOf.clear();
       return spansBetween(members.flatMap(points).sort(byPlace), incarnations);
     },
   };

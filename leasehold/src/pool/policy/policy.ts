@@ -18,7 +18,7 @@ export interface PolicyMember {
 export interface PolicyInput {
   /** The present table. */
   readonly rows: readonly Row[];
-  /** Who may be given keys, by name. */
+  /** Who may be given keys; no two have the same name. */
   readonly members: readonly PolicyMember[];
 }
 
@@ -28,7 +28,7 @@ export interface Placement extends Span {
 
 export interface Policy {
   readonly name: string;
-  /** True when {@link place} looks at rows or load, so that it must be asked again when they change. */
+  /** True when {@link place} looks at rows or load: it is then asked at every decision, not only when members change. */
   readonly adaptive: boolean;
   /** Who should own which keys: spans in order that cover the ring, or none if there is no member. */
   place(input: PolicyInput): readonly Placement[];

@@ -75,7 +75,7 @@ export class Chaos {
         slowMs: [logDelayMs, durations.leaderLeaseMs * 2],
       },
       refuseChance: dice.chance(0.5) ? dice.between(0, 0.3) : 0,
-      maxSpansPerBatch: dice.chance(0.3) ? dice.integer(1, 20) : 4_096,
+      maxSpansPerBatch: dice.chance(0.3) ? virtualNodes * dice.integer(1, 3) : 4_096,
       compactEveryBatches: dice.pick([2, 5, 20, 1_000]),
       rateSpread: dice.chance(0.3) ? 1 : clockRateBound(durations),
       lateMs: this.isCalm ? 1 : dice.pick([0, 2, 20]),

@@ -201,7 +201,7 @@ export class PoolWorld {
     if (node.options.supervised) this.supervisor.reaped(node.secret);
   }
 
-  /** Lets time pass until something is so, looking after every event; fails if it never is. */
+  /** Lets time pass until something is so, looking every 5 ms; fails if it never is. */
   until(what: string, isSo: () => boolean, withinMs: number): void {
     const end = this.world.trueMs + withinMs;
     while (!isSo()) {
@@ -217,7 +217,7 @@ export class PoolWorld {
     this.world.run({ untilMs: this.world.trueMs + ms });
   }
 
-  /** Takes all faults away: from here on everything must come right. */
+  /** Takes all faults away but what single links were given: from here on everything must come right. */
   heal(): void {
     this.network.heal();
     this.logNetwork.heal();

@@ -1,7 +1,7 @@
 /**
  * What is true, as the log has it: a second, deliberately simple account of every pool, kept from
- * the batches at the instant the engine commits them. It shares no code with `table.ts`, so a
- * mistake there shows as a difference.
+ * the batches at the instant the engine commits them. It shares no code with `table.ts`: what owners
+ * and look-ups make of the Manager's tables is held against this.
  */
 
 import { RING_SIZE, type Position } from '../../runtime/keys/position.ts';

@@ -10,7 +10,7 @@
  *     spans  [0, a)   ──┤                    on the line, in two
  *            [c, 2^64)             ├──
  *
- * People and messages use ranges. Tables and sets use spans, get them by {@link unroll}, and go
+ * People use ranges. Tables, sets and messages use spans, get them by {@link unroll}, and go
  * back by {@link roll}.
  *
  * An empty range does not exist: a range that ends where it starts has gone all the way round.

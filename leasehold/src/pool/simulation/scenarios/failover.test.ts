@@ -7,7 +7,16 @@ import type { Position } from '../../../runtime/keys/position.ts';
 import type { OwnerNode } from '../nodes.ts';
 import { ENGINE, type PoolWorld } from '../pool-world.ts';
 import { Journal } from './journal.ts';
-import { isSettled, keyOf, leaderOf, numberOf, quietPool, sampleKeys, settle } from './quiet-pool.ts';
+import {
+  isSettled,
+  keyOf,
+  leaderOf,
+  numberOf,
+  quietPool,
+  sampleKeys,
+  settle,
+  truthOf,
+} from './quiet-pool.ts';
 import { leaseEndMs, Tenures } from './tenures.ts';
 
 describe('a leader that is killed while an owner joins', () => {
@@ -73,7 +82,7 @@ describe('a leader that is killed while an owner joins', () => {
       const after = acknowledged(pool);
       expect(after).toHaveLength(keys.length); // Each key once, and as the log has it.
       for (const [key, { incarnation }, number] of after)
-        expect(pool.checker.truth.pool('pool').at(key)).toMatchObject({ owner: incarnation, number });
+        expect(truthOf(pool, key)).toMatchObject({ owner: incarnation, number });
       expect(journal.turnsOf('lapsed')).toEqual([]);
     }
     expect(points.get('before the append reached the log')).toBeGreaterThan(0);

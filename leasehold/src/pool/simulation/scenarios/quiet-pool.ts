@@ -94,6 +94,16 @@ export function numberOf(node: OwnerNode, key: Position): number {
   return number;
 }
 
+/** Who has a key, and under which number, as the log has it. */
+export function truthOf(
+  pool: PoolWorld,
+  key: Position,
+): { readonly owner: string | undefined; readonly number: number } {
+  const [segment] = pool.checker.truth.pool('pool').overlapping({ start: key, end: key + 1n });
+  if (segment === undefined) throw new Error(`nothing is known of ${key}`);
+  return segment;
+}
+
 /** All that this owner holds. */
 export const holdingsOf = (node: OwnerNode): RangeSet => RangeSet.of(node.core?.holdings.held ?? []);
 

@@ -24,6 +24,7 @@ import {
   reconnect,
   sampleKeys,
   settle,
+  truthOf,
   when,
 } from './quiet-pool.ts';
 import { joins, Scribe } from './scribe.ts';
@@ -76,7 +77,7 @@ describe('losses', () => {
     const number = numberOf(pool.owner('owner-1'), key);
     pool.owner('owner-1').process.crash();
     pool.until('it is told', () => journal.told.length === 2, pool.durations.holdMs + 100);
-    expect(pool.checker.truth.pool('pool').at(key).owner).toBeUndefined();
+    expect(truthOf(pool, key).owner).toBeUndefined();
     for (const { ranges } of journal.told) expect(ranges.spans()).toEqual(RangeSet.everything.spans());
 
     const next = pool.addOwner('owner-2');
