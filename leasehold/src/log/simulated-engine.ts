@@ -33,8 +33,8 @@ export type Answer =
   | { readonly answer: 'not-leader' }
   | { readonly answer: 'not-yet' }
   | { readonly answer: 'reset'; readonly start: LogStart }
-  | { readonly answer: 'batches'; readonly batches: readonly LogBatch[] }
-  | { readonly answer: 'head'; readonly position: number }
+  | { readonly answer: 'batches'; readonly history: string; readonly batches: readonly LogBatch[] }
+  | { readonly answer: 'head'; readonly history: string; readonly position: number }
   | { readonly answer: 'poke' };
 
 export type LogMessage =
@@ -159,7 +159,7 @@ export class SimulatedEngine {
         this.#followers.add(from);
         return this.#read(body.after);
       case 'head':
-        return { answer: 'head', position: this.head };
+        return { answer: 'head', history: this.#history, position: this.head };
     }
   }
 
@@ -201,7 +201,8 @@ export class SimulatedEngine {
   #read(after: number): Answer {
     if (after < (this.#snapshot?.position ?? 0) || after < 0)
       return { answer: 'reset', start: this.#start() };
-    return { answer: 'batches', batches: this.#batches.filter(({ position }) => position > after) };
+    const batches = this.#batches.filter(({ position }) => position > after);
+    return { answer: 'batches', history: this.#history, batches };
   }
 
   #start(): LogStart {

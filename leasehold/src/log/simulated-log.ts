@@ -81,54 +81,10 @@ export class SimulatedLog implements FencedLog {
   }
 
   follow(events: FollowerEvents): Following {
-    let after = -1;
-    let ended = false;
-    const read = (): void => {
-      if (ended) return;
-      this.ask({ ask: 'read', after }, (answer) => {
-        if (ended) return;
-        if (answer.answer === 'reset') {
-          const last = answer.start.batches.at(-1)?.position ?? answer.start.snapshot?.position ?? 0;
-          if (last <= after) return;
-          after = last;
-          events.reset(answer.start);
-        } else if (answer.answer === 'batches') {
-          for (const batch of answer.batches) {
-            if (batch.position <= after) continue;
-            after = batch.position;
-            events.batch(batch);
-          }
-        }
-      });
-    };
-    const poll = (): void => {
-      if (ended) return;
-      read();
-      this.again(this.#options.pollMs, poll);
-    };
-    this.#onPoke = read;
-    poll();
-    return {
-      askHead: () => this.#askHead(events, () => ended),
-      [Symbol.dispose]: () => {
-        ended = true;
-      },
-    };
-  }
-
-  #askHead(events: FollowerEvents, isEnded: () => boolean): void {
-    let answered = false;
-    const read = (): void => {
-      if (isEnded() || answered) return;
-      const askedAt = this.#runtime.now();
-      this.ask({ ask: 'head' }, (answer) => {
-        if (isEnded() || answered || answer.answer !== 'head') return;
-        answered = true;
-        events.head(answer.position, askedAt);
-      });
-      this.again(this.#options.retryMs, read);
-    };
-    read();
+    const follower = new FollowingClient(this, this.#runtime, this.#options, events);
+    this.#onPoke = () => follower.read();
+    follower.poll();
+    return follower;
   }
 
   /** @internal */
@@ -141,6 +97,79 @@ export class SimulatedLog implements FencedLog {
   /** @internal */
   again(ms: number, act: () => void): void {
     this.#runtime.wakeAt(later(this.#runtime.now(), ms), act);
+  }
+}
+
+/** One follower. When the log turns out to have another history, it starts from its beginning. */
+class FollowingClient implements Following {
+  readonly #log: SimulatedLog;
+  readonly #runtime: Runtime;
+  readonly #options: ClientOptions;
+  readonly #events: FollowerEvents;
+  #history: string | undefined;
+  #after = -1;
+  #over = false;
+
+  constructor(log: SimulatedLog, runtime: Runtime, options: ClientOptions, events: FollowerEvents) {
+    this.#log = log;
+    this.#runtime = runtime;
+    this.#options = options;
+    this.#events = events;
+  }
+
+  poll(): void {
+    if (this.#over) return;
+    this.read();
+    this.#log.again(this.#options.pollMs, () => this.poll());
+  }
+
+  read(): void {
+    if (this.#over) return;
+    this.#log.ask({ ask: 'read', after: this.#after }, (answer) => {
+      if (this.#over) return;
+      if (answer.answer === 'reset') this.#reset(answer.start);
+      if (answer.answer !== 'batches' || this.#isReplaced(answer.history)) return;
+      for (const batch of answer.batches) {
+        if (batch.position <= this.#after) continue;
+        this.#after = batch.position;
+        this.#events.batch(batch);
+      }
+    });
+  }
+
+  askHead(): void {
+    let answered = false;
+    const ask = (): void => {
+      if (this.#over || answered) return;
+      const askedAt = this.#runtime.now();
+      this.#log.ask({ ask: 'head' }, (answer) => {
+        if (this.#over || answered || answer.answer !== 'head' || this.#isReplaced(answer.history)) return;
+        answered = true;
+        this.#events.head(answer.position, askedAt);
+      });
+      this.#log.again(this.#options.retryMs, ask);
+    };
+    ask();
+  }
+
+  [Symbol.dispose](): void {
+    this.#over = true;
+  }
+
+  #reset(start: LogStart): void {
+    const last = start.batches.at(-1)?.position ?? start.snapshot?.position ?? 0;
+    if (start.history === this.#history && last <= this.#after) return;
+    this.#history = start.history;
+    this.#after = last;
+    this.#events.reset(start);
+  }
+
+  #isReplaced(history: string): boolean {
+    if (history === this.#history) return false;
+    if (this.#after < 0) return true; // Being read from its beginning already.
+    this.#after = -1;
+    this.read();
+    return true;
   }
 }
 

@@ -120,8 +120,11 @@ export class Lookup {
   receive(from: string, changes: Changes, now: Instant): LookupEffect[] {
     const effects = this.#judge(now);
     if (changes.pool !== this.#settings.pool || this.#abandoned.has(changes.history)) return effects;
-    if (this.#seen !== undefined && changes.history !== this.#seen.history)
+    if (this.#seen !== undefined && changes.history !== this.#seen.history) {
+      // Histories have no order; but an answer to what we asked lately is no word from the past.
+      if (!this.#isAnswer(changes)) return [...effects, ...this.#hurry(now)];
       effects.push(...this.#startOver(changes));
+    }
     if (changes.term < (this.#seen?.term ?? 0)) return effects;
 
     const position = this.#seen?.position ?? 0;
@@ -159,6 +162,10 @@ export class Lookup {
 
   #loseEverything(why: LossReason): LookupEffect[] {
     return [{ do: 'lost', ranges: RangeSet.everything, why }, trace('lost-everything', { why })];
+  }
+
+  #isAnswer({ answers }: Changes): boolean {
+    return answers?.lookup === this.#settings.id && this.#sentAt.has(answers.sequence);
   }
 
   #startOver(changes: Changes): LookupEffect[] {

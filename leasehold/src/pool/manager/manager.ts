@@ -61,6 +61,8 @@ interface Standby {
   /** The head as it was read last. */
   head: { readonly position: number; readonly askedAt: Instant } | undefined;
   asking: boolean;
+  /** How far we had followed when we asked. */
+  askedFrom: number;
 }
 
 type Role =
@@ -169,6 +171,7 @@ export class Manager {
     if (role.name !== 'standby') return [];
     role.history = start.history;
     role.state = ManagerState.replay(start);
+    role.askedFrom = 0;
     return this.#answerWaiting(role);
   }
 
@@ -188,6 +191,11 @@ export class Manager {
     const role = this.#role;
     if (role.name !== 'standby') return [];
     role.asking = false;
+    if (position < role.askedFrom) {
+      return this.#halt(
+        `the log ends at ${position}, but we have followed it to ${role.askedFrom}: the store went back in time`,
+      );
+    }
     role.head = { position, askedAt };
     return this.#answerWaiting(role);
   }
@@ -228,6 +236,7 @@ export class Manager {
       waiting: [],
       head: undefined,
       asking: false,
+      askedFrom: 0,
     };
   }
 
@@ -266,8 +275,13 @@ export class Manager {
     if (!role.waiting.some((other) => other.from === from))
       role.waiting.push({ from, sync, receivedAt: now });
     if (role.asking) return [];
+    return [this.#askHead(role)];
+  }
+
+  #askHead(role: Standby): ManagerEffect {
     role.asking = true;
-    return [{ do: 'ask-head' }];
+    role.askedFrom = role.state.position;
+    return { do: 'ask-head' };
   }
 
   /** Answers the syncs that came before the head was read, once we have followed up to it. */
@@ -284,8 +298,7 @@ export class Manager {
     }
     const unread = role.waiting.some(({ receivedAt }) => head === undefined || receivedAt > head.askedAt);
     if (unread && !role.asking) {
-      role.asking = true;
-      effects.push({ do: 'ask-head' });
+      effects.push(this.#askHead(role));
     }
     return effects;
   }

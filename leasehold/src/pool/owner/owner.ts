@@ -79,6 +79,8 @@ export class Owner {
   #seen: Seen | undefined;
   /** Who answered last. */
   #leader: string | undefined;
+  /** The latest report that was acknowledged by anybody. */
+  #acknowledged = 0;
   /** The report that asked for an answer and has none. */
   #awaiting: number | undefined;
   #nextReportAt: Instant;
@@ -207,7 +209,9 @@ export class Owner {
     if (this.#abandoned.has(update.history)) return false;
     if (update.acknowledges > this.#sequence) return false;
     const heard = this.#heard;
-    if (heard === undefined || this.#seen?.history !== update.history) return true;
+    if (heard === undefined) return true;
+    // Histories have no order; but who answers a later report than anybody before is the later one.
+    if (this.#seen?.history !== update.history) return update.acknowledges > this.#acknowledged;
     return update.term > heard.term || (update.term === heard.term && update.sequence > heard.sequence);
   }
 
@@ -231,6 +235,7 @@ export class Owner {
   }
 
   #answered(acknowledged: number): void {
+    this.#acknowledged = Math.max(this.#acknowledged, acknowledged);
     if (this.#awaiting === undefined || acknowledged < this.#awaiting) return;
     const askedAt = this.#sentAt.get(acknowledged) ?? this.#latestNow;
     this.#awaiting = undefined;

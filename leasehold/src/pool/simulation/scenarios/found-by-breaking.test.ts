@@ -488,7 +488,7 @@ describe('a death certificate', () => {
 });
 
 describe('a store that was replaced by another', () => {
-  it('gives an owner nothing back: a message of the old one, repeated late, grants nothing', () => {
+  it('gives an owner nothing back: neither late words of the old one grant anything, nor its Managers that still run', () => {
     const { went, written } = playOwner(`
       0     wake
               > m1: report 1?
@@ -497,13 +497,18 @@ describe('a store that was replaced by another', () => {
               > admitted
               > granted 0-16#5
               > m1: report 2, held 0-16#5
-      20    update 1.1 ack=1 history=new
+      20    update 1.1 ack=2 history=new
               > dropped 0-16#5
       30    update 1.1 ack=1 history=old 0-16#5
       31    check 0
               > not held
       31    since 0 5
               > broken
+      1500  wake
+              > m1: report 3?
+      1510  update 1.2 ack=3 history=old 0-16#5
+      1511  check 0
+              > not held
     `);
     expect(went).toBe(written);
   });
