@@ -401,38 +401,38 @@ describe('a look-up that goes on where an earlier one stopped', () => {
 });
 
 describe('a log with another history', () => {
-  it('has lost everything, and what is known of the old one is of no use', () =>
+  it('is asked about when somebody speaks of it: a push can be a word from the past', () =>
+    plays(`${OPENED}
+      20    changes 9 0..6 history=other 0-16:b#6
+              > m2: sync 2 at 5
+      30    find 8
+              > b#3
+    `));
+
+  it('has lost everything, once it answers, and what is known of the old one is of no use', () =>
     plays(`${OPENED}
       20    changes 1 5..6 history=new 0-4:b#6
-              > lost 0-16, history-changed
-              > m2: sync 2
+              > m2: sync 2 at 5
       30    changes 1 0..6 history=new answers=2 0-16:b#6~5
+              > lost 0-16, history-changed
       40    find 8
               > b#6
     `));
 
-  it('has lost again what was lost before its table came', () =>
-    plays(`${OPENED}
-      20    changes 2 5..6 history=new 0-4:b#6
-              > lost 0-16, history-changed
-              > m2: sync 2
-      30    changes 2 0..9 history=new answers=2 0-4:b#6~5 4-8:-#6~8 8-12:b#6~6 12-16:a#9~9
-              > lost 4-8 12-16, reported
-    `));
-
   it('replaces the old one for good: what is said of that has no effect, not even as an answer', () =>
     plays(`${OPENED}
-      20    changes 1 0..6 history=new 0-16:b#6
+      20    changes 1 5..6 history=new 0-4:b#6
+              > m2: sync 2 at 5
+      30    changes 1 0..6 history=new answers=2 0-16:b#6
               > lost 0-16, history-changed
-      9760  wake
-              > m2: sync 2 at 6
-      9770  changes 7 0..99 answers=2 0-16:a#99~99
-      9780  find 0
-              > b#6
-      10260 wake
+      40    changes 7 0..99 answers=2 0-16:a#99~99
+      520   wake
               > m1: sync 3 at 6
               > m2: sync 3 at 6
-      10270 changes 1 6..7 history=new answers=3 0-4:a#7~7
+      530   changes 7 0..99 answers=3 0-16:a#99~99
+      531   find 0
+              > b#6
+      540   changes 1 6..7 history=new answers=3 0-4:a#7~7
               > lost 0-4, reported
     `));
 });

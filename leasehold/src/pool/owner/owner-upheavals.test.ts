@@ -32,7 +32,7 @@ describe('an owner that leaves', () => {
               > dropped 0-8#2
               > m1: report 4, let go released:0-8#2, leaving
       210   update 1.2 ack=3 0-8#2
-      220   update 1.3 ack=4
+      220   update 1.3 ack=4 admitted=no
               > left
       5000  wake
       9999  update 2.1 ack=4 0-8#9
@@ -48,7 +48,7 @@ describe('an owner that leaves', () => {
       20    leave
               > m1: report 3?, leaving
       30    update 1.2 ack=2
-      40    update 1.3 ack=3
+      40    update 1.3 ack=3 admitted=no
               > left
     `));
 
@@ -65,7 +65,7 @@ describe('an owner that leaves', () => {
               > m1: report 4, let go released:0-8#2 released:8-16#3, leaving
       40    check 8
               > not held
-      50    update 1.3 ack=4
+      50    update 1.3 ack=4 admitted=no
               > left
     `));
 

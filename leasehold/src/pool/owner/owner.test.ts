@@ -221,7 +221,7 @@ describe('keys whose lease ran out', () => {
               > m2: report 5?, let go released:0-8#2, leaving
       9020  update 1.2 ack=5 0-8#9<0-8#2
               > m1: report 6, let go released:0-8#9, leaving
-      9030  update 1.3 ack=6
+      9030  update 1.3 ack=6 admitted=no
               > left
     `));
 
@@ -439,7 +439,11 @@ describe('the instants an owner wants to be woken at', () => {
     expect(owner.wakeAt).toBe(9_000);
     owner.wake(instant(9_000));
     owner.leave(instant(9_001));
-    const effects: OwnerEffect[] = owner.receive('m1', update(5, 2, []), instant(9_010));
+    const effects: OwnerEffect[] = owner.receive(
+      'm1',
+      { ...update(5, 2, []), admitted: false },
+      instant(9_010),
+    );
     expect(effects.map((effect) => effect.do)).toContain('left');
     expect(owner.wakeAt).toBeUndefined();
   });

@@ -247,7 +247,7 @@ export class Owner {
 
   #hasLeft(update: Update): boolean {
     if (this.#leaving !== 'leaving' || update.acknowledges < this.#leavingSince) return false;
-    if (update.spans.length > 0 || this.holdings.pieces.length > 0) return false;
+    if (update.admitted || this.holdings.pieces.length > 0) return false; // A member has not left.
     this.#leaving = 'left';
     return true;
   }
