@@ -13,8 +13,9 @@ export {
   resolveDurations,
   takeoverHoldMs,
 } from './options.ts';
+export type { Phase, Piece } from './owner/holdings.ts';
 export { Owner, type OwnerEffect, type OwnerIdentity, type OwnerSettings } from './owner/owner.ts';
 export { type ConsistentHashingOptions, consistentHashing } from './policy/consistent-hashing.ts';
 export type { Placement, Policy, PolicyInput, PolicyMember } from './policy/policy.ts';
 export { ManagerState, UnreadableLogError } from './state.ts';
-export { type Member, PoolTable, type Row } from './table.ts';
+export { type Member, PoolTable, type Row, type TableRecord } from './table.ts';

@@ -70,7 +70,7 @@ export type OwnerEffect =
   | TraceEffect;
 
 export class Owner {
-  readonly holdings: Holdings = new Holdings();
+  readonly #holdings = new Holdings();
   readonly #settings: OwnerSettings;
   #sequence = 0;
   /** When each report that may still be acknowledged was sent. */
@@ -103,7 +103,27 @@ export class Owner {
   /** When {@link wake} next has something to do. */
   get wakeAt(): Instant | undefined {
     if (this.#leaving === 'left') return undefined;
-    return soonest(this.#nextReportAt, this.holdings.nextExpiry());
+    return soonest(this.#nextReportAt, this.#holdings.nextExpiry());
+  }
+
+  /** What is held, was held and is still to be told, in order; for those who watch. */
+  get pieces(): readonly Readonly<Piece>[] {
+    return this.#holdings.pieces;
+  }
+
+  /** The piece at a position, held or not. */
+  pieceAt(high: number, low: number): Readonly<Piece> | undefined {
+    return this.#holdings.find(high, low);
+  }
+
+  /** Everything held, under its number. */
+  get held(): readonly NumberedSpan[] {
+    return this.#holdings.held;
+  }
+
+  /** Grows whenever {@link pieces} change, if only in when they end. */
+  get version(): number {
+    return this.#holdings.version;
   }
 
   get seen(): Seen | undefined {
@@ -112,13 +132,13 @@ export class Owner {
 
   /** The number under which the keys at this position may be acted for now; undefined: not ours. */
   checkLeaseNow(high: number, low: number, now: Instant): number | undefined {
-    const piece = this.holdings.find(high, low);
+    const piece = this.#holdings.find(high, low);
     return piece !== undefined && piece.phase === 'serving' && now < piece.until ? piece.number : undefined;
   }
 
   /** True if it is held now and nobody else can have held it since it was held under `number`. */
   checkLeaseContinuous(high: number, low: number, number: number, now: Instant): boolean {
-    const piece = this.holdings.find(high, low);
+    const piece = this.#holdings.find(high, low);
     if (piece === undefined || !(now < piece.until) || !isInUse(piece)) return false;
     return piece.since <= number && number <= piece.number;
   }
@@ -146,12 +166,12 @@ export class Owner {
     const lease = { until, now, revokeBy };
     // Asking whether we hear says nothing of the table; but who leaves and is no member has nothing there.
     const isTable = update.admitted || this.#leaving !== 'no';
-    let changed = isTable && this.holdings.reconcile(update.spans, lease, update.acknowledges, transitions);
+    let changed = isTable && this.#holdings.reconcile(update.spans, lease, update.acknowledges, transitions);
     const isWelcome = update.admitted && !this.#admitted;
     if (isWelcome) effects.push({ do: 'admitted' }, trace('admitted', { term: update.term }));
     this.#admitted = update.admitted;
     // Keys granted before the Manager heard that we are leaving go straight back.
-    if (this.#leaving !== 'no') changed = this.holdings.revokeAll(revokeBy, transitions) || changed;
+    if (this.#leaving !== 'no') changed = this.#holdings.revokeAll(revokeBy, transitions) || changed;
     effects.push(...this.#tell(transitions));
     if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
     if (changed || isWelcome || !update.admitted) effects.push(this.#report(from, false, now));
@@ -161,7 +181,7 @@ export class Owner {
   /** The application can serve what it was granted. */
   loaded(spans: readonly NumberedSpan[], now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
-    this.holdings.loaded(spans);
+    this.#holdings.loaded(spans);
     return effects;
   }
 
@@ -169,7 +189,7 @@ export class Owner {
   flushed(spans: readonly NumberedSpan[], now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     const transitions = noTransitions();
-    if (!this.holdings.flushed(spans, transitions)) return effects;
+    if (!this.#holdings.flushed(spans, transitions)) return effects;
     return [...effects, ...this.#tell(transitions), ...this.#reportToLeader(now)];
   }
 
@@ -180,7 +200,7 @@ export class Owner {
     this.#leaving = 'leaving';
     this.#leavingSince = this.#sequence + 1;
     const transitions = noTransitions();
-    this.holdings.revokeAll(later(now, this.#settings.durations.revokeWithinMs), transitions);
+    this.#holdings.revokeAll(later(now, this.#settings.durations.revokeWithinMs), transitions);
     return [...effects, trace('leaving'), ...this.#tell(transitions), ...this.#ask(now)];
   }
 
@@ -188,7 +208,7 @@ export class Owner {
   suspended(now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     const transitions = noTransitions();
-    this.holdings.lapseAll(transitions);
+    this.#holdings.lapseAll(transitions);
     this.#sentAt.clear();
     this.#nextReportAt = now;
     return [...effects, trace('was-suspended'), ...this.#tell(transitions)];
@@ -199,7 +219,7 @@ export class Owner {
     assert(now >= this.#latestNow, `time went back from ${this.#latestNow} to ${now}`);
     this.#latestNow = now;
     const transitions = noTransitions();
-    if (!this.holdings.expire(now, transitions)) return [];
+    if (!this.#holdings.expire(now, transitions)) return [];
     return [...this.#tell(transitions), ...this.#reportToLeader(now)];
   }
 
@@ -218,7 +238,7 @@ export class Owner {
   /** Another history: the Managers' store was replaced. What we held has no meaning there. */
   #startOver(update: Update): OwnerEffect[] {
     const transitions = noTransitions();
-    this.holdings.clear(transitions);
+    this.#holdings.clear(transitions);
     if (this.#seen !== undefined) this.#abandoned.add(this.#seen.history);
     this.#seen = undefined;
     return [trace('history-changed', { history: update.history }), ...this.#tell(transitions)];
@@ -247,7 +267,7 @@ export class Owner {
 
   #hasLeft(update: Update): boolean {
     if (this.#leaving !== 'leaving' || update.acknowledges < this.#leavingSince) return false;
-    if (update.admitted || this.holdings.pieces.length > 0) return false; // A member has not left.
+    if (update.admitted || this.#holdings.pieces.length > 0) return false; // A member has not left.
     this.#leaving = 'left';
     return true;
   }
@@ -285,8 +305,8 @@ export class Owner {
       wantsAnswer,
       heard: this.#heard,
       seen: this.#seen,
-      held: this.holdings.held,
-      letGo: this.holdings.tellLetGo(sequence),
+      held: this.#holdings.held,
+      letGo: this.#holdings.tellLetGo(sequence),
       leaving: this.#leaving !== 'no',
       load: this.load,
     };
@@ -309,12 +329,12 @@ export class Owner {
     say('lapsed', transitions.lapsed);
     say('dropped', transitions.dropped);
     say('resumed', transitions.resumed);
-    if (transitions.granted.length > 0 && !loads) this.holdings.loaded(transitions.granted);
+    if (transitions.granted.length > 0 && !loads) this.#holdings.loaded(transitions.granted);
     say('granted', transitions.granted);
     say('revoking', transitions.revoking);
     if (transitions.revoking.length > 0 && !flushes) {
       const gone = noTransitions();
-      this.holdings.flushed(transitions.revoking, gone);
+      this.#holdings.flushed(transitions.revoking, gone);
       say('dropped', gone.dropped);
     }
     return effects;

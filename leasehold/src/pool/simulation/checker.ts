@@ -124,7 +124,7 @@ export class Checker implements Observer {
   #isLetGoOf(pool: string, span: Taken): void {
     const node = this.#ownerNode(pool, span.from);
     if (node === undefined || node.process.clock.suspended) return;
-    for (const piece of node.core?.holdings.pieces ?? []) {
+    for (const piece of node.core?.pieces ?? []) {
       if (piece.end <= span.start || piece.start >= span.end) continue;
       const at = piece.start > span.start ? piece.start : span.start;
       const number = node.check(at);
@@ -157,18 +157,18 @@ export class Checker implements Observer {
         this.#seenVersions.delete(node); // To be looked at as soon as it could act again.
         continue;
       }
-      const { version } = core.holdings;
+      const { version } = core;
       const seen = this.#seenVersions.get(node);
       if (seen?.core === core && seen.version === version && seen.running === process.running) continue;
       this.#lookAtOwner(node);
-      this.#seenVersions.set(node, { core, version: core.holdings.version, running: process.running });
+      this.#seenVersions.set(node, { core, version: core.version, running: process.running });
     }
   }
 
   /** Whoever's check passes is the owner in the log, and remembers its tenure as the log does. */
   #lookAtOwner(node: OwnerNode): void {
     const pool = this.truth.pool(node.pool);
-    for (const piece of node.core?.holdings.pieces ?? []) {
+    for (const piece of node.core?.pieces ?? []) {
       const isServed = node.check(piece.start) !== undefined;
       const isContinuous = node.checkContinuous(piece.start, piece.number);
       if (!isServed && !isContinuous) continue;
@@ -362,7 +362,7 @@ export class Checker implements Observer {
   #serves(node: OwnerNode | undefined, { start, end }: Span, placed: Span): void {
     const from = start > placed.start ? start : placed.start;
     const to = end < placed.end ? end : placed.end;
-    const edges = (node?.core?.holdings.pieces ?? []).flatMap((piece) => [piece.start, piece.end]);
+    const edges = (node?.core?.pieces ?? []).flatMap((piece) => [piece.start, piece.end]);
     for (const at of [from, ...edges.filter((edge) => from < edge && edge < to)]) {
       if (node?.check(at) !== undefined) continue;
       throw this.#broken('settles', `${node?.name} does not serve ${formatRange(placed)}`);

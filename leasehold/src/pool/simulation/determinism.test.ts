@@ -31,7 +31,7 @@ describe('the same seed', () => {
       high,
       low,
     ) {
-      return this.holdings.find(high, low)?.number;
+      return this.pieceAt(high, low)?.number;
     });
     try {
       const seed = SEEDS.find(

@@ -309,7 +309,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'settles',
     story: 'An owner that is leaving keeps keys granted before the Manager heard of it.',
     file: OWNER,
-    from: "if (this.#leaving !== 'no') changed = this.holdings.revokeAll(revokeBy, transitions) || changed;",
+    from: "if (this.#leaving !== 'no') changed = this.#holdings.revokeAll(revokeBy, transitions) || changed;",
     to: '',
   },
   {

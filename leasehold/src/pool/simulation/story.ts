@@ -139,7 +139,7 @@ class Story {
     const victim = this.#ownerOfAlice();
     const number = present(victim.check(ALICE), 'the owner of alice passes its check');
     const killedMs = this.#kill(victim);
-    this.#say(`${victim.name} is gone; alice was its under ${number}`);
+    this.#say(`${victim.name} is gone; it had alice under ${number}`);
     this.#untilLossIsTold(ALICE, killedMs);
     const heir = this.#untilServed(ALICE);
     const next = heir.check(ALICE);

@@ -127,10 +127,10 @@ describe('a leader that is stopped for longer than its lease', () => {
 
     const arrivesMs = (slow()[0]?.atMs ?? 0) + 7_000;
     pool.run(arrivesMs - 1 - pool.world.trueMs);
-    const [endMs, version] = [leaseEndMs(owner, key), owner.core?.holdings.version];
+    const [endMs, version] = [leaseEndMs(owner, key), owner.core?.version];
     pool.run(2);
     expect(leaseEndMs(owner, key)).toBe(endMs);
-    expect(owner.core?.holdings.version).toBe(version);
+    expect(owner.core?.version).toBe(version);
     expect(owner.core?.seen?.term).toBeGreaterThan(term);
   });
 

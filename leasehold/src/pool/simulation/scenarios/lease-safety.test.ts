@@ -277,7 +277,7 @@ describe('messages that come late, twice or in the wrong order', () => {
           .reports()
           .find(({ from, message }) => from === owner.name && message.sequence === newest);
         if (sent === undefined) continue;
-        for (const piece of owner.core?.holdings.pieces ?? []) {
+        for (const piece of owner.core?.pieces ?? []) {
           looks += 1;
           expect(owner.process.trueMsOf(piece.until)).toBeLessThanOrEqual(
             sent.atMs + pool.durations.leaseMs + 1e-3,
@@ -309,7 +309,7 @@ describe('messages that come late, twice or in the wrong order', () => {
     }
     pool.run(againMs);
     expect(owner.process.life).toBe(2);
-    expect(owner.core?.holdings.pieces).toEqual([]); // Its own lease of before is not its own any more.
+    expect(owner.core?.pieces).toEqual([]); // Its own lease of before is not its own any more.
 
     pool.until('it has its keys again', () => owner.check(key) !== undefined, pool.durations.holdMs);
     expect(numberOf(owner, key)).toBeGreaterThan(number);
@@ -339,7 +339,7 @@ describe('messages that come late, twice or in the wrong order', () => {
       pool.run(10);
     }
     expect(owner.core?.seen).toBeUndefined();
-    expect(owner.core?.holdings.pieces).toEqual([]);
+    expect(owner.core?.pieces).toEqual([]);
   });
 
   it('11: replies lost, the owner stops at the end of its lease and nobody has the keys before the hold is over', () => {

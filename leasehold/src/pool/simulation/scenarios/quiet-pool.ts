@@ -105,7 +105,7 @@ export function truthOf(
 }
 
 /** All that this owner holds. */
-export const holdingsOf = (node: OwnerNode): RangeSet => RangeSet.of(node.core?.holdings.held ?? []);
+export const holdingsOf = (node: OwnerNode): RangeSet => RangeSet.of(node.core?.held ?? []);
 
 /** Who may act for a key now. */
 export const actors = (pool: PoolWorld, key: Position): OwnerNode[] =>

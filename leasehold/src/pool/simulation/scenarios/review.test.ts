@@ -220,10 +220,10 @@ describe('changes of leader', () => {
     expect(numberOf(newcomer, key)).toBe(grant?.position); // The successor found it in the log.
 
     pool.run(arrivesMs - 1 - pool.world.trueMs);
-    const [endMs, version] = [leaseEndMs(newcomer, key), newcomer.core?.holdings.version];
+    const [endMs, version] = [leaseEndMs(newcomer, key), newcomer.core?.version];
     pool.run(2);
     expect(leaseEndMs(newcomer, key)).toBe(endMs);
-    expect(newcomer.core?.holdings.version).toBe(version);
+    expect(newcomer.core?.version).toBe(version);
     settle(pool);
     expect(journal.records('free').length).toBe(1); // What the recall for the newcomer took, and no more.
   });

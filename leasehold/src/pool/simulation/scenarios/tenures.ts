@@ -76,7 +76,7 @@ export class Tenures {
 
 /** When the lease under which an owner has a key runs out, by true time, if nothing renews it. */
 export function leaseEndMs(node: OwnerNode, key: Position): number {
-  const piece = node.core?.holdings.find(highOf(key), lowOf(key));
+  const piece = node.core?.pieceAt(highOf(key), lowOf(key));
   return piece === undefined ? Number.NEGATIVE_INFINITY : node.process.trueMsOf(piece.until);
 }
 
