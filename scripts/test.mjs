@@ -18,7 +18,7 @@ import { table } from './table.mjs';
 /** @import { Step } from './test/steps.mjs' */
 /** @typedef {{ readonly step: Step, readonly ok: boolean, readonly seconds: number, readonly passed: number, readonly failed: number }} Result */
 
-const HELP = `Type check, lint, format, unit tests, simulation.
+const HELP = `Type check, lint, format, unit tests, simulation, deliberate faults.
 
   npm test [-- options]
 
