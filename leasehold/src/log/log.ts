@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /**
  * The fenced log: where a Manager keeps what it must not forget.
  *

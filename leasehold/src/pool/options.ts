@@ -133,12 +133,21 @@ function rulesFor(d: ResolvedDurations): readonly Rule[] {
   const marginMs = d.holdMs - d.leaseMs;
   const leaseAtLeastMs = d.renewEveryMs + d.leaderChangeMs + 2 * d.retryMs;
   const staleAtLeastMs = d.syncEveryMs + 2 * d.retryMs;
+  const positive = (option: keyof ResolvedDurations): Rule => ({
+    option,
+    holds: d[option] > 0 && d[option] < Number.POSITIVE_INFINITY,
+    rule: 'it must be a positive number of milliseconds',
+  });
+  const names = Object.keys(d) as (keyof ResolvedDurations)[];
   return [
-    ...Object.entries(d).map(([option, value]) => ({
-      option: option as keyof ResolvedDurations,
-      holds: value > 0 && value < Number.POSITIVE_INFINITY,
-      rule: 'it must be a positive number of milliseconds',
-    })),
+    // The tolerance follows from hold and lease, so that these are to be named first if they are wrong.
+    ...names.filter((name) => name !== 'suspensionToleranceMs').map(positive),
+    {
+      option: 'holdMs',
+      holds: d.holdMs > d.leaseMs,
+      rule: `it must be longer than leaseMs = ${d.leaseMs}, or the next owner could begin before the last one has stopped`,
+    },
+    positive('suspensionToleranceMs'),
     {
       option: 'suspensionToleranceMs',
       holds: d.suspensionToleranceMs < marginMs,

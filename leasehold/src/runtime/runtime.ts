@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /**
  * All that a process may ask of its surroundings. In production they will be the parts in `node/`;
  * in a simulation, those in `sim/`. Nothing else in the toolkit reads a clock, sets a timer,

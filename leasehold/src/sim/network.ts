@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /**
  * A network between named nodes that loses, repeats, delays and reorders messages, and can be
  * cut, one way or both; it never alters a message.

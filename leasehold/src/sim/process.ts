@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /**
  * A process: a name, a machine with clocks, and one life after the other.
  *

@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /**
  * What is still to happen, in the order in which it will: by time, and for the same time in the
  * order in which it was added. The world has one such queue in true time, and every process one

@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /**
  * A world in which everything happens one thing after the other, in an order fixed by the seed.
  *

@@ -127,6 +127,12 @@ export class Chaos {
     again();
   }
 
+  /** Tells in the story what was done to the world, and counts it. */
+  #did(what: string, whom?: string): void {
+    this.pool.world.count(what);
+    this.pool.world.note('(fate)', { what, facts: { whom } });
+  }
+
   #leases(low: number, high: number): number {
     return this.#dice.between(low, high) * this.#durations.leaseMs;
   }
@@ -217,7 +223,7 @@ export class Chaos {
   #cutOwner(): void {
     const node = this.#someOwner();
     if (node === undefined) return;
-    this.pool.world.count('owner cuts');
+    this.#did('owner cuts', node.name);
     const way = this.#dice.pick(['to', 'from', 'both'] as const);
     const { network, managers } = this.pool;
     const cut = managers.filter(() => this.#dice.chance(0.8));
@@ -231,7 +237,7 @@ export class Chaos {
   }
 
   #troubleLookup(): void {
-    const { lookups, network, managers, world } = this.pool;
+    const { lookups, network, managers } = this.pool;
     if (lookups.length === 0) return;
     const node = this.#dice.pick(lookups);
     const { process } = node;
@@ -251,7 +257,7 @@ export class Chaos {
         process.suspend(this.#leases(0.1, 3));
         break;
       case 'cut':
-        world.count('lookup cuts');
+        this.#did('lookup cuts', node.name);
         for (const manager of managers) network.cutBoth(node.name, manager.name);
         this.#after(0.1, 6, () => {
           for (const manager of managers) network.heal(node.name, manager.name);
@@ -296,10 +302,10 @@ export class Chaos {
    * owner that cannot reach anybody else.
    */
   #staleLeader(): void {
-    const { leader, managers, network, logNetwork, engine, world } = this.pool;
+    const { leader, managers, network, logNetwork, engine } = this.pool;
     const node = this.#someOwner();
     if (leader === undefined || node === undefined) return;
-    world.count('stale leaders');
+    this.#did('stale leaders', leader.name);
     const others = managers.filter((manager) => manager !== leader);
     for (const other of others) network.cutBoth(node.name, other.name);
     logNetwork.cutBoth(leader.name, ENGINE);
@@ -326,7 +332,7 @@ export class Chaos {
         world.after(5, () => watch(tries - 1));
         return;
       }
-      world.count('sleeping candidates');
+      this.#did('sleeping candidates', candidate.name);
       candidate.process.suspend(this.#leases(0.3, 0.9));
       logNetwork.cut(candidate.name, ENGINE);
       for (const owner of cut) for (const other of others) network.cutBoth(owner.name, other.name);
@@ -342,7 +348,7 @@ export class Chaos {
   #drowsyOwner(): void {
     const node = this.#someOwner();
     if (node === undefined) return;
-    this.pool.world.count('drowsy owners');
+    this.#did('drowsy owners', node.name);
     const { managers, network, world } = this.pool;
     const nextMs = this.#durations.leaseMs / 10;
     for (let nap = 0; nap < 9; nap += 1) {
@@ -369,13 +375,13 @@ export class Chaos {
   }
 
   #dropLeader(): void {
-    this.pool.world.count('leaders dropped early');
+    this.#did('leaders dropped early');
     this.pool.engine.dropLeader();
   }
 
   #engineDown(): void {
-    const { engine, world } = this.pool;
-    world.count('engine outages');
+    const { engine } = this.pool;
+    this.#did('engine outages');
     engine.down = true;
     const thaws = this.#dice.chance(0.5);
     this.#after(0.1, 2, () => {

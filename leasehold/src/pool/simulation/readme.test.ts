@@ -17,6 +17,7 @@ function example(): PoolWorld {
   const owner = pool.owners.find((one) => one.check(alice) !== undefined);
   owner?.process.crash();
   pool.until('another serves alice', () => pool.owners.some((one) => one.check(alice)), 15_000);
+  console.log(`${owner?.name} died; served again after ${pool.world.trueMs - 5_000} ms`);
   return pool;
 }
 

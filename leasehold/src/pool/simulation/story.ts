@@ -139,7 +139,7 @@ class Story {
     const victim = this.#ownerOfAlice();
     const number = present(victim.check(ALICE), 'the owner of alice passes its check');
     const killedMs = this.#kill(victim);
-    this.#say(`${victim.name} is gone; it had alice under ${number}`);
+    this.#say(`${victim.name} is gone; it had alice under lease number ${number}`);
     this.#untilLossIsTold(ALICE, killedMs);
     const heir = this.#untilServed(ALICE);
     const next = heir.check(ALICE);
@@ -180,7 +180,7 @@ class Story {
   }
 
   aSupervisedOwnerDies(): void {
-    this.#scene('A server dies whose supervisor sees it: leasehold run -- node server.js');
+    this.#scene('A server dies, and its supervisor sees it');
     const victim = this.#pool.owner(NEWCOMER);
     const key = this.#someKeyOf(victim);
     const killedMs = this.#kill(victim);
@@ -207,7 +207,7 @@ class Story {
     world.after(SUSPENDED_MS, () => (first = owner.check(ALICE)));
     this.#pool.run(SUSPENDED_MS);
     this.#say(
-      `it wakes with its clock ${seconds(SUSPENDED_MS)} s behind; its first check ${first === undefined ? 'fails, as it must' : 'passes'}`,
+      `it wakes with its clock ${seconds(SUSPENDED_MS)} s behind; its first check ${first === undefined ? 'fails: it cannot know how long' : 'passes'}`,
     );
     this.#until('it serves alice', () => owner.check(ALICE) !== undefined);
     const next = present(owner.check(ALICE), 'it serves alice');
