@@ -5,7 +5,8 @@ import { RING_SIZE } from '../runtime/keys/position.ts';
 import type { Span } from '../runtime/keys/range.ts';
 import { RingTable } from '../runtime/keys/ring-table.ts';
 import type { TableRow } from './messages.ts';
-import { clipSpans, PoolTable, type Row, type TableRecord } from './table.ts';
+import { clipSpans } from './spans.ts';
+import { PoolTable, type Row, type TableRecord } from './table.ts';
 
 // Places are told in sixteenths of the ring.
 const at = (sixteenth: number): bigint => BigInt(sixteenth) * (RING_SIZE / 16n);

@@ -33,6 +33,7 @@ import { assert, unreachable } from '../runtime/assert.ts';
 import { RING_SIZE } from '../runtime/keys/position.ts';
 import type { Span } from '../runtime/keys/range.ts';
 import type { NumberedSpan, OwnerAddress, TableRow } from './messages.ts';
+import { clipSpans } from './spans.ts';
 
 export interface Member extends OwnerAddress {
   /** The digest of the secret that proves its death. */
@@ -275,14 +276,4 @@ function rewrite(rows: readonly Row[], spans: readonly Span[], change: (row: Row
 function clip(row: Row, start: bigint, end: bigint): Row {
   if (start === row.start && end === row.end) return row;
   return { ...row, start, end, continues: clipSpans(row.continues, start, end) };
-}
-
-export function clipSpans<T extends Span>(spans: readonly T[], start: bigint, end: bigint): readonly T[] {
-  return spans.flatMap((span) => {
-    if (span.end <= start || span.start >= end) return [];
-    if (span.start >= start && span.end <= end) return [span];
-    return [
-      { ...span, start: span.start > start ? span.start : start, end: span.end < end ? span.end : end },
-    ];
-  });
 }

@@ -14,8 +14,9 @@ import type { Span } from '../../runtime/keys/range.ts';
 import type { NumberedSpan } from '../messages.ts';
 import type { Placement } from '../policy/policy.ts';
 import type { LeaveReason, Member, PoolTable, Row, TableRecord } from '../table.ts';
+import { covers } from '../spans.ts';
 import { plan } from './plan.ts';
-import { knows, type Session } from './session.ts';
+import type { Session } from './session.ts';
 
 export type Recalls = ReadonlyMap<string, readonly NumberedSpan[]>;
 
@@ -125,7 +126,7 @@ function rowsByNumber(rows: readonly Row[]): ReadonlyMap<number, readonly Row[]>
 /** An owner that does not know the row's present number could not follow the line to the next. */
 function ownerKnows(row: Row, { sessions }: Facts): boolean {
   const session = row.owner === undefined ? undefined : sessions.get(row.owner);
-  return session !== undefined && knows(session.report.held, row);
+  return session !== undefined && covers(session.report.held, row);
 }
 
 const inOrder = (spans: Span[]): readonly Span[] => spans.sort((a, b) => (a.start < b.start ? -1 : 1));

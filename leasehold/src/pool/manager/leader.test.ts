@@ -369,23 +369,25 @@ describe('a stranger', () => {
 });
 
 describe('an owner that speaks but does not hear', () => {
-  it('gets no more answers when it has confirmed nothing for a hold, so that its hold ends', () =>
+  it('is told what it has, but nothing is acknowledged, when it has confirmed nothing for a hold: its hold ends', () =>
     plays(`${ONE_OWNER}
       5000  report a 3? 0-16#2
               > a: update ack=3 0-16#2
       9779  report a 4? 0-16#2
               > a: update ack=4 0-16#2
       9780  report a 5? 0-16#2
+              > a: update ack=4 0-16#2
       19528 wake
       19529 wake
               > append 3 term 1 leave:a:expired
     `));
 
-  it('is answered again when it confirms something', () =>
+  it('is renewed again when it confirms something', () =>
     plays(`${ONE_OWNER}
       9779  report a 3? 0-16#2
               > a: update ack=3 0-16#2
       9780  report a 4? 0-16#2
+              > a: update ack=3 0-16#2
       9790  report a 5? heard 0-16#2
               > a: update ack=5 0-16#2
     `));

@@ -21,7 +21,8 @@
  *
  * **Whom to give keys?** Only those who hear us. A report can come late, from a process that is gone,
  * so a stranger becomes a member only when it has confirmed an update of ours; and an owner that
- * speaks but has confirmed nothing for a whole hold gets no more answers, so that its hold ends.
+ * speaks but has confirmed nothing for a whole hold is still told what it has, but nothing it says is
+ * acknowledged any more: neither its lease nor its hold is extended until it shows that it hears.
  *
  * **Decide, commit, speak.** `#decide` looks at the committed state and at what was heard, and makes
  * one batch of everything that follows; while it is being written, what is heard waits for the
@@ -202,6 +203,7 @@ export class Leader {
 
   hearCertificate(from: string, { secret }: Certificate, now: Instant): LeaderEffect[] {
     const proof = this.#deaths.hear(secret, from, now);
+    this.#due(later(now, this.#settings.durations.holdMs)); // Then it is forgotten.
     for (const [pool, table] of this.#state.pools) if (table.hasProof(proof)) this.#dirty.add(pool);
     for (const [incarnation, { pool, identity }] of this.#sessions) {
       if (identity.proof !== proof) continue;
@@ -271,6 +273,7 @@ export class Leader {
     }
     const { incarnation } = session.identity;
     if (report.leaving && this.#inFlight?.next.pool(pool).members.has(incarnation)) return []; // It is coming first.
+    this.#due(later(now, this.#settings.durations.holdMs)); // Then it is forgotten.
     // Who wants to leave has nothing here: told so, it can go.
     if (report.leaving) this.#sessions.delete(incarnation);
     return this.#mayAnswer(now) ? [this.#say(session, [], false)] : [];
@@ -302,11 +305,14 @@ export class Leader {
     };
   }
 
-  /** Answers an owner, which renews its lease: never without a leader lease, never a condemned or a deaf one. */
+  /** Answers an owner, which renews its lease: never without a leader lease, never a condemned one. */
   #update(session: Session, now: Instant): LeaderEffect[] {
     const { incarnation } = session.identity;
     if (!this.#mayAnswer(now) || this.#inFlight?.condemned.has(incarnation)) return [];
-    if (later(session.provenAt, this.#settings.durations.holdMs) <= now) return [];
+    // What our leases make a successor wait for must be in the log before we give one.
+    if (this.#state.reign.takeoverMs < takeoverHoldMs(this.#settings.durations)) return [];
+    const isDeaf = later(session.provenAt, this.#settings.durations.holdMs) <= now;
+    if (!isDeaf) session.acknowledged = session.report.sequence;
     const recalls = this.#recalls.get(session.pool)?.get(incarnation) ?? NOTHING;
     const changed = session.compose(this.#state.pool(session.pool).rowsOf(incarnation), recalls);
     const message = this.#say(session, session.spans, true);
@@ -315,6 +321,7 @@ export class Leader {
     session.behind = false;
     session.welcomed = true;
     if (session.unheard !== undefined) this.#due(later(now, this.#settings.durations.retryMs));
+    if (isDeaf) return [message]; // It may yet show that it hears; its lease rests on what it had.
     const hold = this.#holds.get(incarnation) ?? session.receivedAt;
     this.#holds.set(incarnation, latest(hold, later(session.receivedAt, this.#settings.durations.holdMs)));
     return [message];
@@ -332,7 +339,7 @@ export class Leader {
       term: this.term,
       sequence: session.sent,
       position: this.#state.position,
-      acknowledges: session.report.sequence,
+      acknowledges: admitted ? session.acknowledged : session.report.sequence,
       leaseMs: this.#settings.durations.leaseMs,
       admitted,
       spans,

@@ -61,6 +61,8 @@ interface Standby {
   /** The head as it was read last. */
   head: { readonly position: number; readonly askedAt: Instant } | undefined;
   asking: boolean;
+  /** The log was restored from a backup, and nobody has led since: there is nothing to vouch for. */
+  recovers: boolean;
   /** How far we had followed when we asked. */
   askedFrom: number;
 }
@@ -114,6 +116,9 @@ export class Manager {
   /** It stands for election from here on. */
   standing(): void {
     this.#seenBefore = this.#seen;
+    if (this.#role.name !== 'standby') return;
+    this.#role.asking = false; // The log is followed anew: what was asked before is answered by nobody.
+    this.#role.askedFrom = 0;
   }
 
   /** Leads from here on; `until` is the end of the leader lease. */
@@ -152,7 +157,8 @@ export class Manager {
   deposed(reason: DeposedReason, now: Instant): ManagerEffect[] {
     this.#observe(now);
     if (this.#role.name !== 'leading') return [];
-    const { term } = this.#role.leader;
+    const { term, history, state } = this.#role.leader;
+    this.#remember({ history, term, position: state.position });
     this.#role = this.#standingBy();
     return [trace('deposed', { term, reason })];
   }
@@ -169,8 +175,16 @@ export class Manager {
     this.#observe(now);
     const role = this.#role;
     if (role.name !== 'standby') return [];
+    const state = ManagerState.replay(start);
+    if (role.history === start.history && state.position < role.state.position) {
+      return this.#halt(
+        `the log ends at ${state.position}, but we have followed it to ${role.state.position}: the store went back in time`,
+      );
+    }
     role.history = start.history;
-    role.state = ManagerState.replay(start);
+    role.state = state;
+    role.recovers = start.floor > state.position;
+    this.#remember({ history: start.history, term: state.term, position: state.position });
     role.askedFrom = 0;
     return this.#answerWaiting(role);
   }
@@ -182,6 +196,8 @@ export class Manager {
       return [];
     const before = role.state;
     role.state = before.apply(batch.position, decodeBatch(batch.bytes));
+    role.recovers = false;
+    this.#remember({ history: role.history, term: role.state.term, position: role.state.position });
     return [...role.audience.push(role.history, before, role.state, now), ...this.#answerWaiting(role)];
   }
 
@@ -237,6 +253,7 @@ export class Manager {
       head: undefined,
       asking: false,
       askedFrom: 0,
+      recovers: false,
     };
   }
 
@@ -271,9 +288,9 @@ export class Manager {
   #hearSync(role: Standby, from: string, sync: Sync, now: Instant): ManagerEffect[] {
     role.audience.hear(from, sync, now);
     // One that asks again is answered by what it asked first, or a slow log would starve it.
-    role.waiting = role.waiting.filter((other) => other.from !== from || other.sync.lookup === sync.lookup);
-    if (!role.waiting.some((other) => other.from === from))
-      role.waiting.push({ from, sync, receivedAt: now });
+    const isFrom = (other: Waiting): boolean => other.from === from && other.sync.pool === sync.pool;
+    role.waiting = role.waiting.filter((other) => !isFrom(other) || other.sync.lookup === sync.lookup);
+    if (!role.waiting.some(isFrom)) role.waiting.push({ from, sync, receivedAt: now });
     if (role.asking) return [];
     return [this.#askHead(role)];
   }
@@ -288,7 +305,7 @@ export class Manager {
   #answerWaiting(role: Standby): ManagerEffect[] {
     const { head, history, state } = role;
     const effects: ManagerEffect[] = [];
-    if (head !== undefined && history !== undefined && state.position >= head.position) {
+    if (head !== undefined && history !== undefined && state.position >= head.position && !role.recovers) {
       const ready = role.waiting.filter(({ receivedAt }) => receivedAt <= head.askedAt);
       role.waiting = role.waiting.filter(({ receivedAt }) => receivedAt > head.askedAt);
       for (const { from, sync } of ready) {

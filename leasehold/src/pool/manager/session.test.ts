@@ -4,7 +4,8 @@ import { instant } from '../../runtime/time.ts';
 import type { NumberedSpan, Report } from '../messages.ts';
 import { at, numbered, showGranted } from '../script.ts';
 import type { Row } from '../table.ts';
-import { knows, Session } from './session.ts';
+import { Session } from './session.ts';
+import { covers } from '../spans.ts';
 
 const report = (sequence: number, held: readonly NumberedSpan[] = []): Report => ({
   kind: 'report',
@@ -33,7 +34,7 @@ const session = () => new Session('address', report(1), instant(100));
 
 describe('an owner knows a row', () => {
   const held = ['0-4#1', '4-8#1', '8-12#2'].map(numbered);
-  const isKnown = (text: string): boolean => knows(held, numbered(text));
+  const isKnown = (text: string): boolean => covers(held, numbered(text));
 
   it('if it holds it whole under that number, in however many pieces', () => {
     expect(['0-4#1', '0-8#1', '2-6#1', '8-12#2', '9-10#2'].map(isKnown)).toEqual([
@@ -47,8 +48,8 @@ describe('an owner knows a row', () => {
 
   it('not if it holds it under another number, or a part of it', () => {
     expect(['0-4#2', '4-12#1', '8-13#2', '12-14#2'].map(isKnown)).toEqual([false, false, false, false]);
-    expect(knows([], numbered('0-1#1'))).toBe(false);
-    expect(knows(['0-2#1', '3-4#1'].map(numbered), numbered('0-4#1'))).toBe(false);
+    expect(covers([], numbered('0-1#1'))).toBe(false);
+    expect(covers(['0-2#1', '3-4#1'].map(numbered), numbered('0-4#1'))).toBe(false);
   });
 
   it('exactly when each of its keys is held under its number', () => {
@@ -61,7 +62,7 @@ describe('an owner knows a row', () => {
           number === 0 ? [] : [{ start: at(key), end: at(key + 1), number }],
         );
         const wanted = { start: at(first), end: at(last + 1), number: 1 };
-        expect(knows(some, wanted)).toBe(numbers.slice(first, last + 1).every((number) => number === 1));
+        expect(covers(some, wanted)).toBe(numbers.slice(first, last + 1).every((number) => number === 1));
       }),
       { numRuns: 300 },
     );

@@ -4,7 +4,8 @@
 
 import type { Instant } from '../../runtime/time.ts';
 import type { GrantedSpan, NumberedSpan, OwnerAddress, Report } from '../messages.ts';
-import { clipSpans, type Row } from '../table.ts';
+import { clipSpans } from '../spans.ts';
+import type { Row } from '../table.ts';
 
 export class Session {
   readonly pool: string;
@@ -19,6 +20,8 @@ export class Session {
   first = 0;
   sent = 0;
   sentAt: Instant | undefined;
+  /** The last report that an update to it as a member acknowledged; 0: none. */
+  acknowledged = 0;
   /** The last update that said something new, as long as the owner has not confirmed to have heard it. */
   unheard: number | undefined;
   /** It was told that it is a member. */
@@ -107,22 +110,4 @@ function cutAtRecalls(row: Row, recalls: readonly NumberedSpan[]): GrantedSpan[]
   }
   add(row.end, false);
   return spans;
-}
-
-/** True if these pieces, in order, cover the row under its number: the owner knows the row. */
-export function knows(held: readonly NumberedSpan[], row: NumberedSpan): boolean {
-  let low = 0;
-  let high = held.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((held[middle]?.end ?? 0n) <= row.start) low = middle + 1;
-    else high = middle;
-  }
-  let at = row.start;
-  for (let index = low; at < row.end; index += 1) {
-    const piece = held[index];
-    if (piece === undefined || piece.start > at || piece.number !== row.number) return false;
-    at = piece.end;
-  }
-  return true;
 }

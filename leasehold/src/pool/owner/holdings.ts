@@ -32,6 +32,7 @@ import { RingTable } from '../../runtime/keys/ring-table.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { earliest, latest } from '../../runtime/time.ts';
 import type { GrantedSpan, LetGo, NumberedSpan } from '../messages.ts';
+import { covers } from '../spans.ts';
 
 export type Phase = 'loading' | 'serving' | 'revoking' | 'lapsed' | 'released';
 
@@ -286,9 +287,12 @@ function renewed(part: Piece, span: GrantedSpan, hearing: Hearing): Piece {
   return recalledOrNot(part, span, hearing);
 }
 
-/** Whether the span's number continues the one we have here. */
+/** Whether the span's number continues the one we have here, which may have been several rows. */
 const follows = ({ continues: line }: GrantedSpan, part: Piece): boolean =>
-  line.some(({ start, end, number }) => start <= part.start && part.end <= end && number === part.number);
+  covers(
+    line.filter(({ number }) => number === part.number),
+    part,
+  );
 
 /** Another number, and nobody else can have held the keys: what we remember stays valid, if we do. */
 function carriedOn(part: Piece, span: GrantedSpan, hearing: Hearing): Piece {

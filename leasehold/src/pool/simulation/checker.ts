@@ -144,15 +144,13 @@ export class Checker implements Observer {
   }
 
   #ownerNode(pool: string, incarnation: string): OwnerNode | undefined {
-    return this.owners.find(
-      (node) => node.pool === pool && node.incarnation === incarnation && node.process.alive,
-    );
+    return this.owners.find((node) => node.pool === pool && node.incarnation === incarnation && node.lives);
   }
 
   #lookAtOwners(): void {
     for (const node of this.owners) {
       const { core, process } = node;
-      if (core === undefined || !process.alive) continue;
+      if (core === undefined) continue;
       if (process.clock.suspended) {
         this.#seenVersions.delete(node); // To be looked at as soon as it could act again.
         continue;
@@ -323,7 +321,7 @@ export class Checker implements Observer {
   }
 
   #poolSettled(name: string, pool: TruePool): void {
-    const owners = this.owners.filter((node) => node.pool === name && node.process.alive && !node.left);
+    const owners = this.owners.filter((node) => node.pool === name && node.lives && !node.left);
     const living = new Set(owners.map(({ incarnation }) => incarnation));
     for (const member of pool.members.keys()) {
       if (!living.has(member)) throw this.#broken('settles', `${member} is dead or gone and still a member`);

@@ -66,7 +66,7 @@ export class LossCheck {
       const remaining = RangeSet.of(loss.spans);
       const item = { loss, remaining, atMs: this.#world.trueMs, localAt: node.process.now() };
       this.#account(node).items.push(item);
-      if (!node.process.alive) continue; // A life that resumes from here will have to report it.
+      if (!node.lives) continue; // A life that resumes from here will have to report it.
       const { core } = node;
       this.#world.after(this.#boundMs, () => this.#mustBeTold(node, core, item));
     }
@@ -109,7 +109,8 @@ export class LossCheck {
   #noneIsFresherThanItKnows(): void {
     for (const [node, { core, items }] of this.#accounts) {
       const [oldest] = items;
-      if (oldest === undefined || core !== node.core || !node.process.running || node.isDazed) continue;
+      if (oldest === undefined || core !== node.core || !node.lives) continue;
+      if (!node.process.running || node.isDazed) continue;
       const ageMs = (node.core?.ageMs(node.process.now()) ?? 0) * Math.sqrt(clockRateBound(this.#durations));
       const freshAtMs = this.#world.trueMs - ageMs - this.#durations.suspensionToleranceMs;
       if (freshAtMs <= oldest.atMs + this.#slackMs) continue;
@@ -142,7 +143,7 @@ export class LossCheck {
   }
 
   #mustBeTold(node: LookupNode, core: unknown, item: Outstanding): void {
-    if (node.core !== core || !node.process.alive || item.remaining.isEmpty) return;
+    if (node.core !== core || !node.lives || item.remaining.isEmpty) return;
     // While its machine is suspended, time does not pass for it; while it is stopped, it cannot act.
     const rate = clockRateBound(this.#durations);
     const passedMs = (node.process.now() - item.localAt) / Math.sqrt(rate);

@@ -37,7 +37,7 @@ export const mutants: readonly Mutant[] = [
     story: 'What an owner does not list as held is taken for released, though its grant is on the way.',
     file: DECISION,
     from: 'if (report.letGo.length === 0) continue;',
-    to: 'for (const row of table.rowsOf(incarnation)) if (!knows(report.held, row)) free.push(row);',
+    to: 'for (const row of table.rowsOf(incarnation)) if (!covers(report.held, row)) free.push(row);',
   },
   {
     name: 'released-number-used-again',
@@ -245,7 +245,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'every-loss-told',
     story: 'A standby answers a sync from what it has, without asking the log whether that is all.',
     file: MANAGER,
-    from: 'role.waiting = role.waiting.filter((other) => other.from !== from || other.sync.lookup === sync.lookup);',
+    from: 'role.waiting = role.waiting.filter((other) => !isFrom(other) || other.sync.lookup === sync.lookup);',
     to: "if (role.history !== undefined) { const message = answerTo(sync, role.history, role.state.term, role.state); if (message !== undefined) return [{ do: 'send', to: from, message }]; }",
   },
   {
@@ -301,7 +301,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'every-loss-told',
     story: 'A standby has read how far the log goes, and answers before it has followed up to there.',
     file: MANAGER,
-    from: 'if (head !== undefined && history !== undefined && state.position >= head.position) {',
+    from: 'if (head !== undefined && history !== undefined && state.position >= head.position && !role.recovers) {',
     to: 'if (head !== undefined && history !== undefined) {',
   },
   {
@@ -325,7 +325,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'placement',
     story: 'Rows are merged whose numbers the owner has not heard of, so it cannot follow and gives up.',
     file: DECISION,
-    from: 'return session !== undefined && knows(session.report.held, row);',
+    from: 'return session !== undefined && covers(session.report.held, row);',
     to: 'return session !== undefined;',
   },
   {

@@ -52,17 +52,26 @@ export interface NodeOptions {
 abstract class Node {
   readonly process: SimProcess;
   protected readonly around: Surroundings;
+  #life = 0;
 
   constructor(around: Surroundings, options: NodeOptions) {
     this.around = around;
     this.process = new SimProcess(around.world, {
       ...options,
-      start: (runtime, life) => this.start(runtime, life),
+      start: (runtime, life) => {
+        this.#life = life;
+        this.start(runtime, life);
+      },
     });
   }
 
   get name(): string {
     return this.process.name;
+  }
+
+  /** Alive, and not only about to be: a life that starts on a suspended machine has yet to begin. */
+  get lives(): boolean {
+    return this.process.alive && this.#life === this.process.life;
   }
 
   protected abstract start(runtime: SimRuntime, life: number): void;
@@ -186,7 +195,7 @@ export interface OwnerNodeOptions extends NodeOptions {
 }
 
 export class OwnerNode extends Node {
-  core: Owner | undefined;
+  #core: Owner | undefined;
   incarnation = '';
   leaving = false;
   left = false;
@@ -201,6 +210,10 @@ export class OwnerNode extends Node {
     this.options = options;
   }
 
+  get core(): Owner | undefined {
+    return this.lives ? this.#core : undefined;
+  }
+
   get pool(): string {
     return this.options.pool;
   }
@@ -212,13 +225,13 @@ export class OwnerNode extends Node {
   /** What the application does: check a key, right now. */
   check(position: Position): number | undefined {
     const { core } = this;
-    if (core === undefined || !this.process.alive || this.#noticesSuspension()) return undefined;
+    if (core === undefined || this.#noticesSuspension()) return undefined;
     return core.checkLeaseNow(highOf(position), lowOf(position), this.process.now());
   }
 
   checkContinuous(position: Position, number: number): boolean {
     const { core } = this;
-    if (core === undefined || !this.process.alive || this.#noticesSuspension()) return false;
+    if (core === undefined || this.#noticesSuspension()) return false;
     return core.checkLeaseContinuous(highOf(position), lowOf(position), number, this.process.now());
   }
 
@@ -258,7 +271,7 @@ export class OwnerNode extends Node {
     const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
     const transport = runtime.transport(network);
     const alarm = runtime.alarm(() => input((_, now) => core.wake(now)));
-    this.core = core;
+    this.#core = core;
     this.#guard = guard;
 
     const input = (act: (core: Owner, now: Instant) => OwnerEffect[]): void => {
