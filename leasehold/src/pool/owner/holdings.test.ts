@@ -53,6 +53,17 @@ describe('the pieces an owner holds', () => {
     expect(pieces(other)).toEqual(['0-8#2 serving']);
   });
 
+  it('follow a merge that is told as two also when they have become one meanwhile', () => {
+    const holdings = holding('0-4#5', '4-8#5');
+    const merged = { ...granted('0-8#7'), continues: ['0-4#5', '4-8#5'].map((text) => numbered(text)) };
+    holdings.reconcile([merged], lease(0, 100), 2, noTransitions()); // Too late to give a lease.
+    expect(pieces(holdings)).toEqual(['0-8#5 serving']);
+    const transitions = noTransitions();
+    holdings.reconcile([merged], lease(9_000, 200), 3, transitions);
+    expect(pieces(holdings)).toEqual(['0-8#7 serving']);
+    expect(heard(transitions)).toEqual([]);
+  });
+
   it('are split where the application has loaded only a part', () => {
     const holdings = new Holdings();
     holdings.reconcile([granted('0-8#2')], lease(9_000), 1, noTransitions());
