@@ -13,6 +13,7 @@ export {
   resolveDurations,
   takeoverHoldMs,
 } from './options.ts';
+export { Handle } from './owner/handle.ts';
 export type { Phase, Piece } from './owner/holdings.ts';
 export { Owner, type OwnerEffect, type OwnerIdentity, type OwnerSettings } from './owner/owner.ts';
 export { type ConsistentHashingOptions, consistentHashing } from './policy/consistent-hashing.ts';

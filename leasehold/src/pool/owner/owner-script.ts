@@ -10,6 +10,8 @@
  *     suspended
  *     check <sixteenth>                                > held #7, or > not held
  *     since <sixteenth> <number>                       > continuous, or > broken
+ *     hold <sixteenth>                                 > handle #7, or > not held; then
+ *     ask                                              the handle: > continuous, or > broken
  *
  * A report that asks for an answer is `report 3?`, a mere acknowledgement `report 3`.
  */
@@ -19,6 +21,7 @@ import { type Instant, instant } from '../../runtime/time.ts';
 import type { Report, Update } from '../messages.ts';
 import { resolveDurations } from '../options.ts';
 import { at, granted, list, numbered, option, plainWords, play, showLetGo, showNumbered } from '../script.ts';
+import type { Handle } from './handle.ts';
 import { Owner, type OwnerEffect } from './owner.ts';
 
 export interface OwnerScriptOptions {
@@ -41,7 +44,14 @@ export function playOwner(script: string, options: OwnerScriptOptions = {}): Ret
     },
     instant(0),
   );
+  let handle: Handle | undefined;
   return play(script, (verb, words, now) => {
+    if (verb === 'hold') {
+      const position = at(Number(words[0]));
+      handle = owner.hold(highOf(position), lowOf(position), now);
+      return [handle === undefined ? 'not held' : `handle #${handle.number}`];
+    }
+    if (verb === 'ask') return [handle?.isContinuous(now) ? 'continuous' : 'broken'];
     if (verb === 'check' || verb === 'since') return [checked(owner, verb, words, now)];
     return performed(owner, verb, words, now).flatMap(shown);
   });

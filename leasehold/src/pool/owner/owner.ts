@@ -38,6 +38,7 @@ import { type Instant, instant, later, soonest } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
 import type { NumberedSpan, Report, Seen, ToManager, Update } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
+import { Handle } from './handle.ts';
 import { Holdings, noTransitions, type Piece, type Transitions } from './holdings.ts';
 
 export interface OwnerIdentity {
@@ -141,6 +142,12 @@ export class Owner {
     const piece = this.#holdings.find(high, low);
     if (piece === undefined || !(now < piece.until) || !isInUse(piece)) return false;
     return piece.since <= number && number <= piece.number;
+  }
+
+  /** The same two checks as an object, to be kept with what is made of the key; undefined: not ours. */
+  hold(high: number, low: number, now: Instant): Handle | undefined {
+    const number = this.checkLeaseNow(high, low, now);
+    return number === undefined ? undefined : new Handle(this, high, low, number);
   }
 
   wake(now: Instant): OwnerEffect[] {
