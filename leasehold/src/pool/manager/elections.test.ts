@@ -112,6 +112,17 @@ describe('somebody who has seen more of the log than there is', () => {
               > resign
     `));
 
+  it('can be the winner itself, from when it followed the log', () =>
+    plays(`
+      0     log 1 1
+      0     log 2 3
+      0     reset
+      10    standing
+      20    elected 2 2000000
+              > halt: elected for term 2 at position 2, but somebody has seen term 3 and position 2: the store went back in time
+              > resign
+    `));
+
   it('is of no concern in an election either if it speaks of another history', () =>
     plays(`${LOG}
       0     reset

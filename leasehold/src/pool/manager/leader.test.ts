@@ -368,6 +368,18 @@ describe('a stranger', () => {
     `));
 });
 
+describe('a leader that has just taken over', () => {
+  it('gives no lease before the log tells a successor how long to wait for it', () =>
+    plays(`
+      0     log 1 1 join:a grant:a:0-16
+      0     elected 2 2000000
+              > append 2 term 2
+      10    report a 1? 0-16#1
+      20    appended
+              > a: update ack=1 0-16#1
+    `));
+});
+
 describe('an owner that speaks but does not hear', () => {
   it('is told what it has, but nothing is acknowledged, when it has confirmed nothing for a hold: its hold ends', () =>
     plays(`${ONE_OWNER}

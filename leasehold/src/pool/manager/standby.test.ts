@@ -74,6 +74,17 @@ describe('a standby', () => {
               > l: changes 1 0..1 answers=1 id=l.2 0-16:a#1
     `));
 
+  it('asks anew when it follows the log anew: what it asked before is answered by nobody', () =>
+    plays(`
+      0     log 1 1
+      0     reset
+      10    sync l 1
+              > ask-head
+      20    standing
+      30    sync l 2
+              > ask-head
+    `));
+
   it('does not answer one that knows more than it does', () =>
     plays(`${LOG}
       0     reset
