@@ -10,7 +10,9 @@
  *
  * So a thousand tables that differ in a few rows take little more memory than one. There is a
  * second reason: the engine places an array of more than some 16,000 values on its own, in fresh
- * memory. To copy 32,000 values takes about 250 µs as one array and 30 µs as 125 pages.
+ * memory. To copy 32,000 values took about 250 µs as one array and 30 µs as 125 pages of 256. Pages of
+ * 32 copy less when the changed rows lie scattered, as an owner's do: with thousands of tables, half a
+ * minute of owners restarting was simulated in 5.7 s instead of 10.5 s.
  */
 
 const PAGE_BITS = 5;
