@@ -55,6 +55,8 @@ describe('imports', () => {
     ['pool/owner/owner.ts', '../../log/log.ts'],
     ['pool/owner/owner.ts', '../manager/index.ts'],
     ['pool/owner/owner.test.ts', '../../sim/world.ts'],
+    ['pool/shell/join-pool.ts', '../../node/runtime.ts'],
+    ['log/file/file-log.test.ts', '../../node/storage.ts'],
     ['pool/simulation/world.ts', '../../sim/index.ts'],
     ['pool/owner/owner.ts', 'fast-check'],
   ])('%s may import %s', (path, module) => {

@@ -6,8 +6,9 @@
  *        ├────── log ◄── pool, flease, quorum, membership, ratelimit
  *        └──────────────────┘
  *
- * so that a protocol can be read, tested and simulated without the next one. Proofs stand outside
- * the order: a protocol's `simulation/`, the simulated log and the tests also use `sim`.
+ * so that a protocol can be read, tested and simulated without the next one. Two kinds of files stand
+ * outside the order: proofs (a protocol's `simulation/`, the simulated log, the tests) also use `sim`,
+ * and a protocol's `shell/`, which puts its cores into real processes, also uses `node`.
  */
 
 import { posix } from 'node:path';
@@ -57,6 +58,7 @@ function wrongWith(path: string, target: string): string | undefined {
   const allowed = LAYERS[from];
   if (allowed === undefined) return `${from} is not a known folder; say in imports.ts what it may import`;
   if (allowed.includes(to) || (to === 'sim' && maySimulate(path, from))) return undefined;
+  if (to === 'node' && mayBeReal(path, from)) return undefined;
   return `${from} may import ${allowed.length === 0 ? 'nothing of ours' : `only ${allowed.join(' and ')}`}`;
 }
 
@@ -68,4 +70,8 @@ function maySimulate(path: string, layer: string): boolean {
   if (layer === 'log') return isProof || posix.basename(path).startsWith('simulated');
   const isProtocol = LAYERS[layer]?.includes('log') === true;
   return isProtocol && (isProof || path.startsWith(`${ROOT}${layer}/simulation/`));
+}
+
+function mayBeReal(path: string, layer: string): boolean {
+  return path.endsWith('.test.ts') || path.startsWith(`${ROOT}${layer}/shell/`);
 }
