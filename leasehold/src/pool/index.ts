@@ -2,7 +2,13 @@
 
 export { decodeFromManager, decodeToManager } from './decode.ts';
 export { Lookup, type LookupEffect, type LookupSettings, type LossReason } from './lookup/lookup.ts';
-export { Manager, type ManagerEffect, type ManagerSettings } from './manager/manager.ts';
+export { Manager, type ManagerEffect } from './manager/manager.ts';
+export type {
+  LookupObservation,
+  ManagerObservation,
+  OwnerObservation,
+} from './manager/observation.ts';
+export type { ManagerSettings, PoolSettings } from './manager/settings.ts';
 export type * from './messages.ts';
 export {
   clockRateBound,

@@ -9,6 +9,7 @@
 import { type Instant, later } from '../../runtime/time.ts';
 import type { Changes, FromManager, Sync } from '../messages.ts';
 import type { ManagerState } from '../state.ts';
+import type { LookupObservation } from './observation.ts';
 
 /** A look-up that has not synced for so many sync intervals is taken off the list. */
 const FORGOTTEN_AFTER_SYNCS = 4;
@@ -20,10 +21,10 @@ export interface Push {
 }
 
 export class Audience {
-  readonly #syncEveryMs: number;
+  readonly #syncEveryMs: (pool: string) => number;
   readonly #pools = new Map<string, Map<string, Instant>>();
 
-  constructor(syncEveryMs: number) {
+  constructor(syncEveryMs: (pool: string) => number) {
     this.#syncEveryMs = syncEveryMs;
   }
 
@@ -33,7 +34,7 @@ export class Audience {
     addresses.delete(from);
     addresses.set(from, now);
     for (const [oldest, heardAt] of addresses) {
-      if (later(heardAt, FORGOTTEN_AFTER_SYNCS * this.#syncEveryMs) >= now) break;
+      if (later(heardAt, this.#keepMs(pool)) >= now) break;
       addresses.delete(oldest);
     }
   }
@@ -46,12 +47,24 @@ export class Audience {
       if (table === before.pool(pool)) continue;
       const from = before.pool(pool).changedAt;
       const message = changes(pool, history, after, from, undefined);
+      const keepMs = this.#keepMs(pool);
       for (const [to, heardAt] of addresses) {
-        if (later(heardAt, FORGOTTEN_AFTER_SYNCS * this.#syncEveryMs) < now) addresses.delete(to);
+        if (later(heardAt, keepMs) < now) addresses.delete(to);
         else pushes.push({ do: 'send', to, message });
       }
     }
     return pushes;
+  }
+
+  /** Everybody who is told of changes. */
+  *listeners(): Generator<LookupObservation> {
+    for (const [pool, addresses] of this.#pools) {
+      for (const [address, lastHeardAt] of addresses) yield { pool, address, lastHeardAt };
+    }
+  }
+
+  #keepMs(pool: string): number {
+    return FORGOTTEN_AFTER_SYNCS * this.#syncEveryMs(pool);
   }
 }
 

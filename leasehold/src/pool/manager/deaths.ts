@@ -11,11 +11,11 @@ import { digest } from '../../runtime/digest.ts';
 import { type Instant, later } from '../../runtime/time.ts';
 
 export class Deaths {
-  readonly #keepMs: number;
+  readonly #keepMs: () => number;
   /** By digest of the secret. */
   readonly #proofs = new Map<string, { readonly forgetAt: Instant; readonly tell: Set<string> }>();
 
-  constructor(keepMs: number) {
+  constructor(keepMs: () => number) {
     this.#keepMs = keepMs;
   }
 
@@ -27,7 +27,7 @@ export class Deaths {
   hear(secret: string, from: string, now: Instant): string {
     const proof = digest(secret);
     const tell = this.#proofs.get(proof)?.tell ?? new Set<string>();
-    this.#proofs.set(proof, { forgetAt: later(now, this.#keepMs), tell: tell.add(from) });
+    this.#proofs.set(proof, { forgetAt: later(now, this.#keepMs()), tell: tell.add(from) });
     return proof;
   }
 

@@ -47,14 +47,17 @@ import { assert } from '../../runtime/assert.ts';
 import { earliest, type Instant, instant, latest, later } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
 import type { Certificate, FromManager, NumberedSpan, Report, Seen, Sync, Update } from '../messages.ts';
-import { takeoverHoldMs } from '../options.ts';
-import { type Batch, encodeBatch, encodeSnapshot, ManagerState } from '../state.ts';
+import { type ResolvedDurations, takeoverHoldMs } from '../options.ts';
+import { type Batch, encodeSnapshot, ManagerState } from '../state.ts';
+import type { Placement } from '../policy/policy.ts';
 import type { LeaveReason, Member } from '../table.ts';
 import { Audience, answerTo } from './audience.ts';
 import { Deaths } from './deaths.ts';
-import { decide, type Recalls } from './decision.ts';
-import type { ManagerSettings } from './manager.ts';
+import type { Recalls } from './decision.ts';
+import { type Draft, draft } from './draft.ts';
+import type { OwnerObservation } from './observation.ts';
 import { Session } from './session.ts';
+import { longestHoldMs, longestTakeoverMs, type ManagerSettings, settingsFor } from './settings.ts';
 import { Wishes } from './wishes.ts';
 
 export type LeaderEffect =
@@ -65,15 +68,10 @@ export type LeaderEffect =
   | { readonly do: 'halt'; readonly reason: string }
   | TraceEffect;
 
-interface InFlight {
-  readonly position: number;
+interface InFlight extends Draft {
   readonly sentAt: Instant;
-  readonly batch: Batch;
   /** The state if it commits. */
   readonly next: ManagerState;
-  /** Owners whose removal is in it. */
-  readonly condemned: ReadonlySet<string>;
-  readonly recalls: ReadonlyMap<string, Recalls>;
 }
 
 const NOTHING: readonly NumberedSpan[] = [];
@@ -82,15 +80,15 @@ const FOREVER: Instant = instant(Number.POSITIVE_INFINITY);
 export class Leader {
   readonly term: number;
   readonly history: string;
-  readonly #settings: ManagerSettings;
+  #settings: ManagerSettings;
   readonly #floor: number;
   readonly #startPosition: number;
   /** How long we wait for the leases we found, and when that is over. */
-  readonly #waitMs: number;
-  readonly #waitUntil: Instant;
+  #waitMs: number;
+  #waitUntil: Instant;
   /** After a recovery: when everything that may have been leased has run out. */
   #recoversAt: Instant | undefined;
-  readonly #audience: Audience;
+  readonly audience: Audience;
   #state: ManagerState;
   /** The end of the leader lease. */
   #until: Instant;
@@ -116,15 +114,15 @@ export class Leader {
     this.term = term;
     this.history = start.history;
     this.#floor = start.floor;
-    this.#audience = new Audience(settings.durations.syncEveryMs);
-    this.#deaths = new Deaths(settings.durations.holdMs);
-    this.#wishes = new Wishes(settings.policy);
+    this.audience = new Audience((pool) => this.#durations(pool).syncEveryMs);
+    this.#deaths = new Deaths(() => longestHoldMs(this.#settings));
+    this.#wishes = new Wishes((pool) => settingsFor(this.#settings, pool).policy);
     this.#state = ManagerState.replay(start);
     this.#batchesSinceSnapshot = start.batches.length;
     this.#until = until;
     this.#dueAt = now;
     this.#startPosition = Math.max(this.#state.position, start.floor);
-    this.#waitMs = Math.max(takeoverHoldMs(settings.durations), this.#state.reign.takeoverMs);
+    this.#waitMs = Math.max(longestTakeoverMs(settings), this.#state.reign.takeoverMs);
     this.#waitUntil = later(now, this.#waitMs);
     if (start.floor > this.#state.position) this.#recoversAt = this.#waitUntil;
     for (const [pool, table] of this.#state.pools) {
@@ -146,16 +144,64 @@ export class Leader {
     return this.#dueAt;
   }
 
+  get until(): Instant {
+    return this.#until;
+  }
+
+  get isWriting(): boolean {
+    return this.#inFlight !== undefined;
+  }
+
+  /** Everybody heard of, and members not heard of yet. */
+  owners(): OwnerObservation[] {
+    const members = [...this.#state.pools].flatMap(([pool, table]) =>
+      [...table.members.values()].map((member) => ({ pool, member, isMember: true })),
+    );
+    const strangers = [...this.#sessions.values()]
+      .filter((session) => !this.#isMember(session))
+      .map(({ pool, identity }) => ({ pool, member: identity, isMember: false }));
+    return [...members, ...strangers].map(({ pool, member, isMember }) => {
+      const { incarnation, name, url, proof } = member;
+      const session = this.#sessions.get(incarnation);
+      return {
+        ...{ pool, incarnation, name, url, isMember },
+        isProvable: proof !== undefined,
+        isLeaving: session?.report.leaving ?? false,
+        lastHeardAt: session?.receivedAt,
+        holdUntil: isMember ? this.#holds.get(incarnation) : undefined,
+        load: session?.report.load,
+        recalled: this.#recalls.get(pool)?.get(incarnation) ?? NOTHING,
+      };
+    });
+  }
+
+  /** Where the policy wants the keys of a pool. */
+  wish(pool: string): readonly Placement[] {
+    return this.#wishes.last(pool);
+  }
+
   /** The leader lease was extended. */
   extended(until: Instant, now: Instant): LeaderEffect[] {
     if (now >= this.#until) {
       // While we could not answer, nobody could renew: nobody is late by that.
-      const heldUntil = later(now, this.#settings.durations.holdMs);
+      const heldUntil = later(now, longestHoldMs(this.#settings));
       for (const [incarnation, hold] of this.#holds) this.#holds.set(incarnation, latest(hold, heldUntil));
       for (const session of this.#sessions.values()) session.provenAt = now;
     }
     this.#until = latest(this.#until, until);
     return this.#decide(now);
+  }
+
+  /** Does as it is told from here on; what was promised before is kept. */
+  configure(settings: ManagerSettings, now: Instant): LeaderEffect[] {
+    const waitMs = this.#takeoverMs(now);
+    this.#settings = settings;
+    this.#waitMs = Math.max(waitMs, longestTakeoverMs(settings));
+    this.#waitUntil = latest(this.#waitUntil, later(now, waitMs));
+    this.#wishes.forget();
+    for (const pool of this.#state.pools.keys()) this.#dirty.add(pool);
+    this.#due(now);
+    return [trace('configured'), ...this.#decide(now)];
   }
 
   wake(now: Instant): LeaderEffect[] {
@@ -195,7 +241,7 @@ export class Leader {
   hearSync(from: string, sync: Sync, now: Instant): LeaderEffect[] {
     const answer = this.#heardOfMore(sync.seen);
     if (answer !== undefined) return [answer];
-    this.#audience.hear(from, sync, now);
+    this.audience.hear(from, sync, now);
     if (!this.#mayAnswer(now) || !this.#mayVouch(now)) return [];
     const message = answerTo(sync, this.history, this.term, this.#state);
     return message === undefined ? [] : [{ do: 'send', to: from, message }];
@@ -203,7 +249,7 @@ export class Leader {
 
   hearCertificate(from: string, { secret }: Certificate, now: Instant): LeaderEffect[] {
     const proof = this.#deaths.hear(secret, from, now);
-    this.#due(later(now, this.#settings.durations.holdMs)); // Then it is forgotten.
+    this.#due(later(now, longestHoldMs(this.#settings))); // Then it is forgotten.
     for (const [pool, table] of this.#state.pools) if (table.hasProof(proof)) this.#dirty.add(pool);
     for (const [incarnation, { pool, identity }] of this.#sessions) {
       if (identity.proof !== proof) continue;
@@ -232,7 +278,7 @@ export class Leader {
       trace('committed', { position, records: describe(flight.batch) }),
       ...farewells,
       ...this.#tellOwners([...flight.recalls.keys()], now),
-      ...this.#audience.push(this.history, before, this.#state, now),
+      ...this.audience.push(this.history, before, this.#state, now),
       ...this.#confirmDeaths(now),
       ...this.#compactIfLong(),
     ];
@@ -248,6 +294,10 @@ export class Leader {
     this.#opening ||= flight.batch.pools.length === 0;
     this.#due(later(now, this.#settings.durations.retryMs));
     return [trace('append-refused', { position: flight.position })];
+  }
+
+  #durations(pool: string): ResolvedDurations {
+    return settingsFor(this.#settings, pool).durations;
   }
 
   #mayAnswer(now: Instant): boolean {
@@ -273,7 +323,7 @@ export class Leader {
     }
     const { incarnation } = session.identity;
     if (report.leaving && this.#inFlight?.next.pool(pool).members.has(incarnation)) return []; // It is coming first.
-    this.#due(later(now, this.#settings.durations.holdMs)); // Then it is forgotten.
+    this.#due(later(now, this.#durations(pool).holdMs)); // Then it is forgotten.
     // Who wants to leave has nothing here: told so, it can go.
     if (report.leaving) this.#sessions.delete(incarnation);
     return this.#mayAnswer(now) ? [this.#say(session, [], false)] : [];
@@ -308,10 +358,14 @@ export class Leader {
   /** Answers an owner, which renews its lease: never without a leader lease, never a condemned one. */
   #update(session: Session, now: Instant): LeaderEffect[] {
     const { incarnation } = session.identity;
+    const durations = this.#durations(session.pool);
     if (!this.#mayAnswer(now) || this.#inFlight?.condemned.has(incarnation)) return [];
     // What our leases make a successor wait for must be in the log before we give one.
-    if (this.#state.reign.takeoverMs < takeoverHoldMs(this.#settings.durations)) return [];
-    const isDeaf = later(session.provenAt, this.#settings.durations.holdMs) <= now;
+    if (this.#state.reign.takeoverMs < takeoverHoldMs(durations)) {
+      this.#opening ||= this.#inFlight === undefined;
+      return [];
+    }
+    const isDeaf = later(session.provenAt, durations.holdMs) <= now;
     if (!isDeaf) session.acknowledged = session.report.sequence;
     const recalls = this.#recalls.get(session.pool)?.get(incarnation) ?? NOTHING;
     const changed = session.compose(this.#state.pool(session.pool).rowsOf(incarnation), recalls);
@@ -320,10 +374,10 @@ export class Leader {
     if (changed || session.behind) session.unheard = session.sent;
     session.behind = false;
     session.welcomed = true;
-    if (session.unheard !== undefined) this.#due(later(now, this.#settings.durations.retryMs));
+    if (session.unheard !== undefined) this.#due(later(now, durations.retryMs));
     if (isDeaf) return [message]; // It may yet show that it hears; its lease rests on what it had.
     const hold = this.#holds.get(incarnation) ?? session.receivedAt;
-    this.#holds.set(incarnation, latest(hold, later(session.receivedAt, this.#settings.durations.holdMs)));
+    this.#holds.set(incarnation, latest(hold, later(session.receivedAt, durations.holdMs)));
     return [message];
   }
 
@@ -340,7 +394,7 @@ export class Leader {
       sequence: session.sent,
       position: this.#state.position,
       acknowledges: admitted ? session.acknowledged : session.report.sequence,
-      leaseMs: this.#settings.durations.leaseMs,
+      leaseMs: this.#durations(session.pool).leaseMs,
       admitted,
       spans,
     };
@@ -368,7 +422,7 @@ export class Leader {
     const effects: LeaderEffect[] = [];
     for (const session of this.#sessions.values()) {
       if (session.unheard === undefined || !this.#isMember(session)) continue;
-      const again = later(session.sentAt ?? now, this.#settings.durations.retryMs);
+      const again = later(session.sentAt ?? now, this.#durations(session.pool).retryMs);
       if (now >= again) effects.push(...this.#update(session, now));
       else this.#due(again);
     }
@@ -378,7 +432,7 @@ export class Leader {
   #lookAtHolds(now: Instant): void {
     for (const [incarnation, session] of this.#sessions) {
       if (this.#isMember(session)) continue;
-      if (later(session.receivedAt, this.#settings.durations.holdMs) <= now)
+      if (later(session.receivedAt, this.#durations(session.pool).holdMs) <= now)
         this.#sessions.delete(incarnation);
     }
     for (const [pool, table] of this.#state.pools) {
@@ -401,42 +455,39 @@ export class Leader {
       this.#due(this.#recoversAt);
       return [];
     }
-    const position = Math.max(this.#state.position, this.#floor) + 1;
-    const pools: Batch['pools'][number][] = [];
-    const condemned = new Set<string>();
-    const recalls = new Map<string, Recalls>();
-    const unfinished: string[] = [];
-    for (const pool of this.#dirty) {
-      const decision = decide(this.#state.pool(pool), position, {
-        sessions: this.#sessionsOf(pool),
-        isPresent: (session) => this.#isPresent(session),
-        whyGone: (member) => this.#whyGone(member, now),
-        wish: (table) => this.#wishes.of(pool, table, this.#sessions),
-        maxSpansPerBatch: this.#settings.maxSpansPerBatch,
-      });
-      if (decision.records.length > 0) pools.push({ pool, records: decision.records });
-      for (const incarnation of decision.condemned) condemned.add(incarnation);
-      recalls.set(pool, decision.recalls);
-      if (decision.unfinished) unfinished.push(pool);
-    }
+    const made = this.#draft(now);
     this.#dirty.clear();
-    for (const pool of unfinished) this.#dirty.add(pool);
-    if (pools.length === 0 && !this.#opening) {
-      this.#recalls = new Map([...this.#recalls, ...recalls]);
-      return this.#tellOwners([...recalls.keys()], now);
+    for (const pool of made.unfinished) this.#dirty.add(pool);
+    if (made.batch.pools.length === 0 && !this.#opening) {
+      this.#recalls = new Map([...this.#recalls, ...made.recalls]);
+      return this.#tellOwners([...made.recalls.keys()], now);
     }
     this.#opening = false;
-    const takeoverMs = now < this.#waitUntil ? this.#waitMs : takeoverHoldMs(this.#settings.durations);
-    const batch: Batch = { term: this.term, leader: this.#settings.id, takeoverMs, pools };
-    this.#inFlight = {
-      position,
-      sentAt: now,
-      batch,
-      next: this.#state.apply(position, batch),
-      condemned,
-      recalls,
-    };
-    return [{ do: 'append', position, bytes: encodeBatch(batch) }];
+    this.#inFlight = { ...made, sentAt: now, next: this.#state.apply(made.position, made.batch) };
+    return [{ do: 'append', position: made.position, bytes: made.bytes }];
+  }
+
+  #draft(now: Instant): Draft {
+    return draft(
+      {
+        state: this.#state,
+        position: Math.max(this.#state.position, this.#floor) + 1,
+        reign: { term: this.term, leader: this.#settings.id, takeoverMs: this.#takeoverMs(now) },
+        facts: (pool) => ({
+          sessions: this.#sessionsOf(pool),
+          isPresent: (session) => this.#isPresent(session),
+          whyGone: (member) => this.#whyGone(member, now),
+          wish: (table) => this.#wishes.of(pool, table, this.#sessions),
+        }),
+      },
+      [...this.#dirty],
+      this.#settings,
+    );
+  }
+
+  /** What a successor must wait for: what we found, until that is over, and what we give. */
+  #takeoverMs(now: Instant): number {
+    return now < this.#waitUntil ? this.#waitMs : longestTakeoverMs(this.#settings);
   }
 
   /** Whether an owner is gone against its will. */
@@ -466,14 +517,11 @@ export class Leader {
       this.#holds.delete(incarnation);
       this.#sessions.delete(incarnation);
     }
-    for (const { records } of batch.pools) {
+    for (const { pool, records } of batch.pools) {
       for (const record of records) {
         if (record.kind !== 'join') continue;
         const { incarnation } = record.member;
-        const hold = later(
-          this.#sessions.get(incarnation)?.receivedAt ?? now,
-          this.#settings.durations.holdMs,
-        );
+        const hold = later(this.#sessions.get(incarnation)?.receivedAt ?? now, this.#durations(pool).holdMs);
         this.#holds.set(incarnation, hold);
         this.#due(hold);
       }

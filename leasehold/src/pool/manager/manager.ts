@@ -22,22 +22,11 @@ import { type Instant, instant } from '../../runtime/time.ts';
 import { trace } from '../../runtime/trace.ts';
 import type { DeposedReason, LogBatch, LogStart } from '../../log/log.ts';
 import type { Seen, Sync, ToManager } from '../messages.ts';
-import type { ResolvedDurations } from '../options.ts';
-import type { Policy } from '../policy/policy.ts';
 import { decodeBatch, ManagerState } from '../state.ts';
 import { answerTo, Audience } from './audience.ts';
 import { Leader, type LeaderEffect } from './leader.ts';
-
-export interface ManagerSettings {
-  /** This Manager, unlike any other. */
-  readonly id: string;
-  readonly durations: ResolvedDurations;
-  readonly policy: Policy;
-  /** Of each kind of change no more than this a pool go into one batch; the rest waits for the next. */
-  readonly maxSpansPerBatch: number;
-  /** A snapshot replaces the log's beginning after so many batches. */
-  readonly compactEveryBatches: number;
-}
+import type { ManagerObservation } from './observation.ts';
+import { type ManagerSettings, settingsFor } from './settings.ts';
 
 /**
  * What the driver must do, in order. On `resign` it gives up the leadership or the campaign, follows the
@@ -73,7 +62,7 @@ type Role =
   | { readonly name: 'halted'; readonly reason: string };
 
 export class Manager {
-  readonly #settings: ManagerSettings;
+  #settings: ManagerSettings;
   #role: Role;
   /** The furthest that anybody has told us of, kept from one leadership to the next. */
   #seen: Seen | undefined;
@@ -111,6 +100,34 @@ export class Manager {
 
   get wakeAt(): Instant | undefined {
     return this.#role.name === 'leading' ? this.#role.leader.wakeAt : undefined;
+  }
+
+  /** Does as it is told from here on, see `settings.ts`. */
+  configure(settings: ManagerSettings, now: Instant): ManagerEffect[] {
+    assert(settings.id === this.#settings.id, 'a Manager cannot become another one');
+    this.#settings = settings;
+    return this.#whileLeading(now, (leader) => leader.configure(settings, now));
+  }
+
+  /** What somebody who watches can see. */
+  observe(): ManagerObservation {
+    const role = this.#role;
+    const leader = role.name === 'leading' ? role.leader : undefined;
+    const audience = leader?.audience ?? (role.name === 'standby' ? role.audience : undefined);
+    return {
+      id: this.#settings.id,
+      role: role.name,
+      haltedBecause: this.haltedBecause,
+      history: leader?.history ?? (role.name === 'standby' ? role.history : undefined),
+      term: leader?.term ?? this.state.term,
+      state: this.state,
+      leadsUntil: leader?.until,
+      isWriting: leader?.isWriting ?? false,
+      owners: leader?.owners() ?? [],
+      lookups: [...(audience?.listeners() ?? [])],
+      wish: (pool) => leader?.wish(pool) ?? [],
+      policy: (pool) => settingsFor(this.#settings, pool).policy.name,
+    };
   }
 
   /** It stands for election from here on. */
@@ -248,7 +265,7 @@ export class Manager {
       name: 'standby',
       history: undefined,
       state: ManagerState.empty,
-      audience: new Audience(this.#settings.durations.syncEveryMs),
+      audience: new Audience((pool) => settingsFor(this.#settings, pool).durations.syncEveryMs),
       waiting: [],
       head: undefined,
       asking: false,

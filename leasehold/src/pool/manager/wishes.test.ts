@@ -48,7 +48,7 @@ const namesAsked = (policy: FirstTakesAll): string[] =>
 describe('where the policy wants keys', () => {
   it('is asked again only when the members are others', () => {
     const policy = new FirstTakesAll();
-    const wishes = new Wishes(policy);
+    const wishes = new Wishes(() => policy);
     wishes.of('p', tableOf('a', 'b'), sessions());
     wishes.of('p', tableOf('a', 'b'), sessions());
     expect(policy.asked).toHaveLength(1);
@@ -58,7 +58,7 @@ describe('where the policy wants keys', () => {
 
   it('is another question for every pool', () => {
     const policy = new FirstTakesAll();
-    const wishes = new Wishes(policy);
+    const wishes = new Wishes(() => policy);
     expect(wishes.of('p', tableOf('a'), sessions())[0]?.incarnation).toBe('a');
     expect(wishes.of('q', tableOf('b'), sessions())[0]?.incarnation).toBe('b');
     expect(wishes.of('p', tableOf('a'), sessions())[0]?.incarnation).toBe('a');
@@ -66,7 +66,7 @@ describe('where the policy wants keys', () => {
 
   it('is asked every time if the policy looks at more than members', () => {
     const policy = new FirstTakesAll(true);
-    const wishes = new Wishes(policy);
+    const wishes = new Wishes(() => policy);
     wishes.of('p', tableOf('a'), sessions());
     wishes.of('p', tableOf('a'), sessions(report('a', { load: 7 })));
     expect(policy.asked.map(({ members }) => members[0]?.load)).toEqual([undefined, 7]);
@@ -74,19 +74,19 @@ describe('where the policy wants keys', () => {
 
   it('is not to be with those who want to leave', () => {
     const policy = new FirstTakesAll();
-    new Wishes(policy).of('p', tableOf('a', 'b'), sessions(report('a', { leaving: true })));
+    new Wishes(() => policy).of('p', tableOf('a', 'b'), sessions(report('a', { leaving: true })));
     expect(namesAsked(policy)).toEqual(['b']);
   });
 
   it('is to be with the later of two lives of one owner', () => {
     const policy = new FirstTakesAll();
-    new Wishes(policy).of('p', tableOf('a.1', 'b', 'a.2'), sessions());
+    new Wishes(() => policy).of('p', tableOf('a.1', 'b', 'a.2'), sessions());
     expect(namesAsked(policy).sort()).toEqual(['a.2', 'b']);
   });
 
   it('is not taken for an old answer by what owners call themselves', () => {
     const policy = new FirstTakesAll();
-    const wishes = new Wishes(policy);
+    const wishes = new Wishes(() => policy);
     wishes.of('p', tableOf('a b', 'c'), sessions());
     expect(wishes.of('p', tableOf('a', 'b c'), sessions())[0]?.incarnation).toBe('a');
   });

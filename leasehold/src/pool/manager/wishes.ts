@@ -14,10 +14,10 @@ interface Wish {
 }
 
 export class Wishes {
-  readonly #policy: Policy;
+  readonly #policy: (pool: string) => Policy;
   readonly #known = new Map<string, Wish>();
 
-  constructor(policy: Policy) {
+  constructor(policy: (pool: string) => Policy) {
     this.#policy = policy;
   }
 
@@ -25,12 +25,23 @@ export class Wishes {
     const members = staying(table, sessions);
     const key = JSON.stringify(members.map(({ incarnation }) => incarnation));
     const known = this.#known.get(pool);
-    if (known?.members === key && !this.#policy.adaptive) return known.placements;
-    const placements = this.#policy.place({ rows: table.rows, members });
+    const policy = this.#policy(pool);
+    if (known?.members === key && !policy.adaptive) return known.placements;
+    const placements = policy.place({ rows: table.rows, members });
     const spans = new Map<string, number>();
     for (const { incarnation } of placements) spans.set(incarnation, (spans.get(incarnation) ?? 0) + 1);
     this.#known.set(pool, { members: key, placements, spans });
     return placements;
+  }
+
+  /** The policies may be others now. */
+  forget(): void {
+    this.#known.clear();
+  }
+
+  /** The last wish. */
+  last(pool: string): readonly Placement[] {
+    return this.#known.get(pool)?.placements ?? [];
   }
 
   /** Of how many spans an owner's keys should consist, by the last wish. */

@@ -28,7 +28,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-owner',
     story: 'The Manager answers a report but goes on counting the hold from an earlier one.',
     file: LEADER,
-    from: 'this.#holds.set(incarnation, latest(hold, later(session.receivedAt, this.#settings.durations.holdMs)));',
+    from: 'this.#holds.set(incarnation, latest(hold, later(session.receivedAt, durations.holdMs)));',
     to: 'this.#holds.set(incarnation, hold);',
   },
   {
@@ -68,7 +68,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-owner',
     story: 'A new leader waits a hold, but not for the leader lease that its predecessor may still use.',
     file: LEADER,
-    from: 'this.#waitMs = Math.max(takeoverHoldMs(settings.durations), this.#state.reign.takeoverMs);',
+    from: 'this.#waitMs = Math.max(longestTakeoverMs(settings), this.#state.reign.takeoverMs);',
     to: 'this.#waitMs = settings.durations.holdMs;',
   },
   {

@@ -19,7 +19,8 @@ import { SimProcess, type SimRuntime } from '../../sim/process.ts';
 import type { SimClock } from '../../sim/clock.ts';
 import type { World } from '../../sim/world.ts';
 import { Lookup, type LookupEffect } from '../lookup/lookup.ts';
-import { Manager, type ManagerEffect, type ManagerSettings } from '../manager/manager.ts';
+import { Manager, type ManagerEffect } from '../manager/manager.ts';
+import type { ManagerSettings } from '../manager/settings.ts';
 import type { FromManager, NumberedSpan, ToManager } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
 import { Owner, type OwnerEffect } from '../owner/owner.ts';
@@ -109,7 +110,7 @@ export class ManagerNode extends Node {
 
     const input = (act: (now: Instant) => ManagerEffect[]): void => {
       const now = runtime.now();
-      if (guard.wasSuspended()) carryOut(core.suspended(now));
+      if (guard.wasSuspended(now)) carryOut(core.suspended(now));
       carryOut(act(now));
       alarm.set(core.wakeAt);
     };
@@ -225,14 +226,16 @@ export class OwnerNode extends Node {
   /** What the application does: check a key, right now. */
   check(position: Position): number | undefined {
     const { core } = this;
-    if (core === undefined || this.#noticesSuspension()) return undefined;
-    return core.checkLeaseNow(highOf(position), lowOf(position), this.process.now());
+    const now = this.process.now();
+    if (core === undefined || this.#noticesSuspension(now)) return undefined;
+    return core.checkLeaseNow(highOf(position), lowOf(position), now);
   }
 
   checkContinuous(position: Position, number: number): boolean {
     const { core } = this;
-    if (core === undefined || this.#noticesSuspension()) return false;
-    return core.checkLeaseContinuous(highOf(position), lowOf(position), number, this.process.now());
+    const now = this.process.now();
+    if (core === undefined || this.#noticesSuspension(now)) return false;
+    return core.checkLeaseContinuous(highOf(position), lowOf(position), number, now);
   }
 
   leave(): void {
@@ -241,9 +244,9 @@ export class OwnerNode extends Node {
   }
 
   /** Every check begins so. A stopped process is asked what it would see if it ran now. */
-  #noticesSuspension(): boolean {
-    if (!this.process.running) return this.#guard?.looksSuspended() ?? false;
-    if (!this.#guard?.wasSuspended()) return false;
+  #noticesSuspension(now: Instant): boolean {
+    if (!this.process.running) return this.#guard?.looksSuspended(now) ?? false;
+    if (!this.#guard?.wasSuspended(now)) return false;
     this.#input?.((core, now) => core.suspended(now));
     return true;
   }
@@ -276,7 +279,7 @@ export class OwnerNode extends Node {
 
     const input = (act: (core: Owner, now: Instant) => OwnerEffect[]): void => {
       const now = runtime.now();
-      if (guard.wasSuspended()) carryOut(core.suspended(now));
+      if (guard.wasSuspended(now)) carryOut(core.suspended(now));
       carryOut(act(core, now));
       alarm.set(core.wakeAt);
     };
@@ -349,7 +352,7 @@ export class LookupNode extends Node {
 
   /** Its machine was suspended, and it has not run since to notice. */
   get isDazed(): boolean {
-    return this.#guard?.looksSuspended() ?? false;
+    return this.#guard?.looksSuspended(this.process.now()) ?? false;
   }
 
   protected override start(runtime: SimRuntime, life: number): void {
@@ -376,7 +379,7 @@ export class LookupNode extends Node {
     const input = (act: (now: Instant) => LookupEffect[]): void => {
       const now = runtime.now();
       const before = core.seen;
-      if (guard.wasSuspended()) carryOut(core.suspended(now));
+      if (guard.wasSuspended(now)) carryOut(core.suspended(now));
       carryOut(act(now));
       if (core.seen !== before) {
         this.#stored = core.seen;

@@ -1,0 +1,63 @@
+/**
+ * One batch, made of what follows for every pool about which something was heard, and no larger than
+ * the log takes. What does not fit is left for the next batch: first fewer spans of a pool, then fewer
+ * pools. A single change of a single pool is written however large it is, because there is nothing
+ * left to divide; the log refuses it if it must.
+ */
+
+import { type Batch, encodeBatch, type ManagerState, type Reign } from '../state.ts';
+import { decide, type Facts, type Recalls } from './decision.ts';
+import type { ManagerSettings } from './settings.ts';
+
+export interface Draft {
+  readonly position: number;
+  readonly batch: Batch;
+  readonly bytes: Uint8Array;
+  /** Owners whose removal is in it. */
+  readonly condemned: ReadonlySet<string>;
+  readonly recalls: ReadonlyMap<string, Recalls>;
+  /** Pools for which there is more than fits. */
+  readonly unfinished: readonly string[];
+}
+
+export interface Known {
+  /** What is committed. */
+  readonly state: ManagerState;
+  /** Where the batch is to go. */
+  readonly position: number;
+  readonly reign: Reign;
+  facts(pool: string): Omit<Facts, 'maxSpansPerBatch'>;
+}
+
+type Limits = Pick<ManagerSettings, 'maxSpansPerBatch' | 'maxBatchBytes'>;
+
+export function draft(known: Known, pools: readonly string[], limits: Limits): Draft {
+  const mostBytes = limits.maxBatchBytes ?? Number.POSITIVE_INFINITY;
+  let mostPools = pools.length;
+  let mostSpans = limits.maxSpansPerBatch;
+  let made = draftOf(known, pools, mostPools, mostSpans);
+  while (made.bytes.length > mostBytes && (mostSpans > 1 || mostPools > 1)) {
+    if (mostSpans > 1) mostSpans = Math.ceil(mostSpans / 8);
+    else mostPools = Math.ceil(mostPools / 2);
+    made = draftOf(known, pools, mostPools, mostSpans);
+  }
+  return made;
+}
+
+function draftOf(known: Known, dirty: readonly string[], mostPools: number, mostSpans: number): Draft {
+  const { state, position, reign } = known;
+  const pools: Batch['pools'][number][] = [];
+  const condemned = new Set<string>();
+  const recalls = new Map<string, Recalls>();
+  const unfinished = dirty.slice(mostPools);
+  for (const pool of dirty.slice(0, mostPools)) {
+    const facts = { ...known.facts(pool), maxSpansPerBatch: mostSpans };
+    const decision = decide(state.pool(pool), position, facts);
+    if (decision.records.length > 0) pools.push({ pool, records: decision.records });
+    for (const incarnation of decision.condemned) condemned.add(incarnation);
+    recalls.set(pool, decision.recalls);
+    if (decision.unfinished) unfinished.push(pool);
+  }
+  const batch: Batch = { ...reign, pools };
+  return { position, batch, bytes: encodeBatch(batch), condemned, recalls, unfinished };
+}

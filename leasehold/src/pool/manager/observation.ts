@@ -1,0 +1,53 @@
+/**
+ * What somebody who watches a Manager can see of it: an API, a metric, a person with a question.
+ * Nothing here has a say in what the Manager does.
+ */
+
+import type { Instant } from '../../runtime/time.ts';
+import type { NumberedSpan, OwnerAddress } from '../messages.ts';
+import type { Placement } from '../policy/policy.ts';
+import type { ManagerState } from '../state.ts';
+
+export interface OwnerObservation extends OwnerAddress {
+  readonly pool: string;
+  /** A supervisor or a lock can prove its death. */
+  readonly isProvable: boolean;
+  readonly isMember: boolean;
+  readonly isLeaving: boolean;
+  /** Undefined if this leader has not heard it yet. */
+  readonly lastHeardAt: Instant | undefined;
+  /** Until then its keys are kept for it although nothing is heard; undefined for one that is no member. */
+  readonly holdUntil: Instant | undefined;
+  readonly load: number | undefined;
+  /** What it was asked to give back. */
+  readonly recalled: readonly NumberedSpan[];
+}
+
+export interface LookupObservation {
+  readonly pool: string;
+  /** Where its syncs come from. */
+  readonly address: string;
+  readonly lastHeardAt: Instant;
+}
+
+export interface ManagerObservation {
+  readonly id: string;
+  readonly role: 'standby' | 'leading' | 'halted';
+  readonly haltedBecause: string | undefined;
+  /** Undefined before anything was read of the log. */
+  readonly history: string | undefined;
+  readonly term: number;
+  /** Everything committed that it knows of. */
+  readonly state: ManagerState;
+  /** The end of the leader lease; undefined unless it leads. */
+  readonly leadsUntil: Instant | undefined;
+  /** A batch is being written. */
+  readonly isWriting: boolean;
+  /** Members of all pools, and those who want to be. */
+  readonly owners: readonly OwnerObservation[];
+  readonly lookups: readonly LookupObservation[];
+  /** Where the policy wants the keys of a pool; empty unless it leads. */
+  wish(pool: string): readonly Placement[];
+  /** The policy's name for a pool. */
+  policy(pool: string): string;
+}
