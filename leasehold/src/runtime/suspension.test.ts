@@ -11,6 +11,8 @@ class Clocks {
   #uptimeMs = 777_000;
   /** How often the slow one was read. */
   uptimeReads = 0;
+  /** For how long the process stands still just before it next reads the slow one. */
+  pauseMs = 0;
 
   now() {
     return instant(this.#now);
@@ -22,6 +24,9 @@ class Clocks {
 
   uptimeMs(): number {
     this.uptimeReads += 1;
+    const { pauseMs } = this;
+    this.pauseMs = 0;
+    this.pass(pauseMs);
     return this.#uptimeMs;
   }
 
@@ -55,18 +60,18 @@ describe('a machine that was suspended', () => {
     const { clocks, guard } = bench();
     clocks.pass(1_000);
     clocks.suspend(5_000);
-    expect(guard.wasSuspended()).toBe(true);
-    expect(guard.wasSuspended()).toBe(false);
+    expect(guard.wasSuspended(clocks.now())).toBe(true);
+    expect(guard.wasSuspended(clocks.now())).toBe(false);
     clocks.suspend(5_000);
-    expect(guard.wasSuspended()).toBe(true);
+    expect(guard.wasSuspended(clocks.now())).toBe(true);
   });
 
   it('is noticed from the tolerance on, not below', () => {
     const { clocks, guard } = bench();
     clocks.suspend(TOLERANCE_MS - 1);
-    expect(guard.wasSuspended()).toBe(false);
+    expect(guard.wasSuspended(clocks.now())).toBe(false);
     clocks.suspend(1);
-    expect(guard.wasSuspended()).toBe(true);
+    expect(guard.wasSuspended(clocks.now())).toBe(true);
   });
 
   it('is noticed when many short suspensions have come to a long one', () => {
@@ -74,7 +79,7 @@ describe('a machine that was suspended', () => {
     const noticed = [1, 2, 3, 4, 5, 6, 7, 8].map(() => {
       clocks.pass(1_000);
       clocks.suspend(TOLERANCE_MS / 4);
-      return guard.wasSuspended();
+      return guard.wasSuspended(clocks.now());
     });
     expect(noticed).toEqual([false, false, false, true, false, false, false, true]);
   });
@@ -83,29 +88,29 @@ describe('a machine that was suspended', () => {
     const { clocks, guard } = bench();
     clocks.suspend(5_000);
     clocks.setWall(-9_000);
-    expect(guard.wasSuspended()).toBe(true);
+    expect(guard.wasSuspended(clocks.now())).toBe(true);
   });
 
   it('is noticed when short suspensions add up across a wall clock that was set', () => {
     const { clocks, guard } = bench();
     clocks.suspend(60);
     clocks.setWall(10_000);
-    expect(guard.wasSuspended()).toBe(false);
+    expect(guard.wasSuspended(clocks.now())).toBe(false);
     clocks.suspend(60);
     clocks.setWall(10_000);
-    expect(guard.wasSuspended()).toBe(true);
+    expect(guard.wasSuspended(clocks.now())).toBe(true);
   });
 
   it('can be asked about without taking note', () => {
     const { clocks, guard } = bench();
-    expect(guard.looksSuspended()).toBe(false);
+    expect(guard.looksSuspended(clocks.now())).toBe(false);
     clocks.suspend(5_000);
-    expect([guard.looksSuspended(), guard.looksSuspended(), guard.wasSuspended()]).toEqual([
-      true,
-      true,
-      true,
-    ]);
-    expect(guard.looksSuspended()).toBe(false);
+    expect([
+      guard.looksSuspended(clocks.now()),
+      guard.looksSuspended(clocks.now()),
+      guard.wasSuspended(clocks.now()),
+    ]).toEqual([true, true, true]);
+    expect(guard.looksSuspended(clocks.now())).toBe(false);
   });
 });
 
@@ -115,7 +120,7 @@ describe('a machine that was not suspended', () => {
     const reads = clocks.uptimeReads;
     for (let hour = 0; hour < 1_000; hour += 1) {
       clocks.pass(3_600_000);
-      expect(guard.wasSuspended()).toBe(false);
+      expect(guard.wasSuspended(clocks.now())).toBe(false);
     }
     expect(clocks.uptimeReads).toBe(reads);
   });
@@ -123,13 +128,13 @@ describe('a machine that was not suspended', () => {
   it.each([5_000, -5_000])('is not taken for one because somebody sets the wall clock by %i', (byMs) => {
     const { clocks, guard } = bench();
     clocks.setWall(byMs);
-    expect([guard.looksSuspended(), guard.wasSuspended(), guard.wasSuspended()]).toEqual([
-      false,
-      false,
-      false,
-    ]);
+    expect([
+      guard.looksSuspended(clocks.now()),
+      guard.wasSuspended(clocks.now()),
+      guard.wasSuspended(clocks.now()),
+    ]).toEqual([false, false, false]);
     const reads = clocks.uptimeReads;
-    guard.wasSuspended();
+    guard.wasSuspended(clocks.now());
     expect(clocks.uptimeReads).toBe(reads);
   });
 
@@ -138,8 +143,37 @@ describe('a machine that was not suspended', () => {
     for (let step = 0; step < 50; step += 1) {
       clocks.pass(1_000);
       clocks.setWall(30);
-      expect(guard.wasSuspended()).toBe(false);
+      expect(guard.wasSuspended(clocks.now())).toBe(false);
     }
+  });
+});
+
+describe('a process that is paused between reading one clock and the next', () => {
+  it('notices a shorter suspension later on', () => {
+    const { clocks, guard } = bench();
+    clocks.suspend(TOLERANCE_MS);
+    clocks.pauseMs = 5_000;
+    expect(guard.wasSuspended(clocks.now())).toBe(true);
+    clocks.suspend(3_000);
+    expect(guard.wasSuspended(clocks.now())).toBe(true);
+  });
+
+  it('notices a shorter suspension later on, if it was paused at the start', () => {
+    const clocks = new Clocks();
+    clocks.pauseMs = 5_000;
+    const guard = new SuspensionGuard(clocks, TOLERANCE_MS);
+    clocks.suspend(3_000);
+    expect(guard.wasSuspended(clocks.now())).toBe(true);
+  });
+
+  it('takes that for a suspension, to be on the safe side, and notices one just as long', () => {
+    const { clocks, guard } = bench();
+    const now = clocks.now();
+    clocks.pass(5_000);
+    expect(guard.wasSuspended(now)).toBe(true);
+    clocks.suspend(5_000);
+    expect(guard.wasSuspended(clocks.now())).toBe(true);
+    expect(guard.wasSuspended(clocks.now())).toBe(false);
   });
 });
 
@@ -147,13 +181,13 @@ describe('what cannot be seen from inside', () => {
   it('is a pause that stops the time since boot as well', () => {
     const { clocks, guard } = bench();
     clocks.freeze(5_000);
-    expect(guard.wasSuspended()).toBe(false);
+    expect(guard.wasSuspended(clocks.now())).toBe(false);
   });
 
   it('is a suspension during which the wall clock was set back by just as much', () => {
     const { clocks, guard } = bench();
     clocks.suspend(5_000);
     clocks.setWall(-5_000);
-    expect(guard.wasSuspended()).toBe(false);
+    expect(guard.wasSuspended(clocks.now())).toBe(false);
   });
 });

@@ -136,6 +136,11 @@ export class Lookup {
     return effects;
   }
 
+  /** A Manager can be reached again: what it pushed meanwhile is lost, so sync now. */
+  reachable(now: Instant): LookupEffect[] {
+    return [...this.#judge(now), ...this.#hurry(now)];
+  }
+
   /** The machine was suspended: how long we heard nothing cannot be known. */
   suspended(now: Instant): LookupEffect[] {
     const effects = this.#judge(now);

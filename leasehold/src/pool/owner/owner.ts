@@ -34,7 +34,7 @@
  */
 
 import { assert } from '../../runtime/assert.ts';
-import { type Instant, instant, later, soonest } from '../../runtime/time.ts';
+import { earliest, type Instant, instant, later, soonest } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
 import type { NumberedSpan, Report, Seen, ToManager, Update } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
@@ -88,7 +88,6 @@ export class Owner {
   #admitted = false;
   /** Histories that were replaced by another: nothing said in them counts any more. */
   readonly #abandoned = new Set<string>();
-  /** What the last update gave. */
   #leaseMs: number;
   #leaving: 'no' | 'leaving' | 'left' = 'no';
   #leavingSince = Number.POSITIVE_INFINITY;
@@ -131,6 +130,15 @@ export class Owner {
     return this.#seen;
   }
 
+  /** What the last update gave. */
+  get leaseMs(): number {
+    return this.#leaseMs;
+  }
+
+  get isAdmitted(): boolean {
+    return this.#admitted;
+  }
+
   /** The number under which the keys at this position may be acted for now; undefined: not ours. */
   checkLeaseNow(high: number, low: number, now: Instant): number | undefined {
     const piece = this.#holdings.find(high, low);
@@ -169,7 +177,7 @@ export class Owner {
     const transitions = noTransitions();
     const sentAt = this.#sentAt.get(update.acknowledges);
     const until = sentAt === undefined ? now : later(sentAt, update.leaseMs);
-    const revokeBy = later(now, this.#settings.durations.revokeWithinMs);
+    const revokeBy = later(now, this.#paced(this.#settings.durations.revokeWithinMs));
     const lease = { until, now, revokeBy };
     // Asking whether we hear says nothing of the table; but who leaves and is no member has nothing there.
     const isTable = update.admitted || this.#leaving !== 'no';
@@ -183,6 +191,12 @@ export class Owner {
     if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
     if (changed || isWelcome || !update.admitted) effects.push(this.#report(from, false, now));
     return effects;
+  }
+
+  /** A Manager can be reached again: ask now rather than at the next turn. */
+  reachable(now: Instant): OwnerEffect[] {
+    if (this.#leaving !== 'left') this.#nextReportAt = earliest(this.#nextReportAt, now);
+    return this.wake(now);
   }
 
   /** The application can serve what it was granted. */
@@ -207,7 +221,7 @@ export class Owner {
     this.#leaving = 'leaving';
     this.#leavingSince = this.#sequence + 1;
     const transitions = noTransitions();
-    this.#holdings.revokeAll(later(now, this.#settings.durations.revokeWithinMs), transitions);
+    this.#holdings.revokeAll(later(now, this.#paced(this.#settings.durations.revokeWithinMs)), transitions);
     return [...effects, trace('leaving'), ...this.#tell(transitions), ...this.#ask(now)];
   }
 
@@ -268,8 +282,13 @@ export class Owner {
     this.#awaiting = undefined;
     this.#nextReportAt = later(
       askedAt,
-      this.#settings.durations.renewEveryMs * (0.9 + this.#settings.random() / 10),
+      this.#paced(this.#settings.durations.renewEveryMs) * (0.9 + this.#settings.random() / 10),
     );
+  }
+
+  /** The Manager decides how long a lease is, and with it goes the pace of everything here. */
+  #paced(ms: number): number {
+    return (ms * this.#leaseMs) / this.#settings.durations.leaseMs;
   }
 
   #hasLeft(update: Update): boolean {
@@ -285,7 +304,7 @@ export class Owner {
     const asked = this.#leader !== undefined && this.#awaiting === undefined ? [this.#leader] : managers;
     const report = this.#compose(true, now);
     this.#awaiting ??= report.sequence;
-    this.#nextReportAt = later(now, durations.retryMs * (0.75 + random() / 2));
+    this.#nextReportAt = later(now, this.#paced(durations.retryMs) * (0.75 + random() / 2));
     return asked.map((to) => ({ do: 'send', to, message: report }));
   }
 

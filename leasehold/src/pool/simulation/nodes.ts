@@ -6,11 +6,12 @@
  * and sets the one alarm. What the checker wants to know, it hears through {@link Observer}.
  */
 
-import type { Leadership } from '../../log/log.ts';
 import type { LogMessage } from '../../log/simulated-engine.ts';
 import { type ClientOptions, SimulatedLog } from '../../log/simulated-log.ts';
 import { highOf, lowOf, type Position } from '../../runtime/keys/position.ts';
 import { digest } from '../../runtime/digest.ts';
+import { Driver } from '../../runtime/driver.ts';
+import type { Transport } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { later } from '../../runtime/time.ts';
@@ -19,7 +20,8 @@ import { SimProcess, type SimRuntime } from '../../sim/process.ts';
 import type { SimClock } from '../../sim/clock.ts';
 import type { World } from '../../sim/world.ts';
 import { Lookup, type LookupEffect } from '../lookup/lookup.ts';
-import { Manager, type ManagerEffect } from '../manager/manager.ts';
+import { ManagerDriver } from '../manager/driver.ts';
+import { Manager } from '../manager/manager.ts';
 import type { ManagerSettings } from '../manager/settings.ts';
 import type { FromManager, NumberedSpan, ToManager } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
@@ -98,94 +100,41 @@ export class ManagerNode extends Node {
     const { world, network, observer, durations } = this.around;
     const { settings, logNetwork, logClient } = this.#options;
     const core = new Manager({ ...settings, id: this.name, durations });
-    const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
-    const transport = runtime.transport(network);
-    const log = new SimulatedLog(runtime, runtime.transport(logNetwork), logClient);
-    const alarm = runtime.alarm(() => input((now) => core.wake(now)));
-    let campaigns = 0;
-    let leadership: Leadership | undefined;
-    let campaign: Disposable | undefined;
     this.core = core;
     this.halted = undefined;
-
-    const input = (act: (now: Instant) => ManagerEffect[]): void => {
-      const now = runtime.now();
-      if (guard.wasSuspended(now)) carryOut(core.suspended(now));
-      carryOut(act(now));
-      alarm.set(core.wakeAt);
-    };
-    const carryOut = (effects: readonly ManagerEffect[]): void => {
-      for (const effect of effects) {
-        switch (effect.do) {
-          case 'send':
-            observer.managerSends(this, effect.to, effect.message);
-            transport.send(effect.to, effect.message);
-            break;
-          case 'append':
-            leadership?.append(effect, (outcome) => {
-              input((now) =>
-                outcome === 'appended' ? core.appended(effect.position, now) : core.refused(now),
-              );
-              if (outcome === 'appended') observer.managerCommitted(this);
-            });
-            break;
-          case 'compact':
-            leadership?.compact(effect.snapshot, effect.upTo);
-            break;
-          case 'ask-head':
-            following.askHead();
-            break;
-          case 'resign':
-            leadership = undefined;
-            stand();
-            break;
-          case 'halt':
-            this.halted = effect.reason;
-            campaign?.[Symbol.dispose]();
-            break;
-          case 'trace':
-            world.note(this.name, effect.event);
-            break;
-        }
-      }
-    };
-    const follow = () =>
-      log.follow({
-        reset: (start) => input((now) => core.reset(start, now)),
-        batch: (batch) => input((now) => core.followed(batch, now)),
-        head: (position, askedAt) => input((now) => core.head(position, askedAt, now)),
-      });
-    const stand = (): void => {
-      campaign?.[Symbol.dispose]();
-      following[Symbol.dispose]();
-      following = follow();
-      if (this.halted !== undefined) return;
-      core.standing();
-      campaigns += 1;
-      campaign = log.campaign(`${this.name}.${life}.${campaigns}`, {
-        elected: (mine, until) => {
-          leadership = mine;
-          world.count('elections');
-          // What is noticed first, a suspension for one, can have ended it already.
-          input((now) => (leadership === mine ? core.elected(mine.term, mine.start, until, now) : []));
-        },
-        extended: (until) => input((now) => core.extended(until, now)),
-        deposed: (reason) => {
-          leadership = undefined;
-          input((now) => core.deposed(reason, now));
-          stand();
-        },
-      });
-    };
-    let following = follow();
-    transport.listen((from, message) => {
-      if (message.kind === 'report' || message.kind === 'sync' || message.kind === 'certificate') {
-        input((now) => core.receive(from, message, now));
-      }
+    new ManagerDriver({
+      core,
+      clock: runtime,
+      guard: new SuspensionGuard(runtime, durations.suspensionToleranceMs),
+      alarm: (wake) => runtime.alarm(wake),
+      log: new SimulatedLog(runtime, runtime.transport(logNetwork), logClient),
+      transport: managerTransport(runtime.transport(network)),
+      candidate: (campaign) => `${this.name}.${life}.${campaign}`,
+      watcher: {
+        sends: (to, message) => observer.managerSends(this, to, message),
+        receives: () => {},
+        writes: () => {},
+        committed: () => observer.managerCommitted(this),
+        elected: () => world.count('elections'),
+        halted: (reason) => (this.halted = reason),
+        traced: (event) => world.note(this.name, event),
+        afterwards: () => {},
+      },
     });
-    stand();
   }
 }
+
+/** What reaches a Manager although it was meant for somebody else is left aside. */
+const managerTransport = (
+  transport: Transport<PoolMessage, PoolMessage>,
+): Transport<FromManager, ToManager> => ({
+  send: (to, message) => transport.send(to, message),
+  listen: (callback) =>
+    transport.listen((from, message) => {
+      if (message.kind === 'report' || message.kind === 'sync' || message.kind === 'certificate')
+        callback(from, message);
+    }),
+});
 
 export interface OwnerNodeOptions extends NodeOptions {
   readonly pool: string;
@@ -273,33 +222,30 @@ export class OwnerNode extends Node {
     );
     const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
     const transport = runtime.transport(network);
-    const alarm = runtime.alarm(() => input((_, now) => core.wake(now)));
+    const driver = new Driver<OwnerEffect>({
+      ...{ core, guard, clock: runtime },
+      alarm: (wake) => runtime.alarm(wake),
+      carryOut: (effect) => carryOut(effect),
+    });
+    const input = (act: (core: Owner, now: Instant) => OwnerEffect[]): void =>
+      driver.input((now) => act(core, now));
     this.#core = core;
     this.#guard = guard;
-
-    const input = (act: (core: Owner, now: Instant) => OwnerEffect[]): void => {
-      const now = runtime.now();
-      if (guard.wasSuspended(now)) carryOut(core.suspended(now));
-      carryOut(act(core, now));
-      alarm.set(core.wakeAt);
-    };
     this.#input = input;
     const inAWhile = (act: () => void): void => {
       runtime.wakeAt(later(runtime.now(), slowMs * runtime.random()), act);
     };
-    const carryOut = (effects: readonly OwnerEffect[]): void => {
-      for (const effect of effects) {
-        switch (effect.do) {
-          case 'send':
-            transport.send(effect.to, effect.message);
-            break;
-          case 'trace':
-            world.note(this.name, effect.event);
-            break;
-          default:
-            this.#application(effect, takesTime, inAWhile, input);
-            observer.ownerChanged(this, effect);
-        }
+    const carryOut = (effect: OwnerEffect): void => {
+      switch (effect.do) {
+        case 'send':
+          transport.send(effect.to, effect.message);
+          break;
+        case 'trace':
+          world.note(this.name, effect.event);
+          break;
+        default:
+          this.#application(effect, takesTime, inAWhile, input);
+          observer.ownerChanged(this, effect);
       }
     };
     transport.listen((from, message) => {
@@ -372,32 +318,28 @@ export class LookupNode extends Node {
     );
     const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
     const transport = runtime.transport(network);
-    const alarm = runtime.alarm(() => input((now) => core.wake(now)));
-    this.core = core;
-    this.#guard = guard;
-
-    const input = (act: (now: Instant) => LookupEffect[]): void => {
-      const now = runtime.now();
-      const before = core.seen;
-      if (guard.wasSuspended(now)) carryOut(core.suspended(now));
-      carryOut(act(now));
-      if (core.seen !== before) {
-        this.#stored = core.seen;
-        observer.lookupMoved(this);
-      }
-      alarm.set(core.wakeAt);
-    };
-    const carryOut = (effects: readonly LookupEffect[]): void => {
-      for (const effect of effects) {
+    let before = core.seen;
+    const driver = new Driver<LookupEffect>({
+      ...{ core, guard, clock: runtime },
+      alarm: (wake) => runtime.alarm(wake),
+      carryOut: (effect) => {
         if (effect.do === 'send') transport.send(effect.to, effect.message);
         else if (effect.do === 'trace') world.note(this.name, effect.event);
         else observer.lookupLost(this, effect);
-      }
-    };
-    transport.listen((from, message) => {
-      if (message.kind === 'changes') input((now) => core.receive(from, message, now));
+      },
+      afterwards: () => {
+        if (core.seen === before) return;
+        before = core.seen;
+        this.#stored = core.seen;
+        observer.lookupMoved(this);
+      },
     });
-    input((now) => core.wake(now));
+    this.core = core;
+    this.#guard = guard;
+    transport.listen((from, message) => {
+      if (message.kind === 'changes') driver.input((now) => core.receive(from, message, now));
+    });
+    driver.input((now) => core.wake(now));
   }
 }
 

@@ -1,0 +1,152 @@
+/**
+ * A Manager core between a fenced log and a transport: it stands for election, follows, leads, and
+ * stands again. In a simulated world and in a real process it is the same.
+ *
+ * The one rule here that safety rests on: what was elected may be over before the core hears of it (a
+ * suspension is noticed first, and the core resigns); then the election is not told.
+ */
+
+import type { FencedLog, Following, Leadership } from '../../log/log.ts';
+import { type Alarm, Driver } from '../../runtime/driver.ts';
+import type { Runtime, Transport } from '../../runtime/runtime.ts';
+import type { SuspensionGuard } from '../../runtime/suspension.ts';
+import type { Instant } from '../../runtime/time.ts';
+import type { TraceEvent } from '../../runtime/trace.ts';
+import type { FromManager, ToManager } from '../messages.ts';
+import type { Manager, ManagerEffect } from './manager.ts';
+
+/** Who watches. Called at the instant it happens, before anything else does. */
+export interface ManagerWatcher {
+  sends(to: string, message: FromManager): void;
+  receives(from: string, message: ToManager): void;
+  writes(bytes: number): void;
+  committed(): void;
+  elected(): void;
+  halted(reason: string): void;
+  traced(event: TraceEvent): void;
+  /** After an input and all that came of it. */
+  afterwards(): void;
+}
+
+export interface ManagerDriverOptions {
+  readonly core: Manager;
+  readonly clock: Pick<Runtime, 'now'>;
+  readonly guard: SuspensionGuard;
+  alarm(wake: () => void): Alarm;
+  readonly log: FencedLog;
+  readonly transport: Transport<FromManager, ToManager>;
+  /** A name for each campaign, unlike any other that ever was. */
+  candidate(campaign: number): string;
+  readonly watcher: ManagerWatcher;
+}
+
+export class ManagerDriver implements Disposable {
+  readonly #options: ManagerDriverOptions;
+  readonly #driver: Driver<ManagerEffect>;
+  readonly #listening: Disposable;
+  #campaigns = 0;
+  #campaign: Disposable | undefined;
+  #leadership: Leadership | undefined;
+  #following: Following;
+  #halted = false;
+
+  constructor(options: ManagerDriverOptions) {
+    const { core, clock, guard, transport, watcher } = options;
+    this.#options = options;
+    this.#driver = new Driver({
+      ...{ core, clock, guard },
+      alarm: (wake) => options.alarm(wake),
+      carryOut: (effect) => this.#carryOut(effect),
+      afterwards: () => watcher.afterwards(),
+    });
+    this.#following = this.#follow();
+    this.#listening = transport.listen((from, message) => {
+      watcher.receives(from, message);
+      this.input((now) => core.receive(from, message, now));
+    });
+    this.#stand();
+  }
+
+  input(act: (now: Instant) => ManagerEffect[]): void {
+    this.#driver.input(act);
+  }
+
+  /** Stops at once, as a crash would, but for the log, which is told that we no longer lead. */
+  [Symbol.dispose](): void {
+    this.#driver.stop();
+    this.#listening[Symbol.dispose]();
+    this.#following[Symbol.dispose]();
+    this.#campaign?.[Symbol.dispose]();
+  }
+
+  #carryOut(effect: ManagerEffect): void {
+    const { core, transport, watcher } = this.#options;
+    switch (effect.do) {
+      case 'send':
+        watcher.sends(effect.to, effect.message);
+        transport.send(effect.to, effect.message);
+        break;
+      case 'append':
+        watcher.writes(effect.bytes.length);
+        this.#leadership?.append(effect, (outcome) => {
+          this.input((now) =>
+            outcome === 'appended' ? core.appended(effect.position, now) : core.refused(now),
+          );
+          if (outcome === 'appended') watcher.committed();
+        });
+        break;
+      case 'compact':
+        this.#leadership?.compact(effect.snapshot, effect.upTo);
+        break;
+      case 'ask-head':
+        this.#following.askHead();
+        break;
+      case 'resign':
+        this.#leadership = undefined;
+        this.#stand();
+        break;
+      case 'halt':
+        this.#halted = true;
+        watcher.halted(effect.reason);
+        this.#campaign?.[Symbol.dispose]();
+        break;
+      case 'trace':
+        watcher.traced(effect.event);
+        break;
+    }
+  }
+
+  #follow(): Following {
+    const { core, log } = this.#options;
+    return log.follow({
+      reset: (start) => this.input((now) => core.reset(start, now)),
+      batch: (batch) => this.input((now) => core.followed(batch, now)),
+      head: (position, askedAt) => this.input((now) => core.head(position, askedAt, now)),
+    });
+  }
+
+  #stand(): void {
+    const { core, log, candidate, watcher } = this.#options;
+    this.#campaign?.[Symbol.dispose]();
+    this.#following[Symbol.dispose]();
+    this.#following = this.#follow();
+    if (this.#halted) return;
+    core.standing();
+    this.#campaigns += 1;
+    this.#campaign = log.campaign(candidate(this.#campaigns), {
+      elected: (mine, until) => {
+        this.#leadership = mine;
+        watcher.elected();
+        this.input((now) =>
+          this.#leadership === mine ? core.elected(mine.term, mine.start, until, now) : [],
+        );
+      },
+      extended: (until) => this.input((now) => core.extended(until, now)),
+      deposed: (reason) => {
+        this.#leadership = undefined;
+        this.input((now) => core.deposed(reason, now));
+        this.#stand();
+      },
+    });
+  }
+}
