@@ -10,7 +10,7 @@
  * 200 owners and 2,016 look-ups; ours has 500 and 2,000, restarted at the same 32 minutes for all.
  *
  * What is compared is bytes and messages, which do not depend on the machine. Ours are counted in a
- * simulated network with estimated sizes (`wire-size.ts`), until there is a real one.
+ * simulated network, as the frames that the same messages are in a real one.
  */
 
 import { cpus, loadavg } from 'node:os';
@@ -150,7 +150,7 @@ function run(report: (line: string) => void): BenchResult {
       'load average': `${loadavg()[0]?.toFixed(1)} at the end; more than 1 means that others were at work too`,
       scale: `${OWNERS} owners, ${LOOKUPS} look-ups, 1 Manager, ${rows} rows, seed ${SEED}`,
       durations: 'the papers’: lease 60 s, hold 65 s, renewal 15 s, sync 30 s',
-      bytes: 'estimated (wire-size.ts), without TCP and TLS',
+      bytes: 'of the frames, without TCP and TLS',
       churn: `${churn.restarts} restarts, ${churn.commits} commits in ${churn.seconds} simulated seconds`,
       'look-ups restart': `${lookups.restarts} of ${LOOKUPS} restarted, ${lookups.seconds} s of the 32 minutes`,
       'owners restart': `${owners.restarts} of ${OWNERS} restarted, ${owners.seconds} s of the 32 minutes, after ${LEAD_SECONDS} s not counted; ${kilobytes(owners.busiestSecond).toFixed(0)} KB sent in the busiest second`,

@@ -1,5 +1,8 @@
 /** The fenced log: what a Manager asks of whatever keeps its state. */
 
+export { DamagedLogError, StorageFailedError, UnknownLogFormatError } from './file/errors.ts';
+export { type FileLog, type FileLogOptions, type FileLogStats, openFileLog } from './file/file-log.ts';
+export { raiseCounters, type RaiseCountersOptions, type RaisedCounters } from './file/raise-counters.ts';
 export type {
   AppendOutcome,
   DeposedReason,
@@ -11,3 +14,4 @@ export type {
   LogBatch,
   LogStart,
 } from './log.ts';
+export { memoryStorage, NoSuchFileError } from './memory-storage.ts';

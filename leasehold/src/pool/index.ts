@@ -1,28 +1,24 @@
-/** Who owns this key? The cores of the pool, its policies and its options. */
+/** Who owns this key? For servers that keep state, and for those that send them requests. */
 
-export { decodeFromManager, decodeToManager } from './decode.ts';
-export { Lookup, type LookupEffect, type LookupSettings, type LossReason } from './lookup/lookup.ts';
-export { Manager, type ManagerEffect } from './manager/manager.ts';
-export type {
-  LookupObservation,
-  ManagerObservation,
-  OwnerObservation,
-} from './manager/observation.ts';
-export type { ManagerSettings, PoolSettings } from './manager/settings.ts';
-export type * from './messages.ts';
+export { LeaseholdError, InvalidOptionError, MalformedMessageError } from '../runtime/errors.ts';
+export { type Key, keyPosition } from '../runtime/keys/hash.ts';
+export type { Position } from '../runtime/keys/position.ts';
+export type { Range, Span } from '../runtime/keys/range.ts';
+export { RangeSet } from '../runtime/keys/range-set.ts';
+export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
+export type { LossReason } from './lookup/lookup.ts';
+export type { NumberedSpan, OwnerAddress, TableRow } from './messages.ts';
+export type { ManagerAddresses } from './shell/addresses.ts';
 export {
-  clockRateBound,
-  lossBoundMs,
-  PAPER_DURATIONS,
-  type PoolDurations,
-  type ResolvedDurations,
-  resolveDurations,
-  takeoverHoldMs,
-} from './options.ts';
-export { Handle } from './owner/handle.ts';
-export type { Phase, Piece } from './owner/holdings.ts';
-export { Owner, type OwnerEffect, type OwnerIdentity, type OwnerSettings } from './owner/owner.ts';
-export { type ConsistentHashingOptions, consistentHashing } from './policy/consistent-hashing.ts';
-export type { Placement, Policy, PolicyInput, PolicyMember } from './policy/policy.ts';
-export { ManagerState, UnreadableLogError } from './state.ts';
-export { type Member, PoolTable, type Row, type TableRecord } from './table.ts';
+  ClosedError,
+  LeaseLostError,
+  ManagersUnreachableError,
+  NotOwnerError,
+  RefusedError,
+} from './shell/errors.ts';
+export type { HeldKey } from './shell/held-keys.ts';
+export { type JoinOptions, joinPool } from './shell/join-pool.ts';
+export { type OpenLookupOptions, openLookup } from './shell/open-lookup.ts';
+export type { FoundOwner, LookupPosition, Loss, PoolLookup } from './shell/pool-lookup.ts';
+export type { GuardOptions, PoolOwner } from './shell/pool-owner.ts';
+export type { Upcall, UpcallContext } from './shell/upcalls.ts';

@@ -27,7 +27,7 @@ type Clocks = Pick<Runtime, 'now' | 'wallMs' | 'uptimeMs'>;
 
 export class SuspensionGuard {
   readonly #clocks: Clocks;
-  readonly #toleranceMs: number;
+  #toleranceMs: number;
   /** How far each clock was ahead of the monotonic one when last compared, or a little less. */
   #wallAheadMs: number;
   #uptimeAheadMs: number;
@@ -41,6 +41,11 @@ export class SuspensionGuard {
     const after = clocks.now();
     this.#wallAheadMs = wallMs - after;
     this.#uptimeAheadMs = uptimeMs - after;
+  }
+
+  /** It goes with the lease, and leases can become longer or shorter. */
+  set toleranceMs(toleranceMs: number) {
+    this.#toleranceMs = toleranceMs;
   }
 
   /**

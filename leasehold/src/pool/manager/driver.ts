@@ -6,7 +6,7 @@
  * suspension is noticed first, and the core resigns); then the election is not told.
  */
 
-import type { FencedLog, Following, Leadership } from '../../log/log.ts';
+import type { AppendOutcome, FencedLog, Following, Leadership } from '../../log/log.ts';
 import { type Alarm, Driver } from '../../runtime/driver.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import type { SuspensionGuard } from '../../runtime/suspension.ts';
@@ -19,8 +19,9 @@ import type { Manager, ManagerEffect } from './manager.ts';
 export interface ManagerWatcher {
   sends(to: string, message: FromManager): void;
   receives(from: string, message: ToManager): void;
-  writes(bytes: number): void;
-  committed(): void;
+  writes(batch: Uint8Array): void;
+  /** After the core has heard of it. */
+  wrote(outcome: AppendOutcome): void;
   elected(): void;
   halted(reason: string): void;
   traced(event: TraceEvent): void;
@@ -87,12 +88,12 @@ export class ManagerDriver implements Disposable {
         transport.send(effect.to, effect.message);
         break;
       case 'append':
-        watcher.writes(effect.bytes.length);
+        watcher.writes(effect.bytes);
         this.#leadership?.append(effect, (outcome) => {
           this.input((now) =>
             outcome === 'appended' ? core.appended(effect.position, now) : core.refused(now),
           );
-          if (outcome === 'appended') watcher.committed();
+          watcher.wrote(outcome);
         });
         break;
       case 'compact':

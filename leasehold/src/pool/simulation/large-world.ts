@@ -9,7 +9,7 @@
  *    on average; of 2,500 nodes that is one every 11.5 s;
  *  - *rollout*: all nodes of one kind are restarted, one after the other, at a given pace.
  *
- * The traffic is counted where it is sent, with {@link wireSize} for its bytes; in this network
+ * The traffic is counted where it is sent, with the bytes that its frame would have; in this network
  * everything is to or from a Manager. The checker would look at millions of things, so it does not
  * watch; at the end, {@link LargeWorld.verify} replays the log and has it look once, at all owners
  * and at some of the look-ups.
@@ -20,9 +20,9 @@ import type { Random } from '../../sim/random.ts';
 import { PAPER_DURATIONS, resolveDurations } from '../options.ts';
 import { consistentHashing } from '../policy/consistent-hashing.ts';
 import { decodeBatch, ManagerState } from '../state.ts';
+import { encodeMessage } from '../wire/encode.ts';
 import type { LookupNode, OwnerNode, PoolMessage } from './nodes.ts';
 import { PoolWorld } from './pool-world.ts';
-import { wireSize } from './wire-size.ts';
 
 export interface LargeWorldOptions {
   readonly seed: number;
@@ -34,6 +34,9 @@ export interface LargeWorldOptions {
 
 /** At this size one simulated second can have many events, and is no loop. */
 const MOST_EVENTS_A_SECOND = 10_000_000;
+
+/** A frame's length goes before it. */
+const FRAME_HEAD_BYTES = 4;
 
 /** The papers draw their figure 13 in steps of this. */
 const WINDOW_SECONDS = 30;
@@ -219,7 +222,7 @@ export class LargeWorld {
   }
 
   #count(message: PoolMessage): number {
-    const bytes = wireSize(message);
+    const bytes = FRAME_HEAD_BYTES + encodeMessage(message).length;
     const toManager = message.kind === 'report' || message.kind === 'sync' || message.kind === 'certificate';
     const flow = toManager ? this.#received : this.#sent;
     flow.messages += 1;

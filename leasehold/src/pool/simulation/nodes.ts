@@ -114,7 +114,9 @@ export class ManagerNode extends Node {
         sends: (to, message) => observer.managerSends(this, to, message),
         receives: () => {},
         writes: () => {},
-        committed: () => observer.managerCommitted(this),
+        wrote: (outcome) => {
+          if (outcome === 'appended') observer.managerCommitted(this);
+        },
         elected: () => world.count('elections'),
         halted: (reason) => (this.halted = reason),
         traced: (event) => world.note(this.name, event),

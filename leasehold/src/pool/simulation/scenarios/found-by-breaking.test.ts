@@ -10,13 +10,13 @@
 import { describe, expect, it } from 'vitest';
 import { MalformedMessageError } from '../../../runtime/errors.ts';
 import type { Network } from '../../../sim/network.ts';
-import { decodeToManager } from '../../decode.ts';
 import { playManager } from '../../manager/manager-script.ts';
 import { clockRateBound, lossBoundMs, resolveDurations } from '../../options.ts';
 import { playOwner } from '../../owner/owner-script.ts';
 import { consistentHashing } from '../../policy/consistent-hashing.ts';
 import { letGo } from '../../script.ts';
 import { decodeBatch } from '../../state.ts';
+import { clientCodec, managerCodec } from '../../wire/codec.ts';
 import { type LookupNode, ManagerNode, type OwnerNode } from '../nodes.ts';
 import { ENGINE, type PoolWorld } from '../pool-world.ts';
 import { Journal } from './journal.ts';
@@ -327,24 +327,30 @@ describe('a Manager', () => {
   });
 
   it('is not reached by a report that contradicts itself', () => {
-    const lettingGo = (...pieces: readonly unknown[]) => ({
-      kind: 'report',
-      pool: 'p',
-      incarnation: 'a.1',
-      name: 'a',
-      url: 'http://a',
-      sequence: 3,
-      wantsAnswer: true,
-      held: [],
-      letGo: pieces,
-      leaving: false,
-      load: 0,
-    });
-    const [one, overlapping, backward] = ['released:0-4#2', 'released:2-8#2', 'released:4-2#2'].map(letGo);
-    expect(decodeToManager(lettingGo(one))).toMatchObject({ kind: 'report', letGo: [one] });
-    expect(() => decodeToManager(lettingGo(one, overlapping))).toThrow(MalformedMessageError);
-    expect(() => decodeToManager(lettingGo(overlapping, one))).toThrow(MalformedMessageError);
-    expect(() => decodeToManager(lettingGo(backward))).toThrow(MalformedMessageError);
+    const lettingGo = (...pieces: readonly string[]) =>
+      managerCodec.decode(
+        clientCodec.encode({
+          kind: 'report',
+          pool: 'p',
+          incarnation: 'a.1',
+          name: 'a',
+          url: 'http://a',
+          proof: undefined,
+          sequence: 3,
+          wantsAnswer: true,
+          heard: undefined,
+          seen: undefined,
+          held: [],
+          letGo: pieces.map(letGo),
+          leaving: false,
+          load: 0,
+        }),
+      );
+    const [one, overlapping, backward] = ['released:0-4#2', 'released:2-8#2', 'released:4-2#2'] as const;
+    expect(lettingGo(one)).toMatchObject({ kind: 'report', letGo: [letGo(one)] });
+    expect(() => lettingGo(one, overlapping)).toThrow(MalformedMessageError);
+    expect(() => lettingGo(overlapping, one)).toThrow(MalformedMessageError);
+    expect(() => lettingGo(backward)).toThrow(MalformedMessageError);
   });
 });
 

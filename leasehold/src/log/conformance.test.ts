@@ -1,0 +1,128 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { nodeRuntime } from '../node/runtime.ts';
+import { openDirectory } from '../node/storage.ts';
+import { silent } from '../runtime/logger.ts';
+import type { Runtime, Storage } from '../runtime/runtime.ts';
+import { SimDisk } from '../sim/disk.ts';
+import { Network } from '../sim/network.ts';
+import { SimProcess, type SimRuntime } from '../sim/process.ts';
+import { World } from '../sim/world.ts';
+import { type ConformanceBench, describeFencedLog } from './conformance.ts';
+import { type FileLog, openFileLog } from './file/file-log.ts';
+import type { FencedLog } from './log.ts';
+import { memoryStorage } from './memory-storage.ts';
+import { type LogMessage, SimulatedEngine } from './simulated-engine.ts';
+import { SimulatedLog } from './simulated-log.ts';
+
+const CLIENTS = ['a', 'b', 'c'] as const;
+
+async function simulated(): Promise<ConformanceBench> {
+  const world = new World({ seed: 1 });
+  const network = new Network<LogMessage>(world, { faults: { delayMs: [1, 2] } });
+  const engine = new SimulatedEngine(world, network, { history: 'h', leaderKeyMs: 500, refuseChance: 0 });
+  const logs = new Map<string, FencedLog>();
+  const processes = CLIENTS.map(
+    (name) =>
+      new SimProcess(world, {
+        name,
+        start: (runtime) => {
+          const options = { leaderLeaseMs: 400, retryMs: 100, pollMs: 300 };
+          logs.set(name, new SimulatedLog(runtime, runtime.transport(network), options));
+        },
+      }),
+  );
+  for (const process of processes) process.start();
+  const run = async (ms: number): Promise<void> => world.run({ untilMs: world.trueMs + ms });
+  return {
+    client: (name) => logs.get(name) as FencedLog,
+    now: (name) => (processes.find((process) => process.name === name) as SimProcess).now(),
+    step: () => run(5),
+    settle: () => run(2_000),
+    restart: async () => {
+      for (const process of processes) process.restart();
+      await run(0);
+    },
+    supersede: () => engine.dropLeader(),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+const open = (storage: Storage, runtime: Runtime): Promise<FileLog> =>
+  openFileLog({
+    storage,
+    runtime,
+    lock: async () => ({ [Symbol.dispose]: () => {} }),
+    logger: silent,
+    onFatal: (error) => {
+      throw error;
+    },
+    randomId: () => 'h',
+    maxBatchBytes: 10_000,
+    preallocateBytes: 4_096,
+  });
+
+async function onStorage(storage: Storage, settleMs: number): Promise<ConformanceBench> {
+  const runtime = nodeRuntime();
+  let log = await open(storage, runtime);
+  return {
+    client: () => log,
+    now: () => runtime.now(),
+    step: () => pause(0),
+    settle: () => pause(settleMs),
+    restart: async () => {
+      await log[Symbol.asyncDispose]();
+      log = await open(storage, runtime);
+    },
+    [Symbol.asyncDispose]: () => log[Symbol.asyncDispose](),
+  };
+}
+
+async function onRealDisk(): Promise<ConformanceBench> {
+  const path = await mkdtemp(join(tmpdir(), 'leasehold-log-'));
+  const bench = await onStorage(await openDirectory(path), 40);
+  return {
+    ...bench,
+    [Symbol.asyncDispose]: async () => {
+      await bench[Symbol.asyncDispose]();
+      await rm(path, { recursive: true });
+    },
+  };
+}
+
+async function onSimulatedDisk(): Promise<ConformanceBench> {
+  const world = new World({ seed: 1 });
+  const disk = new SimDisk(world, { name: 'disk' });
+  let log: FileLog | undefined;
+  const process = new SimProcess(world, { name: 'manager', start: (runtime) => void start(runtime) });
+  const start = async (runtime: SimRuntime): Promise<void> => {
+    log = await open(runtime.storage(disk), runtime);
+  };
+  const drain = async (): Promise<void> => {
+    for (let i = 0; i < 40; i++) await Promise.resolve();
+  };
+  const run = (ms: number): Promise<void> => world.runAsync({ untilMs: world.trueMs + ms, drain });
+  process.start();
+  await run(100);
+  return {
+    client: () => log as FileLog,
+    now: () => process.now(),
+    step: () => run(2),
+    settle: () => run(500),
+    restart: async () => {
+      const disposed = log?.[Symbol.asyncDispose]();
+      await run(100);
+      await disposed;
+      process.restart();
+      await run(100);
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+describeFencedLog('the simulated log', simulated);
+describeFencedLog('the file log in memory', () => onStorage(memoryStorage(), 0));
+describeFencedLog('the file log on a real disk', onRealDisk);
+describeFencedLog('the file log on a simulated disk', onSimulatedDisk);

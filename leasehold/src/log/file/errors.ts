@@ -1,0 +1,73 @@
+/** What can go wrong with a log on files, each with what to do next. */
+
+import { LeaseholdError } from '../../runtime/errors.ts';
+
+/**
+ * A file of the log does not hold what was once written there. Whatever comes after the damage may
+ * have been told to others as true, so nothing is cut off and nothing is skipped.
+ */
+export class DamagedLogError extends LeaseholdError {
+  override readonly name = 'DamagedLogError';
+  readonly code = 'DAMAGED_LOG';
+  readonly retryable = false;
+  readonly file: string;
+  /** In bytes from the beginning of the file. */
+  readonly offset: number;
+
+  constructor(file: string, offset: number, finding: string) {
+    super(
+      `the log is damaged in "${file}" at offset ${offset}: ${finding}. Nothing was changed. Keep a copy of ` +
+        'the data directory, put back the whole directory from a backup, and raise its counters before the ' +
+        'Manager starts on it; or start with an empty directory, in which case every lease begins anew.',
+    );
+    this.file = file;
+    this.offset = offset;
+  }
+}
+
+/** The log was written by a version of this program that is newer than this one. */
+export class UnknownLogFormatError extends LeaseholdError {
+  override readonly name = 'UnknownLogFormatError';
+  readonly code = 'UNKNOWN_LOG_FORMAT';
+  readonly retryable = false;
+  readonly file: string;
+  readonly version: number;
+
+  constructor(file: string, version: number, known: number) {
+    super(
+      `"${file}" has format version ${version}, and this program knows ${known}. Nothing was changed. ` +
+        'Start the version that wrote it, or a newer one.',
+    );
+    this.file = file;
+    this.version = version;
+  }
+}
+
+/**
+ * The storage failed, and what it holds is unknown. After it the log acknowledges nothing more: end
+ * the process. A new one reads what is really there.
+ */
+export class StorageFailedError extends LeaseholdError {
+  override readonly name = 'StorageFailedError';
+  readonly code = 'STORAGE_FAILED';
+  /** True if it only lacks space. */
+  readonly retryable: boolean;
+  readonly file: string;
+
+  constructor(doing: string, file: string, cause: unknown) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const full = isFull(cause);
+    super(
+      `could not ${doing} "${file}": ${why}. ${full ? 'Make room, then start again' : 'Look at the disk and at the kernel log before starting again'}; nothing is acknowledged any more.`,
+      { cause },
+    );
+    this.retryable = full;
+    this.file = file;
+  }
+}
+
+/** Whether this says that there is no room: on the disk, or in the quota. */
+export function isFull(error: unknown): boolean {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}

@@ -1,0 +1,252 @@
+/**
+ * What is in the files of a log. All numbers are little-endian; a u64 holds a whole number up to
+ * 2^53 - 1. Two kinds of files, named by 16 digits:
+ *
+ *     0000000000000007.log         a segment, by its number: 1, 2, 3, … without a gap
+ *     0000000000001234.snapshot    a snapshot, by the position up to which it holds everything
+ *     *.tmp                        one of these on its way; means nothing
+ *
+ * Both begin with a head of 128 bytes:
+ *
+ *      0  magic, 8 bytes: LEASELOG or LEASESNP
+ *      8  u32 format version, 1
+ *     12  u32 checksum of bytes 0 to 11, of the rest of the head, and of all that follows in a snapshot
+ *     16  u64 × 5: in a segment its number, the index of its first frame, the term and the floor when
+ *         it was begun, and 1 if it begins a new history (else 0); in a snapshot its position, the
+ *         number of the first segment that is still needed beside it, its length in bytes, 0, 0
+ *     56  u32 length of the history id, then the id in UTF-8, zeros
+ *
+ * A snapshot's bytes follow its head. A segment goes on with *frames*, each at a multiple of 8:
+ *
+ *      0  u32 mark "LHfr"
+ *      4  u32 length of the body
+ *      8  u64 index: how many frames there were before it in this log
+ *     16  u32 number of records
+ *     20  u32 checksum of the history id, of bytes 0 to 19, and of the body
+ *     24  the body: records
+ *
+ * and ends with zeros, preallocated so that a sync need not change the file's length. A record:
+ *
+ *      0  u32 kind: 1 a batch, 2 a term begins
+ *      4  u32 length of the bytes
+ *      8  u64 position (0 for a term)
+ *     16  u64 term
+ *     24  the bytes
+ *
+ * A frame is what is written and synced at once. Its one checksum makes it whole or not there, however
+ * many records ride on it; the history id in the checksum and the index keep a frame of another log,
+ * or of another place, from passing for the one expected.
+ */
+
+import { assert } from '../../runtime/assert.ts';
+import { checksum } from './checksum.ts';
+
+export const FORMAT_VERSION = 1;
+export const HEAD_BYTES = 128;
+const HISTORY_AT = 60;
+export const HISTORY_BYTES_MAX: number = HEAD_BYTES - HISTORY_AT;
+const SEGMENT_MAGIC = new TextEncoder().encode('LEASELOG');
+const SNAPSHOT_MAGIC = new TextEncoder().encode('LEASESNP');
+const MARK = 0x7266484c;
+const FRAME_HEAD_BYTES = 24;
+const RECORD_HEAD_BYTES = 24;
+const ALIGNMENT = 8;
+
+export interface SegmentHead {
+  readonly history: string;
+  readonly sequence: number;
+  /** The index of its first frame. */
+  readonly firstIndex: number;
+  readonly term: number;
+  readonly floor: number;
+  readonly beginsHistory: boolean;
+}
+
+export interface SnapshotHead {
+  readonly history: string;
+  readonly position: number;
+  /** All that is after the snapshot lies in this segment and those after it. */
+  readonly firstSegment: number;
+}
+
+export type LogRecord =
+  | { readonly kind: 'batch'; readonly term: number; readonly position: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'term'; readonly term: number };
+
+export interface Frame {
+  readonly index: number;
+  readonly records: readonly LogRecord[];
+  /** Where the next one begins. */
+  readonly end: number;
+}
+
+export const segmentName = (sequence: number): string => `${String(sequence).padStart(16, '0')}.log`;
+export const snapshotName = (position: number): string => `${String(position).padStart(16, '0')}.snapshot`;
+export const temporaryName = (name: string): string => `${name}.tmp`;
+
+export type FileName =
+  | { readonly what: 'segment' | 'snapshot'; readonly number: number }
+  | { readonly what: 'temporary' };
+
+/** What a file in the directory is to the log; undefined if it is none of its business. */
+export function parseName(name: string): FileName | undefined {
+  const [, digits, ending, temporary] = /^(\d{16})\.(log|snapshot)(\.tmp)?$/.exec(name) ?? [];
+  if (digits === undefined) return undefined;
+  if (temporary !== undefined) return { what: 'temporary' };
+  return { what: ending === 'log' ? 'segment' : 'snapshot', number: Number(digits) };
+}
+
+export function encodeSegmentHead(head: SegmentHead): Uint8Array {
+  const { sequence, firstIndex, term, floor, beginsHistory } = head;
+  const numbers = [sequence, firstIndex, term, floor, beginsHistory ? 1 : 0];
+  return encodeHead(SEGMENT_MAGIC, numbers, head.history, new Uint8Array(0));
+}
+
+export function encodeSnapshotHead(head: SnapshotHead, body: Uint8Array): Uint8Array {
+  const numbers = [head.position, head.firstSegment, body.length, 0, 0];
+  return encodeHead(SNAPSHOT_MAGIC, numbers, head.history, body);
+}
+
+/** The head, or the format version if it is not ours, or undefined if it is damaged. */
+export function decodeSegmentHead(file: Uint8Array): SegmentHead | number | undefined {
+  const head = decodeHead(SEGMENT_MAGIC, file, new Uint8Array(0));
+  if (head === undefined || typeof head === 'number') return head;
+  const [sequence = 0, firstIndex = 0, term = 0, floor = 0, begins = 0] = head.numbers;
+  return { history: head.history, sequence, firstIndex, term, floor, beginsHistory: begins === 1 };
+}
+
+export function decodeSnapshot(
+  file: Uint8Array,
+): { readonly head: SnapshotHead; readonly bytes: Uint8Array } | number | undefined {
+  const bytes = file.subarray(HEAD_BYTES);
+  const head = decodeHead(SNAPSHOT_MAGIC, file, bytes);
+  if (head === undefined || typeof head === 'number') return head;
+  const [position = 0, firstSegment = 0, length = 0] = head.numbers;
+  if (length !== bytes.length) return undefined;
+  return { head: { history: head.history, position, firstSegment }, bytes };
+}
+
+/** What the checksums of a history's frames begin with. */
+export const historySeed = (history: string): number => checksum(new TextEncoder().encode(history));
+
+/** The frame, and where in it the bytes of each record lie. */
+export function encodeFrame(seed: number, index: number, records: readonly LogRecord[]): Uint8Array {
+  let bodyBytes = 0;
+  for (const record of records) bodyBytes += RECORD_HEAD_BYTES + bytesOf(record).length;
+  assert(bodyBytes < 2 ** 32, `a frame of ${bodyBytes} bytes`);
+  const frame = new Uint8Array(aligned(FRAME_HEAD_BYTES + bodyBytes));
+  const view = new DataView(frame.buffer);
+  view.setUint32(0, MARK, true);
+  view.setUint32(4, bodyBytes, true);
+  setNumber(view, 8, index);
+  view.setUint32(16, records.length, true);
+  let at = FRAME_HEAD_BYTES;
+  for (const record of records) {
+    const bytes = bytesOf(record);
+    view.setUint32(at, record.kind === 'batch' ? 1 : 2, true);
+    view.setUint32(at + 4, bytes.length, true);
+    setNumber(view, at + 8, record.kind === 'batch' ? record.position : 0);
+    setNumber(view, at + 16, record.term);
+    frame.set(bytes, at + RECORD_HEAD_BYTES);
+    at += RECORD_HEAD_BYTES + bytes.length;
+  }
+  view.setUint32(20, frameChecksum(seed, frame, 0, at), true);
+  return frame;
+}
+
+/** The frame at this offset, if a whole one of this history is there, with this index or a later one. */
+export function decodeFrame(
+  file: Uint8Array,
+  offset: number,
+  seed: number,
+  leastIndex: number,
+): Frame | undefined {
+  if (offset + FRAME_HEAD_BYTES > file.length) return undefined;
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  if (view.getUint32(offset, true) !== MARK) return undefined;
+  const bodyEnd = offset + FRAME_HEAD_BYTES + view.getUint32(offset + 4, true);
+  const index = getNumber(view, offset + 8);
+  if (bodyEnd > file.length || index < leastIndex) return undefined;
+  if (view.getUint32(offset + 20, true) !== frameChecksum(seed, file, offset, bodyEnd)) return undefined;
+  const records: LogRecord[] = [];
+  let at = offset + FRAME_HEAD_BYTES;
+  while (at < bodyEnd) {
+    const end = at + RECORD_HEAD_BYTES + view.getUint32(at + 4, true);
+    const term = getNumber(view, at + 16);
+    // Copied, so that one batch does not keep the whole file in memory.
+    const bytes = file.slice(at + RECORD_HEAD_BYTES, end);
+    if (view.getUint32(at, true) === 2) records.push({ kind: 'term', term });
+    else records.push({ kind: 'batch', term, position: getNumber(view, at + 8), bytes });
+    at = end;
+  }
+  return { index, records, end: aligned(bodyEnd) };
+}
+
+/** Whether a whole frame of this history, with this index or a later one, begins at or after this offset. */
+export function findFrame(
+  file: Uint8Array,
+  from: number,
+  seed: number,
+  leastIndex: number,
+): number | undefined {
+  for (let at = aligned(from); at + FRAME_HEAD_BYTES <= file.length; at += ALIGNMENT) {
+    if (decodeFrame(file, at, seed, leastIndex) !== undefined) return at;
+  }
+  return undefined;
+}
+
+const NOTHING = new Uint8Array(0);
+
+const bytesOf = (record: LogRecord): Uint8Array => (record.kind === 'batch' ? record.bytes : NOTHING);
+
+const aligned = (offset: number): number => Math.ceil(offset / ALIGNMENT) * ALIGNMENT;
+
+function frameChecksum(seed: number, file: Uint8Array, offset: number, end: number): number {
+  const head = checksum(file.subarray(offset, offset + 20), seed);
+  return checksum(file.subarray(offset + FRAME_HEAD_BYTES, end), head);
+}
+
+function encodeHead(
+  magic: Uint8Array,
+  numbers: readonly number[],
+  history: string,
+  body: Uint8Array,
+): Uint8Array {
+  const id = new TextEncoder().encode(history);
+  assert(id.length > 0 && id.length <= HISTORY_BYTES_MAX, `a history id of ${id.length} bytes`);
+  const head = new Uint8Array(HEAD_BYTES);
+  const view = new DataView(head.buffer);
+  head.set(magic);
+  view.setUint32(8, FORMAT_VERSION, true);
+  for (const [place, number] of numbers.entries()) setNumber(view, 16 + 8 * place, number);
+  view.setUint32(56, id.length, true);
+  head.set(id, HISTORY_AT);
+  view.setUint32(12, headChecksum(head, body), true);
+  return head;
+}
+
+function decodeHead(
+  magic: Uint8Array,
+  file: Uint8Array,
+  body: Uint8Array,
+): { readonly numbers: readonly number[]; readonly history: string } | number | undefined {
+  if (file.length < HEAD_BYTES || magic.some((byte, at) => file[at] !== byte)) return undefined;
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  if (view.getUint32(12, true) !== headChecksum(file.subarray(0, HEAD_BYTES), body)) return undefined;
+  const version = view.getUint32(8, true);
+  if (version !== FORMAT_VERSION) return version;
+  const numbers = [0, 1, 2, 3, 4].map((place) => getNumber(view, 16 + 8 * place));
+  const id = file.subarray(HISTORY_AT, HISTORY_AT + view.getUint32(56, true));
+  return { numbers, history: new TextDecoder().decode(id) };
+}
+
+const headChecksum = (head: Uint8Array, body: Uint8Array): number =>
+  checksum(body, checksum(head.subarray(16), checksum(head.subarray(0, 12))));
+
+function setNumber(view: DataView, at: number, value: number): void {
+  view.setUint32(at, value % 2 ** 32, true);
+  view.setUint32(at + 4, Math.floor(value / 2 ** 32), true);
+}
+
+const getNumber = (view: DataView, at: number): number =>
+  view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);

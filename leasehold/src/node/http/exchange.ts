@@ -1,0 +1,67 @@
+/**
+ * What a server needs of those who answer: routes, requests, answers. Nothing here knows what is being
+ * served, and those who serve need not import it: these are shapes, and the compiler compares them
+ * where the two are put together.
+ */
+
+export interface HttpRequest {
+  /** What stands in the places of `{names}` in the route's path, decoded. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** By its name in small letters. */
+  header(name: string): string | undefined;
+}
+
+export interface HttpTextAnswer {
+  readonly kind: 'text';
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** One message of a stream of server-sent events. */
+export interface ServerSentEvent {
+  readonly id: string | undefined;
+  readonly event: string;
+  readonly data: string;
+}
+
+export interface EventSupply extends Disposable {
+  /** The next event, or undefined if there is none yet. */
+  next(): ServerSentEvent | undefined;
+}
+
+/** A stream without end. The server calls `next` only when there is room, so there is no queue to overflow. */
+export interface HttpStreamAnswer {
+  readonly kind: 'stream';
+  /** `onMore` is to be called when there is something to read again. */
+  open(onMore: () => void): EventSupply;
+}
+
+export type HttpAnswer = HttpTextAnswer | HttpStreamAnswer;
+
+/** All routes are GETs; a HEAD is a GET without its body. */
+export interface HttpRoute {
+  /** `/things/{name}`: a name stands for one part of the path, which may not be empty. */
+  readonly path: string;
+  answer(request: HttpRequest): HttpAnswer;
+}
+
+/** A failure as every failure is told: a code for programs, a message for people. */
+export const failure = (
+  status: number,
+  code: string,
+  message: string,
+  {
+    facts = {},
+    headers = {},
+  }: {
+    readonly facts?: Readonly<Record<string, unknown>>;
+    readonly headers?: Readonly<Record<string, string>>;
+  } = {},
+): HttpTextAnswer => ({
+  kind: 'text',
+  status,
+  headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
+  body: `${JSON.stringify({ error: { code, message, ...facts } })}\n`,
+});

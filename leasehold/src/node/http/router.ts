@@ -1,0 +1,78 @@
+/**
+ * From a method and a URL to the route that answers. Paths are compared part by part after decoding, so
+ * that `%2F` in a key is a slash in the key and not a border between parts; a part that is spelled out
+ * in a route goes before a part that has only a name.
+ */
+
+import { failure, type HttpAnswer, type HttpRoute } from './exchange.ts';
+
+interface Compiled {
+  readonly route: HttpRoute;
+  readonly parts: readonly string[];
+}
+
+export type RouteRequest = (
+  method: string,
+  url: string,
+  header: (name: string) => string | undefined,
+) => HttpAnswer;
+
+export function router(routes: readonly HttpRoute[]): RouteRequest {
+  const compiled = routes
+    .map((route): Compiled => ({ route, parts: partsOf(route.path) }))
+    .sort((one, other) => names(one) - names(other));
+  const paths = routes.map(({ path }) => path);
+
+  return (method, url, header) => {
+    const { path, query } = split(url);
+    const parts = decoded(path);
+    if (parts === undefined) {
+      return failure(400, 'MALFORMED_URL', 'the path of the URL is not properly percent-encoded');
+    }
+    const found = compiled.find((each) => fits(each, parts));
+    if (found === undefined) {
+      return failure(404, 'UNKNOWN_ROUTE', `there is nothing at ${path}; there are ${paths.join(', ')}`, {
+        facts: { routes: paths },
+      });
+    }
+    if (method !== 'GET' && method !== 'HEAD') {
+      return failure(405, 'METHOD_NOT_ALLOWED', `${method} is not possible here, only GET and HEAD are`, {
+        headers: { allow: 'GET, HEAD' },
+      });
+    }
+    return found.route.answer({ parameters: parametersOf(found, parts), query, header });
+  };
+}
+
+/** Requests to proxies carry a whole URL; its path is what is meant. */
+function split(url: string): { readonly path: string; readonly query: URLSearchParams } {
+  const local = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '');
+  const mark = local.indexOf('?');
+  const path = mark < 0 ? local : local.slice(0, mark);
+  return { path: path || '/', query: new URLSearchParams(mark < 0 ? '' : local.slice(mark + 1)) };
+}
+
+function decoded(path: string): readonly string[] | undefined {
+  try {
+    return partsOf(path).map(decodeURIComponent);
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
+}
+
+/** A slash at the end makes no difference. */
+const partsOf = (path: string): readonly string[] => path.replace(/^\//, '').replace(/\/$/, '').split('/');
+
+const isName = (part: string): boolean => part.startsWith('{') && part.endsWith('}');
+
+const names = ({ parts }: Compiled): number => parts.filter(isName).length;
+
+const fits = ({ parts }: Compiled, asked: readonly string[]): boolean =>
+  parts.length === asked.length &&
+  parts.every((part, index) => (isName(part) ? asked[index] !== '' : part === asked[index]));
+
+const parametersOf = ({ parts }: Compiled, asked: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    parts.flatMap((part, index) => (isName(part) ? [[part.slice(1, -1), asked[index] ?? '']] : [])),
+  );

@@ -1,0 +1,120 @@
+/**
+ * The real surroundings of a process: Node's clock, timers and chance.
+ *
+ * Leases are counted on `now()`, so it must never go back: a lease that has run out would be valid
+ * again. The kernel promises that of its monotonic clock, but a library between it and Node may
+ * break the promise, and so may a virtual machine that was moved. Then `now()` stands still until
+ * the clock has caught up:
+ *
+ *     clock   1 2 3 4 5 2 3 4 5 6 7
+ *     now     1 2 3 4 5 5 5 5 5 6 7
+ *
+ * A clock that stands still while the world goes on is what a suspended machine looks like, and the
+ * SuspensionGuard drops the leases by the same comparison.
+ *
+ * Timers in Node may go off early, by up to a millisecond, because the event loop counts from the
+ * instant at which it last looked. What is promised here is *at `at` or later*, so a timer that goes
+ * off early is set again.
+ */
+
+import { uptime } from 'node:os';
+import { assert } from '../runtime/assert.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { type Instant, instant } from '../runtime/time.ts';
+
+export { randomId } from './id.ts';
+
+export interface NodeRuntimeOptions {
+  /** Told once each time the monotonic clock goes back, and by how much. It never should. */
+  onBackwards?: ((ms: number) => void) | undefined;
+
+  /** Whether the process may end although a timer is still set. @default false */
+  unref?: boolean | undefined;
+
+  /** The clock to follow, in milliseconds, for tests. @default performance.now */
+  clock?: (() => number) | undefined;
+}
+
+/** The longest delay that Node's timers know; a longer one would go off at once. */
+const DELAY_MAX_MS = 2 ** 31 - 1;
+
+const never: Disposable = { [Symbol.dispose]: () => {} };
+
+export function nodeRuntime(options: NodeRuntimeOptions = {}): Runtime {
+  return new NodeRuntime(options);
+}
+
+class NodeRuntime implements Runtime {
+  readonly #clock: () => number;
+  readonly #onBackwards: (ms: number) => void;
+  readonly #unref: boolean;
+  /** The last reading of the clock, and the highest. */
+  #read: number;
+  #now: number;
+
+  constructor({ clock, onBackwards, unref }: NodeRuntimeOptions) {
+    this.#clock = clock ?? (() => performance.now());
+    this.#onBackwards = onBackwards ?? (() => {});
+    this.#unref = unref ?? false;
+    this.#read = this.#clock();
+    this.#now = this.#read;
+  }
+
+  now(): Instant {
+    const read = this.#clock();
+    const before = this.#read;
+    this.#read = read;
+    if (read > this.#now) this.#now = read;
+    else if (read < before) this.#onBackwards(before - read);
+    return instant(this.#now);
+  }
+
+  wallMs(): number {
+    return Date.now();
+  }
+
+  uptimeMs(): number {
+    return uptime() * 1_000;
+  }
+
+  wakeAt(at: Instant, callback: () => void): Disposable {
+    assert(!Number.isNaN(at), 'woken at NaN');
+    return at === Number.POSITIVE_INFINITY ? never : new Wake(this, at, callback, this.#unref);
+  }
+
+  random(): number {
+    return Math.random();
+  }
+}
+
+class Wake implements Disposable {
+  readonly #runtime: Runtime;
+  readonly #at: Instant;
+  readonly #callback: () => void;
+  readonly #unref: boolean;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(runtime: Runtime, at: Instant, callback: () => void, unref: boolean) {
+    this.#runtime = runtime;
+    this.#at = at;
+    this.#callback = callback;
+    this.#unref = unref;
+    this.#set(at - runtime.now());
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
+
+  #set(leftMs: number): void {
+    const delayMs = Math.min(Math.max(Math.ceil(leftMs), 1), DELAY_MAX_MS);
+    this.#timer = setTimeout(() => this.#due(), delayMs);
+    if (this.#unref) this.#timer.unref();
+  }
+
+  #due(): void {
+    const leftMs = this.#at - this.#runtime.now();
+    if (leftMs > 0) this.#set(leftMs);
+    else this.#callback();
+  }
+}

@@ -1,0 +1,22 @@
+/** `host:port`, with brackets around a host that has colons itself: `[::1]:7400`. */
+
+import { InvalidOptionError } from '../../runtime/errors.ts';
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** @throws {InvalidOptionError} if it is none */
+export function parseAddress(text: string): Address {
+  const at = text.lastIndexOf(':');
+  let host = text.slice(0, Math.max(at, 0));
+  if (host.startsWith('[') && host.endsWith(']')) host = host.slice(1, -1);
+  else if (host.includes(':')) host = '';
+  const digits = text.slice(at + 1);
+  const port = /^\d{1,5}$/.test(digits) ? Number(digits) : 0;
+  if (host === '' || port < 1 || port > 65_535) {
+    throw new InvalidOptionError('address', JSON.stringify(text), 'it must be host:port, as 127.0.0.1:7400');
+  }
+  return { host, port };
+}

@@ -1,0 +1,279 @@
+/**
+ * One connection, the same on both sides: frames in, frames out, and an end with a reason.
+ *
+ *     greeting ──open()──► open ──close(why)──► closed
+ *         └────close(why, lastWords)──► leaving ──┘
+ *
+ * While *greeting*, one small frame is awaited, and there is a deadline. *Leaving* is for last words:
+ * to close a socket that still has unread bytes throws away what we have just said, so it is read and
+ * forgotten until the peer has closed as well, or the deadline has passed.
+ *
+ * Nothing waits here and nothing is thrown at the sender. What cannot be sent is dropped and counted,
+ * because the protocols above are made for that; what must not happen is that one peer that does not
+ * read takes the memory of all.
+ */
+
+import type { Socket } from 'node:net';
+import type { LeaseholdError } from '../../runtime/errors.ts';
+import type { Instant } from '../../runtime/time.ts';
+import { ConnectionLostError, FrameTooLargeError, PeerTimeoutError } from './errors.ts';
+import { FrameReader } from './frame-reader.ts';
+import { framedBytes, HEARTBEAT, writeFrames } from './frame-writer.ts';
+import type { Hub } from './hub.ts';
+
+/** A peer, as others may see it. */
+export interface PeerInfo {
+  readonly id: string;
+  /** Where it connects from, as `10.0.0.5:41234`. */
+  readonly remote: string;
+  /** What it said it is. */
+  readonly role: string;
+  /** The version of the protocol that is spoken with it. */
+  readonly version: number;
+  readonly connectedAt: Instant;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** What waits to be sent to it. */
+  readonly queuedBytes: number;
+}
+
+/** What becomes of a connection is decided by whoever made it. */
+export interface ConnectionKeeper {
+  /** The first frame. Answer by {@link Connection.open} or {@link Connection.close}. */
+  introduced(connection: Connection, frame: Uint8Array): void;
+  received(connection: Connection, frame: Uint8Array): void;
+  /** It announced a frame that is too large: a fault, or somebody who speaks something else. */
+  overflowed(connection: Connection, error: FrameTooLargeError): void;
+  /** Once, when it is of no more use. */
+  closed(connection: Connection, why: LeaseholdError): void;
+  /** Once, when the socket is gone. */
+  gone(connection: Connection): void;
+}
+
+type State = 'greeting' | 'open' | 'leaving' | 'closed';
+
+/** For {@link Connection.close}: let what is on its way arrive, and say nothing more. */
+export const NO_WORDS: Uint8Array = new Uint8Array(0);
+
+/** How long one that leaves may take to read our last words. */
+const LEAVING_MS = 1_000;
+
+/** Turns by this much of a circle spread any number of things evenly over it. */
+const GOLDEN_TURN = 0.618_034;
+
+export class Connection implements PeerInfo {
+  readonly id: string;
+  readonly remote: string;
+  readonly connectedAt: Instant;
+  role = '';
+  version = 0;
+  bytesIn = 0;
+  bytesOut = 0;
+  readonly #hub: Hub;
+  readonly #socket: Socket;
+  readonly #keeper: ConnectionKeeper;
+  readonly #reader: FrameReader;
+  readonly #heartbeatMs: number;
+  #state: State = 'greeting';
+  #pending: Uint8Array[] = [];
+  #pendingBytes = 0;
+  /** Times of the sweep. */
+  #stateSince: number;
+  #heardAt: number;
+  #sentAt: number;
+  #frameSince: number | undefined;
+  #fullSince: number | undefined;
+
+  constructor(hub: Hub, socket: Socket, id: string, remote: string, keeper: ConnectionKeeper) {
+    const serial = hub.nextSerial();
+    this.id = id;
+    this.remote = remote;
+    this.connectedAt = hub.runtime.now();
+    this.#hub = hub;
+    this.#socket = socket;
+    this.#keeper = keeper;
+    this.#reader = new FrameReader(hub.limits.helloBytes);
+    // Not all in one sweep, even after a push that went to everybody at once.
+    this.#heartbeatMs = hub.limits.heartbeatEveryMs * (0.5 + 0.5 * ((serial * GOLDEN_TURN) % 1));
+    this.#stateSince = this.#heardAt = this.#sentAt = hub.sweep.time;
+    hub.add(this);
+    hub.sweep.add(this);
+    socket.on('data', (chunk: Uint8Array) => this.#read(chunk));
+    socket.on('end', () =>
+      this.#lost(this.#reader.isMidFrame ? 'it ended within a frame' : 'the peer closed it'),
+    );
+    socket.on('error', (cause) => this.#lost(cause.message, cause));
+    socket.on('close', () => this.#gone());
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open';
+  }
+
+  get queuedBytes(): number {
+    return this.#pendingBytes + this.#socket.writableLength;
+  }
+
+  /** The handshake is over; from now on frames are messages. */
+  open(role: string, version: number): void {
+    this.role = role;
+    this.version = version;
+    this.#reader.limitBytes = this.#hub.limits.frameBytesIn;
+    this.#enter('open');
+  }
+
+  /** The frame that the handshake consists of, ahead of everything else. */
+  introduce(payload: Uint8Array): void {
+    this.#queue(payload, framedBytes(payload));
+    this.flush();
+  }
+
+  /** False if it was dropped. */
+  send(payload: Uint8Array): boolean {
+    const { counters, limits, sweep } = this.#hub;
+    if (this.#state !== 'open') {
+      counters.dropped += 1;
+      return false;
+    }
+    const bytes = framedBytes(payload);
+    const queuedBytes = this.queuedBytes;
+    const isFull = queuedBytes > 0 && queuedBytes + bytes > limits.queueBytesOut;
+    if (isFull) this.#fullSince ??= sweep.time;
+    if (isFull || (!this.#hub.reserve(bytes) && queuedBytes > 0)) {
+      counters.dropped += 1;
+      return false;
+    }
+    counters.messagesOut += 1;
+    this.#queue(payload, bytes);
+    return true;
+  }
+
+  flush(): void {
+    if (this.#pending.length === 0) return;
+    const pending = this.#pending;
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    if (this.#state === 'leaving' || this.#state === 'closed') return;
+    this.#sentAt = this.#hub.sweep.time;
+    this.#socket.cork();
+    writeFrames(pending, (bytes) => this.#write(bytes));
+    this.#socket.uncork();
+  }
+
+  close(why: LeaseholdError, lastWords?: Uint8Array): void {
+    if (this.#state === 'leaving' || this.#state === 'closed') return;
+    this.#reader.stopped = true;
+    if (lastWords === undefined) {
+      this.#enter('closed');
+      this.#socket.destroy();
+    } else {
+      this.flush();
+      this.#enter('leaving');
+      this.#socket.end(lastWords);
+    }
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    this.#keeper.closed(this, why);
+  }
+
+  sweep(): void {
+    const { limits, sweep } = this.#hub;
+    switch (this.#state) {
+      case 'greeting':
+        if (sweep.isPast(this.#stateSince, limits.handshakeMs)) this.#giveUp('handshake', limits.handshakeMs);
+        return;
+      case 'open':
+        if (sweep.isPast(this.#heardAt, limits.silentAfterMs)) this.#giveUp('silence', limits.silentAfterMs);
+        else if (isSince(this.#frameSince, limits.frameMs, sweep)) this.#giveUp('frame', limits.frameMs);
+        else if (this.#isStuck()) this.#giveUp('queue', limits.frameMs);
+        else if (sweep.isDue(this.#sentAt, this.#heartbeatMs)) this.#beat();
+        return;
+      case 'leaving':
+        if (sweep.isPast(this.#stateSince, LEAVING_MS)) this.#socket.destroy();
+        return;
+      case 'closed':
+        return;
+    }
+  }
+
+  /** The queue was full, and has been since. */
+  #isStuck(): boolean {
+    const { limits, sweep } = this.#hub;
+    if (this.#fullSince === undefined) return false;
+    if (this.queuedBytes <= limits.queueBytesOut / 2) this.#fullSince = undefined;
+    return isSince(this.#fullSince, limits.frameMs, sweep);
+  }
+
+  #giveUp(deadline: 'handshake' | 'silence' | 'frame' | 'queue', ms: number): void {
+    this.close(new PeerTimeoutError(deadline, ms));
+  }
+
+  /** If anything is still on its way out, that will be sign of life enough. */
+  #beat(): void {
+    this.#sentAt = this.#hub.sweep.time;
+    if (this.queuedBytes > 0) return;
+    this.#hub.counters.heartbeatsOut += 1;
+    this.#write(HEARTBEAT);
+  }
+
+  #queue(payload: Uint8Array, bytes: number): void {
+    this.#pendingBytes += bytes;
+    if (this.#pending.push(payload) === 1) this.#hub.flushSoon(this);
+  }
+
+  #write(bytes: Uint8Array): void {
+    const { counters } = this.#hub;
+    counters.writes += 1;
+    counters.bytesOut += bytes.length;
+    this.bytesOut += bytes.length;
+    this.#socket.write(bytes);
+  }
+
+  #read(chunk: Uint8Array): void {
+    if (this.#reader.stopped) return;
+    this.#hub.counters.bytesIn += chunk.length;
+    this.bytesIn += chunk.length;
+    this.#heardAt = this.#hub.sweep.time;
+    try {
+      this.#reader.push(chunk, this.#use);
+    } catch (error) {
+      if (!(error instanceof FrameTooLargeError)) throw error;
+      this.#keeper.overflowed(this, error);
+      return;
+    }
+    if (!this.#reader.isMidFrame) this.#frameSince = undefined;
+    else this.#frameSince ??= this.#hub.sweep.time;
+  }
+
+  readonly #use = (frame: Uint8Array): void => {
+    this.#frameSince = undefined;
+    if (this.#state === 'greeting') this.#keeper.introduced(this, frame);
+    else if (this.#state === 'open' && frame.length > 0) {
+      this.#hub.counters.messagesIn += 1;
+      this.#keeper.received(this, frame);
+    }
+  };
+
+  #lost(why: string, cause?: Error): void {
+    this.close(new ConnectionLostError(why, { cause }));
+  }
+
+  #gone(): void {
+    this.#lost('the socket was closed');
+    this.#enter('closed');
+    this.#hub.delete(this);
+    this.#hub.sweep.delete(this);
+    this.#keeper.gone(this);
+  }
+
+  #enter(state: State): void {
+    this.#state = state;
+    this.#stateSince = this.#hub.sweep.time;
+  }
+}
+
+const isSince = (
+  time: number | undefined,
+  ms: number,
+  sweep: { isPast(time: number, ms: number): boolean },
+): boolean => time !== undefined && sweep.isPast(time, ms);

@@ -1,0 +1,320 @@
+/**
+ * A transport to addresses: connects when something is first sent to one, and again when the
+ * connection is lost, for as long as the address is used.
+ *
+ *     idle ──send──► connecting ──welcome──► open
+ *      ▲                │  ▲                  │
+ *      │             failed │ pause over     lost
+ *      │                ▼  │                  │
+ *      └─unused 60 s── pausing ◄──────────────┘
+ *
+ * What is sent while connecting waits, within bounds, and is dropped if it comes to nothing; what is
+ * sent during a pause is dropped at once: the protocols say it again, and an old word is worth less
+ * than a new one. The pauses double from 50 ms to 2 s, each by a random part shorter, so that ten
+ * thousand clients do not come back to a restarted server all at the same moment; a good handshake
+ * starts them over.
+ */
+
+import type { Socket } from 'node:net';
+import type { Codec } from '../../runtime/codec.ts';
+import { LeaseholdError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime, Transport } from '../../runtime/runtime.ts';
+import { later } from '../../runtime/time.ts';
+import { parseAddress } from './address.ts';
+import { Audience } from './audience.ts';
+import { Complaints } from './complaints.ts';
+import { Connection, type ConnectionKeeper, NO_WORDS } from './connection.ts';
+import type { TcpCounters } from './counters.ts';
+import {
+  ClosedError,
+  ConnectionLostError,
+  type FrameTooLargeError,
+  UnreachableError,
+  WrongProtocolError,
+} from './errors.ts';
+import { foreigner } from './foreign.ts';
+import { framedBytes } from './frame-writer.ts';
+import { decodeWelcome, encodeHello, type ProtocolId, type Welcome } from './handshake.ts';
+import { Hub } from './hub.ts';
+import { DEFAULT_DIAL_LIMITS, resolveLimits, type TcpLimits } from './limits.ts';
+import { type DialSockets, plainDialSockets } from './sockets.ts';
+
+export interface DialOptions<Out, In> {
+  codec: Codec<Out, In>;
+  protocol: ProtocolId;
+  /** What we are to the servers. */
+  role: string;
+  runtime: Runtime;
+  logger: Logger;
+  limits?: Partial<TcpLimits> | undefined;
+
+  /** Told after every handshake, and after every connection or attempt that came to an end. */
+  onState?:
+    | ((address: string, state: 'connected' | 'disconnected', why?: LeaseholdError) => void)
+    | undefined;
+
+  /** How sockets are made. @default plain ones */
+  secure?: DialSockets | undefined;
+}
+
+export interface TcpDialer<Out, In> extends Transport<Out, In>, AsyncDisposable {
+  readonly counters: Readonly<TcpCounters>;
+  /** Why each address that is in use is not connected. Empty when all is well. */
+  problems(): ReadonlyMap<string, LeaseholdError>;
+  /** What the server at this address said in its welcome; undefined while it is not connected. */
+  welcome(address: string): Welcome | undefined;
+}
+
+/** @throws {InvalidOptionError} if a limit breaks a rule */
+export function dialTcp<Out, In>(options: DialOptions<Out, In>): TcpDialer<Out, In> {
+  return new Dialer(options);
+}
+
+const PAUSE_MS_MIN = 50;
+const PAUSE_MS_MAX = 2_000;
+const UNUSED_MS = 60_000;
+/** What may wait for a connection; bytes are bounded by the queue's limit. */
+const WAITING_MAX = 1_000;
+
+class Dialer<Out, In> implements TcpDialer<Out, In> {
+  readonly hub: Hub;
+  readonly options: DialOptions<Out, In>;
+  readonly audience: Audience<In> = new Audience<In>();
+  readonly complaints: Complaints;
+  readonly #links = new Map<string, Link<Out, In>>();
+  #isOver = false;
+
+  constructor(options: DialOptions<Out, In>) {
+    this.options = options;
+    this.hub = new Hub(options.runtime, resolveLimits(options.limits, DEFAULT_DIAL_LIMITS));
+    this.complaints = new Complaints(options.logger, options.runtime);
+  }
+
+  get counters(): Readonly<TcpCounters> {
+    return this.hub.counters;
+  }
+
+  send(to: string, message: Out): void {
+    if (this.#isOver) {
+      this.hub.counters.dropped += 1;
+      return;
+    }
+    let link = this.#links.get(to);
+    if (link === undefined) {
+      link = new Link(this, to);
+      this.#links.set(to, link);
+      link.dial();
+    }
+    link.send(message);
+  }
+
+  listen(callback: (from: string, message: In) => void): Disposable {
+    return this.audience.add(callback);
+  }
+
+  problems(): ReadonlyMap<string, LeaseholdError> {
+    const problems = new Map<string, LeaseholdError>();
+    for (const [address, { problem }] of this.#links)
+      if (problem !== undefined) problems.set(address, problem);
+    return problems;
+  }
+
+  welcome(address: string): Welcome | undefined {
+    return this.#links.get(address)?.welcome;
+  }
+
+  forget(address: string): void {
+    this.#links.delete(address);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    await Promise.all([...this.#links.values()].map((link) => link.end(new ClosedError('the dialler ends'))));
+  }
+}
+
+class Link<Out, In> implements ConnectionKeeper {
+  readonly #dialer: Dialer<Out, In>;
+  readonly #address: string;
+  /** Why there is no connection, until there is one. */
+  problem: LeaseholdError | undefined;
+  welcome: Welcome | undefined;
+  #connection: Connection | undefined;
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #pause: Disposable | undefined;
+  #failures = 0;
+  #usedAt: number;
+  #isOver = false;
+  /** Called when the last socket is gone. */
+  #ended: () => void = () => {};
+  #sockets = 0;
+
+  constructor(dialer: Dialer<Out, In>, address: string) {
+    this.#dialer = dialer;
+    this.#address = address;
+    this.#usedAt = dialer.hub.sweep.time;
+    dialer.hub.sweep.add(this);
+  }
+
+  send(message: Out): void {
+    const { hub, options } = this.#dialer;
+    this.#usedAt = hub.sweep.time;
+    const connection = this.#connection;
+    if (connection?.isOpen === true) {
+      connection.send(options.codec.encode(message));
+      return;
+    }
+    if (connection === undefined) {
+      hub.counters.dropped += 1;
+      return;
+    }
+    const payload = options.codec.encode(message);
+    const bytes = this.#waitingBytes + framedBytes(payload);
+    if (this.#waiting.length >= WAITING_MAX || bytes > hub.limits.queueBytesOut) {
+      hub.counters.dropped += 1;
+      return;
+    }
+    this.#waiting.push(payload);
+    this.#waitingBytes = bytes;
+  }
+
+  sweep(): void {
+    if (!this.#dialer.hub.sweep.isPast(this.#usedAt, UNUSED_MS)) return;
+    void this.end(new ClosedError(`nothing was sent to it for ${UNUSED_MS} ms`));
+  }
+
+  /** Resolves when nothing of it is left. */
+  end(why: LeaseholdError): Promise<void> {
+    this.#isOver = true;
+    this.#pause?.[Symbol.dispose]();
+    this.#dialer.hub.sweep.delete(this);
+    this.#dialer.forget(this.#address);
+    const connection = this.#connection;
+    connection?.close(why, connection.isOpen ? NO_WORDS : undefined);
+    this.#dropWaiting();
+    if (this.#sockets === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#ended = resolve;
+    });
+  }
+
+  dial(): void {
+    const { hub, options } = this.#dialer;
+    let socket: Socket;
+    try {
+      const { host, port } = parseAddress(this.#address);
+      socket = (options.secure ?? plainDialSockets).connect(host, port, () => this.#greet());
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      this.#failed(error);
+      return;
+    }
+    this.#sockets += 1;
+    this.#connection = new Connection(hub, socket, this.#address, this.#address, this);
+    options.logger.debug('connecting', { address: this.#address, attempt: this.#failures + 1 });
+  }
+
+  #greet(): void {
+    const { protocol, role } = this.#dialer.options;
+    this.#connection?.introduce(encodeHello(protocol, role));
+  }
+
+  /** @internal */
+  introduced(connection: Connection, frame: Uint8Array): void {
+    const { hub, options } = this.#dialer;
+    try {
+      this.welcome = decodeWelcome(options.protocol, frame);
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      connection.close(error);
+      return;
+    }
+    connection.open('', this.welcome.version);
+    this.problem = undefined;
+    this.#failures = 0;
+    hub.counters.opened += 1;
+    options.logger.debug('connected', { address: this.#address, version: this.welcome.version });
+    for (const payload of this.#waiting) connection.send(payload);
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    options.onState?.(this.#address, 'connected');
+  }
+
+  /** @internal */
+  received(connection: Connection, frame: Uint8Array): void {
+    this.#dialer.audience.decode(this.#dialer.options.codec, frame, connection, this.#address);
+  }
+
+  /** @internal */
+  overflowed(connection: Connection, error: FrameTooLargeError): void {
+    const who = connection.isOpen ? undefined : foreigner(error.bytes);
+    const wanted = this.#dialer.options.protocol.name;
+    connection.close(who === undefined ? error : new WrongProtocolError(who, wanted));
+  }
+
+  /** @internal */
+  closed(connection: Connection, why: LeaseholdError): void {
+    const { counters } = this.#dialer.hub;
+    const wasOpen = this.welcome !== undefined;
+    if (wasOpen) counters.closed += 1;
+    else counters.refused += 1;
+    this.#connection = undefined;
+    this.welcome = undefined;
+    const isUnreachable = !wasOpen && why instanceof ConnectionLostError && connection.bytesIn === 0;
+    this.#failed(
+      isUnreachable ? new UnreachableError(this.#address, whyUnreachable(why), { cause: why }) : why,
+    );
+  }
+
+  /** @internal */
+  gone(): void {
+    this.#sockets -= 1;
+    if (this.#sockets === 0) this.#ended();
+  }
+
+  #failed(why: LeaseholdError): void {
+    const { options, complaints } = this.#dialer;
+    this.problem = why;
+    this.#dropWaiting();
+    if (!this.#isOver) {
+      complaints.about(this.#address, 'not connected', why);
+      this.#pauseThenDial(why);
+    }
+    options.onState?.(this.#address, 'disconnected', why);
+  }
+
+  /** A server that does not understand us will not learn it soon, but it may be replaced. */
+  #pauseThenDial(why: LeaseholdError): void {
+    const { runtime } = this.#dialer.options;
+    const longestMs = why.retryable
+      ? Math.min(PAUSE_MS_MIN * 2 ** this.#failures, PAUSE_MS_MAX)
+      : PAUSE_MS_MAX;
+    this.#failures += 1;
+    const pauseMs = longestMs * (0.5 + 0.5 * runtime.random());
+    this.#pause = runtime.wakeAt(later(runtime.now(), pauseMs), () => this.dial());
+  }
+
+  #dropWaiting(): void {
+    this.#dialer.hub.counters.dropped += this.#waiting.length;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+  }
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nobody listens there; is it running, and is the port right?',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the name cannot be looked up at the moment',
+  EHOSTUNREACH: 'there is no way to that host',
+  ENETUNREACH: 'there is no way to that network',
+  ETIMEDOUT: 'it does not answer',
+};
+
+function whyUnreachable(why: LeaseholdError): string {
+  const { cause } = why;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  return WHY[code] ?? why.message;
+}

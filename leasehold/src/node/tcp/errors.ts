@@ -1,0 +1,169 @@
+/**
+ * Why there is no connection, or no longer. Each is a decision somebody can make: `retryable` ones
+ * the dialler tries again by itself; the others are for whoever set the address or the version.
+ */
+
+import { LeaseholdError } from '../../runtime/errors.ts';
+
+/** Another process listens there. Stop it, or listen on another port. */
+export class PortInUseError extends LeaseholdError {
+  override readonly name = 'PortInUseError';
+  readonly code = 'PORT_IN_USE';
+  readonly retryable = true;
+  readonly host: string;
+  readonly port: number;
+
+  constructor(host: string, port: number, options?: ErrorOptions) {
+    super(`port ${port} on ${host} is in use; stop who listens there, or choose another port`, options);
+    this.host = host;
+    this.port = port;
+  }
+}
+
+/** This machine has no such address, or may not listen there. */
+export class AddressUnavailableError extends LeaseholdError {
+  override readonly name = 'AddressUnavailableError';
+  readonly code = 'ADDRESS_UNAVAILABLE';
+  readonly retryable = false;
+  readonly host: string;
+  readonly port: number;
+
+  constructor(host: string, port: number, why: string, options?: ErrorOptions) {
+    super(`cannot listen on ${host}, port ${port}: ${why}; choose an address of this machine`, options);
+    this.host = host;
+    this.port = port;
+  }
+}
+
+/** Nobody answers at the address. Check that the process runs there and that the network lets us through. */
+export class UnreachableError extends LeaseholdError {
+  override readonly name = 'UnreachableError';
+  readonly code = 'UNREACHABLE';
+  readonly retryable = true;
+  readonly address: string;
+
+  constructor(address: string, why: string, options?: ErrorOptions) {
+    super(`cannot reach ${address}: ${why}`, options);
+    this.address = address;
+  }
+}
+
+/** The connection was there and ended without a word. */
+export class ConnectionLostError extends LeaseholdError {
+  override readonly name = 'ConnectionLostError';
+  readonly code = 'CONNECTION_LOST';
+  readonly retryable = true;
+
+  constructor(why: string, options?: ErrorOptions) {
+    super(`the connection was lost: ${why}`, options);
+  }
+}
+
+/** Both speak the protocol, but no version in common. Upgrade the older side. */
+export class VersionMismatchError extends LeaseholdError {
+  override readonly name = 'VersionMismatchError';
+  readonly code = 'VERSION_MISMATCH';
+  readonly retryable = false;
+
+  constructor(message: string) {
+    super(message);
+  }
+}
+
+/** Whoever is at the other end speaks something else altogether: another port was meant. */
+export class WrongProtocolError extends LeaseholdError {
+  override readonly name = 'WrongProtocolError';
+  readonly code = 'WRONG_PROTOCOL';
+  readonly retryable = false;
+  /** What it seems to be: `HTTP`, `TLS`, a protocol's name. */
+  readonly spoken: string;
+
+  constructor(spoken: string, wanted: string, advice = 'check the address and the port') {
+    super(`the other side speaks ${spoken}, not ${wanted}; ${advice}`);
+    this.spoken = spoken;
+  }
+}
+
+/** The other side did not introduce itself as the protocol wants it. */
+export class HandshakeError extends LeaseholdError {
+  override readonly name = 'HandshakeError';
+  readonly code = 'MALFORMED_HANDSHAKE';
+  readonly retryable = false;
+
+  constructor(rule: string, options?: ErrorOptions) {
+    super(`malformed handshake: ${rule}; is this the right port?`, options);
+  }
+}
+
+/** The other side refused us, with a code of its own. */
+export class RefusedError extends LeaseholdError {
+  override readonly name = 'RefusedError';
+  readonly code = 'REFUSED';
+  readonly retryable = true;
+  /** The code that the other side gave. */
+  readonly reason: string;
+
+  constructor(reason: string, message: string) {
+    super(`the other side refused the connection (${reason}): ${message}`);
+    this.reason = reason;
+  }
+}
+
+/** A frame announced more bytes than are taken. Nothing of it was kept. */
+export class FrameTooLargeError extends LeaseholdError {
+  override readonly name = 'FrameTooLargeError';
+  readonly code = 'FRAME_TOO_LARGE';
+  readonly retryable = false;
+  readonly bytes: number;
+  readonly limitBytes: number;
+
+  constructor(bytes: number, limitBytes: number) {
+    super(`a frame of ${bytes} bytes was announced, but at most ${limitBytes} are taken`);
+    this.bytes = bytes;
+    this.limitBytes = limitBytes;
+  }
+}
+
+export type Deadline = 'handshake' | 'frame' | 'silence' | 'queue';
+
+const MISSED: Record<Deadline, (ms: number) => string> = {
+  handshake: (ms) => `it did not introduce itself within ${ms} ms`,
+  frame: (ms) => `it began a frame and did not end it within ${ms} ms`,
+  silence: (ms) => `nothing was heard from it for ${ms} ms`,
+  queue: (ms) => `what waits to be sent to it has been at the limit for ${ms} ms: it reads too slowly`,
+};
+
+/** The other side was too slow, or is gone. */
+export class PeerTimeoutError extends LeaseholdError {
+  override readonly name = 'PeerTimeoutError';
+  readonly code = 'PEER_TIMEOUT';
+  readonly retryable = true;
+  readonly deadline: Deadline;
+
+  constructor(deadline: Deadline, ms: number) {
+    super(`the peer was given up: ${MISSED[deadline](ms)}`);
+    this.deadline = deadline;
+  }
+}
+
+/** As many connections as are allowed. Raise the limit, or find out who opens them all. */
+export class TooManyConnectionsError extends LeaseholdError {
+  override readonly name = 'TooManyConnectionsError';
+  readonly code = 'TOO_MANY_CONNECTIONS';
+  readonly retryable = true;
+
+  constructor(which: string, limit: number) {
+    super(`${which} already has ${limit} connections, which is the limit`);
+  }
+}
+
+/** We closed it ourselves: unused for long, or disposed. */
+export class ClosedError extends LeaseholdError {
+  override readonly name = 'ClosedError';
+  readonly code = 'CLOSED';
+  readonly retryable = true;
+
+  constructor(why: string) {
+    super(`the connection was closed: ${why}`);
+  }
+}

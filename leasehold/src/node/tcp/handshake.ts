@@ -1,0 +1,161 @@
+/**
+ * How two sides find out that they speak the same language. Each says one thing, in the first frame,
+ * as a msgpack map:
+ *
+ *     client   { protocol, version, oldest, role }
+ *     server   { protocol, version, greeting }           the highest version that both speak
+ *          or  { protocol, error: { code, message } }     and hangs up
+ *
+ * Keys that are not known are passed over, so that a later version may say more. Whatever else is
+ * wrong is an error with a sentence in it, on both sides: who runs an old client should read about
+ * it there, and not look for it in the log of the server.
+ */
+
+import { Packr, Unpackr } from 'msgpackr';
+import type { LeaseholdError } from '../../runtime/errors.ts';
+import { HandshakeError, RefusedError, VersionMismatchError, WrongProtocolError } from './errors.ts';
+
+/** A protocol, and the versions of it that are spoken here: from `oldest` to `version`. */
+export interface ProtocolId {
+  readonly name: string;
+  readonly version: number;
+  readonly oldest: number;
+}
+
+export interface Hello {
+  readonly protocol: string;
+  readonly version: number;
+  readonly oldest: number;
+  /** What the client is to the server: it decides what may be asked of it, and what it may ask. */
+  readonly role: string;
+}
+
+export interface Welcome {
+  readonly version: number;
+  readonly greeting: Readonly<Record<string, string>>;
+}
+
+const STRING_CHARACTERS_MAX = 1_024;
+const GREETINGS_MAX = 64;
+
+const packr = new Packr({ useRecords: false });
+/** As maps, so that no key a peer thought of becomes a property. */
+const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: false });
+
+export function encodeHello(protocol: ProtocolId, role: string): Uint8Array {
+  const { name, version, oldest } = protocol;
+  return packr.pack({ protocol: name, version, oldest, role });
+}
+
+/** @throws {HandshakeError} and nothing else */
+export function decodeHello(frame: Uint8Array): Hello {
+  const fields = decodeMap(frame);
+  const hello = {
+    protocol: stringIn(fields, 'protocol'),
+    version: wholeIn(fields, 'version'),
+    oldest: wholeIn(fields, 'oldest'),
+    role: stringIn(fields, 'role'),
+  };
+  if (hello.oldest > hello.version) throw new HandshakeError('oldest is above version');
+  return hello;
+}
+
+/**
+ * The version to speak with this client.
+ *
+ * @throws {WrongProtocolError} if it wants another protocol
+ * @throws {VersionMismatchError} if there is no version that both speak
+ */
+export function agreeOn(ours: ProtocolId, hello: Hello): number {
+  if (hello.protocol !== ours.name) throw new WrongProtocolError(quoted(hello.protocol), ours.name);
+  const version = Math.min(ours.version, hello.version);
+  if (version >= ours.oldest && version >= hello.oldest) return version;
+  const older = hello.version < ours.oldest ? 'client' : 'server';
+  throw new VersionMismatchError(
+    `this server speaks ${ours.name} ${versions(ours)}, the client ${versions(hello)}; upgrade the ${older}`,
+  );
+}
+
+export function encodeWelcome(protocol: ProtocolId, welcome: Welcome): Uint8Array {
+  return packr.pack({ protocol: protocol.name, version: welcome.version, greeting: { ...welcome.greeting } });
+}
+
+export function encodeRefusal(protocol: ProtocolId, error: LeaseholdError): Uint8Array {
+  return packr.pack({ protocol: protocol.name, error: { code: error.code, message: error.message } });
+}
+
+/**
+ * @throws {HandshakeError} if it is no answer
+ * @throws {WrongProtocolError} if the server speaks another protocol
+ * @throws {VersionMismatchError} or {@link RefusedError} if it refused us
+ */
+export function decodeWelcome(ours: ProtocolId, frame: Uint8Array): Welcome {
+  const fields = decodeMap(frame);
+  const protocol = stringIn(fields, 'protocol');
+  if (protocol !== ours.name) throw new WrongProtocolError(quoted(protocol), ours.name);
+  const error = fields.get('error');
+  if (error !== undefined) throw refusalIn(error);
+  const version = wholeIn(fields, 'version');
+  if (version < ours.oldest || version > ours.version) {
+    throw new VersionMismatchError(
+      `the server chose version ${version} of ${ours.name}, but ${versions(ours)} are spoken here`,
+    );
+  }
+  return { version, greeting: greetingIn(fields.get('greeting')) };
+}
+
+function refusalIn(error: unknown): LeaseholdError {
+  if (!(error instanceof Map)) return new HandshakeError('error is not a map');
+  const [code, message] = [stringIn(error, 'code'), stringIn(error, 'message')];
+  if (code === 'VERSION_MISMATCH') return new VersionMismatchError(printable(message));
+  return new RefusedError(printable(code), printable(message));
+}
+
+function greetingIn(value: unknown): Readonly<Record<string, string>> {
+  if (!(value instanceof Map)) throw new HandshakeError('greeting is not a map');
+  if (value.size > GREETINGS_MAX) throw new HandshakeError(`greeting has more than ${GREETINGS_MAX} entries`);
+  const entries: [string, string][] = [];
+  for (const key of value.keys()) {
+    if (typeof key !== 'string') throw new HandshakeError('greeting has a key that is not a string');
+    entries.push([key, stringIn(value, key)]);
+  }
+  return Object.fromEntries(entries);
+}
+
+function decodeMap(frame: Uint8Array): ReadonlyMap<unknown, unknown> {
+  let value: unknown;
+  try {
+    value = unpackr.unpack(frame);
+  } catch (cause) {
+    throw new HandshakeError('it is not msgpack', { cause });
+  }
+  if (!(value instanceof Map)) throw new HandshakeError('it is not a map');
+  return value;
+}
+
+function stringIn(fields: ReadonlyMap<unknown, unknown>, name: string): string {
+  const value = fields.get(name);
+  if (typeof value !== 'string' || value.length > STRING_CHARACTERS_MAX) {
+    throw new HandshakeError(
+      `${printable(name)} is not a string of at most ${STRING_CHARACTERS_MAX} characters`,
+    );
+  }
+  return value;
+}
+
+function wholeIn(fields: ReadonlyMap<unknown, unknown>, name: string): number {
+  const value = fields.get(name);
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
+    throw new HandshakeError(`${name} is not a whole number from 0`);
+  }
+  return value;
+}
+
+const versions = ({ version, oldest }: { readonly version: number; readonly oldest: number }): string =>
+  oldest === version ? `version ${version}` : `versions ${oldest} to ${version}`;
+
+const quoted = (text: string): string => JSON.stringify(printable(text.slice(0, 64)));
+
+/** What a peer said goes into logs and onto terminals: no control characters. */
+const printable = (text: string): string =>
+  Array.from(text, (character) => (character < ' ' || character === '\u007f' ? '?' : character)).join('');

@@ -1,0 +1,255 @@
+/**
+ * Takes connections, and is a transport to those who made them. A peer's address is `p1`, `p2`, …:
+ * the connection, not the machine, because what is sent to a connection that has ended must reach
+ * nobody else.
+ */
+
+import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Codec } from '../../runtime/codec.ts';
+import { LeaseholdError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime, Transport } from '../../runtime/runtime.ts';
+import { Audience } from './audience.ts';
+import { Complaints } from './complaints.ts';
+import { Connection, type ConnectionKeeper, NO_WORDS, type PeerInfo } from './connection.ts';
+import type { TcpCounters } from './counters.ts';
+import {
+  AddressUnavailableError,
+  ClosedError,
+  type FrameTooLargeError,
+  PortInUseError,
+  TooManyConnectionsError,
+  WrongProtocolError,
+} from './errors.ts';
+import { answerTo, foreigner } from './foreign.ts';
+import { framed } from './frame-writer.ts';
+import { agreeOn, decodeHello, encodeRefusal, encodeWelcome, type ProtocolId } from './handshake.ts';
+import { Hub } from './hub.ts';
+import { resolveLimits, type TcpLimits } from './limits.ts';
+import { type ListenSockets, plainListenSockets } from './sockets.ts';
+
+export interface ListenOptions<Out, In> {
+  host: string;
+  /** 0 for any that is free. */
+  port: number;
+  codec: Codec<Out, In>;
+  protocol: ProtocolId;
+  runtime: Runtime;
+  logger: Logger;
+  limits?: Partial<TcpLimits> | undefined;
+
+  /**
+   * Told to every client in the welcome, and so small enough for their `helloBytes`. `http`, if it is
+   * there, is also told to those who speak HTTP here by mistake.
+   */
+  greeting?: Readonly<Record<string, string>> | undefined;
+
+  /** Told when a peer has introduced itself, and when it is gone. */
+  onPeer?: ((peer: PeerInfo, state: 'connected' | 'disconnected', why?: LeaseholdError) => void) | undefined;
+
+  /** How sockets are made. @default plain ones */
+  secure?: ListenSockets | undefined;
+}
+
+export interface TcpListener<Out, In> extends Transport<Out, In>, AsyncDisposable {
+  readonly host: string;
+  readonly port: number;
+  readonly peers: ReadonlyMap<string, PeerInfo>;
+  readonly counters: Readonly<TcpCounters>;
+}
+
+/**
+ * @throws {PortInUseError} or {@link AddressUnavailableError} if it cannot listen there
+ * @throws {InvalidOptionError} if a limit breaks a rule
+ */
+export async function listenTcp<Out, In>(options: ListenOptions<Out, In>): Promise<TcpListener<Out, In>> {
+  const listener = new Listener(options);
+  await listener.start();
+  return listener;
+}
+
+class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
+  readonly host: string;
+  readonly #options: ListenOptions<Out, In>;
+  readonly #hub: Hub;
+  readonly #server: Server;
+  readonly #complaints: Complaints;
+  readonly #audience = new Audience<In>();
+  /** Those that have introduced themselves. */
+  readonly #peers = new Map<string, Connection>();
+  /** All that have a socket, with the address it counts for. */
+  readonly #connections = new Map<Connection, string>();
+  readonly #perAddress = new Map<string, number>();
+  #accepted = 0;
+
+  constructor(options: ListenOptions<Out, In>) {
+    this.host = options.host;
+    this.#options = options;
+    this.#hub = new Hub(options.runtime, resolveLimits(options.limits));
+    this.#complaints = new Complaints(options.logger, options.runtime);
+    this.#server = (options.secure ?? plainListenSockets).createServer((socket) => this.#accept(socket));
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo | null)?.port ?? this.#options.port;
+  }
+
+  get peers(): ReadonlyMap<string, PeerInfo> {
+    return this.#peers;
+  }
+
+  get counters(): Readonly<TcpCounters> {
+    return this.#hub.counters;
+  }
+
+  async start(): Promise<void> {
+    const { host, port } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      const failed = (cause: Error): void => reject(whyNotListening(host, port, cause));
+      this.#server.once('error', failed);
+      this.#server.listen({ host, port, backlog: 4_096 }, () => {
+        this.#server.off('error', failed);
+        resolve();
+      });
+    });
+    this.#server.on('error', (cause) => {
+      this.#complaints.about('', 'cannot accept', new ClosedError(cause.message));
+    });
+  }
+
+  send(to: string, message: Out): void {
+    const peer = this.#peers.get(to);
+    if (peer === undefined) this.#hub.counters.dropped += 1;
+    else peer.send(this.#options.codec.encode(message));
+  }
+
+  listen(callback: (from: string, message: In) => void): Disposable {
+    return this.#audience.add(callback);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const why = new ClosedError('the listener ends');
+    for (const connection of this.#connections.keys()) connection.close(why, NO_WORDS);
+    await closed;
+  }
+
+  #accept(socket: Socket): void {
+    const { limits, counters } = this.#hub;
+    const address = socket.remoteAddress;
+    if (address === undefined) {
+      socket.destroy(); // It left again before we came to it.
+      return;
+    }
+    const fromThere = this.#perAddress.get(address) ?? 0;
+    if (this.#connections.size >= limits.connections || fromThere >= limits.connectionsPerAddress) {
+      const isAll = this.#connections.size >= limits.connections;
+      counters.refused += 1;
+      this.#refuseAtOnce(
+        socket,
+        address,
+        isAll
+          ? new TooManyConnectionsError('the listener', limits.connections)
+          : new TooManyConnectionsError('this address', limits.connectionsPerAddress),
+      );
+      return;
+    }
+    this.#perAddress.set(address, fromThere + 1);
+    this.#accepted += 1;
+    const id = `p${this.#accepted}`;
+    const remote = `${address}:${socket.remotePort}`;
+    this.#connections.set(new Connection(this.#hub, socket, id, remote, this), address);
+  }
+
+  #refuseAtOnce(socket: Socket, address: string, error: LeaseholdError): void {
+    this.#complaints.about(address, 'connection refused', error);
+    socket.on('error', () => socket.destroy());
+    socket.end(framed(encodeRefusal(this.#options.protocol, error)), () => socket.destroy());
+  }
+
+  /** @internal */
+  introduced(connection: Connection, frame: Uint8Array): void {
+    const { protocol, greeting = {}, onPeer, logger } = this.#options;
+    let role: string;
+    let version: number;
+    try {
+      const hello = decodeHello(frame);
+      role = hello.role;
+      version = agreeOn(protocol, hello);
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      connection.close(error, framed(encodeRefusal(protocol, error)));
+      return;
+    }
+    connection.introduce(encodeWelcome(protocol, { version, greeting }));
+    connection.open(role, version);
+    this.#peers.set(connection.id, connection);
+    this.#hub.counters.opened += 1;
+    logger.debug('peer connected', { peer: connection.id, remote: connection.remote, role, version });
+    onPeer?.(connection, 'connected');
+  }
+
+  /** @internal */
+  received(connection: Connection, frame: Uint8Array): void {
+    this.#audience.decode(this.#options.codec, frame, connection, connection.id);
+  }
+
+  /** @internal */
+  overflowed(connection: Connection, error: FrameTooLargeError): void {
+    const { protocol, greeting } = this.#options;
+    const who = connection.isOpen ? undefined : foreigner(error.bytes);
+    if (who === undefined) {
+      connection.close(error, connection.isOpen ? undefined : framed(encodeRefusal(protocol, error)));
+      return;
+    }
+    const advice = `this is port ${this.port} of a ${protocol.name} server`;
+    const answer = answerTo(who, this.port, protocol.name, greeting?.['http']);
+    connection.close(new WrongProtocolError(who, protocol.name, advice), answer);
+  }
+
+  /** @internal */
+  closed(connection: Connection, why: LeaseholdError): void {
+    const { counters } = this.#hub;
+    const wasOpen = this.#peers.delete(connection.id);
+    if (wasOpen) counters.closed += 1;
+    else counters.refused += 1;
+    const facts = { remote: connection.remote, role: connection.role };
+    const isOrdinary = why instanceof ClosedError || (wasOpen && why.code === 'CONNECTION_LOST');
+    if (isOrdinary) {
+      const { id } = connection;
+      this.#options.logger.debug('peer disconnected', {
+        peer: id,
+        ...facts,
+        code: why.code,
+        why: why.message,
+      });
+    } else {
+      const address = this.#connections.get(connection) ?? connection.remote;
+      this.#complaints.about(address, wasOpen ? 'peer dropped' : 'connection refused', why, facts);
+    }
+    if (wasOpen) this.#options.onPeer?.(connection, 'disconnected', why);
+  }
+
+  /** @internal */
+  gone(connection: Connection): void {
+    const address = this.#connections.get(connection);
+    this.#connections.delete(connection);
+    if (address === undefined) return;
+    const left = (this.#perAddress.get(address) ?? 1) - 1;
+    if (left === 0) this.#perAddress.delete(address);
+    else this.#perAddress.set(address, left);
+  }
+}
+
+function whyNotListening(host: string, port: number, cause: Error): LeaseholdError {
+  const code = 'code' in cause ? cause.code : undefined;
+  if (code === 'EADDRINUSE') return new PortInUseError(host, port, { cause });
+  const why =
+    code === 'EACCES'
+      ? 'this user may not use that port'
+      : code === 'EADDRNOTAVAIL'
+        ? 'this machine has no such address'
+        : cause.message;
+  return new AddressUnavailableError(host, port, why, { cause });
+}

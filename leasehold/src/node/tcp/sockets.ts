@@ -1,0 +1,23 @@
+/**
+ * Where sockets come from. These are plain; encrypted ones are made by the same two functions on
+ * `node:tls`, and nothing else here would know the difference.
+ */
+
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+export interface ListenSockets {
+  createServer(accept: (socket: Socket) => void): Server;
+}
+
+export interface DialSockets {
+  /** `ready` is called once, when bytes may be sent. */
+  connect(host: string, port: number, ready: () => void): Socket;
+}
+
+export const plainListenSockets: ListenSockets = {
+  createServer: (accept) => createServer({ noDelay: true }, accept),
+};
+
+export const plainDialSockets: DialSockets = {
+  connect: (host, port, ready) => connect({ host, port, noDelay: true }, ready),
+};

@@ -1,0 +1,44 @@
+/**
+ * Which of an owner's points on the ring claims a key, under consistent hashing.
+ *
+ * The policy says only to whom a key goes. But it goes to whoever has the last point at or before it;
+ * so among that owner's own points it must be the last one at or before it, too, and nobody else's
+ * points need to be known.
+ */
+
+import { hashBytes } from '../../runtime/keys/hash.ts';
+import { type Position, positionOf } from '../../runtime/keys/position.ts';
+
+export interface Claim {
+  readonly name: string;
+  /** Counted from 0. */
+  readonly point: number;
+  readonly ringPosition: Position;
+}
+
+/** The point of the owner that the policy gives `position` to. */
+export function claimantPoint(name: string, virtualNodes: number, position: Position): Claim | undefined {
+  const points = Array.from({ length: virtualNodes }, (_, point) => ({
+    name,
+    point,
+    ringPosition: pointOf(name, point),
+  }));
+  const before = points.filter(({ ringPosition }) => ringPosition <= position);
+  // With no point before it, the last one on the ring claims it, across zero.
+  return last(before.length > 0 ? before : points);
+}
+
+const last = (claims: readonly Claim[]): Claim | undefined =>
+  claims.reduce<Claim | undefined>(
+    (best, claim) => (best !== undefined && best.ringPosition >= claim.ringPosition ? best : claim),
+    undefined,
+  );
+
+const encoder = new TextEncoder();
+const words = new Uint32Array(2);
+
+/** The rule of `policy/consistent-hashing.ts`, which a test holds this to. */
+function pointOf(name: string, index: number): Position {
+  hashBytes(encoder.encode(`${name}#${index}`), words);
+  return positionOf(words[0] ?? 0, words[1] ?? 0);
+}

@@ -1,0 +1,278 @@
+/**
+ * What a Manager tells Prometheus. `docs/metrics.md` has the same list, and a test keeps it so.
+ *
+ * Names end in their unit, and counters in `_total`. Labels are pools, reasons and roles, of which there
+ * are few; never keys, owners or addresses, of which there is no end. Even pools can be made by whoever
+ * connects, so only the first {@link MOST_POOLS} by name have series of their own.
+ */
+
+import type { ManagerObservation } from '../manager/observation.ts';
+import { poolNames } from './answers.ts';
+import type { Histogram, ManagerCounters } from './counters.ts';
+import { type Family, metricsText, type Sample } from './metrics-text.ts';
+import { misplacedShare, tallyOf } from './shares.ts';
+import type { ApiSource, ProcessObservation, StoreObservation, TrafficObservation } from './source.ts';
+
+export const MOST_POOLS = 100;
+
+/** Everything that is read once for all metrics. */
+interface Reading {
+  readonly source: ApiSource;
+  readonly seen: ManagerObservation;
+  readonly pools: readonly string[];
+  readonly counters: ManagerCounters;
+  readonly traffic: TrafficObservation;
+  readonly store: StoreObservation;
+  readonly process: ProcessObservation;
+}
+
+export interface Metric {
+  readonly name: string;
+  readonly type: Family['type'];
+  readonly labels: readonly string[];
+  readonly help: string;
+  read(reading: Reading): readonly Sample[] | Histogram;
+}
+
+const plain = (
+  type: 'counter' | 'gauge',
+  name: string,
+  help: string,
+  value: (reading: Reading) => number | undefined,
+): Metric => ({
+  name,
+  type,
+  labels: [],
+  help,
+  read: (reading) => {
+    const read = value(reading);
+    return read === undefined ? [] : [{ value: read }];
+  },
+});
+
+const gauge = (name: string, help: string, value: (reading: Reading) => number | undefined): Metric =>
+  plain('gauge', name, help, value);
+
+const counter = (name: string, help: string, value: (reading: Reading) => number | undefined): Metric =>
+  plain('counter', name, help, value);
+
+const labelled = (
+  type: 'counter' | 'gauge',
+  name: string,
+  label: string,
+  help: string,
+  values: (reading: Reading) => Iterable<readonly [string, number | undefined]>,
+): Metric => ({
+  name,
+  type,
+  labels: [label],
+  help,
+  read: (reading) =>
+    [...values(reading)].flatMap(([text, value]) =>
+      value === undefined ? [] : [{ labels: { [label]: text }, value }],
+    ),
+});
+
+const perPool = (
+  name: string,
+  help: string,
+  value: (pool: string, reading: Reading) => number | undefined,
+): Metric =>
+  labelled('gauge', name, 'pool', help, (reading) =>
+    reading.pools.slice(0, MOST_POOLS).map((pool) => [pool, value(pool, reading)] as const),
+  );
+
+const ROLES = ['standby', 'leading', 'halted'] as const;
+
+export const METRICS: readonly Metric[] = [
+  labelled(
+    'gauge',
+    'leasehold_manager_role',
+    'role',
+    '1 for the role this Manager is in, 0 for the others.',
+    ({ seen }) => ROLES.map((role) => [role, seen.role === role ? 1 : 0] as const),
+  ),
+  gauge('leasehold_manager_ready', '1 if owners and look-ups can be served, otherwise 0.', ({ source }) =>
+    source.whyNotReady() === undefined ? 1 : 0,
+  ),
+  labelled(
+    'gauge',
+    'leasehold_build_info',
+    'version',
+    'Always 1; the label is the version.',
+    ({ source }) => [[source.version, 1]],
+  ),
+  gauge('leasehold_term', 'The latest term this Manager knows of.', ({ seen }) => seen.term),
+  gauge(
+    'leasehold_log_position',
+    'The position of the last commit known.',
+    ({ seen }) => seen.state.position,
+  ),
+  gauge('leasehold_pools', 'Pools there are.', ({ pools }) => pools.length),
+
+  perPool('leasehold_owners', 'Members of the pool.', (pool, { seen }) => seen.state.pool(pool).members.size),
+  perPool('leasehold_lookups', 'Look-ups heard of lately.', (pool, { seen }) =>
+    seen.lookups.reduce((sum, lookup) => (lookup.pool === pool ? sum + 1 : sum), 0),
+  ),
+  perPool(
+    'leasehold_rows',
+    'Rows of the lease table.',
+    (pool, { seen }) => seen.state.pool(pool).rows.length,
+  ),
+  perPool(
+    'leasehold_unowned_ratio',
+    'Share of the ring that nobody owns, from 0 to 1.',
+    (pool, { seen }) => tallyOf(seen.state.pool(pool)).unowned,
+  ),
+  perPool(
+    'leasehold_misplaced_ratio',
+    'Share of the ring that is not where the policy wants it, from 0 to 1; only of a leader.',
+    (pool, { seen }) =>
+      seen.role === 'leading' ? misplacedShare(seen.state.pool(pool), seen.wish(pool)) : undefined,
+  ),
+
+  counter('leasehold_reports_total', 'Reports of owners received.', ({ counters }) => counters.reports),
+  counter('leasehold_updates_total', 'Updates sent to owners.', ({ counters }) => counters.updates),
+  counter('leasehold_syncs_total', 'Syncs of look-ups received.', ({ counters }) => counters.syncs),
+  counter(
+    'leasehold_answers_total',
+    'Changes sent to look-ups in answer to a sync.',
+    ({ counters }) => counters.answers,
+  ),
+  counter('leasehold_pushes_total', 'Changes sent to look-ups unasked.', ({ counters }) => counters.pushes),
+  counter(
+    'leasehold_certificates_received_total',
+    'Death certificates received.',
+    ({ counters }) => counters.certificatesReceived,
+  ),
+  counter(
+    'leasehold_certificates_accepted_total',
+    'Death certificates that proved something.',
+    ({ counters }) => counters.certificatesAccepted,
+  ),
+
+  counter('leasehold_owners_joined_total', 'Owners that became members.', ({ counters }) => counters.joined),
+  labelled(
+    'counter',
+    'leasehold_owners_left_total',
+    'why',
+    'Owners that ceased to be members; expired: nothing was heard of them for a whole hold.',
+    ({ counters }) => Object.entries(counters.left),
+  ),
+  counter(
+    'leasehold_losses_total',
+    "Times that an owner's keys lost their state.",
+    ({ counters }) => counters.losses,
+  ),
+
+  counter(
+    'leasehold_elections_total',
+    'Times this Manager was elected.',
+    ({ counters }) => counters.elections,
+  ),
+  counter(
+    'leasehold_depositions_total',
+    'Times this Manager ceased to lead.',
+    ({ counters }) => counters.depositions,
+  ),
+  counter(
+    'leasehold_suspensions_total',
+    'Times this machine was found to have been asleep.',
+    ({ counters }) => counters.suspensions,
+  ),
+
+  counter('leasehold_commits_total', 'Batches committed.', ({ counters }) => counters.commits),
+  counter(
+    'leasehold_commit_bytes_total',
+    'Bytes of batches committed.',
+    ({ counters }) => counters.commitBytes,
+  ),
+  counter(
+    'leasehold_commits_refused_total',
+    'Batches that the log refused.',
+    ({ counters }) => counters.commitsRefused,
+  ),
+  {
+    name: 'leasehold_commit_duration_seconds',
+    type: 'histogram',
+    labels: [],
+    help: 'From handing a batch to the log until it was committed.',
+    read: ({ counters }) => counters.commitSeconds,
+  },
+  counter(
+    'leasehold_compactions_total',
+    'Snapshots written to shorten the log.',
+    ({ counters }) => counters.compactions,
+  ),
+  gauge('leasehold_log_size_bytes', 'What the log takes up, snapshots included.', ({ store }) => store.bytes),
+
+  gauge(
+    'leasehold_connections',
+    'Open connections of owners, look-ups and supervisors.',
+    ({ traffic }) => traffic.connections,
+  ),
+  counter(
+    'leasehold_connections_accepted_total',
+    'Connections accepted.',
+    ({ traffic }) => traffic.connectionsAccepted,
+  ),
+  counter(
+    'leasehold_connections_refused_total',
+    'Connections refused: beyond a limit, or of another protocol.',
+    ({ traffic }) => traffic.connectionsRefused,
+  ),
+  counter(
+    'leasehold_received_bytes_total',
+    'Bytes received from owners, look-ups and supervisors.',
+    ({ traffic }) => traffic.bytesIn,
+  ),
+  counter(
+    'leasehold_sent_bytes_total',
+    'Bytes sent to owners, look-ups and supervisors.',
+    ({ traffic }) => traffic.bytesOut,
+  ),
+  counter(
+    'leasehold_messages_dropped_total',
+    'Messages not sent, because the receiver was gone or its queue full.',
+    ({ traffic }) => traffic.messagesDropped,
+  ),
+  counter(
+    'leasehold_messages_malformed_total',
+    'Messages received that were none.',
+    ({ traffic }) => traffic.messagesMalformed,
+  ),
+  gauge('leasehold_event_readers', 'Open streams of events.', ({ source }) => source.events.readers),
+
+  gauge(
+    'leasehold_event_loop_delay_seconds',
+    'The longest time within the last minute or two that the event loop did not turn.',
+    ({ process }) => process.eventLoopDelaySeconds,
+  ),
+  gauge('process_resident_memory_bytes', 'Resident memory.', ({ process }) => process.residentBytes),
+  counter(
+    'process_cpu_seconds_total',
+    'Processor time used, user and system.',
+    ({ process }) => process.cpuSeconds,
+  ),
+  gauge(
+    'process_start_time_seconds',
+    'When the process started, in seconds since 1970.',
+    ({ source }) => source.startedAtMs / 1_000,
+  ),
+];
+
+export function renderMetrics(source: ApiSource): string {
+  const seen = source.observe();
+  const reading: Reading = {
+    source,
+    seen,
+    pools: poolNames(source, seen),
+    counters: source.counters,
+    traffic: source.traffic(),
+    store: source.store(),
+    process: source.process(),
+  };
+  return metricsText(
+    METRICS.map(({ name, type, help, read }) => ({ name, type, help, samples: read(reading) })),
+  );
+}

@@ -1,0 +1,271 @@
+/**
+ * The answers of the API as JSON Schemas, for the OpenAPI document. Every object names all its fields and
+ * admits no other; a test holds real answers against them, so the document cannot fall behind.
+ */
+
+import type { Schema } from './exchange.ts';
+
+const text = (description: string): Schema => ({ type: 'string', description });
+const textOrNull = (description: string): Schema => ({ type: ['string', 'null'], description });
+const whole = (description: string): Schema => ({ type: 'integer', description });
+const wholeOrNull = (description: string): Schema => ({ type: ['integer', 'null'], description });
+const number = (description: string): Schema => ({ type: 'number', description });
+const numberOrNull = (description: string): Schema => ({ type: ['number', 'null'], description });
+const yes = (description: string): Schema => ({ type: 'boolean', description });
+const listOf = (items: Schema, description: string): Schema => ({ type: 'array', items, description });
+const oneOf = (values: readonly string[], description: string): Schema => ({
+  type: 'string',
+  enum: values,
+  description,
+});
+const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
+
+const object = (properties: Readonly<Record<string, Schema>>, description?: string): Schema => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+  ...(description === undefined ? {} : { description }),
+});
+
+const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
+
+const PLACE = 'a place on the ring, 16 hexadecimal digits';
+const COMMIT = 'a position of the log: the commit';
+const POOL = text('the pool');
+const NEXT = (what: string): Schema =>
+  textOrNull(`to be given as \`${what}\` for the next page; null on the last`);
+const PERCENT = number('per cent of the ring');
+
+const range: Readonly<Record<string, Schema>> = {
+  start: text(PLACE),
+  end: text(`${PLACE}; left out of the range; a range that ends at 2^64 ends at 0`),
+};
+
+const poolSummary: Readonly<Record<string, Schema>> = {
+  name: POOL,
+  isDeclared: yes('it is in the configuration'),
+  policy: text('the name of the policy that says where keys should be'),
+  owners: whole('members: those who may hold keys'),
+  lookups: whole('look-ups heard of lately'),
+  rows: whole('rows of the lease table'),
+  unownedPercent: number('per cent of the ring that nobody owns'),
+  misplacedPercent: numberOrNull(
+    'per cent of the ring that is not where the policy wants it; null unless this Manager leads',
+  ),
+  changedAt: whole(`${COMMIT} that last changed the pool; 0 if none did`),
+  lastLostAt: whole(`${COMMIT} at which keys of it last lost their state; 0 if none did`),
+};
+
+const key: Readonly<Record<string, Schema>> = {
+  pool: POOL,
+  key: textOrNull('the key; null when a place on the ring was asked for'),
+  tag: textOrNull('the part in braces that alone is hashed; null if the key is hashed whole'),
+  ringPosition: text(PLACE),
+  range: ref('Range'),
+  owner: orNull(ref('OwnerAddress')),
+  number: whole(`the lease number, which is ${COMMIT} that granted the keys; 0 if they never were`),
+  lostAt: whole(`${COMMIT} at which the keys last lost their state; 0 if never`),
+  logPosition: whole('how far the log had got'),
+};
+
+const MS = [
+  ...['leaseMs', 'holdMs', 'renewEveryMs', 'retryMs', 'leaderLeaseMs', 'leaderChangeMs', 'revokeWithinMs'],
+  ...['syncEveryMs', 'staleAfterMs', 'suspensionToleranceMs'],
+];
+
+const stamp: Readonly<Record<string, Schema>> = {
+  id: text('to be shown as Last-Event-ID to resume after this event'),
+  atMs: whole('the wall clock of the Manager, in milliseconds since 1970'),
+  logPosition: whole('how far the log had got'),
+};
+
+const extent: Readonly<Record<string, Schema>> = {
+  spans: whole('how many ranges, those that touch counted as one'),
+  sharePercent: PERCENT,
+  ranges: listOf(ref('Range'), 'the first few of them'),
+};
+
+const event = (kind: string, description: string, facts: Readonly<Record<string, Schema>>): Schema =>
+  object({ kind: oneOf([kind], description), ...stamp, ...facts }, description);
+
+const owner = ref('OwnerAddress');
+const ofManager: Readonly<Record<string, Schema>> = { manager: text('its id'), term: whole('the term') };
+
+export const SCHEMAS: Readonly<Record<string, Schema>> = {
+  Range: object(range),
+  OwnerAddress: object({
+    incarnation: text('one life of one owner process'),
+    name: text('what stays the same after a restart'),
+    url: text('what look-ups hand to callers'),
+  }),
+  Error: {
+    type: 'object',
+    properties: {
+      error: {
+        type: 'object',
+        properties: {
+          code: text('what programs should look at'),
+          message: text('what people should read'),
+          pools: listOf(POOL, 'for UNKNOWN_POOL: those there are'),
+          routes: listOf(text('a path'), 'for UNKNOWN_ROUTE: those there are'),
+        },
+        required: ['code', 'message'],
+        additionalProperties: false,
+      },
+    },
+    required: ['error'],
+    additionalProperties: false,
+  },
+  Status: object({
+    id: text('the id of the Manager'),
+    version: text('the version of leasehold'),
+    role: oneOf(['standby', 'leading', 'halted'], 'what it is at the moment'),
+    haltedBecause: textOrNull('why it needs an operator'),
+    isReady: yes('owners and look-ups can be served'),
+    whyNotReady: textOrNull('why they cannot'),
+    history: textOrNull('the history id of the log; null before anything was read of it'),
+    term: whole('the latest term it knows of'),
+    logPosition: whole('the last commit it knows of'),
+    leadsForMs: wholeOrNull('how much longer it may lead without hearing from the log; null unless it leads'),
+    isWriting: yes('a batch is being written'),
+    startedAtMs: whole('in milliseconds since 1970'),
+    uptimeSeconds: whole('how long the process has run'),
+    createPools: oneOf(['on-first-use', 'declared'], 'how a pool comes into being'),
+    pools: whole('pools there are'),
+    owners: whole('members of all pools'),
+    lookups: whole('look-ups of all pools'),
+    rows: whole('rows of all tables'),
+    connections: whole('open connections of owners, look-ups and supervisors'),
+    store: object({
+      kind: text('what the log is kept in'),
+      directory: textOrNull('where'),
+      bytes: wholeOrNull('what it takes up'),
+    }),
+    latestEventId: text('to read only events that are newer than this answer'),
+  }),
+  PoolSummary: object(poolSummary),
+  Pools: object({ pools: listOf(ref('PoolSummary'), 'by name') }),
+  Pool: object({
+    ...poolSummary,
+    durations: object(Object.fromEntries(MS.map((name) => [name, number('milliseconds; see docs/pool.md')]))),
+    virtualNodes: wholeOrNull('points an owner, for consistent hashing'),
+    bounds: object({
+      clockRate: number('how much faster one clock may run than another'),
+      lossToldWithinMs: number('every look-up has reported a loss within this time of its commit'),
+      takeoverHoldMs: number('how long a new leader keeps every lease it finds'),
+    }),
+  }),
+  Owner: object({
+    incarnation: text('one life of one owner process'),
+    name: text('what stays the same after a restart'),
+    url: text('what look-ups hand to callers'),
+    isMember: yes('it may hold keys; otherwise it has only asked to'),
+    isLeaving: yes('it wants to hold nothing any more'),
+    isProvable: yes('a supervisor or a lock can prove its death'),
+    joinedAt: wholeOrNull(`${COMMIT} with which it joined; null for one that is no member`),
+    ranges: whole('rows it owns'),
+    sharePercent: PERCENT,
+    wantedPercent: numberOrNull('what the policy wants it to have; null unless this Manager leads'),
+    recalledRanges: whole('ranges it was asked to give back'),
+    recalledPercent: PERCENT,
+    heardAgoMs: wholeOrNull('since its last report; null if this Manager has not heard it'),
+    keptForMs: wholeOrNull('how much longer its keys are kept for it if nothing is heard'),
+    load: numberOrNull('as it last reported'),
+  }),
+  Owners: object({
+    pool: POOL,
+    count: whole('how many there are in all'),
+    owners: listOf(ref('Owner'), 'by name'),
+    next: NEXT('after'),
+  }),
+  Lookups: object({
+    pool: POOL,
+    count: whole('how many there are in all'),
+    lookups: listOf(
+      object({ address: text('where its syncs come from'), heardAgoMs: whole('since its last sync') }),
+      'by address',
+    ),
+    next: NEXT('after'),
+  }),
+  Key: object(key),
+  Explanation: object({
+    ...key,
+    rangePercent: PERCENT,
+    changedAt: whole(`${COMMIT} that last touched the range`),
+    isRecalled: yes('the owner was asked to give it back'),
+    heardAgoMs: wholeOrNull("since the owner's last report; null if this Manager has not heard it"),
+    keptForMs: wholeOrNull('how much longer it is kept for the owner if nothing is heard'),
+    policy: object({
+      name: text('the name of the policy'),
+      wants: orNull(owner),
+      isSatisfied: {
+        type: ['boolean', 'null'],
+        description: 'it is where the policy wants it; null if that is not known here',
+      },
+      claimedBy: orNull(
+        object({
+          name: text('the owner'),
+          point: whole('which of its points, from 0'),
+          ringPosition: text(PLACE),
+        }),
+      ),
+    }),
+    sentences: listOf(text('one step'), 'the same for people'),
+  }),
+  Row: object({
+    ...range,
+    owner: textOrNull('the incarnation of the owner; null if nobody owns it'),
+    ownerName: textOrNull('its name'),
+    sharePercent: PERCENT,
+    number: whole('the lease number'),
+    lostAt: whole(`${COMMIT} at which the keys last lost their state; 0 if never`),
+    changedAt: whole(`${COMMIT} that last touched the row`),
+  }),
+  Table: object({
+    pool: POOL,
+    logPosition: whole('how far the log had got'),
+    count: whole('rows in all'),
+    rows: listOf(ref('Row'), 'in the order of the ring'),
+    next: NEXT('from'),
+  }),
+  Event: {
+    anyOf: [
+      event('joined', 'an owner became a member', { pool: POOL, owner }),
+      event('left', 'an owner ceased to be a member', {
+        pool: POOL,
+        owner,
+        why: oneOf(['left', 'expired', 'certified', 'recovered', 'unknown'], 'why'),
+      }),
+      event('granted', 'keys that nobody owned were given to an owner', { pool: POOL, owner, ...extent }),
+      event('moved', 'keys changed their owner and kept their state', {
+        pool: POOL,
+        from: owner,
+        owner,
+        ...extent,
+      }),
+      event('lost', 'keys lost their state', { pool: POOL, owner: orNull(owner), ...extent }),
+      event('elected', 'this Manager leads', ofManager),
+      event('deposed', 'this Manager leads no longer', ofManager),
+      event('halted', 'this Manager needs an operator', { manager: text('its id'), why: text('why') }),
+    ],
+  },
+  Events: object({
+    events: listOf(ref('Event'), 'the newest last'),
+    latestEventId: text('to be shown as Last-Event-ID to read on'),
+  }),
+  Health: object({
+    status: oneOf(['ok'], 'it answers'),
+    uptimeSeconds: whole('how long the process has run'),
+    eventLoopDelaySeconds: number(
+      'the longest time within the last minute or two that the event loop did not turn',
+    ),
+  }),
+  Readiness: object({
+    isReady: yes('owners and look-ups can be served'),
+    why: textOrNull('why they cannot'),
+    role: oneOf(['standby', 'leading', 'halted'], 'what it is at the moment'),
+  }),
+};
+
+export const schemaOf = (name: string): Schema => ref(name);

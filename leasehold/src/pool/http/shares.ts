@@ -1,0 +1,115 @@
+/**
+ * How much of the ring is whose, as shares in [0, 1]: what people ask of a table of ranges.
+ *
+ * Tables never change, and somebody asks every few seconds; so what was added up once for a table is
+ * kept for as long as the table is.
+ */
+
+import { type Position, RING_SIZE } from '../../runtime/keys/position.ts';
+import type { Span } from '../../runtime/keys/range.ts';
+import type { Placement } from '../policy/policy.ts';
+import type { PoolTable, Row } from '../table.ts';
+
+export interface Share {
+  readonly spans: number;
+  readonly share: number;
+}
+
+export interface Tally {
+  readonly unowned: number;
+  /** By incarnation. */
+  readonly owners: ReadonlyMap<string, Share>;
+  /** The position of the log at which keys last lost their state; 0 if never. */
+  readonly lastLostAt: number;
+}
+
+export const NOTHING: Share = { spans: 0, share: 0 };
+
+const RING = Number(RING_SIZE);
+
+export const shareOf = ({ start, end }: Span): number => Number(end - start) / RING;
+
+const tallies = new WeakMap<PoolTable, Tally>();
+
+export function tallyOf(table: PoolTable): Tally {
+  let tally = tallies.get(table);
+  if (tally === undefined) {
+    tally = {
+      unowned: table.rows.reduce((sum, row) => (row.owner === undefined ? sum + shareOf(row) : sum), 0),
+      owners: sharesBy(table.rows, (row) => row.owner),
+      lastLostAt: table.rows.reduce((latest, { lostAt }) => Math.max(latest, lostAt), 0),
+    };
+    tallies.set(table, tally);
+  }
+  return tally;
+}
+
+/** By incarnation, how much the policy wants each to have. */
+export const wantedShares = (wish: readonly Placement[]): ReadonlyMap<string, Share> =>
+  sharesBy(wish, ({ incarnation }) => incarnation);
+
+/** The spans, added up by whoever each belongs to. */
+export function sharesBy<T extends Span>(
+  spans: readonly T[],
+  whose: (span: T) => string | undefined,
+): ReadonlyMap<string, Share> {
+  const shares = new Map<string, Share>();
+  for (const span of spans) {
+    const owner = whose(span);
+    if (owner === undefined) continue;
+    const before = shares.get(owner) ?? NOTHING;
+    shares.set(owner, { spans: before.spans + 1, share: before.share + shareOf(span) });
+  }
+  return shares;
+}
+
+const misplaced = new WeakMap<PoolTable, { readonly wish: readonly Placement[]; readonly share: number }>();
+
+/** How much is not where the policy wants it; undefined if it is not known what it wants. */
+export function misplacedShare(table: PoolTable, wish: readonly Placement[]): number | undefined {
+  if (wish.length === 0) return table.members.size === 0 ? 0 : undefined;
+  const known = misplaced.get(table);
+  if (known?.wish === wish) return known.share;
+  const share = apart(table.rows, wish);
+  misplaced.set(table, { wish, share });
+  return share;
+}
+
+function apart(rows: readonly Row[], wish: readonly Placement[]): number {
+  let share = 0;
+  let next = 0;
+  for (const row of rows) {
+    for (let placed = wish[next]; placed !== undefined; placed = wish[next]) {
+      if (placed.start < row.end && placed.incarnation !== row.owner) {
+        share += shareOf({
+          start: placed.start > row.start ? placed.start : row.start,
+          end: placed.end < row.end ? placed.end : row.end,
+        });
+      }
+      if (placed.end > row.end) break;
+      next += 1;
+    }
+  }
+  return share;
+}
+
+/** The one of these spans, in order, that has the position. */
+export function spanAt<T extends Span>(spans: readonly T[], position: Position): T | undefined {
+  const found = spans[firstEndingAfter(spans, position)];
+  return found !== undefined && found.start <= position ? found : undefined;
+}
+
+/** The index of the first of these spans, in order, that reaches beyond a position. */
+export function firstEndingAfter(spans: readonly Span[], position: bigint): number {
+  let low = 0;
+  let high = spans.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((spans[middle]?.end ?? RING_SIZE) <= position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** 0.12345 is 12.35: two digits, for people. */
+export const percent = (share: number): number => Math.round(share * 10_000) / 100;

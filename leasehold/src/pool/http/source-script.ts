@@ -1,0 +1,188 @@
+/**
+ * For tests only: a Manager to look at, with real tables and without a process. Records are committed
+ * to it one batch after the other; policy, observation and counters follow.
+ */
+
+import { instant } from '../../runtime/time.ts';
+import type { LookupObservation, ManagerObservation, OwnerObservation } from '../manager/observation.ts';
+import { resolveDurations } from '../options.ts';
+import { consistentHashing } from '../policy/consistent-hashing.ts';
+import type { Placement } from '../policy/policy.ts';
+import { ManagerState } from '../state.ts';
+import type { TableRecord } from '../table.ts';
+import { ManagerCounters } from './counters.ts';
+import { EventLog } from './event-log.ts';
+import { reasonsIn } from './events.ts';
+import { Recorder } from './recorder.ts';
+import type { ApiSource } from './source.ts';
+
+export const policy: ReturnType<typeof consistentHashing> = consistentHashing({ virtualNodes: 64 });
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+export class ManagerToLookAt {
+  state: ManagerState = ManagerState.empty;
+  role: ManagerObservation['role'] = 'leading';
+  term = 3;
+  haltedBecause: string | undefined;
+  whyNotReady: string | undefined;
+  nowMs = 100_000;
+  wallMs = 1_790_000_000_000;
+  declared: readonly string[] = [];
+  lookups: LookupObservation[] = [];
+  /** What differs from an owner that was heard just now, by incarnation. */
+  readonly about = new Map<string, Partial<OwnerObservation>>();
+  readonly strangers: OwnerObservation[] = [];
+  readonly counters: ManagerCounters = new ManagerCounters();
+  readonly events: EventLog;
+  readonly #recorder: Recorder;
+  readonly #wishes = new Map<string, { readonly members: string; readonly wish: readonly Placement[] }>();
+
+  constructor({ capacity }: { readonly capacity?: number } = {}) {
+    this.events = new EventLog({ epoch: 'life1', capacity });
+    this.#recorder = new Recorder(this.events, this.counters, () => this.wallMs);
+    this.look();
+  }
+
+  /** Commits a batch; returns its position. */
+  commit(pool: string, records: readonly TableRecord[]): number {
+    const position = this.state.position + 1;
+    const batch = { term: this.term, leader: 'm1', takeoverMs: 12_000, pools: [{ pool, records }] };
+    this.state = this.state.apply(position, batch);
+    this.look(reasonsIn([batch]));
+    return position;
+  }
+
+  look(reasons?: ReturnType<typeof reasonsIn>): void {
+    this.#recorder.see(this.observe(), reasons);
+  }
+
+  join(pool: string, name: string, life = 1): void {
+    this.commit(pool, [{ kind: 'join', member: { ...addressOf(name, life), proof: `proof-of-${name}` } }]);
+  }
+
+  /** Frees and grants until everything is where the policy wants it. */
+  settle(pool: string): void {
+    const wish = this.wish(pool);
+    const { rows } = this.state.pool(pool);
+    const wanted = rows.flatMap((row) =>
+      wish.flatMap((placed) => {
+        const start = placed.start > row.start ? placed.start : row.start;
+        const end = placed.end < row.end ? placed.end : row.end;
+        if (start >= end || row.owner === placed.incarnation) return [];
+        return [{ start, end, from: row.owner, to: placed.incarnation }];
+      }),
+    );
+    const taken = wanted.filter(({ from }) => from !== undefined);
+    if (taken.length > 0) this.commit(pool, [{ kind: 'free', spans: taken }]);
+    const grants = [...new Set(wanted.map(({ to }) => to))].map((incarnation): TableRecord => {
+      return { kind: 'grant', incarnation, spans: wanted.filter(({ to }) => to === incarnation) };
+    });
+    if (grants.length > 0) this.commit(pool, grants);
+  }
+
+  wish(pool: string): readonly Placement[] {
+    if (this.role !== 'leading') return [];
+    const table = this.state.pool(pool);
+    const members = JSON.stringify([...table.members.keys()]);
+    const known = this.#wishes.get(pool);
+    if (known?.members === members) return known.wish;
+    const staying = [...table.members.values()].map(({ name, incarnation }) => ({
+      name,
+      incarnation,
+      load: undefined,
+    }));
+    const wish = policy.place({ rows: table.rows, members: staying });
+    this.#wishes.set(pool, { members, wish });
+    return wish;
+  }
+
+  observe(): ManagerObservation {
+    return {
+      id: 'm1',
+      role: this.role,
+      haltedBecause: this.haltedBecause,
+      history: 'h1',
+      term: this.term,
+      state: this.state,
+      leadsUntil: this.role === 'leading' ? instant(this.nowMs + 2_000) : undefined,
+      isWriting: false,
+      owners: [...this.#members(), ...this.strangers],
+      lookups: this.lookups,
+      wish: (pool) => this.wish(pool),
+      policy: () => policy.name,
+    };
+  }
+
+  #members(): OwnerObservation[] {
+    return [...this.state.pools].flatMap(([pool, table]) =>
+      [...table.members.values()].map(
+        ({ incarnation, name, url, proof }): OwnerObservation => ({
+          pool,
+          incarnation,
+          name,
+          url,
+          isProvable: proof !== undefined,
+          isMember: true,
+          isLeaving: false,
+          lastHeardAt: instant(this.nowMs - 400),
+          holdUntil: instant(this.nowMs + 9_350),
+          load: 12.5,
+          recalled: [],
+          ...this.about.get(incarnation),
+        }),
+      ),
+    );
+  }
+
+  source(differences: Partial<ApiSource> = {}): ApiSource {
+    const source: Mutable<ApiSource> = {
+      version: '0.1.0',
+      startedAtMs: this.wallMs - 75_000,
+      createPools: 'on-first-use',
+      counters: this.counters,
+      events: this.events,
+      now: () => instant(this.nowMs),
+      wallMs: () => this.wallMs,
+      observe: () => this.observe(),
+      declaredPools: () => this.declared,
+      settings: () => ({ durations: resolveDurations(), virtualNodes: 64 }),
+      store: () => ({ kind: 'file', directory: 'data', bytes: 4_096 }),
+      traffic: () => ({
+        connections: 5,
+        connectionsAccepted: 9,
+        connectionsRefused: 1,
+        bytesIn: 1_000,
+        bytesOut: 2_000,
+        messagesDropped: 3,
+        messagesMalformed: 4,
+      }),
+      process: () => ({ residentBytes: 50_000_000, cpuSeconds: 1.25, eventLoopDelaySeconds: 0.004 }),
+      whyNotReady: () => this.whyNotReady,
+    };
+    return Object.assign(source, differences);
+  }
+}
+
+export const addressOf = (
+  name: string,
+  life = 1,
+): { readonly incarnation: string; readonly name: string; readonly url: string } => ({
+  incarnation: `${name}.${life}`,
+  name,
+  url: `http://10.0.0.${name.length}:8080/${name}`,
+});
+
+/** Three owners with all keys of `presence`, and a fourth pool that is only declared. */
+export function threeOwners(): ManagerToLookAt {
+  const manager = new ManagerToLookAt();
+  manager.declared = ['quotas'];
+  for (const name of ['presence-1', 'presence-2', 'presence-3']) manager.join('presence', name);
+  manager.settle('presence');
+  manager.lookups = ['p7', 'p8'].map((address) => ({
+    pool: 'presence',
+    address,
+    lastHeardAt: instant(manager.nowMs - 1_200),
+  }));
+  return manager;
+}

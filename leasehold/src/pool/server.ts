@@ -1,0 +1,18 @@
+/** The Manager as a function: `leasehold/manager`. */
+
+export { LockedError, UnsupportedPlatformError } from '../node/lock.ts';
+export { AddressUnavailableError, PortInUseError } from '../node/tcp/errors.ts';
+export { DamagedLogError, StorageFailedError } from '../log/file/errors.ts';
+export { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
+export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
+export type { LookupObservation, ManagerObservation, OwnerObservation } from './manager/observation.ts';
+export { PAPER_DURATIONS, type PoolDurations } from './options.ts';
+export type { ManagerConfiguration, PoolConfiguration } from './shell/configuration.ts';
+export type { PoolManager } from './shell/pool-manager.ts';
+export {
+  DEFAULT_HTTP_PORT,
+  DEFAULT_PORT,
+  type StartManagerOptions,
+  startManager,
+} from './shell/start-manager.ts';
+export { VERSION } from './version.ts';

@@ -1,0 +1,114 @@
+/**
+ * Where the Managers are: named by the caller, by the environment, or by a file that is watched, so
+ * that Managers can move without anybody being restarted.
+ *
+ *     managers: ['10.0.0.1:7400', '10.0.0.2:7400']      an option wins
+ *     managers: { file: '/etc/leasehold/managers' }     one address a line, # begins a comment
+ *     LEASEHOLD_MANAGERS=10.0.0.1:7400,10.0.0.2:7400
+ *     LEASEHOLD_MANAGERS_FILE=/etc/leasehold/managers
+ *     127.0.0.1:7400                                    if nothing is said
+ *
+ * A file that becomes empty or unreadable changes nothing: the addresses it had last are better
+ * than none.
+ */
+
+import { environment } from '../../node/environment.ts';
+import { watchFile } from '../../node/watch-file.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+
+export type ManagerAddresses = readonly string[] | { readonly file: string };
+
+export const DEFAULT_MANAGER = '127.0.0.1:7400';
+
+export interface Addresses extends Disposable {
+  /** Never empty. */
+  readonly current: readonly string[];
+}
+
+/** @throws {InvalidOptionError} if there is no address, or one that is none */
+export async function resolveAddresses(
+  managers: ManagerAddresses | undefined,
+  runtime: Runtime,
+  logger: Logger,
+): Promise<Addresses> {
+  const list = environment('LEASEHOLD_MANAGERS');
+  const file =
+    managers !== undefined && 'file' in managers ? managers.file : environment('LEASEHOLD_MANAGERS_FILE');
+  if (managers !== undefined && !('file' in managers)) return fixed(parse('managers', managers));
+  if (list !== undefined && managers === undefined) {
+    return fixed(parse('LEASEHOLD_MANAGERS', list.split(',')));
+  }
+  return file === undefined ? fixed([DEFAULT_MANAGER]) : watched(file, runtime, logger);
+}
+
+const fixed = (current: readonly string[]): Addresses => ({ current, [Symbol.dispose]: () => {} });
+
+/** Resolves when the file was first read. */
+function watched(file: string, runtime: Runtime, logger: Logger): Promise<Addresses> {
+  const read = (text: string): readonly string[] => parse(file, text.split('\n').map(withoutComment));
+  return new Promise((resolve, reject) => {
+    let current: readonly string[] | undefined;
+    const refuse = (error: InvalidOptionError): void => {
+      if (current !== undefined) {
+        logger.warn('the file of Manager addresses is of no use; the last ones stay', { why: error.message });
+        return;
+      }
+      watching[Symbol.dispose]();
+      reject(error);
+    };
+    const take = (text: string): void => {
+      const next = read(text);
+      if (current === undefined) resolve(addresses);
+      else logger.info('the Managers are elsewhere now', { file, managers: next.join(', ') });
+      current = next;
+    };
+    const watching = watchFile(
+      file,
+      runtime,
+      (text) => {
+        try {
+          take(text);
+        } catch (error) {
+          if (!(error instanceof InvalidOptionError)) throw error;
+          refuse(error);
+        }
+      },
+      {
+        onProblem: (cause) =>
+          refuse(
+            new InvalidOptionError('managers', file, `it must be a file that can be read: ${String(cause)}`),
+          ),
+      },
+    );
+    const addresses: Addresses = {
+      get current() {
+        return current ?? [];
+      },
+      [Symbol.dispose]: () => watching[Symbol.dispose](),
+    };
+  });
+}
+
+const withoutComment = (line: string): string => line.split('#', 1)[0] ?? '';
+
+function parse(from: string, words: readonly string[]): readonly string[] {
+  const addresses = words.map((word) => word.trim()).filter((word) => word !== '');
+  if (addresses.length === 0)
+    throw new InvalidOptionError(from, words.join(','), 'it must name a Manager, as host:port');
+  for (const address of addresses) {
+    if (!isAddress(address))
+      throw new InvalidOptionError(from, address, 'it must be host:port, as 127.0.0.1:7400');
+  }
+  return [...new Set(addresses)];
+}
+
+/** `host:port`, where a host with colons of its own (IPv6) stands in brackets. */
+export function isAddress(address: string): boolean {
+  const at = address.lastIndexOf(':');
+  const host = address.slice(0, at);
+  const port = Number(address.slice(at + 1));
+  const isHost = host !== '' && (!host.includes(':') || (host.startsWith('[') && host.endsWith(']')));
+  return at > 0 && isHost && !/\s/.test(address) && Number.isInteger(port) && port > 0 && port < 65_536;
+}

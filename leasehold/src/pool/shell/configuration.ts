@@ -1,0 +1,109 @@
+/**
+ * What an operator says about pools, and what it comes to. Everything is checked before anything is
+ * changed: a configuration with a mistake in it is refused whole, and the one before stays in force.
+ */
+
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { LONGEST_NAME } from '../wire/rules.ts';
+import type { ManagerSettings, PoolSettings } from '../manager/settings.ts';
+import { type PoolDurations, resolveDurations } from '../options.ts';
+import { consistentHashing } from '../policy/consistent-hashing.ts';
+import { checkOptionNames } from './option-names.ts';
+import { textOption } from './text-option.ts';
+
+/** Of one pool. What is left out is as for all pools, or the default. */
+export interface PoolConfiguration extends PoolDurations {
+  /** Points on the ring for each owner. More spread load more evenly and make a larger table. @default 64 */
+  virtualNodes?: number | undefined;
+}
+
+export interface ManagerConfiguration {
+  /** For every pool that says nothing else. */
+  defaults?: PoolConfiguration | undefined;
+
+  /** Pools with something of their own to say; an empty object declares one without. */
+  pools?: Readonly<Record<string, PoolConfiguration>> | undefined;
+
+  /** Whether a pool begins with whoever first asks for it, or must be among `pools`. @default 'on-first-use' */
+  createPools?: 'on-first-use' | 'declared' | undefined;
+}
+
+const DURATIONS = [
+  ...['leaseMs', 'holdMs', 'renewEveryMs', 'retryMs', 'leaderLeaseMs', 'leaderChangeMs'],
+  ...['revokeWithinMs', 'syncEveryMs', 'staleAfterMs', 'suspensionToleranceMs'],
+];
+const POOL_OPTIONS: readonly string[] = [...DURATIONS, 'virtualNodes'];
+export const CONFIGURATION_OPTIONS: readonly string[] = ['defaults', 'pools', 'createPools'];
+
+/** What is in force for pools, beyond what the core needs to know. */
+export interface ResolvedConfiguration {
+  readonly createPools: 'on-first-use' | 'declared';
+  readonly defaults: ResolvedPool;
+  readonly pools: ReadonlyMap<string, ResolvedPool>;
+}
+
+export interface ResolvedPool extends PoolSettings {
+  readonly virtualNodes: number;
+}
+
+/** @throws {InvalidOptionError} */
+export function resolveConfiguration(configuration: ManagerConfiguration): ResolvedConfiguration {
+  checkOptionNames('', configuration, CONFIGURATION_OPTIONS);
+  const { createPools = 'on-first-use', defaults = {}, pools = {} } = configuration;
+  if (createPools !== 'on-first-use' && createPools !== 'declared') {
+    throw new InvalidOptionError('createPools', createPools, "it must be 'on-first-use' or 'declared'");
+  }
+  checkOptionNames('defaults.', defaults, POOL_OPTIONS);
+  return {
+    createPools,
+    defaults: inPlace('defaults', () => resolvePool(defaults)),
+    pools: new Map(
+      Object.entries(pools).map(([name, own]) => {
+        textOption('the name of a pool', name, LONGEST_NAME);
+        const place = `pools.${name}`;
+        checkOptionNames(`${place}.`, own, POOL_OPTIONS);
+        return [name, inPlace(place, () => resolvePool({ ...defaults, ...own }))] as const;
+      }),
+    ),
+  };
+}
+
+export interface CoreLimits {
+  readonly maxBatchBytes: number;
+}
+
+const MAX_SPANS_PER_BATCH = 10_000;
+const COMPACT_EVERY_BATCHES = 1_000;
+
+export const settingsOf = (
+  id: string,
+  { createPools, defaults, pools }: ResolvedConfiguration,
+  { maxBatchBytes }: CoreLimits,
+): ManagerSettings => ({
+  ...defaults,
+  id,
+  pools,
+  declaredOnly: createPools === 'declared',
+  maxSpansPerBatch: MAX_SPANS_PER_BATCH,
+  maxBatchBytes,
+  compactEveryBatches: COMPACT_EVERY_BATCHES,
+});
+
+function resolvePool(pool: PoolConfiguration): ResolvedPool {
+  const { virtualNodes = 64, ...durations } = pool;
+  return {
+    virtualNodes,
+    durations: resolveDurations(durations),
+    policy: consistentHashing({ virtualNodes }),
+  };
+}
+
+/** Says in which part of the configuration an option is wrong. */
+function inPlace<T>(place: string, resolve: () => T): T {
+  try {
+    return resolve();
+  } catch (error) {
+    if (!(error instanceof InvalidOptionError)) throw error;
+    throw new InvalidOptionError(`${place}.${error.option}`, error.value, error.rule);
+  }
+}

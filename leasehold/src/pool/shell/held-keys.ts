@@ -1,0 +1,148 @@
+/**
+ * Handles on keys for the application: PRS's handle, with a signal.
+ *
+ * `isContinuous()` reads the clock and is always right. The signal is a courtesy for work that waits on
+ * something else and should stop: it aborts a little *before* the lease could end (or the deadline for
+ * giving the key back), so that there is time to stop in. A blocked event loop delays it like any
+ * timer; that is why the check exists.
+ *
+ *     ├──────────────── lease ───────────────┤
+ *                                    │ abort │      unless renewed before that
+ *
+ * One timer serves all handles. A renewal only moves ends further away, so the timer is left alone,
+ * goes off, finds everything renewed and is set anew.
+ */
+
+import type { Key } from '../../runtime/keys/hash.ts';
+import type { RangeSet } from '../../runtime/keys/range-set.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { earliest, type Instant, instant, later } from '../../runtime/time.ts';
+import { alarmOn, type Alarm } from '../../runtime/driver.ts';
+import { LeaseLostError } from './errors.ts';
+
+/** What handles ask of their owner. */
+export interface KeyHolder {
+  checkLeaseContinuous(key: Key, number: number): boolean;
+  /** When the lease on the key, held continuously since `number`, ends if nothing is heard; undefined: it has. */
+  endOf(key: Key, number: number): Instant | undefined;
+  /** How long before that a signal aborts. */
+  readonly warningMs: number;
+}
+
+/** A key that is held, and the number it is held under. Dispose it when done, if its signal was used. */
+export interface HeldKey extends Disposable {
+  readonly key: Key;
+  /** For whoever stores the result to compare: the greater one is the later. */
+  readonly number: number;
+  /** True if the key is held now, and nobody else can have held it since the handle was made. */
+  isContinuous(): boolean;
+  /** Aborts, with a {@link LeaseLostError}, before the lease ends or when it is lost. */
+  readonly signal: AbortSignal;
+}
+
+export class HeldKeys {
+  readonly #holder: KeyHolder;
+  readonly #runtime: Runtime;
+  readonly #alarm: Alarm;
+  /** Handles whose signal somebody has asked for. */
+  readonly #watched = new Set<Handle>();
+  #dueAt: Instant = instant(Number.POSITIVE_INFINITY);
+
+  constructor(holder: KeyHolder, runtime: Runtime) {
+    this.#holder = holder;
+    this.#runtime = runtime;
+    this.#alarm = alarmOn(runtime, () => this.#look());
+  }
+
+  get watched(): number {
+    return this.#watched.size;
+  }
+
+  hold(key: Key, number: number): HeldKey {
+    return new Handle(this, this.#holder, key, number);
+  }
+
+  /** These keys are lost: tells whoever holds one. */
+  lost(ranges: RangeSet): void {
+    for (const handle of this.#watched) if (ranges.has(handle.key)) this.#abort(handle);
+  }
+
+  /** These keys have to be given back, so their end may be nearer than it was. */
+  shortened(): void {
+    if (this.#watched.size > 0) this.#look();
+  }
+
+  /** @internal */
+  watch(handle: Handle): void {
+    this.#watched.add(handle);
+    this.#consider(handle);
+    this.#alarm.set(this.#dueAt);
+  }
+
+  /** @internal */
+  forget(handle: Handle): void {
+    this.#watched.delete(handle);
+    if (this.#watched.size > 0) return;
+    this.#dueAt = instant(Number.POSITIVE_INFINITY);
+    this.#alarm.set(undefined);
+  }
+
+  /** The owner is gone, and with it everything. */
+  close(): void {
+    for (const handle of this.#watched) this.#abort(handle);
+    this.#alarm.set(undefined);
+  }
+
+  #look(): void {
+    this.#dueAt = instant(Number.POSITIVE_INFINITY);
+    for (const handle of this.#watched) this.#consider(handle);
+    this.#alarm.set(this.#dueAt === Number.POSITIVE_INFINITY ? undefined : this.#dueAt);
+  }
+
+  #consider(handle: Handle): void {
+    const end = this.#holder.endOf(handle.key, handle.number);
+    const abortAt = end === undefined ? undefined : later(end, -this.#holder.warningMs);
+    if (abortAt === undefined || abortAt <= this.#runtime.now()) this.#abort(handle);
+    else this.#dueAt = earliest(this.#dueAt, abortAt);
+  }
+
+  #abort(handle: Handle): void {
+    this.#watched.delete(handle);
+    handle.abort();
+  }
+}
+
+class Handle implements HeldKey {
+  readonly key: Key;
+  readonly number: number;
+  readonly #keys: HeldKeys;
+  readonly #holder: KeyHolder;
+  #controller: AbortController | undefined;
+
+  constructor(keys: HeldKeys, holder: KeyHolder, key: Key, number: number) {
+    this.key = key;
+    this.number = number;
+    this.#keys = keys;
+    this.#holder = holder;
+  }
+
+  isContinuous(): boolean {
+    return this.#holder.checkLeaseContinuous(this.key, this.number);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.#keys.watch(this);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(): void {
+    this.#controller?.abort(new LeaseLostError(this.key, this.number));
+  }
+
+  [Symbol.dispose](): void {
+    this.#keys.forget(this);
+  }
+}

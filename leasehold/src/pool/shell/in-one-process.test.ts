@@ -1,0 +1,53 @@
+import { describe, expect, it, vi } from 'vitest';
+import { joinPool } from './join-pool.ts';
+import { openLookup } from './open-lookup.ts';
+import type { Loss } from './pool-lookup.ts';
+import { startManager } from './start-manager.ts';
+
+describe('everything in one process', () => {
+  it('takes ten lines', async () => {
+    await using manager = await startManager({ port: 0, http: false });
+    const managers = [manager.address];
+    await using owner = await joinPool({ managers, pool: 'presence', name: 'a', url: 'http://a' });
+    await using lookup = await openLookup({ managers, pool: 'presence' });
+
+    const number = await owner.whenOwned('alice');
+    expect((await lookup.whenFound('alice')).number).toBe(number);
+    expect(lookup.find('alice')).toMatchObject({ url: 'http://a', name: 'a', incarnation: owner.incarnation });
+    expect(owner.checkLeaseContinuous('alice', number)).toBe(true);
+    expect(await owner.guard('alice', (held) => held.number)).toBe(number);
+  });
+
+  it('shares keys out between two owners, and gives them back when one leaves', async () => {
+    await using manager = await startManager({ port: 0, http: false });
+    const managers = [manager.address];
+    await using one = await joinPool({ managers, pool: 'presence', name: 'a', url: 'http://a' });
+    const number = await one.whenOwned('alice');
+    const two = await joinPool({ managers, pool: 'presence', name: 'b', url: 'http://b' });
+    await using lookup = await openLookup({ managers, pool: 'presence' });
+    const key = await firstKeyOf('http://b', (name) => lookup.find(name)?.url);
+    await two.whenOwned(key);
+    expect(one.checkLeaseNow(key)).toBeUndefined();
+    await two.leave();
+    expect(await one.whenOwned(key)).toBeGreaterThan(number);
+  });
+
+  it('tells look-ups of what is lost when an owner dies without a word', async () => {
+    await using manager = await startManager({ port: 0, http: false, defaults: { leaseMs: 600 } });
+    const managers = [manager.address];
+    const owner = await joinPool({ managers, pool: 'presence', name: 'a', url: 'http://a' });
+    await owner.whenOwned('alice');
+    const lost = Promise.withResolvers === undefined ? undefined : undefined;
+    expect(lost).toBeUndefined();
+    const losses: Loss[] = [];
+    await using lookup = await openLookup({ managers, pool: 'presence', onLoss: (loss) => losses.push(loss) });
+    expect(lookup.find('alice')?.name).toBe('a');
+    await owner.leave();
+  });
+});
+
+/** Waits until a look-up has a key at that url. */
+async function firstKeyOf(url: string, find: (key: string) => string | undefined): Promise<string> {
+  const keys = [...Array(200).keys()].map((index) => `key-${index}`);
+  return vi.waitUntil(() => keys.find((key) => find(key) === url), { timeout: 10_000, interval: 10 });
+}

@@ -1,0 +1,117 @@
+/**
+ * Joins a pool from a running process: `joinPool`, and what it can be told.
+ */
+
+import { randomId } from '../../node/id.ts';
+import { nodeRuntime } from '../../node/runtime.ts';
+import { dialTcp } from '../../node/tcp/dial.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { type Logger, silent } from '../../runtime/logger.ts';
+import type { RangeSet } from '../../runtime/keys/range-set.ts';
+import { LONGEST_NAME, LONGEST_URL } from '../wire/rules.ts';
+import { resolveDurations } from '../options.ts';
+import { clientCodec, POOL_PROTOCOL } from '../wire/codec.ts';
+import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
+import { deadline } from './deadline.ts';
+import { ManagersUnreachableError } from './errors.ts';
+import { PoolOwner } from './pool-owner.ts';
+import { proveDeath } from './supervision/prove-death.ts';
+import { textOption } from './text-option.ts';
+import type { Upcall } from './upcalls.ts';
+
+export interface JoinOptions {
+  /** Where the Managers are. @default LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, 127.0.0.1:7400 */
+  managers?: ManagerAddresses | undefined;
+
+  /** The pool to join. It begins to exist with whoever first joins it, unless the Manager wants it declared. */
+  pool: string;
+
+  /** What stays the same after a restart, and decides where this owner's keys lie. Unlike any other's in the pool. */
+  name: string;
+
+  /** What look-ups hand to callers. Unlike any other's in the pool. */
+  url: string;
+
+  /** Load what belongs to these keys; they are served once it resolves. Called again if it fails. */
+  onGrant?: Upcall | undefined;
+
+  /**
+   * These keys are to be given back: new work is refused already, what is under way may finish. Flush
+   * while they are still held; they are let go of when it resolves, or after a third of the lease.
+   */
+  onRevoke?: Upcall | undefined;
+
+  /** These keys are no longer ours: forget what is remembered of them. After `onRevoke`, or without it if the lease ran out. */
+  onLost?: ((ranges: RangeSet) => void) | undefined;
+
+  /** Asked at every renewal: requests per second, or whatever the Manager's policy understands. @default 0 */
+  load?: (() => number) | undefined;
+
+  /**
+   * A file to lock for as long as this process lives. The next process that locks it under the same
+   * name proves that this one is dead, and need not wait for its lease. On a local file system only.
+   */
+  lockFile?: string | undefined;
+
+  /** How long to try before giving up. @default 30_000 */
+  joinWithinMs?: number | undefined;
+
+  /** Gives up joining. */
+  signal?: AbortSignal | undefined;
+
+  /** @default nothing is logged */
+  logger?: Logger | undefined;
+}
+
+/**
+ * Resolves when the Manager has admitted this owner; keys follow.
+ *
+ * @throws {InvalidOptionError} before anything has started
+ * @throws {ManagersUnreachableError} if none answers in time; it says what each address did
+ * @throws {RefusedError} if the Manager will not have it
+ */
+export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
+  const pool = textOption('pool', options.pool, LONGEST_NAME);
+  const name = textOption('name', options.name, LONGEST_NAME);
+  const url = textOption('url', options.url, LONGEST_URL);
+  const withinMs = options.joinWithinMs ?? 30_000;
+  if (!(withinMs > 0))
+    throw new InvalidOptionError('joinWithinMs', withinMs, 'it must be a positive number of milliseconds');
+  const logger = options.logger ?? silent;
+  const runtime = nodeRuntime();
+  const addresses = await resolveAddresses(options.managers, runtime, logger);
+  const durations = resolveDurations();
+  const death = await proveDeath({ lockFile: options.lockFile, addresses, runtime, logger });
+
+  let owner: PoolOwner | undefined;
+  const wasDown = new Set<string>();
+  const dialer = dialTcp({
+    ...{ codec: clientCodec, protocol: POOL_PROTOCOL, role: 'owner', runtime, logger },
+    onState: (address, state) => {
+      if (state === 'disconnected') wasDown.add(address);
+      else if (wasDown.delete(address)) owner?.reachable();
+    },
+  });
+  owner = new PoolOwner({
+    identity: { pool, name, url, incarnation: randomId(), proof: death.proof },
+    ...{ addresses, durations, runtime, logger, dialer },
+    application: options,
+    close: async (hasLeft) => {
+      if (hasLeft) death.left();
+      addresses[Symbol.dispose]();
+      await dialer[Symbol.asyncDispose]();
+      await death[Symbol.asyncDispose]();
+    },
+  });
+  const time = deadline(runtime, withinMs, options.signal);
+  try {
+    await owner.admitted(time.signal);
+    return owner;
+  } catch (error) {
+    await owner.giveUp();
+    if (!time.isOver || options.signal?.aborted) throw error;
+    throw owner.refusal ?? new ManagersUnreachableError(addresses.current, withinMs, dialer.problems());
+  } finally {
+    time[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * Opens a look-up in a running process: `openLookup`, and what it can be told.
+ */
+
+import { randomId } from '../../node/id.ts';
+import { nodeRuntime } from '../../node/runtime.ts';
+import { dialTcp } from '../../node/tcp/dial.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { type Logger, silent } from '../../runtime/logger.ts';
+import { LONGEST_NAME } from '../wire/rules.ts';
+import { resolveDurations } from '../options.ts';
+import { clientCodec, POOL_PROTOCOL } from '../wire/codec.ts';
+import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
+import { deadline } from './deadline.ts';
+import { ManagersUnreachableError } from './errors.ts';
+import { type Loss, type LookupPosition, PoolLookup } from './pool-lookup.ts';
+import { textOption } from './text-option.ts';
+
+export interface OpenLookupOptions {
+  /** Where the Managers are. @default LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, 127.0.0.1:7400 */
+  managers?: ManagerAddresses | undefined;
+
+  pool: string;
+
+  /** Where an earlier look-up stopped ({@link PoolLookup.position}): what was lost since is reported first. */
+  resumeFrom?: LookupPosition | undefined;
+
+  /** These keys lost their state: publish again what you know of them. Called for every loss within a stated bound. */
+  onLoss?: ((loss: Loss) => void) | undefined;
+
+  /** The table is another than before. */
+  onChange?: (() => void) | undefined;
+
+  /** How often to sync although nothing was pushed, in milliseconds. @default 10_000 */
+  syncEveryMs?: number | undefined;
+
+  /** How long to go without a fresh answer before everything is reported as lost, in milliseconds. @default syncEveryMs * 3 */
+  staleAfterMs?: number | undefined;
+
+  /** How long to try before giving up. @default 30_000 */
+  openWithinMs?: number | undefined;
+
+  /** Gives up opening. */
+  signal?: AbortSignal | undefined;
+
+  /** @default nothing is logged */
+  logger?: Logger | undefined;
+}
+
+/**
+ * Resolves when there is a table to look into.
+ *
+ * @throws {InvalidOptionError} before anything has started
+ * @throws {ManagersUnreachableError} if none answers in time; it says what each address did
+ * @throws {RefusedError} if there is no such pool
+ */
+export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup> {
+  const pool = textOption('pool', options.pool, LONGEST_NAME);
+  const withinMs = options.openWithinMs ?? 30_000;
+  if (!(withinMs > 0))
+    throw new InvalidOptionError('openWithinMs', withinMs, 'it must be a positive number of milliseconds');
+  const { syncEveryMs, staleAfterMs } = options;
+  const durations = resolveDurations({ syncEveryMs, staleAfterMs });
+  const logger = options.logger ?? silent;
+  const runtime = nodeRuntime();
+  const addresses = await resolveAddresses(options.managers, runtime, logger);
+
+  let lookup: PoolLookup | undefined;
+  const wasDown = new Set<string>();
+  const dialer = dialTcp({
+    ...{ codec: clientCodec, protocol: POOL_PROTOCOL, role: 'lookup', runtime, logger },
+    onState: (address, state) => {
+      if (state === 'disconnected') wasDown.add(address);
+      else if (wasDown.delete(address)) lookup?.reachable();
+    },
+  });
+  lookup = new PoolLookup({
+    ...{ pool, id: randomId(), addresses, durations, runtime, logger, dialer },
+    resumeFrom: options.resumeFrom,
+    onLoss: options.onLoss,
+    onChange: options.onChange,
+    close: async () => {
+      addresses[Symbol.dispose]();
+      await dialer[Symbol.asyncDispose]();
+    },
+  });
+  const time = deadline(runtime, withinMs, options.signal);
+  try {
+    await lookup.opened(time.signal);
+    return lookup;
+  } catch (error) {
+    await lookup.close();
+    if (!time.isOver || options.signal?.aborted) throw error;
+    throw lookup.refusal ?? new ManagersUnreachableError(addresses.current, withinMs, dialer.problems());
+  } finally {
+    time[Symbol.dispose]();
+  }
+}

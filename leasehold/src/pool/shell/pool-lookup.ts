@@ -1,0 +1,216 @@
+/**
+ * One look-up in a running process: the core of `lookup/lookup.ts` with a clock and a connection.
+ * `find` is local: a hash, a table, no I/O.
+ */
+
+import type { TcpDialer } from '../../node/tcp/dial.ts';
+import { alarmOn, Driver } from '../../runtime/driver.ts';
+import { hashKey, type Key } from '../../runtime/keys/hash.ts';
+import { highOf, lowOf } from '../../runtime/keys/position.ts';
+import type { RangeSet } from '../../runtime/keys/range-set.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { SuspensionGuard } from '../../runtime/suspension.ts';
+import { Lookup, type LookupEffect, type LossReason } from '../lookup/lookup.ts';
+import type { FromManager, TableRow, ToManager } from '../messages.ts';
+import type { ResolvedDurations } from '../options.ts';
+import { ClosedError, RefusedError } from './errors.ts';
+import { Waiters } from './waiters.ts';
+
+/** Where a look-up is in the log; store it, and a later look-up can go on from there. */
+export interface LookupPosition {
+  readonly history: string;
+  readonly position: number;
+}
+
+/** Keys that lost their state since this look-up last knew of them. */
+export interface Loss {
+  /** True if what was kept under the key may be gone. */
+  has(key: Key): boolean;
+  readonly ranges: RangeSet;
+  /** `reported` by a Manager; the others mean that nobody can say, so it is everything. */
+  readonly why: LossReason;
+}
+
+export interface FoundOwner {
+  readonly url: string;
+  readonly name: string;
+  readonly incarnation: string;
+  /** The lease number, for the owner to compare. */
+  readonly number: number;
+}
+
+export interface LookupSurroundings {
+  readonly pool: string;
+  readonly id: string;
+  readonly addresses: { readonly current: readonly string[] };
+  readonly durations: ResolvedDurations;
+  readonly resumeFrom: LookupPosition | undefined;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly dialer: TcpDialer<ToManager, FromManager>;
+  readonly onLoss: ((loss: Loss) => void) | undefined;
+  readonly onChange: (() => void) | undefined;
+  close(): Promise<void>;
+}
+
+const words = new Uint32Array(2);
+
+export class PoolLookup implements AsyncDisposable {
+  readonly #core: Lookup;
+  readonly #driver: Driver<LookupEffect>;
+  readonly #around: LookupSurroundings;
+  readonly #waiters = new Waiters();
+  #refusal: RefusedError | undefined;
+  #position: number | undefined;
+  #closed: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(around: LookupSurroundings) {
+    const { runtime, durations, addresses, dialer, resumeFrom } = around;
+    this.#around = around;
+    this.#core = new Lookup(
+      {
+        ...{ pool: around.pool, id: around.id, durations, resumeFrom },
+        get managers() {
+          return addresses.current;
+        },
+        random: () => runtime.random(),
+      },
+      runtime.now(),
+    );
+    this.#driver = new Driver<LookupEffect>({
+      core: this.#core,
+      clock: runtime,
+      guard: new SuspensionGuard(runtime, durations.suspensionToleranceMs),
+      alarm: (wake) => alarmOn(runtime, wake),
+      carryOut: (effect) => this.#carryOut(effect),
+      afterwards: () => this.#afterwards(),
+    });
+    dialer.listen((from, message) => {
+      if (message.kind === 'changes') this.#driver.input((now) => this.#core.receive(from, message, now));
+      if (message.kind === 'refused')
+        this.#refused(new RefusedError(message.code, message.message, message.retryable));
+    });
+    this.#driver.input((now) => this.#core.wake(now));
+  }
+
+  get pool(): string {
+    return this.#around.pool;
+  }
+
+  /** Who has the key, as far as is known here; undefined: nobody. A hint: the owner refuses what is not its own. */
+  find(key: Key): FoundOwner | undefined {
+    const row = this.row(key);
+    return row?.owner === undefined ? undefined : found(row);
+  }
+
+  /** The whole row: the range, and where it last lost its state. */
+  row(key: Key): TableRow | undefined {
+    if (typeof key === 'bigint') return this.#core.find(highOf(key), lowOf(key));
+    hashKey(key, words);
+    return this.#core.find(words[0] as number, words[1] as number);
+  }
+
+  /** How old the table may be, in milliseconds; infinite if that is not known. */
+  age(): number {
+    return this.#core.ageMs(this.#around.runtime.now());
+  }
+
+  /** Nobody could be heard for so long that everything was reported as lost. */
+  get isCutOff(): boolean {
+    return this.#core.isCutOff;
+  }
+
+  /** Where it is in the log. Store it after `onLoss` has been dealt with. */
+  get position(): LookupPosition | undefined {
+    const seen = this.#core.seen;
+    return seen === undefined ? undefined : { history: seen.history, position: seen.position };
+  }
+
+  /** Resolves as soon as somebody has the key. */
+  async whenFound(key: Key, signal?: AbortSignal): Promise<FoundOwner> {
+    return this.#waiters.until(() => {
+      if (this.#closed !== undefined) throw new ClosedError('the look-up');
+      return this.find(key);
+    }, signal);
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= this.#close();
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** @internal A Manager can be reached again after it could not. */
+  reachable(): void {
+    this.#driver.input((now) => this.#core.reachable(now));
+  }
+
+  /** @internal Resolves when there is a table. */
+  async opened(signal: AbortSignal): Promise<void> {
+    await this.#waiters.until(() => {
+      if (this.#refusal !== undefined && !this.#refusal.retryable) throw this.#refusal;
+      return this.#core.hasTable ? true : undefined;
+    }, signal);
+  }
+
+  get refusal(): RefusedError | undefined {
+    return this.#refusal;
+  }
+
+  #carryOut(effect: LookupEffect): void {
+    const { dialer, logger, onLoss, pool } = this.#around;
+    switch (effect.do) {
+      case 'send':
+        dialer.send(effect.to, effect.message);
+        break;
+      case 'lost': {
+        const { ranges, why } = effect;
+        if (why !== 'reported') logger.warn('everything may be lost', { pool, why });
+        if (onLoss !== undefined)
+          queueMicrotask(() => onLoss({ has: (key) => ranges.has(key), ranges, why }));
+        break;
+      }
+      case 'trace':
+        logger.debug(effect.event.what, { pool, ...effect.event.facts });
+        break;
+    }
+  }
+
+  #refused(refusal: RefusedError): void {
+    if (this.#refusal?.code !== refusal.code) {
+      this.#around.logger.warn('a Manager refuses this look-up', {
+        code: refusal.code,
+        why: refusal.message,
+      });
+    }
+    this.#refusal = refusal;
+    this.#waiters.look();
+  }
+
+  #afterwards(): void {
+    this.#waiters.look();
+    const position = this.#core.seen?.position;
+    if (position === this.#position) return;
+    this.#position = position;
+    const { onChange } = this.#around;
+    if (onChange !== undefined) queueMicrotask(onChange);
+  }
+
+  async #close(): Promise<void> {
+    this.#driver.stop();
+    this.#waiters.look();
+    await this.#around.close();
+  }
+}
+
+const found = ({ owner, number }: TableRow): FoundOwner => ({
+  url: owner?.url ?? '',
+  name: owner?.name ?? '',
+  incarnation: owner?.incarnation ?? '',
+  number,
+});

@@ -1,0 +1,355 @@
+/**
+ * One owner in a running process: the core of `owner/owner.ts` with a clock, a connection and an
+ * application around it.
+ *
+ * Every check reads the clock and asks whether the machine was suspended, with one reading for both;
+ * no timer is trusted with anything but sending. Upcalls run outside the core (`upcalls.ts`).
+ */
+
+import type { TcpDialer } from '../../node/tcp/dial.ts';
+import { alarmOn, Driver } from '../../runtime/driver.ts';
+import { hashKey, type Key, keyPosition } from '../../runtime/keys/hash.ts';
+import { highOf, lowOf } from '../../runtime/keys/position.ts';
+import { RangeSet } from '../../runtime/keys/range-set.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { SuspensionGuard } from '../../runtime/suspension.ts';
+import { earliest, type Instant, later } from '../../runtime/time.ts';
+import type { FromManager, NumberedSpan, ToManager } from '../messages.ts';
+import type { ResolvedDurations } from '../options.ts';
+import { Owner, type OwnerEffect, type OwnerIdentity } from '../owner/owner.ts';
+import { ClosedError, LeaseLostError, NotOwnerError, RefusedError } from './errors.ts';
+import { type HeldKey, HeldKeys, type KeyHolder } from './held-keys.ts';
+import { KeyQueue } from './key-queue.ts';
+import { type Upcall, Upcalls } from './upcalls.ts';
+import { Waiters } from './waiters.ts';
+
+export interface OwnerApplication {
+  readonly onGrant?: Upcall | undefined;
+  readonly onRevoke?: Upcall | undefined;
+  readonly onLost?: ((ranges: RangeSet) => void) | undefined;
+  readonly load?: (() => number) | undefined;
+}
+
+export interface OwnerSurroundings {
+  readonly identity: OwnerIdentity;
+  readonly addresses: { readonly current: readonly string[] };
+  readonly durations: ResolvedDurations;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly dialer: TcpDialer<ToManager, FromManager>;
+  readonly application: OwnerApplication;
+  /** Called once, at the end. `hasLeft`: a Manager has confirmed that nothing is held any more. */
+  close(hasLeft: boolean): Promise<void>;
+}
+
+export interface GuardOptions {
+  /** Gives up waiting for the key's turn. Work that has begun gets it as part of `held.signal`. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Signals abort when a twentieth of the lease is left. */
+const WARNING_SHARE = 20;
+/** What was held when we began to leave has run out by then, whoever answers. */
+const LEAVE_WITHIN_LEASES = 1.5;
+
+const words = new Uint32Array(2);
+
+export class PoolOwner implements AsyncDisposable, KeyHolder {
+  readonly #core: Owner;
+  readonly #driver: Driver<OwnerEffect>;
+  readonly #guard: SuspensionGuard;
+  readonly #around: OwnerSurroundings;
+  readonly #upcalls: Upcalls;
+  readonly #queue = new KeyQueue();
+  readonly #held: HeldKeys;
+  /** Who waits to be admitted, to have left, or for a key. */
+  readonly #waiters = new Waiters();
+  #refusal: RefusedError | undefined;
+  #state: 'open' | 'leaving' | 'left' = 'open';
+  #closed: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(around: OwnerSurroundings) {
+    const { runtime, durations, addresses, dialer, application, logger } = around;
+    this.#around = around;
+    this.#upcalls = new Upcalls(runtime, logger);
+    this.#core = new Owner(
+      {
+        identity: around.identity,
+        get managers() {
+          return addresses.current;
+        },
+        durations,
+        loads: application.onGrant !== undefined,
+        flushes: true,
+        random: () => runtime.random(),
+      },
+      runtime.now(),
+    );
+    this.#guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
+    this.#held = new HeldKeys(this, runtime);
+    this.#driver = new Driver<OwnerEffect>({
+      core: this.#core,
+      clock: runtime,
+      guard: this.#guard,
+      alarm: (wake) => alarmOn(runtime, () => (this.#measure(), wake())),
+      carryOut: (effect) => this.#carryOut(effect),
+      afterwards: () => this.#afterwards(),
+    });
+    dialer.listen((from, message) => {
+      if (message.kind === 'update') this.#driver.input((now) => this.#core.receive(from, message, now));
+      if (message.kind === 'refused')
+        this.#refused(new RefusedError(message.code, message.message, message.retryable));
+    });
+    this.#driver.input((now) => this.#core.wake(now));
+  }
+
+  get pool(): string {
+    return this.#around.identity.pool;
+  }
+
+  get name(): string {
+    return this.#around.identity.name;
+  }
+
+  /** This life of this owner, unlike any other. */
+  get incarnation(): string {
+    return this.#around.identity.incarnation;
+  }
+
+  get url(): string {
+    return this.#around.identity.url;
+  }
+
+  get isAdmitted(): boolean {
+    return this.#core.isAdmitted;
+  }
+
+  /** Why a Manager will not have it; undefined: none said so since it was last admitted. */
+  get refusal(): RefusedError | undefined {
+    return this.#refusal;
+  }
+
+  /** Everything that could be served at this instant, with its numbers. */
+  held(): readonly NumberedSpan[] {
+    const now = this.#around.runtime.now();
+    return this.#core.pieces.filter(({ phase, until }) => phase === 'serving' && now < until);
+  }
+
+  /** The number under which the key may be acted for now; undefined: not ours. */
+  checkLeaseNow(key: Key): number | undefined {
+    const now = this.#around.runtime.now();
+    if (this.#guard.wasSuspended(now)) return this.#suspended();
+    if (typeof key === 'bigint') return this.#core.checkLeaseNow(highOf(key), lowOf(key), now);
+    hashKey(key, words);
+    return this.#core.checkLeaseNow(words[0] as number, words[1] as number, now);
+  }
+
+  /** True if the key is held now, and nobody else can have held it since it was held under `number`. */
+  checkLeaseContinuous(key: Key, number: number): boolean {
+    const now = this.#around.runtime.now();
+    if (this.#guard.wasSuspended(now)) return this.#suspended() ?? false;
+    if (typeof key === 'bigint') return this.#core.checkLeaseContinuous(highOf(key), lowOf(key), number, now);
+    hashKey(key, words);
+    return this.#core.checkLeaseContinuous(words[0] as number, words[1] as number, number, now);
+  }
+
+  /** The same as a handle, to be kept with what is made of the key; undefined: not ours. */
+  hold(key: Key): HeldKey | undefined {
+    const number = this.checkLeaseNow(key);
+    return number === undefined ? undefined : this.#held.hold(key, number);
+  }
+
+  /**
+   * The papers' four steps: check, work, and check that it was held all along. One at a time per key.
+   *
+   * @throws {NotOwnerError} if the key is not held when its turn comes; the work has not begun
+   * @throws {LeaseLostError} if it was lost meanwhile; what the work returned is dropped
+   */
+  async guard<T>(key: Key, work: (held: HeldKey) => Promise<T> | T, options: GuardOptions = {}): Promise<T> {
+    return this.#queue.run(key, () => this.#guarded(key, work, options.signal), options.signal);
+  }
+
+  async #guarded<T>(
+    key: Key,
+    work: (held: HeldKey) => Promise<T> | T,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    const held = this.hold(key);
+    if (held === undefined) throw new NotOwnerError(key);
+    const joined = signal === undefined ? held : withSignal(held, signal);
+    try {
+      const result = await work(joined);
+      if (!held.isContinuous()) throw new LeaseLostError(key, held.number);
+      return result;
+    } finally {
+      held[Symbol.dispose]();
+    }
+  }
+
+  /** Resolves with the number as soon as the key can be served here. */
+  async whenOwned(key: Key, signal?: AbortSignal): Promise<number> {
+    return this.#waiters.until(() => {
+      if (this.#state !== 'open') throw new ClosedError('the owner');
+      return this.checkLeaseNow(key);
+    }, signal);
+  }
+
+  /** Gives everything back and leaves; resolves when the Manager knows, or the leases have run out. */
+  async leave(): Promise<void> {
+    this.#closed ??= this.#leave(LEAVE_WITHIN_LEASES * this.#core.leaseMs);
+    await this.#closed;
+  }
+
+  /** @internal Nobody answers: what may have been granted runs out by itself. */
+  async giveUp(): Promise<void> {
+    this.#closed ??= this.#leave(this.#around.durations.retryMs);
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.leave();
+  }
+
+  /** When the lease on a key that was held under `number` ends if nothing more is heard. */
+  endOf(key: Key, number: number): Instant | undefined {
+    if (!this.checkLeaseContinuous(key, number)) return undefined;
+    const position = keyPosition(key);
+    const piece = this.#core.pieceAt(highOf(position), lowOf(position));
+    return piece?.revokeBy === undefined ? piece?.until : earliest(piece.until, piece.revokeBy);
+  }
+
+  get warningMs(): number {
+    return this.#core.leaseMs / WARNING_SHARE;
+  }
+
+  /** @internal A Manager can be reached again after it could not. */
+  reachable(): void {
+    this.#driver.input((now) => this.#core.reachable(now));
+  }
+
+  /** @internal Resolves when admitted. */
+  async admitted(signal?: AbortSignal): Promise<void> {
+    await this.#waiters.until(() => {
+      if (this.#refusal !== undefined && !this.#refusal.retryable) throw this.#refusal;
+      return this.#core.isAdmitted ? true : undefined;
+    }, signal);
+  }
+
+  #carryOut(effect: OwnerEffect): void {
+    const { dialer, logger, application, runtime } = this.#around;
+    switch (effect.do) {
+      case 'send':
+        dialer.send(effect.to, effect.message);
+        break;
+      case 'admitted':
+        this.#refusal = undefined;
+        logger.info('joined the pool', { pool: this.pool, name: this.name, incarnation: this.incarnation });
+        break;
+      case 'left':
+        this.#state = 'left';
+        break;
+      case 'granted':
+        if (application.onGrant !== undefined) this.#load(effect.spans, application.onGrant);
+        break;
+      case 'revoking': {
+        const ranges = RangeSet.of(effect.spans);
+        this.#held.shortened();
+        this.#upcalls.flush(effect.spans, this.#queue.settled(ranges), application.onRevoke, () =>
+          this.#driver.input((now) => this.#core.flushed(effect.spans, now)),
+        );
+        break;
+      }
+      case 'lapsed':
+        logger.warn('the lease ran out', { pool: this.pool, spans: effect.spans.length });
+        this.#lose(effect.spans, false);
+        break;
+      case 'dropped':
+        this.#lose(effect.spans, true);
+        break;
+      case 'resumed':
+        logger.info('the lease was taken up again; nobody else had it', { spans: effect.spans.length });
+        break;
+      case 'trace':
+        logger.debug(effect.event.what, { pool: this.pool, at: runtime.now(), ...effect.event.facts });
+        break;
+    }
+  }
+
+  #load(spans: readonly NumberedSpan[], onGrant: Upcall): void {
+    this.#upcalls.load(spans, onGrant, () => this.#driver.input((now) => this.#core.loaded(spans, now)));
+  }
+
+  #lose(spans: readonly NumberedSpan[], isForGood: boolean): void {
+    const ranges = RangeSet.of(spans);
+    this.#held.lost(ranges);
+    this.#upcalls.lost(ranges);
+    const { onLost } = this.#around.application;
+    if (isForGood && onLost !== undefined) queueMicrotask(() => onLost(ranges));
+  }
+
+  #refused(refusal: RefusedError): void {
+    if (this.#refusal?.code !== refusal.code) {
+      this.#around.logger.warn('a Manager refuses this owner', { code: refusal.code, why: refusal.message });
+    }
+    this.#refusal = refusal;
+    this.#waiters.look();
+  }
+
+  #suspended(): undefined {
+    this.#driver.input((now) => this.#core.suspended(now));
+    return undefined;
+  }
+
+  /** Asks the application for its load, before it is reported. */
+  #measure(): void {
+    const load = this.#around.application.load?.() ?? 0;
+    this.#core.load = Number.isFinite(load) && load >= 0 ? load : 0;
+  }
+
+  #afterwards(): void {
+    const { durations } = this.#around;
+    const pace = this.#core.leaseMs / durations.leaseMs;
+    this.#guard.toleranceMs = durations.suspensionToleranceMs * pace;
+    this.#waiters.look();
+  }
+
+  async #leave(withinMs: number): Promise<void> {
+    const { runtime, logger } = this.#around;
+    this.#state = 'leaving';
+    let hasLeft = true;
+    const tooLate = new AbortController();
+    const timer = runtime.wakeAt(later(runtime.now(), withinMs), () => tooLate.abort());
+    try {
+      this.#driver.input((now) => this.#core.leave(now));
+      await this.#waiters.until(() => (this.#state === 'left' ? true : undefined), tooLate.signal);
+    } catch (error) {
+      if (!tooLate.signal.aborted) throw error;
+      logger.warn('left without a word from a Manager; what was held runs out by itself', {
+        pool: this.pool,
+      });
+      this.#state = 'left';
+      hasLeft = false;
+    } finally {
+      timer[Symbol.dispose]();
+      this.#driver.stop();
+      this.#held.close();
+      this.#upcalls.close();
+      await this.#around.close(hasLeft);
+    }
+  }
+}
+
+/** The handle, with a signal that the caller's own aborts too. */
+function withSignal(held: HeldKey, signal: AbortSignal): HeldKey {
+  return {
+    key: held.key,
+    number: held.number,
+    isContinuous: () => held.isContinuous(),
+    get signal() {
+      return AbortSignal.any([held.signal, signal]);
+    },
+    [Symbol.dispose]: () => held[Symbol.dispose](),
+  };
+}

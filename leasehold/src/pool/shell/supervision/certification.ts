@@ -1,0 +1,121 @@
+/**
+ * Carries a {@link Certifier} out: over a transport that is there already, because a certificate that
+ * first has to connect is late by a handshake.
+ */
+
+import type { Logger } from '../../../runtime/logger.ts';
+import type { Runtime, Transport } from '../../../runtime/runtime.ts';
+import type { Instant } from '../../../runtime/time.ts';
+import type { FromManager, ToManager } from '../../messages.ts';
+import { Certifier, type CertifierEffect } from './certifier.ts';
+
+export interface CertificationOptions {
+  /** What the dead process knew. */
+  secret: string;
+
+  /** The Managers, as `host:port`; a function is asked each time. */
+  managers: readonly string[] | (() => readonly string[]);
+
+  /** A way to the Managers. It is listened to beside whoever else does. */
+  transport: Transport<ToManager, FromManager>;
+
+  runtime: Runtime;
+  logger: Logger;
+
+  /** How long to go on when no Manager answers, in milliseconds. @default 60_000 */
+  forMs?: number | undefined;
+
+  /** How long to wait for an answer before saying it again, in milliseconds. @default 500 */
+  retryMs?: number | undefined;
+}
+
+/** `certified`: a Manager knows. `ran-out`: none said so in time. `dropped`: disposed of before either. */
+export type CertificationOutcome = 'certified' | 'ran-out' | 'dropped';
+
+export const CERTIFY_FOR_MS = 60_000;
+const RETRY_MS = 500;
+
+export class Certification implements Disposable {
+  /** Settled once; never rejects. */
+  readonly outcome: Promise<CertificationOutcome>;
+  readonly #certifier: Certifier;
+  readonly #options: CertificationOptions;
+  readonly #listening: Disposable;
+  #settle: (outcome: CertificationOutcome) => void = () => {};
+  #alarm: Disposable | undefined;
+
+  constructor(options: CertificationOptions) {
+    const { secret, managers, transport, runtime, forMs, retryMs } = options;
+    this.#options = options;
+    this.outcome = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.#certifier = new Certifier({
+      secret,
+      managers: typeof managers === 'function' ? managers : () => managers,
+      retryMs: retryMs ?? RETRY_MS,
+      forMs: forMs ?? CERTIFY_FOR_MS,
+      random: () => runtime.random(),
+    });
+    this.#listening = transport.listen((_, message) => {
+      if (message.kind === 'certified') this.#input((now) => this.#certifier.receive(message, now));
+    });
+  }
+
+  /** The process has ended, beyond doubt: tell the Managers. */
+  died(): void {
+    this.#input((now) => this.#certifier.died(now));
+  }
+
+  /** This Manager can be reached; what was sent before may be lost. */
+  connected(manager: string): void {
+    this.#input(() => this.#certifier.connected(manager));
+  }
+
+  /** Somebody wants us to end: soon the first time, now the second. */
+  hurry(): void {
+    this.#input((now) => this.#certifier.hurry(now));
+  }
+
+  [Symbol.dispose](): void {
+    this.#alarm?.[Symbol.dispose]();
+    this.#listening[Symbol.dispose]();
+    this.#settle('dropped');
+  }
+
+  #input(act: (now: Instant) => CertifierEffect[]): void {
+    const { runtime } = this.#options;
+    for (const effect of act(runtime.now())) this.#carryOut(effect);
+    this.#alarm?.[Symbol.dispose]();
+    this.#alarm = runtime.wakeAt(this.#certifier.wakeAt, () =>
+      this.#input((now) => this.#certifier.wake(now)),
+    );
+  }
+
+  #carryOut(effect: CertifierEffect): void {
+    const { transport, logger } = this.#options;
+    switch (effect.do) {
+      case 'send':
+        transport.send(effect.to, effect.message);
+        break;
+      case 'certified':
+        logger.info('the death is certified: what the process held is free', {
+          afterMs: Math.round(effect.afterMs),
+        });
+        this.#settle('certified');
+        break;
+      case 'ran-out':
+        logger.warn(
+          'no Manager has confirmed the death; what the process held becomes free when its lease has run out. Check that a Manager runs at these addresses',
+          { managers: this.#managers(), afterMs: Math.round(effect.afterMs) },
+        );
+        this.#settle('ran-out');
+        break;
+    }
+  }
+
+  #managers(): string {
+    const { managers } = this.#options;
+    return (typeof managers === 'function' ? managers() : managers).join(',');
+  }
+}

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { digest } from '../../../runtime/digest.ts';
+import type { Instant } from '../../../runtime/time.ts';
+import { play } from '../../script.ts';
+import { Certifier, type CertifierEffect } from './certifier.ts';
+
+// In these scripts an answer is awaited for 500 ms and the whole goes on for 10 s; the Managers are
+// m1 and m2 unless `managers` says otherwise, and the secret is s.
+
+function playCertifier(script: string): void {
+  let managers: readonly string[] = ['m1', 'm2'];
+  const certifier = new Certifier({
+    secret: 's',
+    managers: () => managers,
+    retryMs: 500,
+    forMs: 10_000,
+    random: () => 0.5,
+  });
+  const perform = (verb: string, words: readonly string[], now: Instant): CertifierEffect[] => {
+    switch (verb) {
+      case 'died':
+        return certifier.died(now);
+      case 'wake':
+        return certifier.wake(now);
+      case 'connected':
+        return certifier.connected(words[0] ?? '');
+      case 'certified':
+        return certifier.receive({ kind: 'certified', proof: digest(words[0] ?? '') }, now);
+      case 'hurry':
+        return certifier.hurry(now);
+      case 'managers':
+        managers = words;
+        return [];
+      default:
+        throw new Error(`unknown in a script: ${verb}`);
+    }
+  };
+  const { went, written } = play(script, (verb, words, now) =>
+    verb === 'when' ? [`wakes at ${certifier.wakeAt}`] : perform(verb, words, now).map(shown),
+  );
+  expect(went).toBe(written);
+}
+
+const shown = (effect: CertifierEffect): string =>
+  effect.do === 'send' ? `${effect.to}: secret ${effect.message.secret}` : `${effect.do} ${effect.afterMs}`;
+
+describe('before the death', () => {
+  it('nobody hears of the secret, whatever happens', () =>
+    playCertifier(`
+      0     connected m1
+      10    wake
+      20    hurry
+      30    certified s
+      40    when
+              > wakes at Infinity
+    `));
+});
+
+describe('after the death', () => {
+  it('every Manager hears of it at once', () =>
+    playCertifier(`
+      5     died
+              > m1: secret s
+              > m2: secret s
+    `));
+
+  it('they hear of it again until one has answered, and then no more', () =>
+    playCertifier(`
+      0     died
+              > m1: secret s
+              > m2: secret s
+      499   wake
+      500   wake
+              > m1: secret s
+              > m2: secret s
+      700   certified s
+              > certified 700
+      1000  wake
+      1001  connected m1
+      1002  certified s
+      1003  died
+      1004  when
+              > wakes at Infinity
+    `));
+
+  it('an answer about another death changes nothing', () =>
+    playCertifier(`
+      0     died
+              > m1: secret s
+              > m2: secret s
+      10    certified other
+      500   wake
+              > m1: secret s
+              > m2: secret s
+    `));
+
+  it('a Manager that has become reachable hears of it without waiting for the next turn', () =>
+    playCertifier(`
+      0     managers
+      0     died
+      120   managers m3
+      120   connected m3
+              > m3: secret s
+      500   wake
+              > m3: secret s
+    `));
+
+  it('dying twice is dying once', () =>
+    playCertifier(`
+      0     died
+              > m1: secret s
+              > m2: secret s
+      1     died
+    `));
+});
+
+describe('when no Manager answers', () => {
+  it('it gives up at the deadline and says so', () =>
+    playCertifier(`
+      0      managers
+      0      died
+      9900   wake
+      9901   when
+               > wakes at 10000
+      10000  wake
+               > ran-out 10000
+      10001  connected m1
+      10002  certified s
+    `));
+
+  it('it goes on for two seconds when asked to end, and not at all when asked again', () =>
+    playCertifier(`
+      0      managers
+      0      died
+      500    wake
+      600    hurry
+      1000   wake
+      1500   wake
+      1600   hurry
+               > ran-out 1600
+    `));
+
+  it('being asked to end does not make it go on for longer', () =>
+    playCertifier(`
+      0      managers
+      0      died
+      9000   wake
+      9001   hurry
+      9500   wake
+      10000  wake
+               > ran-out 10000
+    `));
+
+  it('an answer is still welcome when it has been asked to end', () =>
+    playCertifier(`
+      0      managers
+      0      died
+      10     hurry
+      20     certified s
+               > certified 20
+    `));
+});

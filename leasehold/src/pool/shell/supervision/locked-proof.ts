@@ -1,0 +1,204 @@
+/**
+ * A restart without a supervisor: the new process proves that its predecessor is dead, because it
+ * got the lock that the predecessor would not have let go of alive.
+ *
+ *     predecessor   lock ├── writes its secret ── joins ───── kill -9 ┤ the kernel lets go
+ *     successor                                 lock? no, wait …      ├ reads the secret: a certificate
+ *                                                                     ├ writes its own, then joins
+ *
+ * *Whoever holds the lock and reads a secret there knows that no process uses its proof any more.*
+ *
+ *  - The secret was written by a process that held the lock on this very file (its device and inode
+ *    are written beside it: a copy of a directory carries the secret of a process that lives on).
+ *  - The lock sits on a descriptor that is closed when the process ends or becomes another program, and
+ *    that nothing inherits. The kernel closes it when the last thread of the process has run for the
+ *    last time. So a lock that is free was let go of by an end, or by {@link LockedProof.release}.
+ *  - Release takes the secret out of the file first, while the lock is still held. It has to: the same
+ *    proof may be in use elsewhere in this process, when a supervisor gave it.
+ *  - All of this is the promise of one kernel, so its boot id is written there too. Another one means
+ *    another machine on a shared disk, or a reboot; the former may well live, so neither proves anything.
+ *    Pid namespaces do not matter: containers on one kernel share its locks.
+ *
+ * It does not hold on network file systems, where a server can give a lock away over the head of one
+ * who has it: those are refused, as far as the system says what they are. Nor for a virtual machine
+ * that is copied while it runs, but then every incarnation is doubled, and this is the least of it.
+ *
+ * If a supervisor gave this process a secret, that one is left in the file: a report has room for one
+ * proof, and both ways to show it show the same. Sound, since both speak of the end of one process.
+ * Nothing here is synced to disk: what a power cut would take is of another boot.
+ */
+
+import { randomId } from '../../../node/id.ts';
+import { acquireLock, type FileLock, LockedError } from '../../../node/lock.ts';
+import { fileIdentity, makePrivate } from '../../../node/lock-file.ts';
+import { bootId } from '../../../node/own-process.ts';
+import { digest } from '../../../runtime/digest.ts';
+import type { Logger } from '../../../runtime/logger.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { later } from '../../../runtime/time.ts';
+import { supervisedSecret } from './supervised.ts';
+import { type Place, readTestament, type Testament, writeTestament } from './testament.ts';
+
+export interface LockedProofOptions {
+  /** A file on a local disk, the same for every start under this name, and for nobody else. */
+  path: string;
+
+  runtime: Runtime;
+  logger: Logger;
+
+  /** How long to wait for a predecessor that is still ending, in milliseconds. @default 5_000 */
+  waitMs?: number | undefined;
+}
+
+export interface LockedProof {
+  /** For the reports of this process. */
+  readonly proof: string;
+  /** Secrets of processes that are proved dead, to be shown to the Managers; the latest first. */
+  readonly predecessors: readonly string[];
+  /** The Managers know of this death, or need not hear of it any more. */
+  settled(predecessor: string): void;
+  /**
+   * Lets the next process have the lock. Only after every incarnation that reported this proof has
+   * left, as confirmed by a Manager; one that could not leave keeps the lock until the process ends,
+   * so that the next can prove its death.
+   */
+  release(): void;
+}
+
+const WAIT_MS = 5_000;
+const TRY_EVERY_MS = 100;
+
+const SHARED: unique symbol = Symbol.for('leasehold.locked-proofs');
+
+/** By path: the pools that this process joins with one lock share it, and its proof. */
+interface Shared {
+  [SHARED]?: Map<string, { readonly holding: Promise<Holding>; users: number }>;
+}
+
+/**
+ * @throws {LockedError} if the predecessor still lives after `waitMs`
+ * @throws {UnfitLockFileError} on a network file system, or if the file is another user's
+ * @throws {StorageError} if it cannot be opened or written
+ * @throws {UnsupportedPlatformError} where there is no such lock
+ */
+export async function lockedProof(options: LockedProofOptions): Promise<LockedProof> {
+  const shared = globalThis as Shared;
+  const open = (shared[SHARED] ??= new Map());
+  const { path, logger } = options;
+  const entry = open.get(path) ?? { holding: takeHold(options), users: 0 };
+  open.set(path, entry);
+  entry.users += 1;
+  let used = true;
+  const leave = (): boolean => {
+    if (used) entry.users -= 1;
+    used = false;
+    if (entry.users > 0 || open.get(path) !== entry) return false;
+    open.delete(path);
+    return true;
+  };
+  try {
+    const holding = await entry.holding;
+    return {
+      proof: digest(holding.secret),
+      predecessors: holding.predecessors,
+      settled: (predecessor) => holding.settle(predecessor, logger),
+      release: () => {
+        if (leave()) holding.release(logger);
+      },
+    };
+  } catch (cause) {
+    leave();
+    throw cause;
+  }
+}
+
+async function takeHold(options: LockedProofOptions): Promise<Holding> {
+  const { path, logger } = options;
+  const [supervised, lock] = await Promise.all([supervisedSecret(logger), lockWithin(options)]);
+  try {
+    makePrivate(path);
+    const place: Place = { boot: bootId(), file: fileIdentity(path) };
+    const inheritance = readTestament(lock.read(), place);
+    if ('why' in inheritance) logger.info(EXPLAINED[inheritance.why], { path, why: inheritance.why });
+    return new Holding(lock, place, supervised ?? randomId(32), inheritance.dead);
+  } catch (cause) {
+    lock[Symbol.dispose]();
+    throw cause;
+  }
+}
+
+const EXPLAINED = {
+  'other-boot':
+    'the lock was last held before a restart of this machine, or on another: that proves no death, and the leases of its holder have to run out',
+  'other-file':
+    'the lock file is a copy of another: whoever wrote it may still live, and its leases, if it is dead, have to run out',
+  unreadable:
+    'the lock file does not say who held it last: the leases of its holder, if it had any, have to run out',
+} as const;
+
+/** Tries again for a while: a predecessor that was told to end may not have ended yet. */
+async function lockWithin({ path, runtime, logger, waitMs }: LockedProofOptions): Promise<FileLock> {
+  const until = later(runtime.now(), waitMs ?? WAIT_MS);
+  let isWaiting = false;
+  for (;;) {
+    try {
+      return await acquireLock(path);
+    } catch (cause) {
+      if (!(cause instanceof LockedError) || runtime.now() >= until) throw cause;
+      if (!isWaiting) logger.info('waiting for the lock', { path, holder: cause.holder });
+      isWaiting = true;
+    }
+    const pauseMs = TRY_EVERY_MS * (0.75 + runtime.random() / 2);
+    await new Promise<void>((resolve) => runtime.wakeAt(later(runtime.now(), pauseMs), resolve));
+  }
+}
+
+/** The lock in hand, and what we leave in it. */
+class Holding {
+  readonly secret: string;
+  readonly predecessors: readonly string[];
+  readonly #lock: FileLock;
+  readonly #place: Place;
+  #unsettled: readonly string[];
+  #isReleased = false;
+
+  constructor(lock: FileLock, place: Place, secret: string, predecessors: readonly string[]) {
+    this.#lock = lock;
+    this.#place = place;
+    this.secret = secret;
+    // Whatever went wrong, we live: never certify ourselves.
+    this.predecessors = predecessors.filter((each) => each !== secret);
+    this.#unsettled = this.predecessors;
+    this.#write();
+  }
+
+  settle(predecessor: string, logger: Logger): void {
+    if (this.#isReleased || !this.#unsettled.includes(predecessor)) return;
+    this.#unsettled = this.#unsettled.filter((each) => each !== predecessor);
+    try {
+      this.#write();
+    } catch (cause) {
+      const facts = { path: this.#lock.path, cause: String(cause) };
+      logger.warn('the lock file could not be written: our death may have to wait for our lease', facts);
+    }
+  }
+
+  release(logger: Logger): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    try {
+      this.#lock.write('');
+    } catch (cause) {
+      const facts = { path: this.#lock.path, cause: String(cause) };
+      logger.warn('the lock is kept until this process ends: its file could not be cleared', facts);
+      return;
+    }
+    this.#lock[Symbol.dispose]();
+  }
+
+  #write(): void {
+    const { boot = '', file } = this.#place;
+    const testament: Testament = { boot, file, secret: this.secret, earlier: this.#unsettled };
+    this.#lock.write(writeTestament(testament));
+  }
+}

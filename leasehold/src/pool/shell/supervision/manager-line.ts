@@ -1,0 +1,76 @@
+/**
+ * A way to the Managers that is connected before there is anything to say. A certificate that first
+ * has to look up a name, connect and introduce itself is late by all of that, and on the worst day by a
+ * failed attempt.
+ *
+ * A dialler connects to what is sent to, and lets go of what is not used. So every Manager is sent a
+ * heartbeat now and then, a frame of no bytes; Managers that are new in the list are found that way too.
+ */
+
+import { dialTcp, type TcpDialer } from '../../../node/tcp/dial.ts';
+import type { Codec } from '../../../runtime/codec.ts';
+import type { LeaseholdError } from '../../../runtime/errors.ts';
+import type { Logger } from '../../../runtime/logger.ts';
+import type { Runtime, Transport } from '../../../runtime/runtime.ts';
+import { later } from '../../../runtime/time.ts';
+import type { FromManager, ToManager } from '../../messages.ts';
+import { clientCodec, POOL_PROTOCOL } from '../../wire/codec.ts';
+
+export interface ManagerLineOptions {
+  readonly managers: () => readonly string[];
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  /** A Manager can be reached that could not before. */
+  readonly onConnected: (manager: string) => void;
+}
+
+/** Well within the time after which a dialler lets go. */
+const KEEP_EVERY_MS = 10_000;
+
+/** `undefined` is a heartbeat. */
+const codec: Codec<ToManager | undefined, FromManager> = {
+  encode: (message) => (message === undefined ? new Uint8Array() : clientCodec.encode(message)),
+  decode: (frame) => clientCodec.decode(frame),
+};
+
+export class ManagerLine implements Transport<ToManager, FromManager>, AsyncDisposable {
+  readonly #dialer: TcpDialer<ToManager | undefined, FromManager>;
+  readonly #options: ManagerLineOptions;
+  #next: Disposable | undefined;
+
+  constructor(options: ManagerLineOptions) {
+    const { runtime, logger, onConnected } = options;
+    this.#options = options;
+    this.#dialer = dialTcp({
+      ...{ codec, protocol: POOL_PROTOCOL, role: 'supervisor', runtime, logger },
+      onState: (manager, state) => {
+        if (state === 'connected') onConnected(manager);
+      },
+    });
+    this.#keep();
+  }
+
+  send(to: string, message: ToManager): void {
+    this.#dialer.send(to, message);
+  }
+
+  listen(callback: (from: string, message: FromManager) => void): Disposable {
+    return this.#dialer.listen(callback);
+  }
+
+  /** Why each Manager that cannot be reached cannot. */
+  problems(): ReadonlyMap<string, LeaseholdError> {
+    return this.#dialer.problems();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#next?.[Symbol.dispose]();
+    await this.#dialer[Symbol.asyncDispose]();
+  }
+
+  #keep(): void {
+    const { managers, runtime } = this.#options;
+    for (const manager of managers()) this.#dialer.send(manager, undefined);
+    this.#next = runtime.wakeAt(later(runtime.now(), KEEP_EVERY_MS), () => this.#keep());
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * How the death of this process will be proved, by whichever way there is; and the deaths of its
+ * predecessors, which it can prove itself. This is what joining a pool asks for:
+ *
+ *     const death = await proveDeath({ lockFile, addresses, runtime, logger });
+ *     …                         report with death.proof; the predecessors' deaths are told meanwhile
+ *     death.left();             a Manager has confirmed that this owner holds nothing any more
+ *     await death[Symbol.asyncDispose]();
+ *
+ * Without `left` the lock stays until the process ends: what could not be given back in good order is
+ * then free as soon as the next process has started, instead of when the lease has run out.
+ */
+
+import type { Logger } from '../../../runtime/logger.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { Certification } from './certification.ts';
+import { type LockedProof, lockedProof } from './locked-proof.ts';
+import { ManagerLine } from './manager-line.ts';
+import { supervisedProof } from './supervised.ts';
+
+export interface ProveDeathOptions {
+  /** The file of the lock, if this process is to have one; see {@link lockedProof}. */
+  lockFile?: string | undefined;
+
+  /** Where the Managers are now. */
+  addresses: { readonly current: readonly string[] };
+
+  runtime: Runtime;
+  logger: Logger;
+
+  /** How long to wait for a predecessor that is still ending, in milliseconds. @default 5_000 */
+  waitMs?: number | undefined;
+}
+
+export interface DeathProof extends AsyncDisposable {
+  /** For the reports of this process; `undefined` if nobody could prove its death. */
+  readonly proof: string | undefined;
+  /** This owner has left, as a Manager confirmed: disposing may let the next process have the lock. */
+  left(): void;
+}
+
+/** @throws what {@link lockedProof} throws */
+export async function proveDeath(options: ProveDeathOptions): Promise<DeathProof> {
+  const { lockFile, waitMs, runtime, logger } = options;
+  if (lockFile === undefined) return supervisedOnly(logger);
+  const locked = await lockedProof({ path: lockFile, waitMs, runtime, logger });
+  const telling = tell(locked, options);
+  let hasLeft = false;
+  return {
+    proof: locked.proof,
+    left: () => {
+      hasLeft = true;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await telling?.[Symbol.asyncDispose]();
+      if (hasLeft) locked.release();
+    },
+  };
+}
+
+async function supervisedOnly(logger: Logger): Promise<DeathProof> {
+  const supervised = await supervisedProof(logger);
+  return { proof: supervised?.proof, left: () => {}, [Symbol.asyncDispose]: async () => {} };
+}
+
+/** Tells the Managers of every predecessor's death, until they know, in the background. */
+function tell(locked: LockedProof, options: ProveDeathOptions): AsyncDisposable | undefined {
+  if (locked.predecessors.length === 0) return undefined;
+  const { addresses, runtime, logger } = options;
+  const managers = (): readonly string[] => addresses.current;
+  const certifications: Certification[] = [];
+  const transport = new ManagerLine({
+    ...{ managers, runtime, logger },
+    onConnected: (manager) => {
+      for (const each of certifications) each.connected(manager);
+    },
+  });
+  for (const secret of locked.predecessors) {
+    const certification = new Certification({ secret, managers, transport, runtime, logger });
+    certifications.push(certification);
+    void certification.outcome.then((outcome) => {
+      if (outcome !== 'dropped') locked.settled(secret);
+    });
+    certification.died();
+  }
+  const closed = Promise.all(certifications.map(({ outcome }) => outcome)).then(() =>
+    transport[Symbol.asyncDispose](),
+  );
+  return {
+    [Symbol.asyncDispose]: async () => {
+      for (const each of certifications) each[Symbol.dispose]();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,195 @@
+/**
+ * From a message to the bytes of its frame.
+ *
+ * The same object gives the same bytes: a push goes to thousands of look-ups, and is encoded once. Nor
+ * are the rows of a snapshot packed anew for everybody who asks: answers differ in whom they answer, not in the rows, so
+ * the rows come last, and their packed form is kept for as long as the list itself is.
+ */
+
+import { unreachable } from '../../runtime/assert.ts';
+import type {
+  Changes,
+  FromManager,
+  GrantedSpan,
+  LetGo,
+  NumberedSpan,
+  Report,
+  Seen,
+  Sync,
+  TableRow,
+  ToManager,
+  Update,
+} from '../messages.ts';
+import { ByteWriter } from './bytes.ts';
+import { type FieldName, KEYS } from './keys.ts';
+import { MapWriter, writeBytesHead, writeFlag, writeNumber, writeText } from './msgpack.ts';
+import { packGranted, packHeld, packLetGo, packRows } from './pack.ts';
+
+const frames = new WeakMap<ToManager | FromManager, Uint8Array>();
+const tables = new WeakMap<readonly TableRow[], Uint8Array>();
+
+// Nothing here waits in between, so one of each is enough.
+const envelope = new ByteWriter();
+const list = new ByteWriter();
+
+/** The bytes of a message. They are shared with whoever else asks for them: do not change them. */
+export function encodeMessage(message: ToManager | FromManager): Uint8Array {
+  let frame = frames.get(message);
+  if (frame === undefined) frames.set(message, (frame = encode(message)));
+  return frame;
+}
+
+function encode(message: ToManager | FromManager): Uint8Array {
+  // Whatever a message that could not be written has left in them.
+  envelope.clear();
+  list.clear();
+  const map = new FieldWriter(envelope);
+  map.text('kind', message.kind);
+  switch (message.kind) {
+    case 'report':
+      return report(map, message);
+    case 'update':
+      return update(map, message);
+    case 'sync':
+      return sync(map, message);
+    case 'changes':
+      return changes(map, message);
+    case 'certificate':
+      map.text('secret', message.secret);
+      return envelope.take();
+    case 'certified':
+      map.text('proof', message.proof);
+      return envelope.take();
+    default:
+      return unreachable(message);
+  }
+}
+
+function report(map: FieldWriter, message: Report): Uint8Array {
+  map.text('pool', message.pool);
+  map.text('incarnation', message.incarnation);
+  map.text('name', message.name);
+  map.text('url', message.url);
+  if (message.proof !== undefined) map.text('proof', message.proof);
+  map.number('sequence', message.sequence);
+  map.flag('wantsAnswer', message.wantsAnswer);
+  if (message.heard !== undefined) {
+    const heard = map.map('heard');
+    heard.number('term', message.heard.term);
+    heard.number('sequence', message.heard.sequence);
+  }
+  map.seen(message.seen);
+  map.flag('leaving', message.leaving);
+  map.number('load', message.load);
+  map.list<NumberedSpan>('held', packHeld, message.held);
+  map.list<LetGo>('letGo', packLetGo, message.letGo);
+  return envelope.take();
+}
+
+function update(map: FieldWriter, message: Update): Uint8Array {
+  map.text('pool', message.pool);
+  map.text('incarnation', message.incarnation);
+  map.text('history', message.history);
+  map.number('term', message.term);
+  map.number('sequence', message.sequence);
+  map.number('position', message.position);
+  map.number('acknowledges', message.acknowledges);
+  map.number('leaseMs', message.leaseMs);
+  map.flag('admitted', message.admitted);
+  map.list<GrantedSpan>('spans', packGranted, message.spans);
+  return envelope.take();
+}
+
+function sync(map: FieldWriter, message: Sync): Uint8Array {
+  map.text('pool', message.pool);
+  map.text('lookup', message.lookup);
+  map.number('sequence', message.sequence);
+  map.seen(message.seen);
+  return envelope.take();
+}
+
+function changes(map: FieldWriter, message: Changes): Uint8Array {
+  map.text('pool', message.pool);
+  map.text('history', message.history);
+  map.number('term', message.term);
+  map.number('from', message.from);
+  map.number('to', message.to);
+  if (message.answers !== undefined) {
+    const answers = map.map('answers');
+    answers.text('lookup', message.answers.lookup);
+    answers.number('sequence', message.answers.sequence);
+  }
+  const packed = packedRows(message.rows);
+  map.bytesHead('rows', packed.length);
+  return envelope.take(packed);
+}
+
+const NO_ROWS: Uint8Array = packRowsAnew([]);
+
+function packedRows(rows: readonly TableRow[]): Uint8Array {
+  if (rows.length === 0) return NO_ROWS;
+  let packed = tables.get(rows);
+  if (packed === undefined) tables.set(rows, (packed = packRowsAnew(rows)));
+  return packed;
+}
+
+function packRowsAnew(rows: readonly TableRow[]): Uint8Array {
+  packRows(list, rows);
+  return list.take();
+}
+
+/** Fields of a map, by the names that messages have for them. */
+class FieldWriter {
+  readonly #writer: ByteWriter;
+  readonly #map: MapWriter;
+
+  constructor(writer: ByteWriter) {
+    this.#writer = writer;
+    this.#map = new MapWriter(writer);
+  }
+
+  text(field: FieldName, value: string): void {
+    this.#map.key(KEYS[field]);
+    writeText(this.#writer, value);
+  }
+
+  number(field: FieldName, value: number): void {
+    this.#map.key(KEYS[field]);
+    writeNumber(this.#writer, value);
+  }
+
+  flag(field: FieldName, value: boolean): void {
+    this.#map.key(KEYS[field]);
+    writeFlag(this.#writer, value);
+  }
+
+  /** Its fields must be written before any other of this map. */
+  map(field: FieldName): FieldWriter {
+    this.#map.key(KEYS[field]);
+    return new FieldWriter(this.#writer);
+  }
+
+  seen(value: Seen | undefined): void {
+    if (value === undefined) return;
+    const seen = this.map('seen');
+    seen.text('history', value.history);
+    seen.number('term', value.term);
+    seen.number('position', value.position);
+  }
+
+  list<T>(
+    field: FieldName,
+    pack: (writer: ByteWriter, items: readonly T[]) => void,
+    items: readonly T[],
+  ): void {
+    pack(list, items);
+    this.bytesHead(field, list.length);
+    list.drainInto(this.#writer);
+  }
+
+  /** The bytes must follow. */
+  bytesHead(field: FieldName, length: number): void {
+    this.#map.key(KEYS[field]);
+    writeBytesHead(this.#writer, length);
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * Bytes that no honest peer would send, in any number, from a seed.
+ *
+ * Frames that are good are damaged a little, since damage all over never gets past the first byte. Whatever comes, the
+ * codec may do two things: refuse it with a {@link MalformedMessageError}, or accept it as a message;
+ * and then that message, encoded, must be read back as the same.
+ */
+
+import { Buffer } from 'node:buffer';
+import type { Codec } from '../../runtime/codec.ts';
+import { MalformedMessageError } from '../../runtime/errors.ts';
+import type { FromManager, ToManager } from '../messages.ts';
+import { clientCodec, managerCodec } from './codec.ts';
+import { encodeMessage } from './encode.ts';
+import { FROM_MANAGER, TO_MANAGER } from './samples.ts';
+
+export interface FuzzOutcome {
+  readonly accepted: number;
+  readonly refused: number;
+}
+
+/** Heads of things that are long, deep, or not ours. */
+const HEADS: readonly number[] = [
+  ...[0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc4, 0xc6, 0xc7, 0xc9, 0xca, 0xcb],
+  ...[0xcf, 0xd3, 0xd4, 0xd8, 0xd9, 0xdb, 0xdc, 0xdd, 0xde, 0xdf, 0xe0, 0xff],
+];
+
+/**
+ * @throws {Error} naming the input, if the codec does anything else
+ */
+export function fuzzCodec(runs: number, seed: number): FuzzOutcome {
+  const dice = new Dice(seed);
+  const sides = [
+    { decode: managerCodec.decode, frames: framesOf(clientCodec, TO_MANAGER) },
+    { decode: clientCodec.decode, frames: framesOf(managerCodec, FROM_MANAGER) },
+  ];
+  let accepted = 0;
+  for (let run = 0; run < runs; run += 1) {
+    const { decode, frames } = dice.pick(sides);
+    const input = hostile(dice, frames);
+    try {
+      if (isAccepted(decode, input)) accepted += 1;
+    } catch (error) {
+      const hex = Buffer.from(input).toString('hex');
+      throw new Error(`run ${run} of seed ${seed}: ${hex}`, { cause: error });
+    }
+  }
+  return { accepted, refused: runs - accepted };
+}
+
+const framesOf = <T extends ToManager | FromManager>(
+  { encode }: { encode(message: T): Uint8Array },
+  samples: Readonly<Record<string, T>>,
+): readonly Uint8Array[] => Object.values(samples).map((sample) => encode(sample));
+
+function isAccepted(decode: Codec<never, ToManager | FromManager>['decode'], input: Uint8Array): boolean {
+  let message: ToManager | FromManager;
+  try {
+    message = decode(input);
+  } catch (error) {
+    if (error instanceof MalformedMessageError) return false;
+    throw error;
+  }
+  const ours = encodeMessage(message);
+  if (Buffer.compare(ours, encodeMessage(decode(ours))) !== 0)
+    throw new Error('read back as another message');
+  return true;
+}
+
+function hostile(dice: Dice, frames: readonly Uint8Array[]): Uint8Array {
+  if (dice.below(20) === 0) return Uint8Array.from({ length: dice.below(80) }, () => dice.below(256));
+  let bytes = [...dice.pick(frames)];
+  for (let damages = 1 + dice.below(3); damages > 0; damages -= 1) {
+    const at = dice.below(bytes.length + 1);
+    const length = 1 + dice.below(8);
+    switch (dice.below(8)) {
+      case 0:
+        bytes[at] = (bytes[at] ?? 0) ^ (1 << dice.below(8));
+        break;
+      case 1:
+        bytes[at] = dice.below(256);
+        break;
+      case 2:
+        bytes[at] = dice.pick(HEADS);
+        break;
+      case 3:
+        bytes = bytes.slice(0, at);
+        break;
+      case 4:
+        bytes.splice(at, length);
+        break;
+      case 5:
+        bytes.splice(at, 0, ...bytes.slice(at, at + length));
+        break;
+      case 6:
+        bytes.splice(at, 0, dice.pick(HEADS), 0xff, 0xff, 0xff, 0xff);
+        break;
+      default: {
+        const other = dice.pick(frames);
+        bytes = [...bytes.slice(0, at), ...other.subarray(dice.below(other.length))];
+      }
+    }
+  }
+  return Uint8Array.from(bytes);
+}
+
+/** Chance from a seed: a multiplier and a sum modulo 2^32, of which the upper bits are used. */
+class Dice {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  below(limit: number): number {
+    this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((this.#state / 2 ** 32) * limit);
+  }
+
+  pick<T>(items: readonly T[]): T {
+    return items[this.below(items.length)] as T;
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * One message of every kind, with every optional field present and at least two items in every list.
+ * Tests begin from these, and `docs/protocol.md` prints them as bytes.
+ */
+
+import { RING_SIZE } from '../../runtime/keys/position.ts';
+import type {
+  Certificate,
+  Certified,
+  Changes,
+  FromManager,
+  Report,
+  Sync,
+  ToManager,
+  Update,
+} from '../messages.ts';
+
+const QUARTER: bigint = RING_SIZE / 4n;
+
+export const report: Report = {
+  kind: 'report',
+  pool: 'presence',
+  incarnation: 'a.1',
+  name: 'a',
+  url: 'http://a',
+  proof: 'digest',
+  sequence: 300,
+  wantsAnswer: true,
+  heard: { term: 2, sequence: 3 },
+  seen: { history: 'h', term: 2, position: 70_000 },
+  held: [
+    { start: 0n, end: QUARTER, number: 7 },
+    { start: 2n * QUARTER, end: 3n * QUARTER, number: 300 },
+  ],
+  letGo: [
+    { start: QUARTER, end: QUARTER + 1n, number: 7, how: 'released' },
+    { start: 3n * QUARTER, end: RING_SIZE, number: 9, how: 'lapsed' },
+  ],
+  leaving: false,
+  load: 0.5,
+};
+
+export const sync: Sync = {
+  kind: 'sync',
+  pool: 'presence',
+  lookup: 'l.1',
+  sequence: 1,
+  seen: { history: 'h', term: 2, position: 70_000 },
+};
+
+export const certificate: Certificate = { kind: 'certificate', secret: 'hush' };
+
+export const update: Update = {
+  kind: 'update',
+  pool: 'presence',
+  incarnation: 'a.1',
+  history: 'h',
+  term: 2,
+  sequence: 4,
+  position: 70_000,
+  acknowledges: 300,
+  leaseMs: 9_000,
+  admitted: true,
+  spans: [
+    { start: 0n, end: QUARTER, number: 7, recalled: false, continues: [] },
+    {
+      start: 2n * QUARTER,
+      end: 3n * QUARTER,
+      number: 310,
+      recalled: true,
+      continues: [
+        { start: 2n * QUARTER, end: 2n * QUARTER + 16n, number: 300 },
+        { start: 2n * QUARTER + 16n, end: 3n * QUARTER, number: 8 },
+      ],
+    },
+  ],
+};
+
+const a = { incarnation: 'a.1', name: 'a', url: 'http://a' };
+const b = { incarnation: 'b.1', name: 'b', url: 'http://b' };
+
+export const changes: Changes = {
+  kind: 'changes',
+  pool: 'presence',
+  history: 'h',
+  term: 2,
+  from: 69_990,
+  to: 70_000,
+  rows: [
+    { start: 0n, end: QUARTER, owner: a, number: 7, lostAt: 5 },
+    { start: QUARTER, end: 2n * QUARTER, owner: undefined, number: 0, lostAt: 0 },
+    { start: 3n * QUARTER, end: RING_SIZE, owner: b, number: 69_995, lostAt: 69_994 },
+  ],
+  answers: { lookup: 'l.1', sequence: 1 },
+};
+
+/** All rows, so that they lie end to end; and sent unasked. */
+export const snapshot: Changes = {
+  ...changes,
+  from: 0,
+  rows: [
+    { start: 0n, end: QUARTER, owner: a, number: 7, lostAt: 5 },
+    { start: QUARTER, end: 2n * QUARTER, owner: b, number: 310, lostAt: 0 },
+    { start: 2n * QUARTER, end: RING_SIZE, owner: a, number: 310, lostAt: 0 },
+  ],
+  answers: undefined,
+};
+
+export const certified: Certified = { kind: 'certified', proof: 'digest' };
+
+export const TO_MANAGER: Readonly<Record<string, ToManager>> = { report, sync, certificate };
+export const FROM_MANAGER: Readonly<Record<string, FromManager>> = { update, changes, snapshot, certified };
