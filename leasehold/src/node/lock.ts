@@ -31,6 +31,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { hostname } from 'node:os';
+import { present } from '../runtime/assert.ts';
 import { LeaseholdError } from '../runtime/errors.ts';
 import { StorageError } from './storage.ts';
 
@@ -127,10 +128,7 @@ class Lock implements FileLock {
   }
 
   #open(): number {
-    if (this.#descriptor === undefined) {
-      throw new StorageError('use', this.path, new Error('the lock has been released'));
-    }
-    return this.#descriptor;
+    return present(this.#descriptor, `the lock on ${this.path}, which has been released`);
   }
 }
 

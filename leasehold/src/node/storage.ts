@@ -40,7 +40,7 @@ export class StorageError extends LeaseholdError {
   readonly path: string;
 
   constructor(doing: string, path: string, cause: unknown) {
-    const code = codeOf(cause) ?? 'EIO';
+    const code = codeOf(cause) ?? 'UNKNOWN';
     super(`${code}: could not ${doing} "${path}": ${ADVICE[code] ?? String(cause)}`, { cause });
     this.code = code;
     this.retryable = LATER_PERHAPS.has(code);

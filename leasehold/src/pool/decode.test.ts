@@ -9,7 +9,7 @@ import { encodeMessage } from './wire/encode.ts';
 import { type FieldName, KEYS } from './wire/keys.ts';
 import { packGranted, packHeld, packLetGo, packRows } from './wire/pack.ts';
 import { LONGEST_NAME, LONGEST_SECRET, LONGEST_URL, MOST_ROWS, MOST_SPANS } from './wire/rules.ts';
-import { certificate, certified, changes, report, snapshot, sync, update } from './wire/samples.ts';
+import { certificate, certified, changes, refused, report, snapshot, sync, update } from './wire/samples.ts';
 
 /** Fields by the names that we have for them; what has a field has fields itself. */
 interface Fields {
@@ -40,6 +40,7 @@ const SAMPLES: Readonly<Record<string, { decode: Decode; fields: Fields; message
   update: { decode: decodeFromManager, fields: { ...fields.update }, message: update },
   changes: { decode: decodeFromManager, fields: { ...fields.changes }, message: changes },
   certified: { decode: decodeFromManager, fields: { ...certified }, message: certified },
+  refused: { decode: decodeFromManager, fields: { ...refused }, message: refused },
 };
 
 /** The frame that a peer with a MessagePack library of its own would send. */
@@ -134,6 +135,12 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   'changes.answers.sequence': isCount,
   'certified.kind': never,
   'certified.proof': isName,
+  'refused.kind': never,
+  'refused.pool': isName,
+  'refused.asker': isName,
+  'refused.code': isName,
+  'refused.message': isText(4_096),
+  'refused.retryable': isFlag,
 };
 
 const INSTEAD: readonly unknown[] = [

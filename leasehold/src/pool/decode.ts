@@ -21,12 +21,23 @@
 
 import { RING_SIZE } from '../runtime/keys/position.ts';
 import type { Span } from '../runtime/keys/range.ts';
-import type { Changes, FromManager, Report, Seen, Sync, ToManager, Update } from './messages.ts';
+import type { Changes, FromManager, Refused, Report, Seen, Sync, ToManager, Update } from './messages.ts';
 import { ByteReader } from './wire/bytes.ts';
 import { Flaw, inside, refusing } from './wire/flaw.ts';
 import { type FieldName, KEYS } from './wire/keys.ts';
 import { readMap, type ValueMap } from './wire/msgpack.ts';
-import { count, duration, load, name, optional, type Read, secret, url, yesOrNo } from './wire/rules.ts';
+import {
+  count,
+  duration,
+  load,
+  name,
+  optional,
+  type Read,
+  secret,
+  sentence,
+  url,
+  yesOrNo,
+} from './wire/rules.ts';
 import { granted, held, letGo, rows } from './wire/unpack.ts';
 
 /** @throws {MalformedMessageError} if it is not something that owners, look-ups or supervisors say */
@@ -65,8 +76,10 @@ function fromManager(field: Fields): FromManager {
       return changes(field);
     case 'certified':
       return { kind: 'certified', proof: field('proof', name) };
+    case 'refused':
+      return refused(field);
     default:
-      throw new Flaw('must be update, changes or certified', 'kind');
+      throw new Flaw('must be update, changes, certified or refused', 'kind');
   }
 }
 
@@ -126,6 +139,15 @@ function changes(field: Fields): Changes {
     throw new Flaw('must cover the ring, because from is 0', 'rows');
   return message;
 }
+
+const refused = (field: Fields): Refused => ({
+  kind: 'refused',
+  pool: field('pool', name),
+  asker: field('asker', name),
+  code: field('code', name),
+  message: field('message', sentence),
+  retryable: field('retryable', yesOrNo),
+});
 
 function answered(value: unknown): NonNullable<Changes['answers']> {
   const field = fieldsOf(value);

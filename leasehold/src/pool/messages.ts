@@ -150,8 +150,23 @@ export interface Certified {
   readonly proof: string;
 }
 
+/**
+ * Manager → owner or look-up. "Not like this." Promises nothing, and takes nothing back: whoever was a
+ * member still is. If it is `retryable`, time may change it; otherwise somebody has to.
+ */
+export interface Refused {
+  readonly kind: 'refused';
+  readonly pool: string;
+  /** The incarnation or the look-up that is meant. */
+  readonly asker: string;
+  /** `UNKNOWN_POOL`: pools must be declared here. `URL_IN_USE`: a member of another name has this url. */
+  readonly code: string;
+  readonly message: string;
+  readonly retryable: boolean;
+}
+
 export type ToManager = Report | Sync | Certificate;
-export type ToOwner = Update;
-export type ToLookup = Changes;
+export type ToOwner = Update | Refused;
+export type ToLookup = Changes | Refused;
 export type ToSupervisor = Certified;
 export type FromManager = ToOwner | ToLookup | ToSupervisor;

@@ -8,6 +8,11 @@ export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
 export type { LookupObservation, ManagerObservation, OwnerObservation } from './manager/observation.ts';
 export { PAPER_DURATIONS, type PoolDurations } from './options.ts';
 export type { ManagerConfiguration, PoolConfiguration } from './shell/configuration.ts';
+export {
+  type ConfigurationFile,
+  ConfigurationFileError,
+  openConfigurationFile,
+} from './shell/configuration-file.ts';
 export type { PoolManager } from './shell/pool-manager.ts';
 export {
   DEFAULT_HTTP_PORT,

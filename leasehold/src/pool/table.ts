@@ -92,7 +92,7 @@ export class PoolTable {
     if (records.length === 0) return this;
     let rows = this.rows;
     const members = new Map(this.members);
-    for (const record of records) {
+    for (const [index, record] of records.entries()) {
       switch (record.kind) {
         case 'join':
           members.set(record.member.incarnation, { ...record.member, joinedAt: position });
@@ -106,7 +106,8 @@ export class PoolTable {
           break;
         case 'grant':
           assert(members.has(record.incarnation), `granted to a stranger at ${position}`);
-          rows = rewrite(rows, record.spans, (row) => granted(row, record.incarnation, position));
+          // One owner's death is grants to many: all of a row of them go through the table at once.
+          if (records[index - 1]?.kind !== 'grant') rows = grant(rows, grantsFrom(records, index), position);
           break;
         case 'renumber':
           rows = rewrite(rows, record.spans, (row) => renumbered(row, position));
@@ -182,6 +183,26 @@ function groupByOwner(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]>
   return groups;
 }
 
+type Grant = TableRecord & { readonly kind: 'grant' };
+
+/** The grants that follow one another from here on. */
+function grantsFrom(records: readonly TableRecord[], from: number): readonly Grant[] {
+  const grants: Grant[] = [];
+  for (const record of records.slice(from)) {
+    if (record.kind !== 'grant') break;
+    grants.push(record);
+  }
+  return grants;
+}
+
+function grant(rows: readonly Row[], grants: readonly Grant[], position: number): readonly Row[] {
+  const spans = grants.flatMap(({ incarnation, spans: own }) =>
+    own.map(({ start, end }) => ({ start, end, incarnation })),
+  );
+  if (grants.length > 1) spans.sort((one, other) => (one.start < other.start ? -1 : 1));
+  return rewrite(rows, spans, (row, { incarnation }) => granted(row, incarnation, position));
+}
+
 function freed(row: Row, position: number): Row {
   assert(row.owner !== undefined, `freed twice at ${position}`);
   return { ...row, owner: undefined, lostAt: position, changedAt: position, continues: [] };
@@ -251,7 +272,11 @@ const numbered = ({ start, end, number }: NumberedSpan): NumberedSpan => ({ star
  * Changes the rows inside `spans` (in order, disjoint), cutting rows at the spans' edges. The part
  * of a row that stays outside keeps everything it had: for a reader nothing about it has changed.
  */
-function rewrite(rows: readonly Row[], spans: readonly Span[], change: (row: Row) => Row): readonly Row[] {
+function rewrite<T extends Span>(
+  rows: readonly Row[],
+  spans: readonly T[],
+  change: (row: Row, span: T) => Row,
+): readonly Row[] {
   const result: Row[] = [];
   let next = 0;
   for (const row of rows) {
@@ -261,7 +286,7 @@ function rewrite(rows: readonly Row[], spans: readonly Span[], change: (row: Row
       const to = span.end < row.end ? span.end : row.end;
       assert(from < to && (span.start >= start || start === row.start), 'spans out of order');
       if (from > start) result.push(clip(row, start, from));
-      result.push(change(clip(row, from, to)));
+      result.push(change(clip(row, from, to), span));
       start = to;
       if (span.end > row.end) break;
       next += 1;

@@ -43,10 +43,13 @@ export class OpenLog implements FileLog {
   #present: Candidate | undefined;
   readonly #followers = new Set<Follower>();
   #compaction: Promise<void> | undefined;
+  /** The position of the last compaction that was asked for and not given up. */
+  #compacting = 0;
   #compactNext: { readonly bytes: Uint8Array; readonly position: number } | undefined;
   #counts = { appends: 0, refused: 0, compactions: 0 };
   /** Waits for room to be elected. */
   #retry: Disposable | undefined;
+  #closing: Promise<void> | undefined;
   #hasFailed = false;
   #state: 'open' | 'failed' | 'closed' = 'open';
 
@@ -83,17 +86,9 @@ export class OpenLog implements FileLog {
     return follower;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#state === 'closed') return;
-    if (this.#state === 'open') this.#present?.depose();
-    this.#state = 'closed';
-    this.#retry?.[Symbol.dispose]();
-    try {
-      await this.#compaction;
-      await this.#writer.close();
-    } finally {
-      this.#lock[Symbol.dispose]();
-    }
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
   get isOpen(): boolean {
@@ -136,7 +131,9 @@ export class OpenLog implements FileLog {
 
   compact(bytes: Uint8Array, position: number): void {
     assert(position <= this.head, `compact up to ${position}, but the log is at ${this.head}`);
-    if (!this.isOpen || position <= (this.#snapshot?.position ?? 0)) return;
+    const present = Math.max(this.#snapshot?.position ?? 0, this.#compacting);
+    if (!this.isOpen || position <= present) return;
+    this.#compacting = position;
     this.#compactNext = { bytes, position };
     this.#compaction ??= this.#compact();
   }
@@ -190,10 +187,23 @@ export class OpenLog implements FileLog {
   async #replace(snapshot: { readonly bytes: Uint8Array; readonly position: number }): Promise<void> {
     const { storage, logger } = this.#options;
     const done = await compactFiles({ storage, logger, history: this.#history }, this.#writer, snapshot);
+    if (!done) this.#compacting = 0;
     if (!done) return;
     this.#counts.compactions += 1;
     this.#snapshot = snapshot;
     this.#batches = this.#batches.filter(({ position }) => position > snapshot.position);
+  }
+
+  async #close(): Promise<void> {
+    if (this.#state === 'open') this.#present?.depose();
+    this.#state = 'closed';
+    this.#retry?.[Symbol.dispose]();
+    try {
+      await this.#compaction;
+      await this.#writer.close();
+    } finally {
+      this.#lock[Symbol.dispose]();
+    }
   }
 
   #fail(error: StorageFailedError): void {

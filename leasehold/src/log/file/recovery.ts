@@ -25,8 +25,8 @@
  *
  * **What was read is made durable before it is used.** A process that was killed, or that stopped
  * because a sync failed, may leave behind what can be read and is not on the disk; after a failed
- * sync the kernel may even take it for written. So the last frame is written again as it is, and
- * synced; a last segment without frames is put in place anew; and so is a snapshot beside which
+ * sync the kernel may even take it for written. So the last frame is written again as it is, the
+ * file's length is set again, and both are synced; a last segment without frames is put in place anew; and so is a snapshot beside which
  * there still is what it replaces. All else was synced before something later was written.
  */
 
@@ -289,15 +289,11 @@ async function settle({ storage, logger }: RecoveryOptions, reading: Reading): P
     return { file, sequence: head.sequence, offset: end, index, allocated: end };
   }
   const file = await attempt('open', name, storage.open(name));
-  let allocated = content.length;
-  if (torn) {
-    await attempt('truncate', name, file.truncate(end));
-    allocated = end;
-  }
+  await attempt('truncate', name, file.truncate(end)); // Preallocated or torn: none of it is needed.
   await attempt('write', name, file.write(lastFrameAt, content.subarray(lastFrameAt, end)));
   await syncFile(file, name);
   await syncNames(storage, name);
-  return { file, sequence: head.sequence, offset: end, index, allocated };
+  return { file, sequence: head.sequence, offset: end, index, allocated: end };
 }
 
 /** Finishes a compaction that was interrupted. */

@@ -54,7 +54,10 @@ export interface ListenOptions<Out, In> {
 export interface TcpListener<Out, In> extends Transport<Out, In>, AsyncDisposable {
   readonly host: string;
   readonly port: number;
+  /** Those that have introduced themselves. */
   readonly peers: ReadonlyMap<string, PeerInfo>;
+  /** How many connections there are, with those that have not, or that are about to leave. */
+  readonly connections: number;
   readonly counters: Readonly<TcpCounters>;
 }
 
@@ -81,9 +84,11 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   readonly #connections = new Map<Connection, string>();
   readonly #perAddress = new Map<string, number>();
   #accepted = 0;
+  #port: number;
 
   constructor(options: ListenOptions<Out, In>) {
     this.host = options.host;
+    this.#port = options.port;
     this.#options = options;
     this.#hub = new Hub(options.runtime, resolveLimits(options.limits));
     this.#complaints = new Complaints(options.logger, options.runtime);
@@ -91,11 +96,15 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo | null)?.port ?? this.#options.port;
+    return this.#port;
   }
 
   get peers(): ReadonlyMap<string, PeerInfo> {
     return this.#peers;
+  }
+
+  get connections(): number {
+    return this.#connections.size;
   }
 
   get counters(): Readonly<TcpCounters> {
@@ -109,6 +118,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
       this.#server.once('error', failed);
       this.#server.listen({ host, port, backlog: 4_096 }, () => {
         this.#server.off('error', failed);
+        this.#port = (this.#server.address() as AddressInfo).port;
         resolve();
       });
     });

@@ -234,10 +234,11 @@ const known = new Map();
 
 function showOwners(owners) {
   const body = at('owners');
+  const largest = Math.max(1, ...owners.map(({ sharePercent }) => sharePercent));
   const rows = owners.map((owner) => {
     const row = known.get(owner.incarnation) || newRow(owner);
     known.set(owner.incarnation, row);
-    fillRow(row, owner);
+    fillRow(row, owner, largest);
     return row.element;
   });
   for (const incarnation of known.keys()) if (!page.owners.has(incarnation)) known.delete(incarnation);
@@ -263,10 +264,11 @@ function newRow({ incarnation, name, url }) {
   return row;
 }
 
-function fillRow(row, owner) {
+/** Bars compare owners with each other, so the longest is the largest share there is. */
+function fillRow(row, owner, largest) {
   row.element.style.setProperty('--swatch', colourOf(owner.name));
   row.share.textContent = owner.sharePercent.toFixed(1) + ' %';
-  row.fill.style.width = owner.sharePercent + '%';
+  row.fill.style.width = (100 * owner.sharePercent) / largest + '%';
   row.ranges.textContent = owner.ranges;
   row.heard.textContent = owner.heardAgoMs === null ? '–' : (owner.heardAgoMs / 1000).toFixed(1) + ' s ago';
   row.load.textContent = owner.load === null ? '–' : Math.round(owner.load * 100) / 100;
@@ -363,7 +365,7 @@ function draw() {
       isFading = true;
     } else if (until !== undefined) page.lost.delete(row.start);
   }
-  if (page.rows.length < 3000) borders(pen, middle, inner, outer);
+  if (page.rows.length < 500) borders(pen, middle, inner, outer);
   if (page.mark !== undefined) mark(pen, middle, inner, outer, angleOf(turnOf(page.mark)));
   if (isFading) setTimeout(() => requestAnimationFrame(draw), 500);
 }

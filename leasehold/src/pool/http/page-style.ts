@@ -36,7 +36,7 @@ p { margin: 0; }
 #notice[hidden] { display: none; }
 main { display: grid; gap: 1rem; grid-template-columns: minmax(0, 1fr); }
 @media (min-width: 56rem) {
-  main { grid-template-columns: minmax(20rem, 26rem) minmax(0, 1fr); }
+  main { grid-template-columns: minmax(20rem, 26rem) minmax(0, 1fr); grid-template-rows: auto 1fr; align-items: start; }
   #ring-card { grid-row: span 2; }
 }
 section { background: var(--card); border: 1px solid var(--line); border-radius: .8rem; padding: 1rem; min-width: 0; }
@@ -87,6 +87,9 @@ footer { margin-top: 1rem; color: var(--soft); font-size: .85rem; display: flex;
 footer a { color: inherit; }
 @media (max-width: 34rem) {
   th.load, td.load { display: none; }
+  table { font-size: .85rem; }
+  th, td { padding-right: .4rem; }
+  .bar { min-width: 2.5rem; }
   #events li { grid-template-columns: 4.4rem minmax(0, 1fr); }
   #events li span { grid-column: 1 / -1; }
 }

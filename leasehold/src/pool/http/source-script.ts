@@ -31,7 +31,7 @@ export class ManagerToLookAt {
   declared: readonly string[] = [];
   lookups: LookupObservation[] = [];
   /** What differs from an owner that was heard just now, by incarnation. */
-  readonly about = new Map<string, Partial<OwnerObservation>>();
+  readonly about: Map<string, Partial<OwnerObservation>> = new Map();
   readonly strangers: OwnerObservation[] = [];
   readonly counters: ManagerCounters = new ManagerCounters();
   readonly events: EventLog;

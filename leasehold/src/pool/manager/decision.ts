@@ -67,9 +67,14 @@ export function decide(table: PoolTable, position: number, facts: Facts): Decisi
 
 function joins(table: PoolTable, { sessions, isPresent }: Facts): TableRecord[] {
   const records: TableRecord[] = [];
+  let urls: Map<string, string> | undefined;
   for (const session of sessions.values()) {
     const { identity, report } = session;
     if (report.leaving || table.members.has(identity.incarnation) || !isPresent(session)) continue;
+    // Of two names with one url the first is taken; the other is told when it next reports.
+    urls ??= new Map([...table.members.values()].map(({ url, name }) => [url, name]));
+    if ((urls.get(identity.url) ?? identity.name) !== identity.name) continue;
+    urls.set(identity.url, identity.name);
     records.push({ kind: 'join', member: identity });
   }
   return records;

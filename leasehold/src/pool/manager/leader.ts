@@ -56,6 +56,7 @@ import { Deaths } from './deaths.ts';
 import type { Recalls } from './decision.ts';
 import { type Draft, draft } from './draft.ts';
 import type { OwnerObservation } from './observation.ts';
+import { ownerOfUrl, urlInUse } from './refusal.ts';
 import { Session } from './session.ts';
 import { longestHoldMs, longestTakeoverMs, type ManagerSettings, settingsFor } from './settings.ts';
 import { Wishes } from './wishes.ts';
@@ -199,6 +200,8 @@ export class Leader {
     this.#waitMs = Math.max(waitMs, longestTakeoverMs(settings));
     this.#waitUntil = latest(this.#waitUntil, later(now, waitMs));
     this.#wishes.forget();
+    // Leases that make a successor wait longer can be given only when the log says so.
+    this.#opening ||= this.#waitMs > this.#state.reign.takeoverMs;
     for (const pool of this.#state.pools.keys()) this.#dirty.add(pool);
     this.#due(now);
     return [trace('configured'), ...this.#decide(now)];
@@ -317,6 +320,8 @@ export class Leader {
   /** A stranger is asked to show that it hears, and is admitted when it has. */
   #hearStranger(session: Session, now: Instant): LeaderEffect[] {
     const { report, pool } = session;
+    const rival = report.leaving ? undefined : ownerOfUrl(this.#state.pool(pool), report.url, report.name);
+    if (rival !== undefined) return this.#mayAnswer(now) ? [urlInUse(session.address, report, rival)] : [];
     if (!report.leaving && this.#isPresent(session)) {
       this.#dirty.add(pool);
       return this.#decide(now);

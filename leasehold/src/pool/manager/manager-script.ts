@@ -12,10 +12,11 @@
  *     followed <position> <term> <records>
  *     head <position> <asked at>
  *     report <owner> <number>[?] [heard] seen=<term>.<position> proof=<secret>
- *            <held> <let go> [leaving]
+ *            <held> <let go> [leaving] url=<another than its own>
  *     sync <look-up> <number> seen=<term>.<position>
  *                                      id=<look-up> for another life at the same address
  *     certificate <secret>
+ *     configure lease=<ms>             with the durations that follow from it
  *     log <position> <term> <records>  another leader has written this; whoever takes over from it
  *                                      must wait takeover=<ms>
  *
@@ -24,7 +25,8 @@
  *
  * An append reads `append 2 term 2 <records>`, with `takeover=<ms>` if that is not the usual 12247.9.
  * `heard` says that the owner has heard the last update to it; without it, it has heard no more than
- * before. An update to one that is no member reads `update ack=1 stranger`. Sequences are not shown:
+ * before. An update to one that is no member reads `update ack=1 stranger`, one that gives another lease
+ * `update ack=1 lease=18000`. Sequences are not shown:
  * that they grow, whoever is told, is checked for every script.
  */
 
@@ -39,11 +41,14 @@ import { letGo, list, numbered, option, plainWords, play, showGranted, showSpan,
 import { type Batch, decodeBatch, encodeBatch } from '../state.ts';
 import type { LeaveReason, TableRecord } from '../table.ts';
 import { Manager, type ManagerEffect } from './manager.ts';
+import type { ManagerSettings } from './settings.ts';
 
 export interface ManagerScriptOptions {
   readonly maxSpansPerBatch?: number;
   readonly compactEveryBatches?: number;
   readonly floor?: number;
+  readonly maxBatchBytes?: number;
+  readonly declared?: readonly string[];
 }
 
 const USUAL_TAKEOVER_MS = takeoverHoldMs(resolveDurations());
@@ -73,6 +78,7 @@ type Heard = NonNullable<Report['heard']>;
 
 class Bench {
   readonly #manager: Manager;
+  readonly #settings: ManagerSettings;
   readonly #floor: number;
   readonly #log: LogBatch[] = [];
   readonly #heard = new Map<string, Heard>();
@@ -80,15 +86,17 @@ class Bench {
   #last: Heard = { term: 0, sequence: 0 };
   #inFlight: LogBatch | undefined;
 
-  constructor({ maxSpansPerBatch = 100, compactEveryBatches = 100, floor = 0 }: ManagerScriptOptions) {
+  constructor(options: ManagerScriptOptions) {
+    const { maxSpansPerBatch = 100, compactEveryBatches = 100, floor = 0, declared } = options;
     this.#floor = floor;
-    this.#manager = new Manager({
+    this.#settings = {
       id: 'm1',
-      durations: resolveDurations(),
-      policy: evenShares,
-      maxSpansPerBatch,
-      compactEveryBatches,
-    });
+      ...{ durations: resolveDurations(), policy: evenShares },
+      pools: new Map(declared?.map((pool) => [pool, { durations: resolveDurations(), policy: evenShares }])),
+      declaredOnly: declared !== undefined,
+      ...{ maxSpansPerBatch, compactEveryBatches, maxBatchBytes: options.maxBatchBytes },
+    };
+    this.#manager = new Manager(this.#settings);
   }
 
   perform(verb: string, words: readonly string[], now: Instant): ManagerEffect[] {
@@ -118,6 +126,10 @@ class Bench {
         return manager.followed(batchOf(words), now);
       case 'head':
         return manager.head(Number(first), instant(Number(second)), now);
+      case 'configure': {
+        const durations = resolveDurations({ leaseMs: Number(option(words, 'lease')) });
+        return manager.configure({ ...this.#settings, durations }, now);
+      }
       case 'log':
         this.#log.push(batchOf(words));
         return [];
@@ -138,7 +150,7 @@ class Bench {
       case 'append': {
         this.#inFlight = effect;
         const { term, takeoverMs, pools } = decodeBatch(effect.bytes);
-        const takeover = takeoverMs === USUAL_TAKEOVER_MS ? '' : ` takeover=${takeoverMs}`;
+        const takeover = takeoverMs === USUAL_TAKEOVER_MS ? '' : ` takeover=${Number(takeoverMs.toFixed(1))}`;
         const records = pools.flatMap((pool) => pool.records);
         return [`append ${effect.position} term ${term}${takeover}${list(records, showRecord)}`];
       }
@@ -235,6 +247,7 @@ function message(verb: string, words: readonly string[], heard: Report['heard'])
         kind: 'report',
         pool,
         ...addressOf(first),
+        ...(option(words, 'url') === undefined ? {} : { url: `http://${option(words, 'url')}` }),
         proof: secret === undefined ? undefined : digest(secret),
         sequence,
         wantsAnswer: second.endsWith('?'),
@@ -254,7 +267,7 @@ function message(verb: string, words: readonly string[], heard: Report['heard'])
 function showMessage(said: FromManager, to: string): string {
   switch (said.kind) {
     case 'update':
-      return `update ack=${said.acknowledges}${said.admitted ? '' : ' stranger'}${list(said.spans, showGranted)}`;
+      return `update ack=${said.acknowledges}${showLease(said)}${said.admitted ? '' : ' stranger'}${list(said.spans, showGranted)}`;
     case 'changes': {
       const { lookup, sequence } = said.answers ?? {};
       const life = lookup === to ? '' : ` id=${lookup}`;
@@ -263,8 +276,12 @@ function showMessage(said: FromManager, to: string): string {
     }
     case 'certified':
       return 'certified';
+    case 'refused':
+      return `refused ${said.code}${said.retryable ? ' for now' : ''}`;
   }
 }
+
+const showLease = ({ leaseMs }: Update): string => (leaseMs === 9_000 ? '' : ` lease=${leaseMs}`);
 
 const showRow = (row: TableRow): string =>
   `${showSpan(row)}:${row.owner?.incarnation ?? '-'}#${row.number}${row.lostAt === 0 ? '' : `~${row.lostAt}`}`;

@@ -26,7 +26,8 @@ import { decodeBatch, ManagerState } from '../state.ts';
 import { answerTo, Audience } from './audience.ts';
 import { Leader, type LeaderEffect } from './leader.ts';
 import type { ManagerObservation } from './observation.ts';
-import { type ManagerSettings, settingsFor } from './settings.ts';
+import { unknownPool } from './refusal.ts';
+import { isKnown, type ManagerSettings, settingsFor } from './settings.ts';
 
 /**
  * What the driver must do, in order. On `resign` it gives up the leadership or the campaign, follows the
@@ -237,7 +238,12 @@ export class Manager {
     this.#observe(now);
     const role = this.#role;
     if (role.name === 'halted') return [];
-    if (message.kind !== 'certificate') this.#remember(message.seen);
+    if (message.kind !== 'certificate') {
+      this.#remember(message.seen);
+      // A pool that somebody is in is served although it is declared no more.
+      const isRefused = !isKnown(this.#settings, message.pool) && !this.state.pools.has(message.pool);
+      if (isRefused) return [unknownPool(from, message, [...(this.#settings.pools?.keys() ?? [])])];
+    }
     if (role.name === 'standby')
       return message.kind === 'sync' ? this.#hearSync(role, from, message, now) : [];
     const { leader } = role;

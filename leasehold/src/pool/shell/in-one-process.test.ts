@@ -13,7 +13,11 @@ describe('everything in one process', () => {
 
     const number = await owner.whenOwned('alice');
     expect((await lookup.whenFound('alice')).number).toBe(number);
-    expect(lookup.find('alice')).toMatchObject({ url: 'http://a', name: 'a', incarnation: owner.incarnation });
+    expect(lookup.find('alice')).toMatchObject({
+      url: 'http://a',
+      name: 'a',
+      incarnation: owner.incarnation,
+    });
     expect(owner.checkLeaseContinuous('alice', number)).toBe(true);
     expect(await owner.guard('alice', (held) => held.number)).toBe(number);
   });
@@ -32,17 +36,22 @@ describe('everything in one process', () => {
     expect(await one.whenOwned(key)).toBeGreaterThan(number);
   });
 
-  it('tells look-ups of what is lost when an owner dies without a word', async () => {
+  it('tells look-ups when an owner could not be heard for a hold', async () => {
     await using manager = await startManager({ port: 0, http: false, defaults: { leaseMs: 600 } });
     const managers = [manager.address];
-    const owner = await joinPool({ managers, pool: 'presence', name: 'a', url: 'http://a' });
+    await using owner = await joinPool({ managers, pool: 'presence', name: 'a', url: 'http://a' });
     await owner.whenOwned('alice');
-    const lost = Promise.withResolvers === undefined ? undefined : undefined;
-    expect(lost).toBeUndefined();
     const losses: Loss[] = [];
-    await using lookup = await openLookup({ managers, pool: 'presence', onLoss: (loss) => losses.push(loss) });
+    await using lookup = await openLookup({
+      managers,
+      pool: 'presence',
+      onLoss: (loss) => losses.push(loss),
+    });
     expect(lookup.find('alice')?.name).toBe('a');
     await owner.leave();
+    await vi.waitUntil(() => losses.length > 0, { timeout: 10_000, interval: 5 });
+    expect(losses[0]?.has('alice')).toBe(true);
+    expect(lookup.find('alice')).toBeUndefined();
   });
 });
 

@@ -118,10 +118,15 @@ export class ByteReader {
   /** So many bytes of UTF-8. */
   text(length: number): string {
     const at = this.#skip(length);
+    const bytes = this.#bytes;
     for (let index = at; index < at + length; index += 1) {
-      if ((this.#bytes[index] as number) >= 0x80) return this.#wide(at, length);
+      if ((bytes[index] as number) >= 0x80) return this.#wide(at, length);
     }
-    return this.#bytes.toString('latin1', at, at + length);
+    // Keys are this short, and to be called out of JavaScript costs more than they do.
+    const [first, second] = [bytes[at] as number, bytes[at + 1] as number];
+    if (length === 1) return String.fromCharCode(first);
+    if (length === 2) return String.fromCharCode(first, second);
+    return bytes.toString('latin1', at, at + length);
   }
 
   /** @throws {Flaw} if anything is left */

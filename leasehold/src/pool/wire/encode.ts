@@ -60,6 +60,13 @@ function encode(message: ToManager | FromManager): Uint8Array {
     case 'certified':
       map.text('proof', message.proof);
       return envelope.take();
+    case 'refused':
+      map.text('pool', message.pool);
+      map.text('asker', message.asker);
+      map.text('code', message.code);
+      map.text('message', message.message);
+      map.flag('retryable', message.retryable);
+      return envelope.take();
     default:
       return unreachable(message);
   }

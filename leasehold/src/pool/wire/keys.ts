@@ -29,7 +29,11 @@ export type FieldName =
   | 'rows'
   | 'answers'
   | 'lookup'
-  | 'secret';
+  | 'secret'
+  | 'asker'
+  | 'code'
+  | 'message'
+  | 'retryable';
 
 export const KEYS: Readonly<Record<FieldName, string>> = {
   kind: 'k',
@@ -59,4 +63,8 @@ export const KEYS: Readonly<Record<FieldName, string>> = {
   answers: 'an',
   lookup: 'lk',
   secret: 'sec',
+  asker: 'as',
+  code: 'c',
+  message: 'm',
+  retryable: 're',
 };

@@ -8,6 +8,7 @@ import { Flaw } from './flaw.ts';
 export const LONGEST_NAME = 256;
 export const LONGEST_URL = 2_048;
 export const LONGEST_SECRET = 512;
+export const LONGEST_SENTENCE = 4_096;
 /** What one owner can hold, or have let go of, in pieces. */
 export const MOST_SPANS = 100_000;
 /** What one pool's table can have. */
@@ -25,6 +26,7 @@ const text =
 export const name: Read<string> = text(LONGEST_NAME);
 export const url: Read<string> = text(LONGEST_URL);
 export const secret: Read<string> = text(LONGEST_SECRET);
+export const sentence: Read<string> = text(LONGEST_SENTENCE);
 
 export function count(value: unknown): number {
   if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;

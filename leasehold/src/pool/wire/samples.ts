@@ -13,6 +13,7 @@ import type {
   Sync,
   ToManager,
   Update,
+  Refused,
 } from '../messages.ts';
 
 const QUARTER: bigint = RING_SIZE / 4n;
@@ -108,5 +109,20 @@ export const snapshot: Changes = {
 
 export const certified: Certified = { kind: 'certified', proof: 'digest' };
 
+export const refused: Refused = {
+  kind: 'refused',
+  pool: 'presence',
+  asker: 'a.1',
+  code: 'UNKNOWN_POOL',
+  message: 'no such pool',
+  retryable: false,
+};
+
 export const TO_MANAGER: Readonly<Record<string, ToManager>> = { report, sync, certificate };
-export const FROM_MANAGER: Readonly<Record<string, FromManager>> = { update, changes, snapshot, certified };
+export const FROM_MANAGER: Readonly<Record<string, FromManager>> = {
+  update,
+  changes,
+  snapshot,
+  certified,
+  refused,
+};

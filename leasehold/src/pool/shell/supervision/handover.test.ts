@@ -63,8 +63,12 @@ describe('the letter', () => {
     expect(parseLetter(formatLetter(letter).trimEnd())).toEqual(letter);
   });
 
-  it.each(['', '4712', `4712 ${'ab'.repeat(15)}`, `4712 ${'A'.repeat(64)}`, `4712 ${secret} `, `-1 ${secret}`])(
-    'is nothing if it is not exactly that: "%s"',
-    (line) => expect(parseLetter(line)).toBeUndefined(),
-  );
+  it.each([
+    '',
+    '4712',
+    `4712 ${'ab'.repeat(15)}`,
+    `4712 ${'A'.repeat(64)}`,
+    `4712 ${secret} `,
+    `-1 ${secret}`,
+  ])('is nothing if it is not exactly that: "%s"', (line) => expect(parseLetter(line)).toBeUndefined());
 });

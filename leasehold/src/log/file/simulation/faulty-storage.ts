@@ -1,0 +1,55 @@
+/** The simulated disk, with one more fault: a write that fails after a part of it was written. */
+
+import type { Storage, StorageFile } from '../../../runtime/runtime.ts';
+import { DiskError } from '../../../sim/disk.ts';
+import type { Random } from '../../../sim/random.ts';
+
+export class FaultyStorage implements Storage {
+  readonly #storage: Storage;
+  readonly #random: Random;
+  #writesToFail = 0;
+  failedWrites = 0;
+
+  constructor(storage: Storage, random: Random) {
+    this.#storage = storage;
+    this.#random = random;
+  }
+
+  failNextWrite(): void {
+    this.#writesToFail += 1;
+  }
+
+  async open(name: string): Promise<StorageFile> {
+    const file = await this.#storage.open(name);
+    return {
+      size: () => file.size(),
+      read: (offset, length) => file.read(offset, length),
+      write: async (offset, bytes) => {
+        if (this.#writesToFail === 0) return file.write(offset, bytes);
+        this.#writesToFail -= 1;
+        this.failedWrites += 1;
+        await file.write(offset, bytes.slice(0, this.#random.integer(0, bytes.length)));
+        throw new DiskError('EIO', 'write', name);
+      },
+      truncate: (size) => file.truncate(size),
+      sync: () => file.sync(),
+      close: () => file.close(),
+    };
+  }
+
+  list(): Promise<readonly string[]> {
+    return this.#storage.list();
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return this.#storage.rename(from, to);
+  }
+
+  remove(name: string): Promise<void> {
+    return this.#storage.remove(name);
+  }
+
+  syncDirectory(): Promise<void> {
+    return this.#storage.syncDirectory();
+  }
+}

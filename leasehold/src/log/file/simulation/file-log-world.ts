@@ -1,0 +1,311 @@
+/**
+ * One seed: a log on a simulated disk, one process after the other that writes to it as fast as it
+ * can, and everything that happens to disks and processes.
+ *
+ * A life opens the log, is elected, appends, compacts, resigns and stands again. It ends when it is
+ * killed, when the power is cut, when it was told that the storage failed, or in good order. Then
+ * the next one begins, and what it reads is compared with all that was ever acknowledged.
+ */
+
+import type { LeaseholdError } from '../../../runtime/errors.ts';
+import { later } from '../../../runtime/time.ts';
+import { SimDisk } from '../../../sim/disk.ts';
+import { SimProcess, type SimRuntime } from '../../../sim/process.ts';
+import type { Random } from '../../../sim/random.ts';
+import { World } from '../../../sim/world.ts';
+import type { Leadership } from '../../log.ts';
+import { DamagedLogError, StorageFailedError } from '../errors.ts';
+import { type FileLog, openFileLog } from '../file-log.ts';
+import { Checker, type PromiseName } from './checker.ts';
+import { damage, type Repair } from './damage.ts';
+import { FaultyStorage } from './faulty-storage.ts';
+
+const CHAOS_MS = 1_500;
+const CALM_MS = 500;
+const MAX_BATCH_BYTES = 3_000;
+
+export class FileLogWorld {
+  readonly world: World;
+  readonly #random: Random;
+  readonly #disk: SimDisk;
+  readonly #process: SimProcess;
+  readonly #checker: Checker;
+  readonly #drawn: {
+    readonly preallocateBytes: number;
+    readonly batchBytes: number;
+    readonly pauseMs: number;
+  };
+  #storage: FaultyStorage | undefined;
+  #log: FileLog | undefined;
+  #leadership: Leadership | undefined;
+  #campaign: Disposable | undefined;
+  #hasFailed = false;
+  /** Set while harm is done to the files, and until it is undone. */
+  #repair: Repair | undefined;
+  #isProbing = false;
+  #isCalm = false;
+  #appendsInCalm = 0;
+  #isLocked = false;
+  #broken: { readonly promise: PromiseName; readonly detail: string } | undefined;
+
+  constructor(seed: number, trace: boolean) {
+    this.world = new World({ seed, trace });
+    this.#random = this.world.random.fork('workload');
+    const random = this.#random;
+    this.#disk = new SimDisk(this.world, {
+      name: 'disk',
+      sectorBytes: random.pick([64, 512]),
+      syncMs: [0.2, random.pick([1, 4])],
+      slowSyncChance: random.pick([0, 0.02]),
+      slowSyncMs: [20, 100],
+    });
+    this.#drawn = {
+      preallocateBytes: random.pick([0, 300, 4_096]),
+      batchBytes: random.pick([40, 700, MAX_BATCH_BYTES + 100]),
+      pauseMs: random.pick([0, 3, 10]),
+    };
+    this.#checker = new Checker((promise, detail) => this.#break(promise, detail));
+    this.#process = new SimProcess(this.world, {
+      name: 'manager',
+      start: (runtime, life) => void this.#live(runtime, life),
+    });
+    this.world.afterEach(() => {
+      if (this.#broken !== undefined) throw this.world.broken(this.#broken.promise, this.#broken.detail);
+    });
+  }
+
+  async run(): Promise<void> {
+    const { world } = this;
+    this.#process.start();
+    const troubles = world.every([5, 150], () => this.#trouble());
+    await world.runAsync({ untilMs: CHAOS_MS, drain });
+    troubles[Symbol.dispose]();
+    await world.runAsync({ untilMs: CHAOS_MS + 300, drain }); // For a probe to end.
+    this.#isCalm = true;
+    this.#disk.capacityBytes = Number.POSITIVE_INFINITY;
+    this.#endLife('power-cut');
+    await world.runAsync({ untilMs: CHAOS_MS + 300 + CALM_MS, drain });
+    if (this.#appendsInCalm === 0)
+      throw world.broken('settles', 'nothing was appended although all was well');
+    world.count('batches', this.#checker.count);
+  }
+
+  #break(promise: PromiseName, detail: string): void {
+    this.#broken ??= { promise, detail };
+  }
+
+  #note(what: string, facts: Readonly<Record<string, string | number | boolean | undefined>> = {}): void {
+    if (this.world.tracing) this.world.note('manager', { what, facts });
+  }
+
+  async #live(runtime: SimRuntime, life: number): Promise<void> {
+    const disk = runtime.storage(this.#disk);
+    const random = this.#random.fork(`life ${life}`);
+    const storage = new FaultyStorage(disk, random.fork('faults'));
+    this.#storage = storage;
+    this.#log = undefined;
+    this.#leadership = undefined;
+    this.#hasFailed = false;
+    const torn = { count: 0 };
+    try {
+      this.#isLocked = false; // It died with the process before.
+      this.#log = await openFileLog({
+        ...{ storage, runtime, maxBatchBytes: MAX_BATCH_BYTES, retryMs: 20, ...this.#drawn },
+        lock: async () => {
+          this.#isLocked = true;
+          return { [Symbol.dispose]: () => (this.#isLocked = false) };
+        },
+        logger: {
+          ...{ debug: () => {}, info: () => {}, error: () => {} },
+          warn: () => (torn.count += 1),
+        },
+        randomId: () => `history-${life}`,
+        onFatal: (error) => this.#onFatal(error),
+      });
+    } catch (error) {
+      return this.#couldNotOpen(error);
+    }
+    this.world.count('opened');
+    if (torn.count > 0) this.world.count('torn tails cut');
+    this.#note('opened', {
+      bytes: this.#log.stats.bytes,
+      segments: this.#log.stats.segments,
+      torn: torn.count,
+    });
+    if (!this.#isLocked) this.#break('opens', 'the log is open without the lock');
+    if (this.#isProbing) return this.#probeOpened(this.#log);
+    this.#stand(runtime, random, this.#log);
+  }
+
+  #couldNotOpen(error: unknown): void {
+    this.#note('not-opened', { why: error instanceof Error ? error.message : String(error) });
+    if (this.#isLocked) this.#break('opens', 'the lock was not given back');
+    if (error instanceof DamagedLogError) {
+      if (!this.#isProbing) return this.#break('opens', error.message);
+      this.world.count('damage noticed');
+      return this.#endProbe();
+    }
+    // What was asked to fail may fail here too; then the next life tries again.
+    if (!(error instanceof StorageFailedError)) return this.#break('opens', String(error));
+    this.world.count('failed to open');
+    if (this.#isProbing) this.#endProbe();
+    else this.world.after(5, () => this.#endLife('kill'));
+  }
+
+  #onFatal(error: LeaseholdError): void {
+    if (this.#hasFailed) this.#break('fatal-is-final', 'onFatal was called twice');
+    this.#hasFailed = true;
+    this.world.count('fatal');
+    this.#note('fatal', { why: error.message });
+    const { life } = this.#process;
+    this.world.after(this.#random.between(0, 20), () => {
+      if (life === this.#process.life && !this.#isProbing)
+        this.#endLife(this.#random.chance(0.5) ? 'kill' : 'power-cut');
+    });
+  }
+
+  #stand(runtime: SimRuntime, random: Random, log: FileLog): void {
+    this.#campaign = log.campaign(`${this.#process.life}`, {
+      elected: (leadership) => {
+        if (this.#hasFailed) this.#break('fatal-is-final', 'elected after the storage had failed');
+        this.world.count('elections');
+        this.#note('elected', { term: leadership.term, batches: leadership.start.batches.length });
+        this.#leadership = leadership;
+        this.#checker.elected(leadership.term);
+        this.#checker.read(leadership.start, false);
+        this.#step(runtime, random, log, leadership);
+      },
+      extended: () => {},
+      deposed: () => {},
+    });
+  }
+
+  /** One append after the other; between them a pause, a compaction, or another election. */
+  #step(runtime: SimRuntime, random: Random, log: FileLog, leadership: Leadership): void {
+    const again = (): void => {
+      const pauseMs = this.#isCalm || random.chance(0.5) ? 1 : random.between(0, this.#drawn.pauseMs);
+      runtime.wakeAt(later(runtime.now(), pauseMs), () => {
+        if (this.#leadership === leadership) this.#step(runtime, random, log, leadership);
+      });
+    };
+    if (random.chance(0.04) && this.#checker.count > 0) this.#compact(random, leadership);
+    const resigns = random.chance(0.03);
+    if (resigns && random.chance(0.5)) return this.#resign(runtime, random, log);
+    const position = Math.max(this.#checker.head, leadership.start.floor) + random.pick([1, 1, 1, 7]);
+    const length = random.integer(0, this.#drawn.batchBytes);
+    leadership.append(this.#checker.submit(position, length), (outcome) => {
+      if (this.#hasFailed) this.#break('fatal-is-final', `${position} answered after the storage had failed`);
+      this.world.count(outcome);
+      this.#note(outcome, { position, length });
+      this.#checker.answered(position, outcome);
+      if (this.#isCalm && outcome === 'appended') this.#appendsInCalm += 1;
+      again();
+    });
+    if (resigns) this.#resign(runtime, random, log);
+  }
+
+  #resign(runtime: SimRuntime, random: Random, log: FileLog): void {
+    this.#leadership = undefined;
+    this.#campaign?.[Symbol.dispose]();
+    this.#stand(runtime, random, log);
+  }
+
+  #compact(random: Random, leadership: Leadership): void {
+    const { count } = this.#checker;
+    const upTo = random.chance(0.7) ? count : random.integer(Math.max(1, count - 5), count);
+    const { bytes, position } = this.#checker.snapshot(upTo, random.integer(0, 4_000));
+    this.world.count('compactions asked for');
+    leadership.compact(bytes, position);
+  }
+
+  #trouble(): void {
+    if (this.#isProbing || !this.#process.alive) return;
+    const what = this.#random.pick(TROUBLES);
+    this.world.count(what);
+    this.#note('trouble', { what });
+    switch (what) {
+      case 'kill':
+      case 'power-cut':
+        return this.#endLife(what);
+      case 'sync-error':
+        return this.#disk.failNextSync();
+      case 'write-error':
+        return this.#storage?.failNextWrite();
+      case 'disk-full':
+        return this.#fill();
+      case 'good-order':
+        return void this.#close();
+      case 'damage':
+        return void this.#probe();
+    }
+  }
+
+  /** The process is gone; its next life begins a little later. */
+  #endLife(how: 'kill' | 'power-cut'): void {
+    this.#leadership = undefined;
+    this.#process.crash();
+    if (how === 'power-cut') this.#disk.crash();
+    this.world.after(this.#random.between(0, 5), () => {
+      if (!this.#process.alive) this.#process.start();
+    });
+  }
+
+  #fill(): void {
+    this.#disk.capacityBytes = this.#disk.usedBytes + this.#random.integer(0, 3_000);
+    this.world.after(this.#random.between(10, 150), () => {
+      this.#disk.capacityBytes = Number.POSITIVE_INFINITY;
+    });
+  }
+
+  async #close(): Promise<void> {
+    const { life } = this.#process;
+    this.#leadership = undefined;
+    await this.#log?.[Symbol.asyncDispose]();
+    if (life !== this.#process.life || !this.#process.alive) return;
+    if (this.#log !== undefined && this.#isLocked) this.#break('opens', 'the lock was not given back');
+    this.#endLife('kill');
+  }
+
+  /** Kills the process, does harm to a file, and looks what the next life makes of it. */
+  async #probe(): Promise<void> {
+    this.#isProbing = true;
+    this.#leadership = undefined;
+    this.#process.crash();
+    this.#disk.capacityBytes = Number.POSITIVE_INFINITY;
+    this.#repair = await damage(this.#disk, this.#random.fork(`damage ${this.#process.life}`));
+    this.#note('damage', { done: this.#repair !== undefined });
+    this.#process.start();
+  }
+
+  /** It opened: then the harm was where nothing is. */
+  async #probeOpened(log: FileLog): Promise<void> {
+    log.follow({
+      reset: (start) => {
+        this.#checker.read(start, this.#repair !== undefined);
+        this.#endProbe();
+      },
+      batch: () => {},
+      head: () => {},
+    });
+  }
+
+  #endProbe(): void {
+    const repair = this.#repair;
+    this.#repair = undefined;
+    this.#process.crash();
+    void Promise.resolve(repair?.()).then(() => {
+      this.#isProbing = false;
+      this.#process.start();
+    });
+  }
+}
+
+const TROUBLES = [
+  ...(['kill', 'kill', 'power-cut', 'power-cut', 'power-cut', 'sync-error', 'sync-error'] as const),
+  ...(['write-error', 'disk-full', 'good-order', 'damage'] as const),
+];
+
+/** As many turns as the longest chain of promises in the log needs, and some. */
+async function drain(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await undefined;
+}

@@ -1,0 +1,2 @@
+import type { Mutant } from '../../../sim/simulation.ts';
+export const mutants: readonly Mutant[] = [];

@@ -1,0 +1,166 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Histogram } from './counters.ts';
+import { METRICS, MOST_POOLS, renderMetrics } from './metrics.ts';
+import { metricsText } from './metrics-text.ts';
+import { threeOwners } from './source-script.ts';
+
+interface Parsed {
+  readonly types: ReadonlyMap<string, string>;
+  readonly samples: readonly {
+    readonly name: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly value: number;
+  }[];
+}
+
+const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\n"])*",?)*)\})? (\S+)$/;
+const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\n"])*)"/g;
+
+/** Reads the format as strictly as its description does; throws at the first line that is not of it. */
+function parse(text: string): Parsed {
+  expect(text.endsWith('\n')).toBe(true);
+  const types = new Map<string, string>();
+  const samples: { name: string; labels: Record<string, string>; value: number }[] = [];
+  let family = '';
+  for (const line of text.slice(0, -1).split('\n')) {
+    const head = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line);
+    if (head !== null) {
+      const [, what, name = '', rest = ''] = head;
+      if (what === 'HELP') family = name;
+      expect(name).toBe(family);
+      if (what === 'TYPE') {
+        expect(types.has(name)).toBe(false);
+        types.set(name, rest);
+      }
+      continue;
+    }
+    const sample = SAMPLE.exec(line);
+    if (sample === null) throw new Error(`not a sample: ${line}`);
+    const [, name = '', labels = '', value = ''] = sample;
+    expect(name.startsWith(family)).toBe(true);
+    samples.push({
+      name,
+      labels: Object.fromEntries(
+        [...labels.matchAll(LABEL)].map(([, label, each = '']) => [label, unescape(each)]),
+      ),
+      value:
+        value === '+Inf'
+          ? Number.POSITIVE_INFINITY
+          : value === '-Inf'
+            ? Number.NEGATIVE_INFINITY
+            : Number(value),
+    });
+  }
+  return { types, samples };
+}
+
+const unescape = (text: string): string =>
+  text.replace(/\\([\\n"])/g, (_, letter: string) => (letter === 'n' ? '\n' : letter));
+
+const valueOf = (
+  { samples }: Parsed,
+  name: string,
+  labels: Record<string, string> = {},
+): number | undefined =>
+  samples.find(
+    (each) =>
+      each.name === name && Object.entries(labels).every(([label, text]) => each.labels[label] === text),
+  )?.value;
+
+describe('metrics as text', () => {
+  it('can be read back, whatever labels and values are', () => {
+    const value = fc.double({ noNaN: true }).map((each) => (each === 0 ? 0 : each));
+    const label = fc.string({ unit: 'binary' });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(label, value)), fc.string({ unit: 'binary' }), (all, help) => {
+        const samples = all.map(([text, each]) => ({ labels: { pool: text }, value: each }));
+        const text = metricsText([{ name: 'a_b', type: 'gauge', help, samples }]);
+        fc.pre(!/[\r\u2028\u2029]/.test(help));
+        expect(parse(text).samples).toEqual(samples.map((each) => ({ name: 'a_b', ...each })));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('adds up the buckets of a histogram', () => {
+    const histogram = new Histogram([1, 2]);
+    for (const value of [0.5, 1, 1.5, 9]) histogram.observe(value);
+    expect(metricsText([{ name: 'h', type: 'histogram', help: 'x', samples: histogram }])).toBe(
+      `# HELP h x\n# TYPE h histogram\n${[
+        'h_bucket{le="1"} 2',
+        'h_bucket{le="2"} 3',
+        'h_bucket{le="+Inf"} 4',
+        'h_sum 12',
+        'h_count 4',
+      ].join('\n')}\n`,
+    );
+  });
+});
+
+describe('the metrics of a Manager', () => {
+  const manager = threeOwners();
+  manager.counters.reports = 7;
+  manager.counters.commitSeconds.observe(0.003);
+  manager.commit('presence', [{ kind: 'leave', incarnation: 'presence-2.1', why: 'expired' }]);
+  const read = parse(renderMetrics(manager.source()));
+
+  it('say what is so', () => {
+    expect(valueOf(read, 'leasehold_manager_role', { role: 'leading' })).toBe(1);
+    expect(valueOf(read, 'leasehold_manager_role', { role: 'standby' })).toBe(0);
+    expect(valueOf(read, 'leasehold_owners', { pool: 'presence' })).toBe(2);
+    expect(valueOf(read, 'leasehold_lookups', { pool: 'presence' })).toBe(2);
+    expect(valueOf(read, 'leasehold_reports_total')).toBe(7);
+    expect(valueOf(read, 'leasehold_owners_left_total', { why: 'expired' })).toBe(1);
+    expect(valueOf(read, 'leasehold_losses_total')).toBe(1);
+    expect(valueOf(read, 'leasehold_unowned_ratio', { pool: 'presence' })).toBeGreaterThan(0.2);
+    expect(valueOf(read, 'leasehold_commit_duration_seconds_bucket', { le: '0.005' })).toBe(1);
+    expect(valueOf(read, 'process_resident_memory_bytes')).toBe(50_000_000);
+  });
+
+  it('are all there, once each, of the type they are said to be', () => {
+    expect([...read.types]).toEqual(METRICS.map(({ name, type }) => [name, type]));
+  });
+
+  it('are named as the conventions want it', () => {
+    for (const { name, type, help } of METRICS) {
+      expect(name).toMatch(/^(leasehold|process)(_[a-z]+)+$/);
+      expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+      expect(name).not.toMatch(/_(ms|milliseconds|kilobytes|percent)\b/);
+      expect(help.endsWith('.')).toBe(true);
+    }
+  });
+
+  it('have no labels but those that are few', () => {
+    const labels = new Set(read.samples.flatMap((each) => Object.keys(each.labels)));
+    expect([...labels].sort()).toEqual(['le', 'pool', 'role', 'version', 'why']);
+  });
+
+  it('leave out what is not known rather than to say 0', () => {
+    const standby = threeOwners();
+    standby.role = 'standby';
+    const store = { kind: 'memory', directory: undefined, bytes: undefined };
+    const known = parse(renderMetrics(standby.source({ store: () => store })));
+    expect(valueOf(known, 'leasehold_misplaced_ratio')).toBeUndefined();
+    expect(valueOf(known, 'leasehold_log_size_bytes')).toBeUndefined();
+  });
+
+  it('have series for no more pools than are few', () => {
+    const many = threeOwners();
+    many.declared = Array.from({ length: 3 * MOST_POOLS }, (_, index) => `pool-${index}`);
+    const { samples } = parse(renderMetrics(many.source()));
+    expect(samples.filter(({ name }) => name === 'leasehold_owners')).toHaveLength(MOST_POOLS);
+    expect(samples.find(({ name }) => name === 'leasehold_pools')?.value).toBe(3 * MOST_POOLS + 1);
+  });
+
+  it('are listed in docs/metrics.md, and nothing else is', () => {
+    const text = readFileSync(new URL('../../../../docs/metrics.md', import.meta.url), 'utf8');
+    const documented = [...text.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$/gm)].map(
+      ([, name, type, labels, help]) => [name, type, labels?.replaceAll('`', ''), help],
+    );
+    expect(documented).toEqual(
+      METRICS.map(({ name, type, labels, help }) => [name, type, labels.join(', '), help]),
+    );
+  });
+});

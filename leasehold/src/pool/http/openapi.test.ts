@@ -1,0 +1,159 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { router } from '../../node/http/router.ts';
+import type { ApiRoute, Schema } from './exchange.ts';
+import { apiRoutes } from './routes.ts';
+import { complaints } from './schema-checker-script.ts';
+import { SCHEMAS } from './schemas.ts';
+import { ManagerToLookAt, threeOwners } from './source-script.ts';
+
+/** One that has been through everything there is an event for. */
+function eventful(): ManagerToLookAt {
+  const manager = threeOwners();
+  const { rows } = manager.state.pool('presence');
+  const taken = rows.find(({ owner }) => owner === 'presence-1.1');
+  if (taken !== undefined) {
+    manager.commit('presence', [{ kind: 'move', incarnation: 'presence-2.1', spans: [taken] }]);
+  }
+  manager.commit('presence', [{ kind: 'leave', incarnation: 'presence-3.1', why: 'certified' }]);
+  manager.role = 'standby';
+  manager.look();
+  manager.role = 'halted';
+  manager.haltedBecause = 'the store went back in time';
+  manager.look();
+  manager.role = 'leading';
+  return manager;
+}
+
+const asStandby = (manager: ManagerToLookAt): ManagerToLookAt => Object.assign(manager, { role: 'standby' });
+
+const WORLDS: readonly (readonly [string, () => ManagerToLookAt])[] = [
+  ['three owners', threeOwners],
+  ['a standby', () => asStandby(threeOwners())],
+  ['an eventful life', eventful],
+  ['nothing at all', () => new ManagerToLookAt()],
+];
+
+const URLS: Readonly<Record<string, readonly string[]>> = {
+  '/v1/pools/{pool}/keys/{key}': ['/v1/pools/{pool}/keys/alice'],
+  '/v1/pools/{pool}/explain': [
+    '/v1/pools/{pool}/explain?key=a{b}',
+    '/v1/pools/{pool}/explain?position=00000000000000ff',
+  ],
+};
+
+const urlsOf = ({ path }: ApiRoute, manager: ManagerToLookAt): readonly string[] =>
+  (URLS[path] ?? [path]).flatMap((url) =>
+    url.includes('{pool}')
+      ? [...manager.state.pools.keys(), ...manager.declared].map((pool) => url.replace('{pool}', pool))
+      : [url],
+  );
+
+const isJson = (route: ApiRoute): boolean => route.contentType === 'application/json';
+
+describe('the OpenAPI document', () => {
+  it.each(WORLDS)('has every field that is answered, of %s', (_, world) => {
+    const manager = world();
+    const routes = apiRoutes(manager.source());
+    const route = router(routes);
+    for (const each of routes.filter(isJson)) {
+      for (const url of urlsOf(each, manager)) {
+        const answer = route('GET', url, () => undefined);
+        if (answer.kind !== 'text') throw new Error(`${url} is a stream`);
+        expect([url, complaints(SCHEMAS, each.schema ?? {}, JSON.parse(answer.body))]).toEqual([url, []]);
+      }
+    }
+  });
+
+  it('has seen every kind of event', () => {
+    const kinds = new Set(
+      eventful()
+        .events.recent(100)
+        .map(({ kind }) => kind),
+    );
+    expect([...kinds].sort()).toEqual(
+      ['deposed', 'elected', 'granted', 'halted', 'joined', 'left', 'lost', 'moved'].sort(),
+    );
+  });
+
+  it('describes failures as they are', () => {
+    const route = router(apiRoutes(threeOwners().source()));
+    const error = SCHEMAS['Error'] ?? {};
+    for (const [method, url] of [
+      ['GET', '/nowhere'],
+      ['POST', '/v1/status'],
+      ['GET', '/v1/pools/none'],
+      ['GET', '/v1/pools/presence/explain'],
+      ['GET', '/%'],
+    ]) {
+      const answer = route(method ?? '', url ?? '', () => undefined);
+      if (answer.kind !== 'text') throw new Error('a stream');
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(complaints(SCHEMAS, error, JSON.parse(answer.body))).toEqual([]);
+    }
+  });
+
+  it('lists every route, each with a name of its own, and every parameter in a path', () => {
+    const routes = apiRoutes(threeOwners().source());
+    const answer = router(routes)('GET', '/openapi.json', () => undefined);
+    if (answer.kind !== 'text') throw new Error('a stream');
+    const document = JSON.parse(answer.body);
+    expect([document.openapi, document.info.version]).toEqual(['3.1.0', '0.1.0']);
+    expect(Object.keys(document.paths)).toEqual(routes.map(({ path }) => path));
+    const ids = routes.map(({ path }) => document.paths[path].get.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { path, parameters } of routes) {
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      expect(parameters.filter((each) => each.in === 'path').map(({ name }) => name)).toEqual(named);
+    }
+  });
+
+  it('refers only to schemas that exist, and has none that nobody refers to', () => {
+    const document = JSON.stringify([
+      apiRoutes(threeOwners().source()),
+      SCHEMAS,
+      { $ref: '#/components/schemas/Error' },
+    ]);
+    const named = new Set([...document.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name));
+    expect([...named].sort()).toEqual(Object.keys(SCHEMAS).sort());
+  });
+
+  it('is explained in docs/http-api.md route by route', () => {
+    const text = readFileSync(new URL('../../../../docs/http-api.md', import.meta.url), 'utf8');
+    const documented = [...text.matchAll(/^\| `GET ([^`]+)`/gm)].map(([, path]) => path);
+    expect(documented.sort()).toEqual(
+      apiRoutes(threeOwners().source())
+        .map(({ path }) => path)
+        .sort(),
+    );
+  });
+});
+
+describe('the checker of schemas', () => {
+  const schema: Schema = {
+    type: 'object',
+    properties: {
+      count: { type: 'integer' },
+      kind: { type: 'string', enum: ['a'] },
+      list: { type: 'array', items: { type: 'null' } },
+    },
+    required: ['count'],
+    additionalProperties: false,
+  };
+
+  it.each([
+    [{}, '$.count is missing'],
+    [{ count: 1.5 }, '$.count: 1.5 is no integer'],
+    [{ count: 1, kind: 'b' }, '$.kind: "b" is not one of a'],
+    [{ count: 1, list: [null, 2] }, '$.list[1]: 2 is no null'],
+    [{ count: 1, more: 1 }, '$.more is in no schema'],
+    [[], '$: [] is no object'],
+  ])('finds what is wrong with %j', (value, complaint) => {
+    expect(complaints({}, schema, value)).toEqual([complaint]);
+  });
+
+  it('finds nothing wrong with what is right, and no schema that is not there', () => {
+    expect(complaints({}, schema, { count: 1, kind: 'a', list: [null] })).toEqual([]);
+    expect(complaints({}, { $ref: '#/components/schemas/X' }, 1)).toHaveLength(1);
+  });
+});

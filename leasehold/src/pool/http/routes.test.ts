@@ -1,0 +1,324 @@
+import { describe, expect, it } from 'vitest';
+import { router } from '../../node/http/router.ts';
+import { keyPosition } from '../../runtime/keys/hash.ts';
+import { formatPosition } from '../../runtime/keys/position.ts';
+import { instant } from '../../runtime/time.ts';
+import type { ExplainAnswer, KeyAnswer } from './explain.ts';
+import { apiRoutes } from './routes.ts';
+import { type ManagerToLookAt, threeOwners } from './source-script.ts';
+
+interface Got {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what came as JSON, whatever it is
+  readonly body: any;
+}
+
+function get(manager: ManagerToLookAt, url: string): Got {
+  const answer = router(apiRoutes(manager.source()))('GET', url, () => undefined);
+  if (answer.kind !== 'text') throw new Error(`${url} is answered by a stream`);
+  return { status: answer.status, body: JSON.parse(answer.body) };
+}
+
+const ok = (manager: ManagerToLookAt, url: string): Got['body'] => {
+  const { status, body } = get(manager, url);
+  expect([status, body.error]).toEqual([200, undefined]);
+  return body;
+};
+
+describe('/v1/status', () => {
+  it('says what the Manager is and how much it looks after', () => {
+    expect(ok(threeOwners(), '/v1/status')).toMatchObject({
+      id: 'm1',
+      role: 'leading',
+      isReady: true,
+      term: 3,
+      logPosition: 4,
+      leadsForMs: 2_000,
+      uptimeSeconds: 75,
+      pools: 2,
+      owners: 3,
+      lookups: 2,
+      store: { kind: 'file', directory: 'data', bytes: 4_096 },
+    });
+  });
+
+  it('says of a halted one why', () => {
+    const manager = threeOwners();
+    Object.assign(manager, { role: 'halted', haltedBecause: 'the store went back in time' });
+    expect(ok(manager, '/v1/status')).toMatchObject({
+      role: 'halted',
+      haltedBecause: 'the store went back in time',
+      leadsForMs: null,
+    });
+  });
+});
+
+describe('/v1/pools', () => {
+  it('lists pools that are in the log, declared, or asked for', () => {
+    const manager = threeOwners();
+    manager.lookups.push({ pool: 'rooms', address: 'p9', lastHeardAt: instant(1) });
+    const { pools } = ok(manager, '/v1/pools');
+    expect(pools.map(({ name, owners, isDeclared }: Got['body']) => [name, owners, isDeclared])).toEqual([
+      ['presence', 3, false],
+      ['quotas', 0, true],
+      ['rooms', 0, false],
+    ]);
+  });
+
+  it('says how much is owned by nobody and how much is to be moved', () => {
+    const manager = threeOwners();
+    manager.commit('presence', [{ kind: 'leave', incarnation: 'presence-2.1', why: 'expired' }]);
+    const pool = ok(manager, '/v1/pools/presence');
+    expect(pool.unownedPercent).toBeGreaterThan(20);
+    expect(pool.misplacedPercent).toBe(pool.unownedPercent);
+    expect(pool).toMatchObject({ owners: 2, lastLostAt: 5, changedAt: 5, policy: 'consistent-hashing' });
+  });
+
+  it('does not know, unless it leads, what is to be moved', () => {
+    const manager = threeOwners();
+    manager.role = 'standby';
+    expect(ok(manager, '/v1/pools/presence').misplacedPercent).toBeNull();
+  });
+
+  it('gives the durations of a pool and the bounds that follow', () => {
+    const { durations, bounds, virtualNodes } = ok(threeOwners(), '/v1/pools/quotas');
+    expect(durations).toMatchObject({ leaseMs: 9_000, holdMs: 9_750 });
+    expect(bounds.lossToldWithinMs).toBeGreaterThan(30_000);
+    expect(virtualNodes).toBe(64);
+  });
+
+  it.each(['', '/owners', '/lookups', '/keys/a', '/explain?key=a', '/table'])(
+    'answers for a pool that is not there with the pools there are: …%s',
+    (rest) => {
+      const { status, body } = get(threeOwners(), `/v1/pools/nobody${rest}`);
+      expect(status).toBe(404);
+      expect(body.error).toEqual({
+        code: 'UNKNOWN_POOL',
+        message: 'there is no pool "nobody"; there are presence, quotas',
+        pools: ['presence', 'quotas'],
+      });
+    },
+  );
+});
+
+describe('/v1/pools/{pool}/owners', () => {
+  it('shows members and those who want to be, by name', () => {
+    const manager = threeOwners();
+    manager.strangers.push({
+      ...{ pool: 'presence', incarnation: 'new.1', name: 'new', url: 'http://new' },
+      ...{ isProvable: false, isMember: false, isLeaving: false, recalled: [] },
+      ...{ lastHeardAt: instant(99_000), holdUntil: undefined, load: 0 },
+    });
+    const { count, owners } = ok(manager, '/v1/pools/presence/owners');
+    expect(count).toBe(4);
+    expect(owners[0]).toMatchObject({
+      name: 'new',
+      isMember: false,
+      ranges: 0,
+      heardAgoMs: 1_000,
+      keptForMs: null,
+    });
+    expect(owners[1]).toMatchObject({
+      ...{ name: 'presence-1', incarnation: 'presence-1.1', isMember: true, isProvable: true, joinedAt: 1 },
+      ...{ heardAgoMs: 400, keptForMs: 9_350, load: 12.5 },
+    });
+    expect(owners[1].wantedPercent).toBe(owners[1].sharePercent);
+    expect(JSON.stringify(owners)).not.toContain('proof-of');
+  });
+
+  it('comes in pages', () => {
+    const manager = threeOwners();
+    const first = ok(manager, '/v1/pools/presence/owners?limit=2');
+    const second = ok(manager, `/v1/pools/presence/owners?limit=2&after=${encodeURIComponent(first.next)}`);
+    const names = [...first.owners, ...second.owners].map(({ name }: { name: string }) => name);
+    expect([names, second.next]).toEqual([['presence-1', 'presence-2', 'presence-3'], null]);
+  });
+
+  it.each(['0', '-1', '1.5', 'many', '5001', ''])('refuses a limit of "%s"', (limit) => {
+    const { status, body } = get(threeOwners(), `/v1/pools/presence/owners?limit=${limit}`);
+    expect([status, body.error.code]).toEqual([400, 'INVALID_PARAMETER']);
+    expect(body.error.message).toContain('from 1 to 5000');
+  });
+});
+
+describe('/v1/pools/{pool}/lookups', () => {
+  it('says where they are and when they were heard', () => {
+    expect(ok(threeOwners(), '/v1/pools/presence/lookups?limit=1')).toEqual({
+      pool: 'presence',
+      count: 2,
+      lookups: [{ address: 'p7', heardAgoMs: 1_200 }],
+      next: 'p7',
+    });
+  });
+});
+
+describe('/v1/pools/{pool}/table', () => {
+  it('comes in pages that cover the ring without a hole', () => {
+    const manager = threeOwners();
+    const rows: { start: string; end: string }[] = [];
+    let from: string | null = '0000000000000000';
+    while (from !== null) {
+      const page: Got['body'] = ok(manager, `/v1/pools/presence/table?limit=50&from=${from}`);
+      rows.push(...page.rows);
+      from = page.next;
+    }
+    expect(rows).toHaveLength(manager.state.pool('presence').rows.length);
+    for (const [index, { end }] of rows.entries()) {
+      expect(end).toBe(rows[(index + 1) % rows.length]?.start);
+    }
+  });
+
+  it('has one row of a pool that nobody joined', () => {
+    expect(ok(threeOwners(), '/v1/pools/quotas/table').rows).toEqual([
+      {
+        ...{ start: '0000000000000000', end: '0000000000000000', owner: null, ownerName: null },
+        ...{ sharePercent: 100, number: 0, lostAt: 0, changedAt: 0 },
+      },
+    ]);
+  });
+
+  it('wants a place on the ring in 16 digits', () => {
+    expect(get(threeOwners(), '/v1/pools/presence/table?from=12').body.error.message).toBe(
+      'from is "12", but a place on the ring is 16 hexadecimal digits',
+    );
+  });
+});
+
+describe('/v1/pools/{pool}/keys/{key}', () => {
+  it('finds the owner that the table has', () => {
+    const manager = threeOwners();
+    for (const key of ['alice', 'a/b c', 'cart:{ana}:items', 'ключ', '%', '..x']) {
+      const found: KeyAnswer = ok(manager, `/v1/pools/presence/keys/${encodeURIComponent(key)}`);
+      const position = keyPosition(key);
+      const row = manager.state
+        .pool('presence')
+        .rows.find(({ start, end }) => start <= position && position < end);
+      expect(found).toMatchObject({ key, ringPosition: formatPosition(position), number: 4, lostAt: 0 });
+      expect(found.owner?.incarnation).toBe(row?.owner);
+    }
+  });
+
+  it('says that nobody owns it', () => {
+    expect(ok(threeOwners(), '/v1/pools/quotas/keys/alice')).toMatchObject({
+      owner: null,
+      number: 0,
+      tag: null,
+    });
+  });
+
+  it('refuses what is not percent-encoded', () => {
+    expect(get(threeOwners(), '/v1/pools/presence/keys/%E0%A4%A').body.error.code).toBe('MALFORMED_URL');
+  });
+});
+
+describe('/v1/pools/{pool}/explain', () => {
+  const explain = (manager: ManagerToLookAt, query = 'key=alice'): ExplainAnswer =>
+    ok(manager, `/v1/pools/presence/explain?${query}`);
+  const sentence = (answer: ExplainAnswer, part: string): string | undefined =>
+    answer.sentences.find((each) => each.includes(part));
+
+  it('says where it lies, who owns it, and that the policy wants it there', () => {
+    const answer = explain(threeOwners());
+    expect(answer.policy).toMatchObject({ isSatisfied: true, wants: answer.owner });
+    expect(answer.policy.claimedBy?.name).toBe(answer.owner?.name);
+    expect(sentence(answer, 'hashed whole')).toContain(answer.ringPosition);
+    expect(sentence(answer, 'lease number 4')).toContain(`Its owner is ${answer.owner?.name}`);
+    expect(sentence(answer, 'never lost')).toBeDefined();
+    expect(sentence(answer, '0.4 s ago, which is as it should be')).toBeDefined();
+    expect(sentence(answer, `point ${answer.policy.claimedBy?.point}`)).toBeDefined();
+    expect(answer.sentences.at(-1)).toBe('So it is where it belongs.');
+  });
+
+  it('explains the tag, which is what is hashed', () => {
+    const answer = explain(threeOwners(), `key=${encodeURIComponent('cart:{ana}:items')}`);
+    expect(answer).toMatchObject({ tag: 'ana', ringPosition: formatPosition(keyPosition('ana')) });
+    expect(sentence(answer, 'only the part in braces, "ana", is hashed')).toBeDefined();
+    for (const whole of ['cart:{}:{ana}', 'cart:}ana{', '{', 'plain']) {
+      expect(explain(threeOwners(), `key=${encodeURIComponent(whole)}`).tag).toBeNull();
+    }
+  });
+
+  it('takes a place on the ring instead of a key, but not both and not neither', () => {
+    const manager = threeOwners();
+    const { ringPosition, owner } = explain(manager);
+    expect(explain(manager, `position=${ringPosition}`)).toMatchObject({ key: null, owner });
+    for (const query of ['', `key=a&position=${ringPosition}`, 'position=1']) {
+      expect(get(manager, `/v1/pools/presence/explain?${query}`).status).toBe(400);
+    }
+    expect(explain(manager, 'key=').key).toBe('');
+  });
+
+  it('says when it was lost, and that the next commit grants it', () => {
+    const manager = threeOwners();
+    const incarnation = explain(manager).owner?.incarnation ?? '';
+    manager.commit('presence', [{ kind: 'leave', incarnation, why: 'expired' }]);
+    const answer = explain(manager);
+    expect(answer).toMatchObject({ owner: null, lostAt: 5, policy: { isSatisfied: false } });
+    expect(sentence(answer, 'Nobody owns that range')).toBeDefined();
+    expect(sentence(answer, 'last lost their state at commit 5')).toBeDefined();
+    expect(answer.sentences.at(-1)).toContain('will be granted to presence-');
+  });
+
+  it('says that it is being recalled', () => {
+    const manager = threeOwners();
+    const key = [...Array(1_000).keys()].map((index) => `user:${index}`);
+    const before = new Map(key.map((each) => [each, explain(manager, `key=${each}`).owner]));
+    manager.join('presence', 'presence-4');
+    const wanted =
+      key.find((each) => explain(manager, `key=${each}`).policy.wants?.name === 'presence-4') ?? '';
+    const owner = before.get(wanted);
+    expect(explain(manager, `key=${wanted}`).sentences.at(-1)).toBe(
+      `It will be recalled from ${owner?.name} and then granted to presence-4.`,
+    );
+    const start = keyPosition(wanted);
+    manager.about.set(owner?.incarnation ?? '', { recalled: [{ start, end: start + 1n, number: 4 }] });
+    const answer = explain(manager, `key=${wanted}`);
+    expect(answer.isRecalled).toBe(true);
+    expect(answer.sentences.at(-1)).toContain(`It has been recalled: ${owner?.name} was asked`);
+  });
+
+  it('says how long the keys of a silent owner are kept', () => {
+    const manager = threeOwners();
+    const incarnation = explain(manager).owner?.incarnation ?? '';
+    manager.about.set(incarnation, { lastHeardAt: instant(95_000), holdUntil: instant(104_750) });
+    expect(sentence(explain(manager), '5.0 s ago, although it should report every 1.5 s')).toContain(
+      'kept for it for another 4.8 s',
+    );
+    manager.about.set(incarnation, { lastHeardAt: undefined });
+    expect(sentence(explain(manager), 'has not heard')).toBeDefined();
+  });
+
+  it('leaves the policy to whoever leads', () => {
+    const manager = threeOwners();
+    manager.role = 'standby';
+    const answer = explain(manager);
+    expect(answer.policy).toMatchObject({ wants: null, isSatisfied: null, claimedBy: null });
+    expect(answer.sentences.at(-1)).toContain('this one does not lead');
+  });
+});
+
+describe('/v1/events/recent', () => {
+  it('has the last events, the newest last', () => {
+    const { events, latestEventId } = ok(threeOwners(), '/v1/events/recent?limit=3');
+    expect(events.map(({ kind }: { kind: string }) => kind)).toEqual(['granted', 'granted', 'granted']);
+    expect(latestEventId).toBe(events[2].id);
+  });
+});
+
+describe('/healthz and /readyz', () => {
+  it('tell living from being of use', () => {
+    const manager = threeOwners();
+    expect(ok(manager, '/healthz')).toEqual({
+      status: 'ok',
+      uptimeSeconds: 75,
+      eventLoopDelaySeconds: 0.004,
+    });
+    expect(ok(manager, '/readyz')).toEqual({ isReady: true, why: null, role: 'leading' });
+    Object.assign(manager, { role: 'standby', whyNotReady: 'nothing was read of the log yet' });
+    expect(get(manager, '/readyz')).toEqual({
+      status: 503,
+      body: { isReady: false, why: 'nothing was read of the log yet', role: 'standby' },
+    });
+    expect(get(manager, '/healthz').status).toBe(200);
+  });
+});

@@ -1,0 +1,100 @@
+/**
+ * A Manager's configuration from a file that is watched: JSON, a {@link ManagerConfiguration}. It is
+ * read before the Manager starts, since a Manager with a wrong configuration should not; from then on
+ * a file that is missing or wrong is complained about, once for each text, and what was in force stays.
+ */
+
+import { nodeRuntime } from '../../node/runtime.ts';
+import { watchFile } from '../../node/watch-file.ts';
+import { LeaseholdError } from '../../runtime/errors.ts';
+import { type Logger, silent } from '../../runtime/logger.ts';
+import { type ManagerConfiguration, resolveConfiguration } from './configuration.ts';
+
+export interface ConfigurationFile extends Disposable {
+  /** What it said first. */
+  readonly first: ManagerConfiguration;
+  /** From now on changes are handed to `apply`, beginning with one that was made meanwhile. */
+  follow(apply: (configuration: ManagerConfiguration) => void): void;
+}
+
+/** The file cannot be used as a configuration. Nothing was changed. */
+export class ConfigurationFileError extends LeaseholdError {
+  override readonly name = 'ConfigurationFileError';
+  readonly code = 'INVALID_CONFIGURATION';
+  readonly retryable = false;
+  readonly file: string;
+
+  constructor(file: string, why: string, options?: ErrorOptions) {
+    super(`the configuration in "${file}" cannot be used: ${why}`, options);
+    this.file = file;
+  }
+}
+
+/**
+ * Resolves when the file was first read, and is good.
+ *
+ * @throws {ConfigurationFileError}
+ */
+export function openConfigurationFile(
+  file: string,
+  { logger = silent, everyMs }: { logger?: Logger | undefined; everyMs?: number | undefined } = {},
+): Promise<ConfigurationFile> {
+  return new Promise((resolve, reject) => {
+    let opened = false;
+    let latest: ManagerConfiguration | undefined;
+    let apply: ((configuration: ManagerConfiguration) => void) | undefined;
+
+    const refuse = (error: ConfigurationFileError): void => {
+      if (opened) {
+        logger.error(`${error.message}; the one before stays in force`, { code: error.code });
+        return;
+      }
+      watching[Symbol.dispose]();
+      reject(error);
+    };
+    const take = (text: string): void => {
+      let read: ManagerConfiguration;
+      try {
+        read = parseConfiguration(file, text);
+      } catch (error) {
+        if (!(error instanceof ConfigurationFileError)) throw error;
+        refuse(error);
+        return;
+      }
+      latest = read;
+      if (opened) apply?.(read);
+      else resolve(openedWith(read));
+      opened = true;
+    };
+    const openedWith = (first: ManagerConfiguration): ConfigurationFile => ({
+      first,
+      follow: (use) => {
+        apply = use;
+        if (latest !== undefined && latest !== first) use(latest);
+      },
+      [Symbol.dispose]: () => watching[Symbol.dispose](),
+    });
+    const onProblem = (cause: unknown): void =>
+      refuse(new ConfigurationFileError(file, `it cannot be read: ${messageOf(cause)}`, { cause }));
+    const watching = watchFile(file, nodeRuntime(), take, { everyMs, onProblem });
+  });
+}
+
+/** @throws {ConfigurationFileError} */
+export function parseConfiguration(file: string, text: string): ManagerConfiguration {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new ConfigurationFileError(file, `it is not JSON: ${messageOf(cause)}`, { cause });
+  }
+  try {
+    resolveConfiguration(value as ManagerConfiguration);
+  } catch (cause) {
+    if (!(cause instanceof LeaseholdError)) throw cause;
+    throw new ConfigurationFileError(file, cause.message, { cause });
+  }
+  return value as ManagerConfiguration;
+}
+
+const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));

@@ -1,0 +1,58 @@
+/**
+ * A supervisor in a running process: `superviseCommand`, and what it can be told. What it does and why
+ * that is safe is argued in `supervision/supervise.ts`; this finds the Managers for it.
+ */
+
+import { CommandError } from '../../node/child.ts';
+import { nodeRuntime } from '../../node/runtime.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { type Logger, silent } from '../../runtime/logger.ts';
+import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
+import { supervise, type SupervisedChild, type SupervisedEnd } from './supervision/supervise.ts';
+
+export { CommandError, type SupervisedChild, type SupervisedEnd };
+
+export interface SuperviseCommandOptions {
+  /** The program to start, without a shell. */
+  command: string;
+
+  /** @default [] */
+  args?: readonly string[] | undefined;
+
+  /** Where the Managers are. @default LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, 127.0.0.1:7400 */
+  managers?: ManagerAddresses | undefined;
+
+  /** What the command has in its environment beside what we have. */
+  environment?: Readonly<Record<string, string>> | undefined;
+
+  /** Told when the command runs. */
+  onChild?: ((child: SupervisedChild) => void) | undefined;
+
+  /** How long to tell the Managers of its death when none answers, in milliseconds. @default 60_000 */
+  certifyForMs?: number | undefined;
+
+  /** Whether signals that this process is sent are for the command. @default true */
+  forwardSignals?: boolean | undefined;
+
+  /** @default nothing is logged */
+  logger?: Logger | undefined;
+}
+
+/**
+ * Resolves when the command has ended and the Managers know, or will not hear of it any more.
+ *
+ * @throws {InvalidOptionError} before anything has started
+ * @throws {CommandError} if the command does not start; its `exitCode` is what to end with
+ */
+export async function superviseCommand(options: SuperviseCommandOptions): Promise<SupervisedEnd> {
+  const { managers, args = [], certifyForMs, logger = silent, ...rest } = options;
+  if (certifyForMs !== undefined && !(certifyForMs >= 0)) {
+    throw new InvalidOptionError('certifyForMs', certifyForMs, 'it must be a number of milliseconds');
+  }
+  const runtime = nodeRuntime();
+  using addresses = await resolveAddresses(managers, runtime, logger);
+  return await supervise({
+    ...{ ...rest, args, certifyForMs, runtime, logger },
+    managers: () => addresses.current,
+  });
+}

@@ -1,0 +1,12 @@
+/** The supervisor as a function: `leasehold/supervisor`. On the command line it is `leasehold run`. */
+
+export { LeaseholdError } from '../runtime/errors.ts';
+export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
+export type { ManagerAddresses } from './shell/addresses.ts';
+export {
+  CommandError,
+  type SuperviseCommandOptions,
+  type SupervisedChild,
+  type SupervisedEnd,
+  superviseCommand,
+} from './shell/supervise-command.ts';
