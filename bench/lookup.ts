@@ -19,7 +19,7 @@ import { rings } from './support/rings.ts';
 const SERVERS = [100, 500, 10_000];
 const ROUNDS = 15;
 const PRACTICE = 2;
-const BATCHES = 200;
+const HELPINGS = 20;
 const BATCH = 2_000;
 const TIMES_BETTER = 5;
 const TIMES_THE_COST = 1.5;
@@ -140,7 +140,7 @@ function run(report: (line: string) => void): BenchResult {
       items: (number) => keys.take(number),
       rounds: ROUNDS,
       practice: PRACTICE,
-      batches: BATCHES,
+      helpings: HELPINGS,
     });
     figures.push(...figuresOf(race, peers, ranges));
     const [low, high] = race.quartiles(OURS);

@@ -83,7 +83,7 @@ await runCommand('npm run bench --', async () => {
     throw new UsageError(`there is no measurement ${name}${didYouMean(name, names)}`);
   process.setSourceMapsEnabled(true);
   const bench = await load(name);
-  const result = await bench.run((line) => console.error(line));
+  const result = await bench.run((line) => console.error(line), { bundle });
   if (flags.has('json')) console.log(JSON.stringify(result, undefined, 2));
   else print(result);
   return 0;

@@ -9,10 +9,10 @@
  * temperature. What is timed close together suffers alike, so a quotient is taken within each round,
  * and then the median over the rounds.
  *
- * A turn is many batches. The items of a batch are made just before it, and each batch is timed on its
- * own, so the making does not count; and of the batches the median does, so one in which the
- * processor was taken from us does not count either. The first part of a turn is not timed: meanwhile
- * the others have pushed this one's tables out of the caches.
+ * A turn is many batches. The items of some batches are made, which is not timed; then each of these
+ * batches is timed on its own. Of all batches the median counts, so one in which the processor was
+ * taken from us does not. Nor do the first of a turn: meanwhile the others have pushed this one's
+ * tables out of the caches.
  *
  * A round in which the first contestant, who sets the pace, was much slower than usual is thrown away.
  */
@@ -31,12 +31,13 @@ export interface RaceOptions {
   readonly rounds: number;
   /** The rounds at the beginning that only serve to get the code compiled. */
   readonly practice: number;
-  /** Batches in a turn. */
-  readonly batches: number;
+  /** How often in a turn items are made, for {@link BATCHES} batches. */
+  readonly helpings: number;
 }
 
 const SLOW = 1.25;
 const LEAST_ROUNDS = 5;
+const BATCHES = 10;
 const UNTIMED_PART = 0.25;
 
 export class Race {
@@ -98,17 +99,16 @@ type Round = readonly number[];
 /** Results are put here for nobody to look at. */
 const sink: { result: unknown } = { result: undefined };
 
-function takeTurn({ batch, run }: Contestant, { items, batches }: RaceOptions): number {
-  const untimed = Math.floor(batches * UNTIMED_PART);
+function takeTurn({ batch, run }: Contestant, { items, helpings }: RaceOptions): number {
   const nanoseconds: number[] = [];
-  for (let i = 0; i < batches; i += 1) {
-    const fresh = items(batch);
-    const startedAt = performance.now();
-    sink.result = run(fresh);
-    const milliseconds = performance.now() - startedAt;
-    if (i >= untimed) nanoseconds.push((milliseconds * 1e6) / batch);
+  for (let helping = 0; helping < helpings; helping += 1) {
+    for (const fresh of Array.from({ length: BATCHES }, () => items(batch))) {
+      const startedAt = performance.now();
+      sink.result = run(fresh);
+      nanoseconds.push(((performance.now() - startedAt) * 1e6) / batch);
+    }
   }
-  return median(nanoseconds);
+  return median(nanoseconds.slice(Math.floor(nanoseconds.length * UNTIMED_PART)));
 }
 
 function quiet(rounds: readonly Round[]): readonly Round[] {

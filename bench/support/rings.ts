@@ -46,7 +46,7 @@ const ITS_PLACES = 100_003;
 
 const consistentHash: Ring = {
   name: 'consistent-hash',
-  batch: 2_000,
+  batch: 1_000,
   build(servers, virtualNodes) {
     const Class = load('consistent-hash') as new (options: { range?: number }) => ConsistentHash;
     const ring = new Class(servers.length * virtualNodes < ITS_PLACES / 2 ? {} : { range: 2 ** 24 - 3 });
@@ -66,7 +66,7 @@ const consistentHash: Ring = {
 
 const hashRing: Ring = {
   name: 'hashring',
-  batch: 300,
+  batch: 200,
   build(servers, virtualNodes) {
     const Class = load('hashring') as new (
       servers: readonly string[],

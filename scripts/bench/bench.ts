@@ -10,7 +10,13 @@ export interface Bench {
   /** One sentence: what is measured, against what. */
   readonly describe: string;
   /** `report` is for progress, a line at a time. */
-  run(report: (line: string) => void): Promise<BenchResult> | BenchResult;
+  run(report: (line: string) => void, tools: BenchTools): Promise<BenchResult> | BenchResult;
+}
+
+/** What a measurement that starts processes needs. */
+export interface BenchTools {
+  /** Makes one file that Node can run of a module of this repository, and says where it is. */
+  bundle(entry: string): Promise<string>;
 }
 
 export interface BenchResult {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -78,26 +78,50 @@ describe('a lock', () => {
     (await acquireLock(path))[Symbol.dispose]();
   });
 
-  it('is on the file that the path leads to, although it is replaced all the time', async () => {
-    let isOver = false;
-    const replacing = (async () => {
-      for (let number = 0; !isOver; number += 1) {
-        await writeFile(join(folder, `${number}`), '');
-        await rename(join(folder, `${number}`), path);
-        await new Promise((resolve) => setTimeout(resolve, number % 7));
-      }
-    })();
-    let taken = 0;
-    for (let time = 0; time < 15; time += 1) {
-      const lock = await acquireLock(path).catch((error: unknown) => {
-        expect(error).toBeInstanceOf(LockedError);
-      });
-      if (lock !== undefined) taken += 1;
-      lock?.[Symbol.dispose]();
+  it.each([
+    ['replaced', 'mv "$folder/new" "$folder/lock"'],
+    ['removed', 'rm "$folder/lock"'],
+  ])('is on the file that the path leads to, although that was %s before it was locked', async (_, does) => {
+    const realPath = process.env['PATH'];
+    await writeFile(join(folder, 'new'), '');
+    const script = `#!/bin/sh
+      PATH='${realPath}'; folder='${folder}'
+      if mkdir "$folder/once" 2>/dev/null; then ${does}; fi
+      exec flock "$@"`;
+    await writeFile(join(folder, 'flock'), script, { mode: 0o755 });
+    process.env['PATH'] = folder;
+    try {
+      using lock = await acquireLock(path);
+      lock.write('found');
+      expect(await readFile(path, 'utf8')).toContain('found');
+    } finally {
+      process.env['PATH'] = realPath;
     }
-    isOver = true;
-    await replacing;
-    expect(taken).toBeGreaterThan(0);
+  });
+
+  it('is given up on when the path is replaced again and again', async () => {
+    const realPath = process.env['PATH'];
+    const script = `#!/bin/sh\nPATH='${realPath}'; rm '${path}'; exec flock "$@"`;
+    await writeFile(join(folder, 'flock'), script, { mode: 0o755 });
+    process.env['PATH'] = folder;
+    try {
+      await expect(acquireLock(path)).rejects.toThrow('somebody keeps replacing it');
+    } finally {
+      process.env['PATH'] = realPath;
+    }
+  });
+
+  it('needs a program that can lock', async () => {
+    const realPath = process.env['PATH'];
+    process.env['PATH'] = folder;
+    try {
+      await expect(acquireLock(path)).rejects.toMatchObject({
+        code: 'UNSUPPORTED_PLATFORM',
+        retryable: false,
+      });
+    } finally {
+      process.env['PATH'] = realPath;
+    }
   });
 
   it('is worth nothing on a file that was removed, so the next one locks a new file', async () => {

@@ -12,7 +12,7 @@
 
 const HEADER_BYTES = 4;
 /** From this size on, two more writes are cheaper than a copy. */
-const LARGE_BYTES = 16 * 1024;
+const LARGE_BYTES = 4 * 1024;
 
 /** A frame of no bytes: "I am still here." */
 export const HEARTBEAT: Uint8Array = new Uint8Array(HEADER_BYTES);

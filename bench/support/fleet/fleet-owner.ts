@@ -1,0 +1,71 @@
+/** The owner's core on a line, at the papers' pace. */
+
+import { alarmOn, Driver } from '../../../leasehold/src/runtime/driver.ts';
+import type { Runtime } from '../../../leasehold/src/runtime/runtime.ts';
+import { SuspensionGuard } from '../../../leasehold/src/runtime/suspension.ts';
+import { digest } from '../../../leasehold/src/runtime/digest.ts';
+import { PAPER_DURATIONS, resolveDurations } from '../../../leasehold/src/pool/options.ts';
+import { Owner, type OwnerEffect } from '../../../leasehold/src/pool/owner/owner.ts';
+import { clientCodec } from '../../../leasehold/src/pool/wire/codec.ts';
+import { Line } from './line.ts';
+
+const durations = resolveDurations(PAPER_DURATIONS);
+
+export class FleetOwner {
+  readonly name: string;
+  readonly secret: string;
+  readonly core: Owner;
+  readonly line: Line;
+  readonly #driver: Driver<OwnerEffect>;
+  /** It has keys to serve. */
+  isServing = false;
+
+  constructor(runtime: Runtime, port: number, name: string, life: number) {
+    this.name = name;
+    const incarnation = `${name}.${life}`;
+    this.secret = `secret of ${incarnation}`;
+    this.core = new Owner(
+      {
+        identity: {
+          pool: 'bench',
+          incarnation,
+          name,
+          url: `http://10.0.0.1:8080/${name}`,
+          proof: digest(this.secret),
+        },
+        managers: ['manager'],
+        durations,
+        loads: false,
+        flushes: false,
+        random: () => runtime.random(),
+      },
+      runtime.now(),
+    );
+    const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
+    this.#driver = new Driver<OwnerEffect>({
+      core: this.core,
+      clock: runtime,
+      guard,
+      alarm: (wake) => alarmOn(runtime, wake),
+      carryOut: (effect) => {
+        if (effect.do === 'send') this.line.send(effect.message);
+        if (effect.do === 'granted') this.isServing = true;
+      },
+    });
+    this.line = new Line(
+      port,
+      'owner',
+      () => this.#driver.input((now) => this.core.wake(now)),
+      (frame) => {
+        const message = clientCodec.decode(frame);
+        if (message.kind === 'update')
+          this.#driver.input((now) => this.core.receive('manager', message, now));
+      },
+    );
+  }
+
+  die(): void {
+    this.#driver.stop();
+    this.line.cut();
+  }
+}

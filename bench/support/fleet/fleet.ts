@@ -1,0 +1,63 @@
+/** The fleet as the measurement sees it: a process to give commands to. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import process from 'node:process';
+
+export type FleetCommand =
+  | { readonly do: 'grow'; readonly port: number; readonly owners: number; readonly lookups: number }
+  | { readonly do: 'wait'; readonly ms: number }
+  | { readonly do: 'churn'; readonly port: number; readonly everyMs: number; readonly forMs: number }
+  | { readonly do: 'restart-all'; readonly port: number; readonly withinMs: number }
+  | { readonly do: 'spread'; readonly port: number; readonly times: number };
+
+export interface FleetAnswer {
+  readonly deaths?: number;
+  readonly delaysMs?: readonly number[];
+  /** All that the present clients have received. */
+  readonly bytesIn?: number;
+}
+
+export class Pinned implements AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly #name: string;
+
+  /** On one core, if this machine has `taskset`. */
+  constructor(bundle: string, core: number, args: readonly string[] = []) {
+    this.#name = bundle;
+    this.child = spawn(
+      'taskset',
+      ['-c', String(core), process.execPath, '--max-old-space-size=12000', bundle, ...args],
+      {
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      },
+    );
+  }
+
+  get pid(): number {
+    const { pid } = this.child;
+    if (pid === undefined) throw new Error(`${this.#name} could not be started`);
+    return pid;
+  }
+
+  /** The next message; fails if the process ends first. */
+  async heard<T>(): Promise<T> {
+    const ended = once(this.child, 'exit').then(([code]) => {
+      throw new Error(`${this.#name} ended with ${String(code)}`);
+    });
+    const [message] = (await Promise.race([once(this.child, 'message'), ended])) as [T & { error?: string }];
+    if (message.error !== undefined) throw new Error(message.error);
+    return message;
+  }
+
+  async perform(command: FleetCommand): Promise<FleetAnswer> {
+    this.child.send(command);
+    return this.heard<FleetAnswer>();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    this.child.kill('SIGKILL');
+    await once(this.child, 'exit');
+  }
+}

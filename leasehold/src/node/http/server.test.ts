@@ -1,0 +1,291 @@
+import { request as httpRequest } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Logger, silent } from '../../runtime/logger.ts';
+import { AddressUnavailableError, PortInUseError } from '../tcp/errors.ts';
+import type { HttpRoute, ServerSentEvent } from './exchange.ts';
+import { type HttpServer, type HttpServerOptions, serveHttp } from './server.ts';
+
+const text: HttpRoute = {
+  path: '/text',
+  answer: () => ({ kind: 'text', status: 200, headers: { 'content-type': 'text/plain' }, body: 'größe\n' }),
+};
+const broken: HttpRoute = {
+  path: '/broken',
+  answer: () => {
+    throw new Error('a fault');
+  },
+};
+
+/** A stream whose events the test makes. */
+class Tap {
+  readonly waiting: ServerSentEvent[] = [];
+  pulled = 0;
+  readers = 0;
+  #onMore: () => void = () => {};
+  readonly route: HttpRoute = {
+    path: '/stream',
+    answer: () => ({
+      kind: 'stream',
+      open: (onMore) => {
+        this.readers += 1;
+        this.#onMore = onMore;
+        return {
+          next: () => {
+            const event = this.waiting.shift();
+            if (event !== undefined) this.pulled += 1;
+            return event;
+          },
+          [Symbol.dispose]: () => {
+            this.readers -= 1;
+          },
+        };
+      },
+    }),
+  };
+
+  pour(...data: readonly string[]): void {
+    this.waiting.push(...data.map((each) => ({ id: undefined, event: 'drop', data: each })));
+    this.#onMore();
+  }
+}
+
+const open: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close();
+});
+
+async function serve(options: Partial<HttpServerOptions> = {}): Promise<HttpServer> {
+  const server = await serveHttp({
+    host: '127.0.0.1',
+    port: 0,
+    routes: [text, broken],
+    logger: silent,
+    ...options,
+  });
+  open.push(() => server.close(0));
+  return server;
+}
+
+/** What comes back for these bytes until the server closes, or until `enough`. */
+function raw(
+  { port }: HttpServer,
+  bytes: string,
+  enough: (got: string) => boolean = () => false,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let got = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    open.push(() => void socket.destroy());
+    socket.on('data', (chunk) => {
+      got += chunk;
+      if (enough(got)) resolve(got);
+    });
+    socket.on('close', () => resolve(got));
+    socket.on('error', reject);
+  });
+}
+
+const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
+const codeOf = (answer: string): unknown => JSON.parse(answer.slice(answer.indexOf('{'))).error.code;
+
+describe('an HTTP server', () => {
+  it('answers, and counts bytes rather than characters', async () => {
+    const server = await serve();
+    const response = await fetch(`${server.url}/text`);
+    expect([response.status, response.headers.get('content-length')]).toEqual([200, '8']);
+    expect(await response.text()).toBe('größe\n');
+    expect(server.counters).toMatchObject({ requests: 1, failures: 0 });
+  });
+
+  it('answers a HEAD with the same headers and no body', async () => {
+    const response = await fetch(`${(await serve()).url}/text`, { method: 'HEAD' });
+    expect([response.headers.get('content-length'), await response.text()]).toEqual(['8', '']);
+  });
+
+  it('answers a fault of its own without saying what it is, but logs it', async () => {
+    const logged: unknown[] = [];
+    const logger: Logger = { ...silent, error: (message, facts) => logged.push([message, facts]) };
+    const server = await serve({ logger });
+    const response = await fetch(`${server.url}/broken`);
+    expect([response.status, await response.json()]).toMatchObject([500, { error: { code: 'INTERNAL' } }]);
+    expect(logged).toEqual([['http request failed', { url: '/broken', error: 'Error: a fault' }]]);
+    expect(server.counters.failures).toBe(1);
+  });
+
+  it('answers several requests on one connection', async () => {
+    const one = 'GET /text HTTP/1.1\r\nhost: localhost\r\n\r\n';
+    const got = await raw(await serve(), one + one, (text) => text.split('größe').length === 3);
+    expect(got.match(/HTTP\/1.1 200/g)).toHaveLength(2);
+  });
+
+  it('names the port that is in use', async () => {
+    const { port } = await serve();
+    await expect(serve({ port })).rejects.toThrow(PortInUseError);
+    await expect(serve({ port })).rejects.toMatchObject({ code: 'PORT_IN_USE', port, retryable: true });
+  });
+
+  it('names the address that this machine does not have', async () => {
+    await expect(serve({ host: '192.0.2.1' })).rejects.toThrow(AddressUnavailableError);
+  });
+});
+
+describe('who may ask', () => {
+  const asFor = (server: HttpServer, host: string): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const { port } = server;
+      httpRequest({ host: '127.0.0.1', port, path: '/text', headers: { host }, agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on('error', reject)
+        .end();
+    });
+
+  it('is whoever asks for an address, localhost or an allowed name', async () => {
+    const server = await serve({ allowedHosts: ['manager.internal'] });
+    expect(await asFor(server, `127.0.0.1:${server.port}`)).toBe(200);
+    expect(await asFor(server, 'localhost')).toBe(200);
+    expect(await asFor(server, 'manager.internal:7401')).toBe(200);
+    expect(await asFor(server, 'evil.example')).toBe(403);
+  });
+
+  it('need not say for whom it asks in HTTP/1.0, as old health checks do not', async () => {
+    const server = await serve();
+    expect(statusOf(await raw(server, 'GET /text HTTP/1.0\r\n\r\n'))).toBe(200);
+    expect(statusOf(await raw(server, 'GET /text HTTP/1.1\r\n\r\n'))).toBe(400);
+  });
+});
+
+describe('what a stranger may send', () => {
+  const request = (path: string, headers = ''): string =>
+    `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n`;
+
+  it('is no longer URL than allowed', async () => {
+    const server = await serve({ limits: { urlCharacters: 100 } });
+    const response = await fetch(`${server.url}/text?${'x'.repeat(100)}`);
+    expect([response.status, await response.json()]).toMatchObject([
+      414,
+      { error: { code: 'URL_TOO_LONG' } },
+    ]);
+  });
+
+  it('is no more head than allowed', async () => {
+    const got = await raw(
+      await serve({ limits: { headBytes: 2_000 } }),
+      request('/text', `x: ${'x'.repeat(3_000)}\r\n`),
+    );
+    expect([statusOf(got), codeOf(got)]).toEqual([431, 'HEADERS_TOO_LARGE']);
+  });
+
+  it('comes within the time allowed', async () => {
+    const got = await raw(await serve({ limits: { requestMs: 60 } }), 'GET /text HTTP/1.1\r\nhost: loc');
+    expect([statusOf(got), codeOf(got)]).toEqual([408, 'REQUEST_TIMEOUT']);
+  });
+
+  it.each(['\0\0\0\x05hello', '\x16\x03\x01\x02\0', 'nonsense\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n'])(
+    'is HTTP, and not %j',
+    async (bytes) => {
+      const got = await raw(await serve(), bytes);
+      expect([statusOf(got), codeOf(got)]).toEqual([400, 'MALFORMED_REQUEST']);
+    },
+  );
+
+  it('has no body: one is not waited for', async () => {
+    const got = await raw(await serve(), request('/text', 'content-length: 100000\r\n'));
+    expect(statusOf(got)).toBe(200);
+    expect(got.toLowerCase()).toContain('connection: close');
+  });
+
+  it('comes over no more connections than allowed', async () => {
+    const server = await serve({ limits: { connections: 2 } });
+    const enough = (got: string): boolean => got.includes('größe');
+    await raw(server, request('/text'), enough);
+    await raw(server, request('/text'), enough);
+    expect(await raw(server, request('/text'), enough)).toBe('');
+  });
+
+  it('does not stay longer than allowed when there is nothing more to ask', async () => {
+    const got = await raw(await serve({ limits: { idleMs: 20 } }), request('/text'));
+    expect(statusOf(got)).toBe(200);
+  });
+});
+
+describe('a stream', () => {
+  const ask = 'GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n';
+
+  it('tells events as they come, and a comment when there are none', async () => {
+    const tap = new Tap();
+    const server = await serve({ routes: [tap.route], limits: { heartbeatEveryMs: 5 } });
+    const got = raw(server, ask, (text) => text.includes('two') && text.includes(': still here'));
+    await expect.poll(() => tap.readers).toBe(1);
+    tap.pour('one', 'two');
+    expect((await got).replace(/\r\n[0-9a-f]+\r\n/g, '')).toMatch(
+      /retry: 1000[\s\S]*data: one[\s\S]*data: two/,
+    );
+  });
+
+  it('is not opened by a HEAD', async () => {
+    const tap = new Tap();
+    const response = await fetch(`${(await serve({ routes: [tap.route] })).url}/stream`, { method: 'HEAD' });
+    expect([response.headers.get('content-type'), tap.readers]).toEqual([
+      'text/event-stream; charset=utf-8',
+      0,
+    ]);
+  });
+
+  it('pulls no more than a reader takes, and goes on when it takes more', async () => {
+    const tap = new Tap();
+    const server = await serve({ routes: [tap.route] });
+    const socket = await paused(server, ask);
+    await expect.poll(() => tap.readers).toBe(1);
+    const events = 400;
+    tap.pour(...Array<string>(events).fill('x'.repeat(100_000)));
+    // The kernel takes a few megabytes and the server one event beyond that.
+    await expect.poll(() => tap.pulled).toBeGreaterThan(0);
+    expect(tap.pulled).toBeLessThan(events);
+    socket.resume();
+    await expect.poll(() => tap.pulled, { timeout: 20_000 }).toBe(events);
+  });
+
+  it('is cut off when its reader takes nothing', async () => {
+    const tap = new Tap();
+    const server = await serve({ routes: [tap.route], limits: { stalledAfterMs: 30 } });
+    await paused(server, ask);
+    await expect.poll(() => tap.readers).toBe(1);
+    tap.pour(...Array<string>(400).fill('x'.repeat(100_000)));
+    await expect.poll(() => tap.readers).toBe(0);
+    expect(server.counters).toMatchObject({ streams: 0, streamsStalled: 1 });
+  });
+
+  it('is one of no more than allowed', async () => {
+    const tap = new Tap();
+    const server = await serve({ routes: [tap.route], limits: { streams: 1 } });
+    await paused(server, ask);
+    await expect.poll(() => server.counters.streams).toBe(1);
+    const response = await fetch(`${server.url}/stream`);
+    expect([response.status, await response.json()]).toMatchObject([
+      503,
+      { error: { code: 'TOO_MANY_STREAMS' } },
+    ]);
+  });
+
+  it('ends properly when the server closes, which waits for nothing else', async () => {
+    const tap = new Tap();
+    const server = await serve({ routes: [tap.route] });
+    const got = raw(server, ask);
+    await expect.poll(() => tap.readers).toBe(1);
+    await server.close(60_000);
+    expect((await got).endsWith('0\r\n\r\n')).toBe(true);
+    expect(tap.readers).toBe(0);
+  });
+
+  async function paused({ port }: HttpServer, bytes: string): Promise<Socket> {
+    const socket = connect(port, '127.0.0.1');
+    open.push(() => void socket.destroy());
+    socket.on('error', () => socket.destroy());
+    socket.pause();
+    socket.write(bytes);
+    return socket;
+  }
+});
