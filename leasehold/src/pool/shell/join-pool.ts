@@ -4,15 +4,14 @@
 
 import { randomId } from '../../node/id.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
-import { dialTcp } from '../../node/tcp/dial.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { type Logger, silent } from '../../runtime/logger.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
 import { LONGEST_NAME, LONGEST_URL } from '../wire/rules.ts';
 import { resolveDurations } from '../options.ts';
-import { clientCodec, POOL_PROTOCOL } from '../wire/codec.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
 import { deadline } from './deadline.ts';
+import { dialManagers } from './dial-managers.ts';
 import { ManagersUnreachableError } from './errors.ts';
 import { PoolOwner } from './pool-owner.ts';
 import { proveDeath } from './supervision/prove-death.ts';
@@ -78,20 +77,19 @@ export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
   if (!(withinMs > 0))
     throw new InvalidOptionError('joinWithinMs', withinMs, 'it must be a positive number of milliseconds');
   const logger = options.logger ?? silent;
-  const runtime = nodeRuntime();
+  const runtime = nodeRuntime({
+    onBackwards: (ms) => logger.error('the clock went back; what is held is dropped and taken anew', { ms }),
+  });
   const addresses = await resolveAddresses(options.managers, runtime, logger);
   const durations = resolveDurations();
-  const death = await proveDeath({ lockFile: options.lockFile, addresses, runtime, logger });
+  const { lockFile } = options;
+  const death = await proveDeath({ lockFile, addresses, runtime, logger }).catch((error: unknown) => {
+    addresses[Symbol.dispose]();
+    throw error;
+  });
 
   let owner: PoolOwner | undefined;
-  const wasDown = new Set<string>();
-  const dialer = dialTcp({
-    ...{ codec: clientCodec, protocol: POOL_PROTOCOL, role: 'owner', runtime, logger },
-    onState: (address, state) => {
-      if (state === 'disconnected') wasDown.add(address);
-      else if (wasDown.delete(address)) owner?.reachable();
-    },
-  });
+  const dialer = dialManagers({ role: 'owner', runtime, logger, onReachable: () => owner?.reachable() });
   owner = new PoolOwner({
     identity: { pool, name, url, incarnation: randomId(), proof: death.proof },
     ...{ addresses, durations, runtime, logger, dialer },

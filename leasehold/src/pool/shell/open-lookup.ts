@@ -4,14 +4,13 @@
 
 import { randomId } from '../../node/id.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
-import { dialTcp } from '../../node/tcp/dial.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { type Logger, silent } from '../../runtime/logger.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { resolveDurations } from '../options.ts';
-import { clientCodec, POOL_PROTOCOL } from '../wire/codec.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
 import { deadline } from './deadline.ts';
+import { dialManagers } from './dial-managers.ts';
 import { ManagersUnreachableError } from './errors.ts';
 import { type Loss, type LookupPosition, PoolLookup } from './pool-lookup.ts';
 import { textOption } from './text-option.ts';
@@ -62,18 +61,13 @@ export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup
   const { syncEveryMs, staleAfterMs } = options;
   const durations = resolveDurations({ syncEveryMs, staleAfterMs });
   const logger = options.logger ?? silent;
-  const runtime = nodeRuntime();
+  const runtime = nodeRuntime({
+    onBackwards: (ms) => logger.error('the clock went back; everything is reported as lost', { ms }),
+  });
   const addresses = await resolveAddresses(options.managers, runtime, logger);
 
   let lookup: PoolLookup | undefined;
-  const wasDown = new Set<string>();
-  const dialer = dialTcp({
-    ...{ codec: clientCodec, protocol: POOL_PROTOCOL, role: 'lookup', runtime, logger },
-    onState: (address, state) => {
-      if (state === 'disconnected') wasDown.add(address);
-      else if (wasDown.delete(address)) lookup?.reachable();
-    },
-  });
+  const dialer = dialManagers({ role: 'lookup', runtime, logger, onReachable: () => lookup?.reachable() });
   lookup = new PoolLookup({
     ...{ pool, id: randomId(), addresses, durations, runtime, logger, dialer },
     resumeFrom: options.resumeFrom,

@@ -3,13 +3,12 @@
  * `find` is local: a hash, a table, no I/O.
  */
 
-import type { TcpDialer } from '../../node/tcp/dial.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { hashKey, type Key } from '../../runtime/keys/hash.ts';
 import { highOf, lowOf } from '../../runtime/keys/position.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { Runtime } from '../../runtime/runtime.ts';
+import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import { Lookup, type LookupEffect, type LossReason } from '../lookup/lookup.ts';
 import type { FromManager, TableRow, ToManager } from '../messages.ts';
@@ -48,7 +47,7 @@ export interface LookupSurroundings {
   readonly resumeFrom: LookupPosition | undefined;
   readonly runtime: Runtime;
   readonly logger: Logger;
-  readonly dialer: TcpDialer<ToManager, FromManager>;
+  readonly dialer: Transport<ToManager, FromManager>;
   readonly onLoss: ((loss: Loss) => void) | undefined;
   readonly onChange: (() => void) | undefined;
   close(): Promise<void>;

@@ -6,11 +6,11 @@
 import type { FileLog } from '../../log/file/file-log.ts';
 import { ProcessMonitor } from '../../node/http/process-usage.ts';
 import { randomId } from '../../node/id.ts';
-import type { TcpListener } from '../../node/tcp/listen.ts';
+import type { TcpCounters } from '../../node/tcp/counters.ts';
 import { alarmOn } from '../../runtime/driver.ts';
 import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { Runtime } from '../../runtime/runtime.ts';
+import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import type { Instant } from '../../runtime/time.ts';
 import type { TraceEvent } from '../../runtime/trace.ts';
@@ -39,7 +39,11 @@ export interface ManagerSurroundings {
   readonly configuration: ResolvedConfiguration;
   readonly directory: string | undefined;
   readonly log: FileLog;
-  readonly listener: TcpListener<FromManager, ToManager>;
+  readonly listener: Transport<FromManager, ToManager> & {
+    readonly host: string;
+    readonly port: number;
+    readonly counters: TcpCounters;
+  };
   readonly runtime: Runtime;
   readonly logger: Logger;
 }

@@ -6,13 +6,12 @@
  * no timer is trusted with anything but sending. Upcalls run outside the core (`upcalls.ts`).
  */
 
-import type { TcpDialer } from '../../node/tcp/dial.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { hashKey, type Key, keyPosition } from '../../runtime/keys/hash.ts';
 import { highOf, lowOf } from '../../runtime/keys/position.ts';
 import { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { Runtime } from '../../runtime/runtime.ts';
+import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import { earliest, type Instant, later } from '../../runtime/time.ts';
 import type { FromManager, NumberedSpan, ToManager } from '../messages.ts';
@@ -37,7 +36,7 @@ export interface OwnerSurroundings {
   readonly durations: ResolvedDurations;
   readonly runtime: Runtime;
   readonly logger: Logger;
-  readonly dialer: TcpDialer<ToManager, FromManager>;
+  readonly dialer: Transport<ToManager, FromManager>;
   readonly application: OwnerApplication;
   /** Called once, at the end. `hasLeft`: a Manager has confirmed that nothing is held any more. */
   close(hasLeft: boolean): Promise<void>;

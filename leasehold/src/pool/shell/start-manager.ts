@@ -62,6 +62,9 @@ const OPTIONS: readonly string[] = [
   ...['host', 'port', 'http', 'directory', 'id', 'insecure', 'logger'],
 ];
 
+/** Room for the report of an owner with as many spans as one can have. */
+const REPORT_BYTES_MAX = 8 * 1024 * 1024;
+
 export const DEFAULT_PORT = 7400;
 export const DEFAULT_HTTP_PORT = 7401;
 
@@ -101,10 +104,11 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
     manager?.fail(error);
   };
   const log = open.use(await openLog(directory, runtime, logger, onFatal));
+  const greeting: Record<string, string> = {};
   const listener: TcpListener<FromManager, ToManager> = open.use(
     await listenTcp({
       ...{ host, port, codec: managerCodec, protocol: POOL_PROTOCOL, runtime, logger },
-      greeting: http === undefined ? {} : { http: `http://${http.host}:${http.port}` },
+      ...{ greeting, limits: { frameBytesIn: REPORT_BYTES_MAX } },
     }),
   );
   const running = new PoolManager({ id, configuration, directory, log, listener, runtime, logger });
@@ -114,6 +118,7 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
   let web: HttpServer | undefined;
   if (http !== undefined) {
     web = open.use(await serveHttp({ ...http, routes: apiRoutes(running.source), logger }));
+    greeting['http'] = web.url;
   }
   await running.leading();
   running.owns(open.move(), web?.url);

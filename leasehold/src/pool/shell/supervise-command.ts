@@ -3,14 +3,32 @@
  * that is safe is argued in `supervision/supervise.ts`; this finds the Managers for it.
  */
 
-import { CommandError } from '../../node/child.ts';
+import { CommandError } from '../../node/command-error.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { type Logger, silent } from '../../runtime/logger.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
-import { supervise, type SupervisedChild, type SupervisedEnd } from './supervision/supervise.ts';
+import { supervise } from './supervision/supervise.ts';
 
-export { CommandError, type SupervisedChild, type SupervisedEnd };
+export { CommandError };
+
+export interface SupervisedProcess {
+  readonly pid: number;
+}
+
+export interface SupervisedEnd {
+  /** Undefined if it was ended by a signal. */
+  readonly code: number | undefined;
+  /** `SIGKILL`; undefined if it ended by itself. */
+  readonly signal: string | undefined;
+  /** What a shell would end with: the code, or 128 and the number of the signal. */
+  readonly exitCode: number;
+  /**
+   * `certified`: what it held is free. `ran-out`: no Manager confirmed in time, and its lease has to
+   * run out. `not-needed`: it never took a proof, so it did not join a pool itself.
+   */
+  readonly death: 'certified' | 'ran-out' | 'not-needed';
+}
 
 export interface SuperviseCommandOptions {
   /** The program to start, without a shell. */
@@ -26,7 +44,7 @@ export interface SuperviseCommandOptions {
   environment?: Readonly<Record<string, string>> | undefined;
 
   /** Told when the command runs. */
-  onChild?: ((child: SupervisedChild) => void) | undefined;
+  onChild?: ((child: SupervisedProcess) => void) | undefined;
 
   /** How long to tell the Managers of its death when none answers, in milliseconds. @default 60_000 */
   certifyForMs?: number | undefined;

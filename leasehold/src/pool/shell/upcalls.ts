@@ -2,17 +2,19 @@
  * What the application is asked to do about its keys, and for how long.
  *
  *  - `onGrant`: load what belongs to these keys; they are served once it resolves. If it fails it is
- *    called again, a little later each time, for as long as the keys are ours: nobody else would fare better
- *    by our giving up, and until then callers are told that the key is not served.
+ *    called again, a little later each time, for as long as the keys are ours: nobody else would fare
+ *    better by our giving up, and until then callers are told that the key is not served.
  *  - `onRevoke`: new work on these keys is refused already; finish and flush while they are still
- *    held. They are given back when it resolves, or at the deadline, whichever comes first; a failure counts as done.
+ *    held. They are given back when it resolves, or at the deadline, whichever comes first; a failure
+ *    counts as done. It is not called before loading the same keys has come to an end.
  *
- * Both get a signal that aborts when the keys are no longer ours, and `onRevoke`'s also at the deadline.
- * None of this runs inside the core: an application that throws or hangs cannot stop a renewal.
+ * Both get a signal that aborts when the keys are no longer ours; `onGrant`'s also when they have to be
+ * given back, `onRevoke`'s at the deadline, when they are. None of this runs inside the core: an
+ * application that throws or hangs cannot stop a renewal.
  */
 
-import type { Logger } from '../../runtime/logger.ts';
 import { RangeSet } from '../../runtime/keys/range-set.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
 import type { NumberedSpan } from '../messages.ts';
@@ -27,92 +29,115 @@ export type Upcall = (ranges: RangeSet, context: UpcallContext) => Promise<void>
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
 
-interface Call {
-  readonly ranges: RangeSet;
-  /** Those of them that are still ours. */
-  remaining: RangeSet;
-  readonly stop: AbortController;
-}
-
 export class Upcalls {
   readonly #runtime: Runtime;
   readonly #logger: Logger;
-  readonly #running = new Set<Call>();
+  readonly #loading = new Set<Call>();
+  readonly #flushing = new Set<Call>();
 
   constructor(runtime: Runtime, logger: Logger) {
     this.#runtime = runtime;
     this.#logger = logger;
   }
 
-  /** Calls until it succeeds or the keys are lost; then `done`, if it succeeded. */
+  /** Calls until it succeeds or there is nothing left to load; then `done`, if it succeeded. */
   load(spans: readonly NumberedSpan[], onGrant: Upcall, done: () => void): void {
-    const call = this.#begin(spans);
-    const attempt = (retryMs: number): void => {
-      this.#call('onGrant', onGrant, call, (ok) => {
-        if (call.stop.signal.aborted) return;
-        if (ok) {
-          this.#running.delete(call);
-          done();
-        } else {
-          this.#after(retryMs, call, () => attempt(Math.min(2 * retryMs, LONGEST_RETRY_MS)));
-        }
-      });
-    };
-    attempt(FIRST_RETRY_MS);
+    const call = new Call(spans);
+    this.#loading.add(call);
+    call.ended = this.#loadUntilDone(call, onGrant, done).finally(() => this.#loading.delete(call));
   }
 
-  /** Calls once, after `before`; then `done`, whatever came of it, unless the keys are lost. */
+  /** Calls once, and waits for `work` too; then `done`, whatever came of it, unless the keys are gone. */
   flush(
     spans: readonly NumberedSpan[],
-    before: Promise<void>,
+    work: Promise<void>,
     onRevoke: Upcall | undefined,
     done: () => void,
   ): void {
-    const call = this.#begin(spans);
-    const finish = (): void => {
-      this.#running.delete(call);
-      if (!call.stop.signal.aborted) done();
+    const call = new Call(spans);
+    const loads = [...this.#loading].filter((load) => load.touches(call.ranges));
+    for (const load of loads) load.lose(call.ranges);
+    this.#flushing.add(call);
+    const flushing = async (): Promise<void> => {
+      await Promise.all(loads.map(({ ended }) => ended));
+      await Promise.all([work, onRevoke === undefined ? true : this.#call('onRevoke', onRevoke, call)]);
+      this.#flushing.delete(call);
+      if (!call.signal.aborted) done();
     };
-    const flushed = onRevoke ?? (() => {});
-    this.#call('onRevoke', flushed, call, () => void before.then(finish));
+    call.ended = flushing();
   }
 
   /** These keys are no longer ours. */
   lost(ranges: RangeSet): void {
-    for (const call of this.#running) {
-      call.remaining = call.remaining.subtract(ranges);
-      if (!call.remaining.isEmpty) continue;
-      this.#running.delete(call);
-      call.stop.abort(new DOMException('these keys are no longer owned here', 'AbortError'));
-    }
+    for (const call of [...this.#loading, ...this.#flushing]) call.lose(ranges);
   }
 
   close(): void {
     this.lost(RangeSet.everything);
   }
 
-  #begin(spans: readonly NumberedSpan[]): Call {
-    const ranges = RangeSet.of(spans);
-    const call: Call = { ranges, remaining: ranges, stop: new AbortController() };
-    this.#running.add(call);
-    return call;
+  async #loadUntilDone(call: Call, onGrant: Upcall, done: () => void): Promise<void> {
+    let retryMs = FIRST_RETRY_MS;
+    while (!(await this.#call('onGrant', onGrant, call))) {
+      await this.#pause(retryMs, call.signal);
+      if (call.signal.aborted) return;
+      retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
+    }
+    if (!call.signal.aborted) done();
   }
 
-  #call(name: string, upcall: Upcall, { ranges, stop }: Call, then: (ok: boolean) => void): void {
-    const failed = (error: unknown): void => {
-      if (!stop.signal.aborted) {
-        this.#logger.error(`${name} failed`, { ranges: ranges.spans().length, why: String(error) });
+  /** In a turn of its own, because the core is not to be entered from within itself. True if it went well. */
+  async #call(name: string, upcall: Upcall, { ranges, signal }: Call): Promise<boolean> {
+    await Promise.resolve();
+    if (signal.aborted) return false;
+    try {
+      await upcall(ranges, { signal });
+      return true;
+    } catch (error) {
+      if (!signal.aborted) {
+        this.#logger.error(`${name} failed`, { spans: ranges.spans().length, why: String(error) });
       }
-      then(false);
-    };
-    // In a turn of its own: the core is not to be entered from within itself.
-    queueMicrotask(() => {
-      void (async () => upcall(ranges, { signal: stop.signal }))().then(() => then(true), failed);
+      return false;
+    }
+  }
+
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const timer = this.#runtime.wakeAt(later(this.#runtime.now(), ms), resolve);
+      const stop = (): void => {
+        timer[Symbol.dispose]();
+        resolve();
+      };
+      signal.addEventListener('abort', stop, { once: true });
     });
   }
+}
 
-  #after(ms: number, call: Call, act: () => void): void {
-    const timer = this.#runtime.wakeAt(later(this.#runtime.now(), ms), act);
-    call.stop.signal.addEventListener('abort', () => timer[Symbol.dispose](), { once: true });
+/** One upcall, and which of its keys are still its business. */
+class Call {
+  readonly ranges: RangeSet;
+  readonly #stop = new AbortController();
+  #remaining: RangeSet;
+  ended: Promise<void> = Promise.resolve();
+
+  constructor(spans: readonly NumberedSpan[]) {
+    this.ranges = RangeSet.of(spans);
+    this.#remaining = this.ranges;
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  touches(ranges: RangeSet): boolean {
+    return !this.#remaining.intersect(ranges).isEmpty;
+  }
+
+  lose(ranges: RangeSet): void {
+    if (this.#remaining.isEmpty) return;
+    this.#remaining = this.#remaining.subtract(ranges);
+    if (!this.#remaining.isEmpty) return;
+    this.#stop.abort(new DOMException('these keys are no longer owned here', 'AbortError'));
   }
 }
