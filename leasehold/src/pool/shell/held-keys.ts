@@ -4,7 +4,7 @@
  * `isContinuous()` reads the clock and is always right. The signal is a courtesy for work that waits on
  * something else and should stop: it aborts a little *before* the lease could end (or the deadline for
  * giving the key back), so that there is time to stop in. A blocked event loop delays it like any
- * timer; that is why the check exists.
+ * timer, until the first check that fails; that is why the check exists.
  *
  *     ├──────────────── lease ───────────────┤
  *                                    │ abort │      unless renewed before that
@@ -127,7 +127,9 @@ class Handle implements HeldKey {
   }
 
   isContinuous(): boolean {
-    return this.#holder.checkLeaseContinuous(this.key, this.number);
+    const isContinuous = this.#holder.checkLeaseContinuous(this.key, this.number);
+    if (!isContinuous) this.abort();
+    return isContinuous;
   }
 
   get signal(): AbortSignal {

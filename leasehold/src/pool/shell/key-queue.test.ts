@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { keyPosition } from '../../runtime/keys/hash.ts';
+import { RangeSet } from '../../runtime/keys/range-set.ts';
+import { KeyQueue } from './key-queue.ts';
+
+/** Work that ends when it is told to. */
+function job(story: string[], name: string) {
+  let finish = (): void => {};
+  const end = new Promise<void>((resolve) => (finish = resolve));
+  const work = async (): Promise<string> => {
+    story.push(`${name} begins`);
+    await end;
+    story.push(`${name} ends`);
+    return name;
+  };
+  return { work, finish };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('a queue of work on keys', () => {
+  it('does one thing at a time for a key, in order', async () => {
+    const story: string[] = [];
+    const queue = new KeyQueue();
+    const [one, two] = [job(story, 'one'), job(story, 'two')];
+    const results = [queue.run('alice', one.work), queue.run('alice', two.work)];
+    two.finish();
+    await turn();
+    expect(story).toEqual(['one begins']);
+    one.finish();
+    expect(await Promise.all(results)).toEqual(['one', 'two']);
+    expect(story).toEqual(['one begins', 'one ends', 'two begins', 'two ends']);
+  });
+
+  it('does things side by side for different keys', async () => {
+    const story: string[] = [];
+    const queue = new KeyQueue();
+    const [one, two] = [job(story, 'one'), job(story, 'two')];
+    const results = [queue.run('alice', one.work), queue.run('bob', two.work)];
+    await turn();
+    expect(story).toEqual(['one begins', 'two begins']);
+    one.finish();
+    two.finish();
+    await Promise.all(results);
+  });
+
+  it('goes on with the next when one fails', async () => {
+    const queue = new KeyQueue();
+    const failing = queue.run('alice', async () => {
+      throw new Error('no');
+    });
+    const next = queue.run('alice', async () => 'yes');
+    await expect(failing).rejects.toThrow('no');
+    expect(await next).toBe('yes');
+  });
+
+  it('gives up the place of one that is aborted, and lets those behind it wait on', async () => {
+    const story: string[] = [];
+    const queue = new KeyQueue();
+    const [one, three] = [job(story, 'one'), job(story, 'three')];
+    const stop = new AbortController();
+    const first = queue.run('alice', one.work);
+    const second = queue.run('alice', job(story, 'two').work, stop.signal);
+    const third = queue.run('alice', three.work);
+    stop.abort(new Error('too late'));
+    await expect(second).rejects.toThrow('too late');
+    await turn();
+    expect(story).toEqual(['one begins']);
+    one.finish();
+    three.finish();
+    await Promise.all([first, third]);
+    expect(story).toEqual(['one begins', 'one ends', 'three begins', 'three ends']);
+  });
+
+  it('does not begin what was aborted before', async () => {
+    const queue = new KeyQueue();
+    const aborted = queue.run('alice', async () => 'done', AbortSignal.abort(new Error('never mind')));
+    await expect(aborted).rejects.toThrow('never mind');
+  });
+
+  it('says when all that was asked for on some keys is over', async () => {
+    const story: string[] = [];
+    const queue = new KeyQueue();
+    const [alice, bob] = [job(story, 'alice'), job(story, 'bob')];
+    const running = [queue.run('alice', alice.work), queue.run('bob', bob.work)];
+    const position = keyPosition('alice');
+    const settled = queue.settled(RangeSet.of([{ start: position, end: position + 1n }]));
+    void settled.then(() => story.push('settled'));
+    await turn();
+    expect(story).not.toContain('settled');
+    alice.finish();
+    await settled;
+    bob.finish();
+    await Promise.all(running);
+  });
+});
