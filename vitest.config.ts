@@ -3,11 +3,31 @@
  * keeps no state outside itself, and starting a world per file would cost more than the tests.
  */
 
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+const home = fileURLToPath(new URL('./leasehold/', import.meta.url));
+
+/** `leasehold/pool`, as the applications write it, is our own source and not what was built of it last. */
+const { exports } = JSON.parse(readFileSync(`${home}package.json`, 'utf8')) as {
+  exports: Readonly<Record<string, string | { readonly default: string }>>;
+};
+const alias = Object.entries(exports).flatMap(([name, target]) =>
+  typeof target === 'string'
+    ? []
+    : [
+        {
+          find: new RegExp(`^leasehold${name.slice(1)}$`),
+          replacement: home + target.default.replace('./dist/', 'src/').replace(/\.js$/, '.ts'),
+        },
+      ],
+);
+
 export default defineConfig({
+  resolve: { alias },
   test: {
-    include: ['leasehold/src/**/*.test.ts', 'scripts/**/*.test.ts'],
+    include: ['leasehold/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'scripts/**/*.test.ts'],
     pool: 'threads',
     isolate: false,
   },

@@ -6,7 +6,8 @@
  * The file is named after its content, so two runs at once never see each other's half-written
  * file, and importing a new version never meets the old one in a cache. Source maps are inside, so
  * that stack traces name the TypeScript lines. Packages stay outside and are found in
- * `node_modules` as usual.
+ * `node_modules` as usual; but `leasehold/pool` and its like, as the applications write it, is our own
+ * source and not what was built of it last.
  */
 
 import { build } from 'esbuild';
@@ -64,7 +65,7 @@ export async function bundle(entry, { patch } = {}) {
       sourceRoot: root,
       outfile: join(folder, 'bundle.mjs'),
       logLevel: 'silent',
-      plugins: patching === undefined ? [] : [patching.plugin],
+      plugins: [ownSources, ...(patching === undefined ? [] : [patching.plugin])],
     });
   } catch (error) {
     throw new BundleError(describe(error));
@@ -76,6 +77,28 @@ export async function bundle(entry, { patch } = {}) {
   }
   return keep(basename(entry, '.ts'), result.outputFiles[0]?.contents ?? new Uint8Array());
 }
+
+/**
+ * What `leasehold/…` stands for, by the package's own word: `dist/pool/index.js` is made of
+ * `src/pool/index.ts`.
+ *
+ * @type {import('esbuild').Plugin}
+ */
+export const ownSources = {
+  name: 'own-sources',
+  setup({ onResolve }) {
+    const home = join(root, 'leasehold');
+    /** @type {{ exports: Record<string, string | { default: string }> }} */
+    const { exports } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'));
+    onResolve({ filter: /^leasehold(\/|$)/ }, ({ path }) => {
+      const target = exports[`.${path.slice('leasehold'.length)}`];
+      if (typeof target !== 'object')
+        return { errors: [{ text: `${path} is not among the exports of leasehold` }] };
+      const source = target.default.replace(/^\.\/dist\//, 'src/').replace(/\.js$/, '.ts');
+      return { path: join(home, source), sideEffects: false };
+    });
+  },
+};
 
 /** @param {Patch} patch */
 function patcher(patch) {

@@ -1,6 +1,7 @@
 /**
- * `npm start`: a pool in a simulated world, told as it happens. Nothing is opened or written; the
- * same seed tells the same story.
+ * `npm start`: the demonstration, a small service on real processes with everything that belongs to
+ * it (`leasehold demo`). `npm start -- --story` plays a pool in a simulated world instead, told as it
+ * happens; there nothing is opened or written, and the same seed tells the same story.
  */
 
 import process from 'node:process';
@@ -8,21 +9,22 @@ import { pathToFileURL } from 'node:url';
 import { parseArguments, wholeNumber } from './arguments.mjs';
 import { bundle } from './bundle.mjs';
 import { runCommand, UsageError } from './command.mjs';
+import { startCli } from './start/cli.mjs';
 
 const STORY = 'leasehold/src/pool/simulation/story.ts';
 
 const HELP = `Plays a pool of servers in a simulated world and tells what happens.
 
-  npm start [-- options]
+  npm start -- --story [--seed N]
 
   --seed N   another world (default 1)
-  --help     this text`;
+  --help     this text
 
-await runCommand('npm start --', async () => {
-  const { words, flags, values } = parseArguments(process.argv.slice(2), {
-    flags: ['help'],
-    values: ['seed'],
-  });
+Without --story: a demonstration with real processes; see npm start -- --help.`;
+
+/** @param {readonly string[]} argv */
+async function story(argv) {
+  const { words, flags, values } = parseArguments(argv, { flags: ['help', 'story'], values: ['seed'] });
   if (flags.has('help')) {
     console.log(HELP);
     return 0;
@@ -34,4 +36,9 @@ await runCommand('npm start --', async () => {
   const { tell } = await import(pathToFileURL(await bundle(STORY)).href);
   tell((line) => console.log(line), { seed });
   return 0;
+}
+
+await runCommand('npm start --', () => {
+  const argv = process.argv.slice(2);
+  return argv.includes('--story') ? story(argv) : startCli(['demo', ...argv], 'npm run leasehold --');
 });

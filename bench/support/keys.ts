@@ -30,12 +30,14 @@ export class FreshKeys {
     this.#random = new Random(seed);
   }
 
-  take(count: number): readonly string[] {
+  /** So many keys, all of which are `wanted`. */
+  take(count: number, wanted: (key: string) => boolean = () => true): readonly string[] {
     const keys: string[] = [];
-    for (let i = 0; i < count; i += 1) {
+    while (keys.length < count) {
       if (this.#at + LONGEST > TEXT_LENGTH) this.#write();
       const length = SHORTEST + Math.floor(this.#random.next() * (LONGEST - SHORTEST + 1));
-      keys.push(this.#text.toString('latin1', this.#at, this.#at + length));
+      const key = this.#text.toString('latin1', this.#at, this.#at + length);
+      if (wanted(key)) keys.push(key);
       this.#at += 1;
     }
     return keys;

@@ -5,7 +5,9 @@
 import { Lookup } from '../../leasehold/src/pool/lookup/lookup.ts';
 import type { TableRow } from '../../leasehold/src/pool/messages.ts';
 import { resolveDurations } from '../../leasehold/src/pool/options.ts';
+import { Owner } from '../../leasehold/src/pool/owner/owner.ts';
 import { consistentHashing } from '../../leasehold/src/pool/policy/consistent-hashing.ts';
+import type { Span } from '../../leasehold/src/runtime/keys/range.ts';
 import { instant } from '../../leasehold/src/runtime/time.ts';
 
 export const POOL = 'bench';
@@ -45,4 +47,44 @@ export function lookupWith(rows: readonly TableRow[]): Lookup {
   const changes = { kind: 'changes', pool: POOL, history: 'h', term: 1, from: 0, to: rows.length } as const;
   lookup.receive('manager', { ...changes, rows, answers: undefined }, now);
   return lookup;
+}
+
+/** The number under which {@link ownerOf} holds everything: what one commit grants has one number. */
+export const NUMBER = 1;
+const LEASE_MS = 3_600_000;
+
+/** An owner that has been granted these spans, for longer than any measurement takes. */
+export function ownerOf(spans: readonly Span[]): Owner {
+  const now = instant(performance.now());
+  const identity = { pool: POOL, incarnation: 'a.1', name: 'a', url: 'http://a', proof: undefined };
+  const owner = new Owner(
+    {
+      identity,
+      managers: ['manager'],
+      durations: resolveDurations(),
+      loads: false,
+      flushes: false,
+      random: Math.random,
+    },
+    now,
+  );
+  owner.wake(now);
+  owner.receive(
+    'manager',
+    {
+      kind: 'update',
+      pool: POOL,
+      incarnation: identity.incarnation,
+      history: 'h',
+      term: 1,
+      sequence: 1,
+      position: NUMBER,
+      acknowledges: 1,
+      leaseMs: LEASE_MS,
+      admitted: true,
+      spans: spans.map(({ start, end }) => ({ start, end, number: NUMBER, recalled: false, continues: [] })),
+    },
+    now,
+  );
+  return owner;
 }

@@ -6,4 +6,5 @@
  */
 export const protocols = {
   pool: 'leasehold/src/pool/simulation/index.ts',
+  'file-log': 'leasehold/src/log/file/simulation/index.ts',
 };

@@ -48,6 +48,12 @@ export const steps = [
     counts: true,
   },
   {
+    name: 'build',
+    what: 'the package, built and installed into an empty project',
+    commands: [[join(root, 'scripts', 'build.mjs')]],
+    sayLast: true,
+  },
+  {
     name: 'sim',
     what: 'the pool in 1000 hostile worlds',
     commands: [[sim, 'pool', '--seeds', '1000']],

@@ -67,7 +67,8 @@ const layerOf = (path: string): string =>
 
 function maySimulate(path: string, layer: string): boolean {
   const isProof = path.endsWith('.test.ts');
-  if (layer === 'log') return isProof || posix.basename(path).startsWith('simulated');
+  if (layer === 'log' && posix.basename(path).startsWith('simulated')) return true;
+  if (layer === 'log') return isProof || path.startsWith(`${ROOT}log/file/simulation/`);
   const isProtocol = LAYERS[layer]?.includes('log') === true;
   return isProtocol && (isProof || path.startsWith(`${ROOT}${layer}/simulation/`));
 }

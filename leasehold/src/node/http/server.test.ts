@@ -6,6 +6,10 @@ import { AddressUnavailableError, PortInUseError } from '../tcp/errors.ts';
 import type { HttpRoute, ServerSentEvent } from './exchange.ts';
 import { type HttpServer, type HttpServerOptions, serveHttp } from './server.ts';
 
+/** Becomes so, however busy the machine is. */
+const eventually = <T>(read: () => T): ReturnType<typeof expect.poll<T>> =>
+  expect.poll(read, { timeout: 20_000 });
+
 const text: HttpRoute = {
   path: '/text',
   answer: () => ({ kind: 'text', status: 200, headers: { 'content-type': 'text/plain' }, body: 'größe\n' }),
@@ -157,7 +161,7 @@ describe('who may ask', () => {
   });
 });
 
-describe('what a stranger may send', () => {
+describe('what a stranger may send', { timeout: 30_000 }, () => {
   const request = (path: string, headers = ''): string =>
     `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n`;
 
@@ -211,14 +215,14 @@ describe('what a stranger may send', () => {
   });
 });
 
-describe('a stream', () => {
+describe('a stream', { timeout: 30_000 }, () => {
   const ask = 'GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n';
 
   it('tells events as they come, and a comment when there are none', async () => {
     const tap = new Tap();
     const server = await serve({ routes: [tap.route], limits: { heartbeatEveryMs: 5 } });
     const got = raw(server, ask, (text) => text.includes('two') && text.includes(': still here'));
-    await expect.poll(() => tap.readers).toBe(1);
+    await eventually(() => tap.readers).toBe(1);
     tap.pour('one', 'two');
     expect((await got).replace(/\r\n[0-9a-f]+\r\n/g, '')).toMatch(
       /retry: 1000[\s\S]*data: one[\s\S]*data: two/,
@@ -238,23 +242,23 @@ describe('a stream', () => {
     const tap = new Tap();
     const server = await serve({ routes: [tap.route] });
     const socket = await paused(server, ask);
-    await expect.poll(() => tap.readers).toBe(1);
+    await eventually(() => tap.readers).toBe(1);
     const events = 400;
     tap.pour(...Array<string>(events).fill('x'.repeat(100_000)));
     // The kernel takes a few megabytes and the server one event beyond that.
-    await expect.poll(() => tap.pulled).toBeGreaterThan(0);
+    await eventually(() => tap.pulled).toBeGreaterThan(0);
     expect(tap.pulled).toBeLessThan(events);
     socket.resume();
-    await expect.poll(() => tap.pulled, { timeout: 20_000 }).toBe(events);
+    await eventually(() => tap.pulled).toBe(events);
   });
 
   it('is cut off when its reader takes nothing', async () => {
     const tap = new Tap();
     const server = await serve({ routes: [tap.route], limits: { stalledAfterMs: 30 } });
     await paused(server, ask);
-    await expect.poll(() => tap.readers).toBe(1);
+    await eventually(() => tap.readers).toBe(1);
     tap.pour(...Array<string>(400).fill('x'.repeat(100_000)));
-    await expect.poll(() => tap.readers).toBe(0);
+    await eventually(() => tap.readers).toBe(0);
     expect(server.counters).toMatchObject({ streams: 0, streamsStalled: 1 });
   });
 
@@ -262,7 +266,7 @@ describe('a stream', () => {
     const tap = new Tap();
     const server = await serve({ routes: [tap.route], limits: { streams: 1 } });
     await paused(server, ask);
-    await expect.poll(() => server.counters.streams).toBe(1);
+    await eventually(() => server.counters.streams).toBe(1);
     const response = await fetch(`${server.url}/stream`);
     expect([response.status, await response.json()]).toMatchObject([
       503,
@@ -274,7 +278,7 @@ describe('a stream', () => {
     const tap = new Tap();
     const server = await serve({ routes: [tap.route] });
     const got = raw(server, ask);
-    await expect.poll(() => tap.readers).toBe(1);
+    await eventually(() => tap.readers).toBe(1);
     await server.close(60_000);
     expect((await got).endsWith('0\r\n\r\n')).toBe(true);
     expect(tap.readers).toBe(0);

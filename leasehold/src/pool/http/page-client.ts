@@ -255,7 +255,7 @@ function newRow({ incarnation, name, url }) {
   first.append(make('div', 'name', name), make('div', 'url', url));
   const state = first.appendChild(make('div', 'state'));
   const second = cell('');
-  const share = second.appendChild(make('div'));
+  const share = second.appendChild(make('div', 'share'));
   const fill = second.appendChild(make('div', 'bar')).appendChild(make('div'));
   const row = { element, state, share, fill, ranges: cell('count'), heard: cell('count'), load: cell('count load') };
   element.title = 'incarnation ' + incarnation;

@@ -69,6 +69,7 @@ th.count, td.count { text-align: right; white-space: nowrap; }
 tbody tr:hover { background: var(--ground); }
 .name { font-weight: 600; overflow-wrap: anywhere; }
 .name::before { content: ""; display: inline-block; width: .7em; height: .7em; border-radius: .2em; margin-right: .5em; background: var(--swatch, var(--empty)); }
+.share { white-space: nowrap; }
 .url { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; }
 .state { font-size: .8rem; color: var(--warn); }
 .state.bad { color: var(--bad); }

@@ -13,6 +13,7 @@ import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
 import { deadline } from './deadline.ts';
 import { dialManagers } from './dial-managers.ts';
 import { ManagersUnreachableError } from './errors.ts';
+import { checkOptionNames } from './option-names.ts';
 import { PoolOwner } from './pool-owner.ts';
 import { proveDeath } from './supervision/prove-death.ts';
 import { textOption } from './text-option.ts';
@@ -62,6 +63,11 @@ export interface JoinOptions {
   logger?: Logger | undefined;
 }
 
+const OPTIONS: readonly string[] = [
+  ...['managers', 'pool', 'name', 'url', 'onGrant', 'onRevoke', 'onLost', 'load'],
+  ...['lockFile', 'joinWithinMs', 'signal', 'logger'],
+];
+
 /**
  * Resolves when the Manager has admitted this owner; keys follow.
  *
@@ -70,6 +76,7 @@ export interface JoinOptions {
  * @throws {RefusedError} if the Manager will not have it
  */
 export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
+  checkOptionNames('', options, OPTIONS);
   const pool = textOption('pool', options.pool, LONGEST_NAME);
   const name = textOption('name', options.name, LONGEST_NAME);
   const url = textOption('url', options.url, LONGEST_URL);

@@ -12,6 +12,7 @@ import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
 import { deadline } from './deadline.ts';
 import { dialManagers } from './dial-managers.ts';
 import { ManagersUnreachableError } from './errors.ts';
+import { checkOptionNames } from './option-names.ts';
 import { type Loss, type LookupPosition, PoolLookup } from './pool-lookup.ts';
 import { textOption } from './text-option.ts';
 
@@ -46,6 +47,11 @@ export interface OpenLookupOptions {
   logger?: Logger | undefined;
 }
 
+const OPTIONS: readonly string[] = [
+  ...['managers', 'pool', 'resumeFrom', 'onLoss', 'onChange', 'syncEveryMs', 'staleAfterMs'],
+  ...['openWithinMs', 'signal', 'logger'],
+];
+
 /**
  * Resolves when there is a table to look into.
  *
@@ -54,6 +60,7 @@ export interface OpenLookupOptions {
  * @throws {RefusedError} if there is no such pool
  */
 export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup> {
+  checkOptionNames('', options, OPTIONS);
   const pool = textOption('pool', options.pool, LONGEST_NAME);
   const withinMs = options.openWithinMs ?? 30_000;
   if (!(withinMs > 0))

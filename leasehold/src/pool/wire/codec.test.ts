@@ -10,6 +10,7 @@ import type {
   GrantedSpan,
   LetGo,
   NumberedSpan,
+  Refused,
   Report,
   Seen,
   Sync,
@@ -153,6 +154,15 @@ const certifieds: fc.Arbitrary<Certified> = record({
   proof: name,
 });
 
+const refusals: fc.Arbitrary<Refused> = record({
+  kind: fc.constant('refused' as const),
+  pool: name,
+  asker: name,
+  code: name,
+  message: text(4_096),
+  retryable: fc.boolean(),
+});
+
 describe('a message', () => {
   it('of every kind is read as it was written', () => {
     for (const message of Object.values(TO_MANAGER)) expect(toManager(message)).toStrictEqual(message);
@@ -170,7 +180,7 @@ describe('a message', () => {
 
   it('from a Manager is read as it was written, whatever is in it', () => {
     fc.assert(
-      fc.property(fc.oneof(updates, someChanges, certifieds), (message) => {
+      fc.property(fc.oneof(updates, someChanges, certifieds, refusals), (message) => {
         expect(fromManager(message)).toStrictEqual(message);
       }),
       { numRuns: 400 },

@@ -13,7 +13,14 @@ import { ByteReader } from './bytes.ts';
 import { clientCodec, managerCodec, POOL_PROTOCOL } from './codec.ts';
 import { encodeMessage } from './encode.ts';
 import { KEYS } from './keys.ts';
-import { LONGEST_NAME, LONGEST_SECRET, LONGEST_URL, MOST_ROWS, MOST_SPANS } from './rules.ts';
+import {
+  LONGEST_NAME,
+  LONGEST_SECRET,
+  LONGEST_SENTENCE,
+  LONGEST_URL,
+  MOST_ROWS,
+  MOST_SPANS,
+} from './rules.ts';
 import { FROM_MANAGER, TO_MANAGER } from './samples.ts';
 
 const DOCUMENT = readFileSync(new URL('../../../../docs/protocol.md', import.meta.url), 'utf8');
@@ -73,6 +80,7 @@ describe('the document of the protocol', () => {
     expect(DOCUMENT).toContain(`1 to ${number(LONGEST_NAME)} characters`);
     expect(DOCUMENT).toContain(`1 to ${number(LONGEST_URL)} characters`);
     expect(DOCUMENT).toContain(`1 to ${number(LONGEST_SECRET)} characters`);
+    expect(DOCUMENT).toContain(`1 to ${number(LONGEST_SENTENCE)} characters`);
     expect(DOCUMENT).toContain(`At most ${number(MOST_SPANS)} items`);
     expect(DOCUMENT).toContain(`${number(MOST_ROWS)} rows and owners`);
   });

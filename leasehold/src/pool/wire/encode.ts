@@ -1,7 +1,7 @@
 /**
  * From a message to the bytes of its frame.
  *
- * The same object gives the same bytes: a push goes to thousands of look-ups, and is encoded once. Nor
+ * What goes to many is encoded once: a push to thousands of look-ups, a report to all Managers. Nor
  * are the rows of a snapshot packed anew for everybody who asks: answers differ in whom they answer, not in the rows, so
  * the rows come last, and their packed form is kept for as long as the list itself is.
  */
@@ -34,9 +34,16 @@ const list = new ByteWriter();
 
 /** The bytes of a message. They are shared with whoever else asks for them: do not change them. */
 export function encodeMessage(message: ToManager | FromManager): Uint8Array {
+  if (!isForMany(message)) return encode(message);
   let frame = frames.get(message);
   if (frame === undefined) frames.set(message, (frame = encode(message)));
   return frame;
+}
+
+/** An answer goes to one; to keep it would keep half a megabyte for each look-up that got the whole table. */
+function isForMany(message: ToManager | FromManager): boolean {
+  if (message.kind === 'changes') return message.answers === undefined;
+  return message.kind === 'report' || message.kind === 'sync' || message.kind === 'certificate';
 }
 
 function encode(message: ToManager | FromManager): Uint8Array {

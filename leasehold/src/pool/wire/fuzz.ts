@@ -69,39 +69,43 @@ function isAccepted(decode: Codec<never, ToManager | FromManager>['decode'], inp
 
 function hostile(dice: Dice, frames: readonly Uint8Array[]): Uint8Array {
   if (dice.below(20) === 0) return Uint8Array.from({ length: dice.below(80) }, () => dice.below(256));
-  let bytes = [...dice.pick(frames)];
+  let bytes = dice.pick(frames);
   for (let damages = 1 + dice.below(3); damages > 0; damages -= 1) {
     const at = dice.below(bytes.length + 1);
-    const length = 1 + dice.below(8);
-    switch (dice.below(8)) {
-      case 0:
-        bytes[at] = (bytes[at] ?? 0) ^ (1 << dice.below(8));
-        break;
-      case 1:
-        bytes[at] = dice.below(256);
-        break;
-      case 2:
-        bytes[at] = dice.pick(HEADS);
-        break;
-      case 3:
-        bytes = bytes.slice(0, at);
-        break;
-      case 4:
-        bytes.splice(at, length);
-        break;
-      case 5:
-        bytes.splice(at, 0, ...bytes.slice(at, at + length));
-        break;
-      case 6:
-        bytes.splice(at, 0, dice.pick(HEADS), 0xff, 0xff, 0xff, 0xff);
-        break;
-      default: {
-        const other = dice.pick(frames);
-        bytes = [...bytes.slice(0, at), ...other.subarray(dice.below(other.length))];
-      }
+    const { cut, put } = damage(dice, bytes, at, frames);
+    bytes = Buffer.concat([bytes.subarray(0, at), Uint8Array.from(put), bytes.subarray(at + cut)]);
+  }
+  return bytes;
+}
+
+/** How many bytes to take out, and what to put there. */
+function damage(
+  dice: Dice,
+  bytes: Uint8Array,
+  at: number,
+  frames: readonly Uint8Array[],
+): { readonly cut: number; readonly put: Iterable<number> } {
+  const length = 1 + dice.below(8);
+  switch (dice.below(8)) {
+    case 0:
+      return { cut: 1, put: [(bytes[at] ?? 0) ^ (1 << dice.below(8))] };
+    case 1:
+      return { cut: 1, put: [dice.below(256)] };
+    case 2:
+      return { cut: 1, put: [dice.pick(HEADS)] };
+    case 3:
+      return { cut: bytes.length, put: [] };
+    case 4:
+      return { cut: length, put: [] };
+    case 5:
+      return { cut: 0, put: bytes.subarray(at, at + length) };
+    case 6:
+      return { cut: 0, put: [dice.pick(HEADS), 0xff, 0xff, 0xff, 0xff] };
+    default: {
+      const other = dice.pick(frames);
+      return { cut: bytes.length, put: other.subarray(dice.below(other.length)) };
     }
   }
-  return Uint8Array.from(bytes);
 }
 
 /** Chance from a seed: a multiplier and a sum modulo 2^32, of which the upper bits are used. */

@@ -15,13 +15,18 @@
  * that is one row, or two. If boundaries crowd into one slot, there are many, and a binary search
  * between the two finds the right one; so the worst case is the search one would have had anyway.
  *
+ * With two rows to choose from, where the second starts is needed as well. It is written beside the
+ * jump, so that both come with one access to memory; with many rows, that is what a look-up costs:
+ *
+ *     slots    │ jump, where the last row in it starts │ jump, where … │ …
+ *
  * Boundaries never change once built, and tables that differ in their values only share them.
  */
 
 import { AssertionError, assert } from '../assert.ts';
 import { highOf, lowOf, type Position, positionOf, RING_SIZE } from './position.ts';
 
-/** Keeps the jump table within 4 MB, however many rows there are. */
+/** Keeps the slots within 8 MB, however many rows there are. */
 const MOST_SLOT_BITS = 20;
 
 export class Boundaries {
@@ -33,8 +38,8 @@ export class Boundaries {
   readonly #lows: Uint32Array;
   /** How far to shift the high word of a position to the right to get its slot. */
   readonly #slotShift: number;
-  /** One more than there are slots; the last entry is the last row. */
-  readonly #jump: Int32Array;
+  /** Two words for each slot, and a last jump, to the last row. */
+  readonly #slots: Int32Array;
 
   /** Where each row starts, as two words each, ascending from zero. They are kept, not copied. */
   constructor(highs: Uint32Array, lows: Uint32Array) {
@@ -43,7 +48,7 @@ export class Boundaries {
     this.#lows = lows;
     const slotBits = slotBitsFor(highs.length);
     this.#slotShift = 32 - slotBits;
-    this.#jump = jumpTable(highs, slotBits);
+    this.#slots = slotsOf(highs, slotBits);
   }
 
   static of(starts: readonly Position[]): Boundaries {
@@ -70,11 +75,12 @@ export class Boundaries {
    * bits, so that it has 32 bits; if it is zero, which is rare, it says nothing and we search.
    */
   rowOf(high: number, low: number): number {
-    const slot = high >>> this.#slotShift;
-    const first = this.#jump[slot] as number;
-    const last = this.#jump[slot + 1] as number;
+    const slots = this.#slots;
+    const slot = (high >>> this.#slotShift) << 1;
+    const first = slots[slot] as number;
+    const last = slots[slot + 2] as number;
     if (last - first <= 1) {
-      const difference = (high >>> 1) - ((this.#highs[last] as number) >>> 1);
+      const difference = (high >>> 1) - ((slots[slot + 1] as number) >>> 1);
       if (difference !== 0) return last + (difference >> 31);
     }
     return this.#search(high, low, first, last);
@@ -134,21 +140,25 @@ function slotBitsFor(rows: number): number {
   return Math.min(MOST_SLOT_BITS, 33 - Math.clz32(rows - 1));
 }
 
-function jumpTable(highs: Uint32Array, slotBits: number): Int32Array {
-  const slots = 2 ** slotBits;
+function slotsOf(highs: Uint32Array, slotBits: number): Int32Array {
+  const count = 2 ** slotBits;
   const shift = 32 - slotBits;
-  const jump = new Int32Array(slots + 1);
-  // Each row is written into the slot after the one it starts in, where a later row may replace
-  // an earlier one. Then every slot takes the greatest row seen so far; the greater of two numbers
-  // is chosen without a branch, which would be guessed wrong half the time.
+  const slots = new Int32Array(2 * count + 1);
+  // Each row is written into the slot it starts in, and into the jump of the slot after, where a
+  // later row may replace an earlier one. Then every jump takes the greatest row seen so far; the
+  // greater of two numbers is chosen without a branch, which would be guessed wrong half the time.
+  // Where no row starts, zero is left, which every position lies behind.
   for (let row = 1; row < highs.length; row += 1) {
-    jump[((highs[row] as number) >>> shift) + 1] = row;
+    const start = highs[row] as number;
+    const slot = (start >>> shift) << 1;
+    slots[slot + 1] = start;
+    slots[slot + 2] = row;
   }
   let greatest = 0;
-  for (let slot = 0; slot <= slots; slot += 1) {
-    const gain = (jump[slot] as number) - greatest;
+  for (let at = 0; at <= 2 * count; at += 2) {
+    const gain = (slots[at] as number) - greatest;
     greatest += gain & ~(gain >> 31);
-    jump[slot] = greatest;
+    slots[at] = greatest;
   }
-  return jump;
+  return slots;
 }

@@ -17,12 +17,12 @@
  *
  * That is the rule of Redis Cluster, so a key is grouped alike in both.
  *
- * How it is quick: the characters are copied, as bytes, into a piece of memory made once, and
- * hashed from there four bytes at a time. A copy is quicker than hashing the characters in place,
- * because each look at a character of a string costs more than a look at a byte. The copying
- * asks one thing of each character: is it below `}`? If all are, the key is ASCII and has no tag,
- * both at once, for a tag needs its closing brace. `}`, `~` and all that is not ASCII send the key
- * the careful way, which is a little slower and always right.
+ * How it is quick: an ordinary key is hashed while it is read, and nothing is written down. To look
+ * at a character of a string is what costs most, about 2 ns each, so each is looked at once. Whether
+ * the key is ordinary is asked on the way, of many characters at a time, and answered at the end: it
+ * is if all of them lie below `}`, for then it is ASCII and has no tag, which would need its closing
+ * brace. `}`, `~` and all that is not ASCII send the key the careful way, by way of memory, which is
+ * slower and always right.
  */
 
 import { checkPosition, type Position, positionOf } from './position.ts';
@@ -43,12 +43,7 @@ export function keyPosition(key: Key): Position {
 
 /** Writes the position of a text, `out[0]` being its high word and `out[1]` its low one. */
 export function hashKey(key: string, out: Uint32Array): void {
-  const length = key.length;
-  if (length <= SCRATCH_BYTES - BLOCK_BYTES && copyPlain(key, length)) {
-    mix(scratch, length, 0);
-  } else {
-    hashCarefully(key);
-  }
+  if (key.length < WORD_BYTES || !hashPlain(key)) hashCarefully(key);
   out[0] = state[0] as number;
   out[1] = state[1] as number;
 }
@@ -71,7 +66,7 @@ export function murmur128(bytes: Uint8Array, seed: number, out: Uint32Array): vo
 }
 
 const BLOCK_BYTES = 16;
-const CLOSING_BRACE = 0x7d;
+const WORD_BYTES = 4;
 
 /** Bytes, and the same memory to be read four at a time, little end first on every machine. */
 interface Memory {
@@ -97,23 +92,96 @@ const roomFor = (length: number): Memory => {
 };
 
 /**
- * Copies the key, if all its characters lie below `}`. The block it will end in is cleared first,
- * in four strokes; to clear just the bytes behind the key, afterwards, takes longer.
+ * {@link mix} of a key that has at least four characters, all below `}`; if not all are, it says so,
+ * and what it has put into {@link state} is worth nothing.
+ *
+ * Characters are taken in pairs, as 16 bits each, so that one of two bytes cannot hide among its
+ * neighbours; two pairs make a word. This is one long function because the engine puts only so much
+ * of others in place; a call for each word would cost more than what is called.
  */
-function copyPlain(key: string, length: number): boolean {
-  const { bytes, words } = scratch;
-  const lastBlock = length - (length % BLOCK_BYTES);
-  words.setInt32(lastBlock, 0);
-  words.setInt32(lastBlock + 4, 0);
-  words.setInt32(lastBlock + 8, 0);
-  words.setInt32(lastBlock + 12, 0);
-  for (let i = 0; i < length; i += 1) {
-    const code = key.charCodeAt(i);
-    if (code >= CLOSING_BRACE) return false;
-    bytes[i] = code;
+function hashPlain(key: string): boolean {
+  const length = key.length;
+  const rest = length % BLOCK_BYTES;
+  const blocksEnd = length - rest;
+  let h1 = 0;
+  let h2 = 0;
+  let h3 = 0;
+  let h4 = 0;
+  let seen = 0;
+  let lifted = 0;
+
+  for (let at = 0; at < blocksEnd; at += BLOCK_BYTES) {
+    const a = key.charCodeAt(at) | (key.charCodeAt(at + 1) << 16);
+    const b = key.charCodeAt(at + 2) | (key.charCodeAt(at + 3) << 16);
+    const c = key.charCodeAt(at + 4) | (key.charCodeAt(at + 5) << 16);
+    const d = key.charCodeAt(at + 6) | (key.charCodeAt(at + 7) << 16);
+    const e = key.charCodeAt(at + 8) | (key.charCodeAt(at + 9) << 16);
+    const f = key.charCodeAt(at + 10) | (key.charCodeAt(at + 11) << 16);
+    const g = key.charCodeAt(at + 12) | (key.charCodeAt(at + 13) << 16);
+    const h = key.charCodeAt(at + 14) | (key.charCodeAt(at + 15) << 16);
+    seen |= a | b | c | d | e | f | g | h;
+    lifted |= (a + TO_128) | (b + TO_128) | (c + TO_128) | (d + TO_128);
+    lifted |= (e + TO_128) | (f + TO_128) | (g + TO_128) | (h + TO_128);
+    h1 ^= scramble1(((a | (a >>> 8)) & 0xffff) | ((b | (b >>> 8)) << 16));
+    h1 = (Math.imul(rotate(h1, 19) + h2, 5) + 0x561ccd1b) | 0;
+    h2 ^= scramble2(((c | (c >>> 8)) & 0xffff) | ((d | (d >>> 8)) << 16));
+    h2 = (Math.imul(rotate(h2, 17) + h3, 5) + 0x0bcaa747) | 0;
+    h3 ^= scramble3(((e | (e >>> 8)) & 0xffff) | ((f | (f >>> 8)) << 16));
+    h3 = (Math.imul(rotate(h3, 15) + h4, 5) + 0x96cd1c35) | 0;
+    h4 ^= scramble4(((g | (g >>> 8)) & 0xffff) | ((h | (h >>> 8)) << 16));
+    h4 = (Math.imul(rotate(h4, 13) + h1, 5) + 0x32ac3b17) | 0;
   }
-  return true;
+  if (rest > 0) {
+    const odd = rest % WORD_BYTES;
+    let last = 0;
+    if (odd > 0) {
+      // It ends with the key; what it has in common with the word before is shifted out.
+      const a = key.charCodeAt(length - 4) | (key.charCodeAt(length - 3) << 16);
+      const b = key.charCodeAt(length - 2) | (key.charCodeAt(length - 1) << 16);
+      seen |= a | b;
+      lifted |= (a + TO_128) | (b + TO_128);
+      last = (((a | (a >>> 8)) & 0xffff) | ((b | (b >>> 8)) << 16)) >>> (32 - 8 * odd);
+    }
+    let w1 = last;
+    let w2 = 0;
+    let w3 = 0;
+    let w4 = 0;
+    if (rest >= 4) {
+      const a = key.charCodeAt(blocksEnd) | (key.charCodeAt(blocksEnd + 1) << 16);
+      const b = key.charCodeAt(blocksEnd + 2) | (key.charCodeAt(blocksEnd + 3) << 16);
+      seen |= a | b;
+      lifted |= (a + TO_128) | (b + TO_128);
+      w1 = ((a | (a >>> 8)) & 0xffff) | ((b | (b >>> 8)) << 16);
+      w2 = last;
+      if (rest >= 8) {
+        const c = key.charCodeAt(blocksEnd + 4) | (key.charCodeAt(blocksEnd + 5) << 16);
+        const d = key.charCodeAt(blocksEnd + 6) | (key.charCodeAt(blocksEnd + 7) << 16);
+        seen |= c | d;
+        lifted |= (c + TO_128) | (d + TO_128);
+        w2 = ((c | (c >>> 8)) & 0xffff) | ((d | (d >>> 8)) << 16);
+        w3 = last;
+        if (rest >= 12) {
+          const e = key.charCodeAt(blocksEnd + 8) | (key.charCodeAt(blocksEnd + 9) << 16);
+          const f = key.charCodeAt(blocksEnd + 10) | (key.charCodeAt(blocksEnd + 11) << 16);
+          seen |= e | f;
+          lifted |= (e + TO_128) | (f + TO_128);
+          w3 = ((e | (e >>> 8)) & 0xffff) | ((f | (f >>> 8)) << 16);
+          w4 = last;
+        }
+      }
+    }
+    h1 ^= scramble1(w1);
+    h2 ^= scramble2(w2);
+    h3 ^= scramble3(w3);
+    h4 ^= scramble4(w4);
+  }
+  finish(h1, h2, h3, h4, length);
+  return ((seen | lifted) & NOT_PLAIN) === 0;
 }
+
+/** Lifts `}` to the first number that is not ASCII. */
+const TO_128 = 0x0003_0003;
+const NOT_PLAIN = 0xff80_ff80;
 
 function hashCarefully(key: string): void {
   let start = 0;
@@ -199,14 +267,10 @@ function mix(memory: Memory, length: number, seed: number): void {
   let h4 = h1;
 
   for (let at = 0; at < blocksEnd; at += BLOCK_BYTES) {
-    h1 ^= scramble1(words.getInt32(at, true));
-    h1 = (Math.imul(rotate(h1, 19) + h2, 5) + 0x561ccd1b) | 0;
-    h2 ^= scramble2(words.getInt32(at + 4, true));
-    h2 = (Math.imul(rotate(h2, 17) + h3, 5) + 0x0bcaa747) | 0;
-    h3 ^= scramble3(words.getInt32(at + 8, true));
-    h3 = (Math.imul(rotate(h3, 15) + h4, 5) + 0x96cd1c35) | 0;
-    h4 ^= scramble4(words.getInt32(at + 12, true));
-    h4 = (Math.imul(rotate(h4, 13) + h1, 5) + 0x32ac3b17) | 0;
+    h1 = stir(h1 ^ scramble1(words.getInt32(at, true)), 19, h2, 0x561ccd1b);
+    h2 = stir(h2 ^ scramble2(words.getInt32(at + 4, true)), 17, h3, 0x0bcaa747);
+    h3 = stir(h3 ^ scramble3(words.getInt32(at + 8, true)), 15, h4, 0x96cd1c35);
+    h4 = stir(h4 ^ scramble4(words.getInt32(at + 12, true)), 13, h1, 0x32ac3b17);
   }
   if (rest > 0) {
     h1 ^= scramble1(words.getInt32(blocksEnd, true));
@@ -214,33 +278,30 @@ function mix(memory: Memory, length: number, seed: number): void {
     h3 ^= scramble3(words.getInt32(blocksEnd + 8, true));
     h4 ^= scramble4(words.getInt32(blocksEnd + 12, true));
   }
+  finish(h1, h2, h3, h4, length);
+}
 
-  h1 ^= length;
-  h2 ^= length;
-  h3 ^= length;
-  h4 ^= length;
-
-  h1 = (h1 + h2 + h3 + h4) | 0;
-  h2 = avalanche((h2 + h1) | 0);
-  h3 = avalanche((h3 + h1) | 0);
-  h4 = avalanche((h4 + h1) | 0);
-  h1 = (avalanche(h1) + h2 + h3 + h4) | 0;
-
+/** Lets every lane have its say in every word of the result. */
+function finish(lane1: number, lane2: number, lane3: number, lane4: number, length: number): void {
+  const sum = ((lane1 ^ length) + (lane2 ^ length) + (lane3 ^ length) + (lane4 ^ length)) | 0;
+  const h2 = avalanche(((lane2 ^ length) + sum) | 0);
+  const h3 = avalanche(((lane3 ^ length) + sum) | 0);
+  const h4 = avalanche(((lane4 ^ length) + sum) | 0);
+  const h1 = (avalanche(sum) + h2 + h3 + h4) | 0;
   state[0] = h1;
   state[1] = h2 + h1;
   state[2] = h3 + h1;
   state[3] = h4 + h1;
 }
 
-const C1 = 0x239b961b;
-const C2 = 0xab0e9789;
-const C3 = 0x38b34ae5;
-const C4 = 0xa1e38b93;
+const scramble1 = (word: number): number => Math.imul(rotate(Math.imul(word, 0x239b961b), 15), 0xab0e9789);
+const scramble2 = (word: number): number => Math.imul(rotate(Math.imul(word, 0xab0e9789), 16), 0x38b34ae5);
+const scramble3 = (word: number): number => Math.imul(rotate(Math.imul(word, 0x38b34ae5), 17), 0xa1e38b93);
+const scramble4 = (word: number): number => Math.imul(rotate(Math.imul(word, 0xa1e38b93), 18), 0x239b961b);
 
-const scramble1 = (word: number): number => Math.imul(rotate(Math.imul(word, C1), 15), C2);
-const scramble2 = (word: number): number => Math.imul(rotate(Math.imul(word, C2), 16), C3);
-const scramble3 = (word: number): number => Math.imul(rotate(Math.imul(word, C3), 17), C4);
-const scramble4 = (word: number): number => Math.imul(rotate(Math.imul(word, C4), 18), C1);
+/** Turns a lane, and adds its neighbour. */
+const stir = (lane: number, bits: number, neighbour: number, constant: number): number =>
+  (Math.imul(rotate(lane, bits) + neighbour, 5) + constant) | 0;
 
 /** To the left, by `bits` of 32. */
 const rotate = (word: number, bits: number): number => (word << bits) | (word >>> (32 - bits));

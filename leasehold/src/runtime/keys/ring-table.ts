@@ -166,7 +166,7 @@ export class RingTable<V> {
 
 /** The next table's rows, as far as they are known. */
 class Draft<V> {
-  readonly values: PagedListDraft<V> = new PagedListDraft();
+  readonly values: PagedListDraft<V>;
   readonly #old: Boundaries;
   readonly #oldValues: PagedList<V>;
   readonly #highs: Uint32Array;
@@ -175,8 +175,10 @@ class Draft<V> {
   constructor(old: Boundaries, oldValues: PagedList<V>, changes: number) {
     this.#old = old;
     this.#oldValues = oldValues;
-    this.#highs = new Uint32Array(old.size + 2 * changes);
-    this.#lows = new Uint32Array(old.size + 2 * changes);
+    const most = old.size + 2 * changes;
+    this.values = new PagedListDraft(most);
+    this.#highs = new Uint32Array(most);
+    this.#lows = new Uint32Array(most);
   }
 
   /** Old rows from `from` up to `to`, left out; none if `to` is not the greater. */

@@ -58,9 +58,9 @@ export class Checker {
 
   answered(position: number, outcome: 'appended' | 'refused'): void {
     const maybe = this.#maybe;
-    if (maybe?.position !== position) return this.#break('nothing-lost', `${position} was answered twice`);
     this.#maybe = undefined;
-    if (outcome === 'appended') this.#push(maybe);
+    if (maybe?.position !== position) this.#break('nothing-lost', `${position} was answered and not asked`);
+    else if (outcome === 'appended') this.#push(maybe);
   }
 
   elected(term: number): void {
@@ -71,40 +71,43 @@ export class Checker {
   /** A snapshot of the first `count` batches. */
   snapshot(count: number, length: number): { readonly bytes: Uint8Array; readonly position: number } {
     const { position, hash } = this.#entry(count - 1);
-    const text = JSON.stringify({ count, hash, filler: '.'.repeat(length) });
-    return { bytes: new TextEncoder().encode(text), position };
+    return { bytes: new TextEncoder().encode(`${count} ${hash} ${'.'.repeat(length)}`), position };
   }
 
   /** What somebody reads must be the truth, and what may be. `damaged`: after harm was done to the files. */
   read(start: LogStart, damaged: boolean): void {
-    const wrong = (promise: PromiseName, detail: string): void =>
-      this.#break(damaged ? 'damage-noticed' : promise, detail);
+    const flaw = this.#flaw(start);
+    if (flaw !== undefined) this.#break(damaged ? 'damage-noticed' : flaw.promise, flaw.detail);
+  }
+
+  #flaw(start: LogStart): { readonly promise: PromiseName; readonly detail: string } | undefined {
+    const promise = 'nothing-lost';
     this.#history ??= start.history;
-    if (start.history !== this.#history) wrong('nothing-lost', 'the log has another history');
+    if (start.history !== this.#history) return { promise, detail: 'the log has another history' };
     const skipped = start.snapshot === undefined ? 0 : this.#counted(start.snapshot);
-    if (skipped === undefined) return wrong('nothing-lost', 'the snapshot is not what was written');
+    if (skipped === undefined) return { promise, detail: 'the snapshot is not what was written' };
     const found = start.batches.map(({ position, bytes }) => ({ position, id: batchId(bytes) }));
     for (const [place, { position, id }] of this.#truth.slice(skipped).entries()) {
       const there = found[place];
-      if (there === undefined) return wrong('nothing-lost', `batch ${position} is gone`);
-      if (there.position !== position || there.id !== id) {
-        return wrong('nothing-lost', `${there.position}#${there.id} is in the place of ${position}#${id}`);
-      }
+      if (there === undefined) return { promise, detail: `batch ${position} is gone` };
+      if (there.position === position && there.id === id) continue;
+      return { promise, detail: `${there.position}#${there.id} is in the place of ${position}#${id}` };
     }
     const maybe = this.#maybe;
     this.#maybe = undefined;
-    for (const extra of found.slice(this.#truth.length - skipped)) {
-      if (extra.id !== maybe?.id || extra.position !== maybe.position) {
-        return wrong('refused-never-appears', `${extra.position}#${extra.id} is there and was not written`);
+    for (const { position, id } of found.slice(this.#truth.length - skipped)) {
+      if (id !== maybe?.id || position !== maybe.position) {
+        return { promise: 'refused-never-appears', detail: `${position}#${id} is there and was not written` };
       }
       this.#push(maybe);
     }
+    return undefined;
   }
 
   #counted({ position, bytes }: NonNullable<LogStart['snapshot']>): number | undefined {
-    const { count, hash }: { count: number; hash: number } = JSON.parse(new TextDecoder().decode(bytes));
-    const entry = this.#truth[count - 1];
-    return entry?.position === position && entry.hash === hash ? count : undefined;
+    const [, count, hash] = /^(\d+) (-?\d+) \.*$/.exec(new TextDecoder().decode(bytes)) ?? [];
+    const entry = this.#truth[Number(count) - 1];
+    return entry?.position === position && entry.hash === Number(hash) ? Number(count) : undefined;
   }
 
   #entry(place: number): Entry {

@@ -22,15 +22,17 @@ export async function damage(storage: Storage, random: Random): Promise<Repair |
   const name = random.pick(names);
   const content = await readFile(storage, name);
   const isLastSegment = name === names.filter((other) => other.endsWith('.log')).at(-1);
-  const end = isLastSegment ? lastFrameAt(content) : contentEnd(content);
-  if (end === 0) return undefined;
-  const from = random.integer(0, end - 1);
-  const to = random.chance(0.6) ? from + 1 : Math.min(end, from + random.integer(1, 600));
+  const frames = framesOf(content);
+  const end = isLastSegment ? (frames.at(-2) ?? HEAD_BYTES) : (frames.at(-1) ?? content.length);
+  const [from, to, how] = random.pick([
+    () => [...part(random, end, 1), random.pick(HOW)] as const,
+    () => [...part(random, end, random.integer(1, 600)), random.pick(HOW)] as const,
+    // All from some frame on is gone, as if it had never been there.
+    () => [frames.length > 1 ? random.pick(frames.slice(0, -1)) : 0, end, HOW[0]] as const,
+  ])();
+  if (from >= to) return undefined;
   const harmed = content.slice(from, to);
-  const mode = random.integer(0, 2);
-  for (let at = 0; at < harmed.length; at++) {
-    harmed[at] = mode === 0 ? 0 : mode === 1 ? random.integer(0, 255) : (harmed[at] as number) ^ 0x10;
-  }
+  for (let at = 0; at < harmed.length; at++) harmed[at] = how(harmed[at] as number, random);
   await write(storage, name, from, harmed);
   return async () => {
     if ((await storage.list()).includes(name)) await write(storage, name, from, content.slice(from, to));
@@ -52,22 +54,21 @@ async function write(storage: Storage, name: string, offset: number, bytes: Uint
   await file.close();
 }
 
-/** Where the last frame begins; the head counts as one. */
-function lastFrameAt(content: Uint8Array): number {
-  return framesOf(content).at(-2) ?? HEAD_BYTES;
+const HOW: readonly [
+  (byte: number, random: Random) => number,
+  ...((byte: number, random: Random) => number)[],
+] = [() => 0, (byte) => byte ^ 0x10, (_, random) => random.integer(0, 255)];
+
+function part(random: Random, end: number, length: number): readonly [from: number, to: number] {
+  const from = random.integer(0, end - 1);
+  return [from, Math.min(end, from + length)];
 }
 
-function contentEnd(content: Uint8Array): number {
-  return parseSegment(content) ? (framesOf(content).at(-1) ?? HEAD_BYTES) : content.length;
-}
-
-const parseSegment = (content: Uint8Array): boolean => typeof decodeSegmentHead(content) === 'object';
-
-/** Where each frame begins, and where the last one ends. */
+/** Where each frame of a segment begins, and where the last one ends; nothing for a snapshot. */
 function framesOf(content: Uint8Array): readonly number[] {
   const head = decodeSegmentHead(content);
+  if (head === undefined || typeof head === 'number') return [];
   const offsets = [HEAD_BYTES];
-  if (head === undefined || typeof head === 'number') return offsets;
   const seed = historySeed(head.history);
   for (;;) {
     const frame = decodeFrame(content, offsets.at(-1) ?? 0, seed, 0);

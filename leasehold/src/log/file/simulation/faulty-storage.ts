@@ -1,22 +1,32 @@
-/** The simulated disk, with one more fault: a write that fails after a part of it was written. */
+/**
+ * The simulated disk, with faults at the places that hurt: a write that fails after a part of it was
+ * written, and a sync of the directory that fails.
+ */
 
 import type { Storage, StorageFile } from '../../../runtime/runtime.ts';
-import { DiskError } from '../../../sim/disk.ts';
+import { DiskError, type SimDisk } from '../../../sim/disk.ts';
 import type { Random } from '../../../sim/random.ts';
 
 export class FaultyStorage implements Storage {
   readonly #storage: Storage;
+  readonly #disk: SimDisk;
   readonly #random: Random;
   #writesToFail = 0;
-  failedWrites = 0;
+  #namesToFail = 0;
 
-  constructor(storage: Storage, random: Random) {
+  /** `storage` is the disk as one process sees it. */
+  constructor(disk: SimDisk, storage: Storage, random: Random) {
+    this.#disk = disk;
     this.#storage = storage;
     this.#random = random;
   }
 
   failNextWrite(): void {
     this.#writesToFail += 1;
+  }
+
+  failNextSyncOfNames(): void {
+    this.#namesToFail += 1;
   }
 
   async open(name: string): Promise<StorageFile> {
@@ -27,7 +37,6 @@ export class FaultyStorage implements Storage {
       write: async (offset, bytes) => {
         if (this.#writesToFail === 0) return file.write(offset, bytes);
         this.#writesToFail -= 1;
-        this.failedWrites += 1;
         await file.write(offset, bytes.slice(0, this.#random.integer(0, bytes.length)));
         throw new DiskError('EIO', 'write', name);
       },
@@ -50,6 +59,10 @@ export class FaultyStorage implements Storage {
   }
 
   syncDirectory(): Promise<void> {
+    if (this.#namesToFail > 0) {
+      this.#namesToFail -= 1;
+      this.#disk.failNextSync();
+    }
     return this.#storage.syncDirectory();
   }
 }

@@ -20,8 +20,8 @@ import { Checker, type PromiseName } from './checker.ts';
 import { damage, type Repair } from './damage.ts';
 import { FaultyStorage } from './faulty-storage.ts';
 
-const CHAOS_MS = 1_500;
-const CALM_MS = 500;
+const CHAOS_MS = 1_000;
+const CALM_MS = 250;
 const MAX_BATCH_BYTES = 3_000;
 
 export class FileLogWorld {
@@ -34,6 +34,16 @@ export class FileLogWorld {
     readonly preallocateBytes: number;
     readonly batchBytes: number;
     readonly pauseMs: number;
+  };
+  readonly #troubles: Readonly<Record<Trouble, () => void>> = {
+    kill: () => this.#endLife('kill'),
+    'power-cut': () => this.#endLife('power-cut'),
+    'sync-error': () => this.#disk.failNextSync(),
+    'name-error': () => this.#storage?.failNextSyncOfNames(),
+    'write-error': () => this.#storage?.failNextWrite(),
+    'disk-full': () => this.#fill(),
+    'good-order': () => void this.#close(),
+    damage: () => void this.#probe(),
   };
   #storage: FaultyStorage | undefined;
   #log: FileLog | undefined;
@@ -62,7 +72,7 @@ export class FileLogWorld {
     this.#drawn = {
       preallocateBytes: random.pick([0, 300, 4_096]),
       batchBytes: random.pick([40, 700, MAX_BATCH_BYTES + 100]),
-      pauseMs: random.pick([0, 3, 10]),
+      pauseMs: random.pick([2, 5, 15]),
     };
     this.#checker = new Checker((promise, detail) => this.#break(promise, detail));
     this.#process = new SimProcess(this.world, {
@@ -80,11 +90,10 @@ export class FileLogWorld {
     const troubles = world.every([5, 150], () => this.#trouble());
     await world.runAsync({ untilMs: CHAOS_MS, drain });
     troubles[Symbol.dispose]();
-    await world.runAsync({ untilMs: CHAOS_MS + 300, drain }); // For a probe to end.
+    await world.runAsync({ untilMs: world.trueMs + 200, drain });
     this.#isCalm = true;
-    this.#disk.capacityBytes = Number.POSITIVE_INFINITY;
-    this.#endLife('power-cut');
-    await world.runAsync({ untilMs: CHAOS_MS + 300 + CALM_MS, drain });
+    if (!this.#isProbing && this.#random.chance(0.5)) this.#endLife('power-cut');
+    await world.runAsync({ untilMs: world.trueMs + CALM_MS, drain });
     if (this.#appendsInCalm === 0)
       throw world.broken('settles', 'nothing was appended although all was well');
     world.count('batches', this.#checker.count);
@@ -101,7 +110,7 @@ export class FileLogWorld {
   async #live(runtime: SimRuntime, life: number): Promise<void> {
     const disk = runtime.storage(this.#disk);
     const random = this.#random.fork(`life ${life}`);
-    const storage = new FaultyStorage(disk, random.fork('faults'));
+    const storage = new FaultyStorage(this.#disk, disk, random.fork('faults'));
     this.#storage = storage;
     this.#log = undefined;
     this.#leadership = undefined;
@@ -140,14 +149,11 @@ export class FileLogWorld {
   #couldNotOpen(error: unknown): void {
     this.#note('not-opened', { why: error instanceof Error ? error.message : String(error) });
     if (this.#isLocked) this.#break('opens', 'the lock was not given back');
-    if (error instanceof DamagedLogError) {
-      if (!this.#isProbing) return this.#break('opens', error.message);
-      this.world.count('damage noticed');
-      return this.#endProbe();
-    }
+    const isDamage = error instanceof DamagedLogError;
     // What was asked to fail may fail here too; then the next life tries again.
-    if (!(error instanceof StorageFailedError)) return this.#break('opens', String(error));
-    this.world.count('failed to open');
+    const isExpected = isDamage ? this.#isProbing : error instanceof StorageFailedError;
+    if (!isExpected) this.#break('opens', String(error));
+    this.world.count(isDamage ? 'damage noticed' : 'failed to open');
     if (this.#isProbing) this.#endProbe();
     else this.world.after(5, () => this.#endLife('kill'));
   }
@@ -173,7 +179,7 @@ export class FileLogWorld {
         this.#leadership = leadership;
         this.#checker.elected(leadership.term);
         this.#checker.read(leadership.start, false);
-        this.#step(runtime, random, log, leadership);
+        if (this.#broken === undefined) this.#step(runtime, random, log, leadership);
       },
       extended: () => {},
       deposed: () => {},
@@ -190,7 +196,10 @@ export class FileLogWorld {
     };
     if (random.chance(0.04) && this.#checker.count > 0) this.#compact(random, leadership);
     const resigns = random.chance(0.03);
-    if (resigns && random.chance(0.5)) return this.#resign(runtime, random, log);
+    if (resigns && random.chance(0.5)) {
+      this.#resign(runtime, random, log);
+      return;
+    }
     const position = Math.max(this.#checker.head, leadership.start.floor) + random.pick([1, 1, 1, 7]);
     const length = random.integer(0, this.#drawn.batchBytes);
     leadership.append(this.#checker.submit(position, length), (outcome) => {
@@ -223,21 +232,7 @@ export class FileLogWorld {
     const what = this.#random.pick(TROUBLES);
     this.world.count(what);
     this.#note('trouble', { what });
-    switch (what) {
-      case 'kill':
-      case 'power-cut':
-        return this.#endLife(what);
-      case 'sync-error':
-        return this.#disk.failNextSync();
-      case 'write-error':
-        return this.#storage?.failNextWrite();
-      case 'disk-full':
-        return this.#fill();
-      case 'good-order':
-        return void this.#close();
-      case 'damage':
-        return void this.#probe();
-    }
+    this.#troubles[what]();
   }
 
   /** The process is gone; its next life begins a little later. */
@@ -293,16 +288,29 @@ export class FileLogWorld {
     const repair = this.#repair;
     this.#repair = undefined;
     this.#process.crash();
-    void Promise.resolve(repair?.()).then(() => {
+    const goOn = (): void => {
       this.#isProbing = false;
       this.#process.start();
-    });
+    };
+    if (repair === undefined) goOn();
+    else void repair().then(goOn);
   }
 }
 
-const TROUBLES = [
+type Trouble =
+  | 'kill'
+  | 'power-cut'
+  | 'sync-error'
+  | 'name-error'
+  | 'write-error'
+  | 'disk-full'
+  | 'good-order'
+  | 'damage';
+
+/** As often as they are listed. */
+const TROUBLES: readonly Trouble[] = [
   ...(['kill', 'kill', 'power-cut', 'power-cut', 'power-cut', 'sync-error', 'sync-error'] as const),
-  ...(['write-error', 'disk-full', 'good-order', 'damage'] as const),
+  ...(['name-error', 'write-error', 'disk-full', 'disk-full', 'good-order', 'damage'] as const),
 ];
 
 /** As many turns as the longest chain of promises in the log needs, and some. */

@@ -1,0 +1,137 @@
+/**
+ * A client of the Manager's HTTP API. Three things can go wrong, and a person does something else
+ * about each: nobody answers, somebody else answers, or the Manager says no.
+ */
+
+import { LeaseholdError } from 'leasehold/manager';
+import type { Context } from './context.ts';
+import { UsageError } from './failure.ts';
+
+export const DEFAULT_API = 'http://127.0.0.1:7401';
+const ANSWER_WITHIN_MS = 10_000;
+
+/** Nobody answers at that address. */
+export class ApiUnreachableError extends LeaseholdError {
+  override readonly name = 'ApiUnreachableError';
+  readonly code = 'API_UNREACHABLE';
+  readonly retryable = true;
+
+  constructor(url: string, calledAs: string, cause: unknown) {
+    super(
+      `no Manager answers at ${url}: ${reasonOf(cause)}. Start one with "${calledAs} manager", or say where it is with --api URL or LEASEHOLD_API`,
+      { cause },
+    );
+  }
+}
+
+/** Something answers there that is no Manager, or one that this program does not understand. */
+export class ApiForeignError extends LeaseholdError {
+  override readonly name = 'ApiForeignError';
+  readonly code = 'API_FOREIGN';
+  readonly retryable = false;
+
+  constructor(url: string, finding: string) {
+    super(
+      `${url} answers, but not as a Manager does: ${finding}. Is it the HTTP port of a Manager (7401 if nothing else was said)?`,
+    );
+  }
+}
+
+/** The Manager's own word, with its code. */
+export class ApiRefusedError extends LeaseholdError {
+  override readonly name = 'ApiRefusedError';
+  readonly code: string;
+  readonly retryable: boolean;
+
+  constructor(code: string, message: string, status: number) {
+    super(message);
+    this.code = code;
+    this.retryable = status >= 500;
+  }
+}
+
+export interface ApiOption {
+  readonly api?: string;
+}
+
+export class ManagerApi {
+  readonly url: string;
+  readonly #calledAs: string;
+
+  constructor(url: string, calledAs: string) {
+    this.url = url;
+    this.#calledAs = calledAs;
+  }
+
+  /** By option, environment, or where a Manager is if nobody says anything. */
+  static of({ environment, calledAs }: Context, { api }: ApiOption): ManagerApi {
+    return new ManagerApi(parseApi(api ?? (environment['LEASEHOLD_API'] || DEFAULT_API)), calledAs);
+  }
+
+  async get<T>(path: string, signal: AbortSignal = AbortSignal.timeout(ANSWER_WITHIN_MS)): Promise<T> {
+    const response = await this.open(path, { signal });
+    try {
+      return (await response.json()) as T;
+    } catch (cause) {
+      throw this.unreachable(cause);
+    }
+  }
+
+  /** A good answer whose body is still to be read. */
+  async open(
+    path: string,
+    options: { signal: AbortSignal; headers?: Record<string, string> },
+  ): Promise<Response> {
+    let response: Response;
+    try {
+      response = await fetch(`${this.url}${path}`, { ...options, redirect: 'manual' });
+    } catch (cause) {
+      throw this.unreachable(cause);
+    }
+    if (response.ok) {
+      const type = response.headers.get('content-type') ?? 'nothing';
+      if (/^(?:application\/json|text\/event-stream)/.test(type)) return response;
+      await response.body?.cancel();
+      throw new ApiForeignError(this.url, `${path} is ${type}`);
+    }
+    throw await this.#refused(path, response);
+  }
+
+  unreachable(cause: unknown): ApiUnreachableError {
+    return new ApiUnreachableError(this.url, this.#calledAs, cause);
+  }
+
+  async #refused(path: string, response: Response): Promise<LeaseholdError> {
+    const body: unknown = await response.json().catch(() => undefined);
+    const error = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined;
+    if (typeof error !== 'object' || error === null || !('code' in error) || !('message' in error)) {
+      return new ApiForeignError(this.url, `${path} was answered with status ${response.status}`);
+    }
+    return new ApiRefusedError(String(error.code), String(error.message), response.status);
+  }
+}
+
+/** The path of something about a pool. */
+export const poolPath = (pool: string, rest = ''): string => `/v1/pools/${encodeURIComponent(pool)}${rest}`;
+
+/** @throws {UsageError} */
+export function parseApi(text: string): string {
+  const whole = /^https?:\/\//.test(text) ? text : `http://${text}`;
+  if (!URL.canParse(whole)) {
+    throw new UsageError(`"${text}" is no address of an API; it looks like ${DEFAULT_API}`);
+  }
+  const { origin, pathname } = new URL(whole);
+  return `${origin}${pathname.replace(/\/+$/, '')}`;
+}
+
+/** `fetch failed` says nothing; what lies beneath does. */
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  if (cause.name === 'TimeoutError') return `nothing came within ${ANSWER_WITHIN_MS / 1_000} s`;
+  if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);
+  const code = 'code' in cause ? String(cause.code) : '';
+  if (code === 'ECONNREFUSED') return 'nothing listens there';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'the name of the host is not known';
+  if (cause.cause instanceof Error) return reasonOf(cause.cause);
+  return cause.message || code;
+}

@@ -1,0 +1,115 @@
+import process from 'node:process';
+import { Command } from 'commander';
+import { superviseCommand } from 'leasehold/supervisor';
+import type { Context } from '../context.ts';
+import { runFrontEnd } from '../demo/front-end.ts';
+import { runLoad } from '../demo/load.ts';
+import { runOwner } from '../demo/owner.ts';
+import { type DemoOptions, runDemo } from '../demo/run-demo.ts';
+import { createLogger } from '../logger.ts';
+import {
+  jsonOption,
+  managersOption,
+  port,
+  seconds,
+  untilInputEndsOption,
+  wholeNumberFrom,
+  withExamples,
+} from '../options.ts';
+import { selfCommand } from '../self.ts';
+
+interface PlayerOptions {
+  readonly name: string;
+  readonly managers?: readonly string[];
+  readonly untilInputEnds?: true;
+}
+
+export function demoCommands(
+  context: Context,
+): readonly { readonly command: Command; readonly isHidden: boolean }[] {
+  return [
+    { command: demoCommand(context), isHidden: false },
+    { command: ownerCommand(context), isHidden: true },
+    { command: frontEndCommand(context), isHidden: true },
+    { command: loadCommand(context), isHidden: true },
+  ];
+}
+
+function demoCommand(context: Context): Command {
+  const command = new Command('demo')
+    .summary('Show a small service at work')
+    .description(
+      'Show a small presence service at work: a Manager, supervised owners, front ends and a steady load, each a process of its own. It says what to try; Ctrl-C ends it all.',
+    )
+    .option('--owners <count>', 'processes that keep who is present', wholeNumberFrom(1), 3)
+    .option('--front-ends <count>', 'processes that users are connected to', wholeNumberFrom(1), 2)
+    .option('--users <count>', 'users who are connected', wholeNumberFrom(1), 300)
+    .option('--for <seconds>', 'end by itself after so long', seconds)
+    .option('--port <port>', 'of the Manager (default: 7400 if it is free)', port)
+    .option('--http-port <port>', 'of its page and API (default: 7401 if it is free)', port)
+    .option('--data <directory>', 'where the Manager keeps its data (default: a temporary directory)')
+    .addOption(jsonOption('print the state as a line of JSON every second'))
+    .action((options: DemoOptions) => runDemo(context, options));
+  command.addCommand(addOwnerCommand(context));
+  return withExamples(command, context, [
+    ['demo', 'until Ctrl-C'],
+    ['demo --owners 5 --users 2000', 'a larger one'],
+    ['demo --for 10 --json', 'for a program'],
+    ['demo add-owner', 'in another terminal: one owner more'],
+  ]);
+}
+
+function addOwnerCommand(context: Context): Command {
+  const command = new Command('add-owner')
+    .description('Add an owner to a demo that runs, until Ctrl-C.')
+    .option('--name <name>', 'what it is called', `guest-${process.pid}`)
+    .addOption(managersOption())
+    .action(async ({ name, managers }: PlayerOptions) => {
+      const list = managers === undefined ? [] : ['--managers', managers.join(',')];
+      const logger = createLogger(context, { level: 'warn' });
+      const end = await superviseCommand({
+        ...selfCommand(['demo-owner', '--name', name, ...list]),
+        ...{ managers, logger, certifyForMs: 5_000 },
+      });
+      context.exitCode = end.exitCode;
+    });
+  return withExamples(command, context, [
+    ['demo add-owner', 'takes its share of the users'],
+    ['demo add-owner --name eve --managers 127.0.0.1:7400', 'with a name, and where the Manager is'],
+  ]);
+}
+
+const player = (name: string, what: string): Command =>
+  new Command(name)
+    .description(`Part of the demo: ${what}.`)
+    .requiredOption('--name <name>', 'what it is called')
+    .addOption(managersOption())
+    .addOption(untilInputEndsOption());
+
+function ownerCommand(context: Context): Command {
+  const command = player('demo-owner', 'keeps who is present').action((options: PlayerOptions) =>
+    runOwner(context, options),
+  );
+  return withExamples(command, context, [['demo-owner --name ada', '']]);
+}
+
+function frontEndCommand(context: Context): Command {
+  const command = player('demo-front-end', 'is what users are connected to').action(
+    (options: PlayerOptions) => runFrontEnd(context, options),
+  );
+  return withExamples(command, context, [['demo-front-end --name north', '']]);
+}
+
+function loadCommand(context: Context): Command {
+  const command = new Command('demo-load')
+    .description('Part of the demo: users who come, change and look each other up.')
+    .requiredOption('--front-ends <urls>', 'where they connect, separated by commas')
+    .option('--users <count>', 'how many', wholeNumberFrom(1), 300)
+    .addOption(untilInputEndsOption())
+    .action((options: { frontEnds: string; users: number; untilInputEnds?: true }) =>
+      runLoad({ ...options, frontEnds: options.frontEnds.split(',') }),
+    );
+  return withExamples(command, context, [
+    ['demo-load --front-ends http://127.0.0.1:1,http://127.0.0.1:2', ''],
+  ]);
+}

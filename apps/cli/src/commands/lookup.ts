@@ -1,0 +1,40 @@
+import { Command } from 'commander';
+import type { KeyAnswer } from '../answers.ts';
+import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
+import type { Context } from '../context.ts';
+import { apiOption, jsonOption, withExamples } from '../options.ts';
+import { type JsonOption, show, table } from '../output.ts';
+
+export function lookupCommand(context: Context): Command {
+  const command = new Command('lookup')
+    .summary('Tell who owns keys')
+    .description('Tell who owns keys.')
+    .argument('<pool>', 'the pool')
+    .argument('<keys...>', 'the keys; quote those with spaces')
+    .addOption(apiOption())
+    .addOption(jsonOption())
+    .action(async (pool: string, keys: readonly string[], options: ApiOption & JsonOption) => {
+      const api = ManagerApi.of(context, options);
+      const answers: KeyAnswer[] = [];
+      for (const key of keys) {
+        answers.push(await api.get<KeyAnswer>(poolPath(pool, `/keys/${encodeURIComponent(key)}`)));
+      }
+      show(context, options, { pool, keys: answers }, () => keyLines(answers));
+    });
+  return withExamples(command, context, [
+    ['lookup presence alice', 'who owns alice'],
+    ['lookup presence alice bob', 'several at once'],
+    ["lookup documents '{team-7}/minutes' --json", 'keys with the same {tag} are together'],
+  ]);
+}
+
+export const keyLines = (answers: readonly KeyAnswer[]): readonly string[] =>
+  table(
+    ['KEY', 'OWNER', 'URL', 'NUMBER'],
+    answers.map(({ key, ringPosition, owner, number }) => [
+      key ?? ringPosition,
+      owner?.name ?? 'nobody',
+      owner?.url ?? '-',
+      owner === null ? '-' : number,
+    ]),
+  );

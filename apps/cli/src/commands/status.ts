@@ -1,0 +1,99 @@
+import { Command } from 'commander';
+import type { LookupsAnswer, OwnerAnswer, OwnersAnswer, PoolAnswer, StatusAnswer } from '../answers.ts';
+import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
+import type { Context } from '../context.ts';
+import { apiOption, jsonOption, withExamples } from '../options.ts';
+import { bytes, counted, duration, type JsonOption, percent, show, table } from '../output.ts';
+
+export function statusCommand(context: Context): Command {
+  const command = new Command('status')
+    .summary('Tell how a Manager or a pool is')
+    .description('Tell how a Manager is, or how a pool is and who is in it.')
+    .argument('[pool]', 'the pool; without it, the Manager itself')
+    .addOption(apiOption())
+    .addOption(jsonOption())
+    .action(async (pool: string | undefined, options: ApiOption & JsonOption) => {
+      const api = ManagerApi.of(context, options);
+      if (pool === undefined) {
+        const status = await api.get<StatusAnswer>('/v1/status');
+        show(context, options, status, () => statusLines(status));
+        return;
+      }
+      const [answer, owners, lookups] = await Promise.all([
+        api.get<PoolAnswer>(poolPath(pool)),
+        allOwners(api, pool),
+        api.get<LookupsAnswer>(poolPath(pool, '/lookups?limit=1')),
+      ]);
+      show(context, options, { ...answer, members: owners }, () => poolLines(answer, owners, lookups.count));
+    });
+  return withExamples(command, context, [
+    ['status', 'its role, its log, and how much it looks after'],
+    ['status presence', 'one pool: durations, owners and their shares'],
+    ['status --api http://10.0.0.1:7401', 'another Manager'],
+  ]);
+}
+
+/** Page by page. */
+async function allOwners(api: ManagerApi, pool: string): Promise<readonly OwnerAnswer[]> {
+  const owners: OwnerAnswer[] = [];
+  let after: string | null = null;
+  do {
+    const query: string = after === null ? '' : `?after=${encodeURIComponent(after)}`;
+    const page: OwnersAnswer = await api.get<OwnersAnswer>(poolPath(pool, `/owners${query}`));
+    owners.push(...page.owners);
+    after = page.next;
+  } while (after !== null);
+  return owners;
+}
+
+export function statusLines(status: StatusAnswer): readonly string[] {
+  const { store } = status;
+  const size = store.bytes === null ? '' : `, ${bytes(store.bytes)}`;
+  const kept =
+    store.directory === null ? 'kept in memory, gone with the process' : `kept in ${store.directory}${size}`;
+  const pools = status.createPools === 'declared' ? 'which must be declared' : 'made on first use';
+  return [
+    `Manager ${status.id} is ${status.role}, up ${duration(status.uptimeSeconds * 1_000)}, version ${status.version}`,
+    ...(status.whyNotReady === null ? [] : [`  not ready    ${status.whyNotReady}`]),
+    `  log          position ${status.logPosition}, term ${status.term}; ${kept}`,
+    `  pools        ${status.pools}, ${pools}`,
+    `  members      ${counted(status.owners, 'owner')}, ${counted(status.lookups, 'look-up')}`,
+    `  ranges       ${status.rows}`,
+    `  connections  ${status.connections}`,
+  ];
+}
+
+export function poolLines(
+  pool: PoolAnswer,
+  owners: readonly OwnerAnswer[],
+  lookups: number,
+): readonly string[] {
+  const { durations, bounds } = pool;
+  const moving = pool.misplacedPercent === null ? '' : `, ${percent(pool.misplacedPercent)} to be moved`;
+  return [
+    `Pool ${pool.name}: ${counted(pool.owners, 'owner')}, ${counted(lookups, 'look-up')}, ${counted(pool.rows, 'range')}`,
+    `  policy       ${pool.policy}${pool.virtualNodes === null ? '' : `, ${pool.virtualNodes} points an owner`}`,
+    `  keys         ${percent(pool.unownedPercent)} unowned${moving}`,
+    `  lease        ${duration(durations.leaseMs)}, renewed every ${duration(durations.renewEveryMs)}; kept ${duration(durations.holdMs)} for an owner that is silent`,
+    `  a loss       is told to every look-up within ${duration(bounds.lossToldWithinMs)}`,
+    '',
+    ...(owners.length === 0
+      ? ['There are no owners.']
+      : table(
+          ['OWNER', 'SHARE', 'RANGES', 'WANTED', 'HEARD', 'KEPT FOR', 'LOAD', 'DEATH', 'URL'],
+          owners.map(ownerCells),
+        )),
+  ];
+}
+
+const ownerCells = (owner: OwnerAnswer): readonly (string | number)[] => [
+  `${owner.name}${owner.isLeaving ? ' (leaving)' : owner.isMember ? '' : ' (joining)'}`,
+  percent(owner.sharePercent),
+  owner.ranges,
+  owner.wantedPercent === null ? '-' : percent(owner.wantedPercent),
+  owner.heardAgoMs === null ? 'never' : `${duration(owner.heardAgoMs)} ago`,
+  owner.keptForMs === null ? '-' : duration(owner.keptForMs),
+  owner.load === null ? '-' : Number(owner.load.toPrecision(3)),
+  owner.isProvable ? 'provable' : 'by lease',
+  owner.url,
+];

@@ -1,0 +1,49 @@
+import { Command } from 'commander';
+import type { StatusAnswer } from '../answers.ts';
+import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
+import { colorsFor, type Context, interruption } from '../context.ts';
+import { eventLine } from '../event-line.ts';
+import { followEvents } from '../event-stream.ts';
+import { apiOption, jsonOption, withExamples } from '../options.ts';
+import type { JsonOption } from '../output.ts';
+
+export function watchCommand(context: Context): Command {
+  const command = new Command('watch')
+    .summary('Tell what happens, as it happens')
+    .description('Tell who joins, what moves and what is lost, as it happens.')
+    .argument('[pool]', 'only this pool, and the Manager itself')
+    .addOption(apiOption())
+    .addOption(jsonOption('print a JSON object a line, for programs'))
+    .action((pool: string | undefined, options: ApiOption & JsonOption) => watch(context, pool, options));
+  return withExamples(command, context, [
+    ['watch', 'everything; Ctrl-C ends it'],
+    ['watch presence', 'one pool'],
+    ['watch --json | jq .kind', 'for programs'],
+  ]);
+}
+
+async function watch(
+  context: Context,
+  pool: string | undefined,
+  options: ApiOption & JsonOption,
+): Promise<void> {
+  const api = ManagerApi.of(context, options);
+  using signal = interruption();
+  const { latestEventId } = await api.get<StatusAnswer>('/v1/status');
+  if (pool !== undefined) await api.get(poolPath(pool)); // Who misspells it would wait for ever.
+  const colors = colorsFor(context.out, context);
+  const say = (text: string): void => context.err.write(`${text}\n`);
+  if (!options.json)
+    say(`Watching ${pool === undefined ? api.url : `${pool} at ${api.url}`}; Ctrl-C ends it.`);
+  const onState = (state: 'lost' | 'back'): void => {
+    if (options.json) return;
+    say(
+      state === 'lost'
+        ? `Lost the connection to ${api.url}; trying again …`
+        : 'Connected again; what was missed comes first.',
+    );
+  };
+  for await (const event of followEvents({ api, pool, after: latestEventId, signal, onState })) {
+    context.out.write(`${options.json ? JSON.stringify(event) : eventLine(event, colors)}\n`);
+  }
+}

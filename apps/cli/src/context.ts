@@ -1,0 +1,87 @@
+/**
+ * What a command may touch of the process it runs in: two outputs, the environment, and the code it
+ * ends with. Tests hand in their own.
+ */
+
+import process from 'node:process';
+import { createColors } from 'picocolors';
+
+export interface Output {
+  write(text: string): void;
+  readonly isTerminal: boolean;
+  /** Characters in a line. */
+  readonly columns: number;
+}
+
+export interface Context {
+  /** What was asked for. */
+  readonly out: Output;
+  /** Everything else: logs, progress, what went wrong. */
+  readonly err: Output;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What a person types to get here: `leasehold`, or `npm run leasehold --` in a checkout. */
+  readonly calledAs: string;
+  /** What the process ends with if nothing is thrown. */
+  exitCode: number;
+}
+
+export type Colors = ReturnType<typeof createColors>;
+
+/** Colours for people at a terminal, unless they asked for none. */
+export const colorsFor = (output: Output, { environment }: Pick<Context, 'environment'>): Colors =>
+  createColors(output.isTerminal && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb');
+
+export function processContext(): Context {
+  return {
+    out: outputOf(process.stdout),
+    err: outputOf(process.stderr),
+    environment: process.env,
+    calledAs: process.env['LEASEHOLD_CALLED_AS'] || 'leasehold',
+    exitCode: 0,
+  };
+}
+
+function outputOf(stream: NodeJS.WriteStream): Output {
+  // Whoever reads may stop at any time (`leasehold watch | head`, or a terminal that is closed), and
+  // then there is nothing left to do.
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE' || error.code === 'EIO') process.exit(0);
+    throw error;
+  });
+  return {
+    write: (text) => void stream.write(text),
+    get isTerminal() {
+      return stream.isTTY === true;
+    },
+    get columns() {
+      return stream.columns ?? 80;
+    },
+  };
+}
+
+/**
+ * Aborts with the first signal to end; a second one ends the process at once. A terminal that is closed
+ * is such a signal, unless it means something else here.
+ */
+export function interruption(hangup: 'ends' | 'is ignored' = 'ends'): AbortSignal & Disposable {
+  const controller = new AbortController();
+  const end = (): void => {
+    if (controller.signal.aborted) process.exit(130);
+    controller.abort();
+  };
+  const onHangup = hangup === 'ends' ? end : (): void => {};
+  process.on('SIGINT', end).on('SIGTERM', end).on('SIGHUP', onHangup);
+  return Object.assign(controller.signal, {
+    [Symbol.dispose]: () => {
+      process.off('SIGINT', end).off('SIGTERM', end).off('SIGHUP', onHangup);
+    },
+  });
+}
+
+/** Resolves when the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,33 @@
+/** What every process of the demo does: tells how it is, and ends when it is told to or left alone. */
+
+import process from 'node:process';
+import { aborted, interruption } from '../context.ts';
+import { inputEnd } from '../input-end.ts';
+import { type Report, REPORT_EVERY_MS } from './messages.ts';
+
+export interface PlayOptions {
+  readonly untilInputEnds?: true | undefined;
+  /** What is told twice a second. */
+  counts(): Report;
+  /** What the one who started us says. */
+  hear?(line: string): void;
+  /** Told that it is to end. */
+  end(): Promise<void>;
+}
+
+/** How long to take leave if nobody waits for us any more. */
+const ORPHAN_MS = 1_000;
+
+export const tell = (report: Report): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
+
+export async function play(url: string, options: PlayOptions): Promise<void> {
+  using signal = interruption();
+  using input = options.untilInputEnds ? inputEnd(options.hear) : undefined;
+  process.stdout.on('error', () => {}); // Nobody listens any more; the end of the input says the same.
+  tell({ kind: 'ready', pid: process.pid, url });
+  const timer = setInterval(() => tell(options.counts()), REPORT_EVERY_MS);
+  await aborted(AbortSignal.any([signal, ...(input ? [input.signal] : [])]));
+  clearInterval(timer);
+  if (input?.signal.aborted) setTimeout(() => process.exit(0), ORPHAN_MS).unref();
+  await options.end();
+}

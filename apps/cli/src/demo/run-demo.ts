@@ -1,0 +1,93 @@
+/** `leasehold demo`: sets the scene, shows it until it is over, and leaves nothing behind. */
+
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DEFAULT_HTTP_PORT, DEFAULT_PORT } from 'leasehold/manager';
+import { type Context, interruption } from '../context.ts';
+import { pause } from '../event-stream.ts';
+import type { JsonOption } from '../output.ts';
+import { killAtExit, Scene } from './scene.ts';
+import { jsonScreen, plainScreen, type Screen, terminalScreen } from './screen.ts';
+import { stateOf } from './state.ts';
+
+export interface DemoOptions extends JsonOption {
+  readonly owners: number;
+  readonly frontEnds: number;
+  readonly users: number;
+  readonly for?: number;
+  readonly port?: number;
+  readonly httpPort?: number;
+  readonly data?: string;
+}
+
+const DRAW_EVERY_MS = 1_000;
+
+export async function runDemo(context: Context, options: DemoOptions): Promise<void> {
+  using signal = interruption();
+  const say = (text: string): void => {
+    if (!options.json) context.out.write(`${text}\n`);
+  };
+  const ports = await choosePorts(options, say);
+  const directory = options.data ?? (await mkdtemp(join(tmpdir(), 'leasehold-demo-')));
+  const cleanUp = (): void => {
+    if (options.data === undefined) rmSync(directory, { recursive: true, force: true });
+  };
+  using screen = screenFor(context, options);
+  const scene = new Scene({
+    ...{ ...options, ...ports, directory, calledAs: context.calledAs },
+    onNews: (news) => screen.news(news),
+  });
+  using _ = killAtExit(scene, cleanUp);
+  say(`Starting a Manager, ${options.owners} owners, ${options.frontEnds} front ends and a load …`);
+  try {
+    await using running = scene;
+    await running.start(signal);
+    await show(running, screen, options, signal);
+    if (!options.json) context.out.write('Ending …\n');
+  } catch (error) {
+    if (!signal.aborted || scene.failure.aborted) throw error; // Otherwise it was ended while it began.
+  } finally {
+    cleanUp();
+  }
+  if (options.json) context.out.write(`${JSON.stringify({ ...stateOf(scene), kind: 'end' })}\n`);
+}
+
+async function show(scene: Scene, screen: Screen, options: DemoOptions, signal: AbortSignal): Promise<void> {
+  const endAt = performance.now() + (options.for ?? Number.POSITIVE_INFINITY) * 1_000;
+  const over = AbortSignal.any([signal, scene.failure]);
+  for (let now = performance.now(); now < endAt && !over.aborted; now = performance.now()) {
+    screen.draw(stateOf(scene));
+    await pause(Math.min(DRAW_EVERY_MS, endAt - now), over);
+  }
+  scene.failure.throwIfAborted();
+}
+
+function screenFor(context: Context, { json }: DemoOptions): Screen {
+  if (json) return jsonScreen(context);
+  return context.out.isTerminal ? terminalScreen(context) : plainScreen(context);
+}
+
+/** The usual ones if nobody has them; what was asked for is taken at its word. */
+async function choosePorts(
+  { port, httpPort }: DemoOptions,
+  say: (text: string) => void,
+): Promise<{ readonly port: number; readonly httpPort: number }> {
+  const choose = async (asked: number | undefined, usual: number): Promise<number> => {
+    if (asked !== undefined) return asked;
+    if (await isFree(usual)) return usual;
+    say(`Port ${usual} is in use, so the demo takes one that is free.`);
+    return 0;
+  };
+  return { port: await choose(port, DEFAULT_PORT), httpPort: await choose(httpPort, DEFAULT_HTTP_PORT) };
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+      .once('error', () => resolve(false))
+      .listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,142 @@
+/**
+ * The Manager's events as they happen, across broken connections and restarts of the Manager.
+ *
+ * The stream is resumed after the last event that was seen. What was missed meanwhile is told first;
+ * if the Manager no longer knows, it says `gap`, and whoever keeps a picture of the pool draws it
+ * anew. A connection on which not even a heartbeat is heard is given up.
+ */
+
+import type { Gap, LoggedEvent } from './answers.ts';
+import type { ManagerApi } from './api.ts';
+
+export interface StreamMessage {
+  readonly id: string | undefined;
+  readonly event: string;
+  readonly data: string;
+}
+
+/** Server-sent events out of pieces of text that are cut anywhere. */
+export class StreamParser {
+  #rest = '';
+  #id: string | undefined;
+  #event = '';
+  #data: string[] = [];
+
+  push(text: string): StreamMessage[] {
+    const lines = (this.#rest + text).split(/\r\n|\n/);
+    this.#rest = lines.pop() ?? '';
+    return lines.flatMap((line) => this.#line(line));
+  }
+
+  #line(line: string): StreamMessage[] {
+    if (line === '') return this.#dispatch();
+    const [, field = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+    if (field === 'id') this.#id = value;
+    if (field === 'event') this.#event = value;
+    if (field === 'data') this.#data.push(value);
+    return [];
+  }
+
+  #dispatch(): StreamMessage[] {
+    const message = { id: this.#id, event: this.#event || 'message', data: this.#data.join('\n') };
+    const isEmpty = this.#data.length === 0;
+    [this.#id, this.#event, this.#data] = [undefined, '', []];
+    return isEmpty ? [] : [message];
+  }
+}
+
+export interface FollowOptions {
+  readonly api: ManagerApi;
+  /** Only of this pool, and of the Manager itself. */
+  readonly pool?: string | undefined;
+  /** The id of the last event seen; without it, from now on. */
+  readonly after?: string | undefined;
+  readonly signal: AbortSignal;
+  /** Told when the connection is lost, and when it is back. */
+  readonly onState?: ((state: 'lost' | 'back', why?: Error) => void) | undefined;
+  readonly silentAfterMs?: number | undefined;
+}
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 5_000;
+
+/**
+ * Ends when the signal aborts.
+ *
+ * @throws {ApiUnreachableError} if there is no connection at the beginning; later ones are tried again
+ */
+export async function* followEvents(options: FollowOptions): AsyncGenerator<LoggedEvent | Gap, void> {
+  const { signal, onState } = options;
+  let { after } = options;
+  let hasBeenOpen = false;
+  let isLost = false;
+  let waitMs = FIRST_WAIT_MS;
+  while (!signal.aborted) {
+    try {
+      for await (const message of connection(options, after)) {
+        if (message === 'open') {
+          hasBeenOpen = true;
+          waitMs = FIRST_WAIT_MS;
+          if (isLost) onState?.('back');
+          isLost = false;
+          continue;
+        }
+        after = message.id ?? after;
+        yield JSON.parse(message.data) as LoggedEvent | Gap;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!hasBeenOpen || !(error instanceof Error)) throw error;
+      if (!isLost) onState?.('lost', error);
+      isLost = true;
+    }
+    await pause(waitMs * (0.5 + Math.random() / 2), signal);
+    waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS);
+  }
+}
+
+async function* connection(
+  { api, pool, signal, silentAfterMs = 45_000 }: FollowOptions,
+  after: string | undefined,
+): AsyncGenerator<StreamMessage | 'open'> {
+  const silence = new AbortController();
+  const headers: Record<string, string> = { accept: 'text/event-stream' };
+  if (after !== undefined) headers['last-event-id'] = after;
+  const query = pool === undefined ? '' : `?pool=${encodeURIComponent(pool)}`;
+  const watchdog = setTimeout(
+    () => silence.abort(new Error('nothing was heard for too long')),
+    silentAfterMs,
+  );
+  try {
+    const response = await api.open(`/v1/events${query}`, {
+      signal: AbortSignal.any([signal, silence.signal]),
+      headers,
+    });
+    yield 'open';
+    const parser = new StreamParser();
+    const decoder = new TextDecoder();
+    for await (const piece of response.body ?? []) {
+      watchdog.refresh();
+      yield* parser.push(decoder.decode(piece, { stream: true }));
+    }
+    throw new Error('the Manager closed the stream');
+  } finally {
+    clearTimeout(watchdog);
+    silence.abort();
+  }
+}
+
+/** Sooner if the signal aborts. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener('abort', done);
+    return undefined;
+  });
+}

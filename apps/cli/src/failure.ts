@@ -1,0 +1,83 @@
+/**
+ * How a command ends when it cannot do what was asked: one sentence for the person, one code for the
+ * program, and an exit code for the shell.
+ *
+ *     0  it was done
+ *     1  it could not be done
+ *     2  it was asked in a way that makes no sense: an unknown option, a wrong value
+ *     3  nobody answered: no Manager there
+ *     4  a Manager answered, and there is no such thing: no such pool
+ */
+
+import { CommanderError } from 'commander';
+import { LeaseholdError } from 'leasehold/manager';
+import { CommandError } from 'leasehold/supervisor';
+import { colorsFor, type Context } from './context.ts';
+
+export const EXIT = { failure: 1, usage: 2, unreachable: 3, notFound: 4 } as const;
+
+const BY_CODE: Readonly<Record<string, number>> = {
+  INVALID_OPTION: EXIT.usage,
+  INVALID_CONFIGURATION: EXIT.usage,
+  INVALID_PARAMETER: EXIT.usage,
+  USAGE: EXIT.usage,
+  API_UNREACHABLE: EXIT.unreachable,
+  MANAGERS_UNREACHABLE: EXIT.unreachable,
+  UNKNOWN_POOL: EXIT.notFound,
+  NOT_FOUND: EXIT.notFound,
+};
+
+/** The command line makes no sense. The message says why, and what would. */
+export class UsageError extends LeaseholdError {
+  override readonly name = 'UsageError';
+  readonly code = 'USAGE';
+  readonly retryable = false;
+}
+
+interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly exitCode: number;
+  /** For a fault in the program itself, and for whoever asks. */
+  readonly stack: string | undefined;
+}
+
+/** Undefined: it is no failure, help or the version was asked for. */
+export function failureOf(error: unknown, isDebugging: boolean): Failure | undefined {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return undefined;
+    const message = error.message
+      .replace(/^error: /, '')
+      .replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?');
+    return { code: 'USAGE', message, exitCode: EXIT.usage, stack: undefined };
+  }
+  if (error instanceof LeaseholdError) {
+    const exitCode = error instanceof CommandError ? error.exitCode : (BY_CODE[error.code] ?? EXIT.failure);
+    return {
+      code: error.code,
+      message: error.message,
+      exitCode,
+      stack: isDebugging ? error.stack : undefined,
+    };
+  }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  return { code: 'INTERNAL', message, exitCode: EXIT.failure, stack };
+}
+
+/** Says what went wrong, and gives the code to exit with. */
+export function report(error: unknown, context: Context, isJson: boolean): number {
+  const failure = failureOf(error, Boolean(context.environment['LEASEHOLD_DEBUG']));
+  if (failure === undefined) return 0;
+  const { code, message, exitCode, stack } = failure;
+  if (isJson) {
+    context.err.write(`${JSON.stringify({ error: { code, message } })}\n`);
+    return exitCode;
+  }
+  if (message === '(outputHelp)') return exitCode;
+  const colors = colorsFor(context.err, context);
+  const label = code === 'USAGE' ? '' : colors.dim(` (${code})`);
+  context.err.write(`${colors.red('leasehold:')} ${message}${label}\n`);
+  if (stack !== undefined) context.err.write(`${stack}\n`);
+  if (code === 'USAGE') context.err.write(`See ${context.calledAs} --help.\n`);
+  return exitCode;
+}

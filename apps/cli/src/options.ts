@@ -1,0 +1,58 @@
+/** Options that several commands have, and how their values are read. */
+
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Context } from './context.ts';
+
+export const jsonOption = (what = 'print JSON, for programs'): Option => new Option('--json', what);
+
+export const apiOption = (): Option =>
+  new Option('--api <url>', 'the HTTP API of the Manager (default: LEASEHOLD_API, or http://127.0.0.1:7401)');
+
+export const managersOption = (): Option =>
+  new Option(
+    '--managers <addresses>',
+    'the Managers, as host:port,host:port (default: LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, or 127.0.0.1:7400)',
+  ).argParser(addressList);
+
+export const logOption = (): Option =>
+  new Option('--log <format>', 'how to log (default: human on a terminal, json elsewhere)').choices([
+    'human',
+    'json',
+  ]);
+
+/** For what is started by the demonstration: ends when the one who started it does. */
+export const untilInputEndsOption = (): Option =>
+  new Option('--until-input-ends', 'end when the standard input does').hideHelp();
+
+export const port = (text: string): number => wholeNumber(text, 0, 65_535);
+
+export const wholeNumberFrom =
+  (least: number) =>
+  (text: string): number =>
+    wholeNumber(text, least, Number.MAX_SAFE_INTEGER);
+
+function wholeNumber(text: string, least: number, most: number): number {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least && value <= most) return value;
+  const bound = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  throw new InvalidArgumentError(`It must be a whole number ${bound}.`);
+}
+
+export function seconds(text: string): number {
+  const value = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (value > 0) return value;
+  throw new InvalidArgumentError('It must be a number of seconds, as 10 or 0.5.');
+}
+
+const addressList = (text: string): readonly string[] => text.split(',').map((address) => address.trim());
+
+/** Lines under the help of a command: what to type, and what it does. */
+export function withExamples(
+  command: Command,
+  { calledAs }: Context,
+  examples: readonly (readonly [line: string, what: string])[],
+): Command {
+  const width = Math.max(...examples.map(([line]) => line.length));
+  const lines = examples.map(([line, what]) => `  ${calledAs} ${line.padEnd(width)}   ${what}`.trimEnd());
+  return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
+}

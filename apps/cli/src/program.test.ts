@@ -1,0 +1,99 @@
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { runCli } from './cli.ts';
+import { buildProgram } from './program.ts';
+import { recordedContext } from './testing/recorded-context.ts';
+
+async function run(...argv: string[]) {
+  const context = recordedContext();
+  const code = await runCli(argv, context);
+  return { code, printed: context.printed(), complained: context.complained() };
+}
+
+/** All of them, those within others too. */
+const commandsOf = (command: Command): readonly Command[] =>
+  command.commands.flatMap((each) => [each, ...commandsOf(each)]);
+
+describe('the command line', () => {
+  it('has the commands that were promised', () => {
+    const names = buildProgram(recordedContext()).commands.map((command) => command.name());
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'manager',
+        'run',
+        'status',
+        'pools',
+        'lookup',
+        'explain',
+        'watch',
+        'completion',
+        'demo',
+      ]),
+    );
+  });
+
+  it('says what to type in the help of every command', () => {
+    for (const command of commandsOf(buildProgram(recordedContext()))) {
+      let text = '';
+      command.configureOutput({ writeOut: (piece) => (text += piece) }).outputHelp();
+      expect(text).toContain(
+        `Examples:\n  leasehold ${command.parent?.parent ? 'demo ' : ''}${command.name()}`,
+      );
+      expect(text).toMatch(/-h, --help +print this text/);
+    }
+  });
+
+  it('prints help and version, and is content', async () => {
+    expect(await run('--version')).toMatchObject({
+      code: 0,
+      printed: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    });
+    expect(await run('watch', '--help')).toMatchObject({
+      code: 0,
+      printed: expect.stringContaining('Examples:'),
+    });
+    expect(await run('help', 'run')).toMatchObject({
+      code: 0,
+      printed: expect.stringContaining('-- <command>'),
+    });
+  });
+
+  it('prints its help if nothing is asked, which is wrong usage', async () => {
+    const { code, complained } = await run();
+    expect(code).toBe(2);
+    expect(complained).toContain('Commands:');
+    expect(complained).not.toContain('outputHelp');
+  });
+
+  it('guesses what a misspelt command or option was meant to be', async () => {
+    expect(await run('mangaer')).toMatchObject({
+      code: 2,
+      complained: "leasehold: unknown command 'mangaer'; did you mean manager?\nSee leasehold --help.\n",
+    });
+    expect((await run('watch', '--jsn')).complained).toContain('did you mean --json?');
+  });
+
+  it('refuses values that make no sense, and says which would', async () => {
+    const { code, complained } = await run('manager', '--port', '70000');
+    expect(code).toBe(2);
+    expect(complained).toContain('whole number from 0 to 65535');
+    expect((await run('demo', '--owners', 'many')).complained).toContain('whole number of at least 1');
+    expect((await run('lookup', 'presence')).complained).toContain("missing required argument 'keys'");
+    expect((await run('completion', 'cmd')).complained).toContain('bash, zsh, fish');
+    expect((await run('manager', '--memory', '--data', 'x')).code).toBe(2);
+    expect((await run('status', '--api', 'http://[')).complained).toContain('no address of an API');
+  });
+
+  it('complains in JSON to whoever wants JSON', async () => {
+    const { code, complained } = await run('status', '--json', '--bogus');
+    expect(code).toBe(2);
+    expect(JSON.parse(complained)).toEqual({ error: { code: 'USAGE', message: "unknown option '--bogus'" } });
+  });
+
+  it('leaves to the command what stands behind its name', async () => {
+    const { code, complained } = await run('run', '--', 'no-such-program-anywhere', '--json');
+    expect(code).toBe(127);
+    expect(complained).toContain('was not found; check its spelling');
+    expect(complained).toContain('(COMMAND_NOT_FOUND)');
+  });
+});

@@ -1,0 +1,63 @@
+/** The tree of commands. Everything about one of them, its words, options and examples, is in its own file. */
+
+import { Command } from 'commander';
+import { VERSION } from 'leasehold/manager';
+import { completionCommand } from './commands/completion.ts';
+import { demoCommands } from './commands/demo.ts';
+import { explainCommand } from './commands/explain.ts';
+import { lookupCommand } from './commands/lookup.ts';
+import { managerCommand } from './commands/manager.ts';
+import { poolsCommand } from './commands/pools.ts';
+import { runCommand } from './commands/run.ts';
+import { statusCommand } from './commands/status.ts';
+import { watchCommand } from './commands/watch.ts';
+import type { Context } from './context.ts';
+import { withExamples } from './options.ts';
+
+export function buildProgram(context: Context): Command {
+  const program = new Command('leasehold')
+    .description('Who owns this key? Leases on keys for services that keep state in memory on many servers.')
+    .version(VERSION, '--version', 'print the version')
+    .helpOption('-h, --help', 'print this text')
+    .helpCommand('help [command]', 'print the help of a command')
+    .enablePositionalOptions();
+  for (const command of [
+    managerCommand(context),
+    runCommand(context),
+    statusCommand(context),
+    poolsCommand(context),
+    lookupCommand(context),
+    explainCommand(context),
+    watchCommand(context),
+    completionCommand(context, () => program),
+  ]) {
+    program.addCommand(command);
+  }
+  for (const { command, isHidden } of demoCommands(context))
+    program.addCommand(command, { hidden: isHidden });
+  withExamples(program, context, [
+    ['demo', 'see a small service at work, with everything that belongs to it'],
+    ['manager', 'start a Manager on this machine'],
+    ['run -- node server.js', 'start a server whose death is noticed at once'],
+    ['watch', 'see who joins, what moves and what is lost'],
+  ]);
+  program.addHelpText(
+    'after',
+    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no Manager answers, 4 no such pool.',
+  );
+  settle(program, context);
+  return program;
+}
+
+/** Every command throws instead of ending the process, and writes where it is told to. */
+function settle(command: Command, context: Context): void {
+  command.exitOverride().configureOutput({
+    writeOut: (text) => context.out.write(text),
+    writeErr: (text) => context.err.write(text),
+    outputError: () => {}, // It is thrown too, and reported in one place.
+    getOutHelpWidth: () => Math.min(context.out.columns, 100),
+    getErrHelpWidth: () => Math.min(context.err.columns, 100),
+  });
+  if (command.parent !== null) command.helpOption('-h, --help', 'print this text');
+  for (const each of command.commands) settle(each, context);
+}

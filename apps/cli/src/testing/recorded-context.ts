@@ -1,0 +1,25 @@
+/** A context for tests that keeps what is written. */
+
+import type { Context } from '../context.ts';
+
+export interface RecordedContext extends Context {
+  /** What was written so far. */
+  readonly printed: () => string;
+  readonly complained: () => string;
+}
+
+export function recordedContext(
+  settings: { environment?: Record<string, string>; isTerminal?: boolean; columns?: number } = {},
+): RecordedContext {
+  const { environment = {}, isTerminal = false, columns = 100 } = settings;
+  let [out, err] = ['', ''];
+  return {
+    out: { write: (text) => void (out += text), isTerminal, columns },
+    err: { write: (text) => void (err += text), isTerminal, columns },
+    environment,
+    calledAs: 'leasehold',
+    exitCode: 0,
+    printed: () => out,
+    complained: () => err,
+  };
+}

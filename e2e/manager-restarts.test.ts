@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { lostKeys } from './harness/losses.ts';
+import { lastingPort } from './harness/ports.ts';
+import type { Program } from './harness/program.ts';
+import { onScene, type Scene } from './harness/scene.ts';
+import { nowMs, pause } from './harness/time.ts';
+
+const KILLS = Number(process.env['KILLS'] ?? 200);
+
+describe('a Manager that is restarted on its data directory', () => {
+  it(
+    'takes no lease from anybody, and tells nobody of a loss',
+    onScene(async (scene) => {
+      const options = { directory: scene.path('data'), port: await lastingPort() };
+      const { manager, managers } = await scene.manager(options);
+      const a = await scene.owner({ name: 'a', managers });
+      const b = await scene.owner({ name: 'b', managers });
+      const lookup = await scene.lookup({ managers, staleAfterMs: 20_000 });
+      await scene.shared(a, b);
+      const before = await scene.numbers(a);
+      const { history, position } = await manager.ask('observe');
+
+      manager.signal('SIGTERM');
+      expect(await manager.ended).toMatchObject({ code: 0 });
+      const { manager: again } = await scene.manager(options);
+      const c = await scene.owner({ name: 'c', managers });
+      await scene.shared(a, b, c);
+
+      expect(await again.ask('observe')).toMatchObject({ role: 'leading', history });
+      expect((await again.ask('observe'))['position']).toBeGreaterThan(Number(position));
+      for (const [key, number] of await scene.numbers(a)) expect(number).toBe(before.get(key));
+      // Only what went over to c, by a hand-over without a loss.
+      for (const key of scene.keys) {
+        const owners = scene.observer.tenures(key).map(({ owner }) => owner);
+        expect(owners.slice(1).every((owner) => owner === 'c'), `${key}: ${owners}`).toBe(true);
+      }
+      expect([...lostKeys(lookup)]).toEqual([]);
+    }),
+  );
+
+  it(
+    `is killed in the middle of commits ${KILLS} times, and nothing that was said is taken back`,
+    { timeout: 600_000 },
+    onScene(async (scene) => {
+      const options = {
+        ...{ directory: scene.path('data'), port: await lastingPort() },
+        ...{ defaults: { leaseMs: 60_000 } },
+      };
+      let { manager, managers } = await scene.manager(options);
+      const { history } = await manager.ask('observe');
+      const steady = await Promise.all(
+        ['a', 'b'].map((name) => scene.owner({ name, managers, pool: 'steady' })),
+      );
+      const lookup = await scene.lookup({ managers, pool: 'steady', staleAfterMs: 60_000 });
+      await scene.shared(...steady);
+      const numbers = await Promise.all(steady.map((owner) => scene.numbers(owner)));
+      const churn = await startChurn(scene, managers);
+
+      for (let kill = 0; kill < KILLS; kill += 1) {
+        // Most while it serves; some while it is still reading what the last one left.
+        if (kill % 5 !== 0) {
+          await manager.event('ready');
+          await pause(20 + Math.random() * 150);
+        } else await pause(100 + Math.random() * 150);
+        manager.signal('SIGKILL');
+        await manager.ended;
+        manager = scene.startManager(options);
+      }
+      await manager.event('ready');
+
+      expect(await manager.ask('observe')).toMatchObject({ role: 'leading', history });
+      for (const [index, owner] of steady.entries()) {
+        expect(await scene.numbers(owner)).toEqual(numbers[index]);
+      }
+      expect([...lostKeys(lookup)]).toEqual([]);
+      await churnedWell(scene, churn, managers);
+    }),
+  );
+});
+
+const CHURN_KEYS = Array.from({ length: 8 }, (_, index) => `churned-${index}`);
+
+async function startChurn(scene: Scene, managers: readonly string[]): Promise<Program> {
+  const config = { managers, pool: 'churn', owners: 6, keys: CHURN_KEYS };
+  const churn = scene.start({ name: 'churn', program: 'churn', config });
+  await churn.event('ready');
+  return churn;
+}
+
+/** Numbers only grew, none was given twice, and what was granted or left before is so at the end. */
+async function churnedWell(scene: Scene, churn: Program, managers: readonly string[]): Promise<void> {
+  const said = (event: string) => churn.events.filter((each) => each.event === event);
+  expect(said('left').length, 'enough came and went to prove something').toBeGreaterThan(KILLS / 4);
+  expect(said('failed')).toEqual([]);
+  const latest = new Map<string, { number: number; incarnation: string }>();
+  for (const grant of said('granted')) {
+    const { key, number, incarnation } = grant as unknown as { key: string; number: number; incarnation: string };
+    const before = latest.get(key);
+    latest.set(key, { number, incarnation });
+    if (before === undefined) continue;
+    expect(number, key).toBeGreaterThanOrEqual(before.number);
+    if (number === before.number) expect(incarnation, key).toBe(before.incarnation);
+  }
+  const startedMs = nowMs();
+  await churn.ask('stop');
+  const lookup = await scene.lookup({ managers, pool: 'churn' });
+  const { owners } = await lookup.ask('find', { keys: CHURN_KEYS });
+  expect(owners, `all left by ${nowMs() - startedMs} ms after the last kill`).toEqual(CHURN_KEYS.map(() => null));
+  const last = await scene.owner({ name: 'last', managers, pool: 'churn' });
+  const { held } = await last.ask('check', { keys: CHURN_KEYS });
+  const [{ numbers } = { numbers: [] }] = held as { numbers: number[] }[];
+  for (const [index, key] of CHURN_KEYS.entries()) {
+    expect(numbers[index], key).toBeGreaterThan(latest.get(key)?.number ?? 0);
+  }
+}

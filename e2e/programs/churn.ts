@@ -1,0 +1,73 @@
+/**
+ * Owners that come and go without rest, many in one process, so that a Manager always has something to
+ * commit. Every grant and every farewell that a Manager confirmed is said aloud.
+ */
+
+import { joinPool, LeaseholdError, type PoolOwner } from 'leasehold/pool';
+import { fail, logger, obey, say, told } from './conversation.ts';
+
+interface Config {
+  readonly managers: readonly string[];
+  readonly pool: string;
+  readonly owners: number;
+  readonly keys: readonly string[];
+  /** How long to make their addresses. */
+  readonly padding?: number;
+}
+
+interface Request {
+  readonly keys: readonly string[];
+}
+
+const { managers, pool, owners: count, keys, padding = 0 } = told<Config>();
+const present = new Set<PoolOwner>();
+let isOver = false;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function liveOnce(name: string): Promise<void> {
+  const url = `http://${name}/${'x'.repeat(padding)}`;
+  const owner = await joinPool({ managers, pool, name, url, joinWithinMs: 120_000 });
+  say('joined', { name, incarnation: owner.incarnation });
+  present.add(owner);
+  await pause(30 + Math.random() * 200);
+  for (const key of keys) {
+    const number = owner.checkLeaseNow(key);
+    if (number !== undefined) say('granted', { key, number, incarnation: owner.incarnation });
+  }
+  await owner.leave();
+  present.delete(owner);
+  say('left', { name, incarnation: owner.incarnation });
+}
+
+async function live(name: string): Promise<void> {
+  while (!isOver) {
+    try {
+      await liveOnce(name);
+    } catch (error) {
+      if (!(error instanceof LeaseholdError) || !error.retryable) throw error;
+      logger.warn('tries again', { name, why: error.message });
+    }
+  }
+}
+
+const lives = Promise.all(Array.from({ length: count }, (_, index) => live(`churn-${index}`)));
+lives.catch((error: unknown) => {
+  fail(error);
+  process.exit();
+});
+
+obey({
+  check: ({ keys: asked }: Request) => ({
+    held: [...present].map((owner) => ({
+      incarnation: owner.incarnation,
+      numbers: asked.map((key) => owner.checkLeaseNow(key) ?? null),
+    })),
+  }),
+  stop: async () => {
+    isOver = true;
+    await lives;
+    return {};
+  },
+});
+say('ready', { pid: process.pid });

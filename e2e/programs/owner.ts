@@ -1,0 +1,91 @@
+/**
+ * An owner with something to do: it writes to the register for every key it holds, over and over, each
+ * write under the number of the check before it, as a careful application would.
+ */
+
+import { type HeldKey, type JoinOptions, joinPool } from 'leasehold/pool';
+import { chooseClocks, type ClockChoice } from './clocks.ts';
+import { errorFacts, fail, logger, nowMs, obey, say, stallFor, told } from './conversation.ts';
+import { RegisterClient } from './register-client.ts';
+
+interface Config {
+  readonly join: JoinOptions;
+  readonly keys: readonly string[];
+  readonly register: string;
+  readonly writeEveryMs: number;
+  readonly clocks?: ClockChoice;
+}
+
+interface Request {
+  readonly key: string;
+  readonly number: number;
+  readonly keys: readonly string[];
+  readonly busyMs?: number;
+  readonly waitMs?: number;
+}
+
+const { join, keys, register: path, writeEveryMs, clocks } = told<Config>();
+chooseClocks(clocks);
+const register = new RegisterClient(path);
+
+try {
+  const owner = await joinPool({
+    ...join,
+    logger,
+    onLost: (ranges) => say('lost', { keys: keys.filter((key) => ranges.has(key)) }),
+  });
+  const { incarnation } = owner;
+  const handles = new Map<string, HeldKey>();
+
+  const write = (key: string, number: number) => register.write([{ key, number, incarnation }]);
+  const writeAll = async (): Promise<void> => {
+    const writes = keys.flatMap((key) => {
+      const number = owner.checkLeaseNow(key);
+      return number === undefined ? [] : [{ key, number, incarnation }];
+    });
+    if (writes.length > 0) await register.write(writes);
+    setTimeout(() => void writeAll(), writeEveryMs);
+  };
+
+  obey({
+    /** What is held, in one turn of the event loop. */
+    check: ({ keys: asked }: Request) => ({
+      held: [{ incarnation, numbers: asked.map((key) => owner.checkLeaseNow(key) ?? null) }],
+    }),
+    continuous: ({ key, number }: Request) => ({ isContinuous: owner.checkLeaseContinuous(key, number) }),
+    /** A request that takes long to serve: checked, and then the event loop stands still. */
+    request: ({ key, busyMs }: Request) => {
+      const number = owner.checkLeaseNow(key);
+      if (busyMs !== undefined) stallFor(busyMs);
+      return { number: number ?? null };
+    },
+    /** A write under a number that was good at some time. */
+    write: async ({ key, number }: Request) => ({ isAccepted: (await write(key, number))[0] }),
+    hold: ({ key }: Request) => {
+      const held = owner.hold(key);
+      if (held === undefined) return { number: null };
+      handles.set(key, held);
+      held.signal.addEventListener('abort', () =>
+        say('aborted', { key, isContinuous: held.isContinuous(), ...errorFacts(held.signal.reason) }),
+      );
+      return { number: held.number };
+    },
+    guard: async ({ key, busyMs, waitMs }: Request) =>
+      owner.guard(key, async ({ number }) => {
+        if (busyMs !== undefined) stallFor(busyMs);
+        if (waitMs !== undefined) await new Promise((resolve) => setTimeout(resolve, waitMs));
+        return { number };
+      }),
+    clocks: () => ({ wallMs: Date.now(), clockMs: nowMs(), sinceStartMs: performance.now() }),
+    leave: async () => {
+      await owner.leave();
+      say('left');
+      return {};
+    },
+  });
+  void writeAll();
+  say('ready', { pid: process.pid, incarnation, name: owner.name });
+} catch (error) {
+  fail(error);
+  process.exit();
+}

@@ -1,0 +1,54 @@
+/**
+ * What the processes do that are killed, cut off and failed in the tests on real disks: they commit,
+ * one batch after the other, and say so. Positions have no gaps and content follows from the
+ * position, so that whoever reads the log can tell whether anything is missing or wrong.
+ */
+
+import { assert } from '../../runtime/assert.ts';
+import type { LogStart } from '../log.ts';
+import { type FileLogOptions, openFileLog } from './file-log.ts';
+
+const BATCHES_PER_SNAPSHOT = 25;
+
+export const contentAt = (position: number): Uint8Array =>
+  new TextEncoder().encode(`batch ${position} `.repeat(1 + ((position * 7) % 40)));
+
+const snapshotAt = (position: number): Uint8Array => new TextEncoder().encode(`everything up to ${position}`);
+
+/** The position of the last batch; throws if anything before it is not as it was written. */
+export function verified({ snapshot, batches }: LogStart): number {
+  let at = snapshot?.position ?? 0;
+  if (snapshot !== undefined)
+    assert(isEqual(snapshot.bytes, snapshotAt(at)), `the snapshot at ${at} is wrong`);
+  for (const { position, bytes } of batches) {
+    at += 1;
+    assert(position === at, `batch ${position} where ${at} should be`);
+    assert(isEqual(bytes, contentAt(at)), `batch ${at} is not what was written`);
+  }
+  return at;
+}
+
+/** Says `start 17`, then `appended 18`, `appended 19`, … until it is ended. */
+export async function commitForEver(options: FileLogOptions, say: (line: string) => void): Promise<void> {
+  const log = await openFileLog(options);
+  log.campaign('committing', {
+    elected: (leadership) => {
+      let position = verified(leadership.start);
+      say(`start ${position}`);
+      const next = (): void => {
+        position += 1;
+        leadership.append({ position, bytes: contentAt(position) }, (outcome) => {
+          say(`${outcome} ${position}`);
+          if (position % BATCHES_PER_SNAPSHOT === 0) leadership.compact(snapshotAt(position), position);
+          next();
+        });
+      };
+      next();
+    },
+    extended: () => {},
+    deposed: () => {},
+  });
+}
+
+const isEqual = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((byte, at) => byte === b[at]);

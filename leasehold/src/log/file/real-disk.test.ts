@@ -1,0 +1,227 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { acquireLock } from '../../node/lock.ts';
+import { nodeRuntime, randomId } from '../../node/runtime.ts';
+import { openDirectory } from '../../node/storage.ts';
+import { silent } from '../../runtime/logger.ts';
+import type { LogStart } from '../log.ts';
+import { verified } from './committing-script.ts';
+import { openFileLog } from './file-log.ts';
+
+const TIMEOUT_MS = 120_000;
+const KILLS = 40;
+const IMAGES = 4;
+
+/** The process that commits: the script, in real surroundings. */
+const PROCESS = `
+import { writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { commitForEver } from ${here('./committing-script.ts')};
+import { acquireLock } from ${here('../../node/lock.ts')};
+import { nodeRuntime, randomId } from ${here('../../node/runtime.ts')};
+import { openDirectory } from ${here('../../node/storage.ts')};
+import { silent } from ${here('../../runtime/logger.ts')};
+
+const path = process.argv[2] ?? '';
+const say = (line: string) => writeSync(1, line + '\\n');
+await commitForEver(
+  {
+    storage: await openDirectory(path),
+    lock: () => acquireLock(join(path, 'lock')),
+    runtime: nodeRuntime(),
+    logger: silent,
+    randomId,
+    preallocateBytes: 100_000,
+    onFatal: (error) => {
+      say('fatal ' + error.code);
+      process.exit(70);
+    },
+  },
+  say,
+);
+`;
+
+function here(file: string): string {
+  return JSON.stringify(join(import.meta.dirname, file));
+}
+
+let top: string;
+let script: string;
+beforeAll(async () => {
+  top = mkdtempSync(join(tmpdir(), 'leasehold-real-disk-'));
+  writeFileSync(join(top, 'committing.ts'), PROCESS);
+  script = join(top, 'committing.mjs');
+  const shape = { bundle: true, platform: 'node', format: 'esm', target: 'node20' } as const;
+  await build({ entryPoints: [join(top, 'committing.ts')], outfile: script, ...shape, logLevel: 'warning' });
+}, TIMEOUT_MS);
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+/** A committing process and what it has said. */
+class Committing {
+  readonly child: ChildProcess;
+  readonly said: string[] = [];
+  readonly #ended: Promise<unknown>;
+  #onLine: () => void = () => {};
+
+  constructor(command: string, args: readonly string[]) {
+    this.child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#ended = once(this.child, 'close');
+    const { stdout } = this.child;
+    if (stdout === null) throw new Error('no output');
+    createInterface(stdout).on('line', (line) => {
+      this.said.push(line);
+      this.#onLine();
+    });
+  }
+
+  /** The last position that was acknowledged, or found at the start. */
+  get acknowledged(): number {
+    const last = this.said.findLast((line) => /^(?:start|appended) /.test(line));
+    return Number(last?.split(' ')[1] ?? 0);
+  }
+
+  /** Waits until it has said so many lines, or has ended. */
+  async lines(count: number): Promise<void> {
+    const enough = new Promise<void>((resolve) => {
+      this.#onLine = () => this.said.length >= count && resolve();
+      this.#onLine();
+    });
+    await Promise.race([enough, this.#ended]);
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  async ended(): Promise<number | null> {
+    await this.#ended;
+    return this.child.exitCode;
+  }
+}
+
+const committing = (path: string): Committing => new Committing(process.execPath, [script, path]);
+
+/** What is in the log, as a leader would find it. */
+async function contents(path: string): Promise<LogStart> {
+  await using log = await openFileLog({
+    storage: await openDirectory(path),
+    lock: () => acquireLock(join(path, 'lock')),
+    runtime: nodeRuntime(),
+    logger: silent,
+    randomId,
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  return await new Promise((resolve) =>
+    log.campaign('reader', {
+      elected: ({ start }) => resolve(start),
+      extended: () => {},
+      deposed: () => {},
+    }),
+  );
+}
+
+/** Loud where it is left out, and a failure where it must not be. */
+function leaveOut(context: TestContext, why: string): never {
+  if (process.env['CI'] === 'true') throw new Error(`${why}, and this must be tested in CI`);
+  console.warn(`LEFT OUT: ${context.task.name}: ${why}`);
+  return context.skip(why);
+}
+
+const works = (command: string, ...args: readonly string[]): boolean => spawnSync(command, args).status === 0;
+
+describe('a process that commits, on a real disk', () => {
+  it(
+    `can be killed at any moment: all that it acknowledged is there (${KILLS} times)`,
+    async () => {
+      const path = join(top, 'killed');
+      let acknowledged = 0;
+      for (let kill = 0; kill < KILLS; kill++) {
+        const life = committing(path);
+        await life.lines(2 + ((kill * 37) % 60));
+        await life.kill();
+        const found = Number(life.said[0]?.split(' ')[1]);
+        expect(life.said[0], 'what a life starts with').toMatch(/^start \d+$/);
+        expect(found).toBeGreaterThanOrEqual(acknowledged);
+        acknowledged = life.acknowledged;
+      }
+      expect(verified(await contents(path))).toBeGreaterThanOrEqual(acknowledged);
+      expect(acknowledged).toBeGreaterThan(10 * KILLS);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'keeps others out while it lives',
+    async () => {
+      const path = join(top, 'locked');
+      const life = committing(path);
+      await life.lines(1);
+      await expect(contents(path)).rejects.toMatchObject({ code: 'LOCKED' });
+      await life.kill();
+      expect(verified(await contents(path))).toBeGreaterThanOrEqual(life.acknowledged);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'ends when a sync fails, and acknowledges nothing more',
+    async (context) => {
+      if (!works('strace', '-qq', '-o', '/dev/null', 'true')) leaveOut(context, 'strace cannot be used here');
+      const path = join(top, 'failing');
+      const inject = ['-e', 'trace=fdatasync', '-e', 'inject=fdatasync:error=EIO:when=5+'];
+      const args = ['-f', '-qq', '-o', '/dev/null', ...inject, process.execPath, script, path];
+      const life = new Committing('strace', args);
+      expect(await life.ended()).toBe(70);
+      expect(life.said.slice(-2)).toEqual([`appended ${life.acknowledged}`, 'fatal STORAGE_FAILED']);
+      expect(verified(await contents(path))).toBeGreaterThanOrEqual(life.acknowledged);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    `can lose its power at any moment: all that it acknowledged is there (${IMAGES} images)`,
+    async (context) => {
+      const image = join(top, 'image');
+      const mounted = join(top, 'mounted');
+      const copy = join(top, 'copy');
+      execFileSync('mkdir', [mounted, join(top, 'mounted-copy')]);
+      execFileSync('truncate', ['-s', '32M', image]);
+      const isReady = works('mkfs.ext4', '-q', image) && works('mount', '-o', 'loop', image, mounted);
+      if (!isReady) leaveOut(context, 'no file system can be mounted from an image here (it takes root)');
+      try {
+        for (let round = 0; round < IMAGES; round++) {
+          const life = committing(join(mounted, 'log'));
+          let acknowledged: number;
+          try {
+            await life.lines(20 + round * 41);
+            // Stopped, so that the image is of one moment; what is in its caches is not in the image.
+            life.child.kill('SIGSTOP');
+            acknowledged = life.acknowledged;
+            execFileSync('cp', ['--sparse=always', image, copy]);
+          } finally {
+            await life.kill();
+          }
+          execFileSync('mount', ['-o', 'loop', copy, join(top, 'mounted-copy')]);
+          try {
+            const found = verified(await contents(join(top, 'mounted-copy', 'log')));
+            expect(found).toBeGreaterThanOrEqual(acknowledged);
+          } finally {
+            execFileSync('umount', [join(top, 'mounted-copy')]);
+          }
+        }
+      } finally {
+        execFileSync('umount', [mounted]);
+      }
+    },
+    TIMEOUT_MS,
+  );
+});

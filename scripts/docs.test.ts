@@ -1,0 +1,206 @@
+/**
+ * What the documents say is so: links lead somewhere, every option and every error is there with its
+ * facts, and the code compiles and runs. First the checks themselves are shown something wrong.
+ */
+
+import { existsSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { type DeclaredError, errorsOf, optionsOf } from './docs/declarations.ts';
+import { ExampleProject } from './docs/examples.ts';
+import { type Document, readDocument } from './docs/markdown.ts';
+import { root } from './project.mjs';
+import { isCode, readRepository } from './tidy/files.ts';
+import { type Source, source } from './tidy/source.ts';
+
+const LONG_MS = 120_000;
+
+const files = readRepository();
+const documents = files
+  .filter(({ path }) => path.endsWith('.md'))
+  .map(({ path, text }) => readDocument(path, text));
+const documentAt = (path: string): Document => {
+  const found = documents.find((document) => document.path === path);
+  if (found === undefined) throw new Error(`there is no ${path}`);
+  return found;
+};
+const sourceAt = (path: string): Source => {
+  const found = files.find((file) => file.path === path);
+  if (found === undefined) throw new Error(`there is no ${path}`);
+  return found;
+};
+
+function brokenLinks(document: Document, all: readonly Document[]): readonly string[] {
+  return document.links.flatMap(({ target, line }) => {
+    if (/^[a-z]+:/.test(target)) return [];
+    const [path = '', anchor] = target.split('#');
+    const place = path === '' ? document.path : normalize(join(dirname(document.path), path));
+    const other = all.find((each) => each.path === place.replaceAll('\\', '/'));
+    const leads = other === undefined ? existsSync(join(root, place)) : true;
+    const isFound = anchor === undefined || other === undefined || other.anchors.has(anchor);
+    return leads && isFound ? [] : [`${document.path}:${line}: ${target} leads nowhere`];
+  });
+}
+
+/** Names in the first cells of the tables under a heading. */
+const namesUnder = (document: Document, heading: string): readonly string[] =>
+  (document.rows.get(heading) ?? []).flatMap(([first = '']) => /^`(\w+)`$/.exec(first)?.[1] ?? []);
+
+describe('the checks', () => {
+  const there = readDocument('docs/there.md', '# A heading: here\n\n```\n# not one\n[x](nowhere.md)\n```\n');
+
+  it('find a link that leads nowhere, and none that leads somewhere', () => {
+    const text = '[a](there.md) [b](there.md#a-heading-here) [c](gone.md) [d](there.md#not-one) `[e](e.md)`';
+    const here = readDocument('docs/here.md', `${text} [f](https://example.com/gone.md)`);
+    expect(brokenLinks(here, [here, there])).toEqual([
+      'docs/here.md:1: gone.md leads nowhere',
+      'docs/here.md:1: there.md#not-one leads nowhere',
+    ]);
+    expect(there.links).toEqual([]);
+  });
+
+  it('read the options of an interface, not those of what is within', () => {
+    const text = [
+      'export interface Options extends Others {',
+      '  /** not: this */',
+      '  a: string;',
+      '  b?: { readonly c?: number } | undefined;',
+      '  readonly d?: ((e: string, f: () => void) => void) | undefined;',
+      '  g?:',
+      '    | { readonly h?: string }',
+      '    | undefined;',
+      '}',
+      'interface More { i: string }',
+    ];
+    expect(optionsOf(source('a.ts', text.join('\n')), 'Options')).toEqual(['a', 'b', 'd', 'g']);
+  });
+
+  it('read the codes of errors, and whether to try again', () => {
+    const text = [
+      "class A extends LeaseholdError {\n  readonly code = 'A_CODE';\n  readonly retryable = true;\n}",
+      "class B extends LeaseholdError {\n  readonly code: 'B' | 'C';\n  readonly retryable: boolean;\n}",
+      'class D extends LeaseholdError {\n  readonly code: string;\n  readonly retryable = false;\n}',
+    ];
+    expect(errorsOf(source('a.ts', text.join('\n')))).toEqual([
+      { name: 'A', path: 'a.ts', codes: ['A_CODE'], retryable: true },
+      { name: 'B', path: 'a.ts', codes: ['B', 'C'], retryable: undefined },
+      { name: 'D', path: 'a.ts', codes: undefined, retryable: false },
+    ]);
+  });
+});
+
+describe('links', () => {
+  it('lead somewhere', () => {
+    expect(documents.length).toBeGreaterThan(10);
+    expect(documents.flatMap((document) => brokenLinks(document, documents))).toEqual([]);
+  });
+
+  it('lead from the index to every document', () => {
+    const { links } = documentAt('docs/README.md');
+    const targets = links.map(({ target }) => target.split('#')[0]);
+    const missing = documents
+      .map(({ path }) => /^docs\/([\w-]+\.md)$/.exec(path)?.[1])
+      .filter((name) => name !== undefined && name !== 'README.md' && !targets.includes(name));
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('docs/options.md', () => {
+  const shell = 'leasehold/src/pool/shell';
+  it.each([
+    ['joinPool', [[`${shell}/join-pool.ts`, 'JoinOptions']]],
+    ['openLookup', [[`${shell}/open-lookup.ts`, 'OpenLookupOptions']]],
+    [
+      'startManager',
+      [
+        [`${shell}/start-manager.ts`, 'StartManagerOptions'],
+        [`${shell}/configuration.ts`, 'ManagerConfiguration'],
+      ],
+    ],
+    [
+      'A pool',
+      [
+        [`${shell}/configuration.ts`, 'PoolConfiguration'],
+        ['leasehold/src/pool/options.ts', 'PoolDurations'],
+      ],
+    ],
+    ['superviseCommand', [[`${shell}/supervise-command.ts`, 'SuperviseCommandOptions']]],
+  ] as const)('has every option of %s, and no other', (heading, interfaces) => {
+    const declared = interfaces.flatMap(([path, name]) => optionsOf(sourceAt(path), name));
+    expect(declared.length).toBeGreaterThan(0);
+    expect([...namesUnder(documentAt('docs/options.md'), heading)].sort()).toEqual([...declared].sort());
+  });
+});
+
+describe('docs/errors.md', () => {
+  const code = files.filter(
+    (file) =>
+      isCode(file) && /^(?:leasehold\/src|apps\/cli\/src)\//.test(file.path) && !/\.test\.ts$/.test(file.path),
+  );
+  const declared = code.flatMap(errorsOf);
+  const described = [...documentAt('docs/errors.md').rows.values()].flat().flatMap(([codes, name, again, advice]) => {
+    const found = /^`(\w+)`$/.exec(codes ?? '')?.[1];
+    const className = /^`(\w+)`$/.exec(name ?? '')?.[1];
+    return found === undefined || className === undefined
+      ? []
+      : [{ code: found, name: className, again: again ?? '', advice: advice ?? '' }];
+  });
+  const said = ({ retryable }: DeclaredError): string =>
+    retryable === undefined ? 'depends' : retryable ? 'yes' : 'no';
+
+  it('has every code of every error, and whether the same call may succeed later', () => {
+    expect(declared.length).toBeGreaterThan(20);
+    const missing = declared.flatMap((error) => {
+      const rows = described.filter(({ name }) => name === error.name);
+      const isThere = (wanted: string): boolean =>
+        rows.some(({ code, again }) => code === wanted && (again === said(error) || said(error) === 'depends'));
+      if (error.codes !== undefined) return error.codes.filter((wanted) => !isThere(wanted));
+      return rows.length > 0 ? [] : [error.name];
+    });
+    expect(missing).toEqual([]);
+  });
+
+  it('has no code that nothing has', () => {
+    const invented = described.filter(({ code: wanted, name }) => {
+      const classes = declared.filter((error) => error.name === name);
+      if (classes.some(({ codes }) => codes?.includes(wanted))) return false;
+      const isSaidByOthers = classes.some(({ codes }) => codes === undefined);
+      return !isSaidByOthers || !code.some((file) => new RegExp(`'${wanted}'|\\b${wanted}: '`).test(file.code));
+    });
+    expect(invented).toEqual([]);
+  });
+
+  it('says of each what to do', () => {
+    expect(described.filter(({ again }) => !/^(?:yes|no|only .+)$/.test(again))).toEqual([]);
+    expect(described.filter(({ advice }) => advice.length < 20)).toEqual([]);
+  });
+});
+
+describe('code in the documents', () => {
+  const project = new ExampleProject(documents);
+  afterAll(() => project[Symbol.dispose]());
+
+  it(
+    'compiles',
+    async () => {
+      expect(project.examples.length).toBeGreaterThan(5);
+      expect(await project.compile()).toEqual([]);
+    },
+    LONG_MS,
+  );
+
+  it('is run where it is whole: in the README and in the quick start, too', () => {
+    const running = project.examples.filter(({ runs }) => runs).map(({ place }) => place.split(':')[0]);
+    expect(running).toEqual(expect.arrayContaining(['README.md', 'docs/quick-start.md']));
+  });
+
+  it.each(project.examples.filter(({ runs }) => runs).map((example) => [example.place, example] as const))(
+    'runs: %s',
+    async (_, example) => {
+      const { code, out } = await project.run(example);
+      expect(code, out).toBe(0);
+      if (example.prints !== undefined) expect(out).toBe(example.prints);
+    },
+    LONG_MS,
+  );
+});

@@ -1,0 +1,45 @@
+/**
+ * What the sources declare that the documents have to name: the options of an interface, and the codes
+ * of errors. Read from the text, which is enough for how we write them.
+ */
+
+import type { Source } from '../tidy/source.ts';
+
+/** The names that an interface declares itself, in order. */
+export function optionsOf({ path, bare }: Source, name: string): readonly string[] {
+  const head = new RegExp(`\\binterface ${name}\\b[^{]*\\{`).exec(bare);
+  if (head === null) throw new Error(`${path} has no interface ${name}`);
+  const names: string[] = [];
+  let depth = 1;
+  for (const line of bare.slice(head.index + head[0].length).split('\n')) {
+    const option = /^\s*(?:readonly )?(\w+)\??:/.exec(line)?.[1];
+    if (depth === 1 && option !== undefined) names.push(option);
+    depth += [...line.matchAll(/[{(]/g)].length - [...line.matchAll(/[})]/g)].length;
+    if (depth <= 0) break;
+  }
+  return names;
+}
+
+export interface DeclaredError {
+  readonly name: string;
+  readonly path: string;
+  /** Undefined: it is said by whoever makes one, or by the system. */
+  readonly codes: readonly string[] | undefined;
+  /** Undefined: it depends. */
+  readonly retryable: boolean | undefined;
+}
+
+/** Every class of errors that is thrown on purpose. */
+export function errorsOf({ path, code }: Source): readonly DeclaredError[] {
+  return [...code.matchAll(/\bclass (\w+) extends LeaseholdError \{(.*?)^\}/gms)].map(
+    ([, name = '', body = '']) => {
+      const literal = /\bcode(?: = |: )((?:'\w+'(?: \| )?)+);/.exec(body)?.[1];
+      const retryable = /\bretryable = (true|false);/.exec(body)?.[1];
+      return {
+        ...{ name, path },
+        codes: literal?.split(' | ').map((word) => word.slice(1, -1)),
+        retryable: retryable === undefined ? undefined : retryable === 'true',
+      };
+    },
+  );
+}

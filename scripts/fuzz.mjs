@@ -1,0 +1,77 @@
+/**
+ * `npm run fuzz`: bytes that no honest peer would send, through everything that reads bytes from a network:
+ * frames and handshakes, and the messages of the pool. Each input is refused by an error that is meant for
+ * it, or understood and the same when written and read again; anything else ends the run with the seed and
+ * the bytes. The memory that is kept is bounded, and printed.
+ */
+
+import process from 'node:process';
+import { parseArguments } from './arguments.mjs';
+import { bundle } from './bundle.mjs';
+import { CommandError, runCommand, UsageError } from './command.mjs';
+
+const HELP = `Random, truncated and damaged frames and messages.
+
+  npm run fuzz [-- options]
+
+  --inputs N   how many, half of them frames and half of them messages (1,000,000)
+  --seed S     where chance begins (a new one each time)
+  --help       this text`;
+
+/** Between two looks at the memory. */
+const CHUNK = 25_000;
+const MEMORY_BYTES_MAX = 300 * 1024 * 1024;
+
+/**
+ * @param {string | undefined} text
+ * @param {number} otherwise
+ * @param {string} name
+ */
+function whole(text, otherwise, name) {
+  const number = text === undefined ? otherwise : Number(text.replaceAll(',', '').replaceAll('_', ''));
+  if (Number.isSafeInteger(number) && number > 0) return number;
+  throw new UsageError(`--${name} must be a whole number from 1, but is ${text}`);
+}
+
+await runCommand('npm run fuzz --', async () => {
+  const { words, flags, values } = parseArguments(process.argv.slice(2), {
+    flags: ['help'],
+    values: ['inputs', 'seed'],
+  });
+  if (flags.has('help')) {
+    console.log(HELP);
+    return 0;
+  }
+  if (words.length > 0) throw new UsageError(`nothing is expected here, but got ${words.join(' ')}`);
+  const inputs = whole(values.inputs, 1_000_000, 'inputs');
+  const seed = whole(values.seed, 1 + Math.floor(Math.random() * 0xffff_fffe), 'seed');
+  /** @type {{ fuzz(inputs: number, seed: number): object }} */
+  const frames = await import(await bundle('leasehold/src/node/tcp/fuzz-script.ts'));
+  /** @type {{ fuzzCodec(inputs: number, seed: number): object }} */
+  const messages = await import(await bundle('leasehold/src/pool/wire/fuzz.ts'));
+
+  /** @type {Record<string, number>} */
+  const counts = {};
+  let most = 0;
+  for (let done = 0, chunk = 0; done < inputs; done += CHUNK, chunk += 1) {
+    const count = Math.min(CHUNK, inputs - done);
+    const found =
+      chunk % 2 === 0 ? frames.fuzz(count, seed + chunk) : messages.fuzzCodec(count, seed + chunk);
+    for (const [what, number] of Object.entries(found)) {
+      const name = `${chunk % 2 === 0 ? 'frames' : 'messages'} ${what}`;
+      counts[name] = (counts[name] ?? 0) + Number(number);
+    }
+    most = Math.max(most, process.memoryUsage().rss);
+    if (most > MEMORY_BYTES_MAX) {
+      throw new CommandError(`${megabytes(most)} MB after ${done + count} inputs from seed ${seed}`);
+    }
+  }
+  for (const [what, number] of Object.entries(counts)) console.log(`${what}: ${number}`);
+  console.log(`${inputs} inputs from seed ${seed}, none of them harmful; at most ${megabytes(most)} MB`);
+  return 0;
+});
+
+/** @param {number} bytes */
+function megabytes(bytes) {
+  return Math.round(bytes / 1024 / 1024);
+}
