@@ -154,11 +154,8 @@ async function perform(command: FleetCommand): Promise<FleetAnswer> {
   }
 }
 
-// Both sides send heartbeats; one timer for all.
-setInterval(() => {
-  for (const { line } of [...owners, ...lookups]) line.heartbeat();
-  supervisor?.heartbeat();
-}, 10_000);
+// Everybody else talks more often than heartbeats are due.
+setInterval(() => supervisor?.heartbeat(), 30_000);
 
 process.on('message', (command: FleetCommand) => {
   void perform(command).then(

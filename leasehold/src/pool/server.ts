@@ -1,7 +1,11 @@
 /** The Manager as a function: `leasehold/manager`. */
 
-export { LockedError, UnsupportedPlatformError } from '../node/lock.ts';
-export { AddressUnavailableError, PortInUseError } from '../node/tcp/errors.ts';
+export {
+  AddressUnavailableError,
+  LockedError,
+  PortInUseError,
+  UnsupportedPlatformError,
+} from './shell/manager-errors.ts';
 export { DamagedLogError, StorageFailedError } from '../log/file/errors.ts';
 export { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
 export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';

@@ -40,12 +40,15 @@ export interface TcpLimits {
   /** From the first byte of a frame to its last; also how long a queue may stay full. @default 30_000 */
   readonly frameMs: number;
 
-  /** When nothing else was sent for this long, a heartbeat is. @default 10_000 */
+  /**
+   * When nothing else was sent for this long, a heartbeat is. Those who talk more often than every 30 s
+   * need none; it only keeps what stands between from forgetting a quiet connection. @default 60_000
+   */
   readonly heartbeatEveryMs: number;
 
   /**
    * A peer that sent nothing for this long is given up. At least twice the heartbeat of the *other*
-   * side, so that one may be late. @default 30_000
+   * side, so that one may be late. @default 180_000
    */
   readonly silentAfterMs: number;
 }
@@ -61,8 +64,8 @@ export const DEFAULT_LIMITS: TcpLimits = {
   connectionsPerAddress: 20_000,
   handshakeMs: 5_000,
   frameMs: 30_000,
-  heartbeatEveryMs: 10_000,
-  silentAfterMs: 30_000,
+  heartbeatEveryMs: 60_000,
+  silentAfterMs: 180_000,
 };
 
 /** A dialler chose whom it talks to, and takes whole tables from them. */

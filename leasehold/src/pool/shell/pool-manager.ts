@@ -16,7 +16,7 @@ import type { Instant } from '../../runtime/time.ts';
 import type { TraceEvent } from '../../runtime/trace.ts';
 import { ManagerCounters } from '../http/counters.ts';
 import { EventLog } from '../http/event-log.ts';
-import { reasonsIn } from '../http/events.ts';
+import { type Reasons, reasonsIn } from '../http/events.ts';
 import { Recorder } from '../http/recorder.ts';
 import type { ApiSource } from '../http/source.ts';
 import { ManagerDriver, type ManagerWatcher } from '../manager/driver.ts';
@@ -186,12 +186,20 @@ export class PoolManager implements AsyncDisposable {
         const { id } = this.#around;
         const { role, haltedBecause, state } = this.#core;
         const glimpse = { id, role, haltedBecause, state, term: this.#core.term ?? state.term };
-        const bytes = this.#writing?.bytes;
-        this.#recorder.see(glimpse, (pool, incarnation) =>
-          bytes === undefined ? undefined : reasonsIn([decodeBatch(bytes)])(pool, incarnation),
-        );
+        this.#recorder.see(glimpse, this.#reasons());
         this.#waiters.look();
       },
+    };
+  }
+
+  /** Why members left, by the batch that was just written; read only if somebody did. */
+  #reasons(): Reasons {
+    const bytes = this.#writing?.bytes;
+    let reasons: Reasons | undefined;
+    return (pool, incarnation) => {
+      if (bytes === undefined) return undefined;
+      reasons ??= reasonsIn([decodeBatch(bytes)]);
+      return reasons(pool, incarnation);
     };
   }
 
