@@ -14,7 +14,7 @@ const said = async (program: Program): Promise<string> => String((await program.
 /** A data directory with something in it, that nobody uses. */
 async function usedDirectory(scene: Scene): Promise<{ directory: string; segment: string }> {
   const directory = scene.path('data');
-  const { manager, managers } = await scene.manager({ directory });
+  const { manager, managers } = await scene.manager({ ...SHORT, directory });
   const a = await scene.owner({ name: 'a', managers });
   const b = await scene.owner({ name: 'b', managers });
   await scene.shared(a, b);
@@ -63,7 +63,9 @@ describe('a Manager that cannot start', () => {
       const manager = scene.startManager({ directory });
       expect(await manager.event('failed')).toMatchObject({ code: 'DAMAGED_LOG', retryable: false });
       const name = segment.split('/').at(-1) ?? '';
-      expect(await said(manager)).toMatch(new RegExp(`the log is damaged in ".*${name}" at offset ${HEAD_BYTES}: `));
+      expect(await said(manager)).toMatch(
+        new RegExp(`the log is damaged in ".*${name}" at offset ${HEAD_BYTES}: `),
+      );
       expect(await said(manager)).toContain('put back the whole directory from a backup');
       expect(readFileSync(segment).equals(bytes)).toBe(true);
     }),
@@ -131,7 +133,9 @@ describe('a client that finds no Manager', () => {
     'names an option that does not exist',
     onScene(async (scene) => {
       const { managers } = await scene.manager();
-      const owner = scene.startOwner({ name: 'a', managers, lockfile: 'x' } as Parameters<Scene['startOwner']>[0]);
+      const owner = scene.startOwner({ name: 'a', managers, lockfile: 'x' } as Parameters<
+        Scene['startOwner']
+      >[0]);
       expect(await owner.event('failed')).toMatchObject({ code: 'INVALID_OPTION' });
       expect(await said(owner)).toMatch(/lockfile.*lockFile/);
       const lookup = scene.startLookup({ managers, resume: 'x' } as Parameters<Scene['startLookup']>[0]);
@@ -187,7 +191,8 @@ describe('somebody who speaks something else to a Manager', () => {
 
 /** A client's first frame, in msgpack by hand: `{protocol, version, oldest, role}`. */
 function helloOfVersion(version: number): Buffer {
-  const text = (value: string): Buffer => Buffer.concat([Buffer.from([0xa0 | value.length]), Buffer.from(value)]);
+  const text = (value: string): Buffer =>
+    Buffer.concat([Buffer.from([0xa0 | value.length]), Buffer.from(value)]);
   const number = Buffer.from([version]);
   const payload = Buffer.concat([
     Buffer.from([0x84]),

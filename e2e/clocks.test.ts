@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ClockChoice } from './programs/clocks.ts';
 import { lostKeys } from './harness/losses.ts';
 import type { Program } from './harness/program.ts';
-import { Proxy } from './harness/proxy.ts';
+import { Relay } from './harness/relay.ts';
 import { onScene, type Scene } from './harness/scene.ts';
 import { nowMs, pause, until } from './harness/time.ts';
 import { falseClock, setOffset } from './harness/tools.ts';
@@ -11,7 +11,7 @@ interface Clocked {
   readonly a: Program;
   readonly b: Program;
   /** Between a and the Manager. */
-  readonly proxy: Proxy;
+  readonly relay: Relay;
   /** Held by a. */
   readonly key: string;
   readonly number: number;
@@ -20,16 +20,25 @@ interface Clocked {
 /** Two owners, of which a has false clocks and can be cut off. */
 async function clocked(
   scene: Scene,
-  { leaseMs = 3_000, environment, clocks }: { leaseMs?: number; environment: Record<string, string>; clocks?: ClockChoice },
+  {
+    leaseMs = 3_000,
+    environment,
+    clocks,
+  }: { leaseMs?: number; environment: Record<string, string>; clocks?: ClockChoice },
 ): Promise<Clocked> {
   const { managers } = await scene.manager({ defaults: { leaseMs } });
-  const proxy = await Proxy.open(managers[0] ?? '');
-  scene.defer(() => proxy.close());
-  const a = await scene.owner({ name: 'a', managers: [proxy.address], environment, ...(clocks && { clocks }) });
+  const relay = await Relay.open(managers[0] ?? '');
+  scene.defer(() => relay.close());
+  const a = await scene.owner({
+    name: 'a',
+    managers: [relay.address],
+    environment,
+    ...(clocks && { clocks }),
+  });
   const b = await scene.owner({ name: 'b', managers });
   await scene.shared(a, b);
   const [[key, number] = ['', 0]] = await scene.numbers(a);
-  return { a, b, proxy, key, number };
+  return { a, b, relay, key, number };
 }
 
 /** How fast a process' clock runs, by ours. */
@@ -64,7 +73,7 @@ describe('an owner whose clock is slow, cut off from its Manager, with the guard
         const scenery = await clocked(scene, { environment: falseClock({ rate: 0.95 }), clocks: blind });
         expect(await measuredRate(scenery.a)).toBeCloseTo(0.95, 1);
         expect(await measuredRate(scenery.a)).toBeLessThan(0.98);
-        scenery.proxy.isCut = true;
+        scenery.relay.isCut = true;
         await takenOver(scene, scenery);
         await letGo(scene, scenery);
         expect(scene.observer.violations()).toEqual([]);
@@ -80,7 +89,7 @@ describe('an owner whose clock is slow, cut off from its Manager, with the guard
       async (scene) => {
         const scenery = await clocked(scene, { environment: falseClock({ rate: 0.8 }), clocks: blind });
         expect(await measuredRate(scenery.a)).toBeLessThan(0.85);
-        scenery.proxy.isCut = true;
+        scenery.relay.isCut = true;
         await takenOver(scene, scenery);
         await letGo(scene, scenery);
         expect(scene.observer.violations()).not.toEqual([]);
@@ -107,7 +116,11 @@ describe('clocks that show another time', () => {
         const lookup = await scene.lookup({ managers, environment });
         await scene.shared(a, b);
         const before = await Promise.all([a, b].map((owner) => scene.numbers(owner)));
-        for (const [offset, seconds] of [['+30', 30], ['-30', -30], ['+0', 0]] as const) {
+        for (const [offset, seconds] of [
+          ['+30', 30],
+          ['-30', -30],
+          ['+0', 0],
+        ] as const) {
           setOffset(file, offset);
           for (const program of [a, b, lookup]) {
             const wallMs = (await program.ask('clocks'))['wallMs'] as number;
@@ -172,7 +185,7 @@ describe('a machine that was suspended: the monotonic clock stood still, the wor
     const file = scene.path('offset');
     setOffset(file, '+0');
     const scenery = await clocked(scene, { environment: falseClock({ file }), clocks });
-    scenery.proxy.isCut = true;
+    scenery.relay.isCut = true;
     const stoppedMs = nowMs();
     scenery.a.signal('SIGSTOP');
     await takenOver(scene, scenery);

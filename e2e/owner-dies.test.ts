@@ -4,7 +4,11 @@ import { lostKeys, toldOf } from './harness/losses.ts';
 import { HOLD_MS, LEASE_MS, onScene, type Scene } from './harness/scene.ts';
 import { nowMs } from './harness/time.ts';
 
-const restart = async (scene: Scene, owner: Program, join: Parameters<Scene['owner']>[0]): Promise<Program> => {
+const restart = async (
+  scene: Scene,
+  owner: Program,
+  join: Parameters<Scene['owner']>[0],
+): Promise<Program> => {
   owner.signal('SIGKILL');
   await owner.ended;
   return scene.owner(join);
@@ -38,7 +42,13 @@ describe('an owner that is killed', () => {
         expect(next?.owner).toBe('b');
         expect(next?.firstBeforeMs).toBeGreaterThan(killedMs + HOLD_MS - 2 * renewEveryMs);
       }
-      for (const key of kept) expect(scene.observer.tenures(key).map(({ owner }) => owner).at(-1)).toBe('b');
+      for (const key of kept)
+        expect(
+          scene.observer
+            .tenures(key)
+            .map(({ owner }) => owner)
+            .at(-1),
+        ).toBe('b');
       const owners = (await lookups[0]?.ask('find', { keys: lost }))?.['owners'] as { name: string }[];
       expect(new Set(owners.map(({ name }) => name))).toEqual(new Set(['b']));
     }),

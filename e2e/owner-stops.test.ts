@@ -26,10 +26,7 @@ describe('an owner that is stopped for longer than its lease', () => {
     onScene(async (scene) => {
       const { a, key, number } = await twoOwners(scene);
       a.signal('SIGSTOP');
-      const [request, continuous] = a.askAtOnce(
-        ['request', { key }],
-        ['continuous', { key, number }],
-      );
+      const [request, continuous] = a.askAtOnce(['request', { key }], ['continuous', { key, number }]);
       await takenOver(scene, key, number);
       a.signal('SIGCONT');
       expect((await request)?.reply).toMatchObject({ number: null });

@@ -3,7 +3,7 @@
  * step that fails does not keep the rest from being tried; its output is shown when it ends.
  *
  * The last line is `N passed, N failed`, alone. It counts every unit test (the tidy checks are
- * among them), and every other step as one. When the unit tests fail as a whole although no test
+ * among them) and every end-to-end test, and every other step as one. When tests fail as a whole although none of them
  * did (a file that does not load, an error outside a test), that is one failure more.
  */
 
@@ -18,7 +18,7 @@ import { table } from './table.mjs';
 /** @import { Step } from './test/steps.mjs' */
 /** @typedef {{ readonly step: Step, readonly ok: boolean, readonly seconds: number, readonly passed: number, readonly failed: number }} Result */
 
-const HELP = `Type check, lint, format, unit tests, simulation, deliberate faults.
+const HELP = `Type check, lint, format, unit tests, simulation, deliberate faults, real processes.
 
   npm test [-- options]
 

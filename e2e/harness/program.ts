@@ -23,7 +23,9 @@ export interface ProgramEvent {
   readonly [fact: string]: unknown;
 }
 
-export type Reply = Readonly<Record<string, unknown>> & { readonly error?: { code?: string; message: string } };
+export type Reply = Readonly<Record<string, unknown>> & {
+  readonly error?: { code?: string; message: string };
+};
 
 export interface Answered {
   readonly reply: Reply;

@@ -109,7 +109,11 @@ export class Scene {
     return this.start({
       name: `look-up ${this.#lookups}`,
       program: 'lookup',
-      config: { open: { pool: 'presence', syncEveryMs: 500, staleAfterMs: 2_000, ...given }, keys: KEYS, clocks },
+      config: {
+        open: { pool: 'presence', syncEveryMs: 500, staleAfterMs: 2_000, ...given },
+        keys: KEYS,
+        clocks,
+      },
       ...{ under, environment },
     });
   }

@@ -13,7 +13,9 @@
 import type { LeaseholdError, LogFacts, Logger } from 'leasehold/pool';
 
 export type Facts = Readonly<Record<string, unknown>>;
-export type Commands = Readonly<Record<string, (facts: never) => Facts | undefined | Promise<Facts | undefined>>>;
+export type Commands = Readonly<
+  Record<string, (facts: never) => Facts | undefined | Promise<Facts | undefined>>
+>;
 
 export const nowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
 

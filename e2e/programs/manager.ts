@@ -21,7 +21,15 @@ try {
     observe: () => {
       const { role, haltedBecause, history, term, owners, lookups, state } = manager.observe();
       const members = owners.filter(({ isMember }) => isMember).map(({ pool, name }) => `${pool}/${name}`);
-      return { role, haltedBecause, history, term, position: state.position, members, lookups: lookups.length };
+      return {
+        role,
+        haltedBecause,
+        history,
+        term,
+        position: state.position,
+        members,
+        lookups: lookups.length,
+      };
     },
     memory: () => ({ rssBytes: process.memoryUsage().rss }),
   });

@@ -18,6 +18,7 @@ import { cache, root, tools } from '../project.mjs';
 
 const testResults = join(cache, `leasehold-tests-${process.pid}.json`);
 const sim = join(root, 'scripts', 'sim.mjs');
+const json = ['--reporter=default', '--reporter=json', `--outputFile.json=${testResults}`];
 
 /** @type {readonly Step[]} */
 export const steps = [
@@ -42,9 +43,7 @@ export const steps = [
   {
     name: 'unit',
     what: 'unit tests and tidy checks',
-    commands: [
-      [tools.vitest, 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${testResults}`],
-    ],
+    commands: [[tools.vitest, 'run', ...json]],
     counts: true,
   },
   {
@@ -65,10 +64,25 @@ export const steps = [
     commands: [[sim, 'pool', '--mutants']],
     sayLast: true,
   },
+  {
+    name: 'fuzz',
+    what: 'a million inputs that no honest peer would send',
+    commands: [[join(root, 'scripts', 'fuzz.mjs'), '--inputs', '1000000']],
+    sayLast: true,
+  },
+  {
+    name: 'e2e',
+    what: 'real processes: killed, stopped, cut off, with false clocks and failing disks',
+    commands: [
+      [join(root, 'scripts', 'setup-tools.mjs')],
+      [tools.vitest, 'run', '--config', join(root, 'e2e', 'vitest.config.ts'), ...json],
+    ],
+    counts: true,
+  },
 ];
 
 /**
- * How many unit tests passed and failed, by what vitest wrote down.
+ * How many tests passed and failed, by what vitest wrote down.
  *
  * @param {boolean} ok whether vitest was content
  */

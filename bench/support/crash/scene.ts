@@ -28,6 +28,11 @@ export interface Crash {
   readonly keys: number;
 }
 
+interface Bundles {
+  readonly owner: string;
+  readonly supervisor: string;
+}
+
 interface Slot {
   readonly config: OwnerConfig;
   program: Program;
@@ -42,14 +47,14 @@ const CRASH_OVER_WITHIN_MS = 60_000;
 export class CrashScene implements AsyncDisposable {
   readonly #workshop: Workshop;
   readonly #start: Start;
-  readonly #bundles: { readonly owner: string; readonly supervisor: string };
+  readonly #bundles: Bundles;
   readonly #keys: readonly string[] = Array.from({ length: KEYS }, (_, index) => `key-${index}`);
   readonly #slots: Slot[] = [];
   readonly #watchers: Watcher[] = [];
   readonly #requests = new Requests();
   readonly #manager: Program;
 
-  private constructor(workshop: Workshop, start: Start, bundles: CrashScene['#bundles'], manager: Program) {
+  private constructor(workshop: Workshop, start: Start, bundles: Bundles, manager: Program) {
     this.#workshop = workshop;
     this.#start = start;
     this.#bundles = bundles;
@@ -146,10 +151,8 @@ export class CrashScene implements AsyncDisposable {
     const waiting = new Set(keys);
     let servedMs = nowMs();
     while (waiting.size > 0 && !signal.aborted) {
-      const byUrl = Map.groupBy(waiting, (key) => this.#watchers[0]?.successor(key, dead));
-      byUrl.delete(undefined);
       await Promise.all(
-        [...byUrl].map(async ([url = '', asked]) => {
+        [...this.#successors(waiting, dead)].map(async ([url, asked]) => {
           const numbers = await this.#requests.numbers(url, asked);
           asked.forEach((key, index) => {
             if (typeof numbers[index] === 'number') waiting.delete(key);
@@ -160,6 +163,19 @@ export class CrashScene implements AsyncDisposable {
       if (waiting.size > 0) await pause(1);
     }
     return servedMs;
+  }
+
+  /** Where a look-up points now, with the keys that it points there. */
+  #successors(keys: Iterable<string>, dead: string): ReadonlyMap<string, readonly string[]> {
+    const byUrl = new Map<string, string[]>();
+    for (const key of keys) {
+      const url = this.#watchers[0]?.successor(key, dead);
+      if (url === undefined) continue;
+      const asked = byUrl.get(url) ?? [];
+      asked.push(key);
+      byUrl.set(url, asked);
+    }
+    return byUrl;
   }
 
   async #isSettled(): Promise<boolean> {

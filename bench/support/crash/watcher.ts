@@ -15,26 +15,33 @@ interface Awaited {
   readonly told: (atMs: number) => void;
 }
 
+/** A look-up may speak before there is somebody to hear it. */
+interface Ears {
+  loss: (loss: Loss) => void;
+  change: () => void;
+}
+
 export class Watcher implements AsyncDisposable {
   readonly lookup: PoolLookup;
   readonly #lost = new Set<string>();
   readonly #keys: readonly string[];
   #awaited: Awaited | undefined;
 
-  private constructor(lookup: PoolLookup, keys: readonly string[]) {
+  private constructor(lookup: PoolLookup, keys: readonly string[], ears: Ears) {
     this.lookup = lookup;
     this.#keys = keys;
+    ears.loss = (loss) => this.#losing(loss);
+    ears.change = () => this.#look();
   }
 
   static async open(managers: readonly string[], keys: readonly string[]): Promise<Watcher> {
-    let watcher: Watcher | undefined;
+    const ears: Ears = { loss: () => {}, change: () => {} };
     const lookup = await openLookup({
       ...{ pool: 'crash', managers },
-      onLoss: (loss) => watcher?.#losing(loss),
-      onChange: () => watcher?.#look(),
+      onLoss: (loss) => ears.loss(loss),
+      onChange: () => ears.change(),
     });
-    watcher = new Watcher(lookup, keys);
-    return watcher;
+    return new Watcher(lookup, keys, ears);
   }
 
   /** Resolves with the instant at which it has been told of all this. Call it before the kill. */

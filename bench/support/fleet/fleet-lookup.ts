@@ -7,9 +7,9 @@
 import { later } from '../../../leasehold/src/runtime/time.ts';
 import type { Runtime } from '../../../leasehold/src/runtime/runtime.ts';
 import type { Seen } from '../../../leasehold/src/pool/messages.ts';
-import { ByteReader } from '../../../leasehold/src/pool/wire/bytes.ts';
+import { ByteReader } from '../../../leasehold/src/runtime/msgpack/bytes.ts';
 import { KEYS } from '../../../leasehold/src/pool/wire/keys.ts';
-import { readMap } from '../../../leasehold/src/pool/wire/msgpack.ts';
+import { readMap } from '../../../leasehold/src/runtime/msgpack/msgpack.ts';
 import { Line } from './line.ts';
 
 /** The papers' 30 s, drawn as the core draws it. */

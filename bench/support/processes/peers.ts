@@ -10,7 +10,6 @@ import { Redis } from 'ioredis';
 import { nowMs, pause } from './conversation.ts';
 import { freePort, type Workshop } from './workshop.ts';
 
-const PACKAGES = { 'redis-server': 'redis-server', etcd: 'etcd-server' } as const;
 const UP_WITHIN_MS = 20_000;
 
 /** Where a program is; undefined if it is nowhere. */
@@ -26,8 +25,8 @@ export function installed(program: string): string | undefined {
   });
 }
 
-export const leftOut = (program: keyof typeof PACKAGES): string =>
-  `LEFT OUT: ${program} is not installed. On Debian: apt-get install ${PACKAGES[program]}`;
+export const leftOut = (program: 'redis-server' | 'etcd'): string =>
+  `LEFT OUT: ${program} is not installed. As root, node scripts/setup-tools.mjs installs what is missing.`;
 
 /** A Redis that keeps everything in memory and a client of it; undefined where it is not installed. */
 export async function openRedis(workshop: Workshop): Promise<Redis | undefined> {

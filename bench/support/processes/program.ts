@@ -84,7 +84,9 @@ export class Program {
         if (reply.error === undefined) resolve(reply as Answer);
         else reject(new Error(`${this.name} could not ${command}: ${reply.error}`));
       });
-      void this.ended.then(() => reject(new Error(`${this.name} ended instead of ${command}\n${this.#stderr}`)));
+      void this.ended.then(() =>
+        reject(new Error(`${this.name} ended instead of ${command}\n${this.#stderr}`)),
+      );
       this.#child.stdin?.write(`${JSON.stringify({ id, command, facts })}\n`);
     });
   }
@@ -97,8 +99,9 @@ export class Program {
 
   #hear(said: Said & Reply): void {
     if (typeof said['reply'] === 'number') {
-      this.#asked.get(said['reply'])?.(said);
-      this.#asked.delete(said['reply']);
+      const { reply, ...answer } = said;
+      this.#asked.get(reply as number)?.(answer);
+      this.#asked.delete(reply as number);
       return;
     }
     this.said.push(said);

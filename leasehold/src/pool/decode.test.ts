@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { MalformedMessageError } from '../runtime/errors.ts';
 import { decodeFromManager, decodeToManager } from './decode.ts';
 import type { Changes, ToManager, Update } from './messages.ts';
-import { ByteWriter } from './wire/bytes.ts';
+import { ByteWriter } from '../runtime/msgpack/bytes.ts';
 import { encodeMessage } from './wire/encode.ts';
 import { type FieldName, KEYS } from './wire/keys.ts';
 import { packGranted, packHeld, packLetGo, packRows } from './wire/pack.ts';

@@ -22,10 +22,10 @@
 import { RING_SIZE } from '../runtime/keys/position.ts';
 import type { Span } from '../runtime/keys/range.ts';
 import type { Changes, FromManager, Refused, Report, Seen, Sync, ToManager, Update } from './messages.ts';
-import { ByteReader } from './wire/bytes.ts';
-import { Flaw, inside, refusing } from './wire/flaw.ts';
+import { ByteReader } from '../runtime/msgpack/bytes.ts';
+import { Flaw, inside, refusing } from '../runtime/msgpack/flaw.ts';
 import { type FieldName, KEYS } from './wire/keys.ts';
-import { readMap, type ValueMap } from './wire/msgpack.ts';
+import { readMap, type ValueMap } from '../runtime/msgpack/msgpack.ts';
 import {
   count,
   duration,

@@ -24,8 +24,9 @@ export async function play(url: string, options: PlayOptions): Promise<void> {
   using signal = interruption();
   using input = options.untilInputEnds ? inputEnd(options.hear) : undefined;
   process.stdout.on('error', () => {}); // Nobody listens any more; the end of the input says the same.
-  tell({ kind: 'ready', pid: process.pid, url });
-  const timer = setInterval(() => tell(options.counts()), REPORT_EVERY_MS);
+  const timer = input === undefined ? undefined : setInterval(() => tell(options.counts()), REPORT_EVERY_MS);
+  if (input !== undefined) tell({ kind: 'ready', pid: process.pid, url });
+  else process.stdout.write(`Joined, at ${url}. Ctrl-C lets it leave; kill -9 ${process.pid} does not.\n`);
   await aborted(AbortSignal.any([signal, ...(input ? [input.signal] : [])]));
   clearInterval(timer);
   if (input?.signal.aborted) setTimeout(() => process.exit(0), ORPHAN_MS).unref();

@@ -14,7 +14,7 @@ export interface ProcessUsage {
 }
 
 const WINDOW_MS = 60_000;
-const RESOLUTION_MS = 20;
+const RESOLUTION_MS = 100;
 
 export class ProcessMonitor implements Disposable {
   readonly #delays: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({

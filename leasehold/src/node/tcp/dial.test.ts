@@ -122,7 +122,7 @@ describe('a dialler that does not get on with the server', () => {
     ['HTTP/1.1 400 Bad Request\r\n\r\n', 'WRONG_PROTOCOL', 'speaks HTTP'],
     ['SSH-2.0-x\r\n', 'WRONG_PROTOCOL', 'speaks SSH'],
     ['\u0015\u0003\u0001\u0000\u0002\u0002F', 'WRONG_PROTOCOL', 'speaks TLS'],
-    ['\u0000\u0000\u0000\u0001\u0007', 'MALFORMED_HANDSHAKE', 'it is not a map'],
+    ['\u0000\u0000\u0000\u0001\u0007', 'MALFORMED_HANDSHAKE', 'it must be a map'],
     ['\u0000\u0000\u0000\u0009\u0007', 'CONNECTION_LOST', 'within a frame'],
     ['', 'UNREACHABLE', 'the peer closed it'],
   ])('says so: the server answers %j', async (answer, code, message) => {

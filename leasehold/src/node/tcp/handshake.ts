@@ -11,8 +11,10 @@
  * it there, and not look for it in the log of the server.
  */
 
-import { Packr, Unpackr } from 'msgpackr';
 import type { LeaseholdError } from '../../runtime/errors.ts';
+import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
+import { Flaw } from '../../runtime/msgpack/flaw.ts';
+import { MapWriter, readMap, type ValueMap, writeNumber, writeText } from '../../runtime/msgpack/msgpack.ts';
 import { HandshakeError, RefusedError, VersionMismatchError, WrongProtocolError } from './errors.ts';
 
 /** A protocol, and the versions of it that are spoken here: from `oldest` to `version`. */
@@ -36,15 +38,10 @@ export interface Welcome {
 }
 
 const STRING_CHARACTERS_MAX = 1_024;
-const GREETINGS_MAX = 64;
-
-const packr = new Packr({ useRecords: false });
-/** As maps, so that no key a peer thought of becomes a property. */
-const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: false });
 
 export function encodeHello(protocol: ProtocolId, role: string): Uint8Array {
   const { name, version, oldest } = protocol;
-  return packr.pack({ protocol: name, version, oldest, role });
+  return written({ protocol: name, version, oldest, role });
 }
 
 /** @throws {HandshakeError} and nothing else */
@@ -77,11 +74,11 @@ export function agreeOn(ours: ProtocolId, hello: Hello): number {
 }
 
 export function encodeWelcome(protocol: ProtocolId, welcome: Welcome): Uint8Array {
-  return packr.pack({ protocol: protocol.name, version: welcome.version, greeting: { ...welcome.greeting } });
+  return written({ protocol: protocol.name, version: welcome.version, greeting: welcome.greeting });
 }
 
 export function encodeRefusal(protocol: ProtocolId, error: LeaseholdError): Uint8Array {
-  return packr.pack({ protocol: protocol.name, error: { code: error.code, message: error.message } });
+  return written({ protocol: protocol.name, error: { code: error.code, message: error.message } });
 }
 
 /**
@@ -113,27 +110,40 @@ function refusalIn(error: unknown): LeaseholdError {
 
 function greetingIn(value: unknown): Readonly<Record<string, string>> {
   if (!(value instanceof Map)) throw new HandshakeError('greeting is not a map');
-  if (value.size > GREETINGS_MAX) throw new HandshakeError(`greeting has more than ${GREETINGS_MAX} entries`);
-  const entries: [string, string][] = [];
-  for (const key of value.keys()) {
-    if (typeof key !== 'string') throw new HandshakeError('greeting has a key that is not a string');
-    entries.push([key, stringIn(value, key)]);
-  }
-  return Object.fromEntries(entries);
+  return Object.fromEntries([...value.keys()].map((key: string) => [key, stringIn(value, key)]));
 }
 
-function decodeMap(frame: Uint8Array): ReadonlyMap<unknown, unknown> {
-  let value: unknown;
+function decodeMap(frame: Uint8Array): ValueMap {
   try {
-    value = unpackr.unpack(frame);
-  } catch (cause) {
-    throw new HandshakeError('it is not msgpack', { cause });
+    const reader = new ByteReader(frame);
+    const map = readMap(reader);
+    reader.finish();
+    return map;
+  } catch (flaw) {
+    if (!(flaw instanceof Flaw)) throw flaw;
+    throw new HandshakeError(`${flaw.path === '' ? 'it' : flaw.path} ${flaw.rule}`);
   }
-  if (!(value instanceof Map)) throw new HandshakeError('it is not a map');
-  return value;
 }
 
-function stringIn(fields: ReadonlyMap<unknown, unknown>, name: string): string {
+type Written = { readonly [key: string]: string | number | Written };
+
+function written(fields: Written): Uint8Array {
+  const writer = new ByteWriter();
+  writeMap(writer, fields);
+  return writer.take();
+}
+
+function writeMap(writer: ByteWriter, fields: Written): void {
+  const map = new MapWriter(writer);
+  for (const [key, value] of Object.entries(fields)) {
+    map.key(key);
+    if (typeof value === 'string') writeText(writer, value);
+    else if (typeof value === 'number') writeNumber(writer, value);
+    else writeMap(writer, value);
+  }
+}
+
+function stringIn(fields: ReadonlyMap<string, unknown>, name: string): string {
   const value = fields.get(name);
   if (typeof value !== 'string' || value.length > STRING_CHARACTERS_MAX) {
     throw new HandshakeError(
@@ -143,7 +153,7 @@ function stringIn(fields: ReadonlyMap<unknown, unknown>, name: string): string {
   return value;
 }
 
-function wholeIn(fields: ReadonlyMap<unknown, unknown>, name: string): number {
+function wholeIn(fields: ReadonlyMap<string, unknown>, name: string): number {
   const value = fields.get(name);
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
     throw new HandshakeError(`${name} is not a whole number from 0`);

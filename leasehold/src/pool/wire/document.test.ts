@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { keyPosition } from '../../runtime/keys/hash.ts';
 import { formatPosition } from '../../runtime/keys/position.ts';
 import type { FromManager, ToManager } from '../messages.ts';
-import { ByteReader } from './bytes.ts';
+import { ByteReader } from '../../runtime/msgpack/bytes.ts';
 import { clientCodec, managerCodec, POOL_PROTOCOL } from './codec.ts';
 import { encodeMessage } from './encode.ts';
 import { KEYS } from './keys.ts';

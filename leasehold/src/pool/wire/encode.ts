@@ -20,9 +20,15 @@ import type {
   ToManager,
   Update,
 } from '../messages.ts';
-import { ByteWriter } from './bytes.ts';
+import { ByteWriter } from '../../runtime/msgpack/bytes.ts';
 import { type FieldName, KEYS } from './keys.ts';
-import { MapWriter, writeBytesHead, writeFlag, writeNumber, writeText } from './msgpack.ts';
+import {
+  MapWriter,
+  writeBytesHead,
+  writeFlag,
+  writeNumber,
+  writeText,
+} from '../../runtime/msgpack/msgpack.ts';
 import { packGranted, packHeld, packLetGo, packRows } from './pack.ts';
 
 const frames = new WeakMap<ToManager | FromManager, Uint8Array>();

@@ -23,7 +23,7 @@
  */
 
 import type { GrantedSpan, LetGo, NumberedSpan, OwnerAddress, TableRow } from '../messages.ts';
-import type { ByteWriter } from './bytes.ts';
+import type { ByteWriter } from '../../runtime/msgpack/bytes.ts';
 
 export function packHeld(writer: ByteWriter, spans: readonly NumberedSpan[]): void {
   writer.varint(spans.length);

@@ -2,7 +2,7 @@
  * What single values must be, and how much of anything there can be.
  */
 
-import { Flaw } from './flaw.ts';
+import { Flaw } from '../../runtime/msgpack/flaw.ts';
 
 /** The longest name of anything: pool, owner, incarnation, look-up, history, proof. In UTF-16 units, as `length` counts. */
 export const LONGEST_NAME = 256;

@@ -8,8 +8,8 @@
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import type { Span } from '../../runtime/keys/range.ts';
 import type { GrantedSpan, LetGo, NumberedSpan, OwnerAddress, TableRow } from '../messages.ts';
-import { ByteReader } from './bytes.ts';
-import { Flaw, inside } from './flaw.ts';
+import { ByteReader } from '../../runtime/msgpack/bytes.ts';
+import { Flaw, inside } from '../../runtime/msgpack/flaw.ts';
 import { MOST_ROWS, MOST_SPANS, name, type Read, url } from './rules.ts';
 
 /** Head, end, number. */

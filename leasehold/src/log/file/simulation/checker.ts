@@ -14,6 +14,7 @@ export const PROMISES = [
   'refused-never-appears',
   'terms-grow',
   'opens',
+  'clean-stays-clean',
   'damage-noticed',
   'fatal-is-final',
   'settles',

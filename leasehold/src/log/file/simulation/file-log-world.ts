@@ -40,7 +40,10 @@ export class FileLogWorld {
     'power-cut': () => this.#endLife('power-cut'),
     'sync-error': () => this.#disk.failNextSync(),
     'name-error': () => this.#storage?.failNextSyncOfNames(),
-    'write-error': () => this.#storage?.failNextWrite(),
+    'write-error': () => {
+      this.#mayBeTorn = true;
+      this.#storage?.failNextWrite();
+    },
     'disk-full': () => this.#fill(),
     'good-order': () => void this.#close(),
     damage: () => void this.#probe(),
@@ -56,6 +59,8 @@ export class FileLogWorld {
   #isCalm = false;
   #appendsInCalm = 0;
   #isLocked = false;
+  /** Since it was last opened, something happened that can leave half a frame. A kill cannot. */
+  #mayBeTorn = false;
   #broken: { readonly promise: PromiseName; readonly detail: string } | undefined;
 
   constructor(seed: number, trace: boolean) {
@@ -126,7 +131,7 @@ export class FileLogWorld {
         },
         logger: {
           ...{ debug: () => {}, info: () => {}, error: () => {} },
-          warn: () => (torn.count += 1),
+          warn: (message) => (torn.count += message.startsWith('cut a torn tail') ? 1 : 0),
         },
         randomId: () => `history-${life}`,
         onFatal: (error) => this.#onFatal(error),
@@ -142,6 +147,9 @@ export class FileLogWorld {
       torn: torn.count,
     });
     if (!this.#isLocked) this.#break('opens', 'the log is open without the lock');
+    if (torn.count > 0 && !this.#mayBeTorn)
+      this.#break('clean-stays-clean', 'the end is torn, and nothing tore it');
+    this.#mayBeTorn = this.#disk.capacityBytes < Number.POSITIVE_INFINITY;
     if (this.#isProbing) return this.#probeOpened(this.#log);
     this.#stand(runtime, random, this.#log);
   }
@@ -155,7 +163,7 @@ export class FileLogWorld {
     if (!isExpected) this.#break('opens', String(error));
     this.world.count(isDamage ? 'damage noticed' : 'failed to open');
     if (this.#isProbing) this.#endProbe();
-    else this.world.after(5, () => this.#endLife('kill'));
+    else this.#endLifeWithin(5, 'kill');
   }
 
   #onFatal(error: LeaseholdError): void {
@@ -163,11 +171,7 @@ export class FileLogWorld {
     this.#hasFailed = true;
     this.world.count('fatal');
     this.#note('fatal', { why: error.message });
-    const { life } = this.#process;
-    this.world.after(this.#random.between(0, 20), () => {
-      if (life === this.#process.life && !this.#isProbing)
-        this.#endLife(this.#random.chance(0.5) ? 'kill' : 'power-cut');
-    });
+    this.#endLifeWithin(20, this.#random.chance(0.5) ? 'kill' : 'power-cut');
   }
 
   #stand(runtime: SimRuntime, random: Random, log: FileLog): void {
@@ -240,12 +244,22 @@ export class FileLogWorld {
     this.#leadership = undefined;
     this.#process.crash();
     if (how === 'power-cut') this.#disk.crash();
+    if (how === 'power-cut') this.#mayBeTorn = true;
     this.world.after(this.#random.between(0, 5), () => {
       if (!this.#process.alive) this.#process.start();
     });
   }
 
+  /** The same in a while, unless something else has ended it. */
+  #endLifeWithin(ms: number, how: 'kill' | 'power-cut'): void {
+    const { life } = this.#process;
+    this.world.after(this.#random.between(0, ms), () => {
+      if (this.#process.alive && life === this.#process.life && !this.#isProbing) this.#endLife(how);
+    });
+  }
+
   #fill(): void {
+    this.#mayBeTorn = true;
     this.#disk.capacityBytes = this.#disk.usedBytes + this.#random.integer(0, 3_000);
     this.world.after(this.#random.between(10, 150), () => {
       this.#disk.capacityBytes = Number.POSITIVE_INFINITY;

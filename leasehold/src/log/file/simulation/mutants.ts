@@ -23,8 +23,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'failed-sync-tried-again',
-    promise: 'nothing-lost',
-    story: 'A sync that failed is done again, and its success is believed.',
+    promise: 'opens',
+    story: 'A sync that failed is done again and believed; the batch is missing where others follow it.',
     file: WRITER,
     from: 'const beganAt = runtime.now();\n    await syncFile(this.#file, this.#name);',
     to: 'const beganAt = runtime.now();\n    await syncFile(this.#file, this.#name).catch(() => syncFile(this.#file, this.#name));',
@@ -127,7 +127,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'torn-tail-not-cut',
-    promise: 'opens',
+    promise: 'clean-stays-clean',
     story: 'What is left of a torn frame stays behind the frames that are written over it.',
     file: RECOVERY,
     from: "await attempt('truncate', name, file.truncate(end));",

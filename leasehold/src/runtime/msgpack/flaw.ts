@@ -9,7 +9,7 @@
  * At the edge it becomes the error that callers know. It never gets further than that.
  */
 
-import { MalformedMessageError } from '../../runtime/errors.ts';
+import { MalformedMessageError } from '../errors.ts';
 
 export class Flaw {
   readonly rule: string;

@@ -5,7 +5,7 @@
 
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-export class Proxy {
+export class Relay {
   /** Whether what is said is lost, in both directions. */
   isCut = false;
   readonly #server: Server;
@@ -20,15 +20,15 @@ export class Proxy {
     });
   }
 
-  static async open(target: string): Promise<Proxy> {
-    const proxy = new Proxy(target);
-    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
-    return proxy;
+  static async open(target: string): Promise<Relay> {
+    const relay = new Relay(target);
+    await new Promise<void>((resolve) => relay.#server.listen(0, '127.0.0.1', resolve));
+    return relay;
   }
 
   get address(): string {
     const address = this.#server.address();
-    if (address === null || typeof address === 'string') throw new Error('the proxy does not listen');
+    if (address === null || typeof address === 'string') throw new Error('the relay does not listen');
     return `127.0.0.1:${address.port}`;
   }
 
