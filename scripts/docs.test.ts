@@ -89,6 +89,26 @@ describe('the checks', () => {
   });
 });
 
+describe('the checks of code', () => {
+  const fence = '```';
+  const text = `\n${fence}ts\nconst a: string = 3;\n${fence}\n\n${fence}ts run\nprocess.exit(3);\n${fence}\n`;
+
+  it(
+    'name the line in the document that does not compile, and see what fails',
+    async () => {
+      using project = new ExampleProject([readDocument('docs/here.md', text)]);
+      const [complaint, ...others] = await project.compile();
+      expect(complaint).toMatch(/^docs\/here\.md:3: TS2322/);
+      expect(others).toEqual([]);
+      expect(await Promise.all(project.examples.map((example) => project.run(example)))).toMatchObject([
+        { code: 0 },
+        { code: 3 },
+      ]);
+    },
+    LONG_MS,
+  );
+});
+
 describe('links', () => {
   it('lead somewhere', () => {
     expect(documents.length).toBeGreaterThan(10);

@@ -2,7 +2,7 @@
 
 import process from 'node:process';
 import { PAPER_DURATIONS } from '../../../leasehold/src/pool/options.ts';
-import { preferSmallHeap } from '../../../leasehold/src/node/small-heap.ts';
+import { preferSmallHeap } from '../../../apps/cli/src/small-heap.ts';
 import { startManager } from '../../../leasehold/src/pool/shell/start-manager.ts';
 
 preferSmallHeap();

@@ -13,6 +13,7 @@ import { inputEnd } from '../input-end.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
+import { preferSmallHeap } from '../small-heap.ts';
 
 const DEFAULT_DATA = './leasehold-data';
 
@@ -58,6 +59,7 @@ export function managerCommand(context: Context): Command {
 }
 
 async function manage(context: Context, options: ManagerOptions): Promise<void> {
+  preferSmallHeap();
   // Who sends SIGHUP wants the file read again, which it is anyway.
   using signal = interruption(options.config === undefined ? 'ends' : 'is ignored');
   using input = options.untilInputEnds ? inputEnd() : undefined;

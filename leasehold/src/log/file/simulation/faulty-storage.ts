@@ -25,6 +25,11 @@ export class FaultyStorage implements Storage {
     this.#writesToFail += 1;
   }
 
+  /** Whether a write is still to fail. */
+  get willFail(): boolean {
+    return this.#writesToFail > 0;
+  }
+
   failNextSyncOfNames(): void {
     this.#namesToFail += 1;
   }

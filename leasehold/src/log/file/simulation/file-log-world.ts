@@ -149,7 +149,7 @@ export class FileLogWorld {
     if (!this.#isLocked) this.#break('opens', 'the log is open without the lock');
     if (torn.count > 0 && !this.#mayBeTorn)
       this.#break('clean-stays-clean', 'the end is torn, and nothing tore it');
-    this.#mayBeTorn = this.#disk.capacityBytes < Number.POSITIVE_INFINITY;
+    this.#mayBeTorn = storage.willFail || this.#disk.capacityBytes < Number.POSITIVE_INFINITY;
     if (this.#isProbing) return this.#probeOpened(this.#log);
     this.#stand(runtime, random, this.#log);
   }
