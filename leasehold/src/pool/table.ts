@@ -79,6 +79,7 @@ export class PoolTable {
   /** The position of the last commit that touched this pool. */
   readonly changedAt: number;
   #lookupRows: readonly TableRow[] | undefined;
+  #since: { readonly from: number; readonly rows: readonly TableRow[] } | undefined;
   #rowsByOwner: ReadonlyMap<string, readonly Row[]> | undefined;
 
   constructor(rows: readonly Row[], members: ReadonlyMap<string, Member>, changedAt: number) {
@@ -129,7 +130,14 @@ export class PoolTable {
   /** What a look-up at position `from` does not know. From 0, everything. */
   changedSince(from: number): readonly TableRow[] {
     if (from > 0 && from >= this.changedAt) return [];
-    if (from > 0) return this.rows.filter((row) => row.changedAt > from).map((row) => this.#lookupRow(row));
+    if (from > 0) {
+      // Most who ask are at the same place: where the last push left them.
+      if (this.#since?.from !== from) {
+        const changed = this.rows.filter((row) => row.changedAt > from);
+        this.#since = { from, rows: changed.map((row) => this.#lookupRow(row)) };
+      }
+      return this.#since.rows;
+    }
     this.#lookupRows ??= this.rows.map((row) => this.#lookupRow(row));
     return this.#lookupRows;
   }
