@@ -17,10 +17,10 @@ import { median, percentile } from './support/processes/statistics.ts';
 import { Workshop } from './support/processes/workshop.ts';
 
 const LOOKUPS = 20;
-const SUPERVISED_KILLS = 6;
-const LOCKED_RESTARTS = 4;
+const SUPERVISED_KILLS = 40;
+const LOCKED_RESTARTS = 20;
 /** How much of the time between two reports has passed at the kill: zero is the worst. */
-const PHASES: readonly number[] = [0, 0.5];
+const PHASES: readonly number[] = [0, 0, 0.25, 0.5, 0.75];
 
 const SUPERVISED_GOAL_MS = 250;
 const RESTART_GOAL_MS = 500;
@@ -33,10 +33,16 @@ type Report = (line: string) => void;
 /** The steps of a crash on the way to its end, each in milliseconds since its beginning. */
 type Steps = Readonly<Record<string, number>>;
 
+interface Part {
+  readonly crashes: readonly Steps[];
+  /** What owners that were not killed had to say. */
+  readonly warnings: readonly string[];
+}
+
 const endOf = ({ toldMs, servedMs }: Crash): number => Math.max(toldMs, servedMs);
 const ms = (value: number): string => `${value.toFixed(0)} ms`;
 
-async function supervised(workshop: Workshop, report: Report): Promise<readonly Steps[]> {
+async function supervised(workshop: Workshop, report: Report): Promise<Part> {
   await using scene = await CrashScene.open(workshop, 'supervised', LOOKUPS);
   const kills: Steps[] = [];
   for (let kill = 0; kill < SUPERVISED_KILLS; kill += 1) {
@@ -58,10 +64,10 @@ async function supervised(workshop: Workshop, report: Report): Promise<readonly 
     scene.launch(kill);
     await scene.entered(kill);
   }
-  return kills;
+  return { crashes: kills, warnings: scene.warnings };
 }
 
-async function alone(workshop: Workshop, report: Report): Promise<readonly Steps[]> {
+async function alone(workshop: Workshop, report: Report): Promise<Part> {
   await using scene = await CrashScene.open(workshop, 'alone', LOOKUPS);
   const kills: Steps[] = [];
   for (const [index, phase] of PHASES.entries()) {
@@ -78,14 +84,17 @@ async function alone(workshop: Workshop, report: Report): Promise<readonly Steps
     scene.launch(index);
     await scene.entered(index);
   }
-  return kills;
+  return { crashes: kills, warnings: scene.warnings };
 }
 
-async function locked(workshop: Workshop, report: Report): Promise<readonly Steps[]> {
+async function locked(workshop: Workshop, report: Report): Promise<Part> {
+  const empty = await workshop.bundle('crash/empty-process');
   await using scene = await CrashScene.open(workshop, 'locked', LOOKUPS);
   const restarts: Steps[] = [];
   for (let restart = 0; restart < LOCKED_RESTARTS; restart += 1) {
     await scene.settled();
+    const emptyMs = nowMs();
+    const { atMs } = await workshop.start('an empty program', empty, {}).heard('started');
     let startedMs = 0;
     const crash = await scene.kill(restart, () => {
       startedMs = nowMs();
@@ -96,6 +105,7 @@ async function locked(workshop: Workshop, report: Report): Promise<readonly Step
     await scene.entered(restart);
     const joined = await successor.heard('ready');
     restarts.push({
+      'an empty program’s first line': atMs - emptyMs,
       'first line run': runs.atMs - startedMs,
       joined: joined.atMs - startedMs,
       told: crash.toldMs - startedMs,
@@ -104,7 +114,7 @@ async function locked(workshop: Workshop, report: Report): Promise<readonly Step
     });
     if (restart % 10 === 9) report(`restarted with the lock, ${restart + 1} times: ${summary(restarts)}`);
   }
-  return restarts;
+  return { crashes: restarts, warnings: scene.warnings };
 }
 
 const of = (all: readonly Steps[], step: string): readonly number[] =>
@@ -120,6 +130,16 @@ const steps = (all: readonly Steps[]): string =>
   Object.keys(all[0] ?? {})
     .map((step) => `${step} ${ms(median(of(all, step)))} (worst ${ms(Math.max(...of(all, step)))})`)
     .join(', ');
+
+/** What owners that were left alone complained of, and how often. */
+function warned(warnings: readonly string[]): string {
+  const kinds = [...new Set(warnings)].map(
+    (kind) => `${warnings.filter((each) => each === kind).length} × ${kind}`,
+  );
+  return kinds.length === 0
+    ? 'none'
+    : `${kinds.join('; ')}. Nobody kept these owners from reporting: one that was not run for a while took it for a suspension`;
+}
 
 function figure(what: string, values: readonly number[], goalMs: number, goal?: string): Figure {
   const p99 = percentile(values, 0.99);
@@ -146,11 +166,11 @@ function verdict(worstMs: number, beyondHoldMs: number): string {
 async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
   await using workshop = new Workshop(tools);
   report(`${SUPERVISED_KILLS} kills under leasehold run`);
-  const certified = await supervised(workshop, report);
+  const { crashes: certified, ...first } = await supervised(workshop, report);
   report(`${LOCKED_RESTARTS} restarts with the lock`);
-  const restarted = await locked(workshop, report);
+  const { crashes: restarted, ...second } = await locked(workshop, report);
   report(`${PHASES.length} kills without a supervisor, ten seconds each`);
-  const expired = await alone(workshop, report);
+  const { crashes: expired, ...third } = await alone(workshop, report);
   const redis = await openRedis(workshop);
   const expiries = redis === undefined ? [] : await redisExpiry(redis, { leaseMs, phases: PHASES });
   redis?.disconnect();
@@ -169,6 +189,7 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
       'with leasehold run': steps(certified),
       'restart with the lock': steps(restarted),
       'without a supervisor': verdict(worstMs, percentile(of(expired, 'beyond the hold'), 0.99)),
+      'owners’ warnings': warned([first, second, third].flatMap(({ warnings }) => warnings)),
       phases: `killed ${PHASES.map((phase) => ms(phase * renewEveryMs)).join(', ')} after a report; in Redis the same shares of a renewal every ${leaseMs / 3} ms`,
       Redis:
         redis === undefined

@@ -155,16 +155,20 @@ describe('docs/options.md', () => {
 describe('docs/errors.md', () => {
   const code = files.filter(
     (file) =>
-      isCode(file) && /^(?:leasehold\/src|apps\/cli\/src)\//.test(file.path) && !/\.test\.ts$/.test(file.path),
+      isCode(file) &&
+      /^(?:leasehold\/src|apps\/cli\/src)\//.test(file.path) &&
+      !/\.test\.ts$/.test(file.path),
   );
   const declared = code.flatMap(errorsOf);
-  const described = [...documentAt('docs/errors.md').rows.values()].flat().flatMap(([codes, name, again, advice]) => {
-    const found = /^`(\w+)`$/.exec(codes ?? '')?.[1];
-    const className = /^`(\w+)`$/.exec(name ?? '')?.[1];
-    return found === undefined || className === undefined
-      ? []
-      : [{ code: found, name: className, again: again ?? '', advice: advice ?? '' }];
-  });
+  const described = [...documentAt('docs/errors.md').rows.values()]
+    .flat()
+    .flatMap(([codes, name, again, advice]) => {
+      const found = /^`(\w+)`$/.exec(codes ?? '')?.[1];
+      const className = /^`(\w+)`$/.exec(name ?? '')?.[1];
+      return found === undefined || className === undefined
+        ? []
+        : [{ code: found, name: className, again: again ?? '', advice: advice ?? '' }];
+    });
   const said = ({ retryable }: DeclaredError): string =>
     retryable === undefined ? 'depends' : retryable ? 'yes' : 'no';
 
@@ -173,7 +177,9 @@ describe('docs/errors.md', () => {
     const missing = declared.flatMap((error) => {
       const rows = described.filter(({ name }) => name === error.name);
       const isThere = (wanted: string): boolean =>
-        rows.some(({ code, again }) => code === wanted && (again === said(error) || said(error) === 'depends'));
+        rows.some(
+          ({ code, again }) => code === wanted && (again === said(error) || said(error) === 'depends'),
+        );
       if (error.codes !== undefined) return error.codes.filter((wanted) => !isThere(wanted));
       return rows.length > 0 ? [] : [error.name];
     });
@@ -185,7 +191,9 @@ describe('docs/errors.md', () => {
       const classes = declared.filter((error) => error.name === name);
       if (classes.some(({ codes }) => codes?.includes(wanted))) return false;
       const isSaidByOthers = classes.some(({ codes }) => codes === undefined);
-      return !isSaidByOthers || !code.some((file) => new RegExp(`'${wanted}'|\\b${wanted}: '`).test(file.code));
+      return (
+        !isSaidByOthers || !code.some((file) => new RegExp(`'${wanted}'|\\b${wanted}: '`).test(file.code))
+      );
     });
     expect(invented).toEqual([]);
   });

@@ -37,9 +37,11 @@ const TOOLS: Readonly<Record<Tool, () => Promise<unknown>>> = {
   'network namespaces': async () => {
     const name = `leasehold-${process.pid}-probe`;
     await run('ip', 'netns', 'add', name);
-    await run('ip', 'netns', 'exec', name, 'nft', 'list', 'tables').finally(() =>
-      run('ip', 'netns', 'delete', name),
-    );
+    try {
+      await run('ip', 'netns', 'exec', name, 'nft', 'list', 'tables');
+    } finally {
+      await run('ip', 'netns', 'delete', name);
+    }
   },
   strace: () => run('strace', '-qq', '-o', '/dev/null', '-e', 'trace=fsync', 'true'),
   'temporary file systems': () =>

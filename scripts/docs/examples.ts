@@ -91,7 +91,11 @@ function configuration(): object {
     extends: join(root, 'tsconfig.base.json'),
     compilerOptions: {
       ...{ noEmit: true, declaration: false, isolatedDeclarations: false, moduleDetection: 'force' },
-      ...{ noUnusedLocals: false, noUnusedParameters: false, typeRoots: [join(root, 'node_modules', '@types')] },
+      ...{
+        noUnusedLocals: false,
+        noUnusedParameters: false,
+        typeRoots: [join(root, 'node_modules', '@types')],
+      },
       paths: Object.fromEntries(paths),
     },
     include: ['**/*.ts'],

@@ -39,7 +39,9 @@ export function readDocument(path: string, text: string): Document {
   const anchors = new Set<string>();
   const rows = new Map<string, (readonly string[])[]>();
   let heading = '';
-  let open: { readonly fence: string; readonly info: string; readonly line: number; lines: string[] } | undefined;
+  let open:
+    | { readonly fence: string; readonly info: string; readonly line: number; lines: string[] }
+    | undefined;
 
   for (const [index, line] of text.split('\n').entries()) {
     const [, fence, info = ''] = FENCE.exec(line) ?? [];

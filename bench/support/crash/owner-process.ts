@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
-import { joinPool, type PoolOwner } from 'leasehold/pool';
+import { joinPool, type PoolOwner, silent } from 'leasehold/pool';
 import { obey, say, told } from '../processes/conversation.ts';
 
 export interface OwnerConfig {
@@ -40,5 +40,7 @@ owner = await joinPool({
   ...{ pool: 'crash', name, url, managers, lockFile },
   // Asked just before every report, so that one can be killed at a chosen time after it.
   load: () => (say('reporting'), 0),
+  // Nobody takes a lease from these owners: one that runs out was let go of without need.
+  logger: { ...silent, warn: (message) => say('warned', { message }) },
 });
 say('ready', { pid: process.pid, incarnation: owner.incarnation, url });

@@ -53,6 +53,7 @@ export class CrashScene implements AsyncDisposable {
   readonly #watchers: Watcher[] = [];
   readonly #requests = new Requests();
   readonly #manager: Program;
+  readonly #started: Program[] = [];
 
   private constructor(workshop: Workshop, start: Start, bundles: Bundles, manager: Program) {
     this.#workshop = workshop;
@@ -85,6 +86,12 @@ export class CrashScene implements AsyncDisposable {
   /** The program of an owner: the owner itself, or its supervisor. */
   program(index: number): Program {
     return this.#slot(index).program;
+  }
+
+  /** What owners warned of so far; in a run without faults of its own, nothing. */
+  get warnings(): readonly string[] {
+    const said = this.#started.flatMap((program) => program.said);
+    return said.filter(({ event }) => event === 'warned').map((warned) => String(warned['message']));
   }
 
   /** Resolves when each key is held by one owner, each owner has some, and every look-up knows. */
@@ -200,9 +207,13 @@ export class CrashScene implements AsyncDisposable {
 
   #run(config: OwnerConfig): Program {
     const { owner, supervisor } = this.#bundles;
-    if (this.#start !== 'supervised') return this.#workshop.start(config.name, owner, config);
     const supervised: SupervisorConfig = { ...config, program: owner };
-    return this.#workshop.start(`the supervisor of ${config.name}`, supervisor, supervised);
+    const program =
+      this.#start === 'supervised'
+        ? this.#workshop.start(`the supervisor of ${config.name}`, supervisor, supervised)
+        : this.#workshop.start(config.name, owner, config);
+    this.#started.push(program);
+    return program;
   }
 
   #slot(index: number): Slot {

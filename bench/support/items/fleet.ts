@@ -75,14 +75,18 @@ export class ItemsFleet {
     };
   }
 
-  /** Every owner asks for the lease of every item of the sample. */
-  async check(sample: Sample): Promise<Ownership> {
-    const files = this.#owners.map(({ name }) => join(this.#directory, name));
-    await Promise.all(this.#owners.map((owner, index) => owner.ask('check', { sample, file: files[index] })));
-    return ownership(
-      sample.count,
-      files.map((file) => readFileSync(file)),
-    );
+  /**
+   * Every owner asks for the lease of every item of the sample. In turn, the owner that asks has a core
+   * to itself; at once, ten keep each other from running, as on a machine that has too much to do.
+   */
+  async check(sample: Sample, how: 'in turn' | 'at once'): Promise<Ownership> {
+    const checking: Promise<Uint8Array>[] = [];
+    for (const owner of this.#owners) {
+      const answer = this.#checkedBy(owner, sample);
+      checking.push(answer);
+      if (how === 'in turn') await answer;
+    }
+    return ownership(sample.count, await Promise.all(checking));
   }
 
   async ranges(): Promise<number> {
@@ -91,6 +95,12 @@ export class ItemsFleet {
 
   async leave(): Promise<void> {
     await this.#all('leave');
+  }
+
+  async #checkedBy(owner: Program, sample: Sample): Promise<Uint8Array> {
+    const file = join(this.#directory, owner.name);
+    await owner.ask('check', { sample, file });
+    return readFileSync(file);
   }
 
   #all<Answer>(command: string, facts: object = {}): Promise<Answer[]> {
