@@ -138,7 +138,7 @@ function warned(warnings: readonly string[]): string {
   );
   return kinds.length === 0
     ? 'none'
-    : `${kinds.join('; ')}. Nobody kept these owners from reporting: one that was not run for a while took it for a suspension`;
+    : `${kinds.join('; ')}. A lease that runs out here was let go of without need, as by an owner that was not run for a while and took that for a suspension`;
 }
 
 function figure(what: string, values: readonly number[], goalMs: number, goal?: string): Figure {

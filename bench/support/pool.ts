@@ -4,7 +4,7 @@
 
 import { Lookup } from '../../leasehold/src/pool/lookup/lookup.ts';
 import type { TableRow } from '../../leasehold/src/pool/messages.ts';
-import { resolveDurations } from '../../leasehold/src/pool/options.ts';
+import { ownerPace, resolveDurations } from '../../leasehold/src/pool/options.ts';
 import { Owner } from '../../leasehold/src/pool/owner/owner.ts';
 import { consistentHashing } from '../../leasehold/src/pool/policy/consistent-hashing.ts';
 import type { Span } from '../../leasehold/src/runtime/keys/range.ts';
@@ -45,7 +45,7 @@ export function lookupWith(rows: readonly TableRow[]): Lookup {
   };
   const lookup = new Lookup(settings, now);
   const changes = { kind: 'changes', pool: POOL, history: 'h', term: 1, from: 0, to: rows.length } as const;
-  lookup.receive('manager', { ...changes, rows, answers: undefined }, now);
+  lookup.receive('manager', { ...changes, rows, answers: undefined, pace: undefined }, now);
   return lookup;
 }
 
@@ -81,6 +81,7 @@ export function ownerOf(spans: readonly Span[]): Owner {
       position: NUMBER,
       acknowledges: 1,
       leaseMs: LEASE_MS,
+      pace: ownerPace(resolveDurations()),
       admitted: true,
       spans: spans.map(({ start, end }) => ({ start, end, number: NUMBER, recalled: false, continues: [] })),
     },

@@ -23,6 +23,8 @@ type Surroundings = Pick<Start, 'under' | 'environment'>;
 export interface OwnerStart extends Partial<JoinOptions>, Surroundings {
   name: string;
   managers: readonly string[];
+  /** What it writes to the register. @default the keys of the scene */
+  keys?: readonly string[];
   clocks?: ClockChoice;
 }
 
@@ -83,13 +85,13 @@ export class Scene {
     return { manager, managers: [String(address)] };
   }
 
-  startOwner({ under, environment, clocks, ...given }: OwnerStart): Program {
+  startOwner({ under, environment, clocks, keys = KEYS, ...given }: OwnerStart): Program {
     const owner = this.start({
       name: given.name,
       program: 'owner',
       config: {
         ...{ join: { pool: 'presence', url: `http://${given.name}`, ...given }, clocks },
-        ...{ keys: KEYS, register: this.register.path, writeEveryMs: WRITE_EVERY_MS },
+        ...{ keys, register: this.register.path, writeEveryMs: WRITE_EVERY_MS },
       },
       ...{ under, environment },
     });

@@ -21,7 +21,9 @@ try {
     observe: () => {
       const { role, haltedBecause, history, term, owners, lookups, state } = manager.observe();
       const members = owners.filter(({ isMember }) => isMember).map(({ pool, name }) => `${pool}/${name}`);
+      const heard = owners.filter(({ lastHeardAt }) => lastHeardAt !== undefined).length;
       return {
+        heard,
         role,
         haltedBecause,
         history,

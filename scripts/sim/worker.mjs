@@ -29,7 +29,7 @@ async function play({ bundle, first, count, trace }) {
   /** @type {{ simulation: Simulation }} */
   const { simulation } = await import(pathToFileURL(bundle).href);
   for (let seed = first; seed < first + count; seed += 1) {
-    answer({ outcome: playSeed(simulation, seed, trace) });
+    answer({ outcome: await playSeed(simulation, seed, trace) });
   }
 }
 
@@ -37,11 +37,14 @@ async function play({ bundle, first, count, trace }) {
  * @param {Simulation} simulation
  * @param {number} seed
  * @param {boolean} trace
- * @returns {SeedOutcome}
+ * @returns {Promise<SeedOutcome>}
  */
-function playSeed(simulation, seed, trace) {
+async function playSeed(simulation, seed, trace) {
   try {
-    return { ...simulation.run(seed, { trace }), seed };
+    const outcome = await simulation.run(seed, { trace });
+    // A turn of the loop: what nobody caught shows now, and is laid to the seed that caused it.
+    await new Promise((resolve) => setImmediate(resolve));
+    return { ...outcome, seed };
   } catch (error) {
     const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
     return {

@@ -10,14 +10,14 @@ export type { TcpCounters } from './tcp/counters.ts';
 export { type DialOptions, dialTcp, type TcpDialer } from './tcp/dial.ts';
 export {
   AddressUnavailableError,
-  ClosedError,
   ConnectionLostError,
   FrameTooLargeError,
   HandshakeError,
+  HandshakeRefusedError,
   PeerTimeoutError,
   PortInUseError,
-  RefusedError,
   TooManyConnectionsError,
+  TransportClosedError,
   UnreachableError,
   VersionMismatchError,
   WrongProtocolError,

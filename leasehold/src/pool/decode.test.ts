@@ -71,6 +71,8 @@ const isName = isText(256);
 const isUrl = isText(2048);
 const isCount = (value: unknown): boolean =>
   typeof value === 'number' && value >= 0 && Math.floor(value) === value && value < 2 ** 53;
+const isDuration = (value: unknown): boolean =>
+  typeof value === 'number' && value > 0 && value < Number.POSITIVE_INFINITY;
 const isFlag = (value: unknown): boolean => value === true || value === false;
 const never = (): boolean => false;
 const orNothing =
@@ -119,7 +121,12 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   'update.sequence': isCount,
   'update.position': isCount,
   'update.acknowledges': isCount,
-  'update.leaseMs': (value) => typeof value === 'number' && value > 0 && value < Infinity,
+  'update.leaseMs': isDuration,
+  'update.pace': never,
+  'update.pace.renewEveryMs': isDuration,
+  'update.pace.retryMs': isDuration,
+  'update.pace.revokeWithinMs': isDuration,
+  'update.pace.suspensionToleranceMs': isDuration,
   'update.admitted': isFlag,
   'update.spans': isEmptyList,
   'changes.kind': never,
@@ -133,6 +140,10 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   'changes.answers': orNothing(never),
   'changes.answers.lookup': isName,
   'changes.answers.sequence': isCount,
+  'changes.pace': orNothing(never),
+  'changes.pace.syncEveryMs': isDuration,
+  'changes.pace.staleAfterMs': isDuration,
+  'changes.pace.retryMs': isDuration,
   'certified.kind': never,
   'certified.proof': isName,
   'refused.kind': never,

@@ -21,7 +21,18 @@
 
 import { RING_SIZE } from '../runtime/keys/position.ts';
 import type { Span } from '../runtime/keys/range.ts';
-import type { Changes, FromManager, Refused, Report, Seen, Sync, ToManager, Update } from './messages.ts';
+import type {
+  Changes,
+  FromManager,
+  LookupPace,
+  OwnerPace,
+  Refused,
+  Report,
+  Seen,
+  Sync,
+  ToManager,
+  Update,
+} from './messages.ts';
 import { ByteReader } from '../runtime/msgpack/bytes.ts';
 import { Flaw, inside, refusing } from '../runtime/msgpack/flaw.ts';
 import { type FieldName, KEYS } from './wire/keys.ts';
@@ -118,6 +129,7 @@ const update = (field: Fields): Update => ({
   position: field('position', count),
   acknowledges: field('acknowledges', count),
   leaseMs: field('leaseMs', duration),
+  pace: field('pace', ownerPace),
   admitted: field('admitted', yesOrNo),
   spans: field('spans', granted),
 });
@@ -132,12 +144,32 @@ function changes(field: Fields): Changes {
     to: field('to', count),
     rows: field('rows', rows),
     answers: field('answers', optional(answered)),
+    pace: field('pace', optional(lookupPace)),
   };
   if (message.to < message.from) throw new Flaw('must not be below from', 'to');
   // A look-up forgets its table for these, so they must be all there are.
   if (message.from === 0 && !isWhole(message.rows))
     throw new Flaw('must cover the ring, because from is 0', 'rows');
   return message;
+}
+
+function ownerPace(value: unknown): OwnerPace {
+  const field = fieldsOf(value);
+  return {
+    renewEveryMs: field('renewEveryMs', duration),
+    retryMs: field('retryMs', duration),
+    revokeWithinMs: field('revokeWithinMs', duration),
+    suspensionToleranceMs: field('suspensionToleranceMs', duration),
+  };
+}
+
+function lookupPace(value: unknown): LookupPace {
+  const field = fieldsOf(value);
+  return {
+    syncEveryMs: field('syncEveryMs', duration),
+    staleAfterMs: field('staleAfterMs', duration),
+    retryMs: field('retryMs', duration),
+  };
 }
 
 const refused = (field: Fields): Refused => ({

@@ -90,12 +90,31 @@ export interface Update {
   /** The report whose sending starts the lease. */
   readonly acknowledges: number;
   readonly leaseMs: number;
+  readonly pace: OwnerPace;
   /**
    * Whether the receiver is a member. If not, this only asks it to show, by its next report, that
    * it hears: a report can come late, from a process that is gone, but an answer to this cannot.
    */
   readonly admitted: boolean;
   readonly spans: readonly GrantedSpan[];
+}
+
+/**
+ * What goes with a lease, in milliseconds; the Manager's configuration decides it. The tolerance is
+ * part of the promise: the hold covers suspensions shorter than that, and no others.
+ */
+export interface OwnerPace {
+  readonly renewEveryMs: number;
+  readonly retryMs: number;
+  readonly revokeWithinMs: number;
+  readonly suspensionToleranceMs: number;
+}
+
+/** How often a look-up asks, and when it takes itself for cut off, in milliseconds. */
+export interface LookupPace {
+  readonly syncEveryMs: number;
+  readonly staleAfterMs: number;
+  readonly retryMs: number;
 }
 
 export interface OwnerAddress {
@@ -136,6 +155,8 @@ export interface Changes {
   readonly to: number;
   readonly rows: readonly TableRow[];
   readonly answers: { readonly lookup: string; readonly sequence: number } | undefined;
+  /** Goes with an answer. */
+  readonly pace: LookupPace | undefined;
 }
 
 /** Supervisor → Manager. "The process that knew this secret has ended, and I have reaped it." */

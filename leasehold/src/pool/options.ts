@@ -25,6 +25,7 @@
  */
 
 import { InvalidOptionError } from '../runtime/errors.ts';
+import type { LookupPace, OwnerPace } from './messages.ts';
 
 export interface PoolDurations {
   /**
@@ -180,6 +181,21 @@ function rulesFor(d: ResolvedDurations): readonly Rule[] {
     },
   ];
 }
+
+/** What an owner is told of the durations of its pool. */
+export const ownerPace = (d: ResolvedDurations): OwnerPace => ({
+  renewEveryMs: d.renewEveryMs,
+  retryMs: d.retryMs,
+  revokeWithinMs: d.revokeWithinMs,
+  suspensionToleranceMs: d.suspensionToleranceMs,
+});
+
+/** What a look-up is told of them. */
+export const lookupPace = (d: ResolvedDurations): LookupPace => ({
+  syncEveryMs: d.syncEveryMs,
+  staleAfterMs: d.staleAfterMs,
+  retryMs: d.retryMs,
+});
 
 /**
  * How much faster one clock may run than another before two owners could overlap. A lease can last

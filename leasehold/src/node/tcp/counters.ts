@@ -7,6 +7,8 @@ export interface TcpCounters {
   /** Connections, or attempts, that never got that far: refused, failed, too slow, too many. */
   refused: number;
   messagesIn: number;
+  /** Of those, the ones that could not be decoded; each cost its peer the connection. */
+  malformed: number;
   messagesOut: number;
   bytesIn: number;
   bytesOut: number;
@@ -22,6 +24,7 @@ export const noCounts = (): TcpCounters => ({
   closed: 0,
   refused: 0,
   messagesIn: 0,
+  malformed: 0,
   messagesOut: 0,
   bytesIn: 0,
   bytesOut: 0,

@@ -17,7 +17,7 @@
 
 import type { Socket } from 'node:net';
 import type { Codec } from '../../runtime/codec.ts';
-import { LeaseholdError } from '../../runtime/errors.ts';
+import { LeaseholdError, MalformedMessageError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
@@ -27,7 +27,7 @@ import { Complaints } from './complaints.ts';
 import { Connection, type ConnectionKeeper, NO_WORDS } from './connection.ts';
 import type { TcpCounters } from './counters.ts';
 import {
-  ClosedError,
+  TransportClosedError,
   ConnectionLostError,
   type FrameTooLargeError,
   UnreachableError,
@@ -131,7 +131,7 @@ class Dialer<Out, In> implements TcpDialer<Out, In> {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
-    await Promise.all([...this.#links.values()].map((link) => link.end(new ClosedError('the dialler ends'))));
+    await Promise.all([...this.#links.values()].map((link) => link.end(new TransportClosedError('the dialler ends'))));
   }
 }
 
@@ -183,7 +183,7 @@ class Link<Out, In> implements ConnectionKeeper {
 
   sweep(): void {
     if (!this.#dialer.hub.sweep.isPast(this.#usedAt, UNUSED_MS)) return;
-    void this.end(new ClosedError(`nothing was sent to it for ${UNUSED_MS} ms`));
+    void this.end(new TransportClosedError(`nothing was sent to it for ${UNUSED_MS} ms`));
   }
 
   /** Resolves when nothing of it is left. */
@@ -261,6 +261,7 @@ class Link<Out, In> implements ConnectionKeeper {
     const wasOpen = this.welcome !== undefined;
     if (wasOpen) counters.closed += 1;
     else counters.refused += 1;
+    if (why instanceof MalformedMessageError) counters.malformed += 1;
     this.#connection = undefined;
     this.welcome = undefined;
     const isUnreachable = !wasOpen && why instanceof ConnectionLostError && connection.bytesIn === 0;

@@ -96,9 +96,9 @@ export class HandshakeError extends LeaseholdError {
 }
 
 /** The other side refused us, with a code of its own. */
-export class RefusedError extends LeaseholdError {
-  override readonly name = 'RefusedError';
-  readonly code = 'REFUSED';
+export class HandshakeRefusedError extends LeaseholdError {
+  override readonly name = 'HandshakeRefusedError';
+  readonly code = 'HANDSHAKE_REFUSED';
   readonly retryable = true;
   /** The code that the other side gave. */
   readonly reason: string;
@@ -158,9 +158,9 @@ export class TooManyConnectionsError extends LeaseholdError {
 }
 
 /** We closed it ourselves: unused for long, or disposed. */
-export class ClosedError extends LeaseholdError {
-  override readonly name = 'ClosedError';
-  readonly code = 'CLOSED';
+export class TransportClosedError extends LeaseholdError {
+  override readonly name = 'TransportClosedError';
+  readonly code = 'TRANSPORT_CLOSED';
   readonly retryable = true;
 
   constructor(why: string) {

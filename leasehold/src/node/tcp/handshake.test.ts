@@ -1,6 +1,6 @@
 import { pack } from 'msgpackr';
 import { describe, expect, it } from 'vitest';
-import { HandshakeError, RefusedError, VersionMismatchError, WrongProtocolError } from './errors.ts';
+import { HandshakeError, HandshakeRefusedError, VersionMismatchError, WrongProtocolError } from './errors.ts';
 import {
   agreeOn,
   decodeHello,
@@ -58,7 +58,7 @@ describe('a welcome', () => {
     expect(() => decodeWelcome(ours, encodeRefusal(ours, mismatch))).toThrow(mismatch);
     const other = new HandshakeError('oldest is above version');
     expect(() => decodeWelcome(ours, encodeRefusal(ours, other))).toThrow(
-      new RefusedError('MALFORMED_HANDSHAKE', other.message),
+      new HandshakeRefusedError('MALFORMED_HANDSHAKE', other.message),
     );
   });
 

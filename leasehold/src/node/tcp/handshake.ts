@@ -15,7 +15,7 @@ import type { LeaseholdError } from '../../runtime/errors.ts';
 import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
 import { Flaw } from '../../runtime/msgpack/flaw.ts';
 import { MapWriter, readMap, type ValueMap, writeNumber, writeText } from '../../runtime/msgpack/msgpack.ts';
-import { HandshakeError, RefusedError, VersionMismatchError, WrongProtocolError } from './errors.ts';
+import { HandshakeError, HandshakeRefusedError, VersionMismatchError, WrongProtocolError } from './errors.ts';
 
 /** A protocol, and the versions of it that are spoken here: from `oldest` to `version`. */
 export interface ProtocolId {
@@ -84,7 +84,7 @@ export function encodeRefusal(protocol: ProtocolId, error: LeaseholdError): Uint
 /**
  * @throws {HandshakeError} if it is no answer
  * @throws {WrongProtocolError} if the server speaks another protocol
- * @throws {VersionMismatchError} or {@link RefusedError} if it refused us
+ * @throws {VersionMismatchError} or {@link HandshakeRefusedError} if it refused us
  */
 export function decodeWelcome(ours: ProtocolId, frame: Uint8Array): Welcome {
   const fields = decodeMap(frame);
@@ -105,7 +105,7 @@ function refusalIn(error: unknown): LeaseholdError {
   if (!(error instanceof Map)) return new HandshakeError('error is not a map');
   const [code, message] = [stringIn(error, 'code'), stringIn(error, 'message')];
   if (code === 'VERSION_MISMATCH') return new VersionMismatchError(printable(message));
-  return new RefusedError(printable(code), printable(message));
+  return new HandshakeRefusedError(printable(code), printable(message));
 }
 
 function greetingIn(value: unknown): Readonly<Record<string, string>> {

@@ -163,6 +163,7 @@ describe('a listener, to somebody who speaks something else', () => {
     await until(() => heard.length === 2);
     expect(heard).toEqual(['p2 sense', 'p1 sense']);
     expect(complaints()).toEqual(['MALFORMED_MESSAGE']);
+    expect(listener.counters).toMatchObject({ messagesIn: 3, malformed: 1, closed: 1 });
   });
 
   it('does not fill the log with one who goes on', async () => {

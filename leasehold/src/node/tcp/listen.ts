@@ -6,7 +6,7 @@
 
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Codec } from '../../runtime/codec.ts';
-import { LeaseholdError } from '../../runtime/errors.ts';
+import { LeaseholdError, MalformedMessageError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { Audience } from './audience.ts';
@@ -15,7 +15,7 @@ import { Connection, type ConnectionKeeper, NO_WORDS, type PeerInfo } from './co
 import type { TcpCounters } from './counters.ts';
 import {
   AddressUnavailableError,
-  ClosedError,
+  TransportClosedError,
   type FrameTooLargeError,
   PortInUseError,
   TooManyConnectionsError,
@@ -123,7 +123,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
       });
     });
     this.#server.on('error', (cause) => {
-      this.#complaints.about('', 'cannot accept', new ClosedError(cause.message));
+      this.#complaints.about('', 'cannot accept', new TransportClosedError(cause.message));
     });
   }
 
@@ -140,7 +140,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    const why = new ClosedError('the listener ends');
+    const why = new TransportClosedError('the listener ends');
     for (const connection of this.#connections.keys()) connection.close(why, NO_WORDS);
     await closed;
   }
@@ -224,8 +224,9 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
     const wasOpen = this.#peers.delete(connection.id);
     if (wasOpen) counters.closed += 1;
     else counters.refused += 1;
+    if (why instanceof MalformedMessageError) counters.malformed += 1;
     const facts = { remote: connection.remote, role: connection.role };
-    const isOrdinary = why instanceof ClosedError || (wasOpen && why.code === 'CONNECTION_LOST');
+    const isOrdinary = why instanceof TransportClosedError || (wasOpen && why.code === 'CONNECTION_LOST');
     if (isOrdinary) {
       const { id } = connection;
       this.#options.logger.debug('peer disconnected', {

@@ -3,7 +3,7 @@ import { AssertionError } from '../../runtime/assert.ts';
 import { highOf, lowOf } from '../../runtime/keys/position.ts';
 import { type Instant, instant } from '../../runtime/time.ts';
 import type { Changes, TableRow } from '../messages.ts';
-import { resolveDurations } from '../options.ts';
+import { resolveDurations, lookupPace } from '../options.ts';
 import { at, option, plainWords, play, showSpan, span } from '../script.ts';
 import { Lookup, type LookupEffect, type LookupSettings } from './lookup.ts';
 
@@ -58,6 +58,12 @@ function performed(lookup: Lookup, verb: string, words: readonly string[], now: 
   }
 }
 
+/** `every=<ms>`: how often to sync. */
+const every = (words: readonly string[]): number | undefined => {
+  const ms = option(words, 'every');
+  return ms === undefined ? undefined : Number(ms);
+};
+
 function changesOf(words: readonly string[]): Changes {
   const [term, positions = '', ...rows] = plainWords(words);
   const [from, to] = positions.split('..').map(Number);
@@ -72,6 +78,7 @@ function changesOf(words: readonly string[]): Changes {
     rows: rows.map(row),
     answers:
       answers === undefined ? undefined : { lookup: option(words, 'to') ?? 'l.1', sequence: Number(answers) },
+    pace: answers === undefined ? undefined : lookupPace(resolveDurations({ syncEveryMs: every(words) })),
   };
 }
 

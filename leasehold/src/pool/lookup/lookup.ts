@@ -32,15 +32,18 @@ import { RangeSet } from '../../runtime/keys/range-set.ts';
 import { RingTable, type ValuedSpan } from '../../runtime/keys/ring-table.ts';
 import { earliest, type Instant, instant, later } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
-import type { Changes, Seen, Sync, TableRow } from '../messages.ts';
-import type { ResolvedDurations } from '../options.ts';
+import type { Changes, LookupPace, Seen, Sync, TableRow } from '../messages.ts';
+import { lookupPace, type ResolvedDurations } from '../options.ts';
 
 export interface LookupSettings {
   readonly pool: string;
   /** This look-up, unlike any other. */
   readonly id: string;
   readonly managers: readonly string[];
+  /** What to begin with; a Manager may say otherwise, */
   readonly durations: ResolvedDurations;
+  /** except in this. */
+  readonly insists?: Partial<LookupPace> | undefined;
   /** Where an earlier look-up stopped: what was lost since is reported at the first answer. */
   readonly resumeFrom: Pick<Seen, 'history' | 'position'> | undefined;
   readonly random: () => number;
@@ -58,6 +61,8 @@ const NEVER: Instant = instant(Number.NEGATIVE_INFINITY);
 
 export class Lookup {
   readonly #settings: LookupSettings;
+  /** What the Manager decided, as it was last heard. */
+  #pace: LookupPace;
   #table: RingTable<TableRow | undefined> = RingTable.whole<TableRow | undefined>(undefined);
   #seen: Seen | undefined;
   /** True once the table is whole; before that only changes from 0 are of use. */
@@ -78,6 +83,7 @@ export class Lookup {
 
   constructor(settings: LookupSettings, now: Instant) {
     this.#settings = settings;
+    this.#pace = { ...lookupPace(settings.durations), ...settings.insists };
     this.#assuredAt = now;
     this.#nextSyncAt = now;
     const resume = settings.resumeFrom;
@@ -132,7 +138,10 @@ export class Lookup {
     if (!usable) return [...effects, ...this.#hurry(now)];
     if (changes.to > position || !this.#hasTable) effects.push(...this.#advance(changes));
     const { answers } = changes;
-    if (answers?.lookup === this.#settings.id) this.#freshen(from, answers.sequence, now);
+    if (answers?.lookup === this.#settings.id) {
+      if (changes.pace !== undefined) this.#pace = { ...changes.pace, ...this.#settings.insists };
+      this.#freshen(from, answers.sequence, now);
+    }
     return effects;
   }
 
@@ -152,7 +161,7 @@ export class Lookup {
   }
 
   #cutOffAt(): Instant {
-    return later(this.#assuredAt, this.#settings.durations.staleAfterMs);
+    return later(this.#assuredAt, this.#pace.staleAfterMs);
   }
 
   /** Comes first in every input: too long without a fresh answer, and everything may be lost. */
@@ -209,10 +218,7 @@ export class Lookup {
     if (sentAt > this.#freshAt) this.#freshAt = sentAt;
     if (this.#awaiting === undefined || sequence < this.#awaiting) return;
     this.#awaiting = undefined;
-    this.#nextSyncAt = later(
-      now,
-      this.#settings.durations.syncEveryMs * (0.95 + this.#settings.random() / 20),
-    );
+    this.#nextSyncAt = later(now, this.#pace.syncEveryMs * (0.95 + this.#settings.random() / 20));
   }
 
   /** We have missed something: sync soon rather than at the next turn. */
@@ -223,17 +229,17 @@ export class Lookup {
 
   /** Asks whoever answered last, or anyone; when it was asked and is silent, asks every Manager. */
   #sync(now: Instant): LookupEffect[] {
-    const { pool, id, managers, durations, random } = this.#settings;
+    const { pool, id, managers, random } = this.#settings;
     const someone = this.#answerer ?? managers[Math.floor(random() * managers.length)] ?? '';
     const asked = this.#awaiting !== undefined ? managers : [someone];
     this.#sequence += 1;
     this.#sentAt.set(this.#sequence, now);
     for (const [old, at] of this.#sentAt) {
-      if (later(at, durations.staleAfterMs) > now) break;
+      if (later(at, this.#pace.staleAfterMs) > now) break;
       this.#sentAt.delete(old);
     }
     this.#awaiting ??= this.#sequence;
-    this.#nextSyncAt = later(now, durations.retryMs * (0.75 + random() / 2));
+    this.#nextSyncAt = later(now, this.#pace.retryMs * (0.75 + random() / 2));
     const seen = this.#hasTable ? this.#seen : undefined;
     const message: Sync = { kind: 'sync', pool, lookup: id, sequence: this.#sequence, seen };
     return asked.map((to) => ({ do: 'send', to, message }));

@@ -89,5 +89,15 @@ function changes(
   answers: Changes['answers'],
 ): Changes {
   const rows = state.pool(pool).changedSince(from);
-  return { kind: 'changes', pool, history, term: state.term, from, to: state.position, rows, answers };
+  return {
+    kind: 'changes',
+    pool,
+    history,
+    term: state.term,
+    from,
+    to: state.position,
+    rows,
+    answers,
+    pace: undefined,
+  };
 }

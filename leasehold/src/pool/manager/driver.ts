@@ -22,6 +22,8 @@ export interface ManagerWatcher {
   writes(batch: Uint8Array): void;
   /** After the core has heard of it. */
   wrote(outcome: AppendOutcome): void;
+  /** A snapshot takes the place of the log before it. */
+  compacts(): void;
   elected(): void;
   halted(reason: string): void;
   traced(event: TraceEvent): void;
@@ -97,6 +99,7 @@ export class ManagerDriver implements Disposable {
         });
         break;
       case 'compact':
+        watcher.compacts();
         this.#leadership?.compact(effect.snapshot, effect.upTo);
         break;
       case 'ask-head':

@@ -47,7 +47,7 @@ import { assert } from '../../runtime/assert.ts';
 import { earliest, type Instant, instant, latest, later } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
 import type { Certificate, FromManager, NumberedSpan, Report, Seen, Sync, Update } from '../messages.ts';
-import { type ResolvedDurations, takeoverHoldMs } from '../options.ts';
+import { lookupPace, ownerPace, type ResolvedDurations, takeoverHoldMs } from '../options.ts';
 import { type Batch, encodeSnapshot, ManagerState } from '../state.ts';
 import type { Placement } from '../policy/policy.ts';
 import type { LeaveReason, Member } from '../table.ts';
@@ -247,7 +247,9 @@ export class Leader {
     this.audience.hear(from, sync, now);
     if (!this.#mayAnswer(now) || !this.#mayVouch(now)) return [];
     const message = answerTo(sync, this.history, this.term, this.#state);
-    return message === undefined ? [] : [{ do: 'send', to: from, message }];
+    if (message === undefined) return [];
+    const pace = lookupPace(this.#durations(sync.pool));
+    return [{ do: 'send', to: from, message: { ...message, pace } }];
   }
 
   hearCertificate(from: string, { secret }: Certificate, now: Instant): LeaderEffect[] {
@@ -400,6 +402,7 @@ export class Leader {
       position: this.#state.position,
       acknowledges: admitted ? session.acknowledged : session.report.sequence,
       leaseMs: this.#durations(session.pool).leaseMs,
+      pace: ownerPace(this.#durations(session.pool)),
       admitted,
       spans,
     };

@@ -57,10 +57,17 @@ interface Standby {
   askedFrom: number;
 }
 
+/** The last it knew, for whoever has to find out what happened. Nothing is answered from it. */
+interface Known {
+  readonly history: string | undefined;
+  readonly term: number;
+  readonly state: ManagerState;
+}
+
 type Role =
   | Standby
   | { readonly name: 'leading'; readonly leader: Leader }
-  | { readonly name: 'halted'; readonly reason: string };
+  | { readonly name: 'halted'; readonly reason: string; readonly known: Known };
 
 export class Manager {
   #settings: ManagerSettings;
@@ -89,14 +96,11 @@ export class Manager {
     return this.#role.name === 'leading' ? this.#role.leader.term : undefined;
   }
 
-  /** Everything committed that this Manager knows of. */
+  /** Everything committed that this Manager knows of; of one that has halted, that it knew of then. */
   get state(): ManagerState {
     const role = this.#role;
-    return role.name === 'leading'
-      ? role.leader.state
-      : role.name === 'standby'
-        ? role.state
-        : ManagerState.empty;
+    if (role.name === 'leading') return role.leader.state;
+    return role.name === 'standby' ? role.state : role.known.state;
   }
 
   get wakeAt(): Instant | undefined {
@@ -119,9 +123,7 @@ export class Manager {
       id: this.#settings.id,
       role: role.name,
       haltedBecause: this.haltedBecause,
-      history: leader?.history ?? (role.name === 'standby' ? role.history : undefined),
-      term: leader?.term ?? this.state.term,
-      state: this.state,
+      ...this.#known,
       leadsUntil: leader?.until,
       isWriting: leader?.isWriting ?? false,
       owners: leader?.owners() ?? [],
@@ -151,6 +153,7 @@ export class Manager {
     if ((before?.term ?? 0) >= term || ((seen?.term ?? 0) < term && (seen?.position ?? 0) > startPosition)) {
       return this.#halt(
         `elected for term ${term} at position ${startPosition}, but somebody has seen term ${seen?.term} and position ${seen?.position}: the store went back in time`,
+        this.state.position > startPosition ? this.#known : knownTo(leader),
       );
     }
     if ((seen?.term ?? 0) >= term)
@@ -293,8 +296,20 @@ export class Manager {
     return [...this.deposed('resigned', now), { do: 'resign' }];
   }
 
-  #halt(reason: string): ManagerEffect[] {
-    this.#role = { name: 'halted', reason };
+  get #known(): Known {
+    const role = this.#role;
+    switch (role.name) {
+      case 'leading':
+        return knownTo(role.leader);
+      case 'standby':
+        return { history: role.history, term: role.state.term, state: role.state };
+      case 'halted':
+        return role.known;
+    }
+  }
+
+  #halt(reason: string, known: Known = this.#known): ManagerEffect[] {
+    this.#role = { name: 'halted', reason, known };
     return [trace('halted', { reason }), { do: 'halt', reason }, { do: 'resign' }];
   }
 
@@ -348,3 +363,5 @@ export class Manager {
     this.#latestNow = now;
   }
 }
+
+const knownTo = ({ history, term, state }: Leader): Known => ({ history, term, state });

@@ -18,8 +18,8 @@
 
 import { highOf, lowOf } from '../../runtime/keys/position.ts';
 import { type Instant, instant } from '../../runtime/time.ts';
-import type { Report, Update } from '../messages.ts';
-import { resolveDurations } from '../options.ts';
+import type { Report, Update, OwnerPace } from '../messages.ts';
+import { resolveDurations, ownerPace } from '../options.ts';
 import { at, granted, list, numbered, option, plainWords, play, showLetGo, showNumbered } from '../script.ts';
 import type { Handle } from './handle.ts';
 import { Owner, type OwnerEffect } from './owner.ts';
@@ -76,6 +76,13 @@ function performed(owner: Owner, verb: string, words: readonly string[], now: In
   }
 }
 
+/** `every=<ms>`: how often to report. The rest is as usual. */
+function paceOf(words: readonly string[]): OwnerPace {
+  const usual = ownerPace(resolveDurations());
+  const every = option(words, 'every');
+  return every === undefined ? usual : { ...usual, renewEveryMs: Number(every) };
+}
+
 function updateOf(words: readonly string[]): Update {
   const [order = '', ...spans] = plainWords(words);
   const [term, sequence] = order.split('.').map(Number);
@@ -89,6 +96,7 @@ function updateOf(words: readonly string[]): Update {
     position: Number(option(words, 'position') ?? 0),
     acknowledges: Number(option(words, 'ack')),
     leaseMs: Number(option(words, 'lease') ?? 9_000),
+    pace: paceOf(words),
     admitted: option(words, 'admitted') !== 'no',
     spans: spans.map(granted),
   };

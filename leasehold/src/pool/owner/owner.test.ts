@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AssertionError } from '../../runtime/assert.ts';
 import { instant } from '../../runtime/time.ts';
-import { resolveDurations } from '../options.ts';
+import { resolveDurations, ownerPace } from '../options.ts';
 import { granted } from '../script.ts';
 import { Owner, type OwnerEffect } from './owner.ts';
 import { type OwnerScriptOptions, playOwner } from './owner-script.ts';
@@ -424,6 +424,7 @@ describe('the instants an owner wants to be woken at', () => {
       position,
       acknowledges,
       leaseMs: 9_000,
+      pace: ownerPace(resolveDurations()),
       admitted: true,
       spans: spans.map(granted),
     }) as const;

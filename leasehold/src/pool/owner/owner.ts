@@ -36,8 +36,8 @@
 import { assert } from '../../runtime/assert.ts';
 import { earliest, type Instant, instant, later, soonest } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
-import type { NumberedSpan, Report, Seen, ToManager, Update } from '../messages.ts';
-import type { ResolvedDurations } from '../options.ts';
+import type { NumberedSpan, OwnerPace, Report, Seen, ToManager, Update } from '../messages.ts';
+import { ownerPace, type ResolvedDurations } from '../options.ts';
 import { Handle } from './handle.ts';
 import { Holdings, noTransitions, type Piece, type Transitions } from './holdings.ts';
 
@@ -52,6 +52,7 @@ export interface OwnerIdentity {
 export interface OwnerSettings {
   readonly identity: OwnerIdentity;
   readonly managers: readonly string[];
+  /** What to begin with; a Manager may say otherwise. */
   readonly durations: ResolvedDurations;
   /** True if {@link Owner.loaded} will be called for what is granted; otherwise it is served at once. */
   readonly loads: boolean;
@@ -89,6 +90,8 @@ export class Owner {
   /** Histories that were replaced by another: nothing said in them counts any more. */
   readonly #abandoned = new Set<string>();
   #leaseMs: number;
+  /** What the Manager decided, as it was last heard. */
+  #pace: OwnerPace;
   #leaving: 'no' | 'leaving' | 'left' = 'no';
   #leavingSince = Number.POSITIVE_INFINITY;
   #latestNow: Instant = instant(Number.NEGATIVE_INFINITY);
@@ -98,6 +101,7 @@ export class Owner {
     this.#settings = settings;
     this.#nextReportAt = now;
     this.#leaseMs = settings.durations.leaseMs;
+    this.#pace = ownerPace(settings.durations);
   }
 
   /** When {@link wake} next has something to do. */
@@ -133,6 +137,11 @@ export class Owner {
   /** What the last update gave. */
   get leaseMs(): number {
     return this.#leaseMs;
+  }
+
+  /** What the Manager decided, as it was last heard. */
+  get pace(): OwnerPace {
+    return this.#pace;
   }
 
   get isAdmitted(): boolean {
@@ -172,12 +181,13 @@ export class Owner {
     this.#note(update);
     this.#leader = from;
     this.#leaseMs = update.leaseMs;
+    this.#pace = update.pace;
     this.#answered(update.acknowledges);
 
     const transitions = noTransitions();
     const sentAt = this.#sentAt.get(update.acknowledges);
     const until = sentAt === undefined ? now : later(sentAt, update.leaseMs);
-    const revokeBy = later(now, this.#paced(this.#settings.durations.revokeWithinMs));
+    const revokeBy = later(now, this.#pace.revokeWithinMs);
     const lease = { until, now, revokeBy };
     // Asking whether we hear says nothing of the table; but who leaves and is no member has nothing there.
     const isTable = update.admitted || this.#leaving !== 'no';
@@ -221,7 +231,7 @@ export class Owner {
     this.#leaving = 'leaving';
     this.#leavingSince = this.#sequence + 1;
     const transitions = noTransitions();
-    this.#holdings.revokeAll(later(now, this.#paced(this.#settings.durations.revokeWithinMs)), transitions);
+    this.#holdings.revokeAll(later(now, this.#pace.revokeWithinMs), transitions);
     return [...effects, trace('leaving'), ...this.#tell(transitions), ...this.#ask(now)];
   }
 
@@ -280,15 +290,7 @@ export class Owner {
     if (this.#awaiting === undefined || acknowledged < this.#awaiting) return;
     const askedAt = this.#sentAt.get(acknowledged) ?? this.#latestNow;
     this.#awaiting = undefined;
-    this.#nextReportAt = later(
-      askedAt,
-      this.#paced(this.#settings.durations.renewEveryMs) * (0.9 + this.#settings.random() / 10),
-    );
-  }
-
-  /** The Manager decides how long a lease is, and with it goes the pace of everything here. */
-  #paced(ms: number): number {
-    return (ms * this.#leaseMs) / this.#settings.durations.leaseMs;
+    this.#nextReportAt = later(askedAt, this.#pace.renewEveryMs * (0.9 + this.#settings.random() / 10));
   }
 
   #hasLeft(update: Update): boolean {
@@ -300,11 +302,11 @@ export class Owner {
 
   /** Asks the leader we know; when it was asked and is silent, asks every Manager. */
   #ask(now: Instant): OwnerEffect[] {
-    const { managers, durations, random } = this.#settings;
+    const { managers, random } = this.#settings;
     const asked = this.#leader !== undefined && this.#awaiting === undefined ? [this.#leader] : managers;
     const report = this.#compose(true, now);
     this.#awaiting ??= report.sequence;
-    this.#nextReportAt = later(now, this.#paced(durations.retryMs) * (0.75 + random() / 2));
+    this.#nextReportAt = later(now, this.#pace.retryMs * (0.75 + random() / 2));
     return asked.map((to) => ({ do: 'send', to, message: report }));
   }
 

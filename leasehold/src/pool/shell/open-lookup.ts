@@ -31,7 +31,7 @@ export interface OpenLookupOptions {
   /** The table is another than before. */
   onChange?: (() => void) | undefined;
 
-  /** How often to sync although nothing was pushed, in milliseconds. @default 10_000 */
+  /** How often to sync although nothing was pushed, in milliseconds. @default as the pool is configured, 10_000 */
   syncEveryMs?: number | undefined;
 
   /** How long to go without a fresh answer before everything is reported as lost, in milliseconds. @default syncEveryMs * 3 */
@@ -77,6 +77,10 @@ export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup
   const dialer = dialManagers({ role: 'lookup', runtime, logger, onReachable: () => lookup?.reachable() });
   lookup = new PoolLookup({
     ...{ pool, id: randomId(), addresses, durations, runtime, logger, dialer },
+    insists: {
+      ...(syncEveryMs === undefined ? {} : { syncEveryMs }),
+      ...(staleAfterMs === undefined ? {} : { staleAfterMs }),
+    },
     resumeFrom: options.resumeFrom,
     onLoss: options.onLoss,
     onChange: options.onChange,

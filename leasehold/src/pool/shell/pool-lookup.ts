@@ -11,7 +11,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import { Lookup, type LookupEffect, type LossReason } from '../lookup/lookup.ts';
-import type { FromManager, TableRow, ToManager } from '../messages.ts';
+import type { FromManager, LookupPace, TableRow, ToManager } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
 import { ClosedError, RefusedError } from './errors.ts';
 import { Waiters } from './waiters.ts';
@@ -44,6 +44,8 @@ export interface LookupSurroundings {
   readonly id: string;
   readonly addresses: { readonly current: readonly string[] };
   readonly durations: ResolvedDurations;
+  /** What the application wants, whatever the Manager says. */
+  readonly insists: Partial<LookupPace>;
   readonly resumeFrom: LookupPosition | undefined;
   readonly runtime: Runtime;
   readonly logger: Logger;
@@ -70,7 +72,7 @@ export class PoolLookup implements AsyncDisposable {
     this.#around = around;
     this.#core = new Lookup(
       {
-        ...{ pool: around.pool, id: around.id, durations, resumeFrom },
+        ...{ pool: around.pool, id: around.id, durations, insists: around.insists, resumeFrom },
         get managers() {
           return addresses.current;
         },

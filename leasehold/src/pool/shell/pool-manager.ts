@@ -53,6 +53,7 @@ export class PoolManager implements AsyncDisposable {
   readonly source: ApiSource;
   readonly #around: ManagerSurroundings;
   readonly #core: Manager;
+  readonly #guard: SuspensionGuard;
   readonly #driver: ManagerDriver;
   readonly #counters = new ManagerCounters();
   readonly #recorder: Recorder;
@@ -76,10 +77,11 @@ export class PoolManager implements AsyncDisposable {
     this.#recorder = new Recorder(this.#events, this.#counters, () => runtime.wallMs());
     this.#core = new Manager(settingsOf(id, configuration, log));
     this.source = this.#apiSource();
+    this.#guard = new SuspensionGuard(runtime, shortestTolerance(configuration));
     this.#driver = new ManagerDriver({
       core: this.#core,
       clock: runtime,
-      guard: new SuspensionGuard(runtime, shortestTolerance(configuration)),
+      guard: this.#guard,
       alarm: (wake) => alarmOn(runtime, wake),
       ...{ log, transport: listener },
       candidate: (campaign) => `${id}.${randomId(4)}.${campaign}`,
@@ -112,6 +114,7 @@ export class PoolManager implements AsyncDisposable {
     const resolved = resolveConfiguration(configuration);
     const { id, log, logger } = this.#around;
     this.#configuration = resolved;
+    this.#guard.toleranceMs = shortestTolerance(resolved);
     this.#driver.input((now) => this.#core.configure(settingsOf(id, resolved, log), now));
     logger.info('the configuration was changed', { pools: [...resolved.pools.keys()].join(', ') });
   }

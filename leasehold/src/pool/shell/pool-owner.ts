@@ -308,9 +308,7 @@ export class PoolOwner implements AsyncDisposable, KeyHolder {
   }
 
   #afterwards(): void {
-    const { durations } = this.#around;
-    const pace = this.#core.leaseMs / durations.leaseMs;
-    this.#guard.toleranceMs = durations.suspensionToleranceMs * pace;
+    this.#guard.toleranceMs = this.#core.pace.suspensionToleranceMs;
     this.#waiters.look();
   }
 

@@ -117,6 +117,7 @@ export class ManagerNode extends Node {
         wrote: (outcome) => {
           if (outcome === 'appended') observer.managerCommitted(this);
         },
+        compacts: () => {},
         elected: () => world.count('elections'),
         halted: (reason) => (this.halted = reason),
         traced: (event) => world.note(this.name, event),

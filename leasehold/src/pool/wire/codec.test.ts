@@ -122,6 +122,7 @@ const certificates: fc.Arbitrary<Certificate> = record({
   kind: fc.constant('certificate' as const),
   secret: text(512),
 });
+const duration = load.filter((value) => value > 0);
 const updates: fc.Arbitrary<Update> = record({
   kind: fc.constant('update' as const),
   pool: name,
@@ -131,7 +132,13 @@ const updates: fc.Arbitrary<Update> = record({
   sequence: count,
   position: count,
   acknowledges: count,
-  leaseMs: load.filter((value) => value > 0),
+  leaseMs: duration,
+  pace: record({
+    renewEveryMs: duration,
+    retryMs: duration,
+    revokeWithinMs: duration,
+    suspensionToleranceMs: duration,
+  }),
   admitted: fc.boolean(),
   spans: granted,
 });
@@ -144,6 +151,7 @@ const someChanges: fc.Arbitrary<Changes> = record({
   to: count,
   rows,
   answers: optional(record({ lookup: name, sequence: count })),
+  pace: optional(record({ syncEveryMs: duration, staleAfterMs: duration, retryMs: duration })),
 }).map(({ from, to, ...rest }) => ({
   ...rest,
   from: Math.max(1, Math.min(from, to)),

@@ -115,6 +115,11 @@ function update(map: FieldWriter, message: Update): Uint8Array {
   map.number('position', message.position);
   map.number('acknowledges', message.acknowledges);
   map.number('leaseMs', message.leaseMs);
+  const pace = map.map('pace');
+  pace.number('renewEveryMs', message.pace.renewEveryMs);
+  pace.number('retryMs', message.pace.retryMs);
+  pace.number('revokeWithinMs', message.pace.revokeWithinMs);
+  pace.number('suspensionToleranceMs', message.pace.suspensionToleranceMs);
   map.flag('admitted', message.admitted);
   map.list<GrantedSpan>('spans', packGranted, message.spans);
   return envelope.take();
@@ -138,6 +143,12 @@ function changes(map: FieldWriter, message: Changes): Uint8Array {
     const answers = map.map('answers');
     answers.text('lookup', message.answers.lookup);
     answers.number('sequence', message.answers.sequence);
+  }
+  if (message.pace !== undefined) {
+    const pace = map.map('pace');
+    pace.number('syncEveryMs', message.pace.syncEveryMs);
+    pace.number('staleAfterMs', message.pace.staleAfterMs);
+    pace.number('retryMs', message.pace.retryMs);
   }
   const packed = packedRows(message.rows);
   map.bytesHead('rows', packed.length);

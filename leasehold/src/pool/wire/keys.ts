@@ -33,7 +33,14 @@ export type FieldName =
   | 'asker'
   | 'code'
   | 'message'
-  | 'retryable';
+  | 'retryable'
+  | 'pace'
+  | 'renewEveryMs'
+  | 'retryMs'
+  | 'revokeWithinMs'
+  | 'suspensionToleranceMs'
+  | 'syncEveryMs'
+  | 'staleAfterMs';
 
 export const KEYS: Readonly<Record<FieldName, string>> = {
   kind: 'k',
@@ -67,4 +74,11 @@ export const KEYS: Readonly<Record<FieldName, string>> = {
   code: 'c',
   message: 'm',
   retryable: 're',
+  pace: 'pc',
+  renewEveryMs: 'rn',
+  retryMs: 'rt',
+  revokeWithinMs: 'rv',
+  suspensionToleranceMs: 'tl',
+  syncEveryMs: 'se',
+  staleAfterMs: 'st',
 };

@@ -61,6 +61,7 @@ export const update: Update = {
   position: 70_000,
   acknowledges: 300,
   leaseMs: 9_000,
+  pace: { renewEveryMs: 1_500, retryMs: 500, revokeWithinMs: 3_000, suspensionToleranceMs: 75 },
   admitted: true,
   spans: [
     { start: 0n, end: QUARTER, number: 7, recalled: false, continues: [] },
@@ -93,6 +94,7 @@ export const changes: Changes = {
     { start: 3n * QUARTER, end: RING_SIZE, owner: b, number: 69_995, lostAt: 69_994 },
   ],
   answers: { lookup: 'l.1', sequence: 1 },
+  pace: { syncEveryMs: 10_000, staleAfterMs: 30_000, retryMs: 500 },
 };
 
 /** All rows, so that they lie end to end; and sent unasked. */
@@ -105,6 +107,7 @@ export const snapshot: Changes = {
     { start: 2n * QUARTER, end: RING_SIZE, owner: a, number: 310, lostAt: 0 },
   ],
   answers: undefined,
+  pace: undefined,
 };
 
 export const certified: Certified = { kind: 'certified', proof: 'digest' };
