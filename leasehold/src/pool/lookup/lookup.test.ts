@@ -463,6 +463,25 @@ describe('a machine that was suspended', () => {
     `));
 });
 
+describe('the pace of a look-up', () => {
+  it('is what the last answer said', () =>
+    plays(`
+      0     wake
+              > m2: sync 1
+      10    changes 1 0..5 0-16:a#5 answers=1 every=20000
+      19509 wake
+      19510 wake
+              > m2: sync 2 at 5
+    `));
+
+  it('is its own in what it insists on', () => {
+    const lookup = lookupFrom(undefined, { insists: { syncEveryMs: 1_000 } });
+    lookup.wake(instant(0));
+    performed(lookup, 'changes', ['1', '0..5', '0-16:a#5', 'answers=1', 'every=20000'], instant(10));
+    expect(lookup.wakeAt).toBe(985);
+  });
+});
+
 describe('the instants a look-up wants to be woken at', () => {
   it('are its next sync, or when it would be cut off if that is sooner', () => {
     const lookup = lookupFrom();

@@ -25,6 +25,19 @@ const HOLDING = `${STARTED}
               > granted 0-8#2
               > m1: report 2, held 0-8#2`;
 
+describe('the pace of an owner', () => {
+  it('is what the last update said', () =>
+    plays(`${STARTED}
+      10    update 1.1 ack=1 every=4000 0-8#2
+              > admitted
+              > granted 0-8#2
+              > m1: report 2, held 0-8#2
+      3799  wake
+      3801  wake
+              > m1: report 3?, held 0-8#2
+    `));
+});
+
 describe('a lease', () => {
   it('is counted from when the report was sent, not from when the update came', () =>
     plays(`${STARTED}
