@@ -12,7 +12,7 @@ export const managersOption = (): Option =>
   new Option(
     '--managers <addresses>',
     'the Managers, as host:port,host:port (default: LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, or 127.0.0.1:7400)',
-  ).argParser(addressList);
+  ).argParser(list);
 
 export const logOption = (): Option =>
   new Option('--log <format>', 'how to log (default: human on a terminal, json elsewhere)').choices([
@@ -44,7 +44,8 @@ export function seconds(text: string): number {
   throw new InvalidArgumentError('It must be a number of seconds, as 10 or 0.5.');
 }
 
-const addressList = (text: string): readonly string[] => text.split(',').map((address) => address.trim());
+/** `a,b` as a list. */
+export const list = (text: string): readonly string[] => text.split(',').map((word) => word.trim());
 
 /** Lines under the help of a command: what to type, and what it does. */
 export function withExamples(

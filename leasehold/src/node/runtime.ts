@@ -48,24 +48,29 @@ class NodeRuntime implements Runtime {
   readonly #clock: () => number;
   readonly #onBackwards: (ms: number) => void;
   readonly #unref: boolean;
-  /** The last reading of the clock, and the highest. */
-  #read: number;
+  /** The highest reading of the clock. */
   #now: number;
+  /** The last one below it, and what was the highest then. */
+  #behind: { readonly read: number; readonly now: number } | undefined;
 
   constructor({ clock, onBackwards, unref }: NodeRuntimeOptions) {
     this.#clock = clock ?? (() => performance.now());
     this.#onBackwards = onBackwards ?? (() => {});
     this.#unref = unref ?? false;
-    this.#read = this.#clock();
-    this.#now = this.#read;
+    this.#now = this.#clock();
   }
 
   now(): Instant {
     const read = this.#clock();
-    const before = this.#read;
-    this.#read = read;
-    if (read > this.#now) this.#now = read;
-    else if (read < before) this.#onBackwards(before - read);
+    if (read < this.#now) return this.#standStill(read);
+    this.#now = read;
+    return instant(read);
+  }
+
+  #standStill(read: number): Instant {
+    const before = this.#behind?.now === this.#now ? this.#behind.read : this.#now;
+    this.#behind = { read, now: this.#now };
+    if (read < before) this.#onBackwards(before - read);
     return instant(this.#now);
   }
 

@@ -11,7 +11,7 @@ import {
 import { aborted, colorsFor, type Context, interruption } from '../context.ts';
 import { inputEnd } from '../input-end.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
-import { jsonOption, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
+import { jsonOption, list, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
 import { preferSmallHeap } from '../small-heap.ts';
 
@@ -24,6 +24,7 @@ interface ManagerOptions extends JsonOption {
   readonly port: number;
   readonly httpHost?: string;
   readonly httpPort: number;
+  readonly allowedHosts?: readonly string[];
   readonly http: boolean;
   readonly insecure?: true;
   readonly config?: string;
@@ -42,6 +43,11 @@ export function managerCommand(context: Context): Command {
     .option('--port <port>', 'and at which port; 0 for any that is free', port, DEFAULT_PORT)
     .option('--http-host <host>', 'where people and metrics connect (default: as --host)')
     .option('--http-port <port>', 'and at which port; 0 for any that is free', port, DEFAULT_HTTP_PORT)
+    .option(
+      '--allowed-hosts <names>',
+      'names by which people and metrics may ask, as a,b (beside localhost)',
+      list,
+    )
     .option('--no-http', 'no HTTP: no page, no API, no metrics')
     .option('--insecure', 'allow to listen elsewhere than on loopback, where everybody can do everything')
     .option('--config <file>', 'pools and their settings, as JSON; watched, and applied when it changes')
@@ -54,6 +60,7 @@ export function managerCommand(context: Context): Command {
     ['manager', `on this machine, with its data in ${DEFAULT_DATA}`],
     ['manager --data /var/lib/leasehold', 'somewhere else'],
     ['manager --memory --port 0 --http-port 0 --json', 'for a test'],
+    ['manager --allowed-hosts metrics.internal', 'for a scraper that asks by that name'],
     ['manager --config pools.json', '{ "pools": { "presence": { "leaseMs": 5000 } } }'],
   ]);
 }
@@ -72,7 +79,7 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
   }
   await using manager = await startManager({
     ...{ ...file?.first, directory, logger, host: options.host, port: options.port, id: options.id },
-    http: options.http ? { host: options.httpHost ?? options.host, port: options.httpPort } : false,
+    http: options.http ? httpOf(options) : false,
     insecure: options.insecure,
   });
   file?.follow((configuration) => manager.configure(configuration));
@@ -81,6 +88,12 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
   await Promise.race([aborted(over), manager.failed]);
   if (!options.json) context.out.write('Closing.\n');
 }
+
+const httpOf = ({ host, httpHost = host, httpPort, allowedHosts = [] }: ManagerOptions) => ({
+  host: httpHost,
+  port: httpPort,
+  allowedHosts,
+});
 
 function dataLine({ data, memory }: ManagerOptions): string {
   if (memory) return 'It keeps nothing: all leases are gone when it ends.';

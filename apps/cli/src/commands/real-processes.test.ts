@@ -1,7 +1,7 @@
 /** The commands as processes of their own, against a Manager that is one too. */
 
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,6 +22,15 @@ async function freeAddress(): Promise<string> {
   await new Promise((resolve) => server.close(resolve));
   return `127.0.0.1:${port}`;
 }
+
+/** What an HTTP server answers to somebody who calls it by that name. */
+const statusFor = (url: string, host: string): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    get(`${url}/healthz`, { headers: { host } }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    }).on('error', reject);
+  });
 
 const json = (text: string): unknown => JSON.parse(text);
 
@@ -216,6 +225,14 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
     ]);
     expect(code).toBe(2);
     expect(stderr).toContain('--insecure');
+  });
+
+  it('answers to the names that it was given, and to no other', async () => {
+    const { place } = await manage('--memory', '--allowed-hosts', 'metrics.internal, other.internal');
+    expect(await statusFor(place.http, 'metrics.internal')).toBe(200);
+    expect(await statusFor(place.http, 'other.internal:7401')).toBe(200);
+    expect(await statusFor(place.http, 'localhost')).toBe(200);
+    expect(await statusFor(place.http, 'elsewhere.internal')).toBe(403);
   });
 
   it('shows where an error came from to whoever looks for a fault', async () => {

@@ -131,7 +131,9 @@ class Dialer<Out, In> implements TcpDialer<Out, In> {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
-    await Promise.all([...this.#links.values()].map((link) => link.end(new TransportClosedError('the dialler ends'))));
+    await Promise.all(
+      [...this.#links.values()].map((link) => link.end(new TransportClosedError('the dialler ends'))),
+    );
   }
 }
 

@@ -12,6 +12,8 @@ import { type Change, changesBetween, type ManagerEvent, type Reasons } from './
 /** A part of what a Manager shows; it need not be put together in full for this. */
 export type Glimpse = Pick<ManagerObservation, 'id' | 'role' | 'haltedBecause' | 'term' | 'state'>;
 
+const NOTHING: readonly Change[] = [];
+
 export class Recorder {
   readonly #events: EventLog;
   readonly #counters: ManagerCounters;
@@ -29,13 +31,13 @@ export class Recorder {
 
   /**
    * The Manager is like this now. `reasons` says why members left, where that is known: see
-   * `reasonsIn` for how it follows from the batches applied since the last call.
+   * `reasonsIn` for how it follows from the batches applied since the last call. Returns what was written.
    */
-  see(glimpse: Glimpse, reasons?: Reasons): void {
+  see(glimpse: Glimpse, reasons?: Reasons): readonly Change[] {
     const { role, term, state } = glimpse;
     const isSame =
       state === this.#state && role === this.#role && (role !== 'leading' || term === this.#term);
-    if (isSame) return;
+    if (isSame) return NOTHING;
     const changes: Change[] = this.#roleChanges(glimpse);
     if (this.#state !== undefined && state !== this.#state) {
       changes.push(...changesBetween(this.#state, state, reasons));
@@ -46,6 +48,7 @@ export class Recorder {
     if (this.#state !== undefined || state.position > 0 || role === 'leading') this.#state = state;
     this.#counters.count(changes);
     this.#events.append(changes, this.#wallMs(), state.position);
+    return changes;
   }
 
   #roleChanges({ id: manager, role, term, haltedBecause }: Glimpse): ManagerEvent[] {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AssertionError } from '../../runtime/assert.ts';
 import { instant } from '../../runtime/time.ts';
 import { resolveDurations } from '../options.ts';
+import { encodeBatch } from '../state.ts';
 import { Manager } from './manager.ts';
 import { evenShares, type ManagerScriptOptions, playManager } from './manager-script.ts';
 
@@ -19,6 +20,13 @@ const managerOf = (): Manager =>
     maxSpansPerBatch: 100,
     compactEveryBatches: 100,
   });
+
+/** Somebody joins the pool p. */
+const batchOf = (life: number): Uint8Array => {
+  const member = { incarnation: `a.${life}`, name: 'a', url: 'http://a', proof: undefined };
+  const pools = [{ pool: 'p', records: [{ kind: 'join', member } as const] }];
+  return encodeBatch({ term: 1, leader: 'm9', takeoverMs: 0, pools });
+};
 
 /** The log of another leader, in which a has everything. */
 const LOG = `
@@ -229,6 +237,52 @@ describe('a Manager', () => {
     expect(manager.role).toBe('halted');
     expect(manager.haltedBecause).toContain('position 9');
     expect(manager.state.position).toBe(0);
+  });
+
+  describe('that has halted', () => {
+    const batches = [1, 2].map((position) => ({ position, bytes: batchOf(position) }));
+    const start = { history: 'h', snapshot: undefined, batches, floor: 0 };
+    const shown = (manager: Manager) => {
+      const { role, history, term, state, leadsUntil } = manager.observe();
+      return { role, history, term, position: state.position, pools: [...state.pools.keys()], leadsUntil };
+    };
+    const hears = (manager: Manager, term: number, position: number): void =>
+      void manager.receive(
+        'l',
+        { kind: 'sync', pool: 'p', lookup: 'l', sequence: 1, seen: { history: 'h', term, position } },
+        instant(1),
+      );
+    const halted = { role: 'halted', history: 'h', position: 2, pools: ['p'], leadsUntil: undefined };
+
+    it('still shows what it knew as a leader', () => {
+      const manager = managerOf();
+      manager.elected(4, start, instant(100), instant(0));
+      hears(manager, 4, 9);
+      expect(shown(manager)).toEqual({ ...halted, term: 4 });
+      expect(manager.state.position).toBe(2);
+    });
+
+    it('still shows what it knew as a standby', () => {
+      const manager = managerOf();
+      manager.reset(start, instant(0));
+      manager.reset({ ...start, batches: batches.slice(0, 1) }, instant(1));
+      expect(shown(manager)).toEqual({ ...halted, term: 1 });
+    });
+
+    it('shows the log that it was elected on, if it had followed no further', () => {
+      const manager = managerOf();
+      hears(manager, 3, 9);
+      manager.elected(4, start, instant(100), instant(2));
+      expect(shown(manager)).toEqual({ ...halted, term: 4 });
+    });
+
+    it('answers nobody from it', () => {
+      const manager = managerOf();
+      manager.elected(4, start, instant(100), instant(0));
+      hears(manager, 4, 9);
+      const sync = { kind: 'sync', pool: 'p', lookup: 'l', sequence: 2, seen: undefined } as const;
+      expect(manager.receive('l', sync, instant(2))).toEqual([]);
+    });
   });
 
   it('lives by a clock that never goes back', () => {

@@ -298,14 +298,9 @@ export class Manager {
 
   get #known(): Known {
     const role = this.#role;
-    switch (role.name) {
-      case 'leading':
-        return knownTo(role.leader);
-      case 'standby':
-        return { history: role.history, term: role.state.term, state: role.state };
-      case 'halted':
-        return role.known;
-    }
+    if (role.name === 'halted') return role.known;
+    if (role.name === 'leading') return knownTo(role.leader);
+    return { history: role.history, term: role.state.term, state: role.state };
   }
 
   #halt(reason: string, known: Known = this.#known): ManagerEffect[] {

@@ -128,7 +128,7 @@ export class Holdings {
       const previous = next.at(-1);
       // What is one span for the Manager, and alike for us, is one piece.
       if (previous !== undefined && span !== undefined && span === within && continues(previous, result)) {
-        next[next.length - 1] = { ...previous, end: result.end };
+        next[next.length - 1] = changed(previous, { end: result.end });
       } else next.push(result);
       within = span;
     });
@@ -176,7 +176,7 @@ export class Holdings {
   /** The application has loaded these and can serve them. */
   loaded(spans: readonly NumberedSpan[]): boolean {
     return this.#changeWithin(spans, (piece) =>
-      piece.phase === 'loading' ? { ...piece, phase: 'serving' } : piece,
+      piece.phase === 'loading' ? changed(piece, { phase: 'serving' }) : piece,
     );
   }
 
@@ -298,10 +298,11 @@ const follows = ({ continues: line }: GrantedSpan, part: Piece): boolean =>
 function carriedOn(part: Piece, span: GrantedSpan, hearing: Hearing): Piece {
   if (part.phase === 'released') return letGoUnused(part, span, hearing);
   if (!isValid(hearing)) return part;
-  const next: Piece = { ...part, number: span.number, until: hearing.lease.until, toldIn: undefined };
+  const { until } = hearing.lease;
+  const next = changed(part, { number: span.number, until, toldIn: undefined });
   if (part.phase !== 'lapsed') return recalledOrNot(next, span, hearing);
   hearing.transitions.resumed.push(plain(next));
-  return recalledOrNot({ ...next, phase: 'serving' }, span, hearing);
+  return recalledOrNot(changed(next, { phase: 'serving' }), span, hearing);
 }
 
 /** Another number, and others may have held the keys: what we remember is worth nothing. */
@@ -350,23 +351,40 @@ const letGoUnused = ({ start, end }: Span, { number }: GrantedSpan, { lease }: H
 function lapsed(piece: Piece, transitions: Transitions): Piece {
   transitions.lapsed.push(plain(piece));
   if (piece.phase === 'loading') return released(piece, transitions);
-  return { ...piece, phase: 'lapsed' };
+  return changed(piece, { phase: 'lapsed' });
 }
 
 function revoking(piece: Piece, revokeBy: Instant, transitions: Transitions): Piece {
   transitions.revoking.push(plain(piece));
-  return { ...piece, phase: 'revoking', revokeBy };
+  return changed(piece, { phase: 'revoking', revokeBy });
 }
 
 function released(piece: Piece, transitions: Transitions): Piece {
   transitions.dropped.push(plain(piece));
-  return { ...piece, phase: 'released', toldIn: undefined };
+  return changed(piece, { phase: 'released', toldIn: undefined });
+}
+
+/**
+ * The same piece but for this. All pieces are made of one literal and so have one shape: the checks read
+ * them, and after a spread V8 keeps the fields that were overwritten elsewhere.
+ */
+function changed(piece: Piece, change: Partial<Piece>): Piece {
+  return {
+    start: change.start ?? piece.start,
+    end: change.end ?? piece.end,
+    number: change.number ?? piece.number,
+    since: piece.since,
+    phase: change.phase ?? piece.phase,
+    until: change.until ?? piece.until,
+    revokeBy: change.revokeBy ?? piece.revokeBy,
+    toldIn: 'toldIn' in change ? change.toldIn : piece.toldIn,
+  };
 }
 
 const plain = ({ start, end, number }: NumberedSpan): NumberedSpan => ({ start, end, number });
 
 const clip = (piece: Piece, { start, end }: Span): Piece =>
-  piece.start === start && piece.end === end ? piece : { ...piece, start, end };
+  piece.start === start && piece.end === end ? piece : changed(piece, { start, end });
 
 /** Walks two ordered lists of disjoint spans together, once for every stretch between edges. */
 function eachStretch<A extends Span, B extends Span>(

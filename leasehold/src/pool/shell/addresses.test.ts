@@ -56,6 +56,16 @@ describe('the addresses of the Managers', () => {
     await expect(resolve({ file: join(folder, 'missing') })).rejects.toThrow('a file that can be read');
   });
 
+  it.each(['127.0.0.1:7400', 7400, null, [7400], {}, { file: '' }, { file: 7 }, { files: 'x' }])(
+    'are refused if they are neither a list nor a file: %j',
+    async (managers) => {
+      await expect(resolve(managers as ManagerAddresses)).rejects.toMatchObject({
+        code: 'INVALID_OPTION',
+        message: expect.stringContaining("it must be a list, as ['127.0.0.1:7400'], or { file }"),
+      });
+    },
+  );
+
   it.each(['a:1', '127.0.0.1:65535', '[::1]:7400', 'manager.example:7400'])('can be %s', (address) => {
     expect(isAddress(address)).toBe(true);
   });

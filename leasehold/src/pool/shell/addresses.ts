@@ -33,6 +33,7 @@ export async function resolveAddresses(
   runtime: Runtime,
   logger: Logger,
 ): Promise<Addresses> {
+  if (managers !== undefined) checkForm(managers);
   const list = environment('LEASEHOLD_MANAGERS');
   const file =
     managers !== undefined && 'file' in managers ? managers.file : environment('LEASEHOLD_MANAGERS_FILE');
@@ -41,6 +42,15 @@ export async function resolveAddresses(
     return fixed(parse('LEASEHOLD_MANAGERS', list.split(',')));
   }
   return file === undefined ? fixed([DEFAULT_MANAGER]) : watched(file, runtime, logger);
+}
+
+/** Not everybody has a compiler to say it. */
+function checkForm(managers: unknown): void {
+  const isObject = typeof managers === 'object' && managers !== null;
+  const isList = Array.isArray(managers) && managers.every((address) => typeof address === 'string');
+  if (isList || (isObject && 'file' in managers && typeof managers.file === 'string' && managers.file !== ''))
+    return;
+  throw new InvalidOptionError('managers', managers, "it must be a list, as ['127.0.0.1:7400'], or { file }");
 }
 
 const fixed = (current: readonly string[]): Addresses => ({ current, [Symbol.dispose]: () => {} });

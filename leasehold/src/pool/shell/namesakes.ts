@@ -9,44 +9,55 @@
 
 import type { Instant } from '../../runtime/time.ts';
 import type { Change } from '../http/events.ts';
-import type { ManagerObservation, OwnerObservation } from '../manager/observation.ts';
+import type { OwnerObservation } from '../manager/observation.ts';
 import type { OwnerAddress } from '../messages.ts';
+import type { ManagerState } from '../state.ts';
 
 export interface Namesakes {
   readonly pool: string;
-  readonly earlier: OwnerObservation & { readonly lastHeardAt: Instant };
+  readonly earlier: OwnerAddress;
   readonly later: OwnerAddress;
+  /** How long ago the earlier one was heard. */
+  readonly heardAgoMs: number;
 }
 
 /** A member that was silent for so many renewals is not called alive. */
 const RENEWALS = 2;
 
-/** Of those that have just joined: with whom each shares its name, if that one was heard just now. */
+/**
+ * Of those that have just joined: with whom each shares its name, if that one was heard just now.
+ * `owners` is asked only if a name is there twice.
+ */
 export function namesakesIn(
   changes: readonly Change[],
-  observe: () => Pick<ManagerObservation, 'state' | 'owners'>,
+  state: ManagerState,
+  owners: () => readonly OwnerObservation[],
   renewEveryMs: (pool: string) => number,
   now: Instant,
 ): readonly Namesakes[] {
   const joined = changes.flatMap((change) => (change.kind === 'joined' ? [change] : []));
-  if (joined.length === 0) return [];
-  const { state, owners } = observe();
-  const isShared = (pool: string, name: string): boolean => {
-    let count = 0;
-    for (const member of state.pool(pool).members.values()) count += member.name === name ? 1 : 0;
-    return count > 1;
-  };
-  return joined.flatMap(({ pool, owner: later }, index) => {
-    if (!isShared(pool, later.name)) return [];
+  const pools = new Map(
+    [...new Set(joined.map(({ pool }) => pool))].map((pool) => [pool, twiceIn(state, pool)]),
+  );
+  const suspects = joined.filter(({ pool, owner }) => pools.get(pool)?.has(owner.name));
+  if (suspects.length === 0) return [];
+  const all = owners();
+  return suspects.flatMap(({ pool, owner: later }, index) => {
     // Of two that came with one commit, the one told first is the earlier.
-    const after = new Set(joined.slice(index).map(({ owner }) => owner.incarnation));
-    return owners.flatMap((earlier) => {
-      const { lastHeardAt } = earlier;
-      const isNamesake =
-        earlier.pool === pool && earlier.name === later.name && !after.has(earlier.incarnation);
-      if (!isNamesake || !earlier.isMember || earlier.isLeaving || lastHeardAt === undefined) return [];
-      const isSilent = now - lastHeardAt > RENEWALS * renewEveryMs(pool);
-      return isSilent ? [] : [{ pool, earlier: { ...earlier, lastHeardAt }, later }];
+    const notBefore = new Set(suspects.slice(index).map(({ owner }) => owner.incarnation));
+    return all.flatMap((earlier) => {
+      const { lastHeardAt, isMember, isLeaving } = earlier;
+      const isNamesake = earlier.pool === pool && earlier.name === later.name;
+      if (!isNamesake || notBefore.has(earlier.incarnation) || !isMember || isLeaving) return [];
+      if (lastHeardAt === undefined || now - lastHeardAt > RENEWALS * renewEveryMs(pool)) return [];
+      return [{ pool, earlier, later, heardAgoMs: now - lastHeardAt }];
     });
   });
+}
+
+/** Names that more than one member has. */
+function twiceIn(state: ManagerState, pool: string): ReadonlySet<string> {
+  const [once, twice] = [new Set<string>(), new Set<string>()];
+  for (const { name } of state.pool(pool).members.values()) (once.has(name) ? twice : once).add(name);
+  return twice;
 }

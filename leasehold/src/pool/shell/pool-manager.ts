@@ -16,12 +16,12 @@ import type { Instant } from '../../runtime/time.ts';
 import type { TraceEvent } from '../../runtime/trace.ts';
 import { ManagerCounters } from '../http/counters.ts';
 import { EventLog } from '../http/event-log.ts';
-import { type Reasons, reasonsIn } from '../http/events.ts';
+import { type Change, type Reasons, reasonsIn } from '../http/events.ts';
 import { Recorder } from '../http/recorder.ts';
 import type { ApiSource } from '../http/source.ts';
 import { ManagerDriver, type ManagerWatcher } from '../manager/driver.ts';
 import { Manager } from '../manager/manager.ts';
-import type { ManagerObservation } from '../manager/observation.ts';
+import type { ManagerObservation, OwnerObservation } from '../manager/observation.ts';
 import type { FromManager, ToManager } from '../messages.ts';
 import { decodeBatch } from '../state.ts';
 import { VERSION } from '../version.ts';
@@ -32,6 +32,7 @@ import {
   settingsOf,
 } from './configuration.ts';
 import { ClosedError } from './errors.ts';
+import { namesakesIn } from './namesakes.ts';
 import { Waiters } from './waiters.ts';
 
 export interface ManagerSurroundings {
@@ -47,6 +48,13 @@ export interface ManagerSurroundings {
   readonly runtime: Runtime;
   readonly logger: Logger;
 }
+
+/** `docs/production-one-machine.md` has it at length. */
+const AFTER_A_HALT =
+  'find out whether an old copy of the data directory was put back, or the disk lost what it had written; ' +
+  'stop the Manager; then put back the whole directory as it was last, if there is such a copy (with an ' +
+  'older one it halts again), or start with an empty directory, once all owners are stopped and a hold has ' +
+  'passed: then every lease and all lease numbers begin anew, and look-ups report everything as lost';
 
 export class PoolManager implements AsyncDisposable {
   /** What the HTTP API is made of. @internal */
@@ -182,17 +190,34 @@ export class PoolManager implements AsyncDisposable {
       },
       writes: (bytes) => (this.#writing = { bytes, at: runtime.now() }),
       wrote: (outcome) => this.#wrote(outcome),
+      compacts: () => (counters.compactions += 1),
       elected: () => {},
-      halted: (why) => logger.error('halted', { why, next: 'leasehold manager recover' }),
+      halted: (why) => logger.error('halted', { why, next: AFTER_A_HALT }),
       traced: (event) => this.#traced(event),
       afterwards: () => {
         const { id } = this.#around;
         const { role, haltedBecause, state } = this.#core;
         const glimpse = { id, role, haltedBecause, state, term: this.#core.term ?? state.term };
-        this.#recorder.see(glimpse, this.#reasons());
+        const changes = this.#recorder.see(glimpse, this.#reasons());
+        if (changes.length > 0) this.#warnOfNamesakes(changes);
         this.#waiters.look();
       },
     };
+  }
+
+  #warnOfNamesakes(changes: readonly Change[]): void {
+    const { runtime, logger } = this.#around;
+    const core = this.#core;
+    const renewEveryMs = (pool: string): number => this.source.settings(pool).durations.renewEveryMs;
+    const owners = (): readonly OwnerObservation[] => core.observe().owners;
+    const found = namesakesIn(changes, core.state, owners, renewEveryMs, runtime.now());
+    for (const { pool, earlier, later, heardAgoMs } of found) {
+      logger.warn('two owners have one name: the later gets its keys', {
+        ...{ pool, name: later.name, earlier: earlier.incarnation, earlierUrl: earlier.url },
+        ...{ earlierHeardAgoMs: Math.round(heardAgoMs), later: later.incarnation, laterUrl: later.url },
+        next: 'if both are running, stop one or give it a name of its own; if the earlier has just crashed, this is its restart, and a lock file or a supervisor would prove it',
+      });
+    }
   }
 
   /** Why members left, by the batch that was just written; read only if somebody did. */
@@ -242,12 +267,12 @@ export class PoolManager implements AsyncDisposable {
       settings: (pool) => configuration().pools.get(pool) ?? configuration().defaults,
       store: () => ({ kind: directory === undefined ? 'memory' : 'file', directory, bytes: log.stats.bytes }),
       traffic: () => {
-        const { opened, closed, refused, bytesIn, bytesOut, dropped } = listener.counters;
+        const { opened, closed, refused, bytesIn, bytesOut, dropped, malformed } = listener.counters;
         return {
           connections: opened - closed,
           connectionsAccepted: opened,
           connectionsRefused: refused,
-          ...{ bytesIn, bytesOut, messagesDropped: dropped, messagesMalformed: 0 },
+          ...{ bytesIn, bytesOut, messagesDropped: dropped, messagesMalformed: malformed },
         };
       },
       process: () => this.#usage.usage(),

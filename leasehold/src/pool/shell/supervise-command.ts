@@ -8,6 +8,7 @@ import { nodeRuntime } from '../../node/runtime.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { type Logger, silent } from '../../runtime/logger.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
+import { checkOptionNames } from './option-names.ts';
 import { supervise } from './supervision/supervise.ts';
 
 export { CommandError };
@@ -56,6 +57,11 @@ export interface SuperviseCommandOptions {
   logger?: Logger | undefined;
 }
 
+const OPTIONS: readonly string[] = [
+  ...['command', 'args', 'managers', 'environment', 'onChild'],
+  ...['certifyForMs', 'forwardSignals', 'logger'],
+];
+
 /**
  * Resolves when the command has ended and the Managers know, or will not hear of it any more.
  *
@@ -63,6 +69,7 @@ export interface SuperviseCommandOptions {
  * @throws {CommandError} if the command does not start; its `exitCode` is what to end with
  */
 export async function superviseCommand(options: SuperviseCommandOptions): Promise<SupervisedEnd> {
+  checkOptionNames('', options, OPTIONS);
   const { managers, args = [], certifyForMs, logger = silent, ...rest } = options;
   if (certifyForMs !== undefined && !(certifyForMs >= 0)) {
     throw new InvalidOptionError('certifyForMs', certifyForMs, 'it must be a number of milliseconds');

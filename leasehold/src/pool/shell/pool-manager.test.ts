@@ -1,0 +1,108 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { listeningLogger, RawPeer, until } from '../../node/tcp/socket-script.ts';
+import { framed } from '../../node/tcp/frame-writer.ts';
+import { POOL_PROTOCOL } from '../wire/codec.ts';
+import { joinPool } from './join-pool.ts';
+import { openLookup } from './open-lookup.ts';
+import { startManager } from './start-manager.ts';
+
+const pool = 'presence';
+const portOf = (address: string): number => Number(address.split(':')[1]);
+
+describe('a Manager whose directory was replaced by an older copy', () => {
+  let folder = '';
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'leasehold-manager-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('halts, says what can be done, and still shows what it knows', async () => {
+    const directory = join(folder, 'data');
+    const first = await startManager({ directory, port: 0, http: false });
+    const port = portOf(first.address);
+    const managers = [first.address];
+    await using one = await joinPool({ managers, pool, name: 'a', url: 'http://a' });
+    await one.whenOwned('alice');
+    await first.close();
+    cpSync(directory, join(folder, 'old'), { recursive: true });
+
+    const second = await startManager({ directory, port, http: false });
+    await using two = await joinPool({ managers, pool, name: 'b', url: 'http://b' });
+    await two.leave();
+    const { position } = second.observe().state;
+    await using lookup = await openLookup({ managers, pool });
+    await vi.waitUntil(() => lookup.position.position >= position, { timeout: 10_000 });
+    await second.close();
+
+    const logger = listeningLogger();
+    await using third = await startManager({ directory: join(folder, 'old'), port, http: false, logger });
+    await vi.waitUntil(() => third.observe().role === 'halted', { timeout: 20_000 });
+    const { state, term, history, haltedBecause } = third.observe();
+    expect(haltedBecause).toContain('the store went back in time');
+    expect([state.position > 0, term > 0, history === lookup.position.history]).toEqual([true, true, true]);
+    expect([...state.pool(pool).members.values()].map(({ name }) => name)).toEqual(['a']);
+    const line = logger.lines.find(({ level, message }) => level === 'error' && message === 'halted');
+    expect(line).toMatchObject({ why: haltedBecause });
+    expect(line?.['next']).toMatch(/start with an empty directory.* look-ups report everything as lost/);
+    expect(line?.['next']).not.toMatch(/recover|leasehold /);
+    const events = third.source.events.recent(100).map(({ kind }) => kind);
+    expect(events).toContain('halted');
+    expect(events).not.toContain('left');
+  }, 60_000);
+});
+
+describe('what a Manager counts', () => {
+  it('are messages that were none', async () => {
+    await using manager = await startManager({ port: 0, http: false });
+    expect(manager.source.traffic().messagesMalformed).toBe(0);
+    using peer = new RawPeer(portOf(manager.address)).introduce('raw', POOL_PROTOCOL);
+    peer.say(framed(Buffer.from('nonsense')));
+    await until(() => peer.isClosed);
+    expect(manager.source.traffic().messagesMalformed).toBe(1);
+  });
+
+  it('are snapshots, of which there is one after a thousand commits', async () => {
+    await using manager = await startManager({ port: 0, http: false });
+    const managers = [manager.address];
+    const { counters } = manager.source;
+    while (counters.commits <= 1_000) {
+      expect(counters.compactions).toBe(0);
+      await using _ = await joinPool({ managers, pool, name: 'a', url: 'http://a' });
+    }
+    await vi.waitUntil(() => counters.compactions === 1, { timeout: 10_000 });
+  }, 60_000);
+});
+
+describe('two living owners with one name', () => {
+  it('are told of once, with what to do, when the later joins', async () => {
+    const logger = listeningLogger();
+    await using manager = await startManager({ port: 0, http: false, logger });
+    const managers = [manager.address];
+    await using one = await joinPool({ managers, pool, name: 'a', url: 'http://one' });
+    await using two = await joinPool({ managers, pool, name: 'a', url: 'http://two' });
+    await two.whenOwned('alice');
+    const warnings = logger.lines.filter(({ level }) => level === 'warn');
+    expect(warnings).toMatchObject([
+      {
+        ...{ message: 'two owners have one name: the later gets its keys', pool, name: 'a' },
+        ...{ earlier: one.incarnation, earlierUrl: 'http://one' },
+        ...{ later: two.incarnation, laterUrl: 'http://two' },
+        next: expect.stringContaining('give it a name of its own'),
+      },
+    ]);
+  });
+
+  it('are not what a restart is', async () => {
+    const logger = listeningLogger();
+    await using manager = await startManager({ port: 0, http: false, logger });
+    const managers = [manager.address];
+    const one = await joinPool({ managers, pool, name: 'a', url: 'http://a' });
+    await one.leave();
+    await using two = await joinPool({ managers, pool, name: 'a', url: 'http://a' });
+    await two.whenOwned('alice');
+    expect(logger.lines.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
+});
