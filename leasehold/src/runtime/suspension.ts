@@ -25,6 +25,9 @@ import type { Instant } from './time.ts';
 
 type Clocks = Pick<Runtime, 'now' | 'wallMs' | 'uptimeMs'>;
 
+/** So often a process may be paused while it reads three clocks before it is taken for a suspension. */
+const TRIES_MAX = 3;
+
 export class SuspensionGuard {
   readonly #clocks: Clocks;
   #toleranceMs: number;
@@ -36,11 +39,9 @@ export class SuspensionGuard {
   constructor(clocks: Clocks, toleranceMs: number) {
     this.#clocks = clocks;
     this.#toleranceMs = toleranceMs;
-    const wallMs = clocks.wallMs();
-    const uptimeMs = clocks.uptimeMs();
-    const after = clocks.now();
-    this.#wallAheadMs = wallMs - after;
-    this.#uptimeAheadMs = uptimeMs - after;
+    const { uptimeAtLeastMs, wallAheadMs } = this.#compare();
+    this.#wallAheadMs = wallAheadMs;
+    this.#uptimeAheadMs = uptimeAtLeastMs;
   }
 
   /** It goes with the lease, and leases can become longer or shorter. */
@@ -54,29 +55,45 @@ export class SuspensionGuard {
    * @param now the reading that is going to be trusted, just made
    */
   wasSuspended(now: Instant): boolean {
-    const wallMs = this.#clocks.wallMs();
-    const uptimeMs = this.#uptimeIfJumped(wallMs - now);
-    if (uptimeMs === undefined) return false;
-    const after = this.#clocks.now();
-    this.#wallAheadMs = wallMs - after;
-    const uptimeAheadMs = uptimeMs - now;
+    if (!this.#hasJumped(this.#clocks.wallMs() - now)) return false;
+    const { uptimeAtMostMs: uptimeAheadMs, uptimeAtLeastMs, wallAheadMs } = this.#compare();
+    this.#wallAheadMs = wallAheadMs;
     if (uptimeAheadMs - this.#uptimeAheadMs < this.#toleranceMs) return false; // Short ones add up.
-    this.#uptimeAheadMs = uptimeMs - after;
+    this.#uptimeAheadMs = uptimeAtLeastMs;
     return true;
   }
 
   /** What {@link wasSuspended} would say, without taking note of it. */
   looksSuspended(now: Instant): boolean {
-    const uptimeMs = this.#uptimeIfJumped(this.#clocks.wallMs() - now);
-    return uptimeMs !== undefined && uptimeMs - now - this.#uptimeAheadMs >= this.#toleranceMs;
+    if (!this.#hasJumped(this.#clocks.wallMs() - now)) return false;
+    return this.#compare().uptimeAtMostMs - this.#uptimeAheadMs >= this.#toleranceMs;
+  }
+
+  /** Ahead or back: a wall clock that was set back during a suspension must not hide it. */
+  #hasJumped(wallAheadMs: number): boolean {
+    const suspicious = Math.abs(wallAheadMs - this.#wallAheadMs) >= this.#toleranceMs;
+    return suspicious;
   }
 
   /**
-   * The time since boot, read only if the wall clock has jumped, ahead or back: one that was set
-   * back during a suspension must not hide it.
+   * How far the other clocks are ahead of the monotonic one. Two clocks cannot be read at once, and on
+   * a busy machine much time may pass between: so the monotonic one is read before and after, and the
+   * truth lies between. Being paused widens that, being suspended moves it; hence a few tries.
    */
-  #uptimeIfJumped(wallAheadMs: number): number | undefined {
-    const suspicious = Math.abs(wallAheadMs - this.#wallAheadMs) >= this.#toleranceMs;
-    return suspicious ? this.#clocks.uptimeMs() : undefined;
+  #compare(): { uptimeAtLeastMs: number; uptimeAtMostMs: number; wallAheadMs: number } {
+    let uptimeAtLeastMs = Number.NEGATIVE_INFINITY;
+    let uptimeAtMostMs = Number.POSITIVE_INFINITY;
+    let wallAheadMs = Number.NEGATIVE_INFINITY;
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const before = this.#clocks.now();
+      const wallMs = this.#clocks.wallMs();
+      const uptimeMs = this.#clocks.uptimeMs();
+      const after = this.#clocks.now();
+      uptimeAtLeastMs = Math.max(uptimeAtLeastMs, uptimeMs - after);
+      uptimeAtMostMs = Math.min(uptimeAtMostMs, uptimeMs - before);
+      wallAheadMs = Math.max(wallAheadMs, wallMs - after);
+      if (after - before < this.#toleranceMs / 4) break;
+    }
+    return { uptimeAtLeastMs, uptimeAtMostMs, wallAheadMs };
   }
 }

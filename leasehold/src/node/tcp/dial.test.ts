@@ -99,7 +99,7 @@ describe('a dialler', () => {
     dialer.send(at(listener), 'farewell');
     await dialer[Symbol.asyncDispose]();
     await until(() => heard.length === 2);
-    expect(told).toEqual(['connected', 'disconnected CLOSED']);
+    expect(told).toEqual(['connected', 'disconnected TRANSPORT_CLOSED']);
   });
 });
 
@@ -179,7 +179,7 @@ describe('the time a dialler takes', () => {
     runtime.pass(60_000);
     expect(told).toEqual(['connected']);
     runtime.pass(3_000);
-    expect(told).toEqual(['connected', 'disconnected CLOSED']);
+    expect(told).toEqual(['connected', 'disconnected TRANSPORT_CLOSED']);
     expect(dialer.problems().size).toBe(0);
     await until(() => listener.peers.size === 0);
     dialer.send(at(listener), 'hello');

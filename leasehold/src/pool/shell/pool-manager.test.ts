@@ -21,7 +21,8 @@ describe('a Manager whose directory was replaced by an older copy', () => {
 
   it('halts, says what can be done, and still shows what it knows', async () => {
     const directory = join(folder, 'data');
-    const first = await startManager({ directory, port: 0, http: false });
+    const options = { http: false, defaults: { leaseMs: 1_500 } } as const;
+    const first = await startManager({ ...options, directory, port: 0 });
     const port = portOf(first.address);
     const managers = [first.address];
     await using one = await joinPool({ managers, pool, name: 'a', url: 'http://a' });
@@ -29,20 +30,20 @@ describe('a Manager whose directory was replaced by an older copy', () => {
     await first.close();
     cpSync(directory, join(folder, 'old'), { recursive: true });
 
-    const second = await startManager({ directory, port, http: false });
+    const second = await startManager({ ...options, directory, port });
     await using two = await joinPool({ managers, pool, name: 'b', url: 'http://b' });
     await two.leave();
     const { position } = second.observe().state;
     await using lookup = await openLookup({ managers, pool });
-    await vi.waitUntil(() => lookup.position.position >= position, { timeout: 10_000 });
+    await vi.waitUntil(() => (lookup.position?.position ?? 0) >= position, { timeout: 10_000 });
     await second.close();
 
     const logger = listeningLogger();
-    await using third = await startManager({ directory: join(folder, 'old'), port, http: false, logger });
+    await using third = await startManager({ ...options, directory: join(folder, 'old'), port, logger });
     await vi.waitUntil(() => third.observe().role === 'halted', { timeout: 20_000 });
     const { state, term, history, haltedBecause } = third.observe();
     expect(haltedBecause).toContain('the store went back in time');
-    expect([state.position > 0, term > 0, history === lookup.position.history]).toEqual([true, true, true]);
+    expect([state.position > 0, term > 0, history === lookup.position?.history]).toEqual([true, true, true]);
     expect([...state.pool(pool).members.values()].map(({ name }) => name)).toEqual(['a']);
     const line = logger.lines.find(({ level, message }) => level === 'error' && message === 'halted');
     expect(line).toMatchObject({ why: haltedBecause });
