@@ -30,5 +30,7 @@ export default defineConfig({
     include: ['leasehold/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'scripts/**/*.test.ts'],
     pool: 'threads',
     isolate: false,
+    // Many tests wait for real processes; two at a time keep two cores busy.
+    maxWorkers: 2,
   },
 });

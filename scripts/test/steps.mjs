@@ -65,6 +65,18 @@ export const steps = [
     sayLast: true,
   },
   {
+    name: 'sim-log',
+    what: 'the log on a file, through power cuts and failing disks',
+    commands: [[sim, 'file-log', '--seeds', '300']],
+    sayLast: true,
+  },
+  {
+    name: 'mutants-log',
+    what: 'deliberate faults in the log, each to be caught',
+    commands: [[sim, 'file-log', '--mutants']],
+    sayLast: true,
+  },
+  {
     name: 'fuzz',
     what: 'a million inputs that no honest peer would send',
     commands: [[join(root, 'scripts', 'fuzz.mjs'), '--inputs', '1000000']],

@@ -13,6 +13,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const TIMEOUT_MS = 120_000;
 const PORTS = ['--port', '0', '--http-port', '0'];
 
+/** Of all reads: one owner of three is gone for a moment, and its users wait for the next one. */
+const MOST_UNANSWERED = 0.05;
+
 type Line = DemoState & { readonly kind: string };
 
 /** All processes that a demo has told of. */
@@ -44,6 +47,12 @@ const demo = (...argv: string[]): Promise<Started> =>
 const statesOf = ({ lines }: Started): readonly Line[] =>
   lines.map((line) => JSON.parse(line) as Line).filter(({ kind }) => kind !== 'news');
 
+/** A service that answers nobody has no wrong answers either. */
+function expectAnswers(state: DemoState | undefined): void {
+  const { unanswered = Number.NaN, reads: { count } = { count: 0 } } = state ?? {};
+  expect(unanswered).toBeLessThanOrEqual(MOST_UNANSWERED * count);
+}
+
 /** Its directory is gone, and so is everybody. */
 async function expectNothingLeft(demo: Started): Promise<void> {
   const pids = pidsOf(statesOf(demo));
@@ -57,8 +66,8 @@ describe('the demo', { timeout: TIMEOUT_MS }, () => {
     expect(await playing.ended).toBe(0);
     const end = statesOf(playing).at(-1);
     expect(end).toMatchObject({ kind: 'end', reads: { wrongNow: 0 } });
-    console.log(JSON.stringify(statesOf(playing).map(({upMs,reads,writes,unanswered})=>({upMs,reads,writes,unanswered}))));
     expect(end?.reads.count).toBeGreaterThan(100);
+    expectAnswers(end);
     expect(end?.owners.map(({ name }) => name)).toEqual(['ada', 'ben', 'cyd']);
     await expectNothingLeft(playing);
     expect(readdirSync(folder)).toEqual([]);
@@ -91,9 +100,9 @@ describe('the demo', { timeout: TIMEOUT_MS }, () => {
       ({ kind, reads }) =>
         kind === 'state' && reads.count > restored.reads.count + 50 && reads.wrongNow === 0,
     );
-    expect(settled.reads.wrongForLong).toBe(0);
+    expectAnswers(settled);
     expect(await playing.stop('SIGINT')).toBe(0);
-    console.log(JSON.stringify(statesOf(playing).map(({upMs,reads,writes,unanswered})=>({upMs,reads,writes,unanswered}))));
+    expect(statesOf(playing).at(-1)).toMatchObject({ kind: 'end', reads: { wrongNow: 0 } });
     await expectNothingLeft(playing);
     expect(readdirSync(folder)).toEqual([]);
   });

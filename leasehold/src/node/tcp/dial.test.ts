@@ -86,6 +86,17 @@ describe('a dialler', () => {
     expect([heard, dialer.counters.dropped]).toEqual([10, 40]);
   });
 
+  it('leaves a server that talks nonsense, and counts it', async () => {
+    await using listener = await listening();
+    listener.listen((from) => listener.send(from, 'nonsense'));
+    const { dialer, told } = bench();
+    await using _ = dialer;
+    dialer.send(at(listener), 'hello');
+    await until(() => told.length === 2);
+    expect(told).toEqual(['connected', 'disconnected MALFORMED_MESSAGE']);
+    expect(dialer.counters).toMatchObject({ messagesIn: 1, malformed: 1, closed: 1 });
+  });
+
   it('lets what it said last arrive when it ends', async () => {
     await using listener = await listening();
     const heard: string[] = [];

@@ -51,10 +51,10 @@ export interface ManagerSurroundings {
 
 /** `docs/production-one-machine.md` has it at length. */
 const AFTER_A_HALT =
-  'find out whether an old copy of the data directory was put back, or the disk lost what it had written, and ' +
-  'stop the Manager; then put back the whole directory from a backup, if there is one from after the last ' +
-  'commit (with an older one it halts again), or start with an empty directory, once all owners are stopped ' +
-  'and a hold has passed: every lease and all lease numbers begin anew, and look-ups report everything as lost';
+  'find out whether an old copy of the data directory was put back, or the disk lost what it had written. Then ' +
+  'stop the Manager and all owners, wait a hold, and start with an empty directory: every lease and all lease ' +
+  'numbers begin anew, and look-ups report everything as lost. Another copy of the directory does not mend it: ' +
+  'this Manager may have served somebody from the older one';
 
 export class PoolManager implements AsyncDisposable {
   /** What the HTTP API is made of. @internal */
