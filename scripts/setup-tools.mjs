@@ -31,6 +31,9 @@ const wanted = [
   { package: 'nftables', what: 'networks that are cut', has: () => isThere('nft') },
   { package: 'redis-server', what: 'a comparison', has: () => isThere('redis-server') },
   { package: 'etcd-server', what: 'a comparison', has: () => isThere('etcd') },
+  { package: 'zsh', what: 'completion for it', has: () => isThere('zsh') },
+  { package: 'fish', what: 'completion for it', has: () => isThere('fish') },
+  { package: 'python3', what: 'a client in another language', has: () => isThere('python3') },
   { package: 'chromium', what: 'pages as people see them', has: () => isThere('chromium') },
 ];
 

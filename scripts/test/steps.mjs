@@ -43,7 +43,7 @@ export const steps = [
   {
     name: 'unit',
     what: 'unit tests and tidy checks',
-    commands: [[tools.vitest, 'run', ...json]],
+    commands: [[join(root, 'scripts', 'setup-tools.mjs')], [tools.vitest, 'run', ...json]],
     counts: true,
   },
   {
