@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { instant, later } from '../runtime/time.ts';
 import { nodeRuntime, randomId } from './runtime.ts';
 
@@ -11,6 +11,18 @@ function reading(...readings: number[]) {
 }
 
 describe('the clock', () => {
+  it('takes the immense time that Node shows for one before its start for what it is', () => {
+    const wentBack: number[] = [];
+    const read = vi.spyOn(performance, 'now').mockReturnValue(2_000);
+    const runtime = nodeRuntime({ onBackwards: (ms) => wentBack.push(ms) });
+    read.mockReturnValue(2 ** 64 / 1e6 - 4_000);
+    expect(runtime.now()).toBe(2_000);
+    read.mockReturnValue(2_001);
+    expect(runtime.now()).toBe(2_001);
+    read.mockRestore();
+    expect(wentBack.map(Math.round)).toEqual([6_000]);
+  });
+
   it('stands still when the one it follows goes back, until that has caught up', () => {
     const { runtime, wentBack } = reading(1, 1, 2, 5, 2, 3, 3, 6, 7, 4, 8);
     const seen = Array.from({ length: 10 }, () => runtime.now());

@@ -38,6 +38,15 @@ export interface NodeRuntimeOptions {
 /** The longest delay that Node's timers know; a longer one would go off at once. */
 const DELAY_MAX_MS = 2 ** 31 - 1;
 
+/** Where Node's count of nanoseconds since its start begins again. */
+const WRAP_MS = 2 ** 64 / 1e6;
+
+/** A clock that went back beyond the start of the process shows an immense time, not a negative one. */
+function sinceStart(): number {
+  const read = performance.now();
+  return read < WRAP_MS / 2 ? read : read - WRAP_MS;
+}
+
 const never: Disposable = { [Symbol.dispose]: () => {} };
 
 export function nodeRuntime(options: NodeRuntimeOptions = {}): Runtime {
@@ -54,7 +63,7 @@ class NodeRuntime implements Runtime {
   #behind: { readonly read: number; readonly now: number } | undefined;
 
   constructor({ clock, onBackwards, unref }: NodeRuntimeOptions) {
-    this.#clock = clock ?? (() => performance.now());
+    this.#clock = clock ?? sinceStart;
     this.#onBackwards = onBackwards ?? (() => {});
     this.#unref = unref ?? false;
     this.#now = this.#clock();

@@ -64,6 +64,7 @@ export class Writer {
   #term: number;
   #floor: number;
   readonly #queue: Item[] = [];
+  #isFull = false;
   #running: Promise<void> | undefined;
   #failure: StorageFailedError | undefined;
   #isClosed = false;
@@ -165,6 +166,8 @@ export class Writer {
     this.#offset = end;
     this.#index += 1;
     this.#note(records);
+    if (this.#isFull) this.#options.logger.info('there is room for the log again', { file: this.#name });
+    this.#isFull = false;
     return 'written';
   }
 
@@ -185,11 +188,14 @@ export class Writer {
     await attempt('truncate', this.#name, this.#file.truncate(this.#offset));
     await syncFile(this.#file, this.#name);
     this.#allocated = this.#offset;
-    this.#options.logger.error('no room for the log: it refuses changes until there is', {
-      file: this.#name,
-      offset: this.#offset,
-      refused: records.length,
-    });
+    if (!this.#isFull) {
+      this.#options.logger.error('no room for the log: it refuses changes until there is', {
+        file: this.#name,
+        offset: this.#offset,
+        refused: records.length,
+      });
+    }
+    this.#isFull = true; // Said once, until there is room again.
     return 'refused';
   }
 

@@ -135,6 +135,8 @@ describe('a leader', () => {
       30    report b 0?
               > b: update ack=0 stranger
       30    report b 1? heard
+      519   wake
+      520   wake
               > append 2 term 1 join:a join:b grant:a:0-8 grant:b:8-16
     `));
 

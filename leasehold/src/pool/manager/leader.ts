@@ -77,6 +77,7 @@ interface InFlight extends Draft {
 
 const NOTHING: readonly NumberedSpan[] = [];
 const FOREVER: Instant = instant(Number.POSITIVE_INFINITY);
+const NEVER: Instant = instant(Number.NEGATIVE_INFINITY);
 
 export class Leader {
   readonly term: number;
@@ -106,6 +107,8 @@ export class Leader {
   /** A new leader writes a first batch in any case, so that all who follow learn of its term. */
   #opening = true;
   #inFlight: InFlight | undefined;
+  /** After a refusal, when to try again: a full disk is not filled by asking more often. */
+  #writeNotBefore: Instant = NEVER;
   #batchesSinceSnapshot: number;
   /** No later than the first instant at which something is due. */
   #dueAt: Instant;
@@ -297,7 +300,8 @@ export class Leader {
     this.#inFlight = undefined;
     for (const pool of flight.recalls.keys()) this.#dirty.add(pool);
     this.#opening ||= flight.batch.pools.length === 0;
-    this.#due(later(now, this.#settings.durations.retryMs));
+    this.#writeNotBefore = later(now, this.#settings.durations.retryMs);
+    this.#due(this.#writeNotBefore);
     return [trace('append-refused', { position: flight.position })];
   }
 
@@ -461,6 +465,10 @@ export class Leader {
     if (this.#inFlight !== undefined || (this.#dirty.size === 0 && !this.#opening)) return [];
     if (this.#recoversAt !== undefined && now < this.#recoversAt) {
       this.#due(this.#recoversAt);
+      return [];
+    }
+    if (now < this.#writeNotBefore) {
+      this.#due(this.#writeNotBefore);
       return [];
     }
     const made = this.#draft(now);

@@ -178,6 +178,7 @@ export class Owner {
     if (this.#leaving === 'left' || !this.#isNews(update)) return effects;
     if (this.#seen !== undefined && this.#seen.history !== update.history)
       effects.push(...this.#startOver(update));
+    const isNewTerm = this.#heard?.term !== update.term;
     this.#note(update);
     this.#leader = from;
     this.#leaseMs = update.leaseMs;
@@ -199,7 +200,8 @@ export class Owner {
     if (this.#leaving !== 'no') changed = this.#holdings.revokeAll(revokeBy, transitions) || changed;
     effects.push(...this.#tell(transitions));
     if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
-    if (changed || isWelcome || !update.admitted) effects.push(this.#report(from, false, now));
+    // A new leader does not know what we know: until it hears from us it can tell us nothing else.
+    if (changed || isNewTerm || isWelcome || !update.admitted) effects.push(this.#report(from, false, now));
     return effects;
   }
 

@@ -13,6 +13,7 @@ import { SuspensionGuard } from '../../runtime/suspension.ts';
 import { Lookup, type LookupEffect, type LossReason } from '../lookup/lookup.ts';
 import type { FromManager, LookupPace, TableRow, ToManager } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
+import { Application, type Surface } from './application.ts';
 import { ClosedError, RefusedError } from './errors.ts';
 import { Waiters } from './waiters.ts';
 
@@ -52,6 +53,8 @@ export interface LookupSurroundings {
   readonly dialer: Transport<ToManager, FromManager>;
   readonly onLoss: ((loss: Loss) => void) | undefined;
   readonly onChange: (() => void) | undefined;
+  /** What becomes of that which `onLoss` and `onChange` throw. @default an uncaught exception */
+  readonly surface?: Surface | undefined;
   close(): Promise<void>;
 }
 
@@ -61,6 +64,7 @@ export class PoolLookup implements AsyncDisposable {
   readonly #core: Lookup;
   readonly #driver: Driver<LookupEffect>;
   readonly #around: LookupSurroundings;
+  readonly #application: Application;
   readonly #waiters = new Waiters();
   #refusal: RefusedError | undefined;
   #position: number | undefined;
@@ -70,6 +74,7 @@ export class PoolLookup implements AsyncDisposable {
   constructor(around: LookupSurroundings) {
     const { runtime, durations, addresses, dialer, resumeFrom } = around;
     this.#around = around;
+    this.#application = new Application(around.surface);
     this.#core = new Lookup(
       {
         ...{ pool: around.pool, id: around.id, durations, insists: around.insists, resumeFrom },
@@ -173,7 +178,7 @@ export class PoolLookup implements AsyncDisposable {
         const { ranges, why } = effect;
         if (why !== 'reported') logger.warn('everything may be lost', { pool, why });
         if (onLoss !== undefined)
-          queueMicrotask(() => onLoss({ has: (key) => ranges.has(key), ranges, why }));
+          this.#application.tell(() => onLoss({ has: (key) => ranges.has(key), ranges, why }));
         break;
       }
       case 'trace':
@@ -199,7 +204,7 @@ export class PoolLookup implements AsyncDisposable {
     if (position === this.#position) return;
     this.#position = position;
     const { onChange } = this.#around;
-    if (onChange !== undefined) queueMicrotask(onChange);
+    if (onChange !== undefined) this.#application.tell(onChange);
   }
 
   async #close(): Promise<void> {

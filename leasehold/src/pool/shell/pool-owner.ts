@@ -17,6 +17,7 @@ import { earliest, type Instant, later } from '../../runtime/time.ts';
 import type { FromManager, NumberedSpan, ToManager } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
 import { Owner, type OwnerEffect, type OwnerIdentity } from '../owner/owner.ts';
+import { Application, type Surface } from './application.ts';
 import { ClosedError, LeaseLostError, NotOwnerError, RefusedError } from './errors.ts';
 import { type HeldKey, HeldKeys, type KeyHolder } from './held-keys.ts';
 import { KeyQueue } from './key-queue.ts';
@@ -38,6 +39,8 @@ export interface OwnerSurroundings {
   readonly logger: Logger;
   readonly dialer: Transport<ToManager, FromManager>;
   readonly application: OwnerApplication;
+  /** What becomes of that which the application's functions throw. @default an uncaught exception */
+  readonly surface?: Surface | undefined;
   /** Called once, at the end. `hasLeft`: a Manager has confirmed that nothing is held any more. */
   close(hasLeft: boolean): Promise<void>;
 }
@@ -59,6 +62,7 @@ export class PoolOwner implements AsyncDisposable, KeyHolder {
   readonly #driver: Driver<OwnerEffect>;
   readonly #guard: SuspensionGuard;
   readonly #around: OwnerSurroundings;
+  readonly #application: Application;
   readonly #upcalls: Upcalls;
   readonly #queue = new KeyQueue();
   readonly #held: HeldKeys;
@@ -72,6 +76,7 @@ export class PoolOwner implements AsyncDisposable, KeyHolder {
   constructor(around: OwnerSurroundings) {
     const { runtime, durations, addresses, dialer, application, logger } = around;
     this.#around = around;
+    this.#application = new Application(around.surface);
     this.#upcalls = new Upcalls(runtime, logger);
     this.#core = new Owner(
       {
@@ -285,7 +290,7 @@ export class PoolOwner implements AsyncDisposable, KeyHolder {
     this.#held.lost(ranges);
     this.#upcalls.lost(ranges);
     const { onLost } = this.#around.application;
-    if (isForGood && onLost !== undefined) queueMicrotask(() => onLost(ranges));
+    if (isForGood && onLost !== undefined) this.#application.tell(() => onLost(ranges));
   }
 
   #refused(refusal: RefusedError): void {
@@ -301,10 +306,11 @@ export class PoolOwner implements AsyncDisposable, KeyHolder {
     return undefined;
   }
 
-  /** Asks the application for its load, before it is reported. */
+  /** Asks the application for its load, before it is reported. If it fails to answer, the last one stays. */
   #measure(): void {
-    const load = this.#around.application.load?.() ?? 0;
-    this.#core.load = Number.isFinite(load) && load >= 0 ? load : 0;
+    const { application } = this.#around;
+    const load = this.#application.ask(() => application.load?.() ?? 0);
+    if (load !== undefined) this.#core.load = Number.isFinite(load) && load >= 0 ? load : 0;
   }
 
   #afterwards(): void {

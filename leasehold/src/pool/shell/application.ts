@@ -1,0 +1,41 @@
+/**
+ * Functions of the application that are called for an answer or to be told something, and not waited
+ * for: `load`, `onLost`, `onLoss`, `onChange`. (Those that are waited for are in `upcalls.ts`.)
+ *
+ * What they throw is a fault of the application, and two things must not come of it. It must not stop
+ * us: a lease that is not renewed because a gauge failed would take all keys with it. And it must not be
+ * swallowed, for nobody else will ever tell. So it surfaces as an uncaught exception from a microtask of
+ * its own, with nothing of ours beneath it: a process that does not handle those ends, as it would after
+ * any other fault, and in one that does (`process.on('uncaughtException')`) renewals go on.
+ */
+
+/** Makes known what was thrown. Does not throw itself. */
+export type Surface = (error: unknown) => void;
+
+const uncaught: Surface = (error) =>
+  queueMicrotask(() => {
+    throw error;
+  });
+
+export class Application {
+  readonly #surface: Surface;
+
+  constructor(surface: Surface = uncaught) {
+    this.#surface = surface;
+  }
+
+  /** Its answer, at once; undefined if it threw. */
+  ask<T>(question: () => T): T | undefined {
+    try {
+      return question();
+    } catch (error) {
+      this.#surface(error);
+      return undefined;
+    }
+  }
+
+  /** Tells it in a turn of its own, because a core is not to be entered from within itself. */
+  tell(news: () => void): void {
+    queueMicrotask(() => this.ask(news));
+  }
+}
