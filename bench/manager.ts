@@ -17,6 +17,8 @@ const SIZES: readonly { readonly owners: number; readonly lookups: number }[] = 
   { owners: 2_000, lookups: 8_000 },
   { owners: 3_000, lookups: 12_000 },
 ];
+/** After so many have come, V8 compiles and cleans up for a while: that is no steady state. */
+const SETTLE_MS = 60_000;
 const STEADY_MS = 30_000;
 const CHURN_MS = 60_000;
 const RESTART_MS = 120_000;
@@ -91,7 +93,7 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
     for (const { owners, lookups } of SIZES) {
       report(`${at(owners, lookups)}: connecting`);
       await setting.fleet.perform({ do: 'grow', port, owners, lookups });
-      await setting.fleet.perform({ do: 'wait', ms: 5_000 });
+      await setting.fleet.perform({ do: 'wait', ms: SETTLE_MS });
       const cost = await setting.cost({ do: 'wait', ms: STEADY_MS });
       steady.push({ owners, lookups, cost });
       report(

@@ -21,4 +21,10 @@ export { type JoinOptions, joinPool } from './shell/join-pool.ts';
 export { type OpenLookupOptions, openLookup } from './shell/open-lookup.ts';
 export type { FoundOwner, LookupPosition, Loss, PoolLookup } from './shell/pool-lookup.ts';
 export type { GuardOptions, PoolOwner } from './shell/pool-owner.ts';
+export {
+  LockedError,
+  StorageError,
+  UnfitLockFileError,
+  UnsupportedPlatformError,
+} from './shell/system-errors.ts';
 export type { Upcall, UpcallContext } from './shell/upcalls.ts';

@@ -1,12 +1,6 @@
 /** The Manager as a function: `leasehold/manager`. */
 
-export {
-  AddressUnavailableError,
-  LockedError,
-  PortInUseError,
-  UnsupportedPlatformError,
-} from './shell/manager-errors.ts';
-export { DamagedLogError, StorageFailedError } from '../log/file/errors.ts';
+export { DamagedLogError, StorageFailedError, UnknownLogFormatError } from '../log/file/errors.ts';
 export { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
 export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
 export type { LookupObservation, ManagerObservation, OwnerObservation } from './manager/observation.ts';
@@ -24,4 +18,11 @@ export {
   type StartManagerOptions,
   startManager,
 } from './shell/start-manager.ts';
+export {
+  AddressUnavailableError,
+  LockedError,
+  PortInUseError,
+  StorageError,
+  UnsupportedPlatformError,
+} from './shell/system-errors.ts';
 export { VERSION } from './version.ts';

@@ -1,6 +1,6 @@
 /** The supervisor as a function: `leasehold/supervisor`. On the command line it is `leasehold run`. */
 
-export { LeaseholdError } from '../runtime/errors.ts';
+export { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
 export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
 export type { ManagerAddresses } from './shell/addresses.ts';
 export {

@@ -9,6 +9,11 @@
  *                        └─ yes: core.suspended first
  *
  * An input that comes while another is being carried out waits for it: a core is never entered twice.
+ *
+ * If an effect throws, what the core wanted done after it in that input is not done: it has been decided,
+ * and is lost like a message on its way, which every core must bear. All else goes on: inputs that wait
+ * are taken, the alarm is set, later inputs are taken; then the first thing thrown is thrown to whoever
+ * brought the input in. So one fault does not silently end all renewals in a process that survives it.
  */
 
 import type { Runtime } from './runtime.ts';
@@ -34,6 +39,8 @@ export interface DriverOptions<Effect> {
   /** Makes the alarm that wakes the core. */
   alarm(wake: () => void): Alarm;
   carryOut(effect: Effect): void;
+  /** The guard says that the machine was suspended; the core is about to hear of it. */
+  suspended?(): void;
   /** After an input and all that came of it. */
   afterwards?(): void;
 }
@@ -55,14 +62,22 @@ export class Driver<Effect> {
     this.#waiting.push(act);
     if (this.#busy) return;
     this.#busy = true;
-    try {
-      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift())
+    let fault: { readonly thrown: unknown } | undefined;
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      try {
         this.#take(next);
-    } finally {
-      this.#busy = false;
+      } catch (thrown) {
+        fault ??= { thrown };
+      }
     }
-    if (!this.#over) this.#alarm.set(this.#options.core.wakeAt);
-    this.#options.afterwards?.();
+    this.#busy = false;
+    try {
+      if (!this.#over) this.#alarm.set(this.#options.core.wakeAt);
+      this.#options.afterwards?.();
+    } catch (thrown) {
+      fault ??= { thrown };
+    }
+    if (fault !== undefined) throw fault.thrown;
   }
 
   /** No input after this one has any effect. */
@@ -74,7 +89,10 @@ export class Driver<Effect> {
   #take(act: (now: Instant) => Effect[]): void {
     const { core, clock, guard, carryOut } = this.#options;
     const now = clock.now();
-    if (guard.wasSuspended(now)) for (const effect of core.suspended(now)) carryOut(effect);
+    if (guard.wasSuspended(now)) {
+      this.#options.suspended?.();
+      for (const effect of core.suspended(now)) carryOut(effect);
+    }
     for (const effect of act(now)) carryOut(effect);
   }
 }

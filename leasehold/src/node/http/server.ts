@@ -14,6 +14,7 @@ import {
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../../runtime/logger.ts';
+import { formatAddress } from '../tcp/address.ts';
 import { AddressUnavailableError, PortInUseError } from '../tcp/errors.ts';
 import { EventStream } from './event-stream.ts';
 import { failure, type HttpAnswer, type HttpRoute, type HttpTextAnswer } from './exchange.ts';
@@ -135,7 +136,7 @@ class Served implements HttpServer {
   }
 
   get url(): string {
-    return `http://${this.host.includes(':') ? `[${this.host}]` : this.host}:${this.port}`;
+    return `http://${formatAddress(this)}`;
   }
 
   listen(host: string, port: number): Promise<void> {

@@ -15,8 +15,12 @@ export function parseAddress(text: string): Address {
   else if (host.includes(':')) host = '';
   const digits = text.slice(at + 1);
   const port = /^\d{1,5}$/.test(digits) ? Number(digits) : 0;
-  if (host === '' || port < 1 || port > 65_535) {
+  if (host === '' || /\s/.test(host) || port < 1 || port > 65_535) {
     throw new InvalidOptionError('address', JSON.stringify(text), 'it must be host:port, as 127.0.0.1:7400');
   }
   return { host, port };
 }
+
+/** As {@link parseAddress} reads it. */
+export const formatAddress = ({ host, port }: Address): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InvalidOptionError } from '../../runtime/errors.ts';
-import { parseAddress } from './address.ts';
+import { formatAddress, parseAddress } from './address.ts';
 import { DEFAULT_DIAL_LIMITS, DEFAULT_LIMITS, resolveLimits, type TcpLimits } from './limits.ts';
 
 describe('limits', () => {
@@ -28,9 +28,10 @@ describe('an address', () => {
     ['[::1]:65535', '::1', 65_535],
   ])('is a host and a port: %s', (text, host, port) => {
     expect(parseAddress(text)).toEqual({ host, port });
+    expect(formatAddress({ host, port })).toBe(text);
   });
 
-  it.each(['', 'host', ':7400', 'host:', 'host:0', 'host:65536', 'host:1x', 'host: 1', '::1:7400', '[]:1'])(
+  it.each(['', 'host', ':7400', 'host:', 'host:0', 'host:65536', 'host:1x', 'host: 1', 'a b:1', '::1:7400', '[]:1'])(
     'is none when it is %j',
     (text) => {
       expect(() => parseAddress(text)).toThrow('it must be host:port, as 127.0.0.1:7400');

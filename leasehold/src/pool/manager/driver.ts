@@ -25,6 +25,8 @@ export interface ManagerWatcher {
   /** A snapshot takes the place of the log before it. */
   compacts(): void;
   elected(): void;
+  /** The machine was suspended, whatever the core then makes of it. */
+  suspended?(): void;
   halted(reason: string): void;
   traced(event: TraceEvent): void;
   /** After an input and all that came of it. */
@@ -60,6 +62,7 @@ export class ManagerDriver implements Disposable {
       ...{ core, clock, guard },
       alarm: (wake) => options.alarm(wake),
       carryOut: (effect) => this.#carryOut(effect),
+      suspended: () => watcher.suspended?.(),
       afterwards: () => watcher.afterwards(),
     });
     this.#following = this.#follow();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { silent } from '../../runtime/logger.ts';
-import { isAddress, type ManagerAddresses, resolveAddresses } from './addresses.ts';
+import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
 
 const resolve = (managers?: ManagerAddresses) => resolveAddresses(managers, nodeRuntime(), silent);
 
@@ -66,14 +66,22 @@ describe('the addresses of the Managers', () => {
     },
   );
 
-  it.each(['a:1', '127.0.0.1:65535', '[::1]:7400', 'manager.example:7400'])('can be %s', (address) => {
-    expect(isAddress(address)).toBe(true);
+  it.each(['a:1', '127.0.0.1:65535', '[::1]:7400', 'manager.example:7400'])('can be %s', async (address) => {
+    expect((await resolve([address])).current).toEqual([address]);
   });
 
-  it.each(['', ':1', 'a', 'a:', 'a:0', 'a:65536', 'a:x', 'a b:1', '::1:7400', 'a:1.5'])(
+  it.each([':1', 'a', 'a:', 'a:0', 'a:65536', 'a:x', 'a b:1', '::1:7400', 'a:1.5'])(
     'cannot be %j',
-    (address) => {
-      expect(isAddress(address)).toBe(false);
+    async (address) => {
+      await expect(resolve(['b:2', address])).rejects.toMatchObject({
+        ...{ code: 'INVALID_OPTION', option: 'managers', value: address },
+        rule: 'it must be host:port, as 127.0.0.1:7400',
+      });
     },
   );
+
+  it('name the variable that one which is none came from', async () => {
+    vi.stubEnv('LEASEHOLD_MANAGERS', 'a:1,b');
+    await expect(resolve()).rejects.toMatchObject({ option: 'LEASEHOLD_MANAGERS', value: 'b' });
+  });
 });

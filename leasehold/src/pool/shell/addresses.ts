@@ -13,6 +13,7 @@
  */
 
 import { environment } from '../../node/environment.ts';
+import { parseAddress } from '../../node/tcp/address.ts';
 import { watchFile } from '../../node/watch-file.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -107,18 +108,16 @@ function parse(from: string, words: readonly string[]): readonly string[] {
   const addresses = words.map((word) => word.trim()).filter((word) => word !== '');
   if (addresses.length === 0)
     throw new InvalidOptionError(from, words.join(','), 'it must name a Manager, as host:port');
-  for (const address of addresses) {
-    if (!isAddress(address))
-      throw new InvalidOptionError(from, address, 'it must be host:port, as 127.0.0.1:7400');
-  }
+  for (const address of addresses) checkAddress(from, address);
   return [...new Set(addresses)];
 }
 
-/** `host:port`, where a host with colons of its own (IPv6) stands in brackets. */
-export function isAddress(address: string): boolean {
-  const at = address.lastIndexOf(':');
-  const host = address.slice(0, at);
-  const port = Number(address.slice(at + 1));
-  const isHost = host !== '' && (!host.includes(':') || (host.startsWith('[') && host.endsWith(']')));
-  return at > 0 && isHost && !/\s/.test(address) && Number.isInteger(port) && port > 0 && port < 65_536;
+/** Says under which option an address is none. */
+function checkAddress(from: string, address: string): void {
+  try {
+    parseAddress(address);
+  } catch (error) {
+    if (!(error instanceof InvalidOptionError)) throw error;
+    throw new InvalidOptionError(from, address, error.rule);
+  }
 }

@@ -8,7 +8,7 @@ import { LONGEST_NAME } from '../wire/rules.ts';
 import type { ManagerSettings, PoolSettings } from '../manager/settings.ts';
 import { type PoolDurations, resolveDurations } from '../options.ts';
 import { consistentHashing } from '../policy/consistent-hashing.ts';
-import { checkOptionNames } from './option-names.ts';
+import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { textOption } from './text-option.ts';
 
 /** Of one pool. What is left out is as for all pools, or the default. */
@@ -28,12 +28,16 @@ export interface ManagerConfiguration {
   createPools?: 'on-first-use' | 'declared' | undefined;
 }
 
-const DURATIONS = [
-  ...['leaseMs', 'holdMs', 'renewEveryMs', 'retryMs', 'leaderLeaseMs', 'leaderChangeMs'],
-  ...['revokeWithinMs', 'syncEveryMs', 'staleAfterMs', 'suspensionToleranceMs'],
-];
-const POOL_OPTIONS: readonly string[] = [...DURATIONS, 'virtualNodes'];
-export const CONFIGURATION_OPTIONS: readonly string[] = ['defaults', 'pools', 'createPools'];
+const POOL_OPTIONS: OptionNames<PoolConfiguration> = {
+  ...{ leaseMs: true, holdMs: true, renewEveryMs: true, retryMs: true, leaderLeaseMs: true },
+  ...{ leaderChangeMs: true, revokeWithinMs: true, syncEveryMs: true, staleAfterMs: true },
+  ...{ suspensionToleranceMs: true, virtualNodes: true },
+};
+export const CONFIGURATION_OPTIONS: OptionNames<ManagerConfiguration> = {
+  defaults: true,
+  pools: true,
+  createPools: true,
+};
 
 /** What is in force for pools, beyond what the core needs to know. */
 export interface ResolvedConfiguration {

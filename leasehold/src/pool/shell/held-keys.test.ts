@@ -14,7 +14,7 @@ function bench(leaseMs = 1_000) {
     {
       checkLeaseContinuous: () => lease.until !== undefined && runtime.now() < lease.until,
       endOf: () => lease.until,
-      warningMs: 50,
+      warningMs: () => 50,
     },
     runtime,
   );

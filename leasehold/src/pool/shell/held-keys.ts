@@ -20,13 +20,13 @@ import { earliest, type Instant, instant, later } from '../../runtime/time.ts';
 import { alarmOn, type Alarm } from '../../runtime/driver.ts';
 import { LeaseLostError } from './errors.ts';
 
-/** What handles ask of their owner. */
+/** What handles ask of their owner. @internal */
 export interface KeyHolder {
   checkLeaseContinuous(key: Key, number: number): boolean;
   /** When the lease on the key, held continuously since `number`, ends if nothing is heard; undefined: it has. */
   endOf(key: Key, number: number): Instant | undefined;
   /** How long before that a signal aborts. */
-  readonly warningMs: number;
+  warningMs(): number;
 }
 
 /** A key that is held, and the number it is held under. Dispose it when done, if its signal was used. */
@@ -40,6 +40,7 @@ export interface HeldKey extends Disposable {
   readonly signal: AbortSignal;
 }
 
+/** @internal */
 export class HeldKeys {
   readonly #holder: KeyHolder;
   readonly #runtime: Runtime;
@@ -101,7 +102,7 @@ export class HeldKeys {
 
   #consider(handle: Handle): void {
     const end = this.#holder.endOf(handle.key, handle.number);
-    const abortAt = end === undefined ? undefined : later(end, -this.#holder.warningMs);
+    const abortAt = end === undefined ? undefined : later(end, -this.#holder.warningMs());
     if (abortAt === undefined || abortAt <= this.#runtime.now()) this.#abort(handle);
     else this.#dueAt = earliest(this.#dueAt, abortAt);
   }

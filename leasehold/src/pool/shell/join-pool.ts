@@ -13,7 +13,7 @@ import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
 import { deadline } from './deadline.ts';
 import { dialManagers } from './dial-managers.ts';
 import { ManagersUnreachableError } from './errors.ts';
-import { checkOptionNames } from './option-names.ts';
+import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { PoolOwner } from './pool-owner.ts';
 import { proveDeath } from './supervision/prove-death.ts';
 import { textOption } from './text-option.ts';
@@ -63,10 +63,10 @@ export interface JoinOptions {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: readonly string[] = [
-  ...['managers', 'pool', 'name', 'url', 'onGrant', 'onRevoke', 'onLost', 'load'],
-  ...['lockFile', 'joinWithinMs', 'signal', 'logger'],
-];
+const OPTIONS: OptionNames<JoinOptions> = {
+  ...{ managers: true, pool: true, name: true, url: true, onGrant: true, onRevoke: true, onLost: true },
+  ...{ load: true, lockFile: true, joinWithinMs: true, signal: true, logger: true },
+};
 
 /**
  * Resolves when the Manager has admitted this owner; keys follow.
@@ -74,6 +74,10 @@ const OPTIONS: readonly string[] = [
  * @throws {InvalidOptionError} before anything has started
  * @throws {ManagersUnreachableError} if none answers in time; it says what each address did
  * @throws {RefusedError} if the Manager will not have it
+ * @throws {LockedError} if the process that has `lockFile` still lives
+ * @throws {UnfitLockFileError} if a lock on that file would prove nothing
+ * @throws {UnsupportedPlatformError} where there is no lock that ends with its process
+ * @throws {StorageError} if that file cannot be opened or written
  */
 export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
   checkOptionNames('', options, OPTIONS);

@@ -12,7 +12,7 @@ import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
 import { deadline } from './deadline.ts';
 import { dialManagers } from './dial-managers.ts';
 import { ManagersUnreachableError } from './errors.ts';
-import { checkOptionNames } from './option-names.ts';
+import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { type Loss, type LookupPosition, PoolLookup } from './pool-lookup.ts';
 import { textOption } from './text-option.ts';
 
@@ -47,10 +47,10 @@ export interface OpenLookupOptions {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: readonly string[] = [
-  ...['managers', 'pool', 'resumeFrom', 'onLoss', 'onChange', 'syncEveryMs', 'staleAfterMs'],
-  ...['openWithinMs', 'signal', 'logger'],
-];
+const OPTIONS: OptionNames<OpenLookupOptions> = {
+  ...{ managers: true, pool: true, resumeFrom: true, onLoss: true, onChange: true, syncEveryMs: true },
+  ...{ staleAfterMs: true, openWithinMs: true, signal: true, logger: true },
+};
 
 /**
  * Resolves when there is a table to look into.

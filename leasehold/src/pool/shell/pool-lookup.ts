@@ -40,6 +40,7 @@ export interface FoundOwner {
   readonly number: number;
 }
 
+/** @internal */
 export interface LookupSurroundings {
   readonly pool: string;
   readonly id: string;
@@ -164,6 +165,7 @@ export class PoolLookup implements AsyncDisposable {
     }, signal);
   }
 
+  /** @internal Why the last Manager that refused did so. */
   get refusal(): RefusedError | undefined {
     return this.#refusal;
   }

@@ -19,11 +19,12 @@ import type { ResolvedDurations } from '../options.ts';
 import { Owner, type OwnerEffect, type OwnerIdentity } from '../owner/owner.ts';
 import { Application, type Surface } from './application.ts';
 import { ClosedError, LeaseLostError, NotOwnerError, RefusedError } from './errors.ts';
-import { type HeldKey, HeldKeys, type KeyHolder } from './held-keys.ts';
+import { type HeldKey, HeldKeys } from './held-keys.ts';
 import { KeyQueue } from './key-queue.ts';
 import { type Upcall, Upcalls } from './upcalls.ts';
 import { Waiters } from './waiters.ts';
 
+/** @internal */
 export interface OwnerApplication {
   readonly onGrant?: Upcall | undefined;
   readonly onRevoke?: Upcall | undefined;
@@ -31,6 +32,7 @@ export interface OwnerApplication {
   readonly load?: (() => number) | undefined;
 }
 
+/** @internal */
 export interface OwnerSurroundings {
   readonly identity: OwnerIdentity;
   readonly addresses: { readonly current: readonly string[] };
@@ -57,7 +59,7 @@ const LEAVE_WITHIN_LEASES = 1.5;
 
 const words = new Uint32Array(2);
 
-export class PoolOwner implements AsyncDisposable, KeyHolder {
+export class PoolOwner implements AsyncDisposable {
   readonly #core: Owner;
   readonly #driver: Driver<OwnerEffect>;
   readonly #guard: SuspensionGuard;
@@ -92,7 +94,14 @@ export class PoolOwner implements AsyncDisposable, KeyHolder {
       runtime.now(),
     );
     this.#guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
-    this.#held = new HeldKeys(this, runtime);
+    this.#held = new HeldKeys(
+      {
+        checkLeaseContinuous: (key, number) => this.checkLeaseContinuous(key, number),
+        endOf: (key, number) => this.#endOf(key, number),
+        warningMs: () => this.#core.leaseMs / WARNING_SHARE,
+      },
+      runtime,
+    );
     this.#driver = new Driver<OwnerEffect>({
       core: this.#core,
       clock: runtime,
@@ -216,18 +225,6 @@ export class PoolOwner implements AsyncDisposable, KeyHolder {
     await this.leave();
   }
 
-  /** When the lease on a key that was held under `number` ends if nothing more is heard. */
-  endOf(key: Key, number: number): Instant | undefined {
-    if (!this.checkLeaseContinuous(key, number)) return undefined;
-    const position = keyPosition(key);
-    const piece = this.#core.pieceAt(highOf(position), lowOf(position));
-    return piece?.revokeBy === undefined ? piece?.until : earliest(piece.until, piece.revokeBy);
-  }
-
-  get warningMs(): number {
-    return this.#core.leaseMs / WARNING_SHARE;
-  }
-
   /** @internal A Manager can be reached again after it could not. */
   reachable(): void {
     this.#driver.input((now) => this.#core.reachable(now));
@@ -299,6 +296,14 @@ export class PoolOwner implements AsyncDisposable, KeyHolder {
     }
     this.#refusal = refusal;
     this.#waiters.look();
+  }
+
+  /** When the lease on a key that was held under `number` ends if nothing more is heard. */
+  #endOf(key: Key, number: number): Instant | undefined {
+    if (!this.checkLeaseContinuous(key, number)) return undefined;
+    const position = keyPosition(key);
+    const piece = this.#core.pieceAt(highOf(position), lowOf(position));
+    return piece?.revokeBy === undefined ? piece?.until : earliest(piece.until, piece.revokeBy);
   }
 
   #suspended(): undefined {

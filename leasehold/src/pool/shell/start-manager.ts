@@ -24,7 +24,7 @@ import { managerCodec, POOL_PROTOCOL } from '../wire/codec.ts';
 import { isLoopback } from './binding.ts';
 import { Closing } from './closing.ts';
 import { CONFIGURATION_OPTIONS, type ManagerConfiguration, resolveConfiguration } from './configuration.ts';
-import { checkOptionNames } from './option-names.ts';
+import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { PoolManager } from './pool-manager.ts';
 import { textOption } from './text-option.ts';
 
@@ -57,10 +57,10 @@ export interface StartManagerOptions extends ManagerConfiguration {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: readonly string[] = [
+const OPTIONS: OptionNames<StartManagerOptions> = {
   ...CONFIGURATION_OPTIONS,
-  ...['host', 'port', 'http', 'directory', 'id', 'insecure', 'logger'],
-];
+  ...{ host: true, port: true, http: true, directory: true, id: true, insecure: true, logger: true },
+};
 
 /** Room for the report of an owner with as many spans as one can have. */
 const REPORT_BYTES_MAX = 8 * 1024 * 1024;
@@ -72,7 +72,14 @@ export const DEFAULT_HTTP_PORT = 7401;
  * Resolves when it leads.
  *
  * @throws {InvalidOptionError} before anything has started
- * @throws {PortInUseError} {@link LockedError} {@link DamagedLogError} and others that say what to do
+ * @throws {PortInUseError} if another process listens there
+ * @throws {AddressUnavailableError} if this machine has no such address
+ * @throws {LockedError} if another Manager has the directory
+ * @throws {UnsupportedPlatformError} where there is no lock that ends with its process
+ * @throws {StorageError} if the directory cannot be made, read or written
+ * @throws {DamagedLogError} if a file of the log holds something else than was written
+ * @throws {UnknownLogFormatError} if a newer version wrote the log
+ * @throws {StorageFailedError} if the disk failed meanwhile
  */
 export async function startManager(options: StartManagerOptions = {}): Promise<PoolManager> {
   checkOptionNames('', options, OPTIONS);

@@ -8,7 +8,7 @@ import { nodeRuntime } from '../../node/runtime.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { type Logger, silent } from '../../runtime/logger.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
-import { checkOptionNames } from './option-names.ts';
+import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { supervise } from './supervision/supervise.ts';
 
 export { CommandError };
@@ -57,10 +57,10 @@ export interface SuperviseCommandOptions {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: readonly string[] = [
-  ...['command', 'args', 'managers', 'environment', 'onChild'],
-  ...['certifyForMs', 'forwardSignals', 'logger'],
-];
+const OPTIONS: OptionNames<SuperviseCommandOptions> = {
+  ...{ command: true, args: true, managers: true, environment: true, onChild: true },
+  ...{ certifyForMs: true, forwardSignals: true, logger: true },
+};
 
 /**
  * Resolves when the command has ended and the Managers know, or will not hear of it any more.
