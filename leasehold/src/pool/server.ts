@@ -11,6 +11,7 @@ export {
   ConfigurationFileError,
   openConfigurationFile,
 } from './shell/configuration-file.ts';
+export { ClosedError } from './shell/errors.ts';
 export type { PoolManager } from './shell/pool-manager.ts';
 export {
   DEFAULT_HTTP_PORT,

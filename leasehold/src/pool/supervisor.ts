@@ -6,7 +6,7 @@ export type { ManagerAddresses } from './shell/addresses.ts';
 export {
   CommandError,
   type SuperviseCommandOptions,
-  type SupervisedEnd,
   type SupervisedProcess,
   superviseCommand,
 } from './shell/supervise-command.ts';
+export type { SupervisedEnd } from './shell/supervision/supervised-end.ts';

@@ -10,10 +10,11 @@
  *
  * An input that comes while another is being carried out waits for it: a core is never entered twice.
  *
- * If an effect throws, what the core wanted done after it in that input is not done: it has been decided,
- * and is lost like a message on its way, which every core must bear. All else goes on: inputs that wait
- * are taken, the alarm is set, later inputs are taken; then the first thing thrown is thrown to whoever
- * brought the input in. So one fault does not silently end all renewals in a process that survives it.
+ * If an effect throws, what the core wanted done after it in that input is not done. No core takes for
+ * done what it has not heard of, so nothing unsafe comes of that: a message is as if lost, a batch as if
+ * never answered. All else goes on: inputs that wait are taken, the alarm is set, later inputs are taken;
+ * then the first thing thrown is thrown to whoever brought the input in. So one fault neither is
+ * swallowed nor ends all renewals in a process that survives it.
  */
 
 import type { Runtime } from './runtime.ts';

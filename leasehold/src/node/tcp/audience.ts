@@ -1,4 +1,10 @@
-/** Those who listen to a transport, and the way of a frame to them. */
+/**
+ * Those who listen to a transport, and the way of a frame to them.
+ *
+ * On that way two can be at fault, and they must be told apart. Bytes that cannot be decoded are the
+ * peer's doing: it loses its connection, and nobody hears of the frame. What a listener throws is our own
+ * doing, and to blame the peer for it would hide a fault and cut off somebody who did nothing.
+ */
 
 import type { Codec } from '../../runtime/codec.ts';
 import { LeaseholdError, MalformedMessageError } from '../../runtime/errors.ts';

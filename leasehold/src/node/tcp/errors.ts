@@ -109,7 +109,7 @@ export class HandshakeRefusedError extends LeaseholdError {
   }
 }
 
-/** A frame announced more bytes than are taken. Nothing of it was kept. */
+/** A frame announced more bytes than are taken. Nothing of it was kept. Check who speaks on that port. */
 export class FrameTooLargeError extends LeaseholdError {
   override readonly name = 'FrameTooLargeError';
   readonly code = 'FRAME_TOO_LARGE';
@@ -118,7 +118,9 @@ export class FrameTooLargeError extends LeaseholdError {
   readonly limitBytes: number;
 
   constructor(bytes: number, limitBytes: number) {
-    super(`a frame of ${bytes} bytes was announced, but at most ${limitBytes} are taken`);
+    super(
+      `a frame of ${bytes} bytes was announced, but at most ${limitBytes} are taken; usually something else speaks there, so check the address and the port`,
+    );
     this.bytes = bytes;
     this.limitBytes = limitBytes;
   }
@@ -153,7 +155,9 @@ export class TooManyConnectionsError extends LeaseholdError {
   readonly retryable = true;
 
   constructor(which: string, limit: number) {
-    super(`${which} already has ${limit} connections, which is the limit`);
+    super(
+      `${which} already has ${limit} connections, which is the limit; find out who opens them, and close some`,
+    );
   }
 }
 

@@ -1,6 +1,11 @@
 /**
- * What all connections of one listener or dialler share: the limits, the sweep, the counters, the
- * writes of this turn of the event loop, and how much may wait altogether.
+ * What all connections of one listener or dialler share, because thousands of them would each pay for
+ * it: one sweep instead of a timer each, and one flush at the end of a turn, so that all that was said to
+ * a peer in it leaves in one write.
+ *
+ * The bound on what may wait in all queues together has to be shared as well: queues that are each within
+ * their own bound can still fill the memory. To add them all up with every message would cost most when
+ * there is most to do; so a sum that can only be too high is kept, and set right when it seems exceeded.
  */
 
 import type { Runtime } from '../../runtime/runtime.ts';

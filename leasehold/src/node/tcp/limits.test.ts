@@ -31,10 +31,19 @@ describe('an address', () => {
     expect(formatAddress({ host, port })).toBe(text);
   });
 
-  it.each(['', 'host', ':7400', 'host:', 'host:0', 'host:65536', 'host:1x', 'host: 1', 'a b:1', '::1:7400', '[]:1'])(
-    'is none when it is %j',
-    (text) => {
-      expect(() => parseAddress(text)).toThrow('it must be host:port, as 127.0.0.1:7400');
-    },
-  );
+  it.each([
+    '',
+    'host',
+    ':7400',
+    'host:',
+    'host:0',
+    'host:65536',
+    'host:1x',
+    'host: 1',
+    'a b:1',
+    '::1:7400',
+    '[]:1',
+  ])('is none when it is %j', (text) => {
+    expect(() => parseAddress(text)).toThrow('it must be host:port, as 127.0.0.1:7400');
+  });
 });

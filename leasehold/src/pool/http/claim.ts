@@ -6,8 +6,8 @@
  * points need to be known.
  */
 
-import { hashBytes } from '../../runtime/keys/hash.ts';
-import { type Position, positionOf } from '../../runtime/keys/position.ts';
+import type { Position } from '../../runtime/keys/position.ts';
+import { pointOf } from '../policy/consistent-hashing.ts';
 
 export interface Claim {
   readonly name: string;
@@ -33,12 +33,3 @@ const last = (claims: readonly Claim[]): Claim | undefined =>
     (best, claim) => (best !== undefined && best.ringPosition >= claim.ringPosition ? best : claim),
     undefined,
   );
-
-const encoder = new TextEncoder();
-const words = new Uint32Array(2);
-
-/** The rule of `policy/consistent-hashing.ts`, which a test holds this to. */
-function pointOf(name: string, index: number): Position {
-  hashBytes(encoder.encode(`${name}#${index}`), words);
-  return positionOf(words[0] ?? 0, words[1] ?? 0);
-}

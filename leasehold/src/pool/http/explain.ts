@@ -9,7 +9,7 @@
  */
 
 import { present } from '../../runtime/assert.ts';
-import { keyPosition } from '../../runtime/keys/hash.ts';
+import { keyPosition, tagOf } from '../../runtime/keys/hash.ts';
 import { formatPosition, type Position } from '../../runtime/keys/position.ts';
 import type { ManagerObservation } from '../manager/observation.ts';
 import type { OwnerAddress } from '../messages.ts';
@@ -55,13 +55,6 @@ export interface ExplainAnswer extends KeyAnswer {
     } | null;
   };
   readonly sentences: readonly string[];
-}
-
-/** The part of a key that alone counts, if it has one: what lies in its first pair of braces. */
-export function tagOf(key: string): string | undefined {
-  const open = key.indexOf('{');
-  const close = open < 0 ? -1 : key.indexOf('}', open);
-  return close > open + 1 ? key.slice(open + 1, close) : undefined;
 }
 
 export function keyAnswer(seen: ManagerObservation, pool: string, key: string | Position): KeyAnswer {

@@ -23,7 +23,7 @@ export interface ApiSource {
   /** Pools that exist by configuration, whether or not anybody has joined them. */
   declaredPools(): readonly string[];
   /** What is in force for a pool at the moment. */
-  settings(pool: string): PoolSettings;
+  settings(pool: string): PoolInForce;
   store(): StoreObservation;
   traffic(): TrafficObservation;
   process(): ProcessObservation;
@@ -31,7 +31,7 @@ export interface ApiSource {
   whyNotReady(): string | undefined;
 }
 
-export interface PoolSettings {
+export interface PoolInForce {
   readonly durations: ResolvedDurations;
   /** Points an owner, if the policy is consistent hashing. */
   readonly virtualNodes: number | undefined;

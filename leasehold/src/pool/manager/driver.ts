@@ -7,6 +7,7 @@
  */
 
 import type { AppendOutcome, FencedLog, Following, Leadership } from '../../log/log.ts';
+import { unreachable } from '../../runtime/assert.ts';
 import { type Alarm, Driver } from '../../runtime/driver.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import type { SuspensionGuard } from '../../runtime/suspension.ts';
@@ -120,6 +121,8 @@ export class ManagerDriver implements Disposable {
       case 'trace':
         watcher.traced(effect.event);
         break;
+      default:
+        unreachable(effect);
     }
   }
 

@@ -1,5 +1,9 @@
 /**
- * When a Manager says no, with a sentence that tells whoever reads it what to do.
+ * When a Manager says no.
+ *
+ * A request that cannot be granted could be left unanswered like a lost one, and whoever asked would ask
+ * for ever. So what only people can mend is said, with a sentence that tells them how: it ends up in the
+ * error that their program stops with. Saying it promises nothing and takes nothing back.
  */
 
 import type { FromManager, Report, Sync } from '../messages.ts';

@@ -59,8 +59,11 @@ export function consistentHashing(options: ConsistentHashingOptions = {}): Polic
 const encoder = new TextEncoder();
 const words = new Uint32Array(2);
 
-/** Hashed as bytes, not as a key: braces in a name must not pull all its points together. */
-function pointOf(name: string, index: number): Position {
+/**
+ * Where an owner's point lies, counted from 0. Hashed as bytes, not as a key: braces in a name must not
+ * pull all its points together.
+ */
+export function pointOf(name: string, index: number): Position {
   hashBytes(encoder.encode(`${name}#${index}`), words);
   return positionOf(words[0] ?? 0, words[1] ?? 0);
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import { silent } from '../../runtime/logger.ts';
@@ -54,6 +54,8 @@ function owner(application: OwnerApplication) {
 }
 
 describe('a function of the application that throws', () => {
+  afterEach(() => vi.unstubAllGlobals());
+
   it('has no answer, and what it threw comes to light', () => {
     const surfaced: unknown[] = [];
     const application = new Application((error) => surfaced.push(error));
@@ -64,6 +66,18 @@ describe('a function of the application that throws', () => {
     };
     expect(application.ask(failing)).toBeUndefined();
     expect(surfaced).toEqual([fault]);
+  });
+
+  it('ends, unless somebody handles that, a process: it is thrown where nobody catches it', () => {
+    const turns: (() => void)[] = [];
+    vi.stubGlobal('queueMicrotask', (callback: () => void) => turns.push(callback));
+    const application = new Application();
+    application.tell(() => {
+      throw new Error('no gauge');
+    });
+    expect(turns.shift()).not.toThrow();
+    expect(turns.shift()).toThrow('no gauge');
+    expect(turns).toEqual([]);
   });
 
   it('does not stop a renewal if it is load: the last one is reported', () => {

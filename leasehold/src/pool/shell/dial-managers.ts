@@ -1,4 +1,10 @@
-/** How owners and look-ups reach the Managers. */
+/**
+ * How owners and look-ups reach the Managers, and hear that one is back.
+ *
+ * A core that is not answered asks again after a while. After a Manager's restart that while would be the
+ * time that nothing is renewed, for everybody at once; so a connection that comes back after it had
+ * failed is told, and the core asks at once. A first connection is not: it was made to carry a question.
+ */
 
 import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
 import type { Logger } from '../../runtime/logger.ts';

@@ -76,13 +76,19 @@ export class RefusedError extends LeaseholdError {
   }
 }
 
-/** This owner or look-up was closed. Join or open again. */
+const ANEW = {
+  'the owner': 'join the pool again (joinPool)',
+  'the look-up': 'open another (openLookup)',
+  'the Manager': 'start it again (startManager)',
+} as const;
+
+/** This owner, look-up or Manager was closed. Join, open or start again. */
 export class ClosedError extends LeaseholdError {
   override readonly name = 'ClosedError';
   readonly code = 'CLOSED';
   readonly retryable = false;
 
-  constructor(what: string) {
-    super(`${what} was closed, so it cannot be used any more`);
+  constructor(what: keyof typeof ANEW) {
+    super(`${what} was closed, so it cannot be used any more; ${ANEW[what]}`);
   }
 }

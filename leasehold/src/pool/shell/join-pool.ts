@@ -1,18 +1,22 @@
 /**
  * Joins a pool from a running process: `joinPool`, and what it can be told.
+ *
+ * The order matters. The proof of death comes before the first report, because a report without it could
+ * be answered with leases that nobody can free early; and with it the deaths of predecessors are told, so
+ * that their keys can be granted to us at once. What has been opened by then belongs to the owner as soon
+ * as there is one, and is closed when it has left; if there never is one, it is closed here.
  */
 
 import { randomId } from '../../node/id.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
-import { InvalidOptionError } from '../../runtime/errors.ts';
 import { type Logger, silent } from '../../runtime/logger.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
 import { LONGEST_NAME, LONGEST_URL } from '../wire/rules.ts';
 import { resolveDurations } from '../options.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
-import { deadline } from './deadline.ts';
+import { Closing } from './closing.ts';
 import { dialManagers } from './dial-managers.ts';
-import { ManagersUnreachableError } from './errors.ts';
+import { enter, withinOption } from './entering.ts';
 import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { PoolOwner } from './pool-owner.ts';
 import { proveDeath } from './supervision/prove-death.ts';
@@ -84,43 +88,27 @@ export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
   const pool = textOption('pool', options.pool, LONGEST_NAME);
   const name = textOption('name', options.name, LONGEST_NAME);
   const url = textOption('url', options.url, LONGEST_URL);
-  const withinMs = options.joinWithinMs ?? 30_000;
-  if (!(withinMs > 0))
-    throw new InvalidOptionError('joinWithinMs', withinMs, 'it must be a positive number of milliseconds');
-  const logger = options.logger ?? silent;
+  const withinMs = withinOption('joinWithinMs', options.joinWithinMs);
+  const { lockFile, signal, logger = silent } = options;
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; what is held is dropped and taken anew', { ms }),
   });
-  const addresses = await resolveAddresses(options.managers, runtime, logger);
-  const durations = resolveDurations();
-  const { lockFile } = options;
-  const death = await proveDeath({ lockFile, addresses, runtime, logger }).catch((error: unknown) => {
-    addresses[Symbol.dispose]();
-    throw error;
-  });
 
+  await using opening = new Closing();
+  const addresses = opening.use(await resolveAddresses(options.managers, runtime, logger));
+  const death = opening.use(await proveDeath({ lockFile, addresses, runtime, logger }));
   let owner: PoolOwner | undefined;
-  const dialer = dialManagers({ role: 'owner', runtime, logger, onReachable: () => owner?.reachable() });
+  const onReachable = (): void => owner?.reachable();
+  const dialer = opening.use(dialManagers({ role: 'owner', runtime, logger, onReachable }));
   owner = new PoolOwner({
     identity: { pool, name, url, incarnation: randomId(), proof: death.proof },
-    ...{ addresses, durations, runtime, logger, dialer },
+    ...{ addresses, durations: resolveDurations(), runtime, logger, dialer },
     application: options,
     close: async (hasLeft) => {
       if (hasLeft) death.left();
-      addresses[Symbol.dispose]();
-      await dialer[Symbol.asyncDispose]();
-      await death[Symbol.asyncDispose]();
+      await owned[Symbol.asyncDispose]();
     },
   });
-  const time = deadline(runtime, withinMs, options.signal);
-  try {
-    await owner.admitted(time.signal);
-    return owner;
-  } catch (error) {
-    await owner.giveUp();
-    if (!time.isOver || options.signal?.aborted) throw error;
-    throw owner.refusal ?? new ManagersUnreachableError(addresses.current, withinMs, dialer.problems());
-  } finally {
-    time[Symbol.dispose]();
-  }
+  const owned = opening.move();
+  return await enter(owner, { runtime, withinMs, signal, addresses, dialer });
 }

@@ -1,17 +1,20 @@
 /**
  * Opens a look-up in a running process: `openLookup`, and what it can be told.
+ *
+ * It resolves with a table and not before, so that nobody has to tell "nobody owns this key" from "nothing
+ * is known yet". How often to ask is the pool's to say, since the Manager pushes only to those it hears
+ * often enough; so only what the caller names itself (`insists`) overrides what a Manager says.
  */
 
 import { randomId } from '../../node/id.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
-import { InvalidOptionError } from '../../runtime/errors.ts';
 import { type Logger, silent } from '../../runtime/logger.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { resolveDurations } from '../options.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
-import { deadline } from './deadline.ts';
+import { Closing } from './closing.ts';
 import { dialManagers } from './dial-managers.ts';
-import { ManagersUnreachableError } from './errors.ts';
+import { enter, withinOption } from './entering.ts';
 import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { type Loss, type LookupPosition, PoolLookup } from './pool-lookup.ts';
 import { textOption } from './text-option.ts';
@@ -62,42 +65,27 @@ const OPTIONS: OptionNames<OpenLookupOptions> = {
 export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup> {
   checkOptionNames('', options, OPTIONS);
   const pool = textOption('pool', options.pool, LONGEST_NAME);
-  const withinMs = options.openWithinMs ?? 30_000;
-  if (!(withinMs > 0))
-    throw new InvalidOptionError('openWithinMs', withinMs, 'it must be a positive number of milliseconds');
-  const { syncEveryMs, staleAfterMs } = options;
+  const withinMs = withinOption('openWithinMs', options.openWithinMs);
+  const { syncEveryMs, staleAfterMs, resumeFrom, onLoss, onChange, signal, logger = silent } = options;
   const durations = resolveDurations({ syncEveryMs, staleAfterMs });
-  const logger = options.logger ?? silent;
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; everything is reported as lost', { ms }),
   });
-  const addresses = await resolveAddresses(options.managers, runtime, logger);
 
+  await using opening = new Closing();
+  const addresses = opening.use(await resolveAddresses(options.managers, runtime, logger));
   let lookup: PoolLookup | undefined;
-  const dialer = dialManagers({ role: 'lookup', runtime, logger, onReachable: () => lookup?.reachable() });
+  const onReachable = (): void => lookup?.reachable();
+  const dialer = opening.use(dialManagers({ role: 'lookup', runtime, logger, onReachable }));
   lookup = new PoolLookup({
     ...{ pool, id: randomId(), addresses, durations, runtime, logger, dialer },
     insists: {
       ...(syncEveryMs === undefined ? {} : { syncEveryMs }),
       ...(staleAfterMs === undefined ? {} : { staleAfterMs }),
     },
-    resumeFrom: options.resumeFrom,
-    onLoss: options.onLoss,
-    onChange: options.onChange,
-    close: async () => {
-      addresses[Symbol.dispose]();
-      await dialer[Symbol.asyncDispose]();
-    },
+    ...{ resumeFrom, onLoss, onChange },
+    close: () => owned[Symbol.asyncDispose](),
   });
-  const time = deadline(runtime, withinMs, options.signal);
-  try {
-    await lookup.opened(time.signal);
-    return lookup;
-  } catch (error) {
-    await lookup.close();
-    if (!time.isOver || options.signal?.aborted) throw error;
-    throw lookup.refusal ?? new ManagersUnreachableError(addresses.current, withinMs, dialer.problems());
-  } finally {
-    time[Symbol.dispose]();
-  }
+  const owned = opening.move();
+  return await enter(lookup, { runtime, withinMs, signal, addresses, dialer });
 }

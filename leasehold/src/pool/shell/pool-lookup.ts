@@ -1,8 +1,13 @@
 /**
  * One look-up in a running process: the core of `lookup/lookup.ts` with a clock and a connection.
- * `find` is local: a hash, a table, no I/O.
+ *
+ * It is asked for every request that the application sends, so `find` is local: a hash, a table, no I/O,
+ * nothing to wait for. What it answers may be out of date, and that does no harm, because an owner refuses
+ * what is not its own. What would do harm is to miss that keys lost their state: hence `onLoss`, and
+ * hence a look-up that can hear nobody says so, by reporting everything.
  */
 
+import { unreachable } from '../../runtime/assert.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { hashKey, type Key } from '../../runtime/keys/hash.ts';
 import { highOf, lowOf } from '../../runtime/keys/position.ts';
@@ -11,10 +16,11 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import { Lookup, type LookupEffect, type LossReason } from '../lookup/lookup.ts';
-import type { FromManager, LookupPace, TableRow, ToManager } from '../messages.ts';
+import type { FromManager, LookupPace, Refused, TableRow, ToManager } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
 import { Application, type Surface } from './application.ts';
-import { ClosedError, RefusedError } from './errors.ts';
+import { ClosedError, type RefusedError } from './errors.ts';
+import { Refusals } from './refusals.ts';
 import { Waiters } from './waiters.ts';
 
 /** Where a look-up is in the log; store it, and a later look-up can go on from there. */
@@ -67,7 +73,7 @@ export class PoolLookup implements AsyncDisposable {
   readonly #around: LookupSurroundings;
   readonly #application: Application;
   readonly #waiters = new Waiters();
-  #refusal: RefusedError | undefined;
+  readonly #refusals: Refusals;
   #position: number | undefined;
   #closed: Promise<void> | undefined;
 
@@ -76,6 +82,7 @@ export class PoolLookup implements AsyncDisposable {
     const { runtime, durations, addresses, dialer, resumeFrom } = around;
     this.#around = around;
     this.#application = new Application(around.surface);
+    this.#refusals = new Refusals('look-up', around.logger);
     this.#core = new Lookup(
       {
         ...{ pool: around.pool, id: around.id, durations, insists: around.insists, resumeFrom },
@@ -96,8 +103,7 @@ export class PoolLookup implements AsyncDisposable {
     });
     dialer.listen((from, message) => {
       if (message.kind === 'changes') this.#driver.input((now) => this.#core.receive(from, message, now));
-      if (message.kind === 'refused')
-        this.#refused(new RefusedError(message.code, message.message, message.retryable));
+      if (message.kind === 'refused') this.#refused(message);
     });
     this.#driver.input((now) => this.#core.wake(now));
   }
@@ -135,7 +141,11 @@ export class PoolLookup implements AsyncDisposable {
     return seen === undefined ? undefined : { history: seen.history, position: seen.position };
   }
 
-  /** Resolves as soon as somebody has the key. */
+  /**
+   * Resolves as soon as somebody has the key.
+   *
+   * @throws {ClosedError} if this look-up is closed before that
+   */
   async whenFound(key: Key, signal?: AbortSignal): Promise<FoundOwner> {
     return this.#waiters.until(() => {
       if (this.#closed !== undefined) throw new ClosedError('the look-up');
@@ -158,16 +168,21 @@ export class PoolLookup implements AsyncDisposable {
   }
 
   /** @internal Resolves when there is a table. */
-  async opened(signal: AbortSignal): Promise<void> {
+  async entered(signal: AbortSignal): Promise<void> {
     await this.#waiters.until(() => {
-      if (this.#refusal !== undefined && !this.#refusal.retryable) throw this.#refusal;
+      this.#refusals.throwIfFinal();
       return this.#core.hasTable ? true : undefined;
     }, signal);
   }
 
+  /** @internal Nobody is told that a look-up ends. */
+  async giveUp(): Promise<void> {
+    await this.close();
+  }
+
   /** @internal Why the last Manager that refused did so. */
   get refusal(): RefusedError | undefined {
-    return this.#refusal;
+    return this.#refusals.last;
   }
 
   #carryOut(effect: LookupEffect): void {
@@ -186,17 +201,13 @@ export class PoolLookup implements AsyncDisposable {
       case 'trace':
         logger.debug(effect.event.what, { pool, ...effect.event.facts });
         break;
+      default:
+        unreachable(effect);
     }
   }
 
-  #refused(refusal: RefusedError): void {
-    if (this.#refusal?.code !== refusal.code) {
-      this.#around.logger.warn('a Manager refuses this look-up', {
-        code: refusal.code,
-        why: refusal.message,
-      });
-    }
-    this.#refusal = refusal;
+  #refused(message: Refused): void {
+    this.#refusals.heard(message);
     this.#waiters.look();
   }
 

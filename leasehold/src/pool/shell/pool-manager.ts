@@ -110,7 +110,11 @@ export class PoolManager implements AsyncDisposable {
     return this.#core.observe();
   }
 
-  /** Does as it is told from here on. What is left out goes back to its default. */
+  /**
+   * Does as it is told from here on. What is left out goes back to its default.
+   *
+   * @throws {InvalidOptionError} and then nothing was changed
+   */
   configure(configuration: ManagerConfiguration): void {
     const resolved = resolveConfiguration(configuration);
     const { id, log, logger } = this.#around;
@@ -120,7 +124,12 @@ export class PoolManager implements AsyncDisposable {
     logger.info('the configuration was changed', { pools: [...resolved.pools.keys()].join(', ') });
   }
 
-  /** Rejects when it cannot go on; pending for as long as it can. */
+  /**
+   * Rejects when it cannot go on; pending for as long as it can.
+   *
+   * @throws {StorageFailedError} if the disk failed
+   * @throws {ClosedError} if it had been closed already
+   */
   get failed(): Promise<never> {
     return this.#waiters.until<never>(() => {
       if (this.#failure !== undefined) throw this.#failure;

@@ -6,6 +6,7 @@
  * no timer is trusted with anything but sending. Upcalls run outside the core (`upcalls.ts`).
  */
 
+import { unreachable } from '../../runtime/assert.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { hashKey, type Key, keyPosition } from '../../runtime/keys/hash.ts';
 import { highOf, lowOf } from '../../runtime/keys/position.ts';
@@ -13,14 +14,16 @@ import { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
-import { earliest, type Instant, later } from '../../runtime/time.ts';
-import type { FromManager, NumberedSpan, ToManager } from '../messages.ts';
+import { earliest, type Instant } from '../../runtime/time.ts';
+import type { FromManager, NumberedSpan, Refused, ToManager } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
 import { Owner, type OwnerEffect, type OwnerIdentity } from '../owner/owner.ts';
 import { Application, type Surface } from './application.ts';
-import { ClosedError, LeaseLostError, NotOwnerError, RefusedError } from './errors.ts';
+import { deadline } from './deadline.ts';
+import { ClosedError, LeaseLostError, NotOwnerError, type RefusedError } from './errors.ts';
 import { type HeldKey, HeldKeys } from './held-keys.ts';
 import { KeyQueue } from './key-queue.ts';
+import { Refusals } from './refusals.ts';
 import { type Upcall, Upcalls } from './upcalls.ts';
 import { Waiters } from './waiters.ts';
 
@@ -70,7 +73,7 @@ export class PoolOwner implements AsyncDisposable {
   readonly #held: HeldKeys;
   /** Who waits to be admitted, to have left, or for a key. */
   readonly #waiters = new Waiters();
-  #refusal: RefusedError | undefined;
+  readonly #refusals: Refusals;
   #state: 'open' | 'leaving' | 'left' = 'open';
   #closed: Promise<void> | undefined;
 
@@ -79,6 +82,7 @@ export class PoolOwner implements AsyncDisposable {
     const { runtime, durations, addresses, dialer, application, logger } = around;
     this.#around = around;
     this.#application = new Application(around.surface);
+    this.#refusals = new Refusals('owner', logger);
     this.#upcalls = new Upcalls(runtime, logger);
     this.#core = new Owner(
       {
@@ -112,8 +116,7 @@ export class PoolOwner implements AsyncDisposable {
     });
     dialer.listen((from, message) => {
       if (message.kind === 'update') this.#driver.input((now) => this.#core.receive(from, message, now));
-      if (message.kind === 'refused')
-        this.#refused(new RefusedError(message.code, message.message, message.retryable));
+      if (message.kind === 'refused') this.#refused(message);
     });
     this.#driver.input((now) => this.#core.wake(now));
   }
@@ -141,7 +144,7 @@ export class PoolOwner implements AsyncDisposable {
 
   /** Why a Manager will not have it; undefined: none said so since it was last admitted. */
   get refusal(): RefusedError | undefined {
-    return this.#refusal;
+    return this.#refusals.last;
   }
 
   /** Everything that could be served at this instant, with its numbers. */
@@ -201,7 +204,11 @@ export class PoolOwner implements AsyncDisposable {
     }
   }
 
-  /** Resolves with the number as soon as the key can be served here. */
+  /**
+   * Resolves with the number as soon as the key can be served here.
+   *
+   * @throws {ClosedError} if this owner leaves before that
+   */
   async whenOwned(key: Key, signal?: AbortSignal): Promise<number> {
     return this.#waiters.until(() => {
       if (this.#state !== 'open') throw new ClosedError('the owner');
@@ -231,9 +238,9 @@ export class PoolOwner implements AsyncDisposable {
   }
 
   /** @internal Resolves when admitted. */
-  async admitted(signal?: AbortSignal): Promise<void> {
+  async entered(signal: AbortSignal): Promise<void> {
     await this.#waiters.until(() => {
-      if (this.#refusal !== undefined && !this.#refusal.retryable) throw this.#refusal;
+      this.#refusals.throwIfFinal();
       return this.#core.isAdmitted ? true : undefined;
     }, signal);
   }
@@ -245,7 +252,7 @@ export class PoolOwner implements AsyncDisposable {
         dialer.send(effect.to, effect.message);
         break;
       case 'admitted':
-        this.#refusal = undefined;
+        this.#refusals.forget();
         logger.info('joined the pool', { pool: this.pool, name: this.name, incarnation: this.incarnation });
         break;
       case 'left':
@@ -275,6 +282,8 @@ export class PoolOwner implements AsyncDisposable {
       case 'trace':
         logger.debug(effect.event.what, { pool: this.pool, at: runtime.now(), ...effect.event.facts });
         break;
+      default:
+        unreachable(effect);
     }
   }
 
@@ -290,11 +299,8 @@ export class PoolOwner implements AsyncDisposable {
     if (isForGood && onLost !== undefined) this.#application.tell(() => onLost(ranges));
   }
 
-  #refused(refusal: RefusedError): void {
-    if (this.#refusal?.code !== refusal.code) {
-      this.#around.logger.warn('a Manager refuses this owner', { code: refusal.code, why: refusal.message });
-    }
-    this.#refusal = refusal;
+  #refused(message: Refused): void {
+    this.#refusals.heard(message);
     this.#waiters.look();
   }
 
@@ -327,20 +333,18 @@ export class PoolOwner implements AsyncDisposable {
     const { runtime, logger } = this.#around;
     this.#state = 'leaving';
     let hasLeft = true;
-    const tooLate = new AbortController();
-    const timer = runtime.wakeAt(later(runtime.now(), withinMs), () => tooLate.abort());
+    using time = deadline(runtime, withinMs);
     try {
       this.#driver.input((now) => this.#core.leave(now));
-      await this.#waiters.until(() => (this.#state === 'left' ? true : undefined), tooLate.signal);
+      await this.#waiters.until(() => (this.#state === 'left' ? true : undefined), time.signal);
     } catch (error) {
-      if (!tooLate.signal.aborted) throw error;
+      if (!time.isOver) throw error;
       logger.warn('left without a word from a Manager; what was held runs out by itself', {
         pool: this.pool,
       });
       this.#state = 'left';
       hasLeft = false;
     } finally {
-      timer[Symbol.dispose]();
       this.#driver.stop();
       this.#held.close();
       this.#upcalls.close();

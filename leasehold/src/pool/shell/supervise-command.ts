@@ -10,25 +10,12 @@ import { type Logger, silent } from '../../runtime/logger.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
 import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { supervise } from './supervision/supervise.ts';
+import type { SupervisedEnd } from './supervision/supervised-end.ts';
 
 export { CommandError };
 
 export interface SupervisedProcess {
   readonly pid: number;
-}
-
-export interface SupervisedEnd {
-  /** Undefined if it was ended by a signal. */
-  readonly code: number | undefined;
-  /** `SIGKILL`; undefined if it ended by itself. */
-  readonly signal: string | undefined;
-  /** What a shell would end with: the code, or 128 and the number of the signal. */
-  readonly exitCode: number;
-  /**
-   * `certified`: what it held is free. `ran-out`: no Manager confirmed in time, and its lease has to
-   * run out. `not-needed`: it never took a proof, so it did not join a pool itself.
-   */
-  readonly death: 'certified' | 'ran-out' | 'not-needed';
 }
 
 export interface SuperviseCommandOptions {

@@ -41,6 +41,19 @@ export function keyPosition(key: Key): Position {
   return positionOf(state[0] as number, state[1] as number);
 }
 
+/** The part of a key that alone counts, what lies in its first pair of braces; undefined: all of it. */
+export function tagOf(key: string): string | undefined {
+  const open = key.indexOf('{');
+  const close = closeOfTag(key, open);
+  return close < 0 ? undefined : key.slice(open + 1, close);
+}
+
+/** Where the tag ends that begins after the first open brace; -1 if it is none. */
+function closeOfTag(key: string, open: number): number {
+  const close = open < 0 ? -1 : key.indexOf('}', open);
+  return close > open + 1 ? close : -1;
+}
+
 /** Writes the position of a text, `out[0]` being its high word and `out[1]` its low one. */
 export function hashKey(key: string, out: Uint32Array): void {
   if (key.length < WORD_BYTES || !hashPlain(key)) hashCarefully(key);
@@ -184,14 +197,10 @@ const TO_128 = 0x0003_0003;
 const NOT_PLAIN = 0xff80_ff80;
 
 function hashCarefully(key: string): void {
-  let start = 0;
-  let end = key.length;
   const open = key.indexOf('{');
-  const close = open < 0 ? -1 : key.indexOf('}', open);
-  if (close > open + 1) {
-    start = open + 1;
-    end = close;
-  }
+  const close = closeOfTag(key, open);
+  const start = close < 0 ? 0 : open + 1;
+  const end = close < 0 ? key.length : close;
   const memory = roomFor(3 * (end - start));
   const length = encode(key, start, end, memory.bytes);
   fillUp(memory, length);

@@ -3,6 +3,7 @@
  * first has to connect is late by a handshake.
  */
 
+import { unreachable } from '../../../runtime/assert.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../../runtime/runtime.ts';
 import type { Instant } from '../../../runtime/time.ts';
@@ -111,6 +112,8 @@ export class Certification implements Disposable {
         );
         this.#settle('ran-out');
         break;
+      default:
+        unreachable(effect);
     }
   }
 

@@ -17,7 +17,8 @@ import type { Loss, PoolLookup } from '../pool-lookup.ts';
 import type { PoolManager } from '../pool-manager.ts';
 import { startManager } from '../start-manager.ts';
 import { ManagerLine } from './manager-line.ts';
-import { type SupervisedChild, type SupervisedEnd, supervise } from './supervise.ts';
+import { type SupervisedChild, supervise } from './supervise.ts';
+import type { SupervisedEnd } from './supervised-end.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-certificates-'));
 const owner = join(folder, 'owner.mjs');

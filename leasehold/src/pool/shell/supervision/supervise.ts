@@ -18,16 +18,17 @@
  * As process 1 of a container it does not reap orphans of the command: let an init do that.
  */
 
-import { type Child, CHILD_DESCRIPTOR, type ChildEnd, exitCodeOf, startChild } from '../../../node/child.ts';
+import { type Child, CHILD_DESCRIPTOR, exitCodeOf, startChild } from '../../../node/child.ts';
 import { randomId } from '../../../node/id.ts';
 import { ownProcess } from '../../../node/own-process.ts';
 import { inTerminalForeground, onSignals, type Signal } from '../../../node/signals.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { Certification, type CertificationOutcome } from './certification.ts';
+import { Certification } from './certification.ts';
 import { formatLetter, formatSummons, SUPERVISOR_VARIABLE, TAKEN } from './handover.ts';
 import { ManagerLine } from './manager-line.ts';
 import { FORWARDED, SignalPolicy } from './signal-policy.ts';
+import type { SupervisedEnd } from './supervised-end.ts';
 
 export interface SuperviseOptions {
   /** The program to start, without a shell. */
@@ -56,16 +57,6 @@ export interface SuperviseOptions {
 export interface SupervisedChild {
   readonly pid: number;
   kill(signal: Signal): void;
-}
-
-export interface SupervisedEnd extends ChildEnd {
-  /** What a shell would end with: the code, or 128 and the number of the signal. */
-  readonly exitCode: number;
-  /**
-   * `certified`: what it held is free. `ran-out`: no Manager confirmed in time, and its lease has to
-   * run out. `not-needed`: it never took a proof, so it did not join a pool itself.
-   */
-  readonly death: Exclude<CertificationOutcome, 'dropped'> | 'not-needed';
 }
 
 /**

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
+import { UnreachableError } from '../../node/tcp/errors.ts';
+import { type LogFacts, silent } from '../../runtime/logger.ts';
+import type { Refused } from '../messages.ts';
+import { enter, withinOption } from './entering.ts';
+import { Refusals } from './refusals.ts';
+import { Waiters } from './waiters.ts';
+
+const refused = (code: string, retryable: boolean): Refused => ({
+  ...{ kind: 'refused', pool: 'p', asker: 'a.1', code, message: `because of ${code}`, retryable },
+});
+
+/** Somebody who wants to get in within a second, at one address where nobody answers. */
+function bench(signal?: AbortSignal) {
+  const runtime = new HandMovedRuntime();
+  const waiters = new Waiters();
+  const warnings: LogFacts[] = [];
+  const refusals = new Refusals('owner', {
+    ...silent,
+    warn: (message, facts) => warnings.push({ message, ...facts }),
+  });
+  const state = { isIn: false, gaveUp: false };
+  const entrant = {
+    entered: (until: AbortSignal) =>
+      waiters
+        .until(() => {
+          refusals.throwIfFinal();
+          return state.isIn ? true : undefined;
+        }, until)
+        .then(() => {}),
+    get refusal() {
+      return refusals.last;
+    },
+    giveUp: async (): Promise<void> => {
+      state.gaveUp = true;
+    },
+  };
+  const problems = new Map([['m1:1', new UnreachableError('m1:1', 'it is not there')]]);
+  const entering = enter(entrant, {
+    ...{ runtime, withinMs: 1_000, signal, addresses: { current: ['m1:1'] } },
+    dialer: { problems: () => problems },
+  });
+  const say = (message: Refused): void => {
+    refusals.heard(message);
+    waiters.look();
+  };
+  const letIn = (): void => {
+    state.isIn = true;
+    waiters.look();
+  };
+  return { runtime, entrant, entering, say, letIn, state, warnings };
+}
+
+describe('whoever enters a pool', () => {
+  it('is in when a Manager says so, and no timer is left', async () => {
+    const { runtime, entrant, entering, letIn, state } = bench();
+    letIn();
+    expect(await entering).toBe(entrant);
+    expect([state.gaveUp, runtime.timers]).toEqual([false, 0]);
+  });
+
+  it('gives up when the time is over, and hears what each address did', async () => {
+    const { runtime, entering, state } = bench();
+    runtime.pass(1_000);
+    await expect(entering).rejects.toMatchObject({ code: 'MANAGERS_UNREACHABLE', managers: ['m1:1'] });
+    await expect(entering).rejects.toThrow('within 1000 ms: m1:1 (cannot reach m1:1: it is not there)');
+    expect(state.gaveUp).toBe(true);
+  });
+
+  it('gives up at once if it is refused for good', async () => {
+    const { entering, say, state } = bench();
+    say(refused('UNKNOWN_POOL', false));
+    await expect(entering).rejects.toMatchObject({ code: 'UNKNOWN_POOL' });
+    expect(state.gaveUp).toBe(true);
+  });
+
+  it('waits if time may mend the refusal, which is then the reason why not', async () => {
+    const { runtime, entering, say } = bench();
+    say(refused('URL_IN_USE', true));
+    runtime.pass(1_000);
+    await expect(entering).rejects.toMatchObject({ code: 'URL_IN_USE', retryable: true });
+  });
+
+  it('gives up with the reason of the caller, whatever else there was', async () => {
+    const caller = new AbortController();
+    const { entering, say } = bench(caller.signal);
+    say(refused('URL_IN_USE', true));
+    caller.abort(new Error('changed my mind'));
+    await expect(entering).rejects.toThrow('changed my mind');
+  });
+
+  it('reads of a refusal once, until there is another', async () => {
+    const { entering, say, letIn, warnings } = bench();
+    say(refused('URL_IN_USE', true));
+    say(refused('URL_IN_USE', true));
+    letIn();
+    await entering;
+    expect(warnings).toEqual([
+      { message: 'a Manager refuses this owner', code: 'URL_IN_USE', why: 'because of URL_IN_USE' },
+    ]);
+  });
+});
+
+describe('the time to enter within', () => {
+  it('is half a minute unless it is said', () => {
+    expect([withinOption('joinWithinMs', undefined), withinOption('joinWithinMs', 5)]).toEqual([30_000, 5]);
+  });
+
+  it.each([0, -1, Number.NaN])('cannot be %d', (value) => {
+    expect(() => withinOption('joinWithinMs', value)).toThrow('option joinWithinMs is');
+  });
+});
