@@ -463,6 +463,19 @@ describe('a machine that was suspended', () => {
     `));
 });
 
+describe('a look-up that resumes from further on than there is', () => {
+  it('takes everything for lost: the log went back in time', () =>
+    plays(
+      `
+      0     wake
+              > m2: sync 1
+      10    changes 1 0..6 0-16:a#5~6 answers=1
+              > lost 0-16, history-changed
+    `,
+      { history: 'h', position: 16 },
+    ));
+});
+
 describe('the pace of a look-up', () => {
   it('is what the last answer said', () =>
     plays(`

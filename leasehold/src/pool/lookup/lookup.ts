@@ -199,6 +199,10 @@ export class Lookup {
     this.#hasTable = true;
     this.#seen = { history, term, position: to };
     const effects: LookupEffect[] = [trace('moved-to', { position: to, rows: rows.length })];
+    // Whoever resumes from further on than there is resumes from a log that went back in time, or from
+    // one that a leader does not know yet that it was deposed from: nobody can say what was lost.
+    if (position !== undefined && to < position)
+      return [...effects, ...this.#loseEverything('history-changed')];
     // A look-up that has just been opened has nothing that could have been lost.
     const lost = position === undefined ? [] : rows.filter(({ lostAt }) => lostAt > position);
     if (lost.length > 0) {

@@ -20,9 +20,13 @@ export interface Push {
   readonly message: FromManager;
 }
 
+/** Beyond that many, counted for each pool, nobody new is told of changes unasked. */
+const MOST_LISTENERS = 200_000;
+
 export class Audience {
   readonly #syncEveryMs: (pool: string) => number;
   readonly #pools = new Map<string, Map<string, Instant>>();
+  #size = 0;
 
   constructor(syncEveryMs: (pool: string) => number) {
     this.#syncEveryMs = syncEveryMs;
@@ -31,11 +35,26 @@ export class Audience {
   hear(from: string, { pool }: Sync, now: Instant): void {
     let addresses = this.#pools.get(pool);
     if (addresses === undefined) this.#pools.set(pool, (addresses = new Map()));
-    addresses.delete(from);
+    if (addresses.delete(from)) this.#size -= 1;
+    if (this.#size >= MOST_LISTENERS) return; // It is answered, but hears of changes only when it asks.
     addresses.set(from, now);
+    this.#size += 1;
     for (const [oldest, heardAt] of addresses) {
-      if (later(heardAt, this.#keepMs(pool)) >= now) break;
+      if (later(heardAt, this.keepMs(pool)) >= now) break;
       addresses.delete(oldest);
+      this.#size -= 1;
+    }
+  }
+
+  /** Takes those off the list who have not asked for long, also of pools of which nobody else speaks. */
+  forget(now: Instant): void {
+    for (const [pool, addresses] of this.#pools) {
+      for (const [oldest, heardAt] of addresses) {
+        if (later(heardAt, this.keepMs(pool)) >= now) break;
+        addresses.delete(oldest);
+        this.#size -= 1;
+      }
+      if (addresses.size === 0) this.#pools.delete(pool);
     }
   }
 
@@ -47,10 +66,12 @@ export class Audience {
       if (table === before.pool(pool)) continue;
       const from = before.pool(pool).changedAt;
       const message = changes(pool, history, after, from, undefined);
-      const keepMs = this.#keepMs(pool);
+      const keepMs = this.keepMs(pool);
       for (const [to, heardAt] of addresses) {
-        if (later(heardAt, keepMs) < now) addresses.delete(to);
-        else pushes.push({ do: 'send', to, message });
+        if (later(heardAt, keepMs) < now) {
+          addresses.delete(to);
+          this.#size -= 1;
+        } else pushes.push({ do: 'send', to, message });
       }
     }
     return pushes;
@@ -63,7 +84,8 @@ export class Audience {
     }
   }
 
-  #keepMs(pool: string): number {
+  /** For how long somebody is told of changes after it has last asked. */
+  keepMs(pool: string): number {
     return FORGOTTEN_AFTER_SYNCS * this.#syncEveryMs(pool);
   }
 }

@@ -10,10 +10,15 @@
 import { digest } from '../../runtime/digest.ts';
 import { type Instant, later } from '../../runtime/time.ts';
 
+/** Whoever sends more than that in a hold loses the oldest: its leases then end by themselves. */
+const MOST_PROOFS = 10_000;
+
 export class Deaths {
   readonly #keepMs: () => number;
   /** By digest of the secret. */
-  readonly #proofs = new Map<string, { readonly forgetAt: Instant; readonly tell: Set<string> }>();
+  readonly #proofs = new Map<string, Instant>();
+  /** Who waits to hear that a death has taken effect, by proof. */
+  readonly #untold = new Map<string, Set<string>>();
 
   constructor(keepMs: () => number) {
     this.#keepMs = keepMs;
@@ -26,23 +31,33 @@ export class Deaths {
   /** Takes note; returns the digest. */
   hear(secret: string, from: string, now: Instant): string {
     const proof = digest(secret);
-    const tell = this.#proofs.get(proof)?.tell ?? new Set<string>();
-    this.#proofs.set(proof, { forgetAt: later(now, this.#keepMs()), tell: tell.add(from) });
+    this.#proofs.delete(proof); // The latest comes last.
+    this.#proofs.set(proof, later(now, this.#keepMs()));
+    this.#untold.set(proof, (this.#untold.get(proof) ?? new Set<string>()).add(from));
+    for (const oldest of this.#proofs.keys()) {
+      if (this.#proofs.size <= MOST_PROOFS) break;
+      this.#drop(oldest);
+    }
     return proof;
   }
 
   forget(now: Instant): void {
-    for (const [proof, { forgetAt }] of this.#proofs) if (forgetAt <= now) this.#proofs.delete(proof);
+    for (const [proof, forgetAt] of this.#proofs) if (forgetAt <= now) this.#drop(proof);
   }
 
   /** Whom to tell that a death has taken effect, once each. */
   confirm(isMember: (proof: string) => boolean): { readonly to: string; readonly proof: string }[] {
     const told: { to: string; proof: string }[] = [];
-    for (const [proof, { tell }] of this.#proofs) {
-      if (tell.size === 0 || isMember(proof)) continue;
-      for (const to of tell) told.push({ to, proof });
-      tell.clear();
+    for (const [proof, waiting] of this.#untold) {
+      if (isMember(proof)) continue;
+      for (const to of waiting) told.push({ to, proof });
+      this.#untold.delete(proof);
     }
     return told;
+  }
+
+  #drop(proof: string): void {
+    this.#proofs.delete(proof);
+    this.#untold.delete(proof);
   }
 }

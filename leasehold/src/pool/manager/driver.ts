@@ -14,6 +14,7 @@ import type { SuspensionGuard } from '../../runtime/suspension.ts';
 import type { Instant } from '../../runtime/time.ts';
 import type { TraceEvent } from '../../runtime/trace.ts';
 import type { FromManager, ToManager } from '../messages.ts';
+import { UnreadableLogError } from '../state.ts';
 import type { Manager, ManagerEffect } from './manager.ts';
 
 /** Who watches. Called at the instant it happens, before anything else does. */
@@ -29,6 +30,8 @@ export interface ManagerWatcher {
   /** The machine was suspended, whatever the core then makes of it. */
   suspended?(): void;
   halted(reason: string): void;
+  /** The log holds what this version cannot read. */
+  unreadable(error: UnreadableLogError): void;
   traced(event: TraceEvent): void;
   /** After an input and all that came of it. */
   afterwards(): void;
@@ -75,7 +78,13 @@ export class ManagerDriver implements Disposable {
   }
 
   input(act: (now: Instant) => ManagerEffect[]): void {
-    this.#driver.input(act);
+    try {
+      this.#driver.input(act);
+    } catch (error) {
+      // Nothing was changed by it, and nothing can be done without: whoever watches has to end this.
+      if (!(error instanceof UnreadableLogError)) throw error;
+      this.#options.watcher.unreadable(error);
+    }
   }
 
   /** Stops at once, as a crash would, but for the log, which is told that we no longer lead. */

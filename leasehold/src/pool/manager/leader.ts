@@ -76,6 +76,8 @@ interface InFlight extends Draft {
 }
 
 const NOTHING: readonly NumberedSpan[] = [];
+/** So many who are no members are remembered at a time. */
+const MOST_STRANGERS = 10_000;
 const FOREVER: Instant = instant(Number.POSITIVE_INFINITY);
 const NEVER: Instant = instant(Number.NEGATIVE_INFINITY);
 
@@ -213,6 +215,7 @@ export class Leader {
   wake(now: Instant): LeaderEffect[] {
     this.#dueAt = FOREVER;
     this.#deaths.forget(now);
+    this.audience.forget(now);
     if (!this.#mayAnswer(now)) {
       this.#due(later(now, this.#settings.durations.retryMs));
       return this.#decide(now);
@@ -228,12 +231,17 @@ export class Leader {
     if (proof !== undefined && this.#deaths.has(proof)) return [];
 
     let session = this.#sessions.get(incarnation);
-    if (session !== undefined && session.pool !== pool) return [trace('two-pools', { incarnation, pool })];
+    if (this.#isElsewhere(session, report)) return [trace('two-pools', { incarnation, pool })];
+    const isMember = this.#state.pool(pool).members.has(incarnation);
+    // What a stranger claims to hold is of no interest, and may be much.
+    const heard = isMember ? report : { ...report, held: NOTHING, letGo: [] };
     if (session === undefined) {
-      session = new Session(from, report, now);
+      if (!isMember && this.#sessions.size > this.#holds.size + MOST_STRANGERS)
+        return [trace('too-many-strangers')];
+      session = new Session(from, heard, now);
       this.#sessions.set(incarnation, session);
       this.#dirty.add(pool);
-    } else if (session.hear(from, report, now) && this.#hasSplinters(session)) this.#dirty.add(pool);
+    } else if (session.hear(from, heard, now) && this.#hasSplinters(session)) this.#dirty.add(pool);
 
     if (!this.#isMember(session)) return this.#hearStranger(session, now);
     const effects: LeaderEffect[] = [];
@@ -248,6 +256,7 @@ export class Leader {
     const answer = this.#heardOfMore(sync.seen);
     if (answer !== undefined) return [answer];
     this.audience.hear(from, sync, now);
+    this.#due(later(now, this.audience.keepMs(sync.pool))); // Then it may be forgotten.
     if (!this.#mayAnswer(now) || !this.#mayVouch(now)) return [];
     const message = answerTo(sync, this.history, this.term, this.#state);
     if (message === undefined) return [];
@@ -319,6 +328,15 @@ export class Leader {
     return sentAt === undefined || now < later(sentAt, this.#settings.durations.leaderLeaseMs);
   }
 
+  /** An incarnation is one life of one owner in one pool: its hold is one, and so must its lease be. */
+  #isElsewhere(session: Session | undefined, { incarnation, pool }: Report): boolean {
+    if (session !== undefined) return session.pool !== pool;
+    for (const [other, { members }] of this.#state.pools) {
+      if (other !== pool && members.has(incarnation)) return true;
+    }
+    return false;
+  }
+
   #isMember({ pool, identity }: Session): boolean {
     return this.#state.pool(pool).members.has(identity.incarnation);
   }
@@ -377,7 +395,7 @@ export class Leader {
       return [];
     }
     const isDeaf = later(session.provenAt, durations.holdMs) <= now;
-    if (!isDeaf) session.acknowledged = session.report.sequence;
+    if (!isDeaf) session.acknowledge(durations);
     const recalls = this.#recalls.get(session.pool)?.get(incarnation) ?? NOTHING;
     const changed = session.compose(this.#state.pool(session.pool).rowsOf(incarnation), recalls);
     const message = this.#say(session, session.spans, true);
@@ -396,6 +414,8 @@ export class Leader {
     this.#sent += 1;
     session.sent = this.#sent;
     if (session.first === 0) session.first = this.#sent;
+    // A lease is what it was when its report was acknowledged: the hold was set together with it.
+    const durations = (admitted ? session.given : undefined) ?? this.#durations(session.pool);
     const message: Update = {
       kind: 'update',
       pool: session.pool,
@@ -405,8 +425,8 @@ export class Leader {
       sequence: session.sent,
       position: this.#state.position,
       acknowledges: admitted ? session.acknowledged : session.report.sequence,
-      leaseMs: this.#durations(session.pool).leaseMs,
-      pace: ownerPace(this.#durations(session.pool)),
+      leaseMs: durations.leaseMs,
+      pace: ownerPace(durations),
       admitted,
       spans,
     };
@@ -444,8 +464,9 @@ export class Leader {
   #lookAtHolds(now: Instant): void {
     for (const [incarnation, session] of this.#sessions) {
       if (this.#isMember(session)) continue;
-      if (later(session.receivedAt, this.#durations(session.pool).holdMs) <= now)
-        this.#sessions.delete(incarnation);
+      const forgetAt = later(session.receivedAt, this.#durations(session.pool).holdMs);
+      if (forgetAt <= now) this.#sessions.delete(incarnation);
+      else this.#due(forgetAt);
     }
     for (const [pool, table] of this.#state.pools) {
       for (const incarnation of table.members.keys()) {
@@ -538,7 +559,7 @@ export class Leader {
         if (record.kind !== 'join') continue;
         const { incarnation } = record.member;
         const hold = later(this.#sessions.get(incarnation)?.receivedAt ?? now, this.#durations(pool).holdMs);
-        this.#holds.set(incarnation, hold);
+        this.#holds.set(incarnation, latest(this.#holds.get(incarnation) ?? hold, hold));
         this.#due(hold);
       }
     }

@@ -4,6 +4,7 @@
 
 import type { Instant } from '../../runtime/time.ts';
 import type { GrantedSpan, NumberedSpan, OwnerAddress, Report } from '../messages.ts';
+import type { ResolvedDurations } from '../options.ts';
 import { clipSpans } from '../spans.ts';
 import type { Row } from '../table.ts';
 
@@ -22,6 +23,8 @@ export class Session {
   sentAt: Instant | undefined;
   /** The last report that an update to it as a member acknowledged; 0: none. */
   acknowledged = 0;
+  /** The durations in force when it was: those of the lease that rests on it. */
+  given: ResolvedDurations | undefined;
   /** The last update that said something new, as long as the owner has not confirmed to have heard it. */
   unheard: number | undefined;
   /** It was told that it is a member. */
@@ -63,6 +66,12 @@ export class Session {
     this.report = report;
     this.receivedAt = now;
     return holdsOther;
+  }
+
+  /** The latest report is answered: a lease of these durations rests on it. */
+  acknowledge(durations: ResolvedDurations): void {
+    this.acknowledged = this.report.sequence;
+    this.given = durations;
   }
 
   /** All that this owner has, as an update says it. */

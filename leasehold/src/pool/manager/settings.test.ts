@@ -134,3 +134,32 @@ describe('a leader whose log takes small batches', () => {
       { maxBatchBytes: 160 },
     ));
 });
+
+describe('an owner that is no longer known to hear', () => {
+  it('is told of the lease that its hold was set for, though leases are longer now', () =>
+    plays(`${LEADING}
+      10000 report a 11? 0-16#1
+              > a: update ack=11 0-16#1
+      10790 report a 12? 0-16#1
+              > a: update ack=11 0-16#1
+      10800 configure lease=9200
+              > append 3 term 2 takeover=12520.1
+      10810 appended
+      11200 report a 13? 0-16#1
+              > a: update ack=11 0-16#1
+    `));
+});
+
+describe('an incarnation in two pools', () => {
+  it('is heard only in the one it is in, also by a leader that has not heard it before', () =>
+    plays(`
+      0     log 1 1 join:a grant:a:0-16
+      1000  elected 2 2000000
+              > append 2 term 2
+      1010  appended
+      1020  report a 9? pool=q
+              > two pools
+      1030  report a 10? seen=1.1 0-16#1
+              > a: update ack=10 0-16#1
+    `));
+});

@@ -9,6 +9,7 @@
  */
 
 import { randomId } from '../../node/id.ts';
+import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Instant } from '../../runtime/time.ts';
@@ -21,7 +22,7 @@ import type { ManagerWatcher } from '../manager/driver.ts';
 import type { Manager } from '../manager/manager.ts';
 import type { OwnerObservation } from '../manager/observation.ts';
 import type { FromManager, ToManager } from '../messages.ts';
-import { decodeBatch } from '../state.ts';
+import { decodeBatch, type UnreadableLogError } from '../state.ts';
 import { namesakesIn } from './namesakes.ts';
 
 export interface ManagerWatchOptions {
@@ -31,6 +32,8 @@ export interface ManagerWatchOptions {
   readonly logger: Logger;
   /** How often an owner of the pool is to be heard. */
   renewEveryMs(pool: string): number;
+  /** Ends the Manager. */
+  cannotGoOn(error: LeaseholdError): void;
   /** After an input and all that came of it, once it is noted. */
   afterwards(): void;
 }
@@ -95,6 +98,10 @@ export class ManagerWatch implements ManagerWatcher {
 
   halted(why: string): void {
     this.#options.logger.error('halted', { why, next: AFTER_A_HALT });
+  }
+
+  unreadable(error: UnreadableLogError): void {
+    this.#options.cannotGoOn(error);
   }
 
   traced({ what, facts }: TraceEvent): void {

@@ -68,6 +68,8 @@ export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup
   const withinMs = withinOption('openWithinMs', options.openWithinMs);
   const { syncEveryMs, staleAfterMs, resumeFrom, onLoss, onChange, signal, logger = silent } = options;
   const durations = resolveDurations({ syncEveryMs, staleAfterMs });
+  // The two go together: who wants one of them otherwise has its own for both.
+  const isInsisting = syncEveryMs !== undefined || staleAfterMs !== undefined;
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; everything is reported as lost', { ms }),
   });
@@ -79,10 +81,7 @@ export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup
   const dialer = opening.use(dialManagers({ role: 'lookup', runtime, logger, onReachable }));
   lookup = new PoolLookup({
     ...{ pool, id: randomId(), addresses, durations, runtime, logger, dialer },
-    insists: {
-      ...(syncEveryMs === undefined ? {} : { syncEveryMs }),
-      ...(staleAfterMs === undefined ? {} : { staleAfterMs }),
-    },
+    insists: isInsisting ? { syncEveryMs: durations.syncEveryMs, staleAfterMs: durations.staleAfterMs } : {},
     ...{ resumeFrom, onLoss, onChange },
     close: () => owned[Symbol.asyncDispose](),
   });

@@ -75,6 +75,7 @@ export class PoolManager implements AsyncDisposable {
     const watch = new ManagerWatch({
       ...{ id, core, runtime, logger },
       renewEveryMs: (pool) => this.source.settings(pool).durations.renewEveryMs,
+      cannotGoOn: (error) => this.fail(error),
       afterwards: () => this.#waiters.look(),
     });
     this.source = apiSource({

@@ -120,6 +120,9 @@ export class ManagerNode extends Node {
         compacts: () => {},
         elected: () => world.count('elections'),
         halted: (reason) => (this.halted = reason),
+        unreadable: (error) => {
+          throw error;
+        },
         traced: (event) => world.note(this.name, event),
         afterwards: () => {},
       },
