@@ -41,13 +41,20 @@ export class Pinned implements AsyncDisposable {
   }
 
   /** The next message; fails if the process ends first. */
-  async heard<T>(): Promise<T> {
-    const ended = once(this.child, 'exit').then(([code]) => {
-      throw new Error(`${this.#name} ended with ${String(code)}`);
+  heard<T>(): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settle = (act: () => void): void => {
+        this.child.off('message', hear);
+        this.child.off('exit', end);
+        act();
+      };
+      const hear = (message: T & { readonly error?: string }): void =>
+        settle(() => (message.error === undefined ? resolve(message) : reject(new Error(message.error))));
+      const end = (code: number | null): void =>
+        settle(() => reject(new Error(`${this.#name} ended with ${String(code)}`)));
+      this.child.once('message', hear);
+      this.child.once('exit', end);
     });
-    const [message] = (await Promise.race([once(this.child, 'message'), ended])) as [T & { error?: string }];
-    if (message.error !== undefined) throw new Error(message.error);
-    return message;
   }
 
   async perform(command: FleetCommand): Promise<FleetAnswer> {
