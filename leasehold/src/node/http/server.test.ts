@@ -1,8 +1,9 @@
-import { request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Logger, silent } from '../../runtime/logger.ts';
 import { AddressUnavailableError, PortInUseError } from '../tcp/errors.ts';
+import { listeningLogger } from '../tcp/socket-script.ts';
 import type { HttpRoute, ServerSentEvent } from './exchange.ts';
 import { type HttpServer, type HttpServerOptions, serveHttp } from './server.ts';
 
@@ -13,6 +14,13 @@ const eventually = <T>(read: () => T): ReturnType<typeof expect.poll<T>> =>
 const text: HttpRoute = {
   path: '/text',
   answer: () => ({ kind: 'text', status: 200, headers: { 'content-type': 'text/plain' }, body: 'größe\n' }),
+};
+/** More than the kernel keeps for somebody who does not read. */
+const LARGE_BYTES = 30_000_000;
+const largeBody = 'x'.repeat(LARGE_BYTES);
+const large: HttpRoute = {
+  path: '/large',
+  answer: () => ({ kind: 'text', status: 200, headers: {}, body: largeBody }),
 };
 const broken: HttpRoute = {
   path: '/broken',
@@ -90,6 +98,16 @@ function raw(
   });
 }
 
+/** Somebody who asks and reads nothing. */
+function paused({ port }: HttpServer, bytes: string): Socket {
+  const socket = connect(port, '127.0.0.1');
+  open.push(() => void socket.destroy());
+  socket.on('error', () => socket.destroy());
+  socket.pause();
+  socket.write(bytes);
+  return socket;
+}
+
 const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
 const codeOf = (answer: string): unknown => JSON.parse(answer.slice(answer.indexOf('{'))).error.code;
 
@@ -117,10 +135,26 @@ describe('an HTTP server', () => {
     expect(server.counters.failures).toBe(1);
   });
 
-  it('answers several requests on one connection', async () => {
-    const one = 'GET /text HTTP/1.1\r\nhost: localhost\r\n\r\n';
-    const got = await raw(await serve(), one + one, (text) => text.split('größe').length === 3);
-    expect(got.match(/HTTP\/1.1 200/g)).toHaveLength(2);
+  it('answers one request after another on one connection, whatever their size', async () => {
+    const server = await serve({ routes: [text, large] });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    open.push(() => agent.destroy());
+    const ask = (path: string): Promise<readonly [number, boolean]> =>
+      new Promise((resolve, reject) => {
+        const { host, port } = server;
+        const request = httpRequest({ host, port, path, agent }, (response) => {
+          let bytes = 0;
+          response.on('data', (chunk: Uint8Array) => (bytes += chunk.length));
+          response.on('end', () => resolve([bytes, request.reusedSocket]));
+        });
+        request.on('error', reject).end();
+      });
+    expect(await ask('/text')).toEqual([8, false]);
+    for (let time = 0; time < 3; time += 1) {
+      expect(await ask('/large')).toEqual([LARGE_BYTES, true]);
+      expect(await ask('/text')).toEqual([8, true]);
+    }
+    expect(server.counters).toMatchObject({ requests: 7, failures: 0, cutOff: 0 });
   });
 
   it('names the port that is in use', async () => {
@@ -215,6 +249,50 @@ describe('what a stranger may send', { timeout: 30_000 }, () => {
   });
 });
 
+describe('an answer that is not read', { timeout: 30_000 }, () => {
+  const request = (path: string, headers = ''): string =>
+    `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n`;
+
+  it.each([
+    ['/large', ''],
+    ['/text', ''],
+    ['/stream', ''],
+    ['/text', 'expect: 100-continue\r\n'],
+    ['/text', 'expect: the-unexpected\r\n'],
+  ])('is the only one: who asks for %s again meanwhile is cut off (%j)', async (path, headers) => {
+    const { lines, ...logger } = listeningLogger();
+    const server = await serve({ routes: [text, large, new Tap().route], logger });
+    const sockets = [1, 2, 3].map(() => paused(server, request(path, headers).repeat(500)));
+    await eventually(() => server.counters.cutOff).toBe(3);
+    expect(server.counters.requests).toBe(3);
+    for (const socket of sockets) socket.resume();
+    await eventually(() => sockets.every(({ destroyed }) => destroyed)).toBe(true);
+    await eventually(() => server.counters.streams).toBe(0);
+    expect(lines).toMatchObject([
+      {
+        level: 'warn',
+        message: 'http connection cut off',
+        peer: '127.0.0.1',
+        why: expect.stringContaining('asked again'),
+      },
+    ]);
+  });
+
+  it('does not wait for ever', async () => {
+    const server = await serve({ routes: [large], limits: { answerMs: 30 } });
+    const socket = paused(server, request('/large'));
+    await eventually(() => server.counters.cutOff).toBe(1);
+    socket.resume();
+    await eventually(() => socket.destroyed).toBe(true);
+  });
+
+  it('is not missed any more when it has left, though the connection stays', async () => {
+    const server = await serve({ limits: { answerMs: 30, idleMs: 100 } });
+    expect(statusOf(await raw(server, request('/text')))).toBe(200);
+    expect(server.counters).toMatchObject({ requests: 1, cutOff: 0 });
+  });
+});
+
 describe('a stream', { timeout: 30_000 }, () => {
   const ask = 'GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n';
 
@@ -241,7 +319,7 @@ describe('a stream', { timeout: 30_000 }, () => {
   it('pulls no more than a reader takes, and goes on when it takes more', async () => {
     const tap = new Tap();
     const server = await serve({ routes: [tap.route] });
-    const socket = await paused(server, ask);
+    const socket = paused(server, ask);
     await eventually(() => tap.readers).toBe(1);
     const events = 400;
     tap.pour(...Array<string>(events).fill('x'.repeat(100_000)));
@@ -255,7 +333,7 @@ describe('a stream', { timeout: 30_000 }, () => {
   it('is cut off when its reader takes nothing', async () => {
     const tap = new Tap();
     const server = await serve({ routes: [tap.route], limits: { stalledAfterMs: 30 } });
-    await paused(server, ask);
+    paused(server, ask);
     await eventually(() => tap.readers).toBe(1);
     tap.pour(...Array<string>(400).fill('x'.repeat(100_000)));
     await eventually(() => tap.readers).toBe(0);
@@ -266,7 +344,7 @@ describe('a stream', { timeout: 30_000 }, () => {
   it('is one of no more than allowed', async () => {
     const tap = new Tap();
     const server = await serve({ routes: [tap.route], limits: { streams: 1 } });
-    await paused(server, ask);
+    paused(server, ask);
     await eventually(() => server.counters.streams).toBe(1);
     const response = await fetch(`${server.url}/stream`);
     expect([response.status, await response.json()]).toMatchObject([
@@ -284,13 +362,4 @@ describe('a stream', { timeout: 30_000 }, () => {
     expect((await got).endsWith('0\r\n\r\n')).toBe(true);
     expect(tap.readers).toBe(0);
   });
-
-  async function paused({ port }: HttpServer, bytes: string): Promise<Socket> {
-    const socket = connect(port, '127.0.0.1');
-    open.push(() => void socket.destroy());
-    socket.on('error', () => socket.destroy());
-    socket.pause();
-    socket.write(bytes);
-    return socket;
-  }
 });

@@ -1,7 +1,8 @@
 /**
  * A small HTTP server for a process that has something more important to do: it only reads, it answers at
  * once, and everything a stranger could make it keep is bounded: connections, the size of a request,
- * the time it may take, the number of open streams. A request that breaks a bound is told which.
+ * the time it may take, answers that are not read, the number of open streams. A request that breaks a
+ * bound is told which, if it reads.
  */
 
 import {
@@ -20,6 +21,7 @@ import { EventStream } from './event-stream.ts';
 import { failure, type HttpAnswer, type HttpRoute, type HttpTextAnswer } from './exchange.ts';
 import { hostCheck } from './hosts.ts';
 import { type RouteRequest, router } from './router.ts';
+import { UnreadAnswers } from './unread.ts';
 
 export interface HttpLimits {
   /** Of the request line and all headers together. @default 16_384 */
@@ -32,6 +34,8 @@ export interface HttpLimits {
   readonly streams: number;
   /** From the first byte of a request to its last. @default 10_000 */
   readonly requestMs: number;
+  /** From an answer to when the last of it has left; the reader is cut off then. @default 30_000 */
+  readonly answerMs: number;
   /** How long a connection is kept for another request. @default 5_000 */
   readonly idleMs: number;
   /** @default 15_000 */
@@ -46,6 +50,7 @@ export const HTTP_LIMITS: HttpLimits = {
   connections: 256,
   streams: 64,
   requestMs: 10_000,
+  answerMs: 30_000,
   idleMs: 5_000,
   heartbeatEveryMs: 15_000,
   stalledAfterMs: 30_000,
@@ -73,6 +78,8 @@ export interface HttpServerOptions {
 export interface HttpCounters {
   requests: number;
   failures: number;
+  /** Connections closed because they asked again, or for long took nothing, while they had an answer to read. */
+  cutOff: number;
   /** Open now. */
   streams: number;
   /** Cut off because they took nothing. */
@@ -104,7 +111,7 @@ const ALWAYS: Readonly<Record<string, string>> = {
 };
 
 class Served implements HttpServer {
-  readonly counters: HttpCounters = { requests: 0, failures: 0, streams: 0, streamsStalled: 0 };
+  readonly counters: HttpCounters = { requests: 0, failures: 0, cutOff: 0, streams: 0, streamsStalled: 0 };
   host = '';
   port = 0;
   readonly #server: Server;
@@ -113,12 +120,14 @@ class Served implements HttpServer {
   readonly #route: RouteRequest;
   readonly #isExpected: (host: string | undefined) => boolean;
   readonly #streams = new Set<EventStream>();
+  readonly #unread: UnreadAnswers;
 
   constructor({ routes, logger, host, allowedHosts = [], limits = {} }: HttpServerOptions) {
     this.#limits = { ...HTTP_LIMITS, ...limits };
     this.#logger = logger;
     this.#route = router(routes);
     this.#isExpected = hostCheck([host, ...allowedHosts]);
+    this.#unread = new UnreadAnswers(logger, this.#limits.answerMs, () => (this.counters.cutOff += 1));
     this.#server = createServer(
       {
         maxHeaderSize: this.#limits.headBytes,
@@ -131,6 +140,8 @@ class Served implements HttpServer {
       (request, response) => this.#serve(request, response),
     );
     this.#server.maxConnections = this.#limits.connections;
+    // Node would answer these itself, in turn or not.
+    this.#server.on('checkExpectation', (request, response) => this.#serve(request, response));
     this.#server.on('clientError', (error, socket) => refuseMalformed(error, socket));
     this.#server.on('upgrade', (_request, socket: Duplex) => socket.destroy());
   }
@@ -170,6 +181,7 @@ class Served implements HttpServer {
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
+    if (!this.#unread.isInTurn(request, response)) return;
     this.counters.requests += 1;
     response.on('error', (error) => this.#logger.debug('http answer not sent', { error: error.message }));
     const answer = this.#answer(request);
@@ -210,6 +222,7 @@ class Served implements HttpServer {
     const length = Buffer.byteLength(body);
     response.writeHead(status, { ...ALWAYS, 'content-length': length, ...headers });
     response.end(request.method === 'HEAD' ? undefined : body);
+    this.#unread.watch(request, response);
   }
 
   #sendStream(

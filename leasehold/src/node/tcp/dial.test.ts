@@ -197,6 +197,77 @@ describe('the time a dialler takes', () => {
     await until(() => told.at(-1) === 'connected');
   });
 
+  describe('to give up one that has answered', () => {
+    /** Everybody here is silent for hours, so that only use counts. */
+    const limits = { silentAfterMs: 1e9 };
+    const minutes = (count: number): number => count * 60_000;
+
+    async function answered(runtime: HandMovedRuntime, listener: TcpListener<string, string>) {
+      listener.listen((from, message) => listener.send(from, `${message} to you`));
+      const { dialer, told, heard } = bench({ runtime, limits });
+      dialer.send(at(listener), 'hello');
+      await until(() => heard.length === 1);
+      return { dialer, told, heard };
+    }
+
+    it('is an hour, so that it can say more without being asked', async () => {
+      const runtime = new HandMovedRuntime();
+      await using listener = await listening();
+      const { dialer, told, heard } = await answered(runtime, listener);
+      await using _ = dialer;
+      for (const word of ['news', 'more news']) {
+        runtime.pass(minutes(59));
+        listener.send('p1', word);
+        await until(() => heard.at(-1) === `${at(listener)} ${word}`);
+      }
+      runtime.pass(minutes(60));
+      expect(told).toEqual(['connected']);
+      runtime.pass(3_000);
+      expect(told).toEqual(['connected', 'disconnected TRANSPORT_CLOSED']);
+      await until(() => listener.peers.size === 0);
+    });
+
+    it('is a minute from when it was lost, in which it can come back, and a minute for it to answer', async () => {
+      const runtime = new HandMovedRuntime();
+      const first = await listening();
+      const { dialer, told } = await answered(runtime, first);
+      await using _ = dialer;
+      runtime.pass(minutes(10));
+      await first[Symbol.asyncDispose]();
+      await until(() => told.length === 2);
+      await using second = await listening(first.port);
+      runtime.pass(50);
+      await until(() => told.at(-1) === 'connected');
+      expect(second.peers.size).toBe(1);
+      runtime.pass(minutes(1) + 3_000);
+      expect(told.slice(1)).toEqual([
+        'disconnected CONNECTION_LOST',
+        'connected',
+        'disconnected TRANSPORT_CLOSED',
+      ]);
+    });
+
+    it('is a minute from when it was lost if it does not come back', async () => {
+      const runtime = new HandMovedRuntime();
+      const listener = await listening();
+      const { dialer, told } = await answered(runtime, listener);
+      await using _ = dialer;
+      runtime.pass(minutes(10));
+      await listener[Symbol.asyncDispose]();
+      await until(() => told.length === 2);
+      for (let second = 0; second < 58; second += 2) {
+        const before = told.length;
+        runtime.pass(2_000);
+        await until(() => told.length > before);
+      }
+      expect(dialer.problems().get(at(listener))?.code).toBe('UNREACHABLE');
+      runtime.pass(2_000);
+      runtime.pass(2_000);
+      expect(dialer.problems().size).toBe(0);
+      await until(() => runtime.timers === 0);
+    });
+  });
+
   it('to give up a server that does not answer is that of a handshake', async () => {
     const runtime = new HandMovedRuntime();
     const server = createServer();

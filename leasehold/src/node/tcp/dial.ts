@@ -8,6 +8,11 @@
  *      │                ▼  │                  │
  *      └─unused 60 s── pausing ◄──────────────┘
  *
+ * To be used is to be sent to. But who has answered may go on talking without being asked again, and there
+ * are those who ask seldom because they rely on that: they must not find the line cut between two
+ * questions. So a connection over which anything was said to us stays for an hour after the last word of
+ * either side. If it is lost, that counts as use, and the address is tried again for as long as any other.
+ *
  * What is sent while connecting waits, within bounds, and is dropped if it comes to nothing; what is
  * sent during a pause is dropped at once: the protocols say it again, and an old word is worth less
  * than a new one. The pauses double from 50 ms to 2 s, each by a random part shorter, so that ten
@@ -74,6 +79,8 @@ export function dialTcp<Out, In>(options: DialOptions<Out, In>): TcpDialer<Out, 
 const PAUSE_MS_MIN = 50;
 const PAUSE_MS_MAX = 2_000;
 const UNUSED_MS = 60_000;
+/** The same for a connection that has answered. Longer than anybody's pause between two questions. */
+const ANSWERED_UNUSED_MS = 3_600_000;
 /** What may wait for a connection; bytes are bounded by the queue's limit. */
 const WAITING_MAX = 1_000;
 
@@ -149,6 +156,8 @@ class Link<Out, In> implements ConnectionKeeper {
   #pause: Disposable | undefined;
   #failures = 0;
   #usedAt: number;
+  /** Something was said to us over the present connection. */
+  #hasAnswered = false;
   #isOver = false;
   /** Called when the last socket is gone. */
   #ended: () => void = () => {};
@@ -184,8 +193,9 @@ class Link<Out, In> implements ConnectionKeeper {
   }
 
   sweep(): void {
-    if (!this.#dialer.hub.sweep.isPast(this.#usedAt, UNUSED_MS)) return;
-    void this.end(new TransportClosedError(`nothing was sent to it for ${UNUSED_MS} ms`));
+    const unusedMs = this.#hasAnswered ? ANSWERED_UNUSED_MS : UNUSED_MS;
+    if (!this.#dialer.hub.sweep.isPast(this.#usedAt, unusedMs)) return;
+    void this.end(new TransportClosedError(`it was not used for ${unusedMs} ms`));
   }
 
   /** Resolves when nothing of it is left. */
@@ -247,6 +257,8 @@ class Link<Out, In> implements ConnectionKeeper {
 
   /** @internal */
   received(connection: Connection, frame: Uint8Array): void {
+    this.#hasAnswered = true;
+    this.#usedAt = this.#dialer.hub.sweep.time;
     this.#dialer.audience.decode(this.#dialer.options.codec, frame, connection, this.#address);
   }
 
@@ -259,8 +271,10 @@ class Link<Out, In> implements ConnectionKeeper {
 
   /** @internal */
   closed(connection: Connection, why: LeaseholdError): void {
-    const { counters } = this.#dialer.hub;
+    const { counters, sweep } = this.#dialer.hub;
     const wasOpen = this.welcome !== undefined;
+    if (this.#hasAnswered) this.#usedAt = sweep.time;
+    this.#hasAnswered = false;
     if (wasOpen) counters.closed += 1;
     else counters.refused += 1;
     if (why instanceof MalformedMessageError) counters.malformed += 1;

@@ -88,6 +88,8 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
     },
   });
 
+  /** Made once: it is the largest answer that never changes. */
+  let openApi: ApiAnswer | undefined;
   const drafts: readonly Draft[] = [
     {
       path: '/',
@@ -229,7 +231,7 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
       summary: 'This document.',
       parameters: [],
       schema: { type: 'object' },
-      answer: () => json(openApiDocument(routes, source.version)),
+      answer: () => (openApi ??= json(openApiDocument(routes, source.version))),
     },
   ];
   const routes: readonly ApiRoute[] = drafts.map((draft) => ({

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
+import { HandMovedRuntime, until } from '../../node/tcp/socket-script.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
@@ -78,6 +78,17 @@ describe('a function of the application that throws', () => {
     expect(turns.shift()).not.toThrow();
     expect(turns.shift()).toThrow('no gauge');
     expect(turns).toEqual([]);
+  });
+
+  it('comes to light in the same way if it rejects later', async () => {
+    const surfaced: unknown[] = [];
+    const application = new Application((error) => surfaced.push(error));
+    application.tell(async () => {
+      await turn();
+      throw new Error('no gauge');
+    });
+    await until(() => surfaced.length > 0);
+    expect(surfaced).toEqual([new Error('no gauge')]);
   });
 
   it('does not stop a renewal if it is load: the last one is reported', () => {

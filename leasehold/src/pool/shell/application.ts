@@ -7,9 +7,12 @@
  * swallowed, for nobody else will ever tell. So it surfaces as an uncaught exception from a microtask of
  * its own, with nothing of ours beneath it: a process that does not handle those ends, as it would after
  * any other fault, and in one that does (`process.on('uncaughtException')`) renewals go on.
+ *
+ * `onLost`, `onLoss` and `onChange` may be asynchronous. Nobody waits for them then either, the next may
+ * begin before the last has ended, and a rejection is the same as a throw: it surfaces here, as above.
  */
 
-/** Makes known what was thrown. Does not throw itself. */
+/** Makes known what was thrown or rejected with. Does not throw itself. */
 export type Surface = (error: unknown) => void;
 
 const uncaught: Surface = (error) =>
@@ -35,7 +38,15 @@ export class Application {
   }
 
   /** Tells it in a turn of its own, because a core is not to be entered from within itself. */
-  tell(news: () => void): void {
-    queueMicrotask(() => this.ask(news));
+  tell(news: () => void | Promise<void>): void {
+    queueMicrotask(() => void this.#told(news));
+  }
+
+  async #told(news: () => void | Promise<void>): Promise<void> {
+    try {
+      await news();
+    } catch (error) {
+      this.#surface(error);
+    }
   }
 }

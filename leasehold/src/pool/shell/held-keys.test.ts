@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
 import { keyPosition } from '../../runtime/keys/hash.ts';
@@ -73,6 +74,29 @@ describe('the signal of a held key', () => {
     expect([keys.watched, runtime.timers]).toEqual([1, 1]);
     held[Symbol.dispose]();
     expect([keys.watched, runtime.timers]).toEqual([0, 0]);
+  });
+
+  it('follows the signal of whoever asked, too', () => {
+    const { keys } = bench();
+    const stop = new AbortController();
+    const { signal } = keys.hold('alice', 7, stop.signal);
+    stop.abort(new Error('shutting down'));
+    expect(signal.reason).toEqual(new Error('shutting down'));
+    expect(keys.watched).toBe(0);
+    expect(keys.hold('alice', 7, stop.signal).signal.reason).toEqual(new Error('shutting down'));
+  });
+
+  it.each(['disposed', 'lost'])('leaves nothing behind with that signal once it is %s', (how) => {
+    const { keys } = bench();
+    const stop = new AbortController();
+    const held = keys.hold('alice', 7, stop.signal);
+    const { signal } = held;
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(1);
+    if (how === 'lost') keys.lost(RangeSet.everything);
+    else held[Symbol.dispose]();
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(0);
+    stop.abort(new Error('shutting down'));
+    expect(signal.aborted).toBe(how === 'lost');
   });
 
   it('aborts with the first check that fails, if the event loop was blocked and its timer is late', () => {

@@ -59,8 +59,9 @@ export class HeldKeys {
     return this.#watched.size;
   }
 
-  hold(key: Key, number: number): HeldKey {
-    return new Handle(this, this.#holder, key, number);
+  /** @param stop somebody else's signal, which the handle's follows too until it is disposed */
+  hold(key: Key, number: number, stop?: AbortSignal): HeldKey {
+    return new Handle(this, this.#holder, key, number, stop);
   }
 
   /** These keys are lost: tells whoever holds one. */
@@ -119,12 +120,18 @@ class Handle implements HeldKey {
   readonly #keys: HeldKeys;
   readonly #holder: KeyHolder;
   #controller: AbortController | undefined;
+  /**
+   * It may live as long as the process, so nothing of ours may stay with it: hence a listener that is
+   * taken away again, and not `AbortSignal.any`.
+   */
+  #stop: AbortSignal | undefined;
 
-  constructor(keys: HeldKeys, holder: KeyHolder, key: Key, number: number) {
+  constructor(keys: HeldKeys, holder: KeyHolder, key: Key, number: number, stop: AbortSignal | undefined) {
     this.key = key;
     this.number = number;
     this.#keys = keys;
     this.#holder = holder;
+    this.#stop = stop;
   }
 
   isContinuous(): boolean {
@@ -136,16 +143,33 @@ class Handle implements HeldKey {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      this.#keys.watch(this);
+      if (this.#stop?.aborted) this.#follow();
+      else {
+        this.#stop?.addEventListener('abort', this.#follow);
+        this.#keys.watch(this);
+      }
     }
     return this.#controller.signal;
   }
 
   abort(): void {
+    this.#unfollow();
     this.#controller?.abort(new LeaseLostError(this.key, this.number));
   }
 
   [Symbol.dispose](): void {
+    this.#unfollow();
     this.#keys.forget(this);
+  }
+
+  readonly #follow = (): void => {
+    const reason: unknown = this.#stop?.reason;
+    this[Symbol.dispose]();
+    this.#controller?.abort(reason);
+  };
+
+  #unfollow(): void {
+    this.#stop?.removeEventListener('abort', this.#follow);
+    this.#stop = undefined;
   }
 }

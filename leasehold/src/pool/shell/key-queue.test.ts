@@ -72,6 +72,58 @@ describe('a queue of work on keys', () => {
     expect(story).toEqual(['one begins', 'one ends', 'three begins', 'three ends']);
   });
 
+  it('does not let one that comes after a waiter has given up run beside the one at work', async () => {
+    const story: string[] = [];
+    const queue = new KeyQueue();
+    const [one, three] = [job(story, 'one'), job(story, 'three')];
+    const stop = new AbortController();
+    const first = queue.run('alice', one.work);
+    const second = queue.run('alice', job(story, 'two').work, stop.signal);
+    stop.abort(new Error('too late'));
+    await expect(second).rejects.toThrow('too late');
+    const third = queue.run('alice', three.work);
+    const settled = queue.settled(RangeSet.everything).then(() => story.push('settled'));
+    await turn();
+    expect(story).toEqual(['one begins']);
+    one.finish();
+    three.finish();
+    await Promise.all([first, third, settled]);
+    expect(story).toEqual(['one begins', 'one ends', 'three begins', 'three ends', 'settled']);
+  });
+
+  it('still knows of the one at work when everybody behind it has given up', async () => {
+    const story: string[] = [];
+    const queue = new KeyQueue();
+    const one = job(story, 'one');
+    const stop = new AbortController();
+    const first = queue.run('alice', one.work);
+    const second = queue.run('alice', job(story, 'two').work, stop.signal);
+    stop.abort(new Error('too late'));
+    await expect(second).rejects.toThrow('too late');
+    const settled = queue.settled(RangeSet.everything).then(() => story.push('settled'));
+    await turn();
+    expect(story).toEqual(['one begins']);
+    one.finish();
+    await Promise.all([first, settled]);
+    expect(story).toEqual(['one begins', 'one ends', 'settled']);
+  });
+
+  it('turns away those who wait for some keys, and nobody who is at work or waits for another', async () => {
+    const story: string[] = [];
+    const queue = new KeyQueue();
+    const [alice, bob] = [job(story, 'alice'), job(story, 'bob')];
+    const running = [queue.run('alice', alice.work), queue.run('bob', bob.work)];
+    const turnedAway = [1, 2].map(() => queue.run('alice', async () => 'never'));
+    const waiting = queue.run('bob', async () => 'later');
+    const position = keyPosition('alice');
+    const ranges = RangeSet.of([{ start: position, end: position + 1n }]);
+    queue.turnAway(ranges, (key) => new Error(`${key} is gone`));
+    for (const rejected of turnedAway) await expect(rejected).rejects.toThrow('alice is gone');
+    alice.finish();
+    bob.finish();
+    expect(await Promise.all([...running, waiting])).toEqual(['alice', 'bob', 'later']);
+  });
+
   it('does not begin what was aborted before', async () => {
     const queue = new KeyQueue();
     const aborted = queue.run('alice', async () => 'done', AbortSignal.abort(new Error('never mind')));

@@ -1,48 +1,86 @@
 /**
  * Work on keys, one at a time for each key, in the order it was asked for. Work on different keys
  * runs side by side.
+ *
+ *     alice   [ at work ]  waiting  waiting  …
+ *     bob     [ at work ]
+ *
+ * A key has a line as long as somebody is at work on it. Only the end of that work passes the turn on;
+ * whoever waits and gives up, or is turned away, leaves the line and changes nothing for the others.
  */
 
 import type { Key } from '../../runtime/keys/hash.ts';
-import { keyPosition } from '../../runtime/keys/hash.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
 
+interface Waiter {
+  begin(): void;
+  turnAway(error: Error): void;
+}
+
+interface Line {
+  /** In order, without the one at work. */
+  readonly waiting: Set<Waiter>;
+  /** Who wants to know when nobody is in line any more. */
+  readonly atEnd: (() => void)[];
+}
+
 export class KeyQueue {
-  /** The last in line for each key; a string and its position are different keys here. */
-  readonly #tails = new Map<Key, Promise<void>>();
+  /** Those keys that are being worked on; a string and its position are different keys here. */
+  readonly #lines = new Map<Key, Line>();
 
   /** Waits its turn, then works. An abort while waiting gives up the place. */
   async run<T>(key: Key, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
-    const before = this.#tails.get(key);
-    let done = (): void => {};
-    const mine = new Promise<void>((resolve) => (done = resolve));
-    const tail = before === undefined ? mine : before.then(() => mine);
-    this.#tails.set(key, tail);
+    let line = this.#lines.get(key);
+    if (line === undefined) {
+      line = { waiting: new Set(), atEnd: [] };
+      this.#lines.set(key, line);
+    } else await turnIn(line, signal);
     try {
-      if (before !== undefined) await orAborted(before, signal);
       return await work();
     } finally {
-      done();
-      if (this.#tails.get(key) === tail) this.#tails.delete(key);
+      this.#passOn(key, line);
     }
   }
 
-  /** When all work that was asked for on these keys is over. */
+  /** Rejects all that wait for one of these keys. Who is at work on one stays at work. */
+  turnAway(ranges: RangeSet, why: (key: Key) => Error): void {
+    for (const [key, { waiting }] of this.#lines) {
+      if (waiting.size === 0 || !ranges.has(key)) continue;
+      for (const waiter of waiting) waiter.turnAway(why(key));
+    }
+  }
+
+  /** When nobody is at work on any of these keys, nor waits to be. */
   async settled(ranges: RangeSet): Promise<void> {
-    const tails = [...this.#tails].filter(([key]) => ranges.has(keyPosition(key))).map(([, tail]) => tail);
-    await Promise.all(tails);
+    const lines = [...this.#lines].filter(([key]) => ranges.has(key)).map(([, line]) => line);
+    await Promise.all(lines.map(({ atEnd }) => new Promise<void>((resolve) => atEnd.push(resolve))));
+  }
+
+  #passOn(key: Key, { waiting, atEnd }: Line): void {
+    const [next] = waiting;
+    if (next !== undefined) {
+      next.begin();
+      return;
+    }
+    this.#lines.delete(key);
+    for (const tell of atEnd) tell();
   }
 }
 
-function orAborted(turn: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return turn;
+/** Resolves when it is our turn; nobody else's comes before we pass it on. */
+function turnIn({ waiting }: Line, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const give = (): void => reject(signal.reason);
-    signal.addEventListener('abort', give, { once: true });
-    void turn.then(() => {
-      signal.removeEventListener('abort', give);
-      resolve();
-    });
+    const quit = (): void => {
+      waiting.delete(waiter);
+      signal?.removeEventListener('abort', abort);
+    };
+    const waiter: Waiter = {
+      begin: () => (quit(), resolve()),
+      turnAway: (error) => (quit(), reject(error)),
+    };
+    const abort = (): void => (quit(), reject(signal?.reason));
+    waiting.add(waiter);
+    signal?.addEventListener('abort', abort, { once: true });
   });
 }

@@ -58,9 +58,9 @@ export interface LookupSurroundings {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly dialer: Transport<ToManager, FromManager>;
-  readonly onLoss: ((loss: Loss) => void) | undefined;
-  readonly onChange: (() => void) | undefined;
-  /** What becomes of that which `onLoss` and `onChange` throw. @default an uncaught exception */
+  readonly onLoss: ((loss: Loss) => void | Promise<void>) | undefined;
+  readonly onChange: (() => void | Promise<void>) | undefined;
+  /** What becomes of that which `onLoss` and `onChange` throw or reject with. @default an uncaught exception */
   readonly surface?: Surface | undefined;
   close(): Promise<void>;
 }

@@ -31,7 +31,7 @@ import { Waiters } from './waiters.ts';
 export interface OwnerApplication {
   readonly onGrant?: Upcall | undefined;
   readonly onRevoke?: Upcall | undefined;
-  readonly onLost?: ((ranges: RangeSet) => void) | undefined;
+  readonly onLost?: ((ranges: RangeSet) => void | Promise<void>) | undefined;
   readonly load?: (() => number) | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface OwnerSurroundings {
   readonly logger: Logger;
   readonly dialer: Transport<ToManager, FromManager>;
   readonly application: OwnerApplication;
-  /** What becomes of that which the application's functions throw. @default an uncaught exception */
+  /** What becomes of that which the application's functions throw or reject with. @default an uncaught exception */
   readonly surface?: Surface | undefined;
   /** Called once, at the end. `hasLeft`: a Manager has confirmed that nothing is held any more. */
   close(hasLeft: boolean): Promise<void>;
@@ -75,6 +75,8 @@ export class PoolOwner implements AsyncDisposable {
   readonly #waiters = new Waiters();
   readonly #refusals: Refusals;
   #state: 'open' | 'leaving' | 'left' = 'open';
+  /** The machine was suspended and the core does not know it yet, because it is busy. */
+  #coreIsUnaware = false;
   #closed: Promise<void> | undefined;
 
   /** @internal */
@@ -150,13 +152,14 @@ export class PoolOwner implements AsyncDisposable {
   /** Everything that could be served at this instant, with its numbers. */
   held(): readonly NumberedSpan[] {
     const now = this.#around.runtime.now();
+    if (this.#wasSuspended(now)) return [];
     return this.#core.pieces.filter(({ phase, until }) => phase === 'serving' && now < until);
   }
 
   /** The number under which the key may be acted for now; undefined: not ours. */
   checkLeaseNow(key: Key): number | undefined {
     const now = this.#around.runtime.now();
-    if (this.#guard.wasSuspended(now)) return this.#suspended();
+    if (this.#wasSuspended(now)) return undefined;
     if (typeof key === 'bigint') return this.#core.checkLeaseNow(highOf(key), lowOf(key), now);
     hashKey(key, words);
     return this.#core.checkLeaseNow(words[0] as number, words[1] as number, now);
@@ -165,7 +168,7 @@ export class PoolOwner implements AsyncDisposable {
   /** True if the key is held now, and nobody else can have held it since it was held under `number`. */
   checkLeaseContinuous(key: Key, number: number): boolean {
     const now = this.#around.runtime.now();
-    if (this.#guard.wasSuspended(now)) return this.#suspended() ?? false;
+    if (this.#wasSuspended(now)) return false;
     if (typeof key === 'bigint') return this.#core.checkLeaseContinuous(highOf(key), lowOf(key), number, now);
     hashKey(key, words);
     return this.#core.checkLeaseContinuous(words[0] as number, words[1] as number, number, now);
@@ -173,17 +176,28 @@ export class PoolOwner implements AsyncDisposable {
 
   /** The same as a handle, to be kept with what is made of the key; undefined: not ours. */
   hold(key: Key): HeldKey | undefined {
+    return this.#hold(key);
+  }
+
+  #hold(key: Key, stop?: AbortSignal): HeldKey | undefined {
     const number = this.checkLeaseNow(key);
-    return number === undefined ? undefined : this.#held.hold(key, number);
+    return number === undefined ? undefined : this.#held.hold(key, number, stop);
   }
 
   /**
    * The papers' four steps: check, work, and check that it was held all along. One at a time per key.
    *
-   * @throws {NotOwnerError} if the key is not held when its turn comes; the work has not begun
+   * Work that calls `guard` for its own key, and awaits that, waits for itself: neither goes on before
+   * the key is given back or lost, or `options.signal` aborts. Hand `held` to what is called instead.
+   *
+   * @throws {NotOwnerError} if the key is not held, or ceases to be before its turn comes; the work has
+   *   not begun
    * @throws {LeaseLostError} if it was lost meanwhile; what the work returned is dropped
+   * @throws {ClosedError} if this owner is closed before its turn comes; the work has not begun
    */
   async guard<T>(key: Key, work: (held: HeldKey) => Promise<T> | T, options: GuardOptions = {}): Promise<T> {
+    options.signal?.throwIfAborted();
+    if (this.checkLeaseNow(key) === undefined) throw new NotOwnerError(key);
     return this.#queue.run(key, () => this.#guarded(key, work, options.signal), options.signal);
   }
 
@@ -192,16 +206,11 @@ export class PoolOwner implements AsyncDisposable {
     work: (held: HeldKey) => Promise<T> | T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    const held = this.hold(key);
+    using held = this.#hold(key, signal);
     if (held === undefined) throw new NotOwnerError(key);
-    const joined = signal === undefined ? held : withSignal(held, signal);
-    try {
-      const result = await work(joined);
-      if (!held.isContinuous()) throw new LeaseLostError(key, held.number);
-      return result;
-    } finally {
-      held[Symbol.dispose]();
-    }
+    const result = await work(held);
+    if (!held.isContinuous()) throw new LeaseLostError(key, held.number);
+    return result;
   }
 
   /**
@@ -264,6 +273,7 @@ export class PoolOwner implements AsyncDisposable {
       case 'revoking': {
         const ranges = RangeSet.of(effect.spans);
         this.#held.shortened();
+        this.#queue.turnAway(ranges, (key) => new NotOwnerError(key));
         this.#upcalls.flush(effect.spans, this.#queue.settled(ranges), application.onRevoke, () =>
           this.#driver.input((now) => this.#core.flushed(effect.spans, now)),
         );
@@ -294,6 +304,7 @@ export class PoolOwner implements AsyncDisposable {
   #lose(spans: readonly NumberedSpan[], isForGood: boolean): void {
     const ranges = RangeSet.of(spans);
     this.#held.lost(ranges);
+    this.#queue.turnAway(ranges, (key) => new NotOwnerError(key));
     this.#upcalls.lost(ranges);
     const { onLost } = this.#around.application;
     if (isForGood && onLost !== undefined) this.#application.tell(() => onLost(ranges));
@@ -312,9 +323,21 @@ export class PoolOwner implements AsyncDisposable {
     return piece?.revokeBy === undefined ? piece?.until : earliest(piece.until, piece.revokeBy);
   }
 
-  #suspended(): undefined {
-    this.#driver.input((now) => this.#core.suspended(now));
-    return undefined;
+  /**
+   * The guard says so once, and the core may be busy: an effect of its own can make the application
+   * check something. So it stays true until the core has been told, and nothing is served before that.
+   */
+  #wasSuspended(now: Instant): boolean {
+    if (!this.#coreIsUnaware && !this.#guard.wasSuspended(now)) return false;
+    this.#coreIsUnaware = true;
+    this.#driver.input((present) => (this.#coreIsUnaware ? this.#tellSuspended(present) : []));
+    return true;
+  }
+
+  #tellSuspended(now: Instant): OwnerEffect[] {
+    const effects = this.#core.suspended(now);
+    this.#coreIsUnaware = false;
+    return effects;
   }
 
   /** Asks the application for its load, before it is reported. If it fails to answer, the last one stays. */
@@ -347,21 +370,9 @@ export class PoolOwner implements AsyncDisposable {
     } finally {
       this.#driver.stop();
       this.#held.close();
+      this.#queue.turnAway(RangeSet.everything, () => new ClosedError('the owner'));
       this.#upcalls.close();
       await this.#around.close(hasLeft);
     }
   }
-}
-
-/** The handle, with a signal that the caller's own aborts too. */
-function withSignal(held: HeldKey, signal: AbortSignal): HeldKey {
-  return {
-    key: held.key,
-    number: held.number,
-    isContinuous: () => held.isContinuous(),
-    get signal() {
-      return AbortSignal.any([held.signal, signal]);
-    },
-    [Symbol.dispose]: () => held[Symbol.dispose](),
-  };
 }

@@ -18,14 +18,16 @@ function bench() {
   /** An upcall that ends when it is told to, well or badly. */
   const slow = (name: string) => {
     const ends: ((error?: Error) => void)[] = [];
-    const upcall: Upcall = (_, { signal }) => {
+    const asked: RangeSet[] = [];
+    const upcall: Upcall = (ranges, { signal }) => {
+      asked.push(ranges);
       story.push(`${name} begins`);
       signal.addEventListener('abort', () => story.push(`${name} is told to stop`));
       return new Promise<void>((resolve, reject) =>
         ends.push((error) => (error === undefined ? resolve() : reject(error))),
       );
     };
-    return { upcall, end: (error?: Error) => ends.shift()?.(error) };
+    return { upcall, asked, end: (error?: Error) => ends.shift()?.(error) };
   };
   return { story, runtime, upcalls, slow };
 }
@@ -87,6 +89,23 @@ describe('keys that are granted', () => {
     await turn();
     expect(story).toEqual(['load begins', 'served']);
   });
+
+  it('are loaded again without those that were lost or have to be given back meanwhile', async () => {
+    const { runtime, upcalls, slow } = bench();
+    const load = slow('load');
+    upcalls.load([span(0n, 8n)], load.upcall, () => {});
+    await turn();
+    upcalls.lost(RangeSet.of([span(0n, 2n)]));
+    load.end(new Error('no database'));
+    await turn();
+    upcalls.flush([span(6n, 8n)], Promise.resolve(), undefined, () => {});
+    runtime.pass(100);
+    await turn();
+    expect(load.asked.map((ranges) => ranges.spans())).toEqual([
+      [{ start: 0n, end: 8n }],
+      [{ start: 2n, end: 6n }],
+    ]);
+  });
 });
 
 describe('keys that have to be given back', () => {
@@ -139,5 +158,51 @@ describe('keys that have to be given back', () => {
     flush.end();
     await turn();
     expect(story.slice(2)).toEqual(['flush begins', 'given back']);
+  });
+
+  it('wait for the loading that is under way, and not until it works for other keys', async () => {
+    const { story, upcalls, slow } = bench();
+    const [load, flush] = [slow('load'), slow('flush')];
+    upcalls.load([span(0n, 8n)], load.upcall, () => story.push('served'));
+    await turn();
+    upcalls.flush([span(0n, 4n)], Promise.resolve(), flush.upcall, () => story.push('given back'));
+    await turn();
+    expect(story).toEqual(['load begins']);
+    load.end(new Error('no database'));
+    await turn();
+    flush.end();
+    await turn();
+    expect(story.slice(2)).toEqual(['flush begins', 'given back']);
+  });
+
+  it('wait for no loading at all between one attempt and the next, or before the first', async () => {
+    const { story, upcalls, slow } = bench();
+    const [load, flush] = [slow('load'), slow('flush')];
+    upcalls.load([span(0n, 8n)], load.upcall, () => story.push('served'));
+    upcalls.flush([span(0n, 2n)], Promise.resolve(), flush.upcall, () => story.push('early ones given back'));
+    await turn();
+    flush.end();
+    await turn();
+    expect(story).toContain('early ones given back');
+    expect(load.asked.map((ranges) => ranges.spans())).toEqual([[{ start: 2n, end: 8n }]]);
+    load.end(new Error('no database'));
+    await turn();
+    upcalls.flush([span(2n, 4n)], Promise.resolve(), flush.upcall, () => story.push('others given back'));
+    await turn();
+    flush.end();
+    await turn();
+    expect(story).toContain('others given back');
+  });
+
+  it('are not flushed if they are lost before it begins', async () => {
+    const { upcalls, slow } = bench();
+    const [load, flush] = [slow('load'), slow('flush')];
+    upcalls.load([span(0n, 8n)], load.upcall, () => {});
+    await turn();
+    upcalls.flush([span(0n, 8n)], Promise.resolve(), flush.upcall, () => {});
+    upcalls.lost(RangeSet.of([span(0n, 4n)]));
+    load.end();
+    await turn();
+    expect(flush.asked.map((ranges) => ranges.spans())).toEqual([[{ start: 4n, end: 8n }]]);
   });
 });

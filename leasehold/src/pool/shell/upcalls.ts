@@ -3,10 +3,12 @@
  *
  *  - `onGrant`: load what belongs to these keys; they are served once it resolves. If it fails it is
  *    called again, a little later each time, for as long as the keys are ours: nobody else would fare
- *    better by our giving up, and until then callers are told that the key is not served.
+ *    better by our giving up, and until then callers are told that the key is not served. It is never
+ *    called for keys that are no longer ours, or have to be given back: a retry asks for the rest.
  *  - `onRevoke`: new work on these keys is refused already; finish and flush while they are still
  *    held. They are given back when it resolves, or at the deadline, whichever comes first; a failure
- *    counts as done. It is not called before loading the same keys has come to an end.
+ *    counts as done. It is not called while an `onGrant` that was asked for the same keys is running;
+ *    it does not wait for that one's retries, which are about other keys.
  *
  * Both get a signal that aborts when the keys are no longer ours; `onGrant`'s also when they have to be
  * given back, `onRevoke`'s at the deadline, when they are. None of this runs inside the core: an
@@ -44,7 +46,7 @@ export class Upcalls {
   load(spans: readonly NumberedSpan[], onGrant: Upcall, done: () => void): void {
     const call = new Call(spans);
     this.#loading.add(call);
-    call.ended = this.#loadUntilDone(call, onGrant, done).finally(() => this.#loading.delete(call));
+    void this.#loadUntilDone(call, onGrant, done).finally(() => this.#loading.delete(call));
   }
 
   /** Calls once, and waits for `work` too; then `done`, whatever came of it, unless the keys are gone. */
@@ -55,16 +57,18 @@ export class Upcalls {
     done: () => void,
   ): void {
     const call = new Call(spans);
-    const loads = [...this.#loading].filter((load) => load.touches(call.ranges));
-    for (const load of loads) load.lose(call.ranges);
+    const ranges = call.remaining;
+    const loads = [...this.#loading].filter((load) => load.touches(ranges));
+    const underWay = loads.map((load) => load.underWay);
+    for (const load of loads) load.lose(ranges);
     this.#flushing.add(call);
     const flushing = async (): Promise<void> => {
-      await Promise.all(loads.map(({ ended }) => ended));
+      await Promise.all(underWay);
       await Promise.all([work, onRevoke === undefined ? true : this.#call('onRevoke', onRevoke, call)]);
       this.#flushing.delete(call);
       if (!call.signal.aborted) done();
     };
-    call.ended = flushing();
+    void flushing();
   }
 
   /** These keys are no longer ours. */
@@ -87,15 +91,23 @@ export class Upcalls {
   }
 
   /** In a turn of its own, because the core is not to be entered from within itself. True if it went well. */
-  async #call(name: string, upcall: Upcall, { ranges, signal }: Call): Promise<boolean> {
+  async #call(name: string, upcall: Upcall, call: Call): Promise<boolean> {
     await Promise.resolve();
-    if (signal.aborted) return false;
+    if (call.signal.aborted) return false;
+    const attempt = this.#attempt(name, upcall, call);
+    call.underWay = attempt;
+    const isDone = await attempt;
+    call.underWay = undefined;
+    return isDone;
+  }
+
+  async #attempt(name: string, upcall: Upcall, { remaining, signal }: Call): Promise<boolean> {
     try {
-      await upcall(ranges, { signal });
+      await upcall(remaining, { signal });
       return true;
     } catch (error) {
       if (!signal.aborted) {
-        this.#logger.error(`${name} failed`, { spans: ranges.spans().length, why: String(error) });
+        this.#logger.error(`${name} failed`, { spans: remaining.spans().length, why: String(error) });
       }
       return false;
     }
@@ -104,26 +116,30 @@ export class Upcalls {
   #pause(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();
-      const timer = this.#runtime.wakeAt(later(this.#runtime.now(), ms), resolve);
-      const stop = (): void => {
+      const end = (): void => {
         timer[Symbol.dispose]();
+        signal.removeEventListener('abort', end);
         resolve();
       };
-      signal.addEventListener('abort', stop, { once: true });
+      const timer = this.#runtime.wakeAt(later(this.#runtime.now(), ms), end);
+      signal.addEventListener('abort', end);
     });
   }
 }
 
 /** One upcall, and which of its keys are still its business. */
 class Call {
-  readonly ranges: RangeSet;
   readonly #stop = new AbortController();
   #remaining: RangeSet;
-  ended: Promise<void> = Promise.resolve();
+  /** The application is at it; undefined: not yet, or not again. Does not reject. */
+  underWay: Promise<boolean> | undefined;
 
   constructor(spans: readonly NumberedSpan[]) {
-    this.ranges = RangeSet.of(spans);
-    this.#remaining = this.ranges;
+    this.#remaining = RangeSet.of(spans);
+  }
+
+  get remaining(): RangeSet {
+    return this.#remaining;
   }
 
   get signal(): AbortSignal {
