@@ -48,7 +48,8 @@ async function certify(port: number, owner: FleetOwner): Promise<void> {
 async function grow(port: number, ownersWanted: number, lookupsWanted: number): Promise<void> {
   for (let index = owners.length; index < ownersWanted; index += 1) {
     owners.push(ownerOf(port, `server-${index}`));
-    if (index % 25 === 24) await until('owners are served', () => owners.every(({ isServing }) => isServing));
+    if (index % 250 === 249)
+      await until('owners are served', () => owners.every(({ isServing }) => isServing));
   }
   await until('owners are served', () => owners.every(({ isServing }) => isServing));
   while (lookups.length < lookupsWanted) {

@@ -46,7 +46,7 @@ export interface JoinOptions {
   onRevoke?: Upcall | undefined;
 
   /** These keys are no longer ours: forget what is remembered of them. After `onRevoke`, or without it if the lease ran out. */
-  onLost?: ((ranges: RangeSet) => void) | undefined;
+  onLost?: ((ranges: RangeSet) => void | Promise<void>) | undefined;
 
   /** Asked at every renewal: requests per second, or whatever the Manager's policy understands. @default 0 */
   load?: (() => number) | undefined;

@@ -29,10 +29,10 @@ export interface OpenLookupOptions {
   resumeFrom?: LookupPosition | undefined;
 
   /** These keys lost their state: publish again what you know of them. Called for every loss within a stated bound. */
-  onLoss?: ((loss: Loss) => void) | undefined;
+  onLoss?: ((loss: Loss) => void | Promise<void>) | undefined;
 
   /** The table is another than before. */
-  onChange?: (() => void) | undefined;
+  onChange?: (() => void | Promise<void>) | undefined;
 
   /** How often to sync although nothing was pushed, in milliseconds. @default as the pool is configured, 10_000 */
   syncEveryMs?: number | undefined;
