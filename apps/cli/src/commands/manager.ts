@@ -120,7 +120,7 @@ function announce(context: Context, options: ManagerOptions, manager: PoolManage
     'What to try next, in another terminal:',
     `  ${calledAs} run ${isUsual ? '' : `--managers ${address} `}-- node server.js`,
     ...(httpUrl === undefined ? [] : [`  ${calledAs} status${api}`, `  ${calledAs} watch${api}`]),
-    'Ctrl-C ends it; nobody loses a lease if it is back soon.',
+    options.memory ? 'Ctrl-C ends it.' : 'Ctrl-C ends it; nobody loses a lease if it is back soon.',
   ];
   out.write(`${lines.join('\n')}\n`);
 }

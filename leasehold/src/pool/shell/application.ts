@@ -38,11 +38,11 @@ export class Application {
   }
 
   /** Tells it in a turn of its own, because a core is not to be entered from within itself. */
-  tell(news: () => void | Promise<void>): void {
+  tell(news: () => unknown): void {
     queueMicrotask(() => void this.#told(news));
   }
 
-  async #told(news: () => void | Promise<void>): Promise<void> {
+  async #told(news: () => unknown): Promise<void> {
     try {
       await news();
     } catch (error) {

@@ -12,14 +12,15 @@ const refused = (code: string, retryable: boolean): Refused => ({
 });
 
 /** Somebody who wants to get in within a second, at one address where nobody answers. */
-function bench(signal?: AbortSignal) {
+function bench(signal?: AbortSignal, withinMs = 1_000) {
   const runtime = new HandMovedRuntime();
   const waiters = new Waiters();
   const warnings: LogFacts[] = [];
-  const refusals = new Refusals('owner', {
+  const logger = {
     ...silent,
-    warn: (message, facts) => warnings.push({ message, ...facts }),
-  });
+    warn: (message: string, facts?: LogFacts) => warnings.push({ message, ...facts }),
+  };
+  const refusals = new Refusals('owner', logger);
   const state = { isIn: false, gaveUp: false };
   const entrant = {
     entered: (until: AbortSignal) =>
@@ -38,7 +39,7 @@ function bench(signal?: AbortSignal) {
   };
   const problems = new Map([['m1:1', new UnreachableError('m1:1', 'it is not there')]]);
   const entering = enter(entrant, {
-    ...{ runtime, withinMs: 1_000, signal, addresses: { current: ['m1:1'] } },
+    ...{ runtime, logger, withinMs, signal, addresses: { current: ['m1:1'] } },
     dialer: { problems: () => problems },
   });
   const say = (message: Refused): void => {
@@ -53,6 +54,20 @@ function bench(signal?: AbortSignal) {
 }
 
 describe('whoever enters a pool', () => {
+  it('says what it waits for, after a little while and then again', async () => {
+    const { runtime, entering, letIn, warnings } = bench(undefined, 30_000);
+    runtime.pass(1_999);
+    expect(warnings).toEqual([]);
+    runtime.pass(1);
+    expect(warnings).toMatchObject([{ message: 'still waiting to be let in', waitedMs: 2_000 }]);
+    expect(warnings[0]?.['why']).toContain('it is not there');
+    runtime.pass(5_000);
+    expect(warnings).toHaveLength(2);
+    letIn();
+    await entering;
+    expect(runtime.timers).toBe(0);
+  });
+
   it('is in when a Manager says so, and no timer is left', async () => {
     const { runtime, entrant, entering, letIn, state } = bench();
     letIn();

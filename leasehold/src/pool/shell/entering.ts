@@ -9,7 +9,9 @@
  */
 
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import { later } from '../../runtime/time.ts';
 import { deadline } from './deadline.ts';
 import { ManagersUnreachableError, type RefusedError } from './errors.ts';
 
@@ -24,6 +26,7 @@ export interface Entrant {
 
 export interface EnteringOptions {
   readonly runtime: Runtime;
+  readonly logger: Logger;
   readonly withinMs: number;
   readonly signal: AbortSignal | undefined;
   readonly addresses: { readonly current: readonly string[] };
@@ -32,6 +35,9 @@ export interface EnteringOptions {
 }
 
 const WITHIN_MS = 30_000;
+/** Somebody may be watching, and wonder. */
+const PROGRESS_AFTER_MS = 2_000;
+const PROGRESS_EVERY_MS = 5_000;
 
 /** @throws {InvalidOptionError} */
 export function withinOption(option: string, value: number | undefined): number {
@@ -47,6 +53,7 @@ export function withinOption(option: string, value: number | undefined): number 
 export async function enter<T extends Entrant>(entrant: T, options: EnteringOptions): Promise<T> {
   const { runtime, withinMs, signal, addresses, dialer } = options;
   using time = deadline(runtime, withinMs, signal);
+  using _progress = sayingWhy(entrant, options);
   try {
     await entrant.entered(time.signal);
     return entrant;
@@ -56,4 +63,27 @@ export async function enter<T extends Entrant>(entrant: T, options: EnteringOpti
     if (!time.isOver || signal?.aborted) throw error;
     throw entrant.refusal ?? new ManagersUnreachableError(addresses.current, withinMs, problems);
   }
+}
+
+/** Says, after a little while and then again and again, what it is waiting for. */
+function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable {
+  const { runtime, logger, withinMs, addresses, dialer } = options;
+  const startedAt = runtime.now();
+  let timer: Disposable | undefined;
+  const sayAfter = (ms: number): void => {
+    timer = runtime.wakeAt(later(runtime.now(), ms), () => {
+      const problems = dialer.problems();
+      const each = addresses.current.map(
+        (address) => problems.get(address)?.message ?? `${address} is silent`,
+      );
+      logger.warn('still waiting to be let in', {
+        why: entrant.refusal?.message ?? each.join('; '),
+        waitedMs: Math.round(runtime.now() - startedAt),
+        givesUpAfterMs: withinMs,
+      });
+      sayAfter(PROGRESS_EVERY_MS);
+    });
+  };
+  sayAfter(PROGRESS_AFTER_MS);
+  return { [Symbol.dispose]: () => timer?.[Symbol.dispose]() };
 }

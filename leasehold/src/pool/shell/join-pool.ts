@@ -9,7 +9,8 @@
 
 import { randomId } from '../../node/id.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
-import { type Logger, silent } from '../../runtime/logger.ts';
+import { warnings } from '../../node/warnings.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
 import { LONGEST_NAME, LONGEST_URL } from '../wire/rules.ts';
 import { resolveDurations } from '../options.ts';
@@ -46,7 +47,7 @@ export interface JoinOptions {
   onRevoke?: Upcall | undefined;
 
   /** These keys are no longer ours: forget what is remembered of them. After `onRevoke`, or without it if the lease ran out. */
-  onLost?: ((ranges: RangeSet) => void | Promise<void>) | undefined;
+  onLost?: ((ranges: RangeSet) => unknown) | undefined;
 
   /** Asked at every renewal: requests per second, or whatever the Manager's policy understands. @default 0 */
   load?: (() => number) | undefined;
@@ -63,7 +64,7 @@ export interface JoinOptions {
   /** Gives up joining. */
   signal?: AbortSignal | undefined;
 
-  /** @default nothing is logged */
+  /** @default warnings and errors, on the standard error; `silent` for nothing */
   logger?: Logger | undefined;
 }
 
@@ -89,7 +90,7 @@ export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
   const name = textOption('name', options.name, LONGEST_NAME);
   const url = textOption('url', options.url, LONGEST_URL);
   const withinMs = withinOption('joinWithinMs', options.joinWithinMs);
-  const { lockFile, signal, logger = silent } = options;
+  const { lockFile, signal, logger = warnings } = options;
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; what is held is dropped and taken anew', { ms }),
   });
@@ -110,5 +111,5 @@ export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
     },
   });
   const owned = opening.move();
-  return await enter(owner, { runtime, withinMs, signal, addresses, dialer });
+  return await enter(owner, { runtime, logger, withinMs, signal, addresses, dialer });
 }

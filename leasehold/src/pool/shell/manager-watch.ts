@@ -21,7 +21,7 @@ import { Recorder } from '../http/recorder.ts';
 import type { ManagerWatcher } from '../manager/driver.ts';
 import type { Manager } from '../manager/manager.ts';
 import type { OwnerObservation } from '../manager/observation.ts';
-import type { FromManager, ToManager } from '../messages.ts';
+import type { FromManager, Refused, ToManager } from '../messages.ts';
 import { decodeBatch, type UnreadableLogError } from '../state.ts';
 import { namesakesIn } from './namesakes.ts';
 
@@ -45,11 +45,15 @@ const AFTER_A_HALT =
   'numbers begin anew, and look-ups report everything as lost. Another copy of the directory does not mend it: ' +
   'this Manager may have served somebody from the older one';
 
+/** How many refusals are remembered, so that none is said twice. */
+const MOST_REFUSALS = 1_000;
+
 export class ManagerWatch implements ManagerWatcher {
   readonly counters: ManagerCounters = new ManagerCounters();
   readonly events: EventLog = new EventLog({ epoch: randomId(4) });
   readonly #options: ManagerWatchOptions;
   readonly #recorder: Recorder;
+  readonly #refusals = new Set<string>();
   /** The batch being written, or written last, and since when. */
   #writing: { readonly bytes: Uint8Array; readonly at: Instant } | undefined;
 
@@ -69,6 +73,7 @@ export class ManagerWatch implements ManagerWatcher {
     else if (message.kind === 'certified') this.counters.certificatesAccepted += 1;
     else if (message.kind === 'changes' && message.answers === undefined) this.counters.pushes += 1;
     else if (message.kind === 'changes') this.counters.answers += 1;
+    else this.#refuses(message);
   }
 
   writes(bytes: Uint8Array): void {
@@ -98,6 +103,15 @@ export class ManagerWatch implements ManagerWatcher {
 
   halted(why: string): void {
     this.#options.logger.error('halted', { why, next: AFTER_A_HALT });
+  }
+
+  /** Said once to whoever reads the log; the one refused asks again every now and then. */
+  #refuses({ pool, asker, code, message }: Refused): void {
+    const refusal = JSON.stringify([asker, code]);
+    if (this.#refusals.has(refusal)) return;
+    if (this.#refusals.size >= MOST_REFUSALS) this.#refusals.clear();
+    this.#refusals.add(refusal);
+    this.#options.logger.warn('somebody was refused', { pool, asker, code, why: message });
   }
 
   unreadable(error: UnreadableLogError): void {

@@ -8,7 +8,8 @@
 
 import { randomId } from '../../node/id.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
-import { type Logger, silent } from '../../runtime/logger.ts';
+import { warnings } from '../../node/warnings.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { resolveDurations } from '../options.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
@@ -29,10 +30,10 @@ export interface OpenLookupOptions {
   resumeFrom?: LookupPosition | undefined;
 
   /** These keys lost their state: publish again what you know of them. Called for every loss within a stated bound. */
-  onLoss?: ((loss: Loss) => void | Promise<void>) | undefined;
+  onLoss?: ((loss: Loss) => unknown) | undefined;
 
   /** The table is another than before. */
-  onChange?: (() => void | Promise<void>) | undefined;
+  onChange?: (() => unknown) | undefined;
 
   /** How often to sync although nothing was pushed, in milliseconds. @default as the pool is configured, 10_000 */
   syncEveryMs?: number | undefined;
@@ -46,7 +47,7 @@ export interface OpenLookupOptions {
   /** Gives up opening. */
   signal?: AbortSignal | undefined;
 
-  /** @default nothing is logged */
+  /** @default warnings and errors, on the standard error; `silent` for nothing */
   logger?: Logger | undefined;
 }
 
@@ -66,7 +67,7 @@ export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup
   checkOptionNames('', options, OPTIONS);
   const pool = textOption('pool', options.pool, LONGEST_NAME);
   const withinMs = withinOption('openWithinMs', options.openWithinMs);
-  const { syncEveryMs, staleAfterMs, resumeFrom, onLoss, onChange, signal, logger = silent } = options;
+  const { syncEveryMs, staleAfterMs, resumeFrom, onLoss, onChange, signal, logger = warnings } = options;
   const durations = resolveDurations({ syncEveryMs, staleAfterMs });
   // The two go together: who wants one of them otherwise has its own for both.
   const isInsisting = syncEveryMs !== undefined || staleAfterMs !== undefined;
@@ -86,5 +87,5 @@ export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup
     close: () => owned[Symbol.asyncDispose](),
   });
   const owned = opening.move();
-  return await enter(lookup, { runtime, withinMs, signal, addresses, dialer });
+  return await enter(lookup, { runtime, logger, withinMs, signal, addresses, dialer });
 }

@@ -58,8 +58,8 @@ export interface LookupSurroundings {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly dialer: Transport<ToManager, FromManager>;
-  readonly onLoss: ((loss: Loss) => void | Promise<void>) | undefined;
-  readonly onChange: (() => void | Promise<void>) | undefined;
+  readonly onLoss: ((loss: Loss) => unknown) | undefined;
+  readonly onChange: (() => unknown) | undefined;
   /** What becomes of that which `onLoss` and `onChange` throw or reject with. @default an uncaught exception */
   readonly surface?: Surface | undefined;
   close(): Promise<void>;

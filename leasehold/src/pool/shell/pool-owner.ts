@@ -31,7 +31,7 @@ import { Waiters } from './waiters.ts';
 export interface OwnerApplication {
   readonly onGrant?: Upcall | undefined;
   readonly onRevoke?: Upcall | undefined;
-  readonly onLost?: ((ranges: RangeSet) => void | Promise<void>) | undefined;
+  readonly onLost?: ((ranges: RangeSet) => unknown) | undefined;
   readonly load?: (() => number) | undefined;
 }
 

@@ -12,10 +12,11 @@ import { nodeRuntime } from '../../node/runtime.ts';
 import { openDirectory } from '../../node/storage.ts';
 import { listenTcp, type TcpListener } from '../../node/tcp/listen.ts';
 import { serveHttp, type HttpServer } from '../../node/http/server.ts';
+import { warnings } from '../../node/warnings.ts';
 import { type FileLog, openFileLog } from '../../log/file/file-log.ts';
 import { memoryStorage } from '../../log/memory-storage.ts';
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
-import { type Logger, silent } from '../../runtime/logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { apiRoutes } from '../http/routes.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
@@ -53,7 +54,7 @@ export interface StartManagerOptions extends ManagerConfiguration {
   /** Allows to listen elsewhere than on loopback, where everybody who can connect can do everything. @default false */
   insecure?: boolean | undefined;
 
-  /** @default nothing is logged */
+  /** @default warnings and errors, on the standard error; `silent` for nothing */
   logger?: Logger | undefined;
 }
 
@@ -98,7 +99,7 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
     );
   }
   const id = textOption('id', options.id ?? randomId(4), LONGEST_NAME);
-  const logger = options.logger ?? silent;
+  const logger = options.logger ?? warnings;
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; leadership is given up and taken anew', { ms }),
   });

@@ -5,8 +5,9 @@
 
 import { CommandError } from '../../node/command-error.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
+import { warnings } from '../../node/warnings.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
-import { type Logger, silent } from '../../runtime/logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
 import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { supervise } from './supervision/supervise.ts';
@@ -40,7 +41,7 @@ export interface SuperviseCommandOptions {
   /** Whether signals that this process is sent are for the command. @default true */
   forwardSignals?: boolean | undefined;
 
-  /** @default nothing is logged */
+  /** @default warnings and errors, on the standard error; `silent` for nothing */
   logger?: Logger | undefined;
 }
 
@@ -57,7 +58,7 @@ const OPTIONS: OptionNames<SuperviseCommandOptions> = {
  */
 export async function superviseCommand(options: SuperviseCommandOptions): Promise<SupervisedEnd> {
   checkOptionNames('', options, OPTIONS);
-  const { managers, args = [], certifyForMs, logger = silent, ...rest } = options;
+  const { managers, args = [], certifyForMs, logger = warnings, ...rest } = options;
   if (certifyForMs !== undefined && !(certifyForMs >= 0)) {
     throw new InvalidOptionError('certifyForMs', certifyForMs, 'it must be a number of milliseconds');
   }

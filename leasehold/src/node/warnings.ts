@@ -1,0 +1,17 @@
+/**
+ * Where a library says what goes wrong when nobody has told it where to: on the standard error, and
+ * nothing but warnings and errors. A program that waits in silence for a server that is not there looks
+ * as if it hung; who wants silence can ask for it (`logger: silent`).
+ */
+
+import process from 'node:process';
+import type { LogFacts, Logger } from '../runtime/logger.ts';
+
+const nothing = (): void => {};
+
+const say = (message: string, facts: LogFacts = {}): void => {
+  const told = Object.entries(facts).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  process.stderr.write(`leasehold: ${message}${told.join('')}\n`);
+};
+
+export const warnings: Logger = { debug: nothing, info: nothing, warn: say, error: say };
