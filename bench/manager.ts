@@ -6,6 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import process from 'node:process';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
 import { type FleetCommand, Pinned } from './support/fleet/fleet.ts';
 import { machineConditions } from './support/machine.ts';
@@ -46,6 +47,7 @@ class Setting implements AsyncDisposable {
 
   static async open({ bundle }: BenchTools): Promise<Setting> {
     const directory = mkdtempSync(join(tmpdir(), 'leasehold-bench-'));
+    process.once('exit', () => rmSync(directory, { recursive: true, force: true })); // Also when broken off.
     const manager = new Pinned(await bundle('bench/support/fleet/manager-process.ts'), 0, [directory]);
     const { port } = await manager.heard<{ port: number }>();
     const fleet = new Pinned(await bundle('bench/support/fleet/fleet-process.ts'), 1);
@@ -74,6 +76,8 @@ class Setting implements AsyncDisposable {
 }
 
 async function run(report: (line: string) => void, tools: BenchTools): Promise<BenchResult> {
+  process.once('SIGINT', () => process.exit(130)); // The processes end with the channel to them.
+  process.once('SIGTERM', () => process.exit(143));
   const figures: Figure[] = [];
   const at = (owners: number, lookups: number): string => `${owners} owners + ${lookups} look-ups`;
   const most = (metric: string, unit: string, ours: number, limit: number, paper?: number): void => {
