@@ -12,6 +12,7 @@ import { resolveDurations } from '../leasehold/src/pool/options.ts';
 import { hashKey } from '../leasehold/src/runtime/keys/hash.ts';
 import { SuspensionGuard } from '../leasehold/src/runtime/suspension.ts';
 import type { Bench, BenchResult, Figure } from '../scripts/bench/bench.ts';
+import { bareHash } from './support/bare-hash.ts';
 import { FreshKeys, KEYS_ARE } from './support/keys.ts';
 import { machineConditions } from './support/machine.ts';
 import { NUMBER, ownerOf, serverNames, tableRows } from './support/pool.ts';
@@ -31,15 +32,6 @@ const CLOCK = 'hash + clock';
 const CLOCKS = 'hash + both clocks';
 
 const words = new Uint32Array(2);
-
-function bareHash(keys: readonly string[]): unknown {
-  let sum = 0;
-  for (let i = 0; i < keys.length; i += 1) {
-    hashKey(keys[i] as string, words);
-    sum ^= words[0] as number;
-  }
-  return sum;
-}
 
 function hashAndClock(keys: readonly string[]): unknown {
   let [sum, latest] = [0, 0];

@@ -10,6 +10,7 @@
 import type { TableRow } from '../leasehold/src/pool/messages.ts';
 import { hashKey } from '../leasehold/src/runtime/keys/hash.ts';
 import type { Bench, BenchResult, Figure } from '../scripts/bench/bench.ts';
+import { bareHash } from './support/bare-hash.ts';
 import { FreshKeys, KEYS_ARE } from './support/keys.ts';
 import { machineConditions } from './support/machine.ts';
 import { lookupWith, serverNames, tableRows, VIRTUAL_NODES } from './support/pool.ts';
@@ -37,15 +38,6 @@ function readCharacters(keys: readonly string[]): unknown {
   for (let i = 0; i < keys.length; i += 1) {
     const key = keys[i] as string;
     for (let at = 0; at < key.length; at += 1) sum ^= key.charCodeAt(at);
-  }
-  return sum;
-}
-
-function bareHash(keys: readonly string[]): unknown {
-  let sum = 0;
-  for (let i = 0; i < keys.length; i += 1) {
-    hashKey(keys[i] as string, words);
-    sum ^= words[0] as number;
   }
   return sum;
 }

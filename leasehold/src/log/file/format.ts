@@ -44,7 +44,7 @@ import { checksum } from './checksum.ts';
 export const FORMAT_VERSION = 1;
 export const HEAD_BYTES = 128;
 const HISTORY_AT = 60;
-export const HISTORY_BYTES_MAX: number = HEAD_BYTES - HISTORY_AT;
+const HISTORY_BYTES_MAX: number = HEAD_BYTES - HISTORY_AT;
 const SEGMENT_MAGIC = new TextEncoder().encode('LEASELOG');
 const SNAPSHOT_MAGIC = new TextEncoder().encode('LEASESNP');
 const MARK = 0x7266484c;

@@ -44,7 +44,7 @@ export interface HttpLimits {
   readonly stalledAfterMs: number;
 }
 
-export const HTTP_LIMITS: HttpLimits = {
+const HTTP_LIMITS: HttpLimits = {
   headBytes: 16_384,
   urlCharacters: 8_192,
   connections: 256,

@@ -34,9 +34,9 @@ export class Audience {
 
   hear(from: string, { pool }: Sync, now: Instant): void {
     let addresses = this.#pools.get(pool);
-    if (addresses === undefined) this.#pools.set(pool, (addresses = new Map()));
-    if (addresses.delete(from)) this.#size -= 1;
+    if (addresses?.delete(from)) this.#size -= 1;
     if (this.#size >= MOST_LISTENERS) return; // It is answered, but hears of changes only when it asks.
+    if (addresses === undefined) this.#pools.set(pool, (addresses = new Map()));
     addresses.set(from, now);
     this.#size += 1;
     for (const [oldest, heardAt] of addresses) {

@@ -243,7 +243,7 @@ export class Leader {
       this.#dirty.add(pool);
     } else if (session.hear(from, heard, now) && this.#hasSplinters(session)) this.#dirty.add(pool);
 
-    if (!this.#isMember(session)) return this.#hearStranger(session, now);
+    if (!isMember) return this.#hearStranger(session, now);
     const effects: LeaderEffect[] = [];
     if (session.hasHeard(this.term, session.unheard ?? 0)) session.unheard = undefined;
     if (report.letGo.length > 0 || report.leaving) this.#dirty.add(pool);

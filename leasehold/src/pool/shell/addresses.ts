@@ -21,7 +21,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 
 export type ManagerAddresses = readonly string[] | { readonly file: string };
 
-export const DEFAULT_MANAGER = '127.0.0.1:7400';
+const DEFAULT_MANAGER = '127.0.0.1:7400';
 
 export interface Addresses extends Disposable {
   /** Never empty. */

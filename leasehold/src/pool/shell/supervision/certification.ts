@@ -33,7 +33,7 @@ export interface CertificationOptions {
 /** `certified`: a Manager knows. `ran-out`: none said so in time. `dropped`: disposed of before either. */
 export type CertificationOutcome = 'certified' | 'ran-out' | 'dropped';
 
-export const CERTIFY_FOR_MS = 60_000;
+const CERTIFY_FOR_MS = 60_000;
 const RETRY_MS = 500;
 
 export class Certification implements Disposable {

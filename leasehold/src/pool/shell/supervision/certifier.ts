@@ -45,7 +45,7 @@ export type CertifierEffect =
   | { readonly do: 'ran-out'; readonly afterMs: number };
 
 /** How much longer it goes on after it was asked to end. */
-export const HURRY_MS = 2_000;
+const HURRY_MS = 2_000;
 
 const NEVER: Instant = instant(Number.POSITIVE_INFINITY);
 
