@@ -2,7 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { dice } from '../leasehold/src/node/tcp/fuzz-script.ts';
 import { encodeHello } from '../leasehold/src/node/tcp/handshake.ts';
-import { clientCodec, POOL_PROTOCOL } from '../leasehold/src/pool/wire/codec.ts';
+import { POOL_PROTOCOL } from '../leasehold/src/pool/wire/codec.ts';
+import { encodeMessage } from '../leasehold/src/pool/wire/encode.ts';
 import { TO_MANAGER } from '../leasehold/src/pool/wire/samples.ts';
 import { lostKeys } from './harness/losses.ts';
 import { onScene } from './harness/scene.ts';
@@ -15,7 +16,7 @@ const SEED = 20_261_116;
 
 type Draw = (below: number) => number;
 
-const GOOD: readonly Uint8Array[] = Object.values(TO_MANAGER).map((message) => clientCodec.encode(message));
+const GOOD: readonly Uint8Array[] = Object.values(TO_MANAGER).map(encodeMessage);
 
 function framed(payload: Uint8Array, announced = payload.length): Buffer {
   const length = Buffer.alloc(4);

@@ -8,7 +8,8 @@ import { FrameReader } from '../../../leasehold/src/node/tcp/frame-reader.ts';
 import { framed, HEARTBEAT } from '../../../leasehold/src/node/tcp/frame-writer.ts';
 import { decodeWelcome, encodeHello } from '../../../leasehold/src/node/tcp/handshake.ts';
 import type { ToManager } from '../../../leasehold/src/pool/messages.ts';
-import { clientCodec, POOL_PROTOCOL } from '../../../leasehold/src/pool/wire/codec.ts';
+import { POOL_PROTOCOL } from '../../../leasehold/src/pool/wire/codec.ts';
+import { encodeMessage } from '../../../leasehold/src/pool/wire/encode.ts';
 
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -39,7 +40,7 @@ export class Line {
 
   send(message: ToManager): void {
     if (!this.#open) return;
-    const bytes = framed(clientCodec.encode(message));
+    const bytes = framed(encodeMessage(message));
     this.bytesOut += bytes.length;
     this.#socket.write(bytes);
   }

@@ -3,9 +3,33 @@
  * a codec is what the one is given by the other.
  */
 
+/**
+ * The bytes of one frame: in one piece, or with a long end that other frames have too. A whole table is
+ * the same for everybody who asks for it; to copy it for each would take half a megabyte a time.
+ */
+export type Payload = Uint8Array | WithTail;
+
+export interface WithTail {
+  readonly head: Uint8Array;
+  /** Comes behind the head, and is never changed. */
+  readonly tail: Uint8Array;
+}
+
 export interface Codec<Out, In> {
   /** Cheap to call twice with the same object: one push goes to thousands of peers. */
-  encode(message: Out): Uint8Array;
+  encode(message: Out): Payload;
   /** @throws {MalformedMessageError} and nothing else, whatever the bytes are */
   decode(frame: Uint8Array): In;
+}
+
+export const payloadBytes = (payload: Payload): number =>
+  payload instanceof Uint8Array ? payload.length : payload.head.length + payload.tail.length;
+
+/** In one piece. */
+export function wholePayload(payload: Payload): Uint8Array {
+  if (payload instanceof Uint8Array) return payload;
+  const whole = new Uint8Array(payloadBytes(payload));
+  whole.set(payload.head);
+  whole.set(payload.tail, payload.head.length);
+  return whole;
 }

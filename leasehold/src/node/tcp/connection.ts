@@ -14,6 +14,7 @@
  */
 
 import type { Socket } from 'node:net';
+import type { Payload } from '../../runtime/codec.ts';
 import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { ConnectionLostError, FrameTooLargeError, PeerTimeoutError } from './errors.ts';
@@ -75,7 +76,7 @@ export class Connection implements PeerInfo {
   readonly #reader: FrameReader;
   readonly #heartbeatMs: number;
   #state: State = 'greeting';
-  #pending: Uint8Array[] = [];
+  #pending: Payload[] = [];
   #pendingBytes = 0;
   /** Times of the sweep. */
   #stateSince: number;
@@ -123,13 +124,13 @@ export class Connection implements PeerInfo {
   }
 
   /** The frame that the handshake consists of, ahead of everything else. */
-  introduce(payload: Uint8Array): void {
+  introduce(payload: Payload): void {
     this.#queue(payload, framedBytes(payload));
     this.flush();
   }
 
   /** False if it was dropped. */
-  send(payload: Uint8Array): boolean {
+  send(payload: Payload): boolean {
     const { counters, limits, sweep } = this.#hub;
     if (this.#state !== 'open') {
       counters.dropped += 1;
@@ -216,7 +217,7 @@ export class Connection implements PeerInfo {
     this.#write(HEARTBEAT);
   }
 
-  #queue(payload: Uint8Array, bytes: number): void {
+  #queue(payload: Payload, bytes: number): void {
     this.#pendingBytes += bytes;
     if (this.#pending.push(payload) === 1) this.#hub.flushSoon(this);
   }

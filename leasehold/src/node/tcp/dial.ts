@@ -21,7 +21,7 @@
  */
 
 import type { Socket } from 'node:net';
-import type { Codec } from '../../runtime/codec.ts';
+import type { Codec, Payload } from '../../runtime/codec.ts';
 import { LeaseholdError, MalformedMessageError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
@@ -151,7 +151,7 @@ class Link<Out, In> implements ConnectionKeeper {
   problem: LeaseholdError | undefined;
   welcome: Welcome | undefined;
   #connection: Connection | undefined;
-  #waiting: Uint8Array[] = [];
+  #waiting: Payload[] = [];
   #waitingBytes = 0;
   #pause: Disposable | undefined;
   #failures = 0;

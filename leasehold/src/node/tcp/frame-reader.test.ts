@@ -137,4 +137,15 @@ describe('writing frames', () => {
     expect(writes).toHaveLength(4);
     expect([writes[1] === large, writes[3] === large]).toEqual([true, true]);
   });
+
+  it('copies what is before a shared tail, and never the tail', () => {
+    const tail = Buffer.alloc(20_000, 1);
+    const payloads = ['one', 'two'].map((head) => ({ head: Buffer.from(head), tail }));
+    const writes: Uint8Array[] = [];
+    writeFrames(payloads, (bytes) => writes.push(bytes));
+    expect([writes.length, writes[1] === tail, writes[3] === tail]).toEqual([4, true, true]);
+    const read: Buffer[] = [];
+    new FrameReader(30_000).push(Buffer.concat(writes), (frame) => read.push(Buffer.from(frame)));
+    expect(read).toEqual(payloads.map(({ head }) => Buffer.concat([head, tail])));
+  });
 });

@@ -56,6 +56,7 @@ import { Deaths } from './deaths.ts';
 import type { Recalls } from './decision.ts';
 import { type Draft, draft } from './draft.ts';
 import type { OwnerObservation } from './observation.ts';
+import { Pauses } from './pauses.ts';
 import { ownerOfUrl, urlInUse } from './refusal.ts';
 import { Session } from './session.ts';
 import { longestHoldMs, longestTakeoverMs, type ManagerSettings, settingsFor } from './settings.ts';
@@ -79,7 +80,6 @@ const NOTHING: readonly NumberedSpan[] = [];
 /** So many who are no members are remembered at a time. */
 const MOST_STRANGERS = 10_000;
 const FOREVER: Instant = instant(Number.POSITIVE_INFINITY);
-const NEVER: Instant = instant(Number.NEGATIVE_INFINITY);
 
 export class Leader {
   readonly term: number;
@@ -109,8 +109,7 @@ export class Leader {
   /** A new leader writes a first batch in any case, so that all who follow learn of its term. */
   #opening = true;
   #inFlight: InFlight | undefined;
-  /** After a refusal, when to try again: a full disk is not filled by asking more often. */
-  #writeNotBefore: Instant = NEVER;
+  readonly #pauses = new Pauses();
   #batchesSinceSnapshot: number;
   /** No later than the first instant at which something is due. */
   #dueAt: Instant;
@@ -291,6 +290,7 @@ export class Leader {
     const farewells = this.#farewells(flight, now);
     this.#settle(flight, now);
     this.#batchesSinceSnapshot += 1;
+    this.#pauses.worked(now, this.#rowsOf(flight));
     const effects: LeaderEffect[] = [
       trace('committed', { position, records: describe(flight.batch) }),
       ...farewells,
@@ -309,8 +309,8 @@ export class Leader {
     this.#inFlight = undefined;
     for (const pool of flight.recalls.keys()) this.#dirty.add(pool);
     this.#opening ||= flight.batch.pools.length === 0;
-    this.#writeNotBefore = later(now, this.#settings.durations.retryMs);
-    this.#due(this.#writeNotBefore);
+    this.#pauses.refused(now, this.#settings.durations.retryMs);
+    this.#due(this.#pauses.until(now) ?? now);
     return [trace('append-refused', { position: flight.position })];
   }
 
@@ -488,11 +488,13 @@ export class Leader {
       this.#due(this.#recoversAt);
       return [];
     }
-    if (now < this.#writeNotBefore) {
-      this.#due(this.#writeNotBefore);
+    const pausedUntil = this.#pauses.until(now);
+    if (pausedUntil !== undefined) {
+      this.#due(pausedUntil);
       return [];
     }
     const made = this.#draft(now);
+    this.#pauses.worked(now, this.#rowsOf(made));
     this.#dirty.clear();
     for (const pool of made.unfinished) this.#dirty.add(pool);
     if (made.batch.pools.length === 0 && !this.#opening) {
@@ -520,6 +522,12 @@ export class Leader {
       [...this.#dirty],
       this.#settings,
     );
+  }
+
+  #rowsOf({ recalls }: Draft): number {
+    let rows = 0;
+    for (const pool of recalls.keys()) rows += this.#state.pool(pool).rows.length;
+    return rows;
   }
 
   /** What a successor must wait for: what we found, until that is over, and what we give. */

@@ -6,7 +6,7 @@
 import type { Codec } from '../../runtime/codec.ts';
 import { decodeFromManager, decodeToManager } from '../decode.ts';
 import type { FromManager, ToManager } from '../messages.ts';
-import { encodeMessage } from './encode.ts';
+import { encodePayload } from './encode.ts';
 
 /** We speak `version`, and understand all from `oldest` on. */
 export const POOL_PROTOCOL: { readonly name: string; readonly version: number; readonly oldest: number } = {
@@ -16,10 +16,10 @@ export const POOL_PROTOCOL: { readonly name: string; readonly version: number; r
 };
 
 /** For a Manager. */
-export const managerCodec: Codec<FromManager, ToManager> = { encode: encodeMessage, decode: decodeToManager };
+export const managerCodec: Codec<FromManager, ToManager> = { encode: encodePayload, decode: decodeToManager };
 
 /** For owners, look-ups and supervisors. */
 export const clientCodec: Codec<ToManager, FromManager> = {
-  encode: encodeMessage,
+  encode: encodePayload,
   decode: decodeFromManager,
 };

@@ -2,8 +2,8 @@
  * From a message to the bytes of its frame.
  *
  * What goes to many is encoded once: a push to thousands of look-ups, a report to all Managers. Nor
- * are the rows of a snapshot packed anew for everybody who asks: answers differ in whom they answer, not in the rows, so
- * the rows come last, and their packed form is kept for as long as the list itself is.
+ * are the rows of a snapshot packed or copied for everybody who asks: answers differ in whom they answer, not
+ * in the rows, so the rows come last, and their packed form is shared for as long as the list itself is kept.
  */
 
 import { unreachable } from '../../runtime/assert.ts';
@@ -20,6 +20,7 @@ import type {
   ToManager,
   Update,
 } from '../messages.ts';
+import { type Payload, wholePayload } from '../../runtime/codec.ts';
 import { ByteWriter } from '../../runtime/msgpack/bytes.ts';
 import { type FieldName, KEYS } from './keys.ts';
 import {
@@ -31,28 +32,32 @@ import {
 } from '../../runtime/msgpack/msgpack.ts';
 import { packGranted, packHeld, packLetGo, packRows } from './pack.ts';
 
-const frames = new WeakMap<ToManager | FromManager, Uint8Array>();
+const frames = new WeakMap<ToManager | FromManager, Payload>();
 const tables = new WeakMap<readonly TableRow[], Uint8Array>();
 
 // Nothing here waits in between, so one of each is enough.
 const envelope = new ByteWriter();
 const list = new ByteWriter();
 
+/** The bytes of a message in one piece, which may be shared: do not change them. */
+export const encodeMessage = (message: ToManager | FromManager): Uint8Array =>
+  wholePayload(encodePayload(message));
+
 /** The bytes of a message. They are shared with whoever else asks for them: do not change them. */
-export function encodeMessage(message: ToManager | FromManager): Uint8Array {
+export function encodePayload(message: ToManager | FromManager): Payload {
   if (!isForMany(message)) return encode(message);
   let frame = frames.get(message);
   if (frame === undefined) frames.set(message, (frame = encode(message)));
   return frame;
 }
 
-/** An answer goes to one; to keep it would keep half a megabyte for each look-up that got the whole table. */
+/** An answer goes to one, and is not worth keeping. */
 function isForMany(message: ToManager | FromManager): boolean {
   if (message.kind === 'changes') return message.answers === undefined;
   return message.kind === 'report' || message.kind === 'sync' || message.kind === 'certificate';
 }
 
-function encode(message: ToManager | FromManager): Uint8Array {
+function encode(message: ToManager | FromManager): Payload {
   // Whatever a message that could not be written has left in them.
   envelope.clear();
   list.clear();
@@ -133,7 +138,7 @@ function sync(map: FieldWriter, message: Sync): Uint8Array {
   return envelope.take();
 }
 
-function changes(map: FieldWriter, message: Changes): Uint8Array {
+function changes(map: FieldWriter, message: Changes): Payload {
   map.text('pool', message.pool);
   map.text('history', message.history);
   map.number('term', message.term);
@@ -152,9 +157,13 @@ function changes(map: FieldWriter, message: Changes): Uint8Array {
   }
   const packed = packedRows(message.rows);
   map.bytesHead('rows', packed.length);
-  return envelope.take(packed);
+  if (packed.length >= SHARED_BYTES) return { head: envelope.take(), tail: packed };
+  envelope.bytes(packed);
+  return envelope.take();
 }
 
+/** Rows of fewer bytes are cheaper to copy than to send apart. */
+const SHARED_BYTES = 4_096;
 const NO_ROWS: Uint8Array = packRowsAnew([]);
 
 function packedRows(rows: readonly TableRow[]): Uint8Array {

@@ -131,9 +131,7 @@ describe('a writer', () => {
     for (const text of [long, 'short', long]) {
       writer.uint8(1);
       writer.text(text, (length) => writer.uint32(length));
-      const bytes = writer.take(Uint8Array.of(7));
-      expect(bytes.length).toBe(6 + text.length);
-      expect(bytes.at(-1)).toBe(7);
+      expect(writer.take().length).toBe(5 + text.length);
       expect(writer.length).toBe(0);
     }
   });

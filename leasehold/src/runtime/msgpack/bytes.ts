@@ -246,12 +246,10 @@ export class ByteWriter {
     this.clear();
   }
 
-  /** What was written, and `tail` behind it; then there is nothing written any more. */
-  take(tail?: Uint8Array): Uint8Array {
-    const length = this.#at;
-    const taken = Buffer.allocUnsafe(length + (tail?.length ?? 0));
-    this.#bytes.copy(taken, 0, 0, length);
-    if (tail !== undefined) taken.set(tail, length);
+  /** What was written; then there is nothing written any more. */
+  take(): Uint8Array {
+    const taken = Buffer.allocUnsafe(this.#at);
+    this.#bytes.copy(taken, 0, 0, this.#at);
     this.clear();
     return taken;
   }

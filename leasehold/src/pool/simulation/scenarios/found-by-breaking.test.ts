@@ -16,7 +16,8 @@ import { playOwner } from '../../owner/owner-script.ts';
 import { consistentHashing } from '../../policy/consistent-hashing.ts';
 import { letGo } from '../../script.ts';
 import { decodeBatch } from '../../state.ts';
-import { clientCodec, managerCodec } from '../../wire/codec.ts';
+import { managerCodec } from '../../wire/codec.ts';
+import { encodeMessage } from '../../wire/encode.ts';
 import { type LookupNode, ManagerNode, type OwnerNode } from '../nodes.ts';
 import { ENGINE, type PoolWorld } from '../pool-world.ts';
 import { Journal } from './journal.ts';
@@ -329,7 +330,7 @@ describe('a Manager', () => {
   it('is not reached by a report that contradicts itself', () => {
     const lettingGo = (...pieces: readonly string[]) =>
       managerCodec.decode(
-        clientCodec.encode({
+        encodeMessage({
           kind: 'report',
           pool: 'p',
           incarnation: 'a.1',
