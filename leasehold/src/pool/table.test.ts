@@ -106,6 +106,18 @@ describe('keys that become free', () => {
     expect(() => owned.apply([free(span(0, 4)), free(span(3, 5))], 5)).toThrow('freed twice at 5');
   });
 
+  it('are those of everybody, when several leave one after the other', () => {
+    const three = owned.apply([join('c'), free(span(4, 6)), grant('c', span(4, 6))], 4);
+    const table = three.apply([leave('a'), leave('b'), grant('c', span(0, 4)), leave('c')], 5);
+    expect(shown(table)).toEqual([
+      '0-4 nobody #5 lost 5 changed 5',
+      '4-6 nobody #4 lost 5 changed 5',
+      '6-8 nobody #2 lost 5 changed 5',
+      '8-16 nobody #3 lost 5 changed 5',
+    ]);
+    expect(table.members.size).toBe(0);
+  });
+
   it('are all that a member owned, when it leaves', () => {
     const table = owned.apply([leave('a')], 5);
     expect(shown(table)).toEqual(['0-8 nobody #2 lost 5 changed 5', '8-16 b #3 lost 0 changed 3']);

@@ -99,7 +99,8 @@ export class PoolTable {
           members.set(record.member.incarnation, { ...record.member, joinedAt: position });
           break;
         case 'leave':
-          rows = rows.map((row) => (row.owner === record.incarnation ? freed(row, position) : row));
+          // A network that was cut is the end of hundreds: all of a row of them go through the table at once.
+          if (records[index - 1]?.kind !== 'leave') rows = leave(rows, leavesFrom(records, index), position);
           members.delete(record.incarnation);
           break;
         case 'free':
@@ -192,15 +193,25 @@ function groupByOwner(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]>
 }
 
 type Grant = TableRecord & { readonly kind: 'grant' };
+type Leave = TableRecord & { readonly kind: 'leave' };
 
 /** The grants that follow one another from here on. */
 function grantsFrom(records: readonly TableRecord[], from: number): readonly Grant[] {
   const grants: Grant[] = [];
-  for (const record of records.slice(from)) {
-    if (record.kind !== 'grant') break;
-    grants.push(record);
-  }
+  for (let index = from; records[index]?.kind === 'grant'; index += 1) grants.push(records[index] as Grant);
   return grants;
+}
+
+/** Those who leave one after the other from here on. */
+function leavesFrom(records: readonly TableRecord[], from: number): ReadonlySet<string> {
+  const gone = new Set<string>();
+  for (let index = from; records[index]?.kind === 'leave'; index += 1)
+    gone.add((records[index] as Leave).incarnation);
+  return gone;
+}
+
+function leave(rows: readonly Row[], gone: ReadonlySet<string>, position: number): readonly Row[] {
+  return rows.map((row) => (row.owner !== undefined && gone.has(row.owner) ? freed(row, position) : row));
 }
 
 function grant(rows: readonly Row[], grants: readonly Grant[], position: number): readonly Row[] {

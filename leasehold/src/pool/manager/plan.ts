@@ -34,6 +34,10 @@ export function plan(
   const merges: Span[] = [];
   let index = 0;
   for (const placed of wish) {
+    if (isAsWished(rows[index], placed)) {
+      index += 1;
+      continue;
+    }
     let run: { start: bigint; end: bigint; rows: number } | undefined;
     const endRun = (): void => {
       if (run !== undefined && run.rows > 1) merges.push({ start: run.start, end: run.end });
@@ -56,6 +60,13 @@ export function plan(
   }
   return { grants, recalls, merges };
 }
+
+/** By far the most are. */
+const isAsWished = (row: Row | undefined, placed: Placement): boolean =>
+  row !== undefined &&
+  row.owner === placed.incarnation &&
+  row.start === placed.start &&
+  row.end === placed.end;
 
 function add<T>(map: Map<string, T[]>, key: string, item: T): void {
   const list = map.get(key);

@@ -106,6 +106,18 @@ describe('consistent hashing', () => {
     for (const share of shares(placements).values()) expect(share).toBeGreaterThan(0.3);
   });
 
+  it('is the same after any comings and goings as if it were asked for the first time', () => {
+    fc.assert(
+      fc.property(fc.array(names, { minLength: 1, maxLength: 6 }), (crowds) => {
+        const policy = consistentHashing({ virtualNodes: 8 });
+        for (const crowd of crowds) {
+          expect(place(crowd, policy)).toEqual(place(crowd, consistentHashing({ virtualNodes: 8 })));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
   it('looks at nothing but names, and says so', () => {
     const policy = consistentHashing();
     expect([policy.name, policy.adaptive]).toEqual(['consistent-hashing', false]);

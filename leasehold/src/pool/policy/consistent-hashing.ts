@@ -14,7 +14,7 @@
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { hashBytes } from '../../runtime/keys/hash.ts';
 import { type Position, positionOf, RING_SIZE } from '../../runtime/keys/position.ts';
-import type { Placement, Policy, PolicyInput, PolicyMember } from './policy.ts';
+import type { Placement, Policy, PolicyInput } from './policy.ts';
 
 export interface ConsistentHashingOptions {
   /** Points an owner. More spread load more evenly and make a larger table. @default 64 */
@@ -35,8 +35,10 @@ export function consistentHashing(options: ConsistentHashingOptions = {}): Polic
     throw new InvalidOptionError('virtualNodes', virtualNodes, 'it must be a whole number from 1 to 4096');
   }
   const pointsOf = new Map<string, readonly Point[]>();
+  /** The ring as it was last asked for. */
+  let last: { readonly names: ReadonlySet<string>; readonly ring: readonly Point[] } | undefined;
 
-  function points({ name }: PolicyMember): readonly Point[] {
+  function points(name: string): readonly Point[] {
     let known = pointsOf.get(name);
     if (known === undefined) {
       known = Array.from({ length: virtualNodes }, (_, index) => ({ at: pointOf(name, index), name }));
@@ -45,13 +47,23 @@ export function consistentHashing(options: ConsistentHashingOptions = {}): Polic
     return known;
   }
 
+  /** All points in order. Those who come and go are few beside those who stay, whose points are in order already. */
+  function ringOf(names: ReadonlySet<string>): readonly Point[] {
+    const before = last ?? { names: new Set<string>(), ring: [] };
+    const come = [...names].filter((name) => !before.names.has(name));
+    const staying = before.ring.filter(({ name }) => names.has(name));
+    const ring = inOrder(staying, come.flatMap(points).sort(byPlace));
+    last = { names, ring };
+    return ring;
+  }
+
   return {
     name: 'consistent-hashing',
     adaptive: false,
     place({ members }: PolicyInput): readonly Placement[] {
       const incarnations = new Map(members.map(({ name, incarnation }) => [name, incarnation]));
       if (pointsOf.size > MOST_NAMES_KEPT) pointsOf.clear();
-      return spansBetween(members.flatMap(points).sort(byPlace), incarnations);
+      return spansBetween(ringOf(new Set(incarnations.keys())), incarnations);
     },
   };
 }
@@ -71,6 +83,22 @@ export function pointOf(name: string, index: number): Position {
 /** Two names can share a place on the ring; then the lesser name has it, for every Manager alike. */
 const byPlace = (a: Point, b: Point): number =>
   a.at < b.at ? -1 : a.at > b.at ? 1 : a.name < b.name ? -1 : 1;
+
+/** Two lists that are in order, as one. */
+function inOrder(one: readonly Point[], other: readonly Point[]): readonly Point[] {
+  if (other.length === 0) return one;
+  const all: Point[] = [];
+  let next = 0;
+  for (const point of one) {
+    for (let before = other[next]; before !== undefined && byPlace(before, point) < 0; before = other[next]) {
+      all.push(before);
+      next += 1;
+    }
+    all.push(point);
+  }
+  for (; next < other.length; next += 1) all.push(other[next] as Point);
+  return all;
+}
 
 function spansBetween(
   points: readonly Point[],
