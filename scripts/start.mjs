@@ -13,7 +13,7 @@ import { startCli } from './start/cli.mjs';
 
 const STORY = 'leasehold/src/pool/simulation/story.ts';
 
-const HELP = `Plays a pool of servers in a simulated world and tells what happens.
+const STORY_HELP = `Plays a pool of servers in a simulated world and tells what happens.
 
   npm start -- --story [--seed N]
 
@@ -26,7 +26,7 @@ Without --story: a demonstration with real processes; see npm start -- --help.`;
 async function story(argv) {
   const { words, flags, values } = parseArguments(argv, { flags: ['help', 'story'], values: ['seed'] });
   if (flags.has('help')) {
-    console.log(HELP);
+    console.log(STORY_HELP);
     return 0;
   }
   if (words.length > 0) throw new UsageError(`nothing is expected here, but got ${words.join(' ')}`);
@@ -38,7 +38,19 @@ async function story(argv) {
   return 0;
 }
 
+/** What the help of the demo cannot know, because only a checkout has it. */
+const STORY_IN_HELP = `
+Also: npm start -- --story   a pool of servers in a simulated world, told as it happens`;
+
+/** @param {readonly string[]} argv */
+async function demo(argv) {
+  process.env['LEASEHOLD_DEMO_CALLED_AS'] = 'npm start --';
+  const exitCode = await startCli(['demo', ...argv], 'npm run leasehold --');
+  if (argv[0] === '--help' || argv[0] === '-h') console.log(STORY_IN_HELP);
+  return exitCode;
+}
+
 await runCommand('npm start --', () => {
   const argv = process.argv.slice(2);
-  return argv.includes('--story') ? story(argv) : startCli(['demo', ...argv], 'npm run leasehold --');
+  return argv.includes('--story') ? story(argv) : demo(argv);
 });

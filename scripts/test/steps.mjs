@@ -27,6 +27,7 @@ export const steps = [
     what: 'type check',
     commands: [
       [tools.tsc, '-p', join(root, 'tsconfig.json')],
+      [tools.tsc, '-p', join(root, 'apps', 'page', 'tsconfig.json')],
       [tools.tsc, '-p', join(root, 'scripts', 'tsconfig.json')],
     ],
   },

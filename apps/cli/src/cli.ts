@@ -3,13 +3,17 @@
 import type { Context } from './context.ts';
 import { report } from './failure.ts';
 import { buildProgram } from './program.ts';
+import { commandAt } from './usage.ts';
 
 export async function runCli(argv: readonly string[], context: Context): Promise<number> {
+  const program = buildProgram(context);
+  // Help about a command that there is not would be the help about everything, without a word of why.
+  const isLost = argv[0] === 'help' && argv.length > 1 && commandAt(program, argv.slice(1)) === program;
   try {
-    await buildProgram(context).parseAsync([...argv], { from: 'user' });
+    await program.parseAsync(argv.slice(isLost ? 1 : 0), { from: 'user' });
     return context.exitCode;
   } catch (error) {
-    return report(error, context, wantsJson(argv));
+    return report(error, commandAt(program, argv), context, wantsJson(argv));
   }
 }
 

@@ -11,6 +11,8 @@ export interface Output {
   readonly isTerminal: boolean;
   /** Characters in a line. */
   readonly columns: number;
+  /** Lines that can be seen at once; without a bound if nobody looks. */
+  readonly rows: number;
 }
 
 export interface Context {
@@ -21,8 +23,23 @@ export interface Context {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** What a person types to get here: `leasehold`, or `npm run leasehold --` in a checkout. */
   readonly calledAs: string;
+  /** What a person types for the demo, if there is something shorter: `npm start --` in a checkout. */
+  readonly demoCalledAs: string | undefined;
   /** What the process ends with if nothing is thrown. */
   exitCode: number;
+}
+
+/**
+ * What a person types for these words of ours: `leasehold demo add-owner` for `demo add-owner`, or
+ * `npm start -- add-owner` where that is how the demo is called.
+ */
+export function typed(
+  { calledAs, demoCalledAs }: Pick<Context, 'calledAs' | 'demoCalledAs'>,
+  words: string,
+): string {
+  const ofDemo = demoCalledAs === undefined ? null : /^demo(?: (.*))?$/s.exec(words);
+  const whole = ofDemo === null ? `${calledAs} ${words}` : `${demoCalledAs} ${ofDemo[1] ?? ''}`;
+  return whole.trimEnd().replace(/ --$/, ''); // Nothing is handed on, so nothing has to be set apart.
 }
 
 export type Colors = ReturnType<typeof createColors>;
@@ -37,6 +54,7 @@ export function processContext(): Context {
     err: outputOf(process.stderr),
     environment: process.env,
     calledAs: process.env['LEASEHOLD_CALLED_AS'] || 'leasehold',
+    demoCalledAs: process.env['LEASEHOLD_DEMO_CALLED_AS'] || undefined,
     exitCode: 0,
   };
 }
@@ -55,6 +73,9 @@ function outputOf(stream: NodeJS.WriteStream): Output {
     },
     get columns() {
       return stream.columns ?? 80;
+    },
+    get rows() {
+      return stream.rows ?? Number.POSITIVE_INFINITY;
     },
   };
 }

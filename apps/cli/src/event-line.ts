@@ -1,40 +1,91 @@
-/** An event in one line, for people. */
+/**
+ * Events in one line each, for people.
+ *
+ * People know owners by their names, and for a while there can be two of one name: a server that was
+ * restarted before its first life was known to be over, or one that somebody started twice. "Lost by
+ * eve, granted to eve" would then say nothing. So it is remembered who is there, and an owner that
+ * shares its name with another is told by its address too.
+ */
 
-import type { Gap, LoggedEvent } from './answers.ts';
+import type { Gap, LoggedEvent, OwnerAnswer } from './answers.ts';
 import type { Colors } from './context.ts';
 import { clockTime, counted, percent } from './output.ts';
 
 type Told = LoggedEvent | Gap;
+type Owner = Pick<OwnerAnswer, 'incarnation' | 'name' | 'url'>;
 
-export function eventLine(event: Told, colors: Colors): string {
-  const pool = 'pool' in event ? `${event.pool}  ` : '';
-  return `${colors.dim(clockTime(event.atMs))}  ${colors.dim(pool)}${eventText(event, colors)}`;
-}
+export class EventTeller {
+  readonly #colors: Colors;
+  /** Who is in a pool, by incarnation. */
+  readonly #present = new Map<string, Map<string, Owner>>();
 
-export function eventText(event: Told, colors: Colors): string {
-  switch (event.kind) {
-    case 'joined':
-      return colors.green(`${event.owner.name} joined, at ${event.owner.url}`);
-    case 'left':
-      return colors.yellow(`${event.owner.name} is gone: ${whyLeft(event.why)}`);
-    case 'lost': {
-      const whose = event.owner === null ? 'that nobody owned' : `of ${event.owner.name}`;
-      return colors.red(`lost: the state of keys ${whose}, ${extent(event)}`);
+  constructor(colors: Colors) {
+    this.#colors = colors;
+  }
+
+  /** This owner is there, though no event has said so. */
+  know(pool: string, owner: Owner): void {
+    const present = this.#present.get(pool) ?? new Map<string, Owner>();
+    this.#present.set(pool, present.set(owner.incarnation, owner));
+  }
+
+  /** With the time and the pool. */
+  line(event: Told): string {
+    const pool = 'pool' in event ? `${event.pool}  ` : '';
+    return `${this.#colors.dim(clockTime(event.atMs))}  ${this.#colors.dim(pool)}${this.text(event)}`;
+  }
+
+  text(event: Told): string {
+    if (event.kind === 'joined' || event.kind === 'granted' || event.kind === 'moved') {
+      this.know(event.pool, event.owner);
     }
-    case 'moved':
-      return `moved from ${event.from.name} to ${event.owner.name}: ${extent(event)}`;
-    case 'granted':
-      return `granted to ${event.owner.name}: ${extent(event)}`;
-    case 'elected':
-      return colors.green(`Manager ${event.manager} leads, term ${event.term}`);
-    case 'deposed':
-      return colors.yellow(`Manager ${event.manager} leads no more, term ${event.term}`);
-    case 'halted':
-      return colors.red(`Manager ${event.manager} has halted: ${event.why}`);
-    case 'gap':
-      return colors.yellow('some events before this one cannot be told any more');
-    default:
-      return `${(event as { kind: string }).kind}`; // A newer Manager knows more than we do.
+    if (event.kind === 'left') this.#present.get(event.pool)?.delete(event.owner.incarnation);
+    if (event.kind === 'gap') this.#present.clear();
+    return this.#sentence(event);
+  }
+
+  #sentence(event: Told): string {
+    const colors = this.#colors;
+    switch (event.kind) {
+      case 'joined':
+        return colors.green(this.#joined(event.pool, event.owner));
+      case 'left':
+        return colors.yellow(`${this.#who(event.pool, event.owner)} is gone: ${whyLeft(event.why)}`);
+      case 'lost': {
+        const whose = event.owner === null ? 'that nobody owned' : `of ${this.#who(event.pool, event.owner)}`;
+        return colors.red(`lost: the state of keys ${whose}, ${extent(event)}`);
+      }
+      case 'moved':
+        return `moved from ${this.#who(event.pool, event.from)} to ${this.#who(event.pool, event.owner)}: ${extent(event)}`;
+      case 'granted':
+        return `granted to ${this.#who(event.pool, event.owner)}: ${extent(event)}`;
+      case 'elected':
+        return colors.green(`Manager ${event.manager} leads, term ${event.term}`);
+      case 'deposed':
+        return colors.yellow(`Manager ${event.manager} leads no more, term ${event.term}`);
+      case 'halted':
+        return colors.red(`Manager ${event.manager} has halted: ${event.why}`);
+      case 'gap':
+        return colors.yellow('some events before this one cannot be told any more');
+      default:
+        return `${(event as { kind: string }).kind}`; // A newer Manager knows more than we do.
+    }
+  }
+
+  #joined(pool: string, owner: Owner): string {
+    const [earlier] = this.#namesakes(pool, owner);
+    const replaced = earlier === undefined ? '' : `, in place of the ${earlier.name} at ${earlier.url}`;
+    return `${owner.name} joined, at ${owner.url}${replaced}`;
+  }
+
+  #who(pool: string, owner: Owner): string {
+    return this.#namesakes(pool, owner).length === 0 ? owner.name : `the ${owner.name} at ${owner.url}`;
+  }
+
+  /** The latest first. */
+  #namesakes(pool: string, { incarnation, name }: Owner): readonly Owner[] {
+    const present = [...(this.#present.get(pool)?.values() ?? [])];
+    return present.filter((other) => other.name === name && other.incarnation !== incarnation).reverse();
   }
 }
 

@@ -1,10 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { createColors } from 'picocolors';
-import type { LoggedEvent } from './answers.ts';
 import { ManagerApi } from './api.ts';
-import { eventLine } from './event-line.ts';
 import { followEvents, StreamParser } from './event-stream.ts';
 
 describe('a stream of events', () => {
@@ -55,33 +52,5 @@ describe('a stream of events', () => {
     const api = new ManagerApi('http://127.0.0.1:1', 'leasehold');
     const events = followEvents({ api, signal: new AbortController().signal });
     await expect(events.next()).rejects.toMatchObject({ code: 'API_UNREACHABLE' });
-  });
-});
-
-describe('an event in one line', () => {
-  const owner = { incarnation: 'i', name: 'ada', url: 'http://ada' };
-  const extent = { spans: 2, sharePercent: 33.31, ranges: [] };
-  const line = (event: object): string =>
-    eventLine({ id: 'e-1', atMs: 0, logPosition: 1, ...event } as LoggedEvent, createColors(false)).slice(10);
-
-  it('says who came and went, and why', () => {
-    expect(line({ kind: 'joined', pool: 'presence', owner })).toBe('presence  ada joined, at http://ada');
-    expect(line({ kind: 'left', pool: 'presence', owner, why: 'certified' })).toBe(
-      'presence  ada is gone: its death was proved',
-    );
-  });
-
-  it('says what was lost and what moved', () => {
-    expect(line({ kind: 'lost', pool: 'p', owner, ...extent })).toBe(
-      'p  lost: the state of keys of ada, 33.3 % in 2 ranges',
-    );
-    const from = { ...owner, name: 'ben' };
-    expect(line({ kind: 'moved', pool: 'p', from, owner, ...extent })).toBe(
-      'p  moved from ben to ada: 33.3 % in 2 ranges',
-    );
-  });
-
-  it('says something even about what it does not know', () => {
-    expect(line({ kind: 'renamed' })).toBe('renamed');
   });
 });

@@ -9,10 +9,11 @@
  *     4  a Manager answered, and there is no such thing: no such pool
  */
 
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { LeaseholdError } from 'leasehold/manager';
 import { CommandError } from 'leasehold/supervisor';
 import { colorsFor, type Context } from './context.ts';
+import { usageAdvice, usageSentence } from './usage.ts';
 
 export const EXIT = { failure: 1, usage: 2, unreachable: 3, notFound: 4 } as const;
 
@@ -43,12 +44,10 @@ interface Failure {
 }
 
 /** Undefined: it is no failure, help or the version was asked for. */
-export function failureOf(error: unknown, isDebugging: boolean): Failure | undefined {
+function failureOf(error: unknown, command: Command, isDebugging: boolean): Failure | undefined {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return undefined;
-    const message = error.message
-      .replace(/^error: /, '')
-      .replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?');
+    const message = usageSentence(error, command);
     return { code: 'USAGE', message, exitCode: EXIT.usage, stack: undefined };
   }
   if (error instanceof LeaseholdError) {
@@ -64,9 +63,9 @@ export function failureOf(error: unknown, isDebugging: boolean): Failure | undef
   return { code: 'INTERNAL', message, exitCode: EXIT.failure, stack };
 }
 
-/** Says what went wrong, and gives the code to exit with. */
-export function report(error: unknown, context: Context, isJson: boolean): number {
-  const failure = failureOf(error, Boolean(context.environment['LEASEHOLD_DEBUG']));
+/** Says what went wrong in this command, and gives the code to exit with. */
+export function report(error: unknown, command: Command, context: Context, isJson: boolean): number {
+  const failure = failureOf(error, command, Boolean(context.environment['LEASEHOLD_DEBUG']));
   if (failure === undefined) return 0;
   const { code, message, exitCode, stack } = failure;
   if (isJson) {
@@ -78,6 +77,6 @@ export function report(error: unknown, context: Context, isJson: boolean): numbe
   const label = code === 'USAGE' ? '' : colors.dim(` (${code})`);
   context.err.write(`${colors.red('leasehold:')} ${message}${label}\n`);
   if (stack !== undefined) context.err.write(`${stack}\n`);
-  if (code === 'USAGE') context.err.write(`See ${context.calledAs} --help.\n`);
+  if (code === 'USAGE') context.err.write(`${usageAdvice(error, command, context).join('\n')}\n`);
   return exitCode;
 }

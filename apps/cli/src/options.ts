@@ -1,7 +1,7 @@
 /** Options that several commands have, and how their values are read. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Context } from './context.ts';
+import { type Context, typed } from './context.ts';
 
 export const jsonOption = (what = 'print JSON, for programs'): Option => new Option('--json', what);
 
@@ -47,13 +47,21 @@ export function seconds(text: string): number {
 /** `a,b` as a list. */
 export const list = (text: string): readonly string[] => text.split(',').map((word) => word.trim());
 
-/** Lines under the help of a command: what to type, and what it does. */
+const examples = new WeakMap<Command, string>();
+
+/** Lines under the help of a command: what to type, and what it does. The first is also shown to whoever left something out. */
 export function withExamples(
   command: Command,
-  { calledAs }: Context,
-  examples: readonly (readonly [line: string, what: string])[],
+  context: Context,
+  lines: readonly (readonly [words: string, what: string])[],
 ): Command {
-  const width = Math.max(...examples.map(([line]) => line.length));
-  const lines = examples.map(([line, what]) => `  ${calledAs} ${line.padEnd(width)}   ${what}`.trimEnd());
-  return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
+  const all = lines.map(([words, what]) => [typed(context, words), what] as const);
+  const width = Math.max(...all.map(([line]) => line.length));
+  const [first] = all;
+  if (first !== undefined) examples.set(command, first[0]);
+  const text = all.map(([line, what]) => `  ${line.padEnd(width)}   ${what}`.trimEnd()).join('\n');
+  return command.addHelpText('after', `\nExamples:\n${text}`);
 }
+
+/** Something that makes sense, for somebody who typed something that does not. */
+export const exampleOf = (command: Command): string | undefined => examples.get(command);

@@ -70,7 +70,38 @@ describe('the command line', () => {
       code: 2,
       complained: "leasehold: unknown command 'mangaer'; did you mean manager?\nSee leasehold --help.\n",
     });
+    expect((await run('help', 'mangaer')).complained).toBe((await run('mangaer')).complained);
     expect((await run('watch', '--jsn')).complained).toContain('did you mean --json?');
+    expect((await run('run', '--manager', 'a:1', '--', 'ls')).complained).toContain(
+      'did you mean --managers?',
+    );
+  });
+
+  it('guesses within a command too, and points to the help of that one', async () => {
+    expect((await run('demo', 'ad-owner')).complained).toBe(
+      "leasehold: unknown command 'ad-owner'; did you mean add-owner?\nSee leasehold demo --help.\n",
+    );
+    expect((await run('demo', 'add-owner', '--nam', 'eve')).complained).toBe(
+      "leasehold: unknown option '--nam'; did you mean --name?\nSee leasehold demo add-owner --help.\n",
+    );
+  });
+
+  it('shows an example to whoever left something out', async () => {
+    expect((await run('lookup', 'presence')).complained).toBe(
+      "leasehold: missing required argument 'keys'\nFor example: leasehold lookup presence alice\nSee leasehold lookup --help.\n",
+    );
+    expect((await run('run')).complained).toContain('For example: leasehold run -- node server.js');
+  });
+
+  it('is told about as it is called, the demo by its own name', async () => {
+    const context = recordedContext({ demoCalledAs: 'npm start --' });
+    await runCli(['demo', '--help'], context);
+    expect(context.printed()).toContain('Usage: npm start -- [options] [command]\n');
+    expect(context.printed()).toMatch(/\n {2}npm start {2,}until Ctrl-C\n {2}npm start -- --owners 5/);
+    await runCli(['demo', '--ownrs', '3'], context);
+    expect(context.complained()).toContain('See npm start -- --help.');
+    await runCli(['watch', '--help'], context);
+    expect(context.printed()).toContain('Usage: leasehold watch [options] [pool]');
   });
 
   it('refuses values that make no sense, and says which would', async () => {
@@ -78,7 +109,6 @@ describe('the command line', () => {
     expect(code).toBe(2);
     expect(complained).toContain('whole number from 0 to 65535');
     expect((await run('demo', '--owners', 'many')).complained).toContain('whole number of at least 1');
-    expect((await run('lookup', 'presence')).complained).toContain("missing required argument 'keys'");
     expect((await run('completion', 'cmd')).complained).toContain('bash, zsh, fish');
     expect((await run('manager', '--memory', '--data', 'x')).code).toBe(2);
     expect((await run('status', '--api', 'http://[')).complained).toContain('no address of an API');

@@ -11,8 +11,9 @@ import { poolsCommand } from './commands/pools.ts';
 import { runCommand } from './commands/run.ts';
 import { statusCommand } from './commands/status.ts';
 import { watchCommand } from './commands/watch.ts';
-import type { Context } from './context.ts';
+import { type Context, typed } from './context.ts';
 import { withExamples } from './options.ts';
+import { wordsOf } from './usage.ts';
 
 export function buildProgram(context: Context): Command {
   const program = new Command('leasehold')
@@ -49,8 +50,11 @@ export function buildProgram(context: Context): Command {
   return program;
 }
 
-/** Every command throws instead of ending the process, and writes where it is told to. */
+/** Every command throws instead of ending the process, writes where it is told to, and is called as people call it. */
 function settle(command: Command, context: Context): void {
+  command.configureHelp({
+    commandUsage: (asked) => typed(context, `${wordsOf(asked)} ${asked.usage()}`.trimStart()),
+  });
   command.exitOverride().configureOutput({
     writeOut: (text) => context.out.write(text),
     writeErr: (text) => context.err.write(text),

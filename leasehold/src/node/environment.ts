@@ -7,3 +7,8 @@ export function environment(name: string): string | undefined {
   const value = process.env[name];
   return value === '' ? undefined : value;
 }
+
+/** Those that we start from now on do not inherit it. */
+export function removeVariable(name: string): void {
+  delete process.env[name];
+}

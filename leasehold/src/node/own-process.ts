@@ -38,13 +38,6 @@ export function bootId(): string | undefined {
   }
 }
 
-export const readVariable = (name: string): string | undefined => process.env[name];
-
-/** Those that we start from now on do not inherit it. */
-export function removeVariable(name: string): void {
-  delete process.env[name];
-}
-
 /** `4026531836`, out of `pid:[4026531836]`. */
 function pidNamespace(): string | undefined {
   try {

@@ -10,8 +10,9 @@ import type { LogFacts, Logger } from '../runtime/logger.ts';
 const nothing = (): void => {};
 
 const say = (message: string, facts: LogFacts = {}): void => {
-  const told = Object.entries(facts).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
-  process.stderr.write(`leasehold: ${message}${told.join('')}\n`);
+  const told = Object.entries(facts).filter(([, value]) => value !== undefined);
+  const rest = told.map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  process.stderr.write(`leasehold: ${message}${rest.join('')}\n`);
 };
 
 export const warnings: Logger = { debug: nothing, info: nothing, warn: say, error: say };

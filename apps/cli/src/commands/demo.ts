@@ -6,6 +6,7 @@ import { runFrontEnd } from '../demo/front-end.ts';
 import { runLoad } from '../demo/load.ts';
 import { runOwner } from '../demo/owner.ts';
 import { type DemoOptions, runDemo } from '../demo/run-demo.ts';
+import { sayIfKilled } from '../killed.ts';
 import { createLogger } from '../logger.ts';
 import {
   jsonOption,
@@ -45,8 +46,8 @@ function demoCommand(context: Context): Command {
     .option('--front-ends <count>', 'processes that users are connected to', wholeNumberFrom(1), 2)
     .option('--users <count>', 'users who are connected', wholeNumberFrom(1), 300)
     .option('--for <seconds>', 'end by itself after so long', seconds)
-    .option('--port <port>', 'of the Manager (default: 7400 if it is free)', port)
-    .option('--http-port <port>', 'of its page and API (default: 7401 if it is free)', port)
+    .option('--port <port>', 'of the Manager; 0 for any that is free (default: 7400 if it is free)', port)
+    .option('--http-port <port>', 'of its page and API; 0 likewise (default: 7401 if it is free)', port)
     .option('--data <directory>', 'where the Manager keeps its data (default: a temporary directory)')
     .addOption(jsonOption('print the state as a line of JSON every second'))
     .action((options: DemoOptions) => runDemo(context, options));
@@ -71,6 +72,7 @@ function addOwnerCommand(context: Context): Command {
         ...selfCommand(['demo-owner', '--name', name, ...list]),
         ...{ managers, logger, certifyForMs: 5_000 },
       });
+      sayIfKilled(logger, name, end);
       context.exitCode = end.exitCode;
     });
   return withExamples(command, context, [

@@ -5,7 +5,7 @@ import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { joinPool, type PoolOwner } from 'leasehold/pool';
+import { joinPool, type PoolOwner, silent } from 'leasehold/pool';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type ManagerPlace, run, type Started, start, startManager } from '../testing/started.ts';
 
@@ -113,6 +113,34 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
     expect(stderr).toBe('leasehold: there is no pool "nowhere"; there are presence (UNKNOWN_POOL)\n');
     const inJson = await ask(...argv, '--json');
     expect(json(inJson.stderr)).toMatchObject({ error: { code: 'UNKNOWN_POOL' } });
+  });
+
+  it('tell two owners of one name apart while they watch', async () => {
+    await using people = await start(['watch', 'presence', '--api', place.http]);
+    await people.until('saying that it watches', () => people.stderr.includes('Ctrl-C') || undefined);
+    let isOver = false;
+    const coming = (async () => {
+      while (!isOver) {
+        const other = await joinPool({
+          ...{
+            managers: [place.address],
+            pool: 'presence',
+            name: 'ada',
+            url: 'http://other',
+            logger: silent,
+          },
+        });
+        await other.leave();
+      }
+    })();
+    await people.until(
+      'saying whose place is taken',
+      () =>
+        people.stdout.includes('ada joined, at http://other, in place of the ada at http://ada') || undefined,
+    );
+    isOver = true;
+    await coming;
+    expect(await people.stop()).toBe(0);
   });
 
   it('watch who comes and goes', async () => {
@@ -317,8 +345,13 @@ describe('leasehold run', { timeout: TIMEOUT_MS }, () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: '2\n' });
   });
 
-  it('ends like a shell if its command was killed', async () => {
-    const { code } = await run(['run', '--', process.execPath, '-e', 'process.kill(process.pid, "SIGKILL")']);
+  it('ends like a shell if its command was killed, and its last line says so', async () => {
+    const argv = ['run', '--json', '--managers', await freeAddress(), '--', 'sh', '-c', 'kill -KILL $$'];
+    const { code, stderr } = await run(argv);
     expect(code).toBe(137);
+    expect(json(stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      message: 'killed by a signal; it had joined no pool',
+      ...{ command: 'sh', signal: 'SIGKILL', exitCode: 137 },
+    });
   });
 });

@@ -1,12 +1,14 @@
 import { Command } from 'commander';
 import { superviseCommand } from 'leasehold/supervisor';
 import type { Context } from '../context.ts';
+import { sayIfKilled } from '../killed.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, managersOption, seconds, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
 
 interface RunOptions extends JsonOption {
   readonly managers?: readonly string[];
+  /** In seconds. */
   readonly certifyFor?: number;
   readonly log?: LogFormat;
   readonly verbose?: true;
@@ -16,7 +18,7 @@ export function runCommand(context: Context): Command {
   const command = new Command('run')
     .summary('Start a server whose death is noticed at once')
     .description(
-      'Start a server, and tell the Managers when it has died: what it held is then free in milliseconds, not when its lease has run out. Ends as the server does.',
+      'Start a server, and tell the Managers when it has died: what it held is then free in milliseconds, not when its lease has run out. Ends as the server does: with its exit code, or with 128 and the number of the signal that killed it.',
     )
     .usage('[options] -- <command> [args...]')
     .argument('<command>', 'the program to start, without a shell')
@@ -25,7 +27,7 @@ export function runCommand(context: Context): Command {
     .addOption(managersOption())
     .option(
       '--certify-for <seconds>',
-      'how long to go on telling if no Manager answers (default: 60)',
+      'how long to go on telling if no Manager answers (default: 60; 3 at most if none was ever reached)',
       seconds,
     )
     .option('--verbose', 'say also when all is well')
@@ -36,9 +38,10 @@ export function runCommand(context: Context): Command {
         format: options.log ?? (options.json ? 'json' : undefined),
         level: options.verbose || context.environment['LEASEHOLD_DEBUG'] ? undefined : 'warn',
       });
-      const { managers, certifyFor } = options;
-      const certifyForMs = certifyFor === undefined ? undefined : certifyFor * 1_000;
+      const { managers, certifyFor: certifyForSeconds } = options;
+      const certifyForMs = certifyForSeconds === undefined ? undefined : certifyForSeconds * 1_000;
       const end = await superviseCommand({ command: program, args, managers, certifyForMs, logger });
+      sayIfKilled(logger, program, end);
       context.exitCode = end.exitCode;
     });
   return withExamples(command, context, [

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import type { StatusAnswer } from '../answers.ts';
+import type { OwnersAnswer, PoolSummary, StatusAnswer } from '../answers.ts';
 import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
 import { colorsFor, type Context, interruption } from '../context.ts';
-import { eventLine } from '../event-line.ts';
+import { EventTeller } from '../event-line.ts';
 import { followEvents } from '../event-stream.ts';
 import { apiOption, jsonOption, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
@@ -31,7 +31,8 @@ async function watch(
   using signal = interruption();
   const { latestEventId } = await api.get<StatusAnswer>('/v1/status');
   if (pool !== undefined) await api.get(poolPath(pool)); // Who misspells it would wait for ever.
-  const colors = colorsFor(context.out, context);
+  const teller = new EventTeller(colorsFor(context.out, context));
+  if (!options.json) await meet(teller, api, pool);
   const say = (text: string): void => context.err.write(`${text}\n`);
   if (!options.json)
     say(`Watching ${pool === undefined ? api.url : `${pool} at ${api.url}`}; Ctrl-C ends it.`);
@@ -44,6 +45,15 @@ async function watch(
     );
   };
   for await (const event of followEvents({ api, pool, after: latestEventId, signal, onState })) {
-    context.out.write(`${options.json ? JSON.stringify(event) : eventLine(event, colors)}\n`);
+    context.out.write(`${options.json ? JSON.stringify(event) : teller.line(event)}\n`);
+  }
+}
+
+/** Who is there already; the first thousand of each pool, which is for words only. */
+async function meet(teller: EventTeller, api: ManagerApi, only: string | undefined): Promise<void> {
+  const { pools } = await api.get<{ readonly pools: readonly PoolSummary[] }>('/v1/pools');
+  for (const { name } of pools.filter((pool) => only === undefined || pool.name === only)) {
+    const { owners } = await api.get<OwnersAnswer>(poolPath(name, '/owners?limit=1000'));
+    for (const owner of owners) if (owner.isMember) teller.know(name, owner);
   }
 }

@@ -16,7 +16,7 @@ import { type Answer, ask, serve } from './web.ts';
 type Status = Pick<Presence, 'status' | 'version'>;
 
 /** A person waits this long, and no longer. */
-const ANSWER_WITHIN_MS = 2_000;
+export const ANSWER_WITHIN_MS = 2_000;
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 250;
 
@@ -48,10 +48,10 @@ class Router {
   }
 
   /** Who was refused knows something that the table does not say yet; but it may say so any moment. */
-  async #changeOr(ms: number): Promise<void> {
+  async #changeOr(longestMs: number): Promise<void> {
     const change = new AbortController();
     this.#onChange.push(() => change.abort());
-    await pause(ms, change.signal);
+    await pause(longestMs, change.signal);
   }
 }
 

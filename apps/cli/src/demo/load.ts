@@ -14,7 +14,8 @@ import { type Answer, ask } from './web.ts';
 
 interface User {
   readonly name: string;
-  readonly home: number;
+  /** Which front end it is connected to. */
+  readonly homeIndex: number;
   /** The last that was sent, and the last that was confirmed. */
   version: number;
   confirmed: number;
@@ -26,6 +27,9 @@ const WRITES_PER_SECOND = 30;
 const TICK_MS = 20;
 const LOOK_AGAIN_MS = 100;
 const MOST_UNDER_WAY = 256;
+const CONNECTING_AT_ONCE = 16;
+/** Of those found wrong, how many are looked up again each time. */
+const MOST_LOOKED_UP_AGAIN = 50;
 /** A wrong answer that lasts longer than this is no moment of change but a fault. */
 const MOMENT_MS = 5_000;
 const ANSWER_WITHIN_MS = 3_000;
@@ -33,8 +37,8 @@ const ANSWER_WITHIN_MS = 3_000;
 export class Load {
   #frontEnds: readonly string[];
   readonly #users: readonly User[];
-  /** Since when the users have been found missing or stale. */
-  readonly #wrongSince = new Map<User, number>();
+  /** When each user who is missing or stale was first found so. */
+  readonly #foundWrongAt = new Map<User, number>();
   #underWay = 0;
   #reads = 0;
   #writes = 0;
@@ -42,11 +46,11 @@ export class Load {
   #unanswered = 0;
   #slowestRecoveryMs = 0;
 
-  constructor(frontEnds: readonly string[], users: number) {
+  constructor(frontEnds: readonly string[], userCount: number) {
     this.#frontEnds = frontEnds;
-    this.#users = Array.from({ length: users }, (_, at) => ({
-      name: `user-${at + 1}`,
-      home: at % frontEnds.length,
+    this.#users = Array.from({ length: userCount }, (_, index) => ({
+      name: `user-${index + 1}`,
+      homeIndex: index % frontEnds.length,
       version: 0,
       confirmed: 0,
     }));
@@ -54,22 +58,22 @@ export class Load {
 
   get counts(): LoadCounts {
     const now = performance.now();
-    const wrongSince = [...this.#wrongSince.values()];
+    const foundWrongAt = [...this.#foundWrongAt.values()];
     return {
       kind: 'load',
       reads: this.#reads,
       writes: this.#writes,
       wrong: this.#wrong,
       unanswered: this.#unanswered,
-      wrongNow: wrongSince.length,
-      wrongForLong: wrongSince.filter((since) => now - since > MOMENT_MS).length,
+      wrongNow: foundWrongAt.length,
+      wrongForLong: foundWrongAt.filter((foundAt) => now - foundAt > MOMENT_MS).length,
       slowestRecoveryMs: Math.round(this.#slowestRecoveryMs),
     };
   }
 
   /** A front end that was started anew knows nobody: its users connect again. */
   async moveTo(frontEnds: readonly string[]): Promise<void> {
-    const moved = this.#users.filter(({ home }) => this.#frontEnds[home] !== frontEnds[home]);
+    const moved = this.#users.filter(({ homeIndex }) => this.#frontEnds[homeIndex] !== frontEnds[homeIndex]);
     this.#frontEnds = frontEnds;
     await this.#connect(moved);
   }
@@ -83,40 +87,41 @@ export class Load {
     const worker = async (): Promise<void> => {
       for (let user = waiting.pop(); user !== undefined; user = waiting.pop()) await this.write(user);
     };
-    await Promise.all(Array.from({ length: 16 }, worker));
+    await Promise.all(Array.from({ length: CONNECTING_AT_ONCE }, worker));
   }
 
   /** Until the signal aborts: so many reads and writes a second, evenly. */
   async run(signal: AbortSignal): Promise<void> {
-    let [last, reads, writes, again] = [performance.now(), 0, 0, 0];
+    let [lastTickAt, readsDue, writesDue, lookAgainAt] = [performance.now(), 0, 0, 0];
     while (!signal.aborted) {
       await pause(TICK_MS, signal);
       const now = performance.now();
-      const seconds = Math.min(now - last, 10 * TICK_MS) / 1_000;
-      last = now;
-      reads += READS_PER_SECOND * seconds;
-      writes += WRITES_PER_SECOND * seconds;
-      for (; reads >= 1; reads -= 1) this.#start(() => this.read(this.#anybody()));
-      for (; writes >= 1; writes -= 1) this.#start(() => this.write(this.#anybody()));
-      if (now < again) continue;
-      again = now + LOOK_AGAIN_MS;
-      for (const user of [...this.#wrongSince.keys()].slice(0, 50)) this.#start(() => this.read(user));
+      const seconds = Math.min(now - lastTickAt, 10 * TICK_MS) / 1_000;
+      lastTickAt = now;
+      readsDue += READS_PER_SECOND * seconds;
+      writesDue += WRITES_PER_SECOND * seconds;
+      for (; readsDue >= 1; readsDue -= 1) this.#start(() => this.read(this.#anybody()));
+      for (; writesDue >= 1; writesDue -= 1) this.#start(() => this.write(this.#anybody()));
+      if (now < lookAgainAt) continue;
+      lookAgainAt = now + LOOK_AGAIN_MS;
+      const wrong = [...this.#foundWrongAt.keys()].slice(0, MOST_LOOKED_UP_AGAIN);
+      for (const user of wrong) this.#start(() => this.read(user));
     }
   }
 
   async write(user: User): Promise<void> {
     const version = (user.version += 1);
     const status = STATUSES[Math.floor(Math.random() * STATUSES.length)];
-    const answer = await this.#ask('PUT', user.name, user.home, { status, version });
+    const answer = await this.#ask('PUT', user.name, user.homeIndex, { status, version });
     this.#writes += 1;
     if (answer?.status !== 204) this.#unanswered += 1;
     else user.confirmed = Math.max(user.confirmed, version);
   }
 
   async read(user: User): Promise<void> {
-    const [expected, began] = [user.confirmed, performance.now()];
+    const [expected, beganAt] = [user.confirmed, performance.now()];
     if (expected === 0) return;
-    const answer = await this.#ask('GET', user.name, user.home + 1);
+    const answer = await this.#ask('GET', user.name, user.homeIndex + 1);
     this.#reads += 1;
     if (answer === undefined || (answer.status !== 200 && answer.status !== 404)) {
       this.#unanswered += 1;
@@ -126,19 +131,19 @@ export class Load {
     if (isRight) this.#recovered(user);
     else {
       this.#wrong += 1;
-      if (!this.#wrongSince.has(user)) this.#wrongSince.set(user, began);
+      if (!this.#foundWrongAt.has(user)) this.#foundWrongAt.set(user, beganAt);
     }
   }
 
   #recovered(user: User): void {
-    const since = this.#wrongSince.get(user);
-    if (since === undefined) return;
-    this.#wrongSince.delete(user);
-    this.#slowestRecoveryMs = Math.max(this.#slowestRecoveryMs, performance.now() - since);
+    const foundAt = this.#foundWrongAt.get(user);
+    if (foundAt === undefined) return;
+    this.#foundWrongAt.delete(user);
+    this.#slowestRecoveryMs = Math.max(this.#slowestRecoveryMs, performance.now() - foundAt);
   }
 
-  #ask(method: string, user: string, frontEnd: number, body?: unknown): Promise<Answer | undefined> {
-    const url = this.#frontEnds[frontEnd % this.#frontEnds.length];
+  #ask(method: string, user: string, frontEndIndex: number, body?: unknown): Promise<Answer | undefined> {
+    const url = this.#frontEnds[frontEndIndex % this.#frontEnds.length];
     return ask(method, `${url}/users/${user}`, body, ANSWER_WITHIN_MS);
   }
 

@@ -90,12 +90,12 @@ export async function runOwner(
 ): Promise<void> {
   const keeper = new PresenceKeeper();
   const server = await serve((method, user, body) => keeper.answer(method, user, body));
-  let [lastRequests, lastAt] = [0, performance.now()];
+  let [requestsBefore, askedAt] = [0, performance.now()];
   const requestsPerSecond = (): number => {
-    const [requests, at] = [keeper.requests - lastRequests, performance.now()];
-    const rate = at > lastAt ? (1_000 * requests) / (at - lastAt) : 0;
-    [lastRequests, lastAt] = [keeper.requests, at];
-    return rate;
+    const [requests, now] = [keeper.requests - requestsBefore, performance.now()];
+    const perSecond = now > askedAt ? (1_000 * requests) / (now - askedAt) : 0;
+    [requestsBefore, askedAt] = [keeper.requests, now];
+    return perSecond;
   };
   try {
     const owner = await joinPool({

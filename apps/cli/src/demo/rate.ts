@@ -3,20 +3,23 @@
 const WINDOW_MS = 2_000;
 
 export class Rate {
-  #seen: { readonly count: number; readonly at: number }[] = [];
+  #seen: { readonly count: number; readonly seenAt: number }[] = [];
 
-  see(count: number, at: number = performance.now()): void {
-    this.#seen.push({ count, at });
-    while (this.#seen.length > 2 && at - (this.#seen[1]?.at ?? at) >= WINDOW_MS) this.#seen.shift();
+  see(count: number, seenAt: number = performance.now()): void {
+    this.#seen.push({ count, seenAt });
+    while (this.#seen.length > 2 && seenAt - (this.#seen[1]?.seenAt ?? seenAt) >= WINDOW_MS) {
+      this.#seen.shift();
+    }
   }
 
   forget(): void {
     this.#seen = [];
   }
 
-  get perSecond(): number {
+  /** Undefined until it has been seen twice. */
+  get perSecond(): number | undefined {
     const [first, last] = [this.#seen[0], this.#seen.at(-1)];
-    if (first === undefined || last === undefined || last.at <= first.at) return 0;
-    return (1_000 * (last.count - first.count)) / (last.at - first.at);
+    if (first === undefined || last === undefined || last.seenAt <= first.seenAt) return undefined;
+    return (1_000 * (last.count - first.count)) / (last.seenAt - first.seenAt);
   }
 }

@@ -2,13 +2,12 @@
 
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DEFAULT_HTTP_PORT, DEFAULT_PORT } from 'leasehold/manager';
 import { type Context, interruption } from '../context.ts';
 import { pause } from '../event-stream.ts';
 import type { JsonOption } from '../output.ts';
+import { choosePorts } from './ports.ts';
 import { killAtExit, Scene } from './scene.ts';
 import { jsonScreen, plainScreen, type Screen, terminalScreen } from './screen.ts';
 import { stateOf } from './state.ts';
@@ -17,6 +16,7 @@ export interface DemoOptions extends JsonOption {
   readonly owners: number;
   readonly frontEnds: number;
   readonly users: number;
+  /** In seconds. */
   readonly for?: number;
   readonly port?: number;
   readonly httpPort?: number;
@@ -37,7 +37,8 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<v
   };
   using screen = screenFor(context, options);
   const scene = new Scene({
-    ...{ ...options, ...ports, directory, calledAs: context.calledAs },
+    ...{ ownerCount: options.owners, frontEndCount: options.frontEnds, userCount: options.users },
+    ...{ ...ports, directory, calledAs: context.calledAs },
     onNews: (news) => screen.news(news),
   });
   using _ = killAtExit(scene, cleanUp);
@@ -56,7 +57,8 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<v
 }
 
 async function show(scene: Scene, screen: Screen, options: DemoOptions, signal: AbortSignal): Promise<void> {
-  const endAt = performance.now() + (options.for ?? Number.POSITIVE_INFINITY) * 1_000;
+  const { for: forSeconds = Number.POSITIVE_INFINITY } = options;
+  const endAt = performance.now() + forSeconds * 1_000;
   const over = AbortSignal.any([signal, scene.failure]);
   for (let now = performance.now(); now < endAt && !over.aborted; now = performance.now()) {
     screen.draw(stateOf(scene));
@@ -68,26 +70,4 @@ async function show(scene: Scene, screen: Screen, options: DemoOptions, signal: 
 function screenFor(context: Context, { json }: DemoOptions): Screen {
   if (json) return jsonScreen(context);
   return context.out.isTerminal ? terminalScreen(context) : plainScreen(context);
-}
-
-/** The usual ones if nobody has them; what was asked for is taken at its word. */
-async function choosePorts(
-  { port, httpPort }: DemoOptions,
-  say: (text: string) => void,
-): Promise<{ readonly port: number; readonly httpPort: number }> {
-  const choose = async (asked: number | undefined, usual: number): Promise<number> => {
-    if (asked !== undefined) return asked;
-    if (await isFree(usual)) return usual;
-    say(`Port ${usual} is in use, so the demo takes one that is free.`);
-    return 0;
-  };
-  return { port: await choose(port, DEFAULT_PORT), httpPort: await choose(httpPort, DEFAULT_HTTP_PORT) };
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-      .once('error', () => resolve(false))
-      .listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
 }

@@ -11,11 +11,12 @@
 
 import process from 'node:process';
 import { LeaseholdError } from 'leasehold/manager';
-import type { Gap, LoggedEvent, OwnersAnswer } from '../answers.ts';
+import type { Gap, LoggedEvent, OwnersAnswer, PoolAnswer } from '../answers.ts';
 import { ManagerApi, poolPath } from '../api.ts';
 import { followEvents, pause } from '../event-stream.ts';
 import { selfCommand } from '../self.ts';
 import { DemoChild } from './child.ts';
+import { DemoError } from './demo-error.ts';
 import {
   type FrontEndCounts,
   type LoadCounts,
@@ -28,9 +29,9 @@ import { nameOfFrontEnd, nameOfOwner } from './names.ts';
 import { Rate } from './rate.ts';
 
 export interface SceneOptions {
-  readonly owners: number;
-  readonly frontEnds: number;
-  readonly users: number;
+  readonly ownerCount: number;
+  readonly frontEndCount: number;
+  readonly userCount: number;
   readonly port: number;
   readonly httpPort: number;
   readonly directory: string;
@@ -40,26 +41,16 @@ export interface SceneOptions {
 }
 
 export type News = { readonly atMs: number } & (
-  | { readonly kind: 'event'; readonly event: LoggedEvent | Gap }
+  | { readonly kind: 'event'; readonly event: LoggedEvent | Gap; readonly isSettingUp: boolean }
   | { readonly kind: 'note'; readonly text: string }
 );
-
-/** A process of the demo did not start, or ended at once. */
-export class DemoError extends LeaseholdError {
-  override readonly name = 'DemoError';
-  readonly code: string;
-  readonly retryable = true;
-
-  constructor(message: string, code = 'DEMO_FAILED') {
-    super(message);
-    this.code = code;
-  }
-}
 
 export interface Player<Counts> {
   readonly name: string;
   child: DemoChild | undefined;
   ready: Ready | undefined;
+  /** The signal that killed it, if its supervisor has said so. */
+  killedBy: string | undefined;
   counts: Counts | undefined;
   /** What earlier lives of it have counted. */
   readonly earlier: Counts[];
@@ -75,6 +66,7 @@ interface ManagerPlace {
 const RESTART_AFTER_MS = 5_000;
 const START_WITHIN_MS = 30_000;
 const ASK_EVERY_MS = 1_000;
+const SETTLING_ASK_EVERY_MS = 100;
 
 export class Scene implements AsyncDisposable {
   readonly options: SceneOptions;
@@ -85,6 +77,8 @@ export class Scene implements AsyncDisposable {
   /** What the Manager says about owners, ours and others. */
   shares: OwnersAnswer['owners'] = [];
   place: ManagerPlace | undefined;
+  /** The position of the Manager's log at which every owner had its share; undefined until then. */
+  #sharedOutAt: number | undefined;
   #manager: DemoChild | undefined;
   readonly #over = new AbortController();
   readonly #failure = new AbortController();
@@ -93,8 +87,9 @@ export class Scene implements AsyncDisposable {
 
   constructor(options: SceneOptions) {
     this.options = options;
-    this.owners = Array.from({ length: options.owners }, (_, at) => player(nameOfOwner(at)));
-    this.frontEnds = Array.from({ length: options.frontEnds }, (_, at) => player(nameOfFrontEnd(at)));
+    const { ownerCount, frontEndCount } = options;
+    this.owners = Array.from({ length: ownerCount }, (_, index) => player(nameOfOwner(index)));
+    this.frontEnds = Array.from({ length: frontEndCount }, (_, index) => player(nameOfFrontEnd(index)));
   }
 
   /** Aborts with a {@link DemoError} if it cannot go on. */
@@ -106,11 +101,13 @@ export class Scene implements AsyncDisposable {
   async start(signal: AbortSignal): Promise<void> {
     this.#manager = this.#startManager();
     const place = await this.#until('the Manager', () => this.place, signal);
-    void this.#follow(new ManagerApi(place.http, this.options.calledAs));
+    const api = new ManagerApi(place.http, this.options.calledAs);
+    void this.#follow(api);
     for (const owner of this.owners) this.#startOwner(owner);
     for (const frontEnd of this.frontEnds) this.#startFrontEnd(frontEnd);
     await this.#until('the owners', () => this.owners.every(isReady) || undefined, signal);
     await this.#until('the front ends', () => this.frontEnds.every(isReady) || undefined, signal);
+    await this.#untilSharedOut(api, signal);
     this.#startLoad();
     await this.#until('the load', () => this.load.counts, signal);
   }
@@ -173,9 +170,9 @@ export class Scene implements AsyncDisposable {
   }
 
   #startLoad(): void {
-    const { users } = this.options;
+    const { userCount } = this.options;
     const program = selfCommand([
-      ...['demo-load', '--users', String(users), '--until-input-ends'],
+      ...['demo-load', '--users', String(userCount), '--until-input-ends'],
       ...['--front-ends', this.#frontEndUrls().join(',')],
     ]);
     this.load.child = this.#startPlayer(this.load, program, () => this.#startLoad());
@@ -189,7 +186,10 @@ export class Scene implements AsyncDisposable {
     return new DemoChild({
       ...{ name: player.name, ...program },
       onLine: (line) => this.#report(player, JSON.parse(line) as Report),
-      onComplaint: (line) => this.#complaint(player.name, line),
+      onComplaint: (line) => {
+        player.killedBy = parsed(line).signal ?? player.killedBy;
+        this.#complaint(player.name, line);
+      },
       onGone: (how) => void this.#gone(player, how, again),
     });
   }
@@ -209,10 +209,11 @@ export class Scene implements AsyncDisposable {
   }
 
   async #gone<Counts>(player: Player<Counts>, how: string, again: () => void): Promise<void> {
+    const ended = player.killedBy === undefined ? `ended (${how})` : `was killed (${player.killedBy})`;
     if (player.counts !== undefined) player.earlier.push(player.counts);
-    [player.child, player.ready, player.counts] = [undefined, undefined, undefined];
+    Object.assign(player, { child: undefined, ready: undefined, counts: undefined, killedBy: undefined });
     player.rate.forget();
-    this.#note(`${player.name} ended (${how}); it is started again in ${RESTART_AFTER_MS / 1_000} s`);
+    this.#note(`${player.name} ${ended}; it is started again in ${RESTART_AFTER_MS / 1_000} s`);
     await pause(RESTART_AFTER_MS, this.#over.signal);
     if (this.#over.signal.aborted) return;
     this.#note(`${player.name} is started again`);
@@ -224,7 +225,8 @@ export class Scene implements AsyncDisposable {
     void this.#askShares(api);
     try {
       for await (const event of followEvents({ api, signal })) {
-        this.options.onNews({ kind: 'event', event, atMs: event.atMs });
+        const isSettingUp = 'logPosition' in event && !this.#isAfterSettingUp(event.logPosition);
+        this.options.onNews({ kind: 'event', event, isSettingUp, atMs: event.atMs });
       }
     } catch (error) {
       this.#note(
@@ -243,6 +245,29 @@ export class Scene implements AsyncDisposable {
       }
       await pause(ASK_EVERY_MS, signal);
     }
+  }
+
+  /**
+   * Owners come one after the other, and each takes its share from those before it. Users who were
+   * connected meanwhile would have to be published anew with every owner that comes.
+   */
+  async #untilSharedOut(api: ManagerApi, signal: AbortSignal): Promise<void> {
+    const pool = await this.#until(
+      'the sharing out of the keys',
+      async () => {
+        const found = await api.get<PoolAnswer>(poolPath(POOL));
+        const isShared = found.unownedPercent === 0 && found.misplacedPercent === 0;
+        return found.owners >= this.options.ownerCount && isShared ? found : undefined;
+      },
+      signal,
+      SETTLING_ASK_EVERY_MS,
+    );
+    this.#sharedOutAt = pool.changedAt;
+    this.#note('The keys are shared out; nobody was connected, so nothing was lost.');
+  }
+
+  #isAfterSettingUp(logPosition: number): boolean {
+    return this.#sharedOutAt !== undefined && logPosition > this.#sharedOutAt;
   }
 
   #frontEndUrls(): readonly string[] {
@@ -273,24 +298,30 @@ export class Scene implements AsyncDisposable {
     for (const tell of this.#onReport.splice(0)) tell();
   }
 
-  async #until<T>(what: string, look: () => T | undefined, signal: AbortSignal): Promise<T> {
+  /** Looks after every report, and at least so often. */
+  async #until<T>(
+    what: string,
+    look: () => T | undefined | Promise<T | undefined>,
+    signal: AbortSignal,
+    lookEveryMs: number = START_WITHIN_MS,
+  ): Promise<T> {
     const late = AbortSignal.timeout(START_WITHIN_MS);
     const any = AbortSignal.any([signal, this.failure, late]);
     for (;;) {
       this.failure.throwIfAborted();
       signal.throwIfAborted();
-      const found = look();
+      const found = await look();
       if (found !== undefined) return found;
       if (late.aborted) throw new DemoError(`${what} did not start within ${START_WITHIN_MS / 1_000} s`);
       const report = new AbortController();
       this.#onReport.push(() => report.abort());
-      await pause(START_WITHIN_MS, AbortSignal.any([any, report.signal]));
+      await pause(lookEveryMs, AbortSignal.any([any, report.signal]));
     }
   }
 }
 
 const player = <Counts>(name: string): Player<Counts> => ({
-  ...{ name, child: undefined, ready: undefined, counts: undefined },
+  ...{ name, child: undefined, ready: undefined, killedBy: undefined, counts: undefined },
   ...{ earlier: [], rate: new Rate() },
 });
 
@@ -299,6 +330,7 @@ const isReady = ({ ready }: { readonly ready: Ready | undefined }): boolean => r
 interface Complaint {
   readonly message?: string;
   readonly level?: string;
+  readonly signal?: string;
   readonly error?: { readonly code: string; readonly message: string };
 }
 

@@ -4,9 +4,10 @@
  */
 
 import { stripVTControlCharacters } from 'node:util';
-import { type Colors, type Context, colorsFor } from '../context.ts';
-import { eventText } from '../event-line.ts';
+import { type Colors, type Context, colorsFor, typed } from '../context.ts';
+import { EventTeller } from '../event-line.ts';
 import { clockTime, counted, duration, percent, table } from '../output.ts';
+import { LEGEND, MEANING } from './legend.ts';
 import { POOL } from './messages.ts';
 import type { News } from './scene.ts';
 import type { DemoState } from './state.ts';
@@ -16,68 +17,94 @@ export interface Screen extends Disposable {
   draw(state: DemoState): void;
 }
 
+type Calling = Pick<Context, 'calledAs' | 'demoCalledAs'>;
+
 const NEWS_SHOWN = 6;
+/** Of these at least, however small the terminal is. */
+const NEWS_SHOWN_MIN = 2;
 
 /** What to type while it runs. */
-export function suggestions(state: DemoState, calledAs: string): readonly string[] {
+export function suggestions(state: DemoState, calling: Calling): readonly string[] {
   const { http, address } = state.manager;
   const victim = state.owners.find(({ pid }) => pid !== null);
-  const add = `${calledAs} demo add-owner${address === '127.0.0.1:7400' ? '' : ` --managers ${address}`}`;
+  const managers = address === '127.0.0.1:7400' ? '' : ` --managers ${address}`;
   const api = http === 'http://127.0.0.1:7401' ? '' : ` --api ${http}`;
   const lines: (readonly [string, string])[] = [
-    [add, 'in another terminal: one more, which takes its share'],
-    [`${calledAs} watch${api}`, 'who joins, what moves, what is lost'],
-    [`curl '${http}/v1/pools/${POOL}/explain?key=user-1'`, 'why user-1 is where it is'],
-    [`${http}/`, 'the page: the ring, the owners and events, live'],
+    [typed(calling, `demo add-owner${managers}`), 'one more, which takes its share'],
+    [typed(calling, `watch${api}`), 'what happens, as it happens'],
+    [typed(calling, `explain ${POOL} user-1${api}`), 'why user-1 is where it is'],
+    [`${http}/`, 'a page: ring, owners, events'],
   ];
   if (victim !== undefined) {
-    lines.unshift([
-      `kill -9 ${victim.pid}`,
-      `${victim.name} dies; the others take over, users are published again`,
-    ]);
+    lines.unshift([`kill -9 ${victim.pid}`, `${victim.name} dies, others take over`]);
   }
-  return table(['', ''], lines)
-    .slice(1)
-    .map((line) => `  ${line}`);
+  const shown = table(['', ''], lines).slice(1);
+  return ['What to try, in another terminal (Ctrl-C here ends it all):', ...shown.map((line) => `  ${line}`)];
 }
 
 /** One line about how it is. */
-export function summary({ owners, reads, writes, unanswered, lost, republished }: DemoState): string {
+export function summary(state: DemoState): string {
+  const { owners, users, reads, writes, unanswered, lost, republished } = state;
   const shares = owners.map(
-    ({ name, isRunning, sharePercent, requestsPerSecond }) =>
-      `${name} ${isRunning ? `${percent(sharePercent)} ${requestsPerSecond}/s` : 'down'}`,
+    ({ name, isRunning, sharePercent, requestsPerSecond: rate }) =>
+      `${name} ${isRunning ? `${percent(sharePercent)}${rate === null ? '' : ` ${rate}/s`}` : 'down'}`,
   );
   return [
     shares.join(', '),
-    `${reads.count} reads (${reads.perSecond}/s), ${reads.wrong} wrong${recovery(reads)}`,
+    ...(isConnecting(users) ? [`${users.connected} of ${counted(users.expected, 'user')} connected`] : []),
+    `${reads.count} reads${reads.perSecond === null ? '' : ` (${reads.perSecond}/s)`}, ${reads.wrong} wrong${recovery(reads)}`,
     `${writes} writes`,
     `${unanswered} unanswered`,
     `${lost} lost, ${republished} published again`,
   ].join(' | ');
 }
 
+const isConnecting = ({ connected, expected }: DemoState['users']): boolean => connected < expected;
+
 function recovery({ wrong, wrongNow, slowestRecoveryMs }: DemoState['reads']): string {
   if (wrong === 0) return '';
   const now = wrongNow === 0 ? 'none now' : `${wrongNow} now`;
-  return ` (${now}; mended within ${duration(slowestRecoveryMs)})`;
+  return ` (${now}; right again within ${duration(slowestRecoveryMs)})`;
 }
 
-const newsText = (news: News, colors: Colors): string =>
-  news.kind === 'note' ? news.text : eventText(news.event, colors);
+/**
+ * News as lines. While the keys are first shared out there is nobody to lose anything, though each key that
+ * a further owner takes over is told as lost: that is said once and not line by line.
+ */
+class Newsreader {
+  readonly #teller: EventTeller;
+
+  constructor(colors: Colors) {
+    this.#teller = new EventTeller(colors);
+  }
+
+  /** Undefined if it is not worth a line. */
+  read(news: News): string | undefined {
+    if (news.kind === 'note') return news.text;
+    const text = this.#teller.text(news.event);
+    return news.isSettingUp && !SETTING_UP.has(news.event.kind) ? undefined : text;
+  }
+}
+
+const SETTING_UP: ReadonlySet<string> = new Set(['joined', 'left', 'elected', 'deposed', 'halted']);
+
+/** Drawings come a second apart, some a little early; every other one is a line. */
+const PLAIN_EVERY_MS = 1_900;
 
 export const plainScreen = (context: Context): Screen => {
-  const colors = colorsFor(context.out, context);
-  let [shownAt, isFirst] = [0, true];
+  const reader = new Newsreader(colorsFor(context.out, context));
+  let shownAtUpMs: number | undefined;
   return {
-    news: (news) => context.out.write(`${clockTime(news.atMs)} ${newsText(news, colors)}\n`),
+    news: (news) => {
+      const text = reader.read(news);
+      if (text !== undefined) context.out.write(`${clockTime(news.atMs)} ${text}\n`);
+    },
     draw: (state) => {
-      if (isFirst) {
-        const lines = ['Everything runs. What to try:', ...suggestions(state, context.calledAs)];
-        context.out.write(`${lines.join('\n')}\n`);
-        isFirst = false;
-      }
-      if (state.upMs - shownAt < 1_900) return;
-      shownAt = state.upMs;
+      if (shownAtUpMs === undefined) {
+        const lines = [...suggestions(state, context), 'What the numbers mean:', ...LEGEND];
+        context.out.write(`Everything runs. ${lines.join('\n')}\n`);
+      } else if (state.upMs - shownAtUpMs < PLAIN_EVERY_MS) return;
+      shownAtUpMs = state.upMs;
       context.out.write(`${clockTime(Date.now())} ${summary(state)}\n`);
     },
     [Symbol.dispose]: () => {},
@@ -98,58 +125,81 @@ const up = (lines: number): string => (lines === 0 ? '\r' : `\u001b[${lines}F`);
 export function terminalScreen(context: Context): Screen {
   const { out } = context;
   const colors = colorsFor(out, context);
+  const reader = new Newsreader(colors);
   const shown: string[] = [];
-  let drawn = 0;
+  let drawnLines = 0;
   out.write(HIDE_CURSOR);
   return {
     news: (news) => {
-      shown.push(`${colors.dim(clockTime(news.atMs))}  ${newsText(news, colors)}`);
+      const text = reader.read(news);
+      if (text === undefined) return;
+      shown.push(`${colors.dim(clockTime(news.atMs))}  ${text}`);
       shown.splice(0, shown.length - NEWS_SHOWN);
     },
     draw: (state) => {
-      const lines = picture(state, shown, context, colors).map((line) => fit(line, out.columns - 1));
-      out.write(`${up(drawn)}${CLEAR_BELOW}${lines.join('\n')}\n`);
-      drawn = lines.length;
+      // The cursor stands below, and what has scrolled away cannot be drawn over.
+      const lines = picture(state, shown, context, colors, out.rows - 1);
+      out.write(
+        `${up(drawnLines)}${CLEAR_BELOW}${lines.map((line) => fit(line, out.columns - 1)).join('\n')}\n`,
+      );
+      drawnLines = lines.length;
     },
     [Symbol.dispose]: () => out.write(SHOW_CURSOR),
   };
 }
 
+/** In no more lines than there is room for: what is left out first is what is easiest to do without. */
 export function picture(
   state: DemoState,
   news: readonly string[],
-  { calledAs }: Pick<Context, 'calledAs'>,
+  calling: Calling,
   colors: Colors,
+  linesMax: number,
 ): readonly string[] {
-  const { owners, frontEnds, reads, lost, republished } = state;
-  const users = frontEnds.reduce((sum, { connected }) => sum + connected, 0);
+  const lately = news.length === 0 ? [colors.dim('Nothing has happened yet.')] : news;
+  const fewer = lately.slice(-NEWS_SHOWN_MIN);
+  const fixed = figures(state, colors);
+  const toTry = suggestions(state, calling);
+  const layouts = [
+    [...fixed, '', ...lately, '', ...toTry],
+    [...fixed, '', ...fewer, '', ...toTry],
+    [...fixed, '', ...lately],
+    [...fixed, '', ...fewer],
+  ];
+  return layouts.find(({ length }) => length <= linesMax) ?? fixed.slice(0, linesMax);
+}
+
+function figures(state: DemoState, colors: Colors): readonly string[] {
+  const { owners, frontEnds, users, reads, unanswered, lost, republished } = state;
+  const connected = isConnecting(users)
+    ? `${users.connected} of ${counted(users.expected, 'user')} connected so far`
+    : counted(users.connected, 'user');
+  const perSecond = reads.perSecond === null ? '' : `, ${reads.perSecond} a second`;
+  const figure = (name: string, value: string, meaning: string): string =>
+    `${name.padEnd(10)}  ${value}${colors.dim(`: ${meaning}`)}`;
   return [
-    `${colors.bold('A presence service on Leasehold')}: ${counted(users, 'user')}, up ${duration(1_000 * Math.floor(state.upMs / 1_000))}`,
+    `${colors.bold('A presence service on Leasehold')}: ${connected}, up ${duration(1_000 * Math.floor(state.upMs / 1_000))}`,
+    colors.dim(MEANING.owners),
     '',
     ...table(
       ['OWNER', 'PID', 'KEYS', 'REQUESTS/S', 'USERS'],
       owners.map(({ name, pid, isRunning, sharePercent, requestsPerSecond, users: own }) => [
         ...[name, pid ?? '-', percent(sharePercent)],
-        ...(isRunning ? [requestsPerSecond, own ?? '-'] : ['-', '-']),
+        ...(isRunning ? [requestsPerSecond ?? '-', own ?? '-'] : ['-', '-']),
       ]),
     ),
     '',
-    `front ends   ${frontEnds.map(({ name, pid, connected }) => `${name} (${pid === null ? 'down' : `pid ${pid}, ${counted(connected, 'user')}`})`).join(', ')}`,
-    `reads        ${reads.count}, ${reads.perSecond} a second; ${wrongText(reads, colors)}${state.unanswered === 0 ? '' : `; ${state.unanswered} unanswered`}`,
-    `losses       ${lost} told to front ends, ${republished} published again`,
-    '',
-    ...(news.length === 0 ? [colors.dim('Nothing has happened yet.')] : news),
-    '',
-    'What to try:',
-    ...suggestions(state, calledAs),
-    '',
-    colors.dim('Ctrl-C ends it all.'),
+    `front ends  ${frontEnds.map(({ name, pid, connected: own }) => `${name} (${pid === null ? 'down' : `pid ${pid}, ${counted(own, 'user')}`})`).join(', ')}`,
+    figure('reads', `${reads.count}${perSecond}`, MEANING.reads),
+    figure('wrong', wrongText(reads, colors), MEANING.wrong),
+    figure('unanswered', String(unanswered), MEANING.unanswered),
+    figure('lost', `${counted(lost, 'user')}, ${republished} published again`, MEANING.lost),
   ];
 }
 
 function wrongText(reads: DemoState['reads'], colors: Colors): string {
-  if (reads.wrong === 0) return colors.green('none wrong');
-  const text = `${reads.wrong} wrong${recovery(reads)}`;
+  if (reads.wrong === 0) return colors.green('none');
+  const text = `${reads.wrong}${recovery(reads)}`;
   return reads.wrongNow === 0 ? text : colors.red(text);
 }
 

@@ -10,7 +10,8 @@ export interface OwnerState {
   readonly supervisorPid: number | null;
   readonly isRunning: boolean;
   readonly sharePercent: number;
-  readonly requestsPerSecond: number;
+  /** Null while it is not known yet. */
+  readonly requestsPerSecond: number | null;
   readonly users: number | null;
 }
 
@@ -26,9 +27,11 @@ export interface DemoState {
   readonly manager: { readonly address: string; readonly http: string; readonly pid: number };
   readonly owners: readonly OwnerState[];
   readonly frontEnds: readonly FrontEndState[];
+  readonly users: { readonly connected: number; readonly expected: number };
   readonly reads: {
     readonly count: number;
-    readonly perSecond: number;
+    /** Null while it is not known yet. */
+    readonly perSecond: number | null;
     readonly wrong: number;
     readonly wrongNow: number;
     readonly wrongForLong: number;
@@ -56,9 +59,13 @@ export function stateOf(scene: Scene): DemoState {
       isRunning: ready !== undefined,
       connected: own?.connected ?? 0,
     })),
+    users: {
+      connected: scene.frontEnds.reduce((total, { counts: own }) => total + (own?.connected ?? 0), 0),
+      expected: scene.options.userCount,
+    },
     reads: {
       count: counts?.reads ?? 0,
-      perSecond: Math.round(load.rate.perSecond),
+      perSecond: rounded(load.rate.perSecond),
       wrong: counts?.wrong ?? 0,
       wrongNow: counts?.wrongNow ?? 0,
       wrongForLong: counts?.wrongForLong ?? 0,
@@ -83,7 +90,7 @@ function ownersOf({ owners, shares }: Scene): readonly OwnerState[] {
     ...ours,
     ...others.map(({ name, sharePercent, load }) => ({
       ...{ name, pid: null, supervisorPid: null, isRunning: true, sharePercent, users: null },
-      requestsPerSecond: Math.round(load ?? 0),
+      requestsPerSecond: rounded(load ?? undefined),
     })),
   ];
 }
@@ -97,9 +104,12 @@ const ownState = (
   supervisorPid: child?.pid ?? null,
   isRunning: ready !== undefined,
   sharePercent,
-  requestsPerSecond: Math.round(rate.perSecond),
+  requestsPerSecond: rounded(rate.perSecond),
   users: counts?.users ?? null,
 });
+
+const rounded = (perSecond: number | undefined): number | null =>
+  perSecond === undefined ? null : Math.round(perSecond);
 
 /** Over all lives of all of them. */
 function sum<Counts>(players: readonly Player<Counts>[], what: keyof Counts): number {

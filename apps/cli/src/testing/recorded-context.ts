@@ -9,15 +9,22 @@ export interface RecordedContext extends Context {
 }
 
 export function recordedContext(
-  settings: { environment?: Record<string, string>; isTerminal?: boolean; columns?: number } = {},
+  settings: {
+    environment?: Record<string, string>;
+    isTerminal?: boolean;
+    columns?: number;
+    rows?: number;
+    demoCalledAs?: string;
+  } = {},
 ): RecordedContext {
-  const { environment = {}, isTerminal = false, columns = 100 } = settings;
+  const { environment = {}, isTerminal = false, columns = 100, rows = 50, demoCalledAs } = settings;
   let [out, err] = ['', ''];
   return {
-    out: { write: (text) => void (out += text), isTerminal, columns },
-    err: { write: (text) => void (err += text), isTerminal, columns },
+    out: { write: (text) => void (out += text), isTerminal, columns, rows },
+    err: { write: (text) => void (err += text), isTerminal, columns, rows },
     environment,
     calledAs: 'leasehold',
+    demoCalledAs,
     exitCode: 0,
     printed: () => out,
     complained: () => err,

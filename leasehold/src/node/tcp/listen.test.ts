@@ -166,6 +166,17 @@ describe('a listener, to somebody who speaks something else', () => {
     expect(listener.counters).toMatchObject({ messagesIn: 3, malformed: 1, closed: 1 });
   });
 
+  it('does not say that it refused one who went away by itself', async () => {
+    const { listener, logger } = await bench();
+    await using _ = listener;
+    const peer = new RawPeer(listener.port);
+    await until(() => listener.connections === 1);
+    peer[Symbol.dispose]();
+    await until(() => listener.connections === 0);
+    const messages = logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(messages).toEqual(['peer went away without introducing itself']);
+  });
+
   it('does not fill the log with one who goes on', async () => {
     const { listener, logger, runtime } = await bench();
     await using _ = listener;

@@ -237,7 +237,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
       });
     } else {
       const address = this.#connections.get(connection) ?? connection.remote;
-      this.#complaints.about(address, wasOpen ? 'peer dropped' : 'connection refused', why, facts);
+      this.#complaints.about(address, wasOpen ? 'peer dropped' : whatOfStranger(why), why, facts);
     }
     if (wasOpen) this.#options.onPeer?.(connection, 'disconnected', why);
   }
@@ -252,6 +252,10 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
     else this.#perAddress.set(address, left);
   }
 }
+
+/** Who goes away before it has said who it is was not refused by us: a check whether the port is open, often. */
+const whatOfStranger = ({ code }: LeaseholdError): string =>
+  code === 'CONNECTION_LOST' ? 'peer went away without introducing itself' : 'connection refused';
 
 function whyNotListening(host: string, port: number, cause: Error): LeaseholdError {
   const code = 'code' in cause ? cause.code : undefined;

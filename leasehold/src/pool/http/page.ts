@@ -7,7 +7,7 @@
 
 import { digest } from '../../runtime/digest.ts';
 import type { TextAnswer } from './exchange.ts';
-import { PAGE_CLIENT } from './page-client.ts';
+import { PAGE_BUNDLE } from './page-bundle.ts';
 import { PAGE_STYLE } from './page-style.ts';
 
 const PAGE = `<!doctype html>
@@ -58,7 +58,7 @@ const PAGE = `<!doctype html>
   <a href="/v1/status">status</a><a href="/v1/pools">pools</a><a href="/v1/events/recent">recent events</a><a href="/metrics">metrics</a><a href="/openapi.json">OpenAPI</a>
 </footer>
 <noscript>This page needs JavaScript; everything it shows is at /v1/pools as JSON.</noscript>
-<script>${PAGE_CLIENT}</script>
+<script>${PAGE_BUNDLE}</script>
 </body>
 </html>
 `;
@@ -67,7 +67,7 @@ const source = (text: string): string => `'sha256-${Buffer.from(digest(text), 'h
 
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
-  `script-src ${source(PAGE_CLIENT)}`,
+  `script-src ${source(PAGE_BUNDLE)}`,
   `style-src ${source(PAGE_STYLE)}`,
   "connect-src 'self'",
   'img-src data:',

@@ -35,7 +35,12 @@ export interface SuperviseCommandOptions {
   /** Told when the command runs. */
   onChild?: ((child: SupervisedProcess) => void) | undefined;
 
-  /** How long to tell the Managers of its death when none answers, in milliseconds. @default 60_000 */
+  /**
+   * How long to tell the Managers of its death when none answers, in milliseconds; three seconds at most if
+   * none was reached for as long as it lived.
+   *
+   * @default 60_000
+   */
   certifyForMs?: number | undefined;
 
   /** Whether signals that this process is sent are for the command. @default true */

@@ -26,8 +26,14 @@ export interface CertificationOptions {
   /** How long to go on when no Manager answers, in milliseconds. @default 60_000 */
   forMs?: number | undefined;
 
+  /** The same if no Manager has been reached since this was made, in milliseconds. @default forMs */
+  unreachedForMs?: number | undefined;
+
   /** How long to wait for an answer before saying it again, in milliseconds. @default 500 */
   retryMs?: number | undefined;
+
+  /** Told if no Manager has answered at once: for how long it goes on, and whether any was ever reached. */
+  onWait?: ((wait: { readonly forMs: number; readonly hasReached: boolean }) => void) | undefined;
 }
 
 /** `certified`: a Manager knows. `ran-out`: none said so in time. `dropped`: disposed of before either. */
@@ -35,6 +41,11 @@ export type CertificationOutcome = 'certified' | 'ran-out' | 'dropped';
 
 const CERTIFY_FOR_MS = 60_000;
 const RETRY_MS = 500;
+
+const UNCONFIRMED =
+  'no Manager has confirmed the death; what the process held becomes free when its lease has run out. Check that a Manager runs at these addresses';
+const UNREACHED =
+  'no Manager was ever reached, so there was nobody to tell of the death; a lease that the process had elsewhere has to run out. Check that a Manager runs at these addresses, and that they are those the process uses';
 
 export class Certification implements Disposable {
   /** Settled once; never rejects. */
@@ -46,7 +57,7 @@ export class Certification implements Disposable {
   #alarm: Disposable | undefined;
 
   constructor(options: CertificationOptions) {
-    const { secret, managers, transport, runtime, forMs, retryMs } = options;
+    const { secret, managers, transport, runtime, forMs = CERTIFY_FOR_MS, retryMs } = options;
     this.#options = options;
     this.outcome = new Promise((resolve) => {
       this.#settle = resolve;
@@ -55,7 +66,8 @@ export class Certification implements Disposable {
       secret,
       managers: typeof managers === 'function' ? managers : () => managers,
       retryMs: retryMs ?? RETRY_MS,
-      forMs: forMs ?? CERTIFY_FOR_MS,
+      forMs,
+      unreachedForMs: options.unreachedForMs ?? forMs,
       random: () => runtime.random(),
     });
     this.#listening = transport.listen((_, message) => {
@@ -99,6 +111,9 @@ export class Certification implements Disposable {
       case 'send':
         transport.send(effect.to, effect.message);
         break;
+      case 'wait':
+        this.#options.onWait?.(effect);
+        break;
       case 'certified':
         logger.info('the death is certified: what the process held is free', {
           afterMs: Math.round(effect.afterMs),
@@ -106,10 +121,10 @@ export class Certification implements Disposable {
         this.#settle('certified');
         break;
       case 'ran-out':
-        logger.warn(
-          'no Manager has confirmed the death; what the process held becomes free when its lease has run out. Check that a Manager runs at these addresses',
-          { managers: this.#managers(), afterMs: Math.round(effect.afterMs) },
-        );
+        logger.warn(effect.hasReached ? UNCONFIRMED : UNREACHED, {
+          managers: this.#managers(),
+          afterMs: Math.round(effect.afterMs),
+        });
         this.#settle('ran-out');
         break;
       default:

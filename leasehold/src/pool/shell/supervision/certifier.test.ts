@@ -4,18 +4,21 @@ import type { Instant } from '../../../runtime/time.ts';
 import { play } from '../../script.ts';
 import { Certifier, type CertifierEffect } from './certifier.ts';
 
-// In these scripts an answer is awaited for 500 ms and the whole goes on for 10 s; the Managers are
-// m1 and m2 unless `managers` says otherwise, and the secret is s.
+// In these scripts an answer is awaited for 500 ms and the whole goes on for 10 s, or for 3 s if no Manager
+// was ever reached; the Managers are m1 and m2 unless `managers` says otherwise, and the secret is s.
 
-function playCertifier(script: string): void {
+/** @param before what has happened before the script begins */
+function playCertifier(script: string, before: 'm1 reached' | 'nothing' = 'm1 reached'): void {
   let managers: readonly string[] = ['m1', 'm2'];
   const certifier = new Certifier({
     secret: 's',
     managers: () => managers,
     retryMs: 500,
     forMs: 10_000,
+    unreachedForMs: 3_000,
     random: () => 0.5,
   });
+  if (before === 'm1 reached') certifier.connected('m1');
   const perform = (verb: string, words: readonly string[], now: Instant): CertifierEffect[] => {
     switch (verb) {
       case 'died':
@@ -41,19 +44,32 @@ function playCertifier(script: string): void {
   expect(went).toBe(written);
 }
 
-const shown = (effect: CertifierEffect): string =>
-  effect.do === 'send' ? `${effect.to}: secret ${effect.message.secret}` : `${effect.do} ${effect.afterMs}`;
+function shown(effect: CertifierEffect): string {
+  switch (effect.do) {
+    case 'send':
+      return `${effect.to}: secret ${effect.message.secret}`;
+    case 'wait':
+      return `wait ${effect.forMs}${effect.hasReached ? '' : ', nobody reached'}`;
+    case 'certified':
+      return `certified ${effect.afterMs}`;
+    case 'ran-out':
+      return `ran-out ${effect.afterMs}${effect.hasReached ? '' : ', nobody reached'}`;
+  }
+}
 
 describe('before the death', () => {
   it('nobody hears of the secret, whatever happens', () =>
-    playCertifier(`
+    playCertifier(
+      `
       0     connected m1
       10    wake
       20    hurry
       30    certified s
       40    when
               > wakes at Infinity
-    `));
+    `,
+      'nothing',
+    ));
 });
 
 describe('after the death', () => {
@@ -73,6 +89,7 @@ describe('after the death', () => {
       500   wake
               > m1: secret s
               > m2: secret s
+              > wait 9500
       700   certified s
               > certified 700
       1000  wake
@@ -92,6 +109,7 @@ describe('after the death', () => {
       500   wake
               > m1: secret s
               > m2: secret s
+              > wait 9500
     `));
 
   it('a Manager that has become reachable hears of it without waiting for the next turn', () =>
@@ -103,6 +121,7 @@ describe('after the death', () => {
               > m3: secret s
       500   wake
               > m3: secret s
+              > wait 9500
     `));
 
   it('dying twice is dying once', () =>
@@ -115,11 +134,22 @@ describe('after the death', () => {
 });
 
 describe('when no Manager answers', () => {
+  it('it says once that it waits, and for how long', () =>
+    playCertifier(`
+      0      managers
+      0      died
+      500    wake
+               > wait 9500
+      1000   wake
+      1500   wake
+    `));
+
   it('it gives up at the deadline and says so', () =>
     playCertifier(`
       0      managers
       0      died
       9900   wake
+               > wait 100
       9901   when
                > wakes at 10000
       10000  wake
@@ -133,6 +163,7 @@ describe('when no Manager answers', () => {
       0      managers
       0      died
       500    wake
+               > wait 9500
       600    hurry
       1000   wake
       1500   wake
@@ -145,6 +176,7 @@ describe('when no Manager answers', () => {
       0      managers
       0      died
       9000   wake
+               > wait 1000
       9001   hurry
       9500   wake
       10000  wake
@@ -159,4 +191,51 @@ describe('when no Manager answers', () => {
       20     certified s
                > certified 20
     `));
+});
+
+describe('when no Manager was ever reached', () => {
+  it('it does not wait for long: whom nobody could reach had no lease to be freed', () =>
+    playCertifier(
+      `
+      0      managers
+      0      died
+      500    wake
+               > wait 2500, nobody reached
+      1000   wake
+      3000   wake
+               > ran-out 3000, nobody reached
+    `,
+      'nothing',
+    ));
+
+  it('one that is reached after all is worth waiting for as usual', () =>
+    playCertifier(
+      `
+      0      managers
+      0      died
+      500    wake
+               > wait 2500, nobody reached
+      2900   connected m1
+               > m1: secret s
+      3000   wake
+               > wait 7000
+      10000  wake
+               > ran-out 10000
+    `,
+      'nothing',
+    ));
+
+  it('but not for whoever was asked to end meanwhile', () =>
+    playCertifier(
+      `
+      0      managers
+      0      died
+      100    hurry
+      1500   connected m1
+               > m1: secret s
+      2100   wake
+               > ran-out 2100
+    `,
+      'nothing',
+    ));
 });

@@ -16,6 +16,13 @@
  * end makes the deadline near: once, because a signal that was meant for the dead may reach us just
  * after its death; the second time it is now.
  *
+ * A lease is something that a Manager has given. If we tried to reach one for all of that life and never
+ * did, then most likely nor did the process, and there is nothing to be freed. It is not certain: one
+ * may have come up between two of our tries, and a process that began a moment ago may have been
+ * quicker than we. One more round of tries settles both, so the deadline is then a short one; it becomes
+ * the usual one with the first Manager that is reached after all. If that is wrong the keys wait for the
+ * end of their lease, which is no worse than if nobody had watched.
+ *
  *     waiting ──died──► telling ──certified──► over
  *                          └──────deadline────► over
  *
@@ -35,14 +42,20 @@ export interface CertifierSettings {
   readonly retryMs: number;
   /** How long to go on, in milliseconds. */
   readonly forMs: number;
+  /** The same if no Manager has ever been reached; never longer than the other. */
+  readonly unreachedForMs: number;
   readonly random: () => number;
 }
 
-/** `certified`: a Manager knows. `ran-out`: none has said so in time, and the lease has to run out. */
+/**
+ * `wait`: nobody has answered at once, and it goes on for so long. `certified`: a Manager knows.
+ * `ran-out`: none has said so in time, and the lease has to run out.
+ */
 export type CertifierEffect =
   | { readonly do: 'send'; readonly to: string; readonly message: Certificate }
+  | { readonly do: 'wait'; readonly forMs: number; readonly hasReached: boolean }
   | { readonly do: 'certified'; readonly afterMs: number }
-  | { readonly do: 'ran-out'; readonly afterMs: number };
+  | { readonly do: 'ran-out'; readonly afterMs: number; readonly hasReached: boolean };
 
 /** How much longer it goes on after it was asked to end. */
 const HURRY_MS = 2_000;
@@ -54,12 +67,15 @@ interface Telling {
   readonly until: Instant;
   readonly retryAt: Instant;
   readonly inHurry: boolean;
+  readonly saidToWait: boolean;
 }
 
 export class Certifier {
   readonly #settings: CertifierSettings;
   readonly #proof: string;
   #telling: Telling | undefined;
+  /** Some Manager, at some time. */
+  #hasReached = false;
   #isOver = false;
 
   constructor(settings: CertifierSettings) {
@@ -74,14 +90,20 @@ export class Certifier {
   /** The process that knew the secret has ended, beyond doubt. */
   died(now: Instant): CertifierEffect[] {
     if (this.#isOver || this.#telling !== undefined) return [];
-    const until = later(now, this.#settings.forMs);
-    this.#telling = { diedAt: now, until, retryAt: this.#nextTry(now), inHurry: false };
+    const retryAt = this.#nextTry(now);
+    this.#telling = { diedAt: now, until: this.#deadline(now), retryAt, inHurry: false, saidToWait: false };
     return this.#tell(this.#settings.managers());
   }
 
   /** This Manager can be reached, perhaps for the first time. */
   connected(manager: string): CertifierEffect[] {
-    return this.#telling === undefined ? [] : this.#tell([manager]);
+    const isFirst = !this.#hasReached;
+    this.#hasReached = true;
+    if (this.#telling === undefined) return [];
+    if (isFirst && !this.#telling.inHurry) {
+      this.#telling = { ...this.#telling, until: this.#deadline(this.#telling.diedAt), saidToWait: false };
+    }
+    return this.#tell([manager]);
   }
 
   receive({ proof }: Certified, now: Instant): CertifierEffect[] {
@@ -100,8 +122,15 @@ export class Certifier {
     if (this.#telling === undefined) return [];
     if (now >= this.#telling.until) return this.#end('ran-out', now);
     if (now < this.#telling.retryAt) return [];
-    this.#telling = { ...this.#telling, retryAt: this.#nextTry(now) };
-    return this.#tell(this.#settings.managers());
+    const { until, saidToWait } = this.#telling;
+    this.#telling = { ...this.#telling, retryAt: this.#nextTry(now), saidToWait: true };
+    const told = this.#tell(this.#settings.managers());
+    return saidToWait ? told : [...told, { do: 'wait', forMs: until - now, hasReached: this.#hasReached }];
+  }
+
+  #deadline(diedAt: Instant): Instant {
+    const { forMs, unreachedForMs } = this.#settings;
+    return later(diedAt, this.#hasReached ? forMs : Math.min(forMs, unreachedForMs));
   }
 
   #tell(managers: readonly string[]): CertifierEffect[] {
@@ -114,7 +143,7 @@ export class Certifier {
     const afterMs = now - this.#telling.diedAt;
     this.#telling = undefined;
     this.#isOver = true;
-    return [{ do: how, afterMs }];
+    return [how === 'certified' ? { do: how, afterMs } : { do: how, afterMs, hasReached: this.#hasReached }];
   }
 
   /** Not all at the same instant when a machine with many of us comes back. */

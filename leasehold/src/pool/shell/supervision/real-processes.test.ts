@@ -291,6 +291,16 @@ describe('a supervised server', { timeout: 60_000 }, () => {
     expect(to.proofs).toContain((await supervisor.proof()).proof);
   });
 
+  it('has a supervisor that ends soon if it never reached a Manager, and says what it waits for', async () => {
+    const gone = await manager();
+    await gone.close();
+    const supervisor = run(gone.address, server('exit', '4'));
+    expect(await supervisor.line('log warn the command has ended')).toContain('Ctrl-C ends the wait');
+    expect(await supervisor.ended).toBe(4);
+    expect(supervisor.lines).toContain('death ran-out');
+    expect(await supervisor.line('log warn no Manager was ever reached')).toContain('Check that');
+  });
+
   it('has to let its lease run out if no Manager confirms, and the supervisor does not wait for ever', async () => {
     const to = await manager({ confirms: false });
     const supervisor = run(to, server('exit', '4'), 700);

@@ -14,7 +14,9 @@
  * Should the supervisor itself die, even by `kill -9`, the child lives on and keeps its leases: nobody
  * else knows the secret, so nothing will be certified, and its end is noticed by its lease.
  *
- * It stays until a Manager has confirmed, so that no certificate is lost with it, or until a deadline.
+ * It stays until a Manager has confirmed, so that no certificate is lost with it, or until a deadline:
+ * at once if the child never took the secret, for then it had no lease that this secret could free; after
+ * a few seconds if no Manager was reached in all that time (`certifier.ts`). Whoever waits is told so.
  * As process 1 of a container it does not reap orphans of the command: let an init do that.
  */
 
@@ -47,12 +49,15 @@ export interface SuperviseOptions {
   /** Told when the command runs. */
   onChild?: ((child: SupervisedChild) => void) | undefined;
 
-  /** How long to tell the Managers when none answers, in milliseconds. @default 60_000 */
+  /** How long to tell the Managers when none answers, in milliseconds; see {@link UNREACHED_FOR_MS}. @default 60_000 */
   certifyForMs?: number | undefined;
 
   /** Whether signals that this process is sent are for the command. @default true */
   forwardSignals?: boolean | undefined;
 }
+
+/** How long at most if no Manager was ever reached: more than a dialler's longest pause, so that each is tried once more. */
+const UNREACHED_FOR_MS = 3_000;
 
 export interface SupervisedChild {
   readonly pid: number;
@@ -74,6 +79,11 @@ export async function supervise(options: SuperviseOptions): Promise<SupervisedEn
   });
   using certification = new Certification({
     ...{ secret, managers, transport: line, runtime, logger, forMs: options.certifyForMs },
+    unreachedForMs: UNREACHED_FOR_MS,
+    onWait: ({ forMs, hasReached }) =>
+      logger.warn(hasReached ? WAITS : WAITS_UNREACHED, {
+        ...{ forMs: Math.round(forMs), managers: managers().join(',') },
+      }),
   });
   using signals = new SignalDesk(options, certification);
   const child = await startChild({
@@ -98,6 +108,11 @@ export async function supervise(options: SuperviseOptions): Promise<SupervisedEn
   const outcome = await certification.outcome;
   return { ...end, exitCode, death: outcome === 'certified' ? 'certified' : 'ran-out' };
 }
+
+const WAITS =
+  'the command has ended, and no Manager has confirmed it yet; telling them again until one does, so that what it held is free before its lease has run out. Ctrl-C ends the wait within 2 s, a second one at once';
+const WAITS_UNREACHED =
+  'the command has ended, and no Manager has been reached in all that time; trying each once more. Ctrl-C ends the wait within 2 s, a second one at once';
 
 const managersOf = ({ managers }: SuperviseOptions): (() => readonly string[]) =>
   typeof managers === 'function' ? managers : () => managers;

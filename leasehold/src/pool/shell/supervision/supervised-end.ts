@@ -11,8 +11,8 @@ export interface SupervisedEnd {
   /** What a shell would end with: the code, or 128 and the number of the signal. */
   readonly exitCode: number;
   /**
-   * `certified`: what it held is free. `ran-out`: no Manager confirmed in time, and its lease has to
-   * run out. `not-needed`: it never took a proof, so it did not join a pool itself.
+   * `certified`: what it held is free. `ran-out`: no Manager confirmed in time, and its lease, if it had
+   * one, has to run out. `not-needed`: it never took a proof, so it did not join a pool itself.
    */
   readonly death: 'certified' | 'ran-out' | 'not-needed';
 }

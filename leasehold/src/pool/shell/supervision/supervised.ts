@@ -7,8 +7,9 @@
  * together.
  */
 
+import { environment, removeVariable } from '../../../node/environment.ts';
 import { answerInheritedLine } from '../../../node/inherited-line.ts';
-import { ownProcess, readVariable, removeVariable } from '../../../node/own-process.ts';
+import { ownProcess } from '../../../node/own-process.ts';
 import { digest } from '../../../runtime/digest.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import {
@@ -45,7 +46,7 @@ export function supervisedSecret(logger: Logger): Promise<string | undefined> {
 }
 
 async function takeSecret(logger: Logger): Promise<string | undefined> {
-  const text = readVariable(SUPERVISOR_VARIABLE);
+  const text = environment(SUPERVISOR_VARIABLE);
   if (text === undefined) return undefined;
   const found = await readLetter(text);
   if ('secret' in found) {

@@ -1,0 +1,81 @@
+import { createColors } from 'picocolors';
+import { describe, expect, it } from 'vitest';
+import type { LoggedEvent } from './answers.ts';
+import { EventTeller } from './event-line.ts';
+
+const extent = { spans: 2, sharePercent: 33.31, ranges: [] };
+const ada = { incarnation: 'a1', name: 'ada', url: 'http://one' };
+const ben = { incarnation: 'b1', name: 'ben', url: 'http://ben' };
+
+/** The lines about these events of the pool `p`, without their times. */
+function told(...events: readonly object[]): readonly string[] {
+  const teller = new EventTeller(createColors(false));
+  return events.map((event) =>
+    teller.line({ id: 'e-1', atMs: 0, logPosition: 1, pool: 'p', ...event } as LoggedEvent).slice(10),
+  );
+}
+
+describe('an event in one line', () => {
+  it('says who came and went, and why', () => {
+    expect(told({ kind: 'joined', owner: ada }, { kind: 'left', owner: ada, why: 'certified' })).toEqual([
+      'p  ada joined, at http://one',
+      'p  ada is gone: its death was proved',
+    ]);
+  });
+
+  it('says what was lost and what moved', () => {
+    expect(
+      told({ kind: 'lost', owner: ada, ...extent }, { kind: 'moved', from: ben, owner: ada, ...extent }),
+    ).toEqual([
+      'p  lost: the state of keys of ada, 33.3 % in 2 ranges',
+      'p  moved from ben to ada: 33.3 % in 2 ranges',
+    ]);
+  });
+
+  it('says something even about what it does not know', () => {
+    expect(told({ kind: 'renamed' })).toEqual(['p  renamed']);
+  });
+});
+
+describe('owners of one name', () => {
+  const again = { ...ada, incarnation: 'a2', url: 'http://two' };
+
+  it('are told apart by their addresses for as long as both are there', () => {
+    expect(
+      told(
+        { kind: 'joined', owner: ada },
+        { kind: 'joined', owner: again },
+        { kind: 'lost', owner: ada, ...extent },
+        { kind: 'granted', owner: again, ...extent },
+        { kind: 'left', owner: ada, why: 'expired' },
+        { kind: 'lost', owner: ada, ...extent },
+        { kind: 'granted', owner: again, ...extent },
+      ),
+    ).toEqual([
+      'p  ada joined, at http://one',
+      'p  ada joined, at http://two, in place of the ada at http://one',
+      'p  lost: the state of keys of the ada at http://one, 33.3 % in 2 ranges',
+      'p  granted to the ada at http://two: 33.3 % in 2 ranges',
+      'p  the ada at http://one is gone: its lease ran out',
+      'p  lost: the state of keys of the ada at http://one, 33.3 % in 2 ranges',
+      'p  granted to ada: 33.3 % in 2 ranges',
+    ]);
+  });
+
+  it('have nothing to do with each other if one left before the other came, or is in another pool', () => {
+    expect(
+      told(
+        { kind: 'joined', owner: ada },
+        { kind: 'left', owner: ada, why: 'left' },
+        { kind: 'joined', owner: again },
+        { kind: 'joined', owner: ada, pool: 'q' },
+      ).slice(2),
+    ).toEqual(['p  ada joined, at http://two', 'q  ada joined, at http://one']);
+  });
+
+  it('are forgotten when events were missed, for then nobody knows who is there', () => {
+    expect(
+      told({ kind: 'joined', owner: ada }, { kind: 'gap' }, { kind: 'joined', owner: again }).at(-1),
+    ).toBe('p  ada joined, at http://two');
+  });
+});

@@ -1,0 +1,46 @@
+/**
+ * What to tell somebody whose words make no sense: what was perhaps meant, an example where something is
+ * missing, and the help of the very command that was tried, which is the shortest text with the answer in it.
+ */
+
+import { type Command, CommanderError } from 'commander';
+import { type Context, typed } from './context.ts';
+import { exampleOf } from './options.ts';
+
+const IS_MISSING = new Set(['commander.missingArgument', 'commander.missingMandatoryOptionValue']);
+
+/** The command that these words lead to, as far as they do. */
+export function commandAt(program: Command, argv: readonly string[]): Command {
+  const child = program.commands.find((command) => command.name() === argv[0]);
+  return child === undefined ? program : commandAt(child, argv.slice(1));
+}
+
+/** The words that lead to a command: `demo add-owner`. */
+export function wordsOf(command: Command): string {
+  if (command.parent === null) return '';
+  return `${wordsOf(command.parent)} ${command.name()}`.trimStart();
+}
+
+/** What is wrong, in a sentence. */
+export function usageSentence(error: CommanderError, command: Command): string {
+  const children = command
+    .createHelp()
+    .visibleCommands(command)
+    .map((child) => child.name());
+  const others = children.filter((name) => name !== 'help');
+  if (error.code === 'commander.excessArguments' && others.length > 0) {
+    // It can be called without a further word, so the one that was misspelt was taken for an argument.
+    return `unknown command '${command.args[0]}'; did you mean ${others.join(' or ')}?`;
+  }
+  return error.message.replace(/^error: /, '').replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?');
+}
+
+/** Where to read on, and what would have been right. */
+export function usageAdvice(error: unknown, command: Command, context: Context): readonly string[] {
+  const isMissing = error instanceof CommanderError && IS_MISSING.has(error.code);
+  const example = isMissing ? exampleOf(command) : undefined;
+  return [
+    ...(example === undefined ? [] : [`For example: ${example}`]),
+    `See ${typed(context, `${wordsOf(command)} --help`.trimStart())}.`,
+  ];
+}

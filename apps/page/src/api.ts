@@ -1,0 +1,24 @@
+/** What the page asks of the Manager that served it, and what it is answered. */
+
+export type {
+  OwnerAnswer,
+  OwnersAnswer,
+  PoolAnswer,
+  PoolSummary,
+  RowAnswer,
+  StatusAnswer,
+  TableAnswer,
+} from '../../../leasehold/src/pool/http/answers.ts';
+export type { Gap, LoggedEvent } from '../../../leasehold/src/pool/http/event-log.ts';
+export type { ExplainAnswer } from '../../../leasehold/src/pool/http/explain.ts';
+
+/** @throws if nobody answers, or with the Manager's own sentence if it says no */
+export async function ask<Answer>(path: string): Promise<Answer> {
+  const response = await fetch(path, { cache: 'no-store' });
+  const body = (await response.json()) as { readonly error?: { readonly message: string } };
+  if (!response.ok) throw new Error(body.error?.message ?? `the answer was ${response.status}`);
+  return body as Answer;
+}
+
+/** The path of something about a pool. */
+export const poolPath = (pool: string, rest = ''): string => `/v1/pools/${encodeURIComponent(pool)}${rest}`;

@@ -1,0 +1,80 @@
+/** The table of owners. A row stays the same element for as long as its owner lives. */
+
+import type { OwnerAnswer } from './api.ts';
+import { colourOf } from './colours.ts';
+import { element, make } from './elements.ts';
+import { model } from './model.ts';
+import { drawRing } from './ring.ts';
+import { seconds } from './words.ts';
+
+interface OwnerRow {
+  readonly row: HTMLTableRowElement;
+  readonly state: HTMLElement;
+  readonly share: HTMLElement;
+  readonly bar: HTMLElement;
+  readonly ranges: HTMLElement;
+  readonly heard: HTMLElement;
+  readonly load: HTMLElement;
+}
+
+/** By incarnation. */
+const known = new Map<string, OwnerRow>();
+
+export function showOwners(owners: readonly OwnerAnswer[]): void {
+  const body = element('owners', HTMLElement);
+  const largestPercent = Math.max(1, ...owners.map(({ sharePercent }) => sharePercent));
+  const rows = owners.map((owner) => {
+    const shown = known.get(owner.incarnation) ?? newRow(owner);
+    known.set(owner.incarnation, shown);
+    fill(shown, owner, largestPercent);
+    return shown.row;
+  });
+  for (const incarnation of known.keys()) if (!model.owners.has(incarnation)) known.delete(incarnation);
+  // Only when somebody came or went: moving rows under a pointer is unkind.
+  const isSame =
+    rows.length === body.children.length && rows.every((row, index) => row === body.children[index]);
+  if (!isSame) body.replaceChildren(...rows);
+  element('no-owners', HTMLElement).hidden = owners.length > 0;
+}
+
+function newRow({ incarnation, name, url }: OwnerAnswer): OwnerRow {
+  const row = make('tr');
+  const cell = (className: string): HTMLElement => row.appendChild(make('td', className));
+  const first = cell('');
+  first.append(make('div', 'name', name), make('div', 'url', url));
+  const state = first.appendChild(make('div', 'state'));
+  const second = cell('');
+  const share = second.appendChild(make('div', 'share'));
+  const bar = second.appendChild(make('div', 'bar')).appendChild(make('div'));
+  row.title = `incarnation ${incarnation}`;
+  row.addEventListener('pointerenter', () => light(incarnation));
+  row.addEventListener('pointerleave', () => light(undefined));
+  return { row, state, share, bar, ranges: cell('count'), heard: cell('count'), load: cell('count load') };
+}
+
+/** Bars compare owners with each other, so the longest is the largest share there is. */
+function fill(shown: OwnerRow, owner: OwnerAnswer, largestPercent: number): void {
+  shown.row.style.setProperty('--swatch', colourOf(owner.name));
+  shown.share.textContent = `${owner.sharePercent.toFixed(1)} %`;
+  shown.bar.style.width = `${(100 * owner.sharePercent) / largestPercent}%`;
+  shown.ranges.textContent = String(owner.ranges);
+  shown.heard.textContent = owner.heardAgoMs === null ? '–' : `${seconds(owner.heardAgoMs)} ago`;
+  shown.load.textContent = owner.load === null ? '–' : String(Math.round(owner.load * 100) / 100);
+  const isSilent = owner.heardAgoMs !== null && owner.heardAgoMs > model.silentAfterMs;
+  shown.state.className = isSilent ? 'state bad' : 'state';
+  shown.state.textContent = stateText(owner, isSilent);
+}
+
+function stateText(owner: OwnerAnswer, isSilent: boolean): string {
+  if (isSilent && owner.keptForMs !== null) {
+    return `silent; its keys are kept for ${seconds(owner.keptForMs)} more`;
+  }
+  if (!owner.isMember) return 'wants to join';
+  if (owner.isLeaving) return 'is leaving';
+  return owner.recalledRanges > 0 ? `gives back ${owner.recalledPercent} %` : '';
+}
+
+function light(incarnation: string | undefined): void {
+  model.litOwner = incarnation;
+  drawRing();
+}

@@ -1,0 +1,105 @@
+/**
+ * Reads how things are and shows it: every two seconds, and when an event says that something has
+ * changed. The table of a pool is read only if it is another than the one that is shown; it can be long.
+ */
+
+import {
+  ask,
+  type OwnersAnswer,
+  type PoolAnswer,
+  type PoolSummary,
+  poolPath,
+  type RowAnswer,
+  type StatusAnswer,
+  type TableAnswer,
+} from './api.ts';
+import { answersCome } from './connection.ts';
+import { showManager, showPools } from './header.ts';
+import { explainKey } from './key.ts';
+import { model } from './model.ts';
+import { showOwners } from './owners.ts';
+import { drawRing, showMiddle } from './ring.ts';
+
+const SOON_MS = 150;
+const MOST_ROWS = 20_000;
+const ROWS_AT_ONCE = 5_000;
+const LOST_SHOWN_MS = 4_000;
+/** Renewals that an owner may miss before it is called silent. */
+const RENEWALS_MISSED = 2.5;
+
+let due: ReturnType<typeof setTimeout> | undefined;
+let isReading = false;
+let isMoreWanted = false;
+
+/** Events come in bursts; one look afterwards is enough. */
+export function refreshSoon(): void {
+  clearTimeout(due);
+  due = setTimeout(() => void refreshOrSay(), SOON_MS);
+}
+
+/** One reading at a time; whoever wants another meanwhile gets it afterwards. */
+export async function refreshOrSay(): Promise<void> {
+  if (isReading) {
+    isMoreWanted = true;
+    return;
+  }
+  isReading = true;
+  try {
+    await refresh();
+    answersCome(true);
+  } catch {
+    answersCome(false);
+  } finally {
+    isReading = false;
+    if (isMoreWanted) refreshSoon();
+    isMoreWanted = false;
+  }
+}
+
+/** @throws if the Manager does not answer */
+export async function refresh(): Promise<void> {
+  const [status, { pools }] = await Promise.all([
+    ask<StatusAnswer>('/v1/status'),
+    ask<{ readonly pools: readonly PoolSummary[] }>('/v1/pools'),
+  ]);
+  showManager(status);
+  showPools(pools);
+  const pool = pools.find(({ name }) => name === model.pool);
+  if (pool === undefined) {
+    [model.table, model.owners] = [undefined, new Map()];
+    showOwners([]);
+  } else await readPool(pool);
+  showMiddle(pool);
+  drawRing();
+  await explainKey();
+}
+
+async function readPool(pool: PoolSummary): Promise<void> {
+  const [{ owners }, { durations }] = await Promise.all([
+    ask<OwnersAnswer>(poolPath(pool.name, '/owners?limit=1000')),
+    ask<PoolAnswer>(poolPath(pool.name)),
+  ]);
+  model.silentAfterMs = RENEWALS_MISSED * durations.renewEveryMs;
+  model.owners = new Map(owners.map((owner) => [owner.incarnation, owner]));
+  if (pool.changedAt !== model.table?.changedAt || pool.name !== model.table.pool) await readTable(pool);
+  showOwners(owners);
+}
+
+async function readTable({ name, changedAt }: PoolSummary): Promise<void> {
+  const rows: RowAnswer[] = [];
+  let next: string | null = '';
+  let page: TableAnswer;
+  do {
+    const from: string = next === '' ? '' : `&from=${next}`;
+    page = await ask<TableAnswer>(poolPath(name, `/table?limit=${ROWS_AT_ONCE}${from}`));
+    rows.push(...page.rows);
+    next = page.next;
+  } while (next !== null && rows.length < MOST_ROWS);
+  const before = model.table;
+  const until = performance.now() + LOST_SHOWN_MS;
+  // What was lost before we first looked is not news.
+  if (before?.pool === name) {
+    for (const { start, lostAt } of rows) if (lostAt > before.logPosition) model.lostUntil.set(start, until);
+  }
+  model.table = { pool: name, changedAt, logPosition: page.logPosition, rows, rowCount: page.count };
+}

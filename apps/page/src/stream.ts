@@ -1,0 +1,56 @@
+/**
+ * The events of the Manager as they come. The browser connects again by itself and says which event it saw
+ * last; only if it is refused, which happens when another life of the Manager knows nothing of that
+ * event's, everything is begun anew.
+ */
+
+import { ask, type Gap, type LoggedEvent } from './api.ts';
+import { answersCome, streamIs } from './connection.ts';
+import { showEvent, showEvents } from './events.ts';
+import { refresh, refreshSoon } from './refresh.ts';
+
+const AGAIN_AFTER_MS = 2_000;
+const RECENT = 50;
+
+const KINDS: readonly (LoggedEvent | Gap)['kind'][] = [
+  ...(['joined', 'left', 'granted', 'moved', 'lost'] as const),
+  ...(['elected', 'deposed', 'halted', 'gap'] as const),
+];
+
+let stream: EventSource | undefined;
+
+/** Shows how things are and what was, and then follows. Never gives up. */
+export async function follow(): Promise<void> {
+  try {
+    const recent = await ask<{ readonly events: readonly LoggedEvent[]; readonly latestEventId: string }>(
+      `/v1/events/recent?limit=${RECENT}`,
+    );
+    showEvents(recent.events);
+    await refresh();
+    answersCome(true);
+    listen(recent.latestEventId);
+  } catch {
+    answersCome(false);
+    setTimeout(() => void follow(), AGAIN_AFTER_MS);
+  }
+}
+
+function listen(after: string): void {
+  stream?.close();
+  const opened = new EventSource(`/v1/events?after=${encodeURIComponent(after)}`);
+  stream = opened;
+  opened.onopen = () => {
+    streamIs('open');
+    refreshSoon();
+  };
+  opened.onerror = () => {
+    streamIs('broken');
+    if (opened.readyState === EventSource.CLOSED) setTimeout(() => void follow(), AGAIN_AFTER_MS);
+  };
+  for (const kind of KINDS) {
+    opened.addEventListener(kind, (message: MessageEvent<string>) => {
+      showEvent(JSON.parse(message.data) as LoggedEvent | Gap);
+      refreshSoon();
+    });
+  }
+}

@@ -1,0 +1,61 @@
+/** Numbers and events as people say them. */
+
+import type { Gap, LoggedEvent } from './api.ts';
+
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+
+export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** In the unit that says enough: `80 s`, `12 min`, `30 h`, `4 days`. */
+export function uptime(upSeconds: number): string {
+  if (upSeconds < 1.5 * MINUTE) return `${upSeconds} s`;
+  if (upSeconds < 1.5 * HOUR) return `${Math.round(upSeconds / MINUTE)} min`;
+  if (upSeconds < 1.5 * DAY) return `${Math.round(upSeconds / HOUR)} h`;
+  return `${Math.round(upSeconds / DAY)} days`;
+}
+
+/** Without its kind, which is shown before it. */
+export function eventText(event: LoggedEvent | Gap): string {
+  switch (event.kind) {
+    case 'joined':
+      return `${event.owner.name} at ${event.owner.url}`;
+    case 'left':
+      return `${event.owner.name}: ${whyLeft(event.why)}`;
+    case 'granted':
+      return `${event.owner.name} was given ${extent(event)}`;
+    case 'moved':
+      return `${event.from.name} handed ${extent(event)} to ${event.owner.name}`;
+    case 'lost':
+      return `${event.owner?.name ?? 'nobody'} had ${extent(event)}`;
+    case 'elected':
+      return `${event.manager} leads in term ${event.term}`;
+    case 'deposed':
+      return `${event.manager} no longer leads in term ${event.term}`;
+    case 'halted':
+      return `${event.manager}: ${event.why}`;
+    case 'gap':
+      return 'some events were missed';
+  }
+}
+
+const extent = ({ sharePercent, spans }: { sharePercent: number; spans: number }): string =>
+  `${sharePercent} % of the ring in ${counted(spans, 'range')}`;
+
+function whyLeft(why: (LoggedEvent & { kind: 'left' })['why']): string {
+  switch (why) {
+    case 'left':
+      return 'it said good-bye';
+    case 'expired':
+      return 'it was not heard for too long';
+    case 'certified':
+      return 'its death was proved';
+    case 'recovered':
+      return 'the log was restored';
+    case 'unknown':
+      return 'it is not known why';
+  }
+}
