@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { digest } from '../../runtime/digest.ts';
 import { instant } from '../../runtime/time.ts';
-import type { Sync } from '../messages.ts';
+import type { Report, Sync } from '../messages.ts';
+import { resolveDurations } from '../options.ts';
+import { ManagerState } from '../state.ts';
 import { Audience } from './audience.ts';
+import { Correspondence } from './correspondence.ts';
 import { Deaths } from './deaths.ts';
 
 const sync = (pool: string): Sync => ({ kind: 'sync', pool, lookup: 'l.1', sequence: 1, seen: undefined });
@@ -22,6 +25,59 @@ describe('what a leader remembers of those who prove deaths', () => {
     expect(deaths.confirm(() => false)).toEqual([]);
     deaths.forget(instant(1_000));
     expect(deaths.has(proof)).toBe(false);
+  });
+});
+
+describe('what a leader remembers of owners that are no members', () => {
+  const durations = resolveDurations();
+  const nobody = ManagerState.empty;
+  const member = { incarnation: 'm.1', name: 'm', url: 'http://m', proof: undefined };
+  const pools = [{ pool: 'p', records: [{ kind: 'join', member } as const] }];
+  const onlyM = nobody.apply(1, { term: 1, leader: 'm1', takeoverMs: 0, pools });
+
+  const reportOf = (incarnation: string): Report => ({
+    ...{ kind: 'report', pool: 'p', incarnation, name: incarnation, url: `http://${incarnation}` },
+    ...{ proof: undefined, sequence: 1, wantsAnswer: true, heard: undefined, seen: undefined },
+    ...{ held: [{ start: 0n, end: 1n, number: 7 }], letGo: [], leaving: false, load: 0 },
+  });
+
+  /** Ten thousand strangers were heard at instant 0, and one more at instant 1. */
+  function crowded() {
+    const correspondence = new Correspondence({
+      ...{ history: 'h', term: 1 },
+      durations: () => durations,
+      due: () => undefined,
+    });
+    const hear = (incarnation: string, state: ManagerState, at: number) =>
+      correspondence.hear(incarnation, reportOf(incarnation), state, instant(at));
+    for (let index = 0; index < 10_000; index += 1) hear(`a.${index}`, nobody, 0);
+    hear('last.1', nobody, 1);
+    return { correspondence, hear };
+  }
+
+  it('is nobody else once they are more than ten thousand', () => {
+    const { correspondence, hear } = crowded();
+    expect(correspondence.sessions.has('last.1')).toBe(true);
+    expect(hear('late.1', nobody, 2)).toMatchObject({ event: { what: 'too-many-strangers' } });
+    expect(correspondence.sessions.has('late.1')).toBe(false);
+  });
+
+  it('has room again when those are forgotten who have said nothing for a hold', () => {
+    const { correspondence, hear } = crowded();
+    correspondence.forgetStrangers(nobody, instant(durations.holdMs));
+    expect([...correspondence.sessions.keys()]).toEqual(['last.1']);
+    expect(hear('late.1', nobody, durations.holdMs)).toMatchObject({ isMember: false, isFirst: true });
+  });
+
+  it('keeps no member out, however much it is', () => {
+    const { hear } = crowded();
+    expect(hear('m.1', onlyM, 2)).toMatchObject({ isMember: true, isFirst: true });
+    expect(hear('late.1', onlyM, 2)).toMatchObject({ event: { what: 'too-many-strangers' } });
+  });
+
+  it('is nothing of what they claim to hold', () => {
+    const { correspondence } = crowded();
+    expect(correspondence.sessions.get('last.1')?.report.held).toEqual([]);
   });
 });
 

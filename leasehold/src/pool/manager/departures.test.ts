@@ -1,24 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { playManager } from './manager-script.ts';
+import { LED, ONE_OWNER } from './openings-script.ts';
 
 // In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
 function plays(script: string): void {
   const { went, written } = playManager(script);
   expect(went).toBe(written);
 }
-
-/** A leader with the owner a, which has everything and whose death the word "secret" would prove. */
-const ONE_OWNER = `
-      0     elected 1 2000000
-              > append 1 term 1
-      1     appended
-      10    report a 0? proof=secret
-              > a: update ack=0 stranger
-      10    report a 1? heard proof=secret
-              > append 2 term 1 join:a grant:a:0-16
-      20    appended
-              > a: update ack=1 0-16#2
-      30    report a 2 heard proof=secret 0-16#2`;
 
 describe('a death certificate', () => {
   it('frees what the process held at once, and is confirmed when that is committed', () =>
@@ -75,10 +63,7 @@ describe('a death certificate', () => {
     `));
 
   it('that comes before the first report is kept for a hold, and the dead do not join', () =>
-    plays(`
-      0     elected 1 2000000
-              > append 1 term 1
-      1     appended
+    plays(`${LED}
       10    certificate secret
               > supervisor: certified
       20    report a 1? proof=secret
@@ -107,10 +92,7 @@ describe('a death certificate', () => {
     `));
 
   it('that comes while its joining is being written takes effect right after', () =>
-    plays(`
-      0     elected 1 2000000
-              > append 1 term 1
-      1     appended
+    plays(`${LED}
       10    report a 0? proof=secret
               > a: update ack=0 stranger
       10    report a 1? heard proof=secret
@@ -212,10 +194,7 @@ describe('an owner that leaves', () => {
     `));
 
   it('is not told so while its joining is being written: first it comes, then it goes', () =>
-    plays(`
-      0     elected 1 2000000
-              > append 1 term 1
-      1     appended
+    plays(`${LED}
       10    report a 0?
               > a: update ack=0 stranger
       10    report a 1? heard

@@ -61,3 +61,11 @@ function draftOf(known: Known, dirty: readonly string[], mostPools: number, most
   const batch: Batch = { ...reign, pools };
   return { position, batch, bytes: encodeBatch(batch), condemned, recalls, unfinished };
 }
+
+/** What is in a batch, for a trace. */
+export function describe(batch: Batch): string {
+  const kinds = batch.pools.flatMap(({ records }) =>
+    records.map((record) => ('spans' in record ? `${record.kind}:${record.spans.length}` : record.kind)),
+  );
+  return kinds.length === 0 ? 'opening' : kinds.join(',');
+}

@@ -1,28 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { playManager } from './manager-script.ts';
+import { LOG, ONE_OWNER } from './openings-script.ts';
 
 // In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
 function plays(script: string): void {
   const { went, written } = playManager(script);
   expect(went).toBe(written);
 }
-
-/** The log of another leader, in which a has everything. */
-const LOG = `
-      0     log 1 1 join:a:secret grant:a:0-16`;
-
-/** A leader with the owner a, which has everything and whose death the word "secret" would prove. */
-const ONE_OWNER = `
-      0     elected 1 2000000
-              > append 1 term 1
-      1     appended
-      10    report a 0? proof=secret
-              > a: update ack=0 stranger
-      10    report a 1? heard proof=secret
-              > append 2 term 1 join:a grant:a:0-16
-      20    appended
-              > a: update ack=1 0-16#2
-      30    report a 2 heard proof=secret 0-16#2`;
 
 describe('somebody who has seen more of the log than there is', () => {
   it('makes a leader of the same term halt, for good: the store went back in time', () =>

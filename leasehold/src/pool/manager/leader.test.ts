@@ -1,35 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { type ManagerScriptOptions, playManager } from './manager-script.ts';
+import { LED, ONE_OWNER, TWO_OWNERS } from './openings-script.ts';
 
 // In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
 function plays(script: string, options: ManagerScriptOptions = {}): void {
   const { went, written } = playManager(script, options);
   expect(went).toBe(written);
 }
-
-/** A leader with the owner a, which has everything and has said so. */
-const ONE_OWNER = `
-      0     elected 1 2000000
-              > append 1 term 1
-      1     appended
-      10    report a 0?
-              > a: update ack=0 stranger
-      10    report a 1? heard
-              > append 2 term 1 join:a grant:a:0-16
-      20    appended
-              > a: update ack=1 0-16#2
-      30    report a 2 heard 0-16#2`;
-
-/** And b, which waits for its half. */
-const TWO_OWNERS = `${ONE_OWNER}
-      40    report b 0?
-              > b: update ack=0 stranger
-      40    report b 1? heard
-              > append 3 term 1 join:b
-      50    appended
-              > a: update ack=2 0-8#2 8-16#2!
-              > b: update ack=1
-      60    report b 2 heard`;
 
 describe('a leader', () => {
   it('first writes a batch of nothing, so that all who follow learn of its term', () =>
@@ -40,10 +17,7 @@ describe('a leader', () => {
     `));
 
   it('commits before anyone hears, owner or look-up', () =>
-    plays(`
-      0     elected 1 2000000
-              > append 1 term 1
-      1     appended
+    plays(`${LED}
       2     sync l 1
               > l: changes 1 0..1 answers=1 0-16:-#0
       10    report a 0?
@@ -123,10 +97,7 @@ describe('a leader', () => {
     `));
 
   it('decides from what it knows by then', () =>
-    plays(`
-      0     elected 1 2000000
-              > append 1 term 1
-      1     appended
+    plays(`${LED}
       10    report a 0?
               > a: update ack=0 stranger
       10    report a 1? heard
@@ -331,11 +302,6 @@ describe('an owner that is not heard', () => {
 });
 
 describe('a stranger', () => {
-  const LED = `
-      0     elected 1 2000000
-              > append 1 term 1
-      1     appended`;
-
   it('becomes a member when it has shown that it hears: its report may be old, its answer cannot', () =>
     plays(`${LED}
       10    report a 1?

@@ -5,6 +5,7 @@ import { resolveDurations } from '../options.ts';
 import { encodeBatch } from '../state.ts';
 import { Manager } from './manager.ts';
 import { evenShares, type ManagerScriptOptions, playManager } from './manager-script.ts';
+import { LOG } from './openings-script.ts';
 
 // In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
 function plays(script: string, options: ManagerScriptOptions = {}): void {
@@ -27,10 +28,6 @@ const batchOf = (life: number): Uint8Array => {
   const pools = [{ pool: 'p', records: [{ kind: 'join', member } as const] }];
   return encodeBatch({ term: 1, leader: 'm9', takeoverMs: 0, pools });
 };
-
-/** The log of another leader, in which a has everything. */
-const LOG = `
-      0     log 1 1 join:a:secret grant:a:0-16`;
 
 describe('a leader that takes over', () => {
   it('keeps every lease that it finds for a hold and a leader lease', () =>

@@ -21,13 +21,14 @@ import { assert } from '../../runtime/assert.ts';
 import { type Instant, instant } from '../../runtime/time.ts';
 import { trace } from '../../runtime/trace.ts';
 import type { DeposedReason, LogBatch, LogStart } from '../../log/log.ts';
-import type { Seen, Sync, ToManager } from '../messages.ts';
+import type { Sync, ToManager } from '../messages.ts';
 import { decodeBatch, ManagerState } from '../state.ts';
 import { answerTo, Audience } from './audience.ts';
 import { Leader, type LeaderEffect } from './leader.ts';
-import type { ManagerObservation } from './observation.ts';
+import { type ManagerObservation, NOT_LEADING } from './observation.ts';
 import { unknownPool } from './refusal.ts';
 import { isKnown, type ManagerSettings, settingsFor } from './settings.ts';
+import { Sightings } from './sightings.ts';
 
 /**
  * What the driver must do, in order. On `resign` it gives up the leadership or the campaign, follows the
@@ -72,10 +73,7 @@ type Role =
 export class Manager {
   #settings: ManagerSettings;
   #role: Role;
-  /** The furthest that anybody has told us of, kept from one leadership to the next. */
-  #seen: Seen | undefined;
-  /** As it was when the present campaign began. */
-  #seenBefore: Seen | undefined;
+  readonly #sightings = new Sightings();
   #latestNow: Instant = instant(Number.NEGATIVE_INFINITY);
 
   constructor(settings: ManagerSettings) {
@@ -124,18 +122,15 @@ export class Manager {
       role: role.name,
       haltedBecause: this.haltedBecause,
       ...this.#known,
-      leadsUntil: leader?.until,
-      isWriting: leader?.isWriting ?? false,
-      owners: leader?.owners() ?? [],
+      ...(leader?.observe() ?? NOT_LEADING),
       lookups: [...(audience?.listeners() ?? [])],
-      wish: (pool) => leader?.wish(pool) ?? [],
       policy: (pool) => settingsFor(this.#settings, pool).policy.name,
     };
   }
 
   /** It stands for election from here on. */
   standing(): void {
-    this.#seenBefore = this.#seen;
+    this.#sightings.standing();
     if (this.#role.name !== 'standby') return;
     this.#role.asking = false; // The log is followed anew: what was asked before is answered by nobody.
     this.#role.askedFrom = 0;
@@ -146,18 +141,13 @@ export class Manager {
     this.#observe(now);
     if (this.#role.name === 'halted') return [{ do: 'resign' }];
     const leader = new Leader(this.#settings, term, start, until, now);
-    const { startPosition } = leader;
-    const seen = this.#seen?.history === start.history ? this.#seen : undefined;
-    const before = this.#seenBefore?.history === start.history ? this.#seenBefore : undefined;
-    // A term is later than all that was seen before it was asked for, and has all that was committed.
-    if ((before?.term ?? 0) >= term || ((seen?.term ?? 0) < term && (seen?.position ?? 0) > startPosition)) {
-      return this.#halt(
-        `elected for term ${term} at position ${startPosition}, but somebody has seen term ${seen?.term} and position ${seen?.position}: the store went back in time`,
-        this.state.position > startPosition ? this.#known : knownTo(leader),
-      );
+    const verdict = this.#sightings.verdictOnElection(leader);
+    if (verdict?.do === 'halt') {
+      const knewMore = this.state.position > leader.startPosition;
+      return this.#halt(verdict.reason, knewMore ? this.#known : knownTo(leader));
     }
-    if ((seen?.term ?? 0) >= term)
-      return [trace('elected-too-late', { term, seen: seen?.term }), { do: 'resign' }];
+    if (verdict?.do === 'resign')
+      return [trace('elected-too-late', { term, seen: this.#sightings.in(start.history)?.term }), verdict];
     this.#role = { name: 'leading', leader };
     return [trace('elected', { term, position: leader.state.position }), ...this.#watched(leader.wake(now))];
   }
@@ -179,7 +169,7 @@ export class Manager {
     this.#observe(now);
     if (this.#role.name !== 'leading') return [];
     const { term, history, state } = this.#role.leader;
-    this.#remember({ history, term, position: state.position });
+    this.#sightings.hear({ history, term, position: state.position });
     this.#role = this.#standingBy();
     return [trace('deposed', { term, reason })];
   }
@@ -205,7 +195,7 @@ export class Manager {
     role.history = start.history;
     role.state = state;
     role.recovers = start.floor > state.position;
-    this.#remember({ history: start.history, term: state.term, position: state.position });
+    this.#sightings.hear({ history: start.history, term: state.term, position: state.position });
     role.askedFrom = 0;
     return this.#answerWaiting(role);
   }
@@ -218,7 +208,7 @@ export class Manager {
     const before = role.state;
     role.state = before.apply(batch.position, decodeBatch(batch.bytes));
     role.recovers = false;
-    this.#remember({ history: role.history, term: role.state.term, position: role.state.position });
+    this.#sightings.hear({ history: role.history, term: role.state.term, position: role.state.position });
     return [...role.audience.push(role.history, before, role.state, now), ...this.#answerWaiting(role)];
   }
 
@@ -242,7 +232,7 @@ export class Manager {
     const role = this.#role;
     if (role.name === 'halted') return [];
     if (message.kind !== 'certificate') {
-      this.#remember(message.seen);
+      this.#sightings.hear(message.seen);
       // A pool that somebody is in is served although it is declared no more.
       const isRefused = !isKnown(this.#settings, message.pool) && !this.state.pools.has(message.pool);
       if (isRefused) return [unknownPool(from, message, [...(this.#settings.pools?.keys() ?? [])])];
@@ -306,16 +296,6 @@ export class Manager {
   #halt(reason: string, known: Known = this.#known): ManagerEffect[] {
     this.#role = { name: 'halted', reason, known };
     return [trace('halted', { reason }), { do: 'halt', reason }, { do: 'resign' }];
-  }
-
-  #remember(seen: Seen | undefined): void {
-    if (seen === undefined) return;
-    const known = this.#seen?.history === seen.history ? this.#seen : undefined;
-    this.#seen = {
-      history: seen.history,
-      term: Math.max(seen.term, known?.term ?? 0),
-      position: Math.max(seen.position, known?.position ?? 0),
-    };
   }
 
   #hearSync(role: Standby, from: string, sync: Sync, now: Instant): ManagerEffect[] {

@@ -7,6 +7,8 @@ import type { Instant } from '../../runtime/time.ts';
 import type { NumberedSpan, OwnerAddress } from '../messages.ts';
 import type { Placement } from '../policy/policy.ts';
 import type { ManagerState } from '../state.ts';
+import { type Correspondence, isMember } from './correspondence.ts';
+import type { Holds } from './holds.ts';
 
 export interface OwnerObservation extends OwnerAddress {
   readonly pool: string;
@@ -50,4 +52,41 @@ export interface ManagerObservation {
   wish(pool: string): readonly Placement[];
   /** The policy's name for a pool. */
   policy(pool: string): string;
+}
+
+/** What there is to see only of one that leads. */
+export type LeaderObservation = Pick<ManagerObservation, 'leadsUntil' | 'isWriting' | 'owners' | 'wish'>;
+
+export const NOT_LEADING: LeaderObservation = {
+  leadsUntil: undefined,
+  isWriting: false,
+  owners: [],
+  wish: () => [],
+};
+
+/** Everybody heard of, and members not heard of yet. */
+export function observeOwners(
+  state: ManagerState,
+  correspondence: Correspondence,
+  holds: Holds,
+): OwnerObservation[] {
+  const members = [...state.pools].flatMap(([pool, table]) =>
+    [...table.members.values()].map((member) => ({ pool, member, isMember: true })),
+  );
+  const strangers = [...correspondence.sessions.values()]
+    .filter((session) => !isMember(session, state))
+    .map(({ pool, identity }) => ({ pool, member: identity, isMember: false }));
+  return [...members, ...strangers].map(({ pool, member, isMember }) => {
+    const { incarnation, name, url, proof } = member;
+    const session = correspondence.sessions.get(incarnation);
+    return {
+      ...{ pool, incarnation, name, url, isMember },
+      isProvable: proof !== undefined,
+      isLeaving: session?.report.leaving ?? false,
+      lastHeardAt: session?.receivedAt,
+      holdUntil: holds.endOf(incarnation),
+      load: session?.report.load,
+      recalled: correspondence.recalled(pool, incarnation),
+    };
+  });
 }

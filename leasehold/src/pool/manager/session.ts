@@ -2,7 +2,7 @@
  * What the leader knows of one owner beyond what is committed: volatile, and gone with the leader.
  */
 
-import type { Instant } from '../../runtime/time.ts';
+import { type Instant, later } from '../../runtime/time.ts';
 import type { GrantedSpan, NumberedSpan, OwnerAddress, Report } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
 import { clipSpans } from '../spans.ts';
@@ -49,6 +49,16 @@ export class Session {
   hasHeard(term: number, sequence: number): boolean {
     const { heard } = this.report;
     return sequence > 0 && heard?.term === term && heard.sequence >= sequence;
+  }
+
+  /** It has long not proved that it hears us. */
+  isDeaf(holdMs: number, now: Instant): boolean {
+    return later(this.provenAt, holdMs) <= now;
+  }
+
+  /** There is something new to say, and nothing unheard on its way. */
+  get isDue(): boolean {
+    return this.behind && this.unheard === undefined;
   }
 
   /**

@@ -1,15 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { playManager } from './manager-script.ts';
+import { LOG } from './openings-script.ts';
 
 // In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
 function plays(script: string): void {
   const { went, written } = playManager(script);
   expect(went).toBe(written);
 }
-
-/** The log of another leader, in which a has everything. */
-const LOG = `
-      0     log 1 1 join:a:secret grant:a:0-16`;
 
 describe('a standby', () => {
   it('answers a sync when it has read the head of the log after the sync came', () =>

@@ -3,6 +3,7 @@
  */
 
 import type { Placement, Policy, PolicyMember } from '../policy/policy.ts';
+import type { ManagerState } from '../state.ts';
 import type { Member, PoolTable } from '../table.ts';
 import type { Session } from './session.ts';
 
@@ -44,9 +45,10 @@ export class Wishes {
     return this.#known.get(pool)?.placements ?? [];
   }
 
-  /** Of how many spans an owner's keys should consist, by the last wish. */
-  spansOf(pool: string, incarnation: string): number {
-    return this.#known.get(pool)?.spans.get(incarnation) ?? 0;
+  /** It owns its keys in more pieces than the last wish has, which may be merged. */
+  hasSplinters({ pool, identity: { incarnation } }: Session, state: ManagerState): boolean {
+    const wished = this.#known.get(pool)?.spans.get(incarnation) ?? 0;
+    return state.pool(pool).rowsOf(incarnation).length > wished;
   }
 }
 

@@ -9,6 +9,8 @@ const OWNER = 'pool/owner/owner.ts';
 const HOLDINGS = 'pool/owner/holdings.ts';
 const LOOKUP = 'pool/lookup/lookup.ts';
 const LEADER = 'pool/manager/leader.ts';
+const HOLDS = 'pool/manager/holds.ts';
+const WRITING = 'pool/manager/writing.ts';
 const MANAGER = 'pool/manager/manager.ts';
 const DECISION = 'pool/manager/decision.ts';
 const TABLE = 'pool/table.ts';
@@ -27,9 +29,9 @@ export const mutants: readonly Mutant[] = [
     name: 'hold-not-restarted-at-renewal',
     promise: 'one-owner',
     story: 'The Manager answers a report but goes on counting the hold from an earlier one.',
-    file: LEADER,
-    from: 'this.#holds.set(incarnation, latest(hold, later(session.receivedAt, durations.holdMs)));',
-    to: 'this.#holds.set(incarnation, hold);',
+    file: HOLDS,
+    from: 'this.#ends.set(incarnation, latest(this.#ends.get(incarnation) ?? end, end));',
+    to: 'this.#ends.set(incarnation, this.#ends.get(incarnation) ?? end);',
   },
   {
     name: 'absence-read-as-release',
@@ -59,7 +61,7 @@ export const mutants: readonly Mutant[] = [
     name: 'takeover-frees-at-once',
     promise: 'one-owner',
     story: 'A new leader lets the holds it finds end at once.',
-    file: LEADER,
+    file: HOLDS,
     from: 'this.#waitUntil = later(now, this.#waitMs);',
     to: 'this.#waitUntil = now;',
   },
@@ -67,8 +69,8 @@ export const mutants: readonly Mutant[] = [
     name: 'takeover-forgets-the-leader-lease',
     promise: 'one-owner',
     story: 'A new leader waits a hold, but not for the leader lease that its predecessor may still use.',
-    file: LEADER,
-    from: 'this.#waitMs = Math.max(longestTakeoverMs(settings), this.#state.reign.takeoverMs);',
+    file: HOLDS,
+    from: 'this.#waitMs = Math.max(longestTakeoverMs(settings), found.reign.takeoverMs);',
     to: 'this.#waitMs = settings.durations.holdMs;',
   },
   {
@@ -76,7 +78,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-owner',
     story: 'An owner is renewed while its removal is being written.',
     file: LEADER,
-    from: 'if (!this.#mayAnswer(now) || this.#inFlight?.condemned.has(incarnation)) return [];',
+    from: 'if (!this.#mayAnswer(now) || this.#writing.inFlight?.condemned.has(incarnation)) return [];',
     to: 'if (!this.#mayAnswer(now)) return [];',
   },
   {
@@ -165,8 +167,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'log-is-truth',
     story: 'An update shows what is still being written.',
     file: LEADER,
-    from: 'const changed = session.compose(this.#state.pool(session.pool).rowsOf(incarnation), recalls);',
-    to: 'const changed = session.compose((this.#inFlight?.next ?? this.#state).pool(session.pool).rowsOf(incarnation), recalls);',
+    from: 'return [this.#correspondence.toMember(session, this.#state, now)];',
+    to: 'return [this.#correspondence.toMember(session, this.#writing.inFlight?.next ?? this.#state, now)];',
   },
   {
     name: 'look-up-told-before-commit',
@@ -174,7 +176,7 @@ export const mutants: readonly Mutant[] = [
     story: 'A sync is answered with what is still being written.',
     file: LEADER,
     from: 'const message = answerTo(sync, this.history, this.term, this.#state);',
-    to: 'const message = answerTo(sync, this.history, this.term, this.#inFlight?.next ?? this.#state);',
+    to: 'const message = answerTo(sync, this.history, this.term, this.#writing.inFlight?.next ?? this.#state);',
   },
   {
     name: 'snapshot-forgets-losses',
@@ -237,8 +239,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'every-loss-told',
     story: 'When the only owner dies, nobody takes its keys and nobody notes the loss.',
     file: TABLE,
-    from: 'rows = rows.map((row) => (row.owner === record.incarnation ? freed(row, position) : row));',
-    to: 'rows = rows.map((row) => (row.owner === record.incarnation ? { ...freed(row, position), lostAt: members.size > 1 ? position : row.lostAt } : row));',
+    from: 'rows = leave(rows, leavesFrom(records, index), position);',
+    to: 'rows = members.size > 1 ? leave(rows, leavesFrom(records, index), position) : rows.map((row) => ({ ...row, owner: undefined, changedAt: position, continues: [] }));',
   },
   {
     name: 'stale-standby-counts-as-fresh',
@@ -284,8 +286,8 @@ export const mutants: readonly Mutant[] = [
     name: 'vouches-while-the-outcome-is-unknown',
     promise: 'every-loss-told',
     story: 'A leader calls its answers fresh although its own batch may long be committed.',
-    file: LEADER,
-    from: 'return sentAt === undefined || now < later(sentAt, this.#settings.durations.leaderLeaseMs);',
+    file: WRITING,
+    from: 'return sentAt === undefined || now < later(sentAt, leaderLeaseMs);',
     to: 'return true;',
   },
   {
