@@ -23,6 +23,7 @@ import { RING_SIZE } from '../runtime/keys/position.ts';
 import type { Span } from '../runtime/keys/range.ts';
 import type {
   Changes,
+  Elsewhere,
   FromManager,
   LookupPace,
   OwnerPace,
@@ -89,8 +90,10 @@ function fromManager(field: Fields): FromManager {
       return { kind: 'certified', proof: field('proof', name) };
     case 'refused':
       return refused(field);
+    case 'elsewhere':
+      return elsewhere(field);
     default:
-      throw new Flaw('must be update, changes, certified or refused', 'kind');
+      throw new Flaw('must be update, changes, certified, refused or elsewhere', 'kind');
   }
 }
 
@@ -179,6 +182,14 @@ const refused = (field: Fields): Refused => ({
   code: field('code', name),
   message: field('message', sentence),
   retryable: field('retryable', yesOrNo),
+});
+
+const elsewhere = (field: Fields): Elsewhere => ({
+  kind: 'elsewhere',
+  pool: field('pool', name),
+  incarnation: field('incarnation', name),
+  term: field('term', count),
+  leader: field('leader', name),
 });
 
 function answered(value: unknown): NonNullable<Changes['answers']> {

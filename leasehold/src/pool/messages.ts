@@ -186,8 +186,22 @@ export interface Refused {
   readonly retryable: boolean;
 }
 
+/**
+ * Manager → owner. "I do not lead; ask there." Promises nothing: only a leader can, and whether that one
+ * still leads it has to say itself.
+ */
+export interface Elsewhere {
+  readonly kind: 'elsewhere';
+  readonly pool: string;
+  readonly incarnation: string;
+  /** The latest term that the sender knows of. */
+  readonly term: number;
+  /** Where the Manager that leads in it said it can be reached. */
+  readonly leader: string;
+}
+
 export type ToManager = Report | Sync | Certificate;
-export type ToOwner = Update | Refused;
+export type ToOwner = Update | Refused | Elsewhere;
 export type ToLookup = Changes | Refused;
 export type ToSupervisor = Certified;
 export type FromManager = ToOwner | ToLookup | ToSupervisor;

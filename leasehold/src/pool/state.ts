@@ -21,6 +21,8 @@ export interface Reign {
   readonly term: number;
   /** The Manager that led. */
   readonly leader: string;
+  /** Where it said it can be reached. */
+  readonly address?: string | undefined;
   /**
    * How long whoever takes over must wait for leases that this leader, or one before it, may have
    * given: Managers need not all have the same durations.
@@ -90,7 +92,10 @@ export class ManagerState {
   }
 }
 
-const reignOf = ({ term, leader, takeoverMs }: Reign): Reign => ({ term, leader, takeoverMs });
+const reignOf = ({ term, leader, takeoverMs, address }: Reign): Reign => ({
+  ...{ term, leader, takeoverMs },
+  ...(address === undefined ? {} : { address }),
+});
 
 const FORMAT = 1;
 const encoder = new TextEncoder();
@@ -120,10 +125,12 @@ function parsed(bytes: Uint8Array): { readonly format?: unknown } | null {
 }
 
 /** Safety rests on these numbers, and JavaScript would go on with anything. */
-function readReign({ term, leader, takeoverMs }: Reign): Reign {
+function readReign(written: Reign): Reign {
+  const { term, leader, takeoverMs, address } = written;
   const isReign = Number.isSafeInteger(term) && typeof leader === 'string' && Number.isFinite(takeoverMs);
-  if (!isReign) throw new UnreadableLogError('something of which it is not clear who wrote it');
-  return { term, leader, takeoverMs };
+  if (!isReign || (address !== undefined && typeof address !== 'string'))
+    throw new UnreadableLogError('something of which it is not clear who wrote it');
+  return reignOf(written);
 }
 
 // A record as it is written: the kind, then its facts.

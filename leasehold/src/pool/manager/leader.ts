@@ -296,7 +296,10 @@ export class Leader {
       {
         state: this.#state,
         position: Math.max(this.#state.position, this.startPosition) + 1,
-        reign: { term: this.term, leader: this.#settings.id, takeoverMs: this.#holds.takeoverMs(now) },
+        reign: {
+          ...{ term: this.term, leader: this.#settings.id, address: this.#settings.address },
+          takeoverMs: this.#holds.takeoverMs(now),
+        },
         facts: (pool) => ({
           sessions: this.#correspondence.sessionsOf(pool),
           isPresent: (session) => this.#correspondence.isPresent(session),

@@ -196,7 +196,7 @@ function batchOf(words: readonly string[]): LogBatch {
   const [position, term, ...records] = plainWords(words);
   const takeoverMs = Number(option(words, 'takeover') ?? 0);
   const pools = records.length === 0 ? [] : [{ pool: 'p', records: records.map(record) }];
-  const batch: Batch = { term: Number(term), leader: 'm9', takeoverMs, pools };
+  const batch: Batch = { term: Number(term), leader: 'm9', takeoverMs, address: 'm9:7400', pools };
   return { position: Number(position), bytes: encodeBatch(batch) };
 }
 
@@ -276,6 +276,8 @@ function showMessage(said: FromManager, to: string): string {
     }
     case 'certified':
       return 'certified';
+    case 'elsewhere':
+      return `elsewhere ${said.term} ${said.leader}`;
     case 'refused':
       return `refused ${said.code}${said.retryable ? ' for now' : ''}`;
   }

@@ -7,7 +7,7 @@
  *        │                  │  somebody has seen more of the log than there is
  *        └──────► halted ◄──┘
  *
- * A standby answers look-ups, never owners. Its answer counts as fresh only if it read the head of
+ * A standby answers look-ups; owners it only tells who leads, which promises nothing. Its answer counts as fresh only if it read the head of
  * the log, linearizably, *after* the sync came, and has followed up to there: a standby that is
  * cut off from the log cannot vouch for anything. Syncs that come while a read is under way share
  * the next one.
@@ -21,12 +21,12 @@ import { assert } from '../../runtime/assert.ts';
 import { type Instant, instant } from '../../runtime/time.ts';
 import { trace } from '../../runtime/trace.ts';
 import type { DeposedReason, LogBatch, LogStart } from '../../log/log.ts';
-import type { Sync, ToManager } from '../messages.ts';
+import type { Report, Sync, ToManager } from '../messages.ts';
 import { decodeBatch, ManagerState } from '../state.ts';
 import { answerTo, Audience } from './audience.ts';
 import { Leader, type LeaderEffect } from './leader.ts';
 import { type ManagerObservation, NOT_LEADING } from './observation.ts';
-import { unknownPool } from './refusal.ts';
+import { elsewhere, unknownPool } from './refusal.ts';
 import { isKnown, type ManagerSettings, settingsFor } from './settings.ts';
 import { Sightings } from './sightings.ts';
 
@@ -237,8 +237,10 @@ export class Manager {
       const isRefused = !isKnown(this.#settings, message.pool) && !this.state.pools.has(message.pool);
       if (isRefused) return [unknownPool(from, message, [...(this.#settings.pools?.keys() ?? [])])];
     }
-    if (role.name === 'standby')
-      return message.kind === 'sync' ? this.#hearSync(role, from, message, now) : [];
+    if (role.name === 'standby') {
+      if (message.kind === 'sync') return this.#hearSync(role, from, message, now);
+      return message.kind === 'report' ? this.#pointOn(role, from, message) : [];
+    }
     const { leader } = role;
     switch (message.kind) {
       case 'report':
@@ -296,6 +298,14 @@ export class Manager {
   #halt(reason: string, known: Known = this.#known): ManagerEffect[] {
     this.#role = { name: 'halted', reason, known };
     return [trace('halted', { reason }), { do: 'halt', reason }, { do: 'resign' }];
+  }
+
+  /** A report is for whoever leads; if we know of nobody, whoever sent it asks all Managers soon. */
+  #pointOn({ state: { reign }, history }: Standby, from: string, report: Report): ManagerEffect[] {
+    const { term, address, leader } = reign;
+    const seenTerm = report.seen?.history === history ? report.seen?.term : undefined;
+    if (address === undefined || leader === this.#settings.id || (seenTerm ?? 0) > term) return [];
+    return [elsewhere(from, report, term, address)];
   }
 
   #hearSync(role: Standby, from: string, sync: Sync, now: Instant): ManagerEffect[] {

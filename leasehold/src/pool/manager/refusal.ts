@@ -30,6 +30,14 @@ export function urlInUse(from: string, { pool, incarnation, url }: Report, by: s
   return refusing(from, { pool, asker: incarnation, code: 'URL_IN_USE', message, retryable: true });
 }
 
+/** Whoever leads, as far as the log says; if it has died meanwhile, it will not answer, and all are asked. */
+export const elsewhere = (
+  from: string,
+  { pool, incarnation }: Report,
+  term: number,
+  leader: string,
+): Refusing => ({ do: 'send', to: from, message: { kind: 'elsewhere', pool, incarnation, term, leader } });
+
 /** The name of the member that has this url under another name; undefined if none has. */
 export function ownerOfUrl(table: PoolTable, url: string, name: string): string | undefined {
   for (const member of table.members.values()) {

@@ -20,6 +20,8 @@ export interface PoolSettings {
 export interface ManagerSettings extends PoolSettings {
   /** This Manager, unlike any other. */
   readonly id: string;
+  /** Where owners can reach it, for other Managers to tell them. */
+  readonly address?: string | undefined;
   /** The pools that were declared, with what holds for each. */
   readonly pools?: ReadonlyMap<string, PoolSettings> | undefined;
   /** True if a pool that was not declared is refused; otherwise it begins with whoever first asks for it. */

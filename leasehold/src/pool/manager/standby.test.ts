@@ -99,12 +99,32 @@ describe('a standby', () => {
               > l: changes 1 0..1 answers=1 0-16:a#1
     `));
 
-  it('never answers owners or supervisors', () =>
+  it('never answers owners or supervisors, but tells owners who leads', () =>
     plays(`${LOG}
       0     reset
       10    report a 2? 0-16#1
+              > a: elsewhere 1 m9:7400
       20    certificate secret
       30    wake
+    `));
+
+  it('tells nobody who leads if it has read nothing yet, or the owner has seen a later leader', () =>
+    plays(`${LOG}
+      0     report a 2? 0-16#1
+      10    reset
+      20    report a 3? 0-16#1 seen=2.5
+      30    report a 4? 0-16#1 seen=1.5
+              > a: elsewhere 1 m9:7400
+    `));
+
+  it('does not take itself for the leader it was', () =>
+    plays(`
+      0     elected 1 2000000
+              > append 1 term 1
+      1     appended
+      2     deposed
+      3     reset
+      4     report a 2? 0-16#1
     `));
 
   it('takes no notice of a batch that it has already', () =>

@@ -73,7 +73,7 @@ export class ManagerWatch implements ManagerWatcher {
     else if (message.kind === 'certified') this.counters.certificatesAccepted += 1;
     else if (message.kind === 'changes' && message.answers === undefined) this.counters.pushes += 1;
     else if (message.kind === 'changes') this.counters.answers += 1;
-    else this.#refuses(message);
+    else if (message.kind === 'refused') this.#refuses(message);
   }
 
   writes(bytes: Uint8Array): void {

@@ -85,6 +85,12 @@ function encode(message: ToManager | FromManager): Payload {
       map.text('message', message.message);
       map.flag('retryable', message.retryable);
       return envelope.take();
+    case 'elsewhere':
+      map.text('pool', message.pool);
+      map.text('incarnation', message.incarnation);
+      map.number('term', message.term);
+      map.text('leader', message.leader);
+      return envelope.take();
     default:
       return unreachable(message);
   }

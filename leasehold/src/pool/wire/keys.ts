@@ -40,7 +40,8 @@ export type FieldName =
   | 'revokeWithinMs'
   | 'suspensionToleranceMs'
   | 'syncEveryMs'
-  | 'staleAfterMs';
+  | 'staleAfterMs'
+  | 'leader';
 
 export const KEYS: Readonly<Record<FieldName, string>> = {
   kind: 'k',
@@ -81,4 +82,5 @@ export const KEYS: Readonly<Record<FieldName, string>> = {
   suspensionToleranceMs: 'tl',
   syncEveryMs: 'se',
   staleAfterMs: 'st',
+  leader: 'le',
 };

@@ -8,6 +8,7 @@ import type {
   Certificate,
   Certified,
   Changes,
+  Elsewhere,
   FromManager,
   Report,
   Sync,
@@ -121,6 +122,14 @@ export const refused: Refused = {
   retryable: false,
 };
 
+export const elsewhere: Elsewhere = {
+  kind: 'elsewhere',
+  pool: 'presence',
+  incarnation: 'a.1',
+  term: 2,
+  leader: '10.0.0.2:7400',
+};
+
 export const TO_MANAGER: Readonly<Record<string, ToManager>> = { report, sync, certificate };
 export const FROM_MANAGER: Readonly<Record<string, FromManager>> = {
   update,
@@ -128,4 +137,5 @@ export const FROM_MANAGER: Readonly<Record<string, FromManager>> = {
   snapshot,
   certified,
   refused,
+  elsewhere,
 };
