@@ -17,9 +17,9 @@
  *
  * The papers' figures are {@link PAPER_DURATIONS}. Ours are shorter because a crash without a
  * supervisor costs its keys one hold: 9.75 s instead of 65. Why not shorter still: a leader on etcd
- * needs up to 5 s to be replaced (a key lives at least 2 s and up to half a second longer, then an
- * election and a read), a missed renewal costs 1.5 s, finding the new leader 1 s; that is 7.5 s,
- * and 9 leaves room for one lost message. The ratio of hold to lease stays the papers' 65/60. It
+ * needs up to 5 s to be replaced (a key lives at least 2 s, which the leader lease uses up exactly, and up
+ * to half a second longer, then an election and a read), a missed renewal costs 1.5 s, finding the new
+ * leader 1 s; that is 7.5 s, and 9 leaves room for one lost message. The ratio of hold to lease stays the papers' 65/60. It
  * allows clock rates to differ by 7.4 %, where a quartz stays below 0.01 % and a time daemon slews by
  * 0.05 %; only one told to slew by more than that (chrony can, by up to 8.3 %) would exceed it.
  */
@@ -58,7 +58,7 @@ export interface PoolDurations {
    * How long a leader may act without hearing from the log, in milliseconds. Longer rides out a
    * slower log; every takeover waits it out.
    *
-   * @default leaseMs / 4
+   * @default leaseMs * 2 / 9
    */
   leaderLeaseMs?: number | undefined;
 
@@ -111,7 +111,7 @@ export function resolveDurations(options: PoolDurations = {}): ResolvedDurations
     holdMs,
     renewEveryMs,
     retryMs: options.retryMs ?? renewEveryMs / 3,
-    leaderLeaseMs: options.leaderLeaseMs ?? leaseMs / 4,
+    leaderLeaseMs: options.leaderLeaseMs ?? (leaseMs * 2) / 9,
     leaderChangeMs: options.leaderChangeMs ?? (leaseMs * 5) / 9,
     revokeWithinMs: options.revokeWithinMs ?? leaseMs / 3,
     syncEveryMs,

@@ -58,6 +58,7 @@ export class ManagerDriver implements Disposable {
   #leadership: Leadership | undefined;
   #following: Following;
   #halted = false;
+  #withdrawn = false;
 
   constructor(options: ManagerDriverOptions) {
     const { core, clock, guard, transport, watcher } = options;
@@ -85,6 +86,19 @@ export class ManagerDriver implements Disposable {
       if (!(error instanceof UnreadableLogError)) throw error;
       this.#options.watcher.unreadable(error);
     }
+  }
+
+  /** Gives up the leadership, and stands for it no more until {@link standAgain}; goes on following. */
+  stepDown(): void {
+    this.#withdrawn = true;
+    this.input((now) => this.#options.core.stepDown(now));
+    if (this.#campaign !== undefined) this.#stand();
+  }
+
+  standAgain(): void {
+    if (!this.#withdrawn) return;
+    this.#withdrawn = false;
+    this.#stand();
   }
 
   /** Stops at once, as a crash would, but for the log, which is told that we no longer lead. */
@@ -149,8 +163,10 @@ export class ManagerDriver implements Disposable {
     this.#campaign?.[Symbol.dispose]();
     this.#following[Symbol.dispose]();
     this.#following = this.#follow();
+    this.#campaign = undefined;
     if (this.#halted) return;
     core.standing();
+    if (this.#withdrawn) return;
     this.#campaigns += 1;
     this.#campaign = log.campaign(candidate(this.#campaigns), {
       elected: (mine, until) => {

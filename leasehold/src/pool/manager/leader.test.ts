@@ -46,10 +46,10 @@ describe('a leader', () => {
     plays(`${TWO_OWNERS}
       100   report a 3 heard 0-8#2 released:8-16#2
               > append 4 term 1 free:8-16 grant:b:8-16
-      2349  sync l 1
+      2099  sync l 1
               > l: changes 1 0..3 answers=1 0-16:a#2
-      2350  sync l 2
-      2351  report b 3? heard
+      2100  sync l 2
+      2101  report b 3? heard
               > b: update ack=3
       2400  appended
               > a: update ack=3 0-8#2
@@ -63,7 +63,7 @@ describe('a leader', () => {
     plays(`${TWO_OWNERS}
       100   report a 3 heard 0-8#2 released:8-16#2
               > append 4 term 1 free:8-16 grant:b:8-16
-      2350  sync l 1
+      2100  sync l 1
       2360  refused
       2370  sync l 2
               > l: changes 1 0..3 answers=2 0-16:a#2

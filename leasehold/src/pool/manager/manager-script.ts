@@ -1,6 +1,6 @@
 /**
  * For tests only: plays a script (see `../script.ts`) to the Manager m1. Leases last 9000 ms and
- * holds 9750; what a new leader finds it keeps for 12247.9. The policy shares the ring out evenly,
+ * holds 9750; what a new leader finds it keeps for 11979.3. The policy shares the ring out evenly,
  * by name. The log is in the script's hands:
  *
  *     standing                         its campaign begins
@@ -23,7 +23,7 @@
  * Records are `join:a`, `leave:a:expired`, `grant:a:0-8,8-16`, `free:0-8`, and so on; rows of a table
  * `0-8:a#2~5`, the last for where they were lost. An owner `a.2` is the second life of `a`.
  *
- * An append reads `append 2 term 2 <records>`, with `takeover=<ms>` if that is not the usual 12247.9.
+ * An append reads `append 2 term 2 <records>`, with `takeover=<ms>` if that is not the usual 11979.3.
  * `heard` says that the owner has heard the last update to it; without it, it has heard no more than
  * before. An update to one that is no member reads `update ack=1 stranger`, one that gives another lease
  * `update ack=1 lease=18000`. Sequences are not shown:

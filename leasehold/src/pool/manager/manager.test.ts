@@ -35,8 +35,8 @@ describe('a leader that takes over', () => {
       1000  elected 2 2000000
               > append 2 term 2
       1010  appended
-      13247 wake
-      13248 wake
+      12979 wake
+      12980 wake
               > append 3 term 2 leave:a:expired
     `));
 
@@ -115,8 +115,8 @@ describe('a leader that takes over from one with other durations', () => {
       1000  elected 2 2000000
               > append 2 term 2
       1010  appended
-      13247 wake
-      13248 wake
+      12979 wake
+      12980 wake
               > append 3 term 2 leave:a:expired
     `));
 });
@@ -128,8 +128,8 @@ describe('a leader on a store that was restored, with its counters raised above 
       1000  elected 9 2000000
       1010  report a 7? seen=8.400 0-16#390
       1020  sync l 1 seen=8.400
-      13247 wake
-      13248 wake
+      12979 wake
+      12980 wake
               > append 501 term 9 leave:a:recovered
       13250 appended
               > l: changes 9 1..501 0-16:-#1~501
@@ -161,8 +161,8 @@ describe('a leader on a store that was restored, with its counters raised above 
     plays(
       `${LOG}
       1000  elected 9 2000000
-      13000 report a 7? seen=1.1 0-16#1
-      13248 wake
+      12900 report a 7? seen=1.1 0-16#1
+      12980 wake
               > append 501 term 9 leave:a:recovered
       13249 report a 8? seen=1.1 0-16#1
       13250 appended
@@ -205,7 +205,7 @@ describe('a leader on a store that was restored, with its counters raised above 
     plays(
       `${LOG}
       1000  elected 9 2000000
-      13248 wake
+      12980 wake
               > append 501 term 9 leave:a:recovered
       13250 refused
       13750 wake

@@ -174,12 +174,24 @@ export class Manager {
     return [trace('deposed', { term, reason })];
   }
 
+  /** Gives up the leadership, if it has it, so that another can take it. */
+  stepDown(now: Instant): ManagerEffect[] {
+    this.#observe(now);
+    return this.#role.name === 'leading' ? this.#resign(now) : [];
+  }
+
+  /** A standby reads the head of the log, to know how far behind it is. */
+  lookAtHead(now: Instant): ManagerEffect[] {
+    this.#observe(now);
+    return this.#role.name === 'standby' && !this.#role.asking ? [this.#askHead(this.#role)] : [];
+  }
+
   /**
    * The machine was suspended, and a leader lease may have run out unseen: also one that is just
    * being given, so a candidate withdraws and stands anew.
    */
   suspended(now: Instant): ManagerEffect[] {
-    return this.#role.name === 'halted' ? [] : this.#stepDown(now);
+    return this.#role.name === 'halted' ? [] : this.#resign(now);
   }
 
   reset(start: LogStart, now: Instant): ManagerEffect[] {
@@ -279,12 +291,12 @@ export class Manager {
   #watched(effects: LeaderEffect[]): ManagerEffect[] {
     for (const effect of effects) {
       if (effect.do === 'halt') return this.#halt(effect.reason);
-      if (effect.do === 'resign') return this.#stepDown(this.#latestNow);
+      if (effect.do === 'resign') return this.#resign(this.#latestNow);
     }
     return effects;
   }
 
-  #stepDown(now: Instant): ManagerEffect[] {
+  #resign(now: Instant): ManagerEffect[] {
     return [...this.deposed('resigned', now), { do: 'resign' }];
   }
 

@@ -20,7 +20,7 @@ describe('a leader that is told of longer leases', () => {
   it('has the log tell its successors before it gives one', () =>
     plays(`${LEADING}
       2000  configure lease=18000
-              > append 3 term 2 takeover=24495.9
+              > append 3 term 2 takeover=23958.7
       2010  report a 11? heard 0-16#1
       2020  appended
       2500  report a 12? heard 0-16#1
@@ -30,14 +30,14 @@ describe('a leader that is told of longer leases', () => {
   it('holds for as long as the lease that it gave', () =>
     plays(`${LEADING}
       2000  configure lease=18000
-              > append 3 term 2 takeover=24495.9
+              > append 3 term 2 takeover=23958.7
       2010  appended
       2500  report a 12? heard 0-16#1
               > a: update ack=12 lease=18000 0-16#1
       2510  report a 13 heard 0-16#1
       21999 wake
       22000 wake
-              > append 4 term 2 takeover=24495.9 leave:a:expired
+              > append 4 term 2 takeover=23958.7 leave:a:expired
     `));
 });
 
@@ -55,17 +55,17 @@ describe('a leader that is told of shorter leases', () => {
   it('lets its successors wait for the longer ones as long as there may be one', () =>
     plays(`${LEADING}
       2000  configure lease=3000
-      14200 report b 1?
+      13900 report b 1?
               > b: update ack=1 lease=3000 stranger
-      14210 report b 2 heard
+      13910 report b 2 heard
               > append 3 term 2 join:b leave:a:expired grant:b:0-16
-      14220 appended
+      13920 appended
               > b: update ack=2 lease=3000 0-16#3
-      14230 report b 3 heard 0-16#3
-      14260 report c 1?
+      13930 report b 3 heard 0-16#3
+      13970 report c 1?
               > c: update ack=1 lease=3000 stranger
-      14270 report c 2 heard
-              > append 4 term 2 takeover=4082.6 join:c
+      13980 report c 2 heard
+              > append 4 term 2 takeover=3993.1 join:c
     `));
 });
 
@@ -143,7 +143,7 @@ describe('an owner that is no longer known to hear', () => {
       10790 report a 12? 0-16#1
               > a: update ack=11 0-16#1
       10800 configure lease=9200
-              > append 3 term 2 takeover=12520.1
+              > append 3 term 2 takeover=12245.5
       10810 appended
       11200 report a 13? 0-16#1
               > a: update ack=11 0-16#1
