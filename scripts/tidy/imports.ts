@@ -8,7 +8,8 @@
  *
  * so that a protocol can be read, tested and simulated without the next one. Two kinds of files stand
  * outside the order: proofs (a protocol's `simulation/`, the simulated log, the tests) also use `sim`,
- * and a protocol's `shell/`, which puts its cores into real processes, also uses `node`.
+ * and a protocol's `shell/`, which puts its cores into real processes, also uses `node`, and so does what
+ * is only for tests (`testing/`).
  */
 
 import { posix } from 'node:path';
@@ -68,11 +69,12 @@ const layerOf = (path: string): string =>
 function maySimulate(path: string, layer: string): boolean {
   const isProof = path.endsWith('.test.ts');
   if (layer === 'log' && posix.basename(path).startsWith('simulated')) return true;
-  if (layer === 'log') return isProof || path.startsWith(`${ROOT}log/file/simulation/`);
+  if (layer === 'log') return isProof || /^log\/\w+\/simulation\//.test(path.slice(ROOT.length));
   const isProtocol = LAYERS[layer]?.includes('log') === true;
   return isProtocol && (isProof || path.startsWith(`${ROOT}${layer}/simulation/`));
 }
 
 function mayBeReal(path: string, layer: string): boolean {
-  return path.endsWith('.test.ts') || path.startsWith(`${ROOT}${layer}/shell/`);
+  const isForTests = path.endsWith('.test.ts') || path.includes('/testing/');
+  return isForTests || path.startsWith(`${ROOT}${layer}/shell/`);
 }

@@ -20,7 +20,8 @@ const DIGEST = 'leasehold/src/runtime/digest.ts';
 
 export function surroundingsComplaints(file: Source): string[] {
   const isCore = file.path.startsWith('leasehold/src/') && !file.path.startsWith('leasehold/src/node/');
-  if (!isCore || file.path.endsWith('.test.ts')) return [];
+  const isForTests = file.path.endsWith('.test.ts') || file.path.includes('/testing/');
+  if (!isCore || isForTests) return [];
   const complaints: string[] = [];
   for (const match of matches(file.bare, WORDS)) {
     complaints.push(complaint(file, match.index, `${match[0]} is for node/ alone; ask the Runtime`));

@@ -11,6 +11,7 @@ import { Network } from '../sim/network.ts';
 import { SimProcess, type SimRuntime } from '../sim/process.ts';
 import { World } from '../sim/world.ts';
 import { type ConformanceBench, describeFencedLog } from './conformance.ts';
+import { QuietEtcd } from './etcd/simulation/quiet-etcd.ts';
 import { type FileLog, openFileLog } from './file/file-log.ts';
 import type { FencedLog } from './log.ts';
 import { memoryStorage } from './memory-storage.ts';
@@ -122,7 +123,33 @@ async function onSimulatedDisk(): Promise<ConformanceBench> {
   };
 }
 
+async function onSimulatedEtcd(): Promise<ConformanceBench> {
+  const bench = new QuietEtcd();
+  const open = () =>
+    CLIENTS.map((name) => {
+      const machine = bench.machine(name);
+      return { name, process: machine.process, log: bench.open(machine) };
+    });
+  let clients = open();
+  const client = (name: string) => clients.find((each) => each.name === name) as (typeof clients)[number];
+  return {
+    client: (name) => client(name).log,
+    now: (name) => client(name).process.now(),
+    step: async () => bench.pass(5),
+    settle: async () => bench.pass(2_000),
+    restart: async () => {
+      for (const { log } of clients) log.close(() => {});
+      bench.pass(100);
+      for (const { process } of clients) process.crash();
+      clients = open();
+    },
+    supersede: () => bench.etcd.changeLeader(1),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
 describeFencedLog('the simulated log', simulated);
+describeFencedLog('the log on a simulated etcd', onSimulatedEtcd);
 describeFencedLog('the file log in memory', () => onStorage(memoryStorage(), 0));
 describeFencedLog('the file log on a real disk', onRealDisk);
 describeFencedLog('the file log on a simulated disk', onSimulatedDisk);

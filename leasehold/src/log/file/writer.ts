@@ -166,7 +166,7 @@ export class Writer {
     this.#offset = end;
     this.#index += 1;
     this.#note(records);
-    if (this.#isFull) this.#options.logger.info('there is room for the log again', { file: this.#name });
+    if (this.#isFull) this.#options.logger.warn('there is room for the log again', { file: this.#name });
     this.#isFull = false;
     return 'written';
   }

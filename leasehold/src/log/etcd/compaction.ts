@@ -1,0 +1,173 @@
+/**
+ * Puts a snapshot in the place of the oldest part of the log, in steps of which each can be the last:
+ *
+ *     1  its pieces are put, one by one; nobody looks at them
+ *     2  `snapshot` is put: from this revision on it counts
+ *     3  the batches up to it are deleted, and the pieces of earlier snapshots
+ *
+ * Every step is one transaction, or several, and each compares two things. The leader key, so that a deposed
+ * leader changes nothing. And, up to step 2, that `snapshot` is as it was when this compaction began: a
+ * transaction that was given up for lost and arrives late finds it changed, and neither puts a piece over
+ * one that counts nor sets `snapshot` back. Deletions need no such care: what they delete lies below a
+ * snapshot that counts, and snapshots only grow.
+ *
+ * What a leader that dies in between leaves behind is below the position of whatever is compacted next, and
+ * goes with it. A position is tried once by a leader, so pieces under one position are always of one
+ * snapshot.
+ *
+ * If etcd refuses (it is full), the log goes on without; the next compaction tries again.
+ */
+
+import { checksum } from '../file/checksum.ts';
+import type { DeposedReason } from '../log.ts';
+import type { EtcdCompare, EtcdOperation, EtcdTransactionResult } from './client.ts';
+import type { LogContext } from './context.ts';
+import type { Fence } from './fence.ts';
+import { encodePointer, sameBytes } from './layout.ts';
+import type { Lifetime } from './lifetime.ts';
+
+export interface CompactionOptions {
+  readonly life: Lifetime;
+  readonly fence: Fence;
+  deposed(reason: DeposedReason): void;
+}
+
+interface Snapshot {
+  readonly position: number;
+  readonly bytes: Uint8Array;
+}
+
+export class Compaction {
+  readonly #context: LogContext;
+  readonly #options: CompactionOptions;
+  /** At which `snapshot` was last written. */
+  #pointerRevision: number;
+  /** The last one that was tried, or is there. */
+  #reached: number;
+  #isBusy = false;
+  #next: Snapshot | undefined;
+
+  constructor(
+    context: LogContext,
+    options: CompactionOptions,
+    present: { readonly position: number; readonly revision: number },
+  ) {
+    this.#context = context;
+    this.#options = options;
+    this.#reached = present.position;
+    this.#pointerRevision = present.revision;
+  }
+
+  /** One after the other; of those that wait, the last. */
+  compact(bytes: Uint8Array, position: number): void {
+    if (position <= this.#reached) return;
+    this.#reached = position;
+    this.#next = { position, bytes };
+    if (!this.#isBusy) this.#begin();
+  }
+
+  #begin(): void {
+    const snapshot = this.#next;
+    this.#next = undefined;
+    this.#isBusy = snapshot !== undefined;
+    if (snapshot !== undefined) this.#putChunk(snapshot, 0);
+  }
+
+  #putChunk(snapshot: Snapshot, place: number): void {
+    const { layout, options } = this.#context;
+    const { position, bytes } = snapshot;
+    const from = place * options.chunkBytes;
+    if (from >= bytes.length) {
+      this.#putPointer(snapshot, place);
+      return;
+    }
+    const value = bytes.subarray(from, from + options.chunkBytes);
+    this.#change(
+      [this.#unchanged()],
+      [{ do: 'put', key: layout.chunk(position, place), value }],
+      () => this.#putChunk(snapshot, place + 1),
+      () => this.#refused(),
+    );
+  }
+
+  #putPointer(snapshot: Snapshot, chunks: number): void {
+    const { layout } = this.#context;
+    const { position, bytes } = snapshot;
+    const value = encodePointer({ position, chunks, bytes: bytes.length, checksum: checksum(bytes) });
+    this.#change(
+      [this.#unchanged()],
+      [{ do: 'put', key: layout.snapshot, value }],
+      ({ revision }) => this.#replaced(snapshot, revision),
+      ({ found: [, pointer] }) => {
+        // An earlier try went through.
+        if (pointer !== undefined && sameBytes(pointer.value, value))
+          return this.#replaced(snapshot, pointer.modRevision);
+        this.#refused();
+      },
+    );
+  }
+
+  #replaced(snapshot: Snapshot, revision: number): void {
+    const { layout, counts } = this.#context;
+    const { position } = snapshot;
+    this.#pointerRevision = revision;
+    counts.compactions += 1;
+    const deletions = [
+      { do: 'delete', ...layout.batchesUpTo(position) },
+      { do: 'delete', ...layout.chunksBefore(position) },
+    ] as const;
+    this.#change(
+      [],
+      deletions,
+      () => this.#begin(),
+      () => this.#begin(),
+    );
+  }
+
+  #unchanged(): EtcdCompare {
+    return { key: this.#context.layout.snapshot, modRevision: this.#pointerRevision };
+  }
+
+  /**
+   * Asks until it is known. A refusal counts only if no earlier try can have been carried out, or can be
+   * yet; else it is asked again, too.
+   */
+  #change(
+    compare: readonly EtcdCompare[],
+    success: readonly EtcdOperation[],
+    succeeded: (result: EtcdTransactionResult) => void,
+    failed: (result: EtcdTransactionResult) => void,
+  ): void {
+    const { asking, layout } = this.#context;
+    const { life, fence, deposed } = this.#options;
+    let mayBeDone = false;
+    const transaction = {
+      compare: [...fence.compare, ...compare],
+      success,
+      failure: [
+        { do: 'get', key: layout.leader },
+        { do: 'get', key: layout.snapshot },
+      ],
+    } as const;
+    const attempt = (): void =>
+      asking.transact(
+        transaction,
+        life.hearing((answer) => {
+          if (answer.kind === 'done') {
+            if (answer.value.succeeded) return succeeded(answer.value);
+            return fence.isOurs(answer.value.found[0]) ? failed(answer.value) : deposed('superseded');
+          }
+          if (answer.kind === 'unknown') mayBeDone = true;
+          const isFinal = answer.kind === 'refused' && answer.refusal.reason !== 'unavailable';
+          if (isFinal && !mayBeDone) return this.#refused();
+          life.after(asking.pauseMs(), attempt);
+        }),
+      );
+    attempt();
+  }
+
+  #refused(): void {
+    this.#context.counts.compactionsRefused += 1;
+    this.#begin();
+  }
+}

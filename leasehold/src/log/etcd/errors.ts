@@ -1,0 +1,89 @@
+/** What can go wrong with a log on etcd, each with what to do next. */
+
+import { LeaseholdError } from '../../runtime/errors.ts';
+import type { EtcdRefusalReason } from './client.ts';
+
+/**
+ * The keys under the prefix belong to something else: to another cluster of Managers, or not to a log
+ * at all. Nothing was written.
+ */
+export class PrefixInUseError extends LeaseholdError {
+  override readonly name = 'PrefixInUseError';
+  readonly code = 'PREFIX_IN_USE';
+  readonly retryable = false;
+  readonly key: string;
+
+  constructor(key: string, finding: string) {
+    super(
+      `the key "${key}" in etcd ${finding}. Nothing was written. Choose another prefix, or the name of the cluster ` +
+        'whose log this is; or, if nobody needs what is there, delete all keys under the prefix.',
+    );
+    this.key = key;
+  }
+}
+
+/**
+ * A key of the log does not hold what was once written there, or is missing. What was lost may have been
+ * told to others as true, so nothing is skipped.
+ */
+export class DamagedEtcdLogError extends LeaseholdError {
+  override readonly name = 'DamagedEtcdLogError';
+  readonly code = 'DAMAGED_LOG';
+  readonly retryable = false;
+  readonly key: string;
+
+  constructor(key: string, finding: string) {
+    super(
+      `the log in etcd is damaged at "${key}": ${finding}. Nothing was changed. Somebody has written to the keys of the ` +
+        'log, or deleted some of them: find out who. Then restore etcd from a backup and raise the counters (`leasehold ' +
+        'manager recover`); or delete all keys under the prefix, once all Managers and owners are stopped and a hold has ' +
+        'passed: every lease and all lease numbers begin anew, and look-ups report everything as lost.',
+    );
+    this.key = key;
+  }
+}
+
+/** etcd did not answer in time, or refused. Nothing is open; what was asked for may have been written. */
+export class EtcdUnavailableError extends LeaseholdError {
+  override readonly name = 'EtcdUnavailableError';
+  readonly code = 'ETCD_UNAVAILABLE';
+  /** False if it denied what was asked: wrong credentials, or not enough rights. */
+  readonly retryable: boolean;
+  /** Undefined: no answer. */
+  readonly reason: EtcdRefusalReason | undefined;
+
+  constructor(doing: string, why: string, reason: EtcdRefusalReason | undefined) {
+    super(`could not ${doing}: ${ADVICE[reason ?? 'unavailable']} etcd: ${why}`);
+    this.retryable = reason !== 'denied';
+    this.reason = reason;
+  }
+}
+
+const TROUBLE = 'etcd refuses. Look at its own log.';
+
+const ADVICE: Readonly<Record<EtcdRefusalReason, string>> = {
+  denied:
+    'etcd denies it. Check user, password and certificates, and the rights of that user under the prefix.',
+  'no-space': 'the database of etcd is full. Compact and defragment it, then disarm its alarm.',
+  unavailable: 'no answer from a majority of etcd. Check the endpoints, and that most of its members run.',
+  'too-large': TROUBLE,
+  compacted: TROUBLE,
+  'no-lease': TROUBLE,
+  other: TROUBLE,
+};
+
+/** Counters are raised only while nobody leads. Nothing was changed. */
+export class LeaderAliveError extends LeaseholdError {
+  override readonly name = 'LeaderAliveError';
+  readonly code = 'LEADER_ALIVE';
+  readonly retryable = true;
+  readonly leader: string;
+
+  constructor(leader: string) {
+    super(
+      `the counters of the log cannot be raised while "${leader}" leads. Nothing was changed. Stop all Managers, and ` +
+        'try again when the leader key has run out: some seconds after the last of them has stopped.',
+    );
+    this.leader = leader;
+  }
+}

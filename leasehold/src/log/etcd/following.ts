@@ -1,0 +1,200 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+/**
+ * Follows the log: everything once, in order, from whatever there is when it begins.
+ *
+ *     look ─► everything ► reset ──┐
+ *      ▲ └──► what is after ours ──┴─► watch from the next revision ─► batch, batch, …
+ *      │                                      │
+ *      └──it ended, or is deaf, or `meta` changed
+ *
+ * **Nothing is left out and nothing comes twice**, because what was read is all up to one revision, and the
+ * watch begins with the next. When a watch ends, for whatever reason, it is not resumed: we look again. One
+ * look more is nothing, and it sees what a watch cannot show, above all that the store was put back from a
+ * backup, where the revisions that we would resume from have yet to come.
+ *
+ * **Reset only if need be**: if what we lack is in a snapshot, if the history is another, or if the store
+ * went back in time. That shows in a revision that is lower than one we have seen, or in our last batch,
+ * which is not there or not the same. Whoever follows then sees a log that ends before what he has, and can
+ * say so.
+ *
+ * **A watch can be deaf** without ending, at a member that was cut off or stopped. So the head is read from
+ * time to time; if we have not come to where it was the time before, the watch is replaced.
+ *
+ * **The head is fresh** because it is read linearizably: the answer counts everything that was appended
+ * before it was asked for. `askedAt` is the clock before the request was sent, of the very request that was
+ * answered. It is told only if it belongs to the history that we follow.
+ */
+
+import type { FollowerEvents, Following, LogBatch } from '../log.ts';
+import type { LogContext } from './context.ts';
+import { sameBytes } from './layout.ts';
+import { Lifetime } from './lifetime.ts';
+import type { Contents, Overview } from './reading.ts';
+
+/** How far we have come. */
+interface Place {
+  readonly history: string;
+  position: number;
+  /** The latest that we have seen. */
+  revision: number;
+  /** The last batch, to know it again; undefined if what we have ends with a snapshot, or is nothing. */
+  last: LogBatch | undefined;
+}
+
+export class Follower implements Following {
+  readonly #context: LogContext;
+  readonly #events: FollowerEvents;
+  readonly #onEnd: (follower: Follower) => void;
+  readonly #life: Lifetime;
+  #place: Place | undefined;
+  #watch: Watching | undefined;
+
+  constructor(context: LogContext, events: FollowerEvents, onEnd: (follower: Follower) => void) {
+    this.#context = context;
+    this.#events = events;
+    this.#onEnd = onEnd;
+    this.#life = new Lifetime(context.options.runtime);
+    this.#look();
+  }
+
+  askHead(): void {
+    const { asking, reader } = this.#context;
+    reader.overview(this.#life, [], ({ meta, head, askedAt }) => {
+      if (meta.history === this.#place?.history) this.#events.head(head, askedAt);
+      else this.#life.after(asking.pauseMs(), () => this.askHead());
+    });
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#life.isOver) return;
+    this.#life[Symbol.dispose]();
+    this.#watch?.[Symbol.dispose]();
+    this.#onEnd(this);
+  }
+
+  #look(): void {
+    const { reader, layout } = this.#context;
+    const place = this.#place;
+    this.#watch?.[Symbol.dispose]();
+    this.#watch = undefined;
+    const others = place?.last === undefined ? [] : [layout.batch(place.last.position)];
+    const anew = (): void => this.#lookLater();
+    reader.overview(this.#life, others, (overview) => {
+      if (place === undefined || isElsewhere(place, overview))
+        return reader.rest(this.#life, overview, (contents) => this.#reset(contents), anew);
+      const { revision } = overview;
+      const goOn = (batches: readonly LogBatch[]): void => {
+        for (const batch of batches) this.#tell(place, batch, revision);
+        this.#watchFrom(place, overview);
+      };
+      reader.batchesAfter(this.#life, place.position, revision, goOn, anew);
+    });
+  }
+
+  #lookLater(): void {
+    this.#life.after(this.#context.asking.pauseMs(), () => this.#look());
+  }
+
+  #reset({ overview, start }: Contents): void {
+    const { head, revision } = overview;
+    const place = { history: start.history, position: head, revision, last: start.batches.at(-1) };
+    this.#place = place;
+    this.#events.reset(start);
+    this.#watchFrom(place, overview);
+  }
+
+  #tell(place: Place, batch: LogBatch, revision: number): void {
+    if (this.#life.isOver) return;
+    place.position = batch.position;
+    place.revision = revision;
+    place.last = batch;
+    this.#events.batch(batch);
+  }
+
+  #watchFrom(place: Place, { revision, head }: Overview): void {
+    if (this.#life.isOver) return; // By whoever was told.
+    place.revision = revision;
+    this.#watch = new Watching(this.#context, place, head, revision, {
+      batch: (batch, at) => this.#tell(place, batch, at),
+      ended: () => this.#lookLater(),
+      outdated: () => this.#look(),
+    });
+  }
+}
+
+/** Whether it needs more than the batches after ours to come from where we are to what is there. */
+function isElsewhere(place: Place, { meta, revision, head, pointer, others: [ours] }: Overview): boolean {
+  const snapshotted = pointer?.position ?? 0;
+  if (meta.history !== place.history || snapshotted > place.position) return true;
+  const wentBack = revision < place.revision || head < place.position;
+  const last = snapshotted < place.position ? place.last : undefined;
+  const isOurs = last === undefined || (ours !== undefined && sameBytes(ours.value, last.bytes));
+  return wentBack || !isOurs;
+}
+
+interface WatchingEvents {
+  batch(batch: LogBatch, revision: number): void;
+  /** Begin another, from what is there then. */
+  ended(): void;
+  /** It brings nothing any more, or what it brings is not to be had one by one. */
+  outdated(): void;
+}
+
+/** One watch, and the looks at the head that show whether it is deaf. */
+class Watching implements Disposable {
+  readonly #context: LogContext;
+  readonly #place: Place;
+  readonly #events: WatchingEvents;
+  readonly #life: Lifetime;
+  readonly #watch: Disposable;
+
+  constructor(context: LogContext, place: Place, head: number, revision: number, events: WatchingEvents) {
+    const { options, layout } = context;
+    this.#context = context;
+    this.#place = place;
+    this.#events = events;
+    this.#life = new Lifetime(options.runtime);
+    const { key, end } = layout.watched;
+    this.#watch = options.client.watch(key, end, revision + 1, {
+      changed: this.#life.hearing((changed, value, at) => this.#changed(changed, value, at)),
+      ended: this.#life.hearing(() => this.#over(() => events.ended())),
+    });
+    this.#lookFrom(head);
+  }
+
+  [Symbol.dispose](): void {
+    this.#life[Symbol.dispose]();
+    this.#watch[Symbol.dispose]();
+  }
+
+  #over(tell: () => void): void {
+    this[Symbol.dispose]();
+    tell();
+  }
+
+  #changed(key: string, bytes: Uint8Array | undefined, revision: number): void {
+    const { layout } = this.#context;
+    const position = layout.positionOf(key);
+    if (key === layout.meta) this.#over(() => this.#events.outdated());
+    else if (position === undefined || bytes === undefined) return;
+    else if (position > this.#place.position) this.#events.batch({ position, bytes }, revision);
+    else this.#over(() => this.#events.outdated());
+  }
+
+  /** Looks where the head is after a while, and whether we have come to where it was. */
+  #lookFrom(headBefore: number): void {
+    const { reader, options, counts } = this.#context;
+    this.#life.after(options.pollMs, () => {
+      const { position, revision, history } = this.#place;
+      reader.overview(this.#life, [], (overview) => {
+        const isDeaf = this.#place.position < headBefore;
+        const wentBack = overview.head < position || overview.revision < revision;
+        if (isDeaf) counts.hungWatches += 1;
+        if (isDeaf || wentBack || overview.meta.history !== history)
+          return this.#over(() => this.#events.outdated());
+        this.#lookFrom(overview.head);
+      });
+    });
+  }
+}

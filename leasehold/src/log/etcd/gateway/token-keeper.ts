@@ -1,0 +1,90 @@
+/**
+ * The token that a name and a password are exchanged for. One is fetched when it is first needed and used
+ * until a member refuses it (it was restarted, the token was not used there for five minutes, or somebody
+ * changed the rights); then one more is fetched, however many requests were refused at the same time.
+ *
+ * An etcd that wants no names is used without one. That is said once, because who wrote a password into a
+ * configuration believes that it protects something.
+ */
+
+import { later } from '../../../runtime/time.ts';
+import type { EtcdAnswer } from '../client.ts';
+import type { EtcdCredentials } from './address.ts';
+import { readToken } from './answers.ts';
+import { Call, type Tokens } from './call.ts';
+import { authenticateBody } from './requests.ts';
+import type { GatewaySurroundings } from './surroundings.ts';
+
+type TokenAnswer = EtcdAnswer<string | undefined>;
+
+interface Waiting {
+  readonly timer: Disposable;
+  readonly use: (answer: TokenAnswer) => void;
+}
+
+/** However little time those who wait for it have: etcd makes passwords slow to check. */
+const FETCH_MS = 5_000;
+
+const NOT_ENABLED = 'etcdserver: authentication is not enabled';
+
+export class TokenKeeper implements Tokens {
+  readonly #around: GatewaySurroundings;
+  readonly #credentials: EtcdCredentials;
+  readonly #waiting = new Set<Waiting>();
+  #kept: { readonly token: string | undefined } | undefined;
+
+  constructor(around: GatewaySurroundings, credentials: EtcdCredentials) {
+    this.#around = around;
+    this.#credentials = credentials;
+  }
+
+  token(withinMs: number, use: (answer: TokenAnswer) => void): void {
+    if (this.#kept !== undefined) {
+      use({ kind: 'done', value: this.#kept.token });
+      return;
+    }
+    const { runtime } = this.#around;
+    const isFirst = this.#waiting.size === 0;
+    const timer = runtime.wakeAt(later(runtime.now(), withinMs), () => {
+      this.#waiting.delete(waiting);
+      use({ kind: 'unknown', why: `not authenticated within ${Math.round(withinMs)} ms` });
+    });
+    const waiting = { timer, use };
+    this.#waiting.add(waiting);
+    if (isFirst) this.#fetch();
+  }
+
+  forget(token: string | undefined): void {
+    if (this.#kept?.token === token) this.#kept = undefined;
+  }
+
+  #fetch(): void {
+    const question = {
+      path: '/v3/auth/authenticate',
+      body: authenticateBody(this.#credentials),
+      read: readToken,
+      kind: 'repeatable',
+    } as const;
+    new Call(this.#around, question, { timeoutMs: FETCH_MS, tokens: undefined }, (answer) => {
+      this.#fetched(isNotEnabled(answer) ? this.#withoutToken() : answer);
+    });
+  }
+
+  #fetched(answer: TokenAnswer): void {
+    if (answer.kind === 'done') this.#kept = { token: answer.value };
+    const all = [...this.#waiting];
+    this.#waiting.clear();
+    for (const { timer, use } of all) {
+      timer[Symbol.dispose]();
+      use(answer);
+    }
+  }
+
+  #withoutToken(): TokenAnswer {
+    this.#around.troubles.met('etcd asks nobody for a name and a password', { user: this.#credentials.user });
+    return { kind: 'done', value: undefined };
+  }
+}
+
+const isNotEnabled = (answer: TokenAnswer): boolean =>
+  answer.kind === 'refused' && answer.refusal.message.startsWith(NOT_ENABLED);

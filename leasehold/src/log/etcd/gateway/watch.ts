@@ -1,0 +1,163 @@
+/**
+ * One watch at one member, until it ends; where it ended, the caller begins another.
+ *
+ * The caller goes on from the revision after the last one it was told of, so it must have been told all of
+ * that one. etcd promises that an answer holds whole revisions, but for fragments: there the last revision
+ * may go on in the next fragment. So the events of the last revision of a fragment are held back until it
+ * is sure that there are no more of them:
+ *
+ *     fragment   5 5 6 6 7      told   5 5 6 6      held   7
+ *     fragment   7 7 8          told   7 7 7        held   8
+ *     the last   9              told   8 9
+ *
+ * They are of one transaction, which etcd bounds, and so is a fragment.
+ *
+ * That nothing comes may mean that nothing happens, or that the member hangs; `endpoints.ts` says how that
+ * is told apart. Only the beginning has a time of its own.
+ */
+
+import { MalformedMessageError } from '../../../runtime/errors.ts';
+import type { HttpExchange } from '../../../runtime/http.ts';
+import { later } from '../../../runtime/time.ts';
+import type { EtcdAnswer, EtcdWatchEvents } from '../client.ts';
+import { clusterOf, type Fields, objectOf, readWatch, type WatchAnswer, type WatchEvent } from './answers.ts';
+import { Lines } from './body.ts';
+import { objectIn, type Tokens } from './call.ts';
+import { errorIn } from './refusals.ts';
+import { type GatewaySurroundings, headersWith } from './surroundings.ts';
+
+const CREATED_WITHIN_MS = 5_000;
+
+const DENIED = /permission denied|auth token|auth store|user name/;
+
+export class Watch implements Disposable {
+  readonly #around: GatewaySurroundings;
+  readonly #tokens: Tokens | undefined;
+  readonly #endpoint: string;
+  readonly #lines: Lines;
+  #events: EtcdWatchEvents | undefined;
+  #exchange: HttpExchange | undefined;
+  #token: string | undefined;
+  #timer: Disposable;
+  #silence: Disposable;
+  #held: readonly WatchEvent[] = [];
+
+  constructor(
+    around: GatewaySurroundings,
+    tokens: Tokens | undefined,
+    body: string,
+    events: EtcdWatchEvents,
+  ) {
+    const { runtime, endpoints } = around;
+    this.#around = around;
+    this.#tokens = tokens;
+    this.#endpoint = endpoints.current;
+    this.#lines = new Lines(around.answerBytesMax);
+    this.#events = events;
+    this.#silence = endpoints.onSilence(this.#endpoint, () => this.#end('the member does not answer'));
+    this.#timer = runtime.wakeAt(later(runtime.now(), CREATED_WITHIN_MS), () => {
+      const why = `no watch within ${CREATED_WITHIN_MS} ms`;
+      if (this.#exchange !== undefined) endpoints.failed(this.#endpoint, why);
+      this.#end(why);
+    });
+    if (tokens === undefined) this.#ask(body, undefined);
+    else tokens.token(CREATED_WITHIN_MS, (token) => this.#authenticated(body, token));
+  }
+
+  [Symbol.dispose](): void {
+    this.#events = undefined;
+    this.#timer[Symbol.dispose]();
+    this.#silence[Symbol.dispose]();
+    this.#exchange?.[Symbol.dispose]();
+  }
+
+  #authenticated(body: string, token: EtcdAnswer<string | undefined>): void {
+    if (this.#events === undefined) return;
+    if (token.kind === 'done') this.#ask(body, token.value);
+    else this.#end(token.kind === 'unknown' ? token.why : token.refusal.message);
+  }
+
+  #ask(body: string, token: string | undefined): void {
+    this.#token = token;
+    this.#exchange = this.#around.http.post(
+      { url: `${this.#endpoint}/v3/watch`, headers: headersWith(token), body },
+      {
+        status: () => {},
+        data: (piece) => this.#arrived(piece),
+        ended: () => this.#fail('the member ended it'),
+        failed: (why) => this.#fail(why),
+      },
+    );
+  }
+
+  #arrived(piece: Uint8Array): void {
+    const lines = this.#lines.add(piece);
+    for (const line of lines ?? []) {
+      const answer = this.#answerIn(line);
+      if (answer !== undefined) this.#answered(answer);
+    }
+    if (lines === undefined) this.#fail(`a line is longer than ${this.#around.answerBytesMax} bytes`);
+  }
+
+  /** Undefined if it was none, and this watch has ended; or had ended before. */
+  #answerIn(text: string): WatchAnswer | undefined {
+    if (this.#events === undefined) return undefined;
+    try {
+      const line = objectOf(text);
+      const error = errorIn(line);
+      if (error === undefined) return readWatch(this.#ofOurCluster(objectIn(line)));
+      this.#refused(error.message);
+    } catch (error) {
+      if (!(error instanceof MalformedMessageError)) throw error;
+      this.#fail(error.message);
+    }
+    return undefined;
+  }
+
+  #ofOurCluster(answer: Fields): Fields {
+    const id = clusterOf(answer);
+    this.#around.clusterId ??= id;
+    if (id === undefined || id === this.#around.clusterId) return answer;
+    throw new MalformedMessageError('header.cluster_id', 'is that of another etcd cluster');
+  }
+
+  #answered(answer: WatchAnswer): void {
+    if (answer.isCreated) {
+      this.#timer[Symbol.dispose]();
+      this.#around.endpoints.answered(this.#endpoint);
+    }
+    this.#tell(answer);
+    if (answer.isCompacted) this.#end('its revision has been compacted', true);
+    else if (answer.isCanceled) this.#refused(answer.why === '' ? 'the member cancelled it' : answer.why);
+  }
+
+  #tell({ events, isFragment }: WatchAnswer): void {
+    const all = [...this.#held, ...events];
+    const last = isFragment ? all.at(-1)?.revision : undefined;
+    this.#held = all.filter(({ revision }) => revision === last);
+    for (const { key, value, revision } of all) {
+      if (revision !== last) this.#events?.changed(key, value, revision);
+    }
+  }
+
+  /** etcd itself says why. */
+  #refused(why: string): void {
+    if (DENIED.test(why)) {
+      // Some versions call an old token so.
+      this.#tokens?.forget(this.#token);
+      this.#end(why);
+    } else this.#fail(why);
+  }
+
+  #fail(why: string): void {
+    if (this.#events === undefined) return;
+    this.#around.endpoints.failed(this.#endpoint, why);
+    this.#end(why);
+  }
+
+  #end(why: string, isCompacted = false): void {
+    const events = this.#events;
+    this[Symbol.dispose]();
+    events?.ended(why, isCompacted);
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * What a leader does: append, and have the log compacted.
+ *
+ * An append is one transaction:
+ *
+ *     if    leader is our key, and head was last written at the revision that we know
+ *     then  put log/<position>, put head
+ *     else  get leader, get head, get log/<position>
+ *
+ * **Fenced** by the first comparison (see `fence.ts`).
+ *
+ * **Once, and in order** by the second. Each append writes `head`, so each names the one before it. A try of
+ * unknown outcome is asked again, and the earlier one may still be on its way, for as long as some member
+ * of etcd is stopped; when it arrives after the other, `head` has been written since, and it does nothing.
+ * (To find `log/<position>` absent would not do: by then the batch may have been compacted away, and the
+ * late try would bring it back, and set the head back with it.)
+ *
+ * **Known or deposed.** If the comparison fails, what is found says which. Not our key: we are deposed. Our
+ * key, and our bytes at the position: an earlier try went through. What etcd refuses is refused only if no
+ * earlier try of the same append can have been written, or can be yet; otherwise it is asked again.
+ */
+
+import { assert } from '../../runtime/assert.ts';
+import type { AppendOutcome, DeposedReason, Leadership, LogBatch, LogStart } from '../log.ts';
+import type { EtcdRefusal, EtcdTransaction, EtcdTransactionResult } from './client.ts';
+import { Compaction } from './compaction.ts';
+import type { LogContext } from './context.ts';
+import { DamagedEtcdLogError } from './errors.ts';
+import type { Fence } from './fence.ts';
+import { encodeHead, sameBytes } from './layout.ts';
+import type { Lifetime } from './lifetime.ts';
+import type { Contents } from './reading.ts';
+
+export interface LeadingOptions {
+  readonly life: Lifetime;
+  readonly fence: Fence;
+  readonly contents: Contents;
+  readonly term: number;
+  deposed(reason: DeposedReason): void;
+  resigned(): void;
+}
+
+interface Append {
+  readonly batch: LogBatch;
+  readonly done: (outcome: AppendOutcome) => void;
+  readonly startedAt: number;
+  /** An earlier try may have been written, or may be yet. */
+  mayBeWritten: boolean;
+}
+
+export class Leading implements Leadership {
+  readonly term: number;
+  readonly start: LogStart;
+  readonly #context: LogContext;
+  readonly #options: LeadingOptions;
+  readonly #compaction: Compaction;
+  #appending: Append | undefined;
+  /** The next batch goes above it. */
+  #last: number;
+  #headRevision: number;
+
+  constructor(context: LogContext, options: LeadingOptions) {
+    const { life, fence, contents, term } = options;
+    const { head, headRevision, pointer, pointerRevision } = contents.overview;
+    this.#context = context;
+    this.#options = options;
+    this.term = term;
+    this.start = contents.start;
+    this.#last = head;
+    this.#headRevision = headRevision;
+    const present = { position: pointer?.position ?? 0, revision: pointerRevision };
+    this.#compaction = new Compaction(context, { life, fence, deposed: options.deposed }, present);
+  }
+
+  append(batch: LogBatch, done: (outcome: AppendOutcome) => void): void {
+    const { life } = this.#options;
+    if (life.isOver) return;
+    const { runtime, maxBatchBytes, logger } = this.#context.options;
+    const { position, bytes } = batch;
+    const before = this.#appending?.batch.position;
+    assert(before === undefined, `append ${position} while ${before} is in flight`);
+    const above = Math.max(this.#last, this.start.floor);
+    assert(position > above, `append at ${position}, but the log is at ${above}`);
+    const append: Append = { batch, done, startedAt: runtime.now(), mayBeWritten: false };
+    this.#appending = append;
+    if (bytes.length <= maxBatchBytes) {
+      this.#try(append);
+      return;
+    }
+    logger.error('refused a batch that is too large', { position, bytes: bytes.length, maxBatchBytes });
+    life.after(0, () => this.#finish(append, 'refused'));
+  }
+
+  compact(snapshot: Uint8Array, upTo: number): void {
+    if (this.#options.life.isOver) return;
+    assert(upTo <= this.#last, `compact up to ${upTo}, but the log is at ${this.#last}`);
+    this.#compaction.compact(snapshot, upTo);
+  }
+
+  resign(): void {
+    if (!this.#options.life.isOver) this.#options.resigned();
+  }
+
+  #try(append: Append): void {
+    const { asking, counts } = this.#context;
+    const { life } = this.#options;
+    asking.transact(
+      this.#transaction(append.batch),
+      life.hearing((answer) => {
+        if (answer.kind === 'done') return this.#heard(append, answer.value);
+        if (answer.kind === 'refused') return this.#refused(append, answer.refusal);
+        append.mayBeWritten = true;
+        counts.unknown += 1;
+        this.#tryAgain(append);
+      }),
+    );
+  }
+
+  #tryAgain(append: Append): void {
+    this.#options.life.after(this.#context.asking.pauseMs(), () => this.#try(append));
+  }
+
+  #transaction({ position, bytes }: LogBatch): EtcdTransaction {
+    const { layout } = this.#context;
+    const key = layout.batch(position);
+    return {
+      compare: [...this.#options.fence.compare, { key: layout.head, modRevision: this.#headRevision }],
+      success: [
+        { do: 'put', key, value: bytes },
+        { do: 'put', key: layout.head, value: encodeHead(position) },
+      ],
+      failure: [
+        { do: 'get', key: layout.leader },
+        { do: 'get', key: layout.head },
+        { do: 'get', key },
+      ],
+    };
+  }
+
+  #heard(append: Append, { succeeded, revision, found: [leader, head, there] }: EtcdTransactionResult): void {
+    const isThere = there !== undefined && sameBytes(there.value, append.batch.bytes);
+    if (succeeded) this.#written(append, revision);
+    else if (!this.#options.fence.isOurs(leader)) this.#options.deposed('superseded');
+    else if (head !== undefined && isThere) this.#written(append, head.modRevision);
+    else this.#context.unreadable(this.#strayed());
+  }
+
+  #refused(append: Append, { reason }: EtcdRefusal): void {
+    if (reason === 'unavailable' || append.mayBeWritten) this.#tryAgain(append);
+    else this.#finish(append, 'refused');
+  }
+
+  /** We lead, and yet somebody else has written. */
+  #strayed(): DamagedEtcdLogError {
+    const finding = `it is not where the leader left it, at ${this.#last}. Was etcd put back from a backup while a Manager led?`;
+    return new DamagedEtcdLogError(this.#context.layout.head, finding);
+  }
+
+  #written(append: Append, headRevision: number): void {
+    const { counts, options } = this.#context;
+    this.#headRevision = headRevision;
+    this.#last = append.batch.position;
+    counts.lastAppendMs = options.runtime.now() - append.startedAt;
+    this.#finish(append, 'appended');
+  }
+
+  #finish(append: Append, outcome: AppendOutcome): void {
+    const { counts } = this.#context;
+    this.#appending = undefined;
+    if (outcome === 'appended') counts.appends += 1;
+    else counts.refused += 1;
+    append.done(outcome);
+  }
+}

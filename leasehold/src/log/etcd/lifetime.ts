@@ -1,0 +1,52 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+/**
+ * What ends together: the timers of one campaign, one leadership or one follower, and its interest in
+ * answers that are still to come. Without it every callback would have to ask whether it is still wanted.
+ */
+
+import type { Runtime } from '../../runtime/runtime.ts';
+import { later } from '../../runtime/time.ts';
+
+export class Lifetime implements Disposable {
+  readonly #runtime: Runtime;
+  readonly #timers = new Set<Disposable>();
+  #isOver = false;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Calls back in so many milliseconds, unless it is over by then, or this was disposed of. */
+  after(ms: number, act: () => void): Disposable {
+    const timer = this.#runtime.wakeAt(later(this.#runtime.now(), ms), () => {
+      this.#timers.delete(cancel);
+      act();
+    });
+    const cancel = {
+      [Symbol.dispose]: () => {
+        this.#timers.delete(cancel);
+        timer[Symbol.dispose]();
+      },
+    };
+    if (this.#isOver) timer[Symbol.dispose]();
+    else this.#timers.add(cancel);
+    return cancel;
+  }
+
+  /** The same, but deaf once it is over. */
+  hearing<Heard extends readonly unknown[]>(hear: (...heard: Heard) => void): (...heard: Heard) => void {
+    return (...heard) => {
+      if (!this.#isOver) hear(...heard);
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    for (const timer of [...this.#timers]) timer[Symbol.dispose]();
+  }
+}

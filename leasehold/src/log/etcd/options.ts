@@ -1,0 +1,111 @@
+/**
+ * How a log on etcd is told where it lies and how patient to be. Two rules tie the durations to each
+ * other: the leader lease is not longer than what etcd grants, or others could be elected within it;
+ * and a leader asks for more several times before it is over.
+ */
+
+import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { EtcdClient } from './client.ts';
+
+export interface EtcdLogOptions {
+  readonly client: EtcdClient;
+
+  /** All keys of the log begin with it: `/leasehold/production/`. It ends in `/`. */
+  readonly prefix: string;
+
+  /** Whose log it is. A log that says another name is not touched. */
+  readonly cluster: string;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+
+  /** Unlike any other: names the history of a log that begins. */
+  readonly randomId: () => string;
+
+  /** What is in etcd cannot be read. Nothing is answered any more: end the process. Called once at most. */
+  onFatal(error: LeaseholdError): void;
+
+  /**
+   * How long a leader acts without asking, in milliseconds. Shorter makes the next leader come sooner when
+   * one dies; longer lets a leader go on while etcd elects its own. etcd counts in whole seconds, 2 at
+   * least: its key goes when the next whole second is over.
+   */
+  readonly leaderLeaseMs: number;
+
+  /** Written into the leader key beside the candidate's name, for people: id, address. */
+  readonly about?: Readonly<Record<string, string>> | undefined;
+
+  /** How long one request may take, in milliseconds. @default 2_000 */
+  readonly requestTimeoutMs?: number | undefined;
+
+  /** How long to wait before asking again, in milliseconds, more or less by chance. @default 200 */
+  readonly retryMs?: number | undefined;
+
+  /**
+   * How often to look although nothing is heard, in milliseconds: a watch can hang at a member that was
+   * cut off. A follower notices that within two of these.
+   *
+   * @default 1_000
+   */
+  readonly pollMs?: number | undefined;
+
+  /** How long opening may take, in milliseconds. @default 10_000 */
+  readonly openWithinMs?: number | undefined;
+
+  /**
+   * A larger batch is refused, in bytes. etcd takes requests of 1.5 MiB (`--max-request-bytes`), and a
+   * batch goes with its key, the head, and what is compared.
+   *
+   * @default 1 MiB
+   */
+  readonly maxBatchBytes?: number | undefined;
+
+  /** A snapshot is cut into pieces of this size, in bytes. The same limit applies. @default 1_000_000 */
+  readonly chunkBytes?: number | undefined;
+}
+
+export type ResolvedEtcdLogOptions = {
+  readonly [Name in keyof EtcdLogOptions]-?: NonNullable<EtcdLogOptions[Name]>;
+} & {
+  /** What etcd is asked for. */
+  readonly ttlSeconds: number;
+};
+
+/** Requests above this are refused by etcd as it comes, with what goes along with the bytes. */
+const REQUEST_BYTES_MAX = 1_500_000;
+/** With usual settings it grants no less. */
+const TTL_SECONDS_MIN = 2;
+
+export function resolveEtcdLogOptions(options: EtcdLogOptions): ResolvedEtcdLogOptions {
+  const resolved: ResolvedEtcdLogOptions = {
+    ...options,
+    about: options.about ?? {},
+    requestTimeoutMs: options.requestTimeoutMs ?? 2_000,
+    retryMs: options.retryMs ?? 200,
+    pollMs: options.pollMs ?? 1_000,
+    openWithinMs: options.openWithinMs ?? 10_000,
+    maxBatchBytes: options.maxBatchBytes ?? 1 << 20,
+    chunkBytes: options.chunkBytes ?? 1_000_000,
+    onFatal: (error) => options.onFatal(error),
+    ttlSeconds: Math.max(TTL_SECONDS_MIN, Math.ceil(options.leaderLeaseMs / 1_000)),
+  };
+  checkPrefix(resolved.prefix);
+  for (const name of ['requestTimeoutMs', 'retryMs', 'pollMs', 'openWithinMs', 'leaderLeaseMs'] as const) {
+    const value = resolved[name];
+    if (!(Number.isFinite(value) && value > 0))
+      throw new InvalidOptionError(name, value, 'it must be above 0');
+  }
+  for (const name of ['maxBatchBytes', 'chunkBytes'] as const) {
+    const value = resolved[name];
+    if (Number.isSafeInteger(value) && value > 0 && value <= REQUEST_BYTES_MAX) continue;
+    throw new InvalidOptionError(name, value, `it must be a whole number from 1 to ${REQUEST_BYTES_MAX}`);
+  }
+  if (resolved.cluster === '') throw new InvalidOptionError('cluster', '""', 'it must name something');
+  return resolved;
+}
+
+export function checkPrefix(prefix: string): void {
+  if (/^[\x21-\x7e]+\/$/.test(prefix)) return;
+  throw new InvalidOptionError('prefix', JSON.stringify(prefix), 'it must be printable ASCII and end in "/"');
+}

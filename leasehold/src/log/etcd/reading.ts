@@ -1,0 +1,242 @@
+/**
+ * Reads the log as it was at one revision.
+ *
+ * Between two reads a leader may append, or put a snapshot in the place of what was there; so all that
+ * belongs together is read as of one revision, however many requests it takes. The first one reads the
+ * small keys linearizably and says which revision that is; the others name it. If etcd has forgotten that
+ * revision meanwhile (it compacts its own history), reading begins anew.
+ *
+ * The `head` is written together with each batch. So it says where the log must end, and a log that
+ * lost its last batches to somebody's `etcdctl del` is not taken for a shorter one.
+ */
+
+import { LeaseholdError } from '../../runtime/errors.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { Instant } from '../../runtime/time.ts';
+import { checksum } from '../file/checksum.ts';
+import type { LogBatch, LogStart } from '../log.ts';
+import type { Asking } from './asking.ts';
+import type { EtcdKeyValue, EtcdRangeResult, EtcdTransactionResult } from './client.ts';
+import { DamagedEtcdLogError } from './errors.ts';
+import {
+  afterKey,
+  decodeHead,
+  decodeMeta,
+  decodePointer,
+  type KeyRange,
+  type Layout,
+  type Meta,
+  type SnapshotPointer,
+} from './layout.ts';
+import type { Lifetime } from './lifetime.ts';
+
+/** The small keys. */
+export interface Overview {
+  /** The clock before the request was sent that this is the answer to. */
+  readonly askedAt: Instant;
+  readonly revision: number;
+  readonly meta: Meta;
+  readonly metaRevision: number;
+  /** The position of the last batch; 0 if there never was one. */
+  readonly head: number;
+  /** At which `head` and `snapshot` were last written; 0 if never. */
+  readonly headRevision: number;
+  readonly pointer: SnapshotPointer | undefined;
+  readonly pointerRevision: number;
+  /** What was found of the keys that were asked for besides. */
+  readonly others: readonly (EtcdKeyValue | undefined)[];
+}
+
+export interface Contents {
+  readonly overview: Overview;
+  readonly start: LogStart;
+}
+
+export interface ReaderOptions {
+  readonly asking: Asking;
+  readonly layout: Layout;
+  readonly cluster: string;
+  readonly runtime: Runtime;
+  /** What is there cannot be read, and reading it again does not help. */
+  unreadable(error: LeaseholdError): void;
+}
+
+/** As many keys as make about this many bytes are asked for at a time. */
+const PAGE_BYTES = 2_000_000;
+const FIRST_PAGE_KEYS = 8;
+const PAGE_KEYS_MAX = 1_000;
+/** Waiting for an operator, who alone can bring it back. */
+const GONE_TIMES = 10;
+
+const LOG_GONE =
+  'the log is gone from etcd: restore it from a backup and raise the counters; ' +
+  'or, once all owners are stopped and a hold has passed, start all Managers anew';
+
+export class LogReader {
+  readonly #options: ReaderOptions;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+  }
+
+  /** The small keys, and others, at one revision: read after this was called. */
+  overview(life: Lifetime, others: readonly string[], use: (overview: Overview) => void): void {
+    const { asking, layout, cluster, runtime } = this.#options;
+    const keys = [layout.meta, layout.head, layout.snapshot, ...others];
+    let askedAt = runtime.now();
+    asking.insist<EtcdTransactionResult>(
+      life,
+      (hear) => {
+        askedAt = runtime.now();
+        asking.get(keys, hear);
+      },
+      ({ revision, found: [meta, head, snapshot, ...rest] }) => {
+        if (meta === undefined) {
+          asking.troubles.met(LOG_GONE, { key: layout.meta });
+          life.after(asking.pauseMs(GONE_TIMES), () => this.overview(life, others, use));
+          return;
+        }
+        asking.troubles.over(LOG_GONE);
+        this.#ifReadable(
+          () => ({
+            askedAt,
+            revision,
+            meta: decodeMeta(meta, cluster),
+            metaRevision: meta.modRevision,
+            head: decodeHead(head),
+            headRevision: head?.modRevision ?? 0,
+            pointer: decodePointer(snapshot),
+            pointerRevision: snapshot?.modRevision ?? 0,
+            others: rest,
+          }),
+          use,
+        );
+      },
+    );
+  }
+
+  /** Everything, and other keys, as of one revision that is not before this was called. */
+  everything(life: Lifetime, others: readonly string[], use: (contents: Contents) => void): void {
+    const { asking } = this.#options;
+    const anew = (): void => void life.after(asking.pauseMs(), () => this.everything(life, others, use));
+    this.overview(life, others, (overview) => this.rest(life, overview, use, anew));
+  }
+
+  /** All that an overview leaves out, as of its revision; `anew` is told if that revision is gone. */
+  rest(life: Lifetime, overview: Overview, use: (contents: Contents) => void, anew: () => void): void {
+    const { layout } = this.#options;
+    const { pointer, revision } = overview;
+    this.#snapshot(life, overview, anew, (bytes) =>
+      this.#pages(life, layout.batchesAfter(pointer?.position ?? 0), revision, anew, (found) =>
+        this.#ifReadable(() => this.#assemble(overview, bytes, found), use),
+      ),
+    );
+  }
+
+  /** The batches after a position, as of a revision; `anew` is told if that is gone. */
+  batchesAfter(
+    life: Lifetime,
+    position: number,
+    revision: number,
+    use: (batches: readonly LogBatch[]) => void,
+    anew: () => void,
+  ): void {
+    const { layout } = this.#options;
+    this.#pages(life, layout.batchesAfter(position), revision, anew, (found) =>
+      this.#ifReadable(() => found.map((each) => this.#batch(each)), use),
+    );
+  }
+
+  #snapshot(life: Lifetime, overview: Overview, anew: () => void, use: (bytes: Uint8Array) => void): void {
+    const { pointer, revision } = overview;
+    const { layout } = this.#options;
+    if (pointer === undefined || pointer.chunks === 0) {
+      use(new Uint8Array(0));
+      return;
+    }
+    this.#pages(life, layout.chunks(pointer.position, pointer.chunks), revision, anew, (found) =>
+      this.#ifReadable(() => joined(layout.snapshot, pointer, found), use),
+    );
+  }
+
+  #pages(
+    life: Lifetime,
+    range: KeyRange,
+    revision: number,
+    anew: () => void,
+    use: (found: readonly EtcdKeyValue[]) => void,
+  ): void {
+    const { asking } = this.#options;
+    const all: EtcdKeyValue[] = [];
+    let bytes = 0;
+    const page = (key: string, limit: number): void =>
+      asking.insist<EtcdRangeResult>(
+        life,
+        (hear) => asking.range({ key, end: range.end, limit, revision }, hear),
+        ({ keyValues, more }) => {
+          for (const found of keyValues) {
+            all.push(found);
+            bytes += found.key.length + found.value.length;
+          }
+          const last = keyValues.at(-1);
+          if (!more || last === undefined) return use(all);
+          const fitting = Math.floor((PAGE_BYTES * all.length) / bytes);
+          page(afterKey(last.key), Math.max(1, Math.min(PAGE_KEYS_MAX, fitting)));
+        },
+        ({ reason }) => {
+          // Small ones were followed by large ones.
+          if (reason === 'too-large' && limit > 1) page(key, Math.ceil(limit / FIRST_PAGE_KEYS));
+          // The revision is compacted, or lies in the future of a store that was put back.
+          else anew();
+        },
+      );
+    page(range.key, FIRST_PAGE_KEYS);
+  }
+
+  #assemble(overview: Overview, bytes: Uint8Array, found: readonly EtcdKeyValue[]): Contents {
+    const { layout } = this.#options;
+    const { meta, head, pointer } = overview;
+    const batches = found.map((each) => this.#batch(each));
+    const last = batches.at(-1)?.position ?? pointer?.position ?? 0;
+    if (last !== head)
+      throw new DamagedEtcdLogError(layout.head, `it says ${head}, and the last batch is ${last}`);
+    const snapshot = pointer === undefined ? undefined : { position: pointer.position, bytes };
+    return { overview, start: { history: meta.history, snapshot, batches, floor: meta.floor } };
+  }
+
+  #batch({ key, value }: EtcdKeyValue): LogBatch {
+    const position = this.#options.layout.positionOf(key);
+    if (position === undefined) throw new DamagedEtcdLogError(key, 'this is not the key of a batch');
+    return { position, bytes: value };
+  }
+
+  #ifReadable<T>(decode: () => T, use: (decoded: T) => void): void {
+    let act: () => void;
+    try {
+      const decoded = decode();
+      act = () => use(decoded);
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      act = () => this.#options.unreadable(error);
+    }
+    act();
+  }
+}
+
+function joined(key: string, pointer: SnapshotPointer, chunks: readonly EtcdKeyValue[]): Uint8Array {
+  const bytes = new Uint8Array(pointer.bytes);
+  const length = chunks.reduce((sum, { value }) => sum + value.length, 0);
+  if (chunks.length !== pointer.chunks || length !== pointer.bytes) {
+    throw new DamagedEtcdLogError(
+      key,
+      `it names ${pointer.chunks} chunks of ${pointer.bytes} bytes, and there are ${chunks.length} of ${length}`,
+    );
+  }
+  let at = 0;
+  for (const { value } of chunks) {
+    bytes.set(value, at);
+    at += value.length;
+  }
+  if (checksum(bytes) !== pointer.checksum) throw new DamagedEtcdLogError(key, 'its checksum does not fit');
+  return bytes;
+}

@@ -1,0 +1,226 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+/**
+ * Who else is there: each Manager enters itself under `managers/<id>`, and reads every few seconds who has.
+ *
+ * It is for people, and for nothing else. Nobody is elected, waited for or believed because of the roll, so
+ * it may be late, short of somebody, or still have somebody who is gone; if etcd does not answer it stays as
+ * it was. That is why an entry has a lease of its own: it goes by itself some seconds after its Manager, and
+ * the lease that leadership hangs on knows nothing of it.
+ *
+ *     enter ─► lease ─► put, if there is a log ─► keep the lease alive ─┐
+ *                ▲                                       ▲             │ every few seconds
+ *                └─────────── the lease is gone ─────────┴─────────────┘
+ *
+ * An entry is put in a transaction that finds `meta` as it was read a moment before. So where there is no
+ * log there is no entry either: who has emptied a prefix to begin anew does not find it in use by
+ * a Manager that was still running.
+ *
+ * Two Managers with one id would overwrite each other. An entry of the same address is that of our own
+ * predecessor, whose port we have; one of another address is left as it is, and said, for as long as it
+ * is kept alive.
+ */
+
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { EtcdAnswer, EtcdClient, EtcdKeyValue, EtcdTransactionResult } from './client.ts';
+import { Layout } from './layout.ts';
+import { Lifetime } from './lifetime.ts';
+import { Troubles } from './troubles.ts';
+
+/** One Manager, as it says of itself. */
+export interface RollEntry {
+  readonly id: string;
+  /** Where owners and look-ups can reach it. */
+  readonly address: string;
+  /** Where its HTTP API can be reached; undefined if nowhere. */
+  readonly http: string | undefined;
+  readonly version: string;
+  /** Its wall clock when it started, in milliseconds since 1970. */
+  readonly sinceMs: number;
+}
+
+export interface RollOptions {
+  readonly client: EtcdClient;
+  /** That of the log. */
+  readonly prefix: string;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+}
+
+/** How often everybody is looked for. */
+const EVERY_MS = 3_000;
+/** An entry outlasts two looks that were in vain. */
+const TTL_SECONDS = 10;
+const REQUEST_TIMEOUT_MS = 2_000;
+/** More are not shown. */
+const MOST = 100;
+
+const NAMESAKE = 'another Manager has the same id: give each its own';
+
+export class Roll {
+  readonly #options: RollOptions;
+  readonly #layout: Layout;
+  readonly #folder: string;
+  readonly #life: Lifetime;
+  readonly #troubles: Troubles;
+  #entries: readonly RollEntry[] = [];
+  #own: RollEntry | undefined;
+  #lease: string | undefined;
+
+  constructor(options: RollOptions) {
+    const { prefix, runtime, logger } = options;
+    this.#options = options;
+    this.#layout = new Layout(prefix);
+    this.#folder = `${prefix}managers/`;
+    this.#life = new Lifetime(runtime);
+    this.#troubles = new Troubles(logger, runtime);
+    this.#look();
+  }
+
+  /** Everybody who was there at the last look, by id. */
+  get entries(): readonly RollEntry[] {
+    return this.#entries;
+  }
+
+  /** From here on others see us. */
+  enter(own: RollEntry): void {
+    this.#own = own;
+    this.#maintain();
+  }
+
+  /** Takes our entry away, so that nobody looks for us; calls back when that is done, or was not to be had in time. */
+  close(closed: () => void): void {
+    this.#life[Symbol.dispose]();
+    const lease = this.#lease;
+    this.#lease = undefined;
+    // With the lease goes the entry, and also one that is still on its way.
+    if (lease === undefined) closed();
+    else this.#options.client.revoke(lease, REQUEST_TIMEOUT_MS, () => closed());
+  }
+
+  #look(): void {
+    const end = `${this.#folder.slice(0, -1)}0`;
+    this.#options.client.range(
+      { key: this.#folder, end, limit: MOST },
+      REQUEST_TIMEOUT_MS,
+      this.#hearing((found) => {
+        if (found !== undefined) this.#entries = found.keyValues.flatMap((each) => decodeEntry(each) ?? []);
+        this.#life.after(EVERY_MS, () => this.#look());
+        this.#maintain();
+      }),
+    );
+  }
+
+  /** Sees to it that we are on the roll. */
+  #maintain(): void {
+    if (this.#own === undefined) return;
+    if (this.#lease === undefined) this.#grant();
+    else this.#keepAlive(this.#lease);
+  }
+
+  #grant(): void {
+    const { client } = this.#options;
+    client.grant(
+      TTL_SECONDS,
+      REQUEST_TIMEOUT_MS,
+      this.#hearing((granted) => {
+        // One too many, asked for twice in a row, runs out by itself.
+        if (granted === undefined || this.#lease !== undefined) return;
+        this.#lease = granted.lease;
+        this.#check(granted.lease);
+      }),
+    );
+  }
+
+  #keepAlive(lease: string): void {
+    this.#options.client.keepAlive(
+      lease,
+      REQUEST_TIMEOUT_MS,
+      this.#hearing((alive) => {
+        if (alive === undefined || this.#lease !== lease) return;
+        if (alive.ttlSeconds > 0) return this.#check(lease);
+        this.#lease = undefined;
+        this.#grant();
+      }),
+    );
+  }
+
+  /** Is our entry there, under our lease? */
+  #check(lease: string): void {
+    const own = this.#own;
+    if (own === undefined) return;
+    const key = this.#folder + encodeURIComponent(own.id);
+    const { meta } = this.#layout;
+    this.#options.client.transact(
+      {
+        compare: [],
+        success: [
+          { do: 'get', key: meta },
+          { do: 'get', key },
+        ],
+        failure: [],
+      },
+      REQUEST_TIMEOUT_MS,
+      this.#hearing((result) => {
+        const [log, entry] = result?.found ?? [];
+        if (log === undefined || entry?.lease === lease) return;
+        const other = entry === undefined ? undefined : decodeEntry(entry);
+        if (other !== undefined && other.address !== own.address)
+          return this.#troubles.met(NAMESAKE, { id: own.id, address: own.address, other: other.address });
+        this.#troubles.over(NAMESAKE);
+        this.#put(own, key, lease, log.modRevision, entry?.modRevision ?? 0);
+      }),
+    );
+  }
+
+  /** If it is not done, the next look finds it missing. */
+  #put(own: RollEntry, key: string, lease: string, logRevision: number, revision: number): void {
+    this.#options.client.transact(
+      {
+        compare: [
+          { key: this.#layout.meta, modRevision: logRevision },
+          { key, modRevision: revision },
+        ],
+        success: [{ do: 'put', key, value: encodeEntry(own), lease }],
+        failure: [],
+      },
+      REQUEST_TIMEOUT_MS,
+      this.#hearing((_result: EtcdTransactionResult | undefined) => {}),
+    );
+  }
+
+  /** Undefined: etcd did not do it, and says why elsewhere. */
+  #hearing<T>(hear: (value: T | undefined) => void): (answer: EtcdAnswer<T>) => void {
+    return this.#life.hearing((answer) => hear(answer.kind === 'done' ? answer.value : undefined));
+  }
+}
+
+const encodeEntry = (entry: RollEntry): Uint8Array => new TextEncoder().encode(JSON.stringify(entry));
+
+/** Undefined if it is none, by whoever wrote it. */
+function decodeEntry({ value }: EtcdKeyValue): RollEntry | undefined {
+  const { id, address, http, version, sinceMs } = fieldsOf(value);
+  const isEntry =
+    isText(id) &&
+    isText(address) &&
+    isText(version) &&
+    (http === undefined || isText(http)) &&
+    Number.isSafeInteger(sinceMs);
+  return isEntry ? { id, address, http, version, sinceMs: sinceMs as number } : undefined;
+}
+
+function fieldsOf(value: Uint8Array): Partial<Record<string, unknown>> {
+  try {
+    const fields: unknown = JSON.parse(new TextDecoder().decode(value));
+    return typeof fields === 'object' && fields !== null ? { ...fields } : {};
+  } catch (error) {
+    if (error instanceof SyntaxError) return {};
+    throw error;
+  }
+}
+
+const LONGEST = 2_048;
+
+const isText = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= LONGEST;

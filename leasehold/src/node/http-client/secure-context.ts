@@ -1,0 +1,88 @@
+/**
+ * Whom we trust and who we are, from files or from their text, checked before anything is sent: a
+ * certificate that does not fit its key is found when a process starts, not when it first needs them.
+ */
+
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+
+/** Each is a path, or the text of such a file itself. */
+export interface SecureContextOptions {
+  /**
+   * Certificates of those who may vouch for the other side, and of nobody else.
+   *
+   * @default those that Node trusts
+   */
+  ca?: string | undefined;
+  /** Our own certificate, for servers that want to know whom they talk to. Needs `key`. */
+  cert?: string | undefined;
+  /** The private key of `cert`. */
+  key?: string | undefined;
+}
+
+/** @throws {InvalidOptionError} with the path, but never with what is in a file */
+export function secureContext({ ca, cert, key }: SecureContextOptions): SecureContext {
+  if ((cert === undefined) !== (key === undefined)) {
+    const [given, missing] = cert === undefined ? (['key', 'cert'] as const) : (['cert', 'key'] as const);
+    throw new InvalidOptionError(
+      missing,
+      undefined,
+      `${given} is given, and one is of no use without the other`,
+    );
+  }
+  const trusted = ca === undefined ? {} : { ca: certificates(ca) };
+  if (cert === undefined || key === undefined) return createSecureContext(trusted);
+  const own = { cert: pem('cert', cert, 'CERTIFICATE'), key: pem('key', key, 'PRIVATE KEY') };
+  try {
+    return createSecureContext({ ...trusted, ...own });
+  } catch (error) {
+    throw new InvalidOptionError('cert', shown(cert), `it and key must be a pair: ${wordsOf(error)}`);
+  }
+}
+
+/** Node takes no notice of one that it cannot read, and would trust nobody then. */
+function certificates(ca: string): string[] {
+  const all = pem('ca', ca, 'CERTIFICATE').match(/-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----/g) ?? [];
+  for (const [index, each] of all.entries()) {
+    try {
+      new X509Certificate(each);
+    } catch (error) {
+      throw new InvalidOptionError(
+        'ca',
+        shown(ca),
+        `certificate ${index + 1} cannot be read: ${wordsOf(error)}`,
+      );
+    }
+  }
+  return all;
+}
+
+function pem(option: string, textOrPath: string, kind: string): string {
+  const text = isText(textOrPath) ? textOrPath : read(option, textOrPath);
+  if (!new RegExp(`-----BEGIN (?:[A-Z]+ )*${kind}-----`).test(text)) {
+    throw new InvalidOptionError(option, shown(textOrPath), `it must be PEM, with a ${kind} in it`);
+  }
+  return text;
+}
+
+function read(option: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    // The message would repeat what may be no path.
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw new InvalidOptionError(option, shown(path), `it cannot be read: ${code}`);
+  }
+}
+
+const isText = (textOrPath: string): boolean => textOrPath.includes('-----BEGIN ');
+
+/** A key without its first line is taken for a path; it is not shown all the same. */
+const shown = (textOrPath: string): string =>
+  isText(textOrPath) || textOrPath.includes('\n') || textOrPath.length > 256
+    ? 'a text that was given'
+    : JSON.stringify(textOrPath);
+
+const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
