@@ -78,6 +78,18 @@ export const steps = [
     sayLast: true,
   },
   {
+    name: 'sim-etcd',
+    what: 'the log on etcd, through everything that etcd and networks do',
+    commands: [[sim, 'etcd-log', '--seeds', '300']],
+    sayLast: true,
+  },
+  {
+    name: 'mutants-etcd',
+    what: 'deliberate faults in the log on etcd, each to be caught',
+    commands: [[sim, 'etcd-log', '--mutants']],
+    sayLast: true,
+  },
+  {
     name: 'fuzz',
     what: 'a million inputs that no honest peer would send',
     commands: [[join(root, 'scripts', 'fuzz.mjs'), '--inputs', '1000000']],
