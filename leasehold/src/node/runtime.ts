@@ -18,6 +18,7 @@
  */
 
 import { uptime } from 'node:os';
+import { performance } from 'node:perf_hooks';
 import { assert } from '../runtime/assert.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { type Instant, instant } from '../runtime/time.ts';

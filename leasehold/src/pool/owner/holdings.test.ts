@@ -44,6 +44,17 @@ describe('the pieces an owner holds', () => {
     expect(holdings.nextExpiry()).toBe(9_000);
   });
 
+  it('are checked by their later end, also beside others that were let go of', () => {
+    const holdings = holding('0-4#2', '4-8#3!');
+    holdings.flushed([numbered('4-8#3')], noTransitions());
+    const before = holdings.pieces;
+    holdings.reconcile([granted('0-4#2')], lease(10_000), 1, noTransitions());
+    expect(holdings.pieces).toBe(before);
+    const numberAt = (sixteenth: number, now: number): number | undefined =>
+      holdings.index.numberAt(highOf(at(sixteenth)), lowOf(at(sixteenth)), instant(now));
+    expect([numberAt(2, 9_999), numberAt(2, 10_000), numberAt(6, 0)]).toEqual([2, undefined, undefined]);
+  });
+
   it('become one again when the Manager merges them and they are alike', () => {
     const holdings = holding('0-8#2');
     holdings.reconcile(['0-4#2', '4-8#2!'].map(granted), lease(9_000), 2, noTransitions());
@@ -258,12 +269,12 @@ type Input = typeof inputs extends fc.Arbitrary<readonly (infer T)[]> ? T : neve
 class Pair {
   readonly holdings: Holdings = new Holdings();
   keys: (Key | undefined)[] = Array<Key | undefined>(16).fill(undefined);
-  #now = 0;
+  now = 0;
   #report = 1;
 
   play(input: Input): void {
-    this.#now += input.passes;
-    const now = this.#now;
+    this.now += input.passes;
+    const now = this.now;
     this.holdings.expire(instant(now), noTransitions());
     this.#each((key) => expired(key, now));
     switch (input.what) {
@@ -350,7 +361,7 @@ describe('any sequence of inputs', () => {
         for (const input of list) {
           pair.play(input);
           const found = pair.keys.map((_, index) => {
-            const piece = pair.holdings.find(highOf(at(index)), lowOf(at(index)));
+            const piece = pair.holdings.index.find(highOf(at(index)), lowOf(at(index)));
             if (piece === undefined) return undefined;
             const { number, since, phase, until, revokeBy, toldIn } = piece;
             return facts({ number, since, phase, until, revokeBy, toldIn });
@@ -359,6 +370,35 @@ describe('any sequence of inputs', () => {
         }
       }),
       { numRuns: 500 },
+    );
+  });
+
+  it('lets the checks say of every key what these rules say of it, then and later', () => {
+    fc.assert(
+      fc.property(inputs, (list) => {
+        const pair = new Pair();
+        for (const input of list) {
+          pair.play(input);
+          for (const [index, key] of pair.keys.entries()) {
+            const [high, low] = [highOf(at(index)), lowOf(at(index))];
+            const checks = pair.holdings.index;
+            const ends = key === undefined ? [] : [key.until - 1, key.until];
+            for (const now of [pair.now, pair.now + 200, ...ends]) {
+              const isValid = key !== undefined && now < key.until;
+              const isServed = isValid && key.phase === 'serving';
+              expect(checks.numberAt(high, low, instant(now))).toBe(isServed ? key.number : undefined);
+              const isUsed = isServed || (isValid && key.phase === 'revoking');
+              const numbers = [1, 2, 3, 4].filter((number) =>
+                checks.isContinuous(high, low, number, instant(now)),
+              );
+              expect(numbers).toEqual(
+                [1, 2, 3, 4].filter((number) => isUsed && key.since <= number && number <= key.number),
+              );
+            }
+          }
+        }
+      }),
+      { numRuns: 100 },
     );
   });
 

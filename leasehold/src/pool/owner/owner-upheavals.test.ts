@@ -138,3 +138,47 @@ describe('a log with another history', () => {
               > m1: report 4, held 4-12#2
     `));
 });
+
+describe('an owner whose leader says that another leads', () => {
+  it('asks that one at once, and settles there', () =>
+    plays(`${HOLDING}
+      1450  wake
+              > m1: report 3?, held 0-8#2
+      1460  elsewhere 2 m2
+              > m2: report 4?, held 0-8#2
+      1470  update 2.1 ack=4 from=m2 0-8#2
+              > m2: report 5, held 0-8#2
+      2910  wake
+              > m2: report 6?, held 0-8#2
+    `));
+
+  it('asks everybody if it does not know that one', () =>
+    plays(`${HOLDING}
+      1450  wake
+              > m1: report 3?, held 0-8#2
+      1460  elsewhere 2 m7
+              > m1: report 4?, held 0-8#2
+              > m2: report 4?, held 0-8#2
+    `));
+
+  it('does not run to and fro between two that point at each other', () =>
+    plays(`${HOLDING}
+      1450  wake
+              > m1: report 3?, held 0-8#2
+      1460  elsewhere 3 m2
+              > m2: report 4?, held 0-8#2
+      1470  elsewhere 2 m1 from=m2
+      1480  elsewhere 3 m1 from=m2
+      1960  wake
+              > m1: report 5?, held 0-8#2
+              > m2: report 5?, held 0-8#2
+    `));
+
+  it('takes no notice of one that it did not take for the leader, or that knows of no later term', () =>
+    plays(`${HOLDING}
+      1450  wake
+              > m1: report 3?, held 0-8#2
+      1460  elsewhere 2 m2 from=m2
+      1470  elsewhere 1 m2
+    `));
+});

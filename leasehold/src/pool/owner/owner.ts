@@ -15,7 +15,8 @@
  *
  * Updates are complete and ordered by (term, sequence); an older one is ignored, so a deposed
  * leader's words cannot undo its successor's. What the update means for each stretch of keys is
- * in `holdings.ts`, and so is the rule that letting go is permanent.
+ * in `holdings.ts`, and so is the rule that letting go is permanent; what a check reads of it is in
+ * `lease-index.ts`.
  *
  * A check looks at the clock it is given, never at a timer that may be late:
  *
@@ -36,7 +37,7 @@
 import { assert } from '../../runtime/assert.ts';
 import { earliest, type Instant, instant, later, soonest } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
-import type { NumberedSpan, OwnerPace, Report, Seen, ToManager, Update } from '../messages.ts';
+import type { Elsewhere, NumberedSpan, OwnerPace, Report, Seen, ToManager, Update } from '../messages.ts';
 import { ownerPace, type ResolvedDurations } from '../options.ts';
 import { Handle } from './handle.ts';
 import { Holdings, noTransitions, type Piece, type Transitions } from './holdings.ts';
@@ -79,8 +80,10 @@ export class Owner {
   readonly #sentAt = new Map<number, Instant>();
   #heard: { readonly term: number; readonly sequence: number } | undefined;
   #seen: Seen | undefined;
-  /** Who answered last. */
+  /** Who answered last, or whom that one pointed to. */
   #leader: string | undefined;
+  /** The latest term that somebody pointed us to. */
+  #pointedTerm = 0;
   /** The latest report that was acknowledged by anybody. */
   #acknowledged = 0;
   /** The report that asked for an answer and has none. */
@@ -117,7 +120,7 @@ export class Owner {
 
   /** The piece at a position, held or not. */
   pieceAt(high: number, low: number): Readonly<Piece> | undefined {
-    return this.#holdings.find(high, low);
+    return this.#holdings.index.find(high, low);
   }
 
   /** Everything held, under its number. */
@@ -150,15 +153,12 @@ export class Owner {
 
   /** The number under which the keys at this position may be acted for now; undefined: not ours. */
   checkLeaseNow(high: number, low: number, now: Instant): number | undefined {
-    const piece = this.#holdings.find(high, low);
-    return piece !== undefined && piece.phase === 'serving' && now < piece.until ? piece.number : undefined;
+    return this.#holdings.index.numberAt(high, low, now);
   }
 
   /** True if it is held now and nobody else can have held it since it was held under `number`. */
   checkLeaseContinuous(high: number, low: number, number: number, now: Instant): boolean {
-    const piece = this.#holdings.find(high, low);
-    if (piece === undefined || !(now < piece.until) || !isInUse(piece)) return false;
-    return piece.since <= number && number <= piece.number;
+    return this.#holdings.index.isContinuous(high, low, number, now);
   }
 
   /** The same two checks as an object, to be kept with what is made of the key; undefined: not ours. */
@@ -203,6 +203,23 @@ export class Owner {
     // A new leader does not know what we know: until it hears from us it can tell us nothing else.
     if (changed || isNewTerm || isWelcome || !update.admitted) effects.push(this.#report(from, false, now));
     return effects;
+  }
+
+  /**
+   * The Manager that we took for the leader says that another leads. It is asked at once, or everybody is, if
+   * it is none of those we know. Terms only grow here, so two Managers that point at each other are soon
+   * left alone; and what a pointer says is believed for nothing else.
+   */
+  pointedOn(from: string, { pool, incarnation, term, leader }: Elsewhere, now: Instant): OwnerEffect[] {
+    const effects = this.#expire(now);
+    const { identity, managers } = this.#settings;
+    const isMeant = incarnation === identity.incarnation && pool === identity.pool;
+    const isNews = from === this.#leader && term > Math.max(this.#heard?.term ?? 0, this.#pointedTerm);
+    if (!isMeant || !isNews || this.#leaving === 'left') return effects;
+    this.#pointedTerm = term;
+    this.#leader = managers.includes(leader) ? leader : undefined;
+    this.#awaiting = undefined;
+    return [...effects, trace('pointed-on', { from, leader, term }), ...this.#ask(now)];
   }
 
   /** A Manager can be reached again: ask now rather than at the next turn. */
@@ -370,6 +387,3 @@ export class Owner {
     return effects;
   }
 }
-
-/** Being given back is still being held: work under way may finish. */
-const isInUse = ({ phase }: Piece): boolean => phase === 'serving' || phase === 'revoking';

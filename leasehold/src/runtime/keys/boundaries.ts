@@ -4,8 +4,8 @@
  *
  * A binary search over 6,400 rows takes 13 steps, each a branch the processor cannot foresee: 60
  * ns. But boundaries tend to lie evenly, and then the top bits of a position nearly tell the row.
- * So the ring is cut into equal slots, at least two for each row, and for each slot it is written
- * down which row goes on just before it:
+ * So the ring is cut into equal slots, two or more for each row unless there are very many, and for
+ * each slot it is written down which row goes on just before it:
  *
  *     rows    ├─── 0 ───┼─ 1 ─┼────────── 2 ──────────┼── 3 ──┤
  *     slots   ├─────┼─────┼─────┼─────┼─────┼─────┼─────┼─────┤   by the top bits
@@ -15,10 +15,15 @@
  * that is one row, or two. If boundaries crowd into one slot, there are many, and a binary search
  * between the two finds the right one; so the worst case is the search one would have had anyway.
  *
- * With two rows to choose from, where the second starts is needed as well. It is written beside the
- * jump, so that both come with one access to memory; with many rows, that is what a look-up costs:
+ * With two rows to choose from, where the second starts is needed as well. The slot is known, so only
+ * how far into it is written down, in the bits that the jump leaves free. Both come with one access
+ * to memory; with many rows, that is what a look-up costs, and it costs less the more slots a
+ * line of the processor's cache has:
  *
- *     slots    │ jump, where the last row in it starts │ jump, where … │ …
+ *     bits of a position    │ slot │      how far into it       │ low word
+ *     32 bits for a slot    │ jump │ where the last row starts  │
+ *
+ * There are at least as many slots as rows, so a jump takes no more bits than a slot.
  *
  * Boundaries never change once built, and tables that differ in their values only share them.
  */
@@ -26,7 +31,7 @@
 import { AssertionError, assert } from '../assert.ts';
 import { highOf, lowOf, type Position, positionOf, RING_SIZE } from './position.ts';
 
-/** Keeps the slots within 8 MB, however many rows there are. */
+/** More than one slot for each row only up to here: 4 MB of them. */
 const MOST_SLOT_BITS = 20;
 
 export class Boundaries {
@@ -38,7 +43,7 @@ export class Boundaries {
   readonly #lows: Uint32Array;
   /** How far to shift the high word of a position to the right to get its slot. */
   readonly #slotShift: number;
-  /** Two words for each slot, and a last jump, to the last row. */
+  /** A word for each slot, and a last jump, to the last row. */
   readonly #slots: Int32Array;
 
   /** Where each row starts, as two words each, ascending from zero. They are kept, not copied. */
@@ -71,18 +76,20 @@ export class Boundaries {
    * The row that a position falls into, the position given as two words. Allocates nothing.
    *
    * With one row or two to choose from, the sign of a difference chooses instead of a branch, for
-   * the processor would guess wrong half the time. The difference is taken without the lowest
-   * bits, so that it has 32 bits; if it is zero, which is rare, it says nothing and we search.
+   * the processor would guess wrong half the time. If it is zero, which is rare, the low words
+   * decide and we search. `| 0` tells the engine that a number is a whole one with 32 bits, where it
+   * would otherwise reckon with fractions on the way to the row.
    */
   rowOf(high: number, low: number): number {
     const slots = this.#slots;
-    const slot = (high >>> this.#slotShift) << 1;
-    const first = slots[slot] as number;
-    const last = slots[slot + 2] as number;
-    if (last - first <= 1) {
-      const difference = (high >>> 1) - ((slots[slot + 1] as number) >>> 1);
-      if (difference !== 0) return last + (difference >> 31);
-    }
+    const shift = this.#slotShift;
+    const slot = (high >>> shift) | 0;
+    const entry = slots[slot] as number;
+    const first = (entry >>> shift) | 0;
+    const last = ((slots[slot + 1] as number) >>> shift) | 0;
+    const offsets = ~(-1 << shift);
+    const difference = ((high & offsets) - (entry & offsets)) | 0;
+    if (last - first <= 1 && difference !== 0) return (last + (difference >> 31)) | 0;
     return this.#search(high, low, first, last);
   }
 
@@ -90,7 +97,7 @@ export class Boundaries {
     let first = from;
     let last = to;
     while (first < last) {
-      const middle = (first + last + 1) >>> 1;
+      const middle = (first + last + 1) >> 1;
       const start = this.#highs[middle] as number;
       if (start < high || (start === high && (this.#lows[middle] as number) <= low)) {
         first = middle;
@@ -98,7 +105,7 @@ export class Boundaries {
         last = middle - 1;
       }
     }
-    return first;
+    return first | 0;
   }
 
   rowAt(position: Position): number {
@@ -135,30 +142,33 @@ export class Boundaries {
   }
 }
 
-/** At least two slots for every row, so that most slots have one or none of the boundaries. */
+/** Two slots or more for every row, so that most slots have one or none of the boundaries; at least one. */
 function slotBitsFor(rows: number): number {
-  return Math.min(MOST_SLOT_BITS, 33 - Math.clz32(rows - 1));
+  const rowBits = 32 - Math.clz32(rows - 1);
+  return Math.max(rowBits, Math.min(rowBits + 1, MOST_SLOT_BITS));
 }
 
 function slotsOf(highs: Uint32Array, slotBits: number): Int32Array {
   const count = 2 ** slotBits;
   const shift = 32 - slotBits;
-  const slots = new Int32Array(2 * count + 1);
-  // Each row is written into the slot it starts in, and into the jump of the slot after, where a
-  // later row may replace an earlier one. Then every jump takes the greatest row seen so far; the
-  // greater of two numbers is chosen without a branch, which would be guessed wrong half the time.
-  // Where no row starts, zero is left, which every position lies behind.
+  const offsets = 2 ** shift - 1;
+  const slots = new Int32Array(count + 1);
+  // Where each row starts is written into the slot, and its number into the jump of the slot after,
+  // where a later row may replace an earlier one. Then every jump takes the greatest row seen so far;
+  // the greater of two numbers is chosen without a branch, which would be guessed wrong half the time.
+  // Where no row starts, zero is left, which every position in the slot lies behind.
   for (let row = 1; row < highs.length; row += 1) {
     const start = highs[row] as number;
-    const slot = (start >>> shift) << 1;
-    slots[slot + 1] = start;
-    slots[slot + 2] = row;
+    const slot = start >>> shift;
+    slots[slot] = ((slots[slot] as number) & ~offsets) | (start & offsets);
+    slots[slot + 1] = row << shift;
   }
   let greatest = 0;
-  for (let at = 0; at <= 2 * count; at += 2) {
-    const gain = (slots[at] as number) - greatest;
+  for (let slot = 0; slot <= count; slot += 1) {
+    const entry = slots[slot] as number;
+    const gain = (entry >>> shift) - greatest;
     greatest += gain & ~(gain >> 31);
-    slots[at] = greatest;
+    slots[slot] = (greatest << shift) | (entry & offsets);
   }
   return slots;
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { AssertionError } from '../assert.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { hashBytes, hashKey, keyPosition, murmur128 } from './hash.ts';
 import { formatPosition, positionOf, RING_SIZE } from './position.ts';
@@ -70,6 +71,10 @@ describe('the hash is MurmurHash3_x86_128', () => {
     );
   });
 
+  it('is given in full, or not at all', () => {
+    expect(() => murmur128(utf8.encode('user:1'), 0, new Uint32Array(3))).toThrow(AssertionError);
+  });
+
   it('does not remember what was hashed before', () => {
     const before = ofKey('short');
     ofKey('a much longer key that fills the memory with other bytes');
@@ -105,6 +110,33 @@ describe('the position of a key', () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+
+  it('is right wherever in the key a character stands that is not plain', () => {
+    const odd = [
+      '|',
+      '}',
+      '~',
+      '\u007f',
+      '\u0080',
+      '\u00ff',
+      '\u0100',
+      '\u0141',
+      '\u4100',
+      '\u7d41',
+      '\uff41',
+    ];
+    const wrong: string[] = [];
+    for (let length = 1; length <= 50; length += 1) {
+      const plain = 'abcdefghij'.repeat(5).slice(0, length);
+      for (let place = 0; place < length; place += 1) {
+        for (const character of odd) {
+          const key = plain.slice(0, place) + character + plain.slice(place + 1);
+          if (ofKey(key) !== ofBytes(utf8.encode(key))) wrong.push(key);
+        }
+      }
+    }
+    expect(wrong).toEqual([]);
   });
 
   it('takes half a surrogate pair for U+FFFD', () => {

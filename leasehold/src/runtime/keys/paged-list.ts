@@ -14,16 +14,20 @@
  * 32 copy less when the changed rows lie scattered, as an owner's do: with thousands of tables, half a
  * minute of owners restarting was simulated in 5.7 s instead of 10.5 s.
  *
- * Only very long lists have larger pages, so that there are never more than some thousand: every page
- * is one more thing to be found in memory before the value can be, and so many stay in the
- * processor's cache.
+ * Only very long lists have larger pages, and of them a few hundred: every page is one more thing to
+ * be found in memory before the value can be, and so many stay in the processor's caches. A look-up
+ * among 640,000 values took 531 ns with 157 pages and 560 ns with 625; 528 ns with a single array.
  */
 
-const LEAST_PAGE_BITS = 5;
-const MOST_PAGES_BITS = 10;
+const SMALL_PAGE_BITS = 5;
+/** The longest list that has small pages has a thousand of them. */
+const SMALL_PAGES_BITS = 10;
+const LARGE_PAGES_BITS = 8;
 
-const pageBitsFor = (size: number): number =>
-  Math.max(LEAST_PAGE_BITS, 32 - Math.clz32(size) - MOST_PAGES_BITS);
+function pageBitsFor(size: number): number {
+  const sizeBits = 32 - Math.clz32(size);
+  return sizeBits <= SMALL_PAGE_BITS + SMALL_PAGES_BITS ? SMALL_PAGE_BITS : sizeBits - LARGE_PAGES_BITS;
+}
 
 export class PagedList<V> {
   readonly size: number;
