@@ -4,9 +4,10 @@
  */
 
 import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { dirname, join, normalize } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
-import { type DeclaredError, errorsOf, optionsOf } from './docs/declarations.ts';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { type DeclaredError, errorsOf, logLinesOf, membersOf, optionsOf } from './docs/declarations.ts';
 import { ExampleProject } from './docs/examples.ts';
 import { type Document, readDocument } from './docs/markdown.ts';
 import { root } from './project.mjs';
@@ -42,6 +43,15 @@ function brokenLinks(document: Document, all: readonly Document[]): readonly str
   });
 }
 
+/** One that nobody listens on. */
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
+    });
+  });
+
 /** Names in the first cells of the tables under a heading. */
 const namesUnder = (document: Document, heading: string): readonly string[] =>
   (document.rows.get(heading) ?? []).flatMap(([first = '']) => /^`(\w+)`$/.exec(first)?.[1] ?? []);
@@ -73,6 +83,45 @@ describe('the checks', () => {
       'interface More { i: string }',
     ];
     expect(optionsOf(source('a.ts', text.join('\n')), 'Options')).toEqual(['a', 'b', 'd', 'g']);
+  });
+
+  it('read what can be asked of an object, but not what is its own business', () => {
+    const text = [
+      'export class Thing<T> implements Disposable {',
+      '  static readonly empty: Thing = new Thing();',
+      '  readonly a: string;',
+      '  readonly #b = 1;',
+      '  /** @internal */',
+      '  constructor(a: string) {}',
+      '  get c(): string {',
+      '    return this.d(1);',
+      '  }',
+      '  /** Says so. */',
+      '  async d<T>(e: T): Promise<T> {}',
+      '  /** @internal For us. */',
+      '  f(): void {}',
+      '  private g(): void {}',
+      '  [Symbol.dispose](): void {}',
+      '}',
+      'interface Other { h(): void }',
+    ];
+    expect(membersOf(source('a.ts', text.join('\n')), 'Thing')).toEqual(['empty', 'a', 'c', 'd']);
+  });
+
+  it('read what is said to a logger', () => {
+    const text = [
+      "logger.warn('one', { two: 'three' }); // logger.warn('no')",
+      'this.#logger.error(`four ${five}`);',
+      "complaints.about(this.#address, 'six', why);",
+      "logger.info('a longer line: with a colon', {",
+      'logger.error(error.message, { code });',
+    ];
+    expect(logLinesOf(source('a.ts', text.join('\n')))).toEqual([
+      'one',
+      'four ',
+      'six',
+      'a longer line: with a colon',
+    ]);
   });
 
   it('read the codes of errors, and whether to try again', () => {
@@ -137,6 +186,8 @@ describe('docs/options.md', () => {
         [`${shell}/configuration.ts`, 'ManagerConfiguration'],
       ],
     ],
+    ['A store in etcd', [[`${shell}/store.ts`, 'EtcdStore']]],
+    ['planRecovery', [[`${shell}/recover.ts`, 'RecoveryOptions']]],
     [
       'A pool',
       [
@@ -149,6 +200,47 @@ describe('docs/options.md', () => {
     const declared = interfaces.flatMap(([path, name]) => optionsOf(sourceAt(path), name));
     expect(declared.length).toBeGreaterThan(0);
     expect([...namesUnder(documentAt('docs/options.md'), heading)].sort()).toEqual([...declared].sort());
+  });
+});
+
+describe('docs/reference.md', () => {
+  const shell = 'leasehold/src/pool/shell';
+  it.each([
+    ['PoolOwner', `${shell}/pool-owner.ts`],
+    ['HeldKey', `${shell}/held-keys.ts`],
+    ['PoolLookup', `${shell}/pool-lookup.ts`],
+    ['Loss', `${shell}/pool-lookup.ts`],
+    ['RangeSet', 'leasehold/src/runtime/keys/range-set.ts'],
+    ['PoolManager', `${shell}/pool-manager.ts`],
+    ['SupervisedEnd', `${shell}/supervision/supervised-end.ts`],
+  ])('has every public member of %s, and no other', (name, path) => {
+    const rows = documentAt('docs/reference.md').rows.get(name) ?? [];
+    const described = rows.flatMap(([first = '']) => /^`(?:[A-Z]\w+\.)?(\w+)/.exec(first)?.[1] ?? []);
+    const declared = membersOf(sourceAt(path), name);
+    expect(declared.length).toBeGreaterThan(2);
+    expect([...described].sort()).toEqual([...declared].sort());
+  });
+});
+
+describe('the log lines in docs/production-one-machine.md', () => {
+  const described = documents
+    .flatMap(({ rows }) => rows.get('Log lines') ?? [])
+    .flatMap(([first = '']) =>
+      [...first.matchAll(/`([^`]+)`/g)].map(([, words = '']) => words.split('…')[0] ?? ''),
+    )
+    .map((words) => words.trim())
+    .filter((words) => words !== '');
+  const said = files
+    .filter(({ path }) => /^(?:leasehold\/src\/(?:node|log|pool)|apps\/cli\/src)\//.test(path))
+    .filter(({ path }) => !/\.test\.ts$|script\.ts$|\/(?:simulation|testing|etcd)\/|\/etcd-/.test(path))
+    .flatMap((file) => logLinesOf(file).map((line) => ({ line, path: file.path })));
+
+  it('have all that is said', () => {
+    expect(said.length).toBeGreaterThan(40);
+    const missing = said.filter(
+      ({ line }) => !described.some((words) => line.startsWith(words) || words.startsWith(line.trimEnd())),
+    );
+    expect(missing).toEqual([]);
   });
 });
 
@@ -228,6 +320,29 @@ describe('code in the documents', () => {
       const { code, out } = await project.run(example);
       expect(code, out).toBe(0);
       if (example.prints !== undefined) expect(out).toBe(example.prints);
+    },
+    LONG_MS,
+  );
+
+  it(
+    'does not call it a fault of its own that it has not joined yet: the server of the quick start',
+    async () => {
+      const server = project.examples.find(({ file }) => file.endsWith('quick-start/server.ts'));
+      const port = await freePort();
+      const started = await project.start(server, ['server-1', String(port)], {
+        LEASEHOLD_MANAGERS: `127.0.0.1:${await freePort()}`,
+      });
+      try {
+        const answer = await vi.waitUntil(
+          () => fetch(`http://127.0.0.1:${port}/alice`).catch(() => undefined),
+          {
+            timeout: LONG_MS,
+          },
+        );
+        expect([answer.status, await answer.text()]).toEqual([503, 'server-1 has not joined yet\n']);
+      } finally {
+        started.kill('SIGKILL');
+      }
     },
     LONG_MS,
   );

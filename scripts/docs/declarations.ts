@@ -1,6 +1,7 @@
 /**
- * What the sources declare that the documents have to name: the options of an interface, and the codes
- * of errors. Read from the text, which is enough for how we write them.
+ * What the sources declare that the documents have to name: the options of an interface, what can be asked
+ * of an object, the codes of errors, and the lines of the log. Read from the text, which is enough for how
+ * we write them.
  */
 
 import type { Source } from '../tidy/source.ts';
@@ -19,6 +20,36 @@ export function optionsOf({ path, bare }: Source, name: string): readonly string
   }
   return names;
 }
+
+/** What anybody may ask of such an object, in order: not what is private or marked `@internal`, nor symbols. */
+export function membersOf({ path, text, bare }: Source, name: string): readonly string[] {
+  const head = new RegExp(`\\b(?:class|interface) ${name}\\b[^{]*\\{`).exec(bare);
+  if (head === null) throw new Error(`${path} has no class or interface ${name}`);
+  const members: string[] = [];
+  let [depth, at] = [1, head.index + head[0].length];
+  for (const line of bare.slice(at).split('\n')) {
+    const [, member] = MEMBER.exec(line) ?? [];
+    const isHidden = /@internal[^/]*\*\/\s*$/.test(text.slice(0, at));
+    if (depth === 1 && member !== undefined && member !== 'constructor' && !isHidden) members.push(member);
+    depth += [...line.matchAll(/[{(]/g)].length - [...line.matchAll(/[})]/g)].length;
+    at += line.length + 1;
+    if (depth <= 0) break;
+  }
+  return members;
+}
+
+const MEMBER = /^ {2}(?!private)(?:(?:static|readonly|async|get) )*(\w+)\??(?:<\w+>)?[(:]/;
+
+/** What is said to a logger in so many words; of a text with something put in, the part before that. */
+export function logLinesOf({ code }: Source): readonly string[] {
+  return [...code.matchAll(LOGGED)].flatMap(([, single, template]) => {
+    const words = single ?? template?.split('${')[0] ?? '';
+    return words === '' ? [] : [words];
+  });
+}
+
+const LOGGED =
+  /(?:ogger(?:\.(?:info|warn|error)|\[[^\]\n]*\])\(\s*|omplaints\.(?:about|over)\([^'`;]*?[,?]\s*|#holdsAgain\(\s*)(?:'([^'\n]+)'|`([^`\n]+)`)/g;
 
 export interface DeclaredError {
   readonly name: string;

@@ -4,7 +4,7 @@
  * other packages are found; what `leasehold/…` stands for is our own source.
  */
 
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
@@ -55,6 +55,18 @@ export class ExampleProject implements Disposable {
 
   async run({ file }: Example): Promise<Ended> {
     return run([await bundle(file)], this.#directory);
+  }
+
+  /** One that goes on until somebody ends it. */
+  async start(
+    example: Example | undefined,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+  ): Promise<ChildProcess> {
+    if (example === undefined) throw new Error('there is no such example');
+    return spawn(process.execPath, [await bundle(example.file), ...args], {
+      ...{ cwd: this.#directory, env: { ...process.env, ...environment }, stdio: 'ignore' },
+    });
   }
 
   [Symbol.dispose](): void {

@@ -7,6 +7,7 @@ export type {
   PoolAnswer,
   PoolSummary,
   StatusAnswer,
+  StepDownAnswer,
 } from '../../../leasehold/src/pool/http/answers.ts';
 export type { Gap, LoggedEvent } from '../../../leasehold/src/pool/http/event-log.ts';
 export type { ExplainAnswer, KeyAnswer } from '../../../leasehold/src/pool/http/explain.ts';

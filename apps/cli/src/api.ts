@@ -15,12 +15,16 @@ export class ApiUnreachableError extends LeaseholdError {
   override readonly name = 'ApiUnreachableError';
   readonly code = 'API_UNREACHABLE';
   readonly retryable = true;
+  /** In a few words. */
+  readonly reason: string;
 
   constructor(url: string, calledAs: string, cause: unknown) {
+    const reason = reasonOf(cause);
     super(
-      `no Manager answers at ${url}: ${reasonOf(cause)}. Start one with "${calledAs} manager", or say where it is with --api URL or LEASEHOLD_API`,
+      `no Manager answers at ${url}: ${reason}. Start one with "${calledAs} manager", or say where it is with --api URL or LEASEHOLD_API`,
       { cause },
     );
+    this.reason = reason;
   }
 }
 
@@ -68,8 +72,18 @@ export class ManagerApi {
     return new ManagerApi(parseApi(api ?? (environment['LEASEHOLD_API'] || DEFAULT_API)), calledAs);
   }
 
-  async get<T>(path: string, signal: AbortSignal = AbortSignal.timeout(ANSWER_WITHIN_MS)): Promise<T> {
-    const response = await this.open(path, { signal });
+  async get<T>(path: string, withinMs: number = ANSWER_WITHIN_MS): Promise<T> {
+    return await this.#ask<T>(path, withinMs, {});
+  }
+
+  /** Has something done. */
+  async post<T>(path: string, withinMs: number): Promise<T> {
+    const headers = { 'content-type': 'application/json' };
+    return await this.#ask<T>(path, withinMs, { method: 'POST', headers, body: '{}' });
+  }
+
+  async #ask<T>(path: string, withinMs: number, request: RequestInit): Promise<T> {
+    const response = await this.open(path, { ...request, signal: AbortSignal.timeout(withinMs) });
     try {
       return (await response.json()) as T;
     } catch (cause) {
@@ -78,10 +92,7 @@ export class ManagerApi {
   }
 
   /** A good answer whose body is still to be read. */
-  async open(
-    path: string,
-    options: { signal: AbortSignal; headers?: Record<string, string> },
-  ): Promise<Response> {
+  async open(path: string, options: RequestInit & { signal: AbortSignal }): Promise<Response> {
     let response: Response;
     try {
       response = await fetch(`${this.url}${path}`, { ...options, redirect: 'manual' });
@@ -127,7 +138,7 @@ export function parseApi(text: string): string {
 /** `fetch failed` says nothing; what lies beneath does. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
-  if (cause.name === 'TimeoutError') return `nothing came within ${ANSWER_WITHIN_MS / 1_000} s`;
+  if (cause.name === 'TimeoutError') return 'nothing came in time';
   if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);
   const code = 'code' in cause ? String(cause.code) : '';
   if (code === 'ECONNREFUSED') return 'nothing listens there';

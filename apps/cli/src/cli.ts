@@ -5,7 +5,11 @@ import { report } from './failure.ts';
 import { buildProgram } from './program.ts';
 import { commandAt } from './usage.ts';
 
-export async function runCli(argv: readonly string[], context: Context): Promise<number> {
+/** How other programs are asked for their version, beside `--version`. */
+const VERSION_ELSEWHERE: ReadonlySet<string | undefined> = new Set(['-v', '-V', 'version']);
+
+export async function runCli(typed: readonly string[], context: Context): Promise<number> {
+  const argv = typed.length === 1 && VERSION_ELSEWHERE.has(typed[0]) ? ['--version'] : typed;
   const program = buildProgram(context);
   // Help about a command that there is not would be the help about everything, without a word of why.
   const isLost = argv[0] === 'help' && argv.length > 1 && commandAt(program, argv.slice(1)) === program;

@@ -1,9 +1,10 @@
 /**
- * What a command may touch of the process it runs in: two outputs, the environment, and the code it
- * ends with. Tests hand in their own.
+ * What a command may touch of the process it runs in: two outputs, somebody to ask, the environment, and the
+ * code it ends with. Tests hand in their own.
  */
 
 import process from 'node:process';
+import { createInterface } from 'node:readline/promises';
 import { createColors } from 'picocolors';
 
 export interface Output {
@@ -20,6 +21,8 @@ export interface Context {
   readonly out: Output;
   /** Everything else: logs, progress, what went wrong. */
   readonly err: Output;
+  /** Asks a person, and resolves with what was typed; undefined if nobody is there. */
+  readonly ask: ((question: string) => Promise<string>) | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** What a person types to get here: `leasehold`, or `npm run leasehold --` in a checkout. */
   readonly calledAs: string;
@@ -52,6 +55,7 @@ export function processContext(): Context {
   return {
     out: outputOf(process.stdout),
     err: outputOf(process.stderr),
+    ask: process.stdin.isTTY && process.stderr.isTTY ? askTerminal : undefined,
     environment: process.env,
     calledAs: process.env['LEASEHOLD_CALLED_AS'] || 'leasehold',
     demoCalledAs: process.env['LEASEHOLD_DEMO_CALLED_AS'] || undefined,
@@ -59,7 +63,21 @@ export function processContext(): Context {
   };
 }
 
-function outputOf(stream: NodeJS.WriteStream): Output {
+/** On the error output, so that results can be piped away. The end of the input is an answer too: none. */
+async function askTerminal(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const isOver = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+  try {
+    return await Promise.race([terminal.question(question), isOver]);
+  } finally {
+    terminal.close();
+  }
+}
+
+/** A terminal that nobody has told its size says that it has none: then it is taken for a usual one. */
+export function outputOf(
+  stream: Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns' | 'rows' | 'on'>,
+): Output {
   // Whoever reads may stop at any time (`leasehold watch | head`, or a terminal that is closed), and
   // then there is nothing left to do.
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -72,10 +90,10 @@ function outputOf(stream: NodeJS.WriteStream): Output {
       return stream.isTTY === true;
     },
     get columns() {
-      return stream.columns ?? 80;
+      return stream.columns || 80;
     },
     get rows() {
-      return stream.rows ?? Number.POSITIVE_INFINITY;
+      return stream.isTTY ? stream.rows || 24 : Number.POSITIVE_INFINITY;
     },
   };
 }

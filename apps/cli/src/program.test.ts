@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
+import { VERSION } from 'leasehold/manager';
 import { describe, expect, it } from 'vitest';
 import { runCli } from './cli.ts';
 import { buildProgram } from './program.ts';
 import { recordedContext } from './testing/recorded-context.ts';
+import { wordsOf } from './usage.ts';
 
 async function run(...argv: string[]) {
   const context = recordedContext();
@@ -36,9 +38,7 @@ describe('the command line', () => {
     for (const command of commandsOf(buildProgram(recordedContext()))) {
       let text = '';
       command.configureOutput({ writeOut: (piece) => (text += piece) }).outputHelp();
-      expect(text).toContain(
-        `Examples:\n  leasehold ${command.parent?.parent ? 'demo ' : ''}${command.name()}`,
-      );
+      expect(text).toContain(`Examples:\n  leasehold ${wordsOf(command)}`);
       expect(text).toMatch(/-h, --help +print this text/);
     }
   });
@@ -57,6 +57,14 @@ describe('the command line', () => {
       printed: expect.stringContaining('-- <command>'),
     });
   });
+
+  it.each(['--version', '-v', '-V', 'version'])(
+    'says which version it is to whoever asks %s',
+    async (asked) => {
+      const { code, printed } = await run(asked);
+      expect([code, printed]).toEqual([0, `${VERSION}\n`]);
+    },
+  );
 
   it('prints its help if nothing is asked, which is wrong usage', async () => {
     const { code, complained } = await run();
@@ -112,6 +120,16 @@ describe('the command line', () => {
     expect((await run('completion', 'cmd')).complained).toContain('bash, zsh, fish');
     expect((await run('manager', '--memory', '--data', 'x')).code).toBe(2);
     expect((await run('status', '--api', 'http://[')).complained).toContain('no address of an API');
+  });
+
+  it('takes options for what stands behind them, also if a command within has the same', async () => {
+    expect((await run('manager', 'recover', '--data', '/nowhere/at/all', '--yes')).complained).toContain(
+      'could not list "/nowhere/at/all"',
+    );
+    expect((await run('manager', 'step-down', '--data', 'x')).complained).toContain(
+      "unknown option '--data'",
+    );
+    expect((await run('manager', 'recovr')).complained).toContain('did you mean step-down or recover?');
   });
 
   it('complains in JSON to whoever wants JSON', async () => {

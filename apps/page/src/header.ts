@@ -14,11 +14,29 @@ export function showManager(status: StatusAnswer): void {
     counted(status.lookups, 'look-up'),
     `up ${uptime(status.uptimeSeconds)}`,
   ].join(' · ');
+  showLeader(status);
   document.title = status.role === 'leading' ? 'Leasehold' : `Leasehold (${status.role})`;
   const notice = element('notice', HTMLElement);
   const why = status.haltedBecause ?? status.whyNotReady;
   notice.hidden = why === null;
   notice.textContent = why === null ? '' : `${status.role === 'halted' ? 'Halted' : 'Not ready'}: ${why}`;
+}
+
+/** Of one that stands by: who leads, with the way to its page, because only there one sees everything. */
+function showLeader({ id, role, leader, managers }: StatusAnswer): void {
+  const shown = element('leader', HTMLElement);
+  shown.hidden = role !== 'standby';
+  const isKnown = leader !== null && leader.id !== id;
+  const where = isKnown && leader.address !== null ? `, at ${leader.address}` : '';
+  const text = isKnown ? `${leader.id} leads${where}` : 'nobody leads, as far as this Manager knows';
+  const place = isKnown ? (managers.find(({ isLeader }) => isLeader)?.http ?? '') : '';
+  if (shown.textContent === text && shown.dataset['place'] === place) return;
+  shown.dataset['place'] = place;
+  const link = make('a', '', text);
+  link.href = place;
+  // It is what others say of themselves, and must be the address of a page.
+  if (/^https?:$/.test(link.protocol) && place !== '') shown.replaceChildren(link);
+  else shown.textContent = text;
 }
 
 /** The pool that is looked at stays so for as long as there is one of that name. */

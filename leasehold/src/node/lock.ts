@@ -31,6 +31,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import { present } from '../runtime/assert.ts';
 import { LeaseholdError } from '../runtime/errors.ts';
 import { StorageError } from './storage.ts';
@@ -89,7 +90,7 @@ const TEXT_BYTES_MAX = 64 * 1024;
 export async function acquireLock(path: string): Promise<FileLock> {
   for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
     const descriptor = await openLocked(path);
-    if (descriptor === 'taken') throw new LockedError(path, holderOf(path));
+    if (descriptor === 'taken') throw new LockedError(resolve(path), holderOf(path));
     try {
       if (leadsTo(path, descriptor)) return new Lock(path, descriptor);
     } catch (cause) {
@@ -98,7 +99,7 @@ export async function acquireLock(path: string): Promise<FileLock> {
     }
     closeSync(descriptor);
   }
-  throw new LockedError(path, 'nobody for long: somebody keeps replacing it');
+  throw new LockedError(resolve(path), 'nobody for long: somebody keeps replacing it');
 }
 
 class Lock implements FileLock {

@@ -48,6 +48,9 @@ export class StorageError extends LeaseholdError {
   }
 }
 
+/** From the root: for people, who may be elsewhere when they read it. */
+export const wholePath = (path: string): string => resolve(path);
+
 /**
  * The directory, which is made if it is missing.
  *
@@ -60,6 +63,17 @@ export async function openDirectory(path: string): Promise<Storage> {
     if (first !== undefined) for (const parent of parentsOf(first, whole)) await syncDirectory(parent);
   });
   return new Directory(whole);
+}
+
+/**
+ * The directory, which must be there.
+ *
+ * @throws {StorageError} if it is not, or is none
+ */
+export async function openExistingDirectory(path: string): Promise<Storage> {
+  const directory = new Directory(resolve(path));
+  await directory.list();
+  return directory;
 }
 
 /** The directories that gained an entry when all from `first` down to `last` were made, outermost first. */

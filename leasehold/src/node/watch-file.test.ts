@@ -18,14 +18,16 @@ function watching() {
   const texts: string[] = [];
   const problems: unknown[] = [];
   const onProblem = (cause: unknown): void => void problems.push(cause);
-  const watch = watchFile(path, runtime, (text) => texts.push(text), { onProblem });
+  const mended: string[] = [];
+  const onMended = (text: string): void => void mended.push(text);
+  const watch = watchFile(path, runtime, (text) => texts.push(text), { onProblem, onMended });
   /** The file is read once more, to the end. */
   const second = async (): Promise<void> => {
     await until(() => runtime.timers === 1);
     runtime.pass(1_000);
     await until(() => runtime.timers === 1);
   };
-  return { runtime, texts, problems, watch, second };
+  return { runtime, texts, problems, mended, watch, second };
 }
 
 describe('a file that is watched', () => {
@@ -55,7 +57,7 @@ describe('a file that is watched', () => {
   });
 
   it('may be missing at first, and for a while; then the last text stands', async () => {
-    const { texts, problems, watch, second } = watching();
+    const { texts, problems, mended, watch, second } = watching();
     using _ = watch;
     await second();
     await writeFile(path, 'one');
@@ -69,6 +71,7 @@ describe('a file that is watched', () => {
     await second();
     expect(texts).toEqual(['one', 'two']);
     expect(problems.map((cause) => (cause as NodeJS.ErrnoException).code)).toEqual(['ENOENT', 'ENOENT']);
+    expect(mended).toEqual(['one']);
   });
 
   it('is not read when it is absurdly large', async () => {

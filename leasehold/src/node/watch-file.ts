@@ -19,6 +19,9 @@ export interface WatchOptions {
 
   /** Told when the file cannot be read, once until it can be again. A missing file is such a case. */
   onProblem?: ((cause: unknown) => void) | undefined;
+
+  /** Told when a file that could not be read has the text that it had before. */
+  onMended?: ((text: string) => void) | undefined;
 }
 
 const BYTES_MAX = 1024 * 1024;
@@ -30,7 +33,7 @@ export function watchFile(
   onChange: (text: string) => void,
   options: WatchOptions = {},
 ): Disposable {
-  const { everyMs = 1_000, onProblem = () => {} } = options;
+  const { everyMs = 1_000, onProblem = () => {}, onMended = () => {} } = options;
   let text: string | undefined;
   let inTrouble = false;
   let over = false;
@@ -45,8 +48,12 @@ export function watchFile(
       inTrouble = true;
       return;
     }
+    const isMended = inTrouble;
     inTrouble = false;
-    if (found === text) return;
+    if (found === text) {
+      if (isMended) onMended(found);
+      return;
+    }
     text = found;
     onChange(found);
   };

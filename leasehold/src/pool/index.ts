@@ -11,6 +11,7 @@ export type { NumberedSpan, OwnerAddress, TableRow } from './messages.ts';
 export type { ManagerAddresses } from './shell/addresses.ts';
 export {
   ClosedError,
+  GuardWithinGuardError,
   LeaseLostError,
   ManagersUnreachableError,
   NotOwnerError,

@@ -1,5 +1,11 @@
 /** The Manager as a function: `leasehold/manager`. */
 
+export {
+  DamagedEtcdLogError,
+  EtcdUnavailableError,
+  LeaderAliveError,
+  PrefixInUseError,
+} from '../log/etcd/errors.ts';
 export { DamagedLogError, StorageFailedError, UnknownLogFormatError } from '../log/file/errors.ts';
 export { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
 export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
@@ -11,14 +17,23 @@ export {
   ConfigurationFileError,
   openConfigurationFile,
 } from './shell/configuration-file.ts';
-export { ClosedError } from './shell/errors.ts';
+export { AloneError, ClosedError } from './shell/errors.ts';
+export { type EtcdPlace, storePlace } from './shell/etcd-connection.ts';
 export type { PoolManager } from './shell/pool-manager.ts';
+export {
+  type Counters,
+  planRecovery,
+  type RaisedCounters,
+  type Recovery,
+  type RecoveryOptions,
+} from './shell/recover.ts';
 export {
   DEFAULT_HTTP_PORT,
   DEFAULT_PORT,
   type StartManagerOptions,
   startManager,
 } from './shell/start-manager.ts';
+export type { EtcdStore } from './shell/store.ts';
 export {
   AddressUnavailableError,
   LockedError,

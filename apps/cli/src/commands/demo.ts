@@ -1,9 +1,12 @@
 import process from 'node:process';
 import { Command } from 'commander';
+import { ManagersUnreachableError, openLookup, silent } from 'leasehold/pool';
 import { superviseCommand } from 'leasehold/supervisor';
-import type { Context } from '../context.ts';
+import { type Context, typed } from '../context.ts';
+import { DemoError } from '../demo/demo-error.ts';
 import { runFrontEnd } from '../demo/front-end.ts';
 import { runLoad } from '../demo/load.ts';
+import { POOL } from '../demo/messages.ts';
 import { runOwner } from '../demo/owner.ts';
 import { type DemoOptions, runDemo } from '../demo/run-demo.ts';
 import { sayIfKilled } from '../killed.ts';
@@ -66,6 +69,7 @@ function addOwnerCommand(context: Context): Command {
     .option('--name <name>', 'what it is called', `guest-${process.pid}`)
     .addOption(managersOption())
     .action(async ({ name, managers }: PlayerOptions) => {
+      await findDemo(context, managers);
       const list = managers === undefined ? [] : ['--managers', managers.join(',')];
       const logger = createLogger(context, { level: 'warn' });
       const end = await superviseCommand({
@@ -79,6 +83,23 @@ function addOwnerCommand(context: Context): Command {
     ['demo add-owner', 'takes its share of the users'],
     ['demo add-owner --name eve --managers 127.0.0.1:7400', 'with a name, and where the Manager is'],
   ]);
+}
+
+const DEMO_ANSWERS_WITHIN_MS = 2_000;
+
+/** @throws {DemoError} if there is no Manager to join */
+async function findDemo(context: Context, managers: readonly string[] | undefined): Promise<void> {
+  try {
+    const openWithinMs = DEMO_ANSWERS_WITHIN_MS;
+    await using _ = await openLookup({ managers, pool: POOL, openWithinMs, logger: silent });
+  } catch (error) {
+    if (!(error instanceof ManagersUnreachableError)) throw error;
+    const where = error.managers.join(', ');
+    throw new DemoError(
+      `no demo answers at ${where}: start one with \`${typed(context, 'demo')}\`, or say where its Manager is with --managers`,
+      error.code,
+    );
+  }
 }
 
 const player = (name: string, what: string): Command =>

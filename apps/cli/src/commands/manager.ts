@@ -1,11 +1,14 @@
+import { resolve } from 'node:path';
 import process from 'node:process';
 import { Command, Option } from 'commander';
 import {
   DEFAULT_HTTP_PORT,
   DEFAULT_PORT,
+  type EtcdStore,
   openConfigurationFile,
   type PoolManager,
   startManager,
+  storePlace,
   VERSION,
 } from 'leasehold/manager';
 import { aborted, colorsFor, type Context, interruption } from '../context.ts';
@@ -14,14 +17,16 @@ import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, list, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
 import { preferSmallHeap } from '../small-heap.ts';
+import { type StoreOptions, storeOf, storeWords, withStoreOptions } from '../store-options.ts';
+import { recoverCommand } from './recover.ts';
+import { stepDownCommand } from './step-down.ts';
 
 const DEFAULT_DATA = './leasehold-data';
 
-interface ManagerOptions extends JsonOption {
-  readonly data?: string;
-  readonly memory?: true;
+interface ManagerOptions extends JsonOption, StoreOptions {
   readonly host: string;
   readonly port: number;
+  readonly advertise?: string;
   readonly httpHost?: string;
   readonly httpPort: number;
   readonly allowedHosts?: readonly string[];
@@ -33,14 +38,30 @@ interface ManagerOptions extends JsonOption {
   readonly untilInputEnds?: true;
 }
 
+/** Where it keeps its log, once all that was said is put together. */
+type Kept =
+  | { readonly in: 'memory' }
+  | { readonly in: 'file'; readonly directory: string }
+  | { readonly in: 'etcd'; readonly store: EtcdStore };
+
 export function managerCommand(context: Context): Command {
   const command = new Command('manager')
     .summary('Start a Manager')
-    .description('Start a Manager: it knows who owns what, and keeps that in a directory.')
+    .description(
+      'Start a Manager: it knows who owns what, and keeps that in a directory, or in an etcd that it shares with others.',
+    )
+    .enablePositionalOptions()
     .option('--data <directory>', `what it must not forget (default: ${DEFAULT_DATA})`)
-    .addOption(new Option('--memory', 'keep nothing: all leases are gone with the process').conflicts('data'))
+    .addOption(
+      new Option('--memory', 'keep nothing: all leases are gone with the process').conflicts('data'),
+    );
+  withStoreOptions(command)
     .option('--host <host>', 'where owners and look-ups connect', '127.0.0.1')
     .option('--port <port>', 'and at which port; 0 for any that is free', port, DEFAULT_PORT)
+    .option(
+      '--advertise <address>',
+      'where owners can reach it, as host:port, for other Managers to tell them (default: where it listens)',
+    )
     .option('--http-host <host>', 'where people and metrics connect (default: as --host)')
     .option('--http-port <port>', 'and at which port; 0 for any that is free', port, DEFAULT_HTTP_PORT)
     .option(
@@ -56,9 +77,11 @@ export function managerCommand(context: Context): Command {
     .addOption(jsonOption('print where it listens as one line of JSON, and log JSON lines'))
     .addOption(untilInputEndsOption())
     .action((options: ManagerOptions) => manage(context, options));
+  command.addCommand(stepDownCommand(context)).addCommand(recoverCommand(context));
   return withExamples(command, context, [
     ['manager', `on this machine, with its data in ${DEFAULT_DATA}`],
     ['manager --data /var/lib/leasehold', 'somewhere else'],
+    ['manager --store etcd://10.0.0.1:2379,10.0.0.2:2379', 'one of several, of which one leads'],
     ['manager --memory --port 0 --http-port 0 --json', 'for a test'],
     ['manager --allowed-hosts metrics.internal', 'for a scraper that asks by that name'],
     ['manager --config pools.json', '{ "pools": { "presence": { "leaseMs": 5000 } } }'],
@@ -68,25 +91,41 @@ export function managerCommand(context: Context): Command {
 async function manage(context: Context, options: ManagerOptions): Promise<void> {
   preferSmallHeap();
   // Who sends SIGHUP wants the file read again, which it is anyway.
-  using signal = interruption(options.config === undefined ? 'ends' : 'is ignored');
+  using interrupted = interruption(options.config === undefined ? 'ends' : 'is ignored');
   using input = options.untilInputEnds ? inputEnd() : undefined;
-  const directory = options.memory ? undefined : (options.data ?? DEFAULT_DATA);
+  const over = AbortSignal.any([interrupted, ...(input ? [input.signal] : [])]);
+  const kept = keptIn(context, options);
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   using file =
     options.config === undefined ? undefined : await openConfigurationFile(options.config, { logger });
-  if (!options.json) {
-    context.out.write(`Leasehold Manager, version ${VERSION}. ${dataLine(options)}\n`);
+  const say = (line: string): void => {
+    if (!options.json) context.out.write(`${line}\n`);
+  };
+  say(`Starting Leasehold Manager, version ${VERSION}. ${keptLine(kept, options)}`);
+  try {
+    await using manager = await startManager({
+      ...{ ...file?.first, logger, host: options.host, port: options.port, id: options.id, signal: over },
+      directory: kept.in === 'file' ? kept.directory : undefined,
+      store: kept.in === 'etcd' ? kept.store : undefined,
+      http: options.http ? httpOf(options) : false,
+      ...{ advertise: options.advertise, insecure: options.insecure },
+    });
+    file?.follow((configuration) => manager.configure(configuration));
+    if (kept.in === 'etcd') await settled(manager, over);
+    announce(context, options, kept, manager);
+    await Promise.race([aborted(over), manager.failed]);
+    say('Closing.');
+  } catch (error) {
+    // Ended by whoever started it, before it was up: that is no failure.
+    if (!over.aborted || error !== over.reason) throw error;
+    say('Not started: it was interrupted.');
   }
-  await using manager = await startManager({
-    ...{ ...file?.first, directory, logger, host: options.host, port: options.port, id: options.id },
-    http: options.http ? httpOf(options) : false,
-    insecure: options.insecure,
-  });
-  file?.follow((configuration) => manager.configure(configuration));
-  const over = AbortSignal.any([signal, ...(input ? [input.signal] : [])]);
-  announce(context, options, manager);
-  await Promise.race([aborted(over), manager.failed]);
-  if (!options.json) context.out.write('Closing.\n');
+}
+
+function keptIn(context: Context, options: ManagerOptions): Kept {
+  const store = storeOf(context, options);
+  if (store !== undefined) return { in: 'etcd', store };
+  return options.memory ? { in: 'memory' } : { in: 'file', directory: resolve(options.data ?? DEFAULT_DATA) };
 }
 
 const httpOf = ({ host, httpHost = host, httpPort, allowedHosts = [] }: ManagerOptions) => ({
@@ -95,19 +134,39 @@ const httpOf = ({ host, httpHost = host, httpPort, allowedHosts = [] }: ManagerO
   allowedHosts,
 });
 
-function dataLine({ data, memory }: ManagerOptions): string {
-  if (memory) return 'It keeps nothing: all leases are gone when it ends.';
+function keptLine(kept: Kept, { data }: ManagerOptions): string {
+  if (kept.in === 'memory') return 'It keeps nothing: all leases are gone when it ends.';
+  if (kept.in === 'etcd') return `Its log is in ${storeWords(kept.store)}.`;
   return data === undefined
-    ? `Its data is in ${DEFAULT_DATA} (--data DIRECTORY for another place, --memory for none).`
-    : `Its data is in ${data}.`;
+    ? `It is to keep its data in ${kept.directory} (--data DIRECTORY for another place, --memory for none).`
+    : `It is to keep its data in ${kept.directory}.`;
 }
 
-function announce(context: Context, options: ManagerOptions, manager: PoolManager): void {
+/** Where nobody leads, it will in a moment; where somebody does, there is nothing to wait for. */
+const SETTLED_WITHIN_MS = 1_000;
+
+async function settled(manager: PoolManager, over: AbortSignal): Promise<void> {
+  const late = AbortSignal.timeout(SETTLED_WITHIN_MS);
+  try {
+    await manager.whenLeading(AbortSignal.any([over, late]));
+  } catch (error) {
+    if (error !== late.reason) throw error;
+  }
+}
+
+function announce(context: Context, options: ManagerOptions, kept: Kept, manager: PoolManager): void {
   const { out, calledAs } = context;
   const { address, httpUrl, id } = manager;
+  const { role, term, leader } = standing(manager);
   if (options.json) {
-    const { data = DEFAULT_DATA, memory } = options;
-    const where = { address, http: httpUrl ?? null, directory: memory ? null : data };
+    const {
+      members = null,
+      prefix = null,
+      cluster = null,
+    } = kept.in === 'etcd' ? storePlace(kept.store) : {};
+    const store = { kind: kept.in, members, prefix, cluster };
+    const directory = kept.in === 'file' ? kept.directory : null;
+    const where = { address, http: httpUrl ?? null, directory, store, role, term, leader };
     out.write(`${JSON.stringify({ ...where, id, pid: process.pid, version: VERSION })}\n`);
     return;
   }
@@ -117,10 +176,40 @@ function announce(context: Context, options: ManagerOptions, manager: PoolManage
   const lines = [
     `  owners and look-ups   ${colors.bold(address)}`,
     `  page, API, metrics    ${httpUrl === undefined ? 'nowhere (--no-http)' : colors.bold(httpUrl)}`,
+    ...(kept.in === 'etcd' ? [`  role                  ${colors.bold(roleWords(manager))}`] : []),
     'What to try next, in another terminal:',
     `  ${calledAs} run ${isUsual ? '' : `--managers ${address} `}-- node server.js`,
     ...(httpUrl === undefined ? [] : [`  ${calledAs} status${api}`, `  ${calledAs} watch${api}`]),
-    options.memory ? 'Ctrl-C ends it.' : 'Ctrl-C ends it; nobody loses a lease if it is back soon.',
+    ...(kept.in === 'etcd' && httpUrl !== undefined ? [`  ${calledAs} manager step-down${api}`] : []),
+    LAST_WORDS[kept.in],
   ];
   out.write(`${lines.join('\n')}\n`);
+}
+
+const LAST_WORDS: Readonly<Record<Kept['in'], string>> = {
+  memory: 'Ctrl-C ends it.',
+  file: 'Ctrl-C ends it; nobody loses a lease if it is back soon.',
+  etcd: 'Ctrl-C ends it; another Manager takes over at once, if there is one.',
+};
+
+interface Standing {
+  readonly role: 'standby' | 'leading' | 'halted';
+  readonly term: number;
+  /** Who leads, as far as it knows. */
+  readonly leader: { readonly id: string; readonly address: string | null } | null;
+}
+
+function standing(manager: PoolManager): Standing {
+  const { role, term, state } = manager.observe();
+  const { leader, address = null } = state.reign;
+  if (role === 'leading') return { role, term, leader: { id: manager.id, address: manager.address } };
+  return { role, term, leader: leader === '' ? null : { id: leader, address } };
+}
+
+function roleWords(manager: PoolManager): string {
+  const { role, term, leader } = standing(manager);
+  if (role === 'leading') return `leads, in term ${term}`;
+  if (role === 'halted') return 'has halted; its log says why';
+  if (leader === null || leader.id === manager.id) return 'stands by; nobody leads yet';
+  return `stands by; ${leader.id} leads${leader.address === null ? '' : `, at ${leader.address}`}`;
 }

@@ -68,7 +68,9 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
     const { stdout } = await ask('status');
     expect(stdout).toMatch(/^Manager \w+ is leading, up .* s, version /);
     expect(stdout).toContain('kept in memory');
-    expect((await ask('status', 'presence')).stdout).toMatch(/\nada +100 % .* http:\/\/ada:8080\n/);
+    const { stdout: ofPool } = await ask('status', 'presence');
+    expect(ofPool).toMatch(/ LOAD +PROOF +URL\n/);
+    expect(ofPool).toMatch(/\nada +100 % .* no +http:\/\/ada:8080\n/);
     const [status, pool] = [await ask('status', '--json'), await ask('status', 'presence', '--json')];
     expect(json(status.stdout)).toMatchObject({ role: 'leading', owners: 1 });
     expect(json(pool.stdout)).toMatchObject({
@@ -186,6 +188,15 @@ describe('commands that find no Manager', { timeout: TIMEOUT_MS }, () => {
     expect(json(inJson.stderr)).toMatchObject({ error: { code: 'API_UNREACHABLE' } });
   });
 
+  it('say that there is no demo to add an owner to, in one sentence', async () => {
+    const address = await freeAddress();
+    const { code, stdout, stderr } = await run(['demo', 'add-owner', '--managers', address]);
+    expect([code, stdout]).toEqual([3, '']);
+    expect(stderr).toBe(
+      `leasehold: no demo answers at ${address}: start one with \`leasehold demo\`, or say where its Manager is with --managers (MANAGERS_UNREACHABLE)\n`,
+    );
+  });
+
   it('say that somebody else is there', async () => {
     const server = createServer((_, response) => response.end('<html>'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -212,7 +223,7 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
     const manager = await start(['manager', '--port', '0', '--http-port', '0'], { cwd: folder });
     started.push(manager);
     await manager.until('its last line', () => manager.stdout.includes('Ctrl-C ends it') || undefined);
-    expect(manager.stdout).toContain('Its data is in ./leasehold-data (--data DIRECTORY');
+    expect(manager.stdout).toMatch(/It is to keep its data in \/.*\/leasehold-data \(--data DIRECTORY/);
     expect(manager.stdout).toMatch(/owners and look-ups {3}127\.0\.0\.1:\d+\n/);
     expect(manager.stdout).toMatch(/leasehold watch --api http:\/\/127\.0\.0\.1:\d+\n/);
     expect(manager.stdout).not.toContain('\u001b');

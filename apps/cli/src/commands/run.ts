@@ -18,7 +18,7 @@ export function runCommand(context: Context): Command {
   const command = new Command('run')
     .summary('Start a server whose death is noticed at once')
     .description(
-      'Start a server, and tell the Managers when it has died: what it held is then free in milliseconds, not when its lease has run out. Ends as the server does: with its exit code, or with 128 and the number of the signal that killed it.',
+      'Start a server, and tell the Managers when it has died: what it held is then free in milliseconds, not when its lease has run out. Ends as the server does: with its exit code, or with 128 and the number of the signal that killed it. It does not start it again; an init system does that.',
     )
     .usage('[options] -- <command> [args...]')
     .argument('<command>', 'the program to start, without a shell')
@@ -27,7 +27,7 @@ export function runCommand(context: Context): Command {
     .addOption(managersOption())
     .option(
       '--certify-for <seconds>',
-      'how long to go on telling if no Manager answers (default: 60; 3 at most if none was ever reached)',
+      'how long to go on telling if no Manager answers (default: 10; 3 at most if none was ever reached)',
       seconds,
     )
     .option('--verbose', 'say also when all is well')

@@ -3,6 +3,7 @@ import type { LookupsAnswer, OwnerAnswer, OwnersAnswer, PoolAnswer, StatusAnswer
 import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
 import type { Context } from '../context.ts';
 import { apiOption, jsonOption, withExamples } from '../options.ts';
+import { type AskedManager, askManagers } from '../other-managers.ts';
 import { bytes, counted, duration, type JsonOption, percent, show, table } from '../output.ts';
 
 export function statusCommand(context: Context): Command {
@@ -16,7 +17,12 @@ export function statusCommand(context: Context): Command {
       const api = ManagerApi.of(context, options);
       if (pool === undefined) {
         const status = await api.get<StatusAnswer>('/v1/status');
-        show(context, options, status, () => statusLines(status));
+        const managers = await askManagers(context, status);
+        show(context, options, { ...status, managers }, () => [
+          ...statusLines(status),
+          ...managerLines(status, managers),
+          ...storeLines(status),
+        ]);
         return;
       }
       const [answer, owners, lookups] = await Promise.all([
@@ -27,7 +33,7 @@ export function statusCommand(context: Context): Command {
       show(context, options, { ...answer, members: owners }, () => poolLines(answer, owners, lookups.count));
     });
   return withExamples(command, context, [
-    ['status', 'its role, its log, and how much it looks after'],
+    ['status', 'its role, its log, how much it looks after, and who else is there'],
     ['status presence', 'one pool: durations, owners and their shares'],
     ['status --api http://10.0.0.1:7401', 'another Manager'],
   ]);
@@ -49,18 +55,63 @@ async function allOwners(api: ManagerApi, pool: string): Promise<readonly OwnerA
 export function statusLines(status: StatusAnswer): readonly string[] {
   const { store } = status;
   const size = store.bytes === null ? '' : `, ${bytes(store.bytes)}`;
-  const kept =
-    store.directory === null ? 'kept in memory, gone with the process' : `kept in ${store.directory}${size}`;
+  const kept = keptIn(store, size);
   const pools = status.createPools === 'declared' ? 'which must be declared' : 'made on first use';
   return [
     `Manager ${status.id} is ${status.role}, up ${duration(status.uptimeSeconds * 1_000)}, version ${status.version}`,
     ...(status.whyNotReady === null ? [] : [`  not ready    ${status.whyNotReady}`]),
+    ...(status.store.kind === 'etcd' ? [`  leader       ${leaderWords(status)}`] : []),
     `  log          position ${status.logPosition}, term ${status.term}; ${kept}`,
     `  pools        ${status.pools}, ${pools}`,
     `  members      ${counted(status.owners, 'owner')}, ${counted(status.lookups, 'look-up')}`,
     `  ranges       ${status.rows}`,
     `  connections  ${status.connections}`,
   ];
+}
+
+function leaderWords({ role, id, leader, term, behind }: StatusAnswer): string {
+  if (role === 'leading') return `this one, in term ${term}`;
+  const lag =
+    behind === null
+      ? ''
+      : behind === 0
+        ? '; this one has all of its log'
+        : `; this one is ${counted(behind, 'commit')} behind`;
+  if (leader === null || leader.id === id) return `nobody, as far as this one knows${lag}`;
+  return `${leader.id}${leader.address === null ? '' : ` at ${leader.address}`}, in term ${term}${lag}`;
+}
+
+/** Nothing if there is only this one, as always when it has a directory of its own. */
+export function managerLines(status: StatusAnswer, managers: readonly AskedManager[]): readonly string[] {
+  if (status.store.kind !== 'etcd') return [];
+  const rows = managers.map((manager) => [
+    `${manager.id}${manager.isSelf ? ' (this one)' : ''}`,
+    manager.role ?? 'not known',
+    manager.behind ?? '-',
+    manager.uptimeSeconds === null ? '-' : duration(manager.uptimeSeconds * 1_000),
+    manager.version ?? '-',
+    manager.address,
+    manager.http ?? '-',
+    manager.problem ?? '',
+  ]);
+  return ['', ...table(['MANAGER', 'ROLE', 'BEHIND', 'UP', 'VERSION', 'ADDRESS', 'HTTP', ''], rows)];
+}
+
+export function storeLines({ store: { members } }: StatusAnswer): readonly string[] {
+  if (members.length === 0) return [];
+  const rows = members.map(({ endpoint, isReachable, isLeader, version, databaseBytes, complaint }) => [
+    endpoint,
+    isReachable ? (isLeader ? 'leads' : 'follows') : 'no answer',
+    version ?? '-',
+    databaseBytes === null ? '-' : bytes(databaseBytes),
+    complaint ?? '',
+  ]);
+  return ['', ...table(['ETCD', 'ROLE', 'VERSION', 'DATABASE', ''], rows)];
+}
+
+function keptIn({ kind, where }: StatusAnswer['store'], size: string): string {
+  if (kind === 'memory') return 'kept in memory, gone with the process';
+  return kind === 'etcd' ? `kept in etcd under ${where}` : `kept in ${where}${size}`;
 }
 
 export function poolLines(
@@ -80,7 +131,7 @@ export function poolLines(
     ...(owners.length === 0
       ? ['There are no owners.']
       : table(
-          ['OWNER', 'SHARE', 'RANGES', 'WANTED', 'HEARD', 'KEPT FOR', 'LOAD', 'DEATH', 'URL'],
+          ['OWNER', 'SHARE', 'RANGES', 'WANTED', 'HEARD', 'KEPT FOR', 'LOAD', 'PROOF', 'URL'],
           owners.map(ownerCells),
         )),
   ];
@@ -94,6 +145,6 @@ const ownerCells = (owner: OwnerAnswer): readonly (string | number)[] => [
   owner.heardAgoMs === null ? 'never' : `${duration(owner.heardAgoMs)} ago`,
   owner.keptForMs === null ? '-' : duration(owner.keptForMs),
   owner.load === null ? '-' : Number(owner.load.toPrecision(3)),
-  owner.isProvable ? 'provable' : 'by lease',
+  owner.isProvable ? 'yes' : 'no',
   owner.url,
 ];

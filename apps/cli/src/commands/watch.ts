@@ -41,7 +41,7 @@ async function watch(
     say(
       state === 'lost'
         ? `Lost the connection to ${api.url}; trying again …`
-        : 'Connected again; what was missed comes first.',
+        : 'Connected again; what was missed comes first, if the Manager still knows it.',
     );
   };
   for await (const event of followEvents({ api, pool, after: latestEventId, signal, onState })) {

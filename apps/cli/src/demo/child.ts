@@ -34,7 +34,9 @@ export class DemoChild {
 
   constructor({ name, command, args, onLine, onComplaint, onGone }: ChildSettings) {
     this.name = name;
-    const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+    // The demo has a Manager of its own, wherever others keep their logs.
+    const { LEASEHOLD_STORE: _, ...env } = process.env;
+    const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], detached: true, env });
     this.#child = child;
     this.pid = child.pid ?? 0;
     child.stdin.on('error', () => {}); // It is gone; its end tells.

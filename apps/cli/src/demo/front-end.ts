@@ -134,6 +134,9 @@ export async function runFrontEnd(
       const { connected, published, lost, republished } = frontEnd;
       return { kind: 'front-end', connected, published, lost, republished, retried: frontEnd.router.retried };
     },
-    end: () => server.close(),
+    end: async () => {
+      await server.close();
+      frontEnd.router.lookup = undefined; // It is about to be closed, and what is still being sent goes on asking.
+    },
   });
 }

@@ -6,7 +6,7 @@
  * meanwhile, and is forgotten.
  */
 
-import { joinPool, NotOwnerError, LeaseLostError, type PoolOwner } from 'leasehold/pool';
+import { ClosedError, joinPool, LeaseLostError, NotOwnerError, type PoolOwner } from 'leasehold/pool';
 import type { Context } from '../context.ts';
 import { createLogger } from '../logger.ts';
 import { POOL, type Presence } from './messages.ts';
@@ -19,6 +19,9 @@ interface Kept extends Presence {
 
 /** The request is for another owner: HTTP has a status for that. */
 const MISDIRECTED: Answer = { status: 421, body: { error: { code: 'NOT_OWNER' } } };
+
+/** Not ours, not any more, or we have left. */
+const ANOTHER_HAS_IT = [NotOwnerError, LeaseLostError, ClosedError] as const;
 
 export class PresenceKeeper {
   readonly #kept = new Map<string, Kept>();
@@ -49,7 +52,7 @@ export class PresenceKeeper {
           : this.#read(owner, user, number),
       );
     } catch (error) {
-      if (!(error instanceof NotOwnerError || error instanceof LeaseLostError)) throw error;
+      if (!ANOTHER_HAS_IT.some((kind) => error instanceof kind)) throw error;
       this.misdirected += 1;
       return MISDIRECTED;
     }

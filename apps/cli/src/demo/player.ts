@@ -26,7 +26,11 @@ export async function play(url: string, options: PlayOptions): Promise<void> {
   process.stdout.on('error', () => {}); // Nobody listens any more; the end of the input says the same.
   const timer = input === undefined ? undefined : setInterval(() => tell(options.counts()), REPORT_EVERY_MS);
   if (input !== undefined) tell({ kind: 'ready', pid: process.pid, url });
-  else process.stdout.write(`Joined, at ${url}. Ctrl-C lets it leave; kill -9 ${process.pid} does not.\n`);
+  else {
+    process.stdout.write(
+      `Joined, and answers at ${url}. Ctrl-C here: it gives its keys back and ends. \`kill -9 ${process.pid}\` in another terminal: it dies with them, and others take them over.\n`,
+    );
+  }
   await aborted(AbortSignal.any([signal, ...(input ? [input.signal] : [])]));
   clearInterval(timer);
   if (input?.signal.aborted) setTimeout(() => process.exit(0), ORPHAN_MS).unref();

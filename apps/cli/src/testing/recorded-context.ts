@@ -15,13 +15,15 @@ export function recordedContext(
     columns?: number;
     rows?: number;
     demoCalledAs?: string;
+    ask?: (question: string) => Promise<string>;
   } = {},
 ): RecordedContext {
-  const { environment = {}, isTerminal = false, columns = 100, rows = 50, demoCalledAs } = settings;
+  const { environment = {}, isTerminal = false, columns = 100, rows = 50, demoCalledAs, ask } = settings;
   let [out, err] = ['', ''];
   return {
     out: { write: (text) => void (out += text), isTerminal, columns, rows },
     err: { write: (text) => void (err += text), isTerminal, columns, rows },
+    ask,
     environment,
     calledAs: 'leasehold',
     demoCalledAs,

@@ -29,7 +29,9 @@ export class Started implements AsyncDisposable {
   #onNews: (() => void)[] = [];
 
   constructor(path: string, argv: readonly string[], { cwd, environment }: StartedOptions) {
-    const { NO_COLOR: _, LEASEHOLD_API: __, LEASEHOLD_MANAGERS: ___, ...inherited } = process.env;
+    const inherited = { ...process.env };
+    for (const name of ['NO_COLOR', 'LEASEHOLD_API', 'LEASEHOLD_MANAGERS', 'LEASEHOLD_STORE'])
+      delete inherited[name];
     this.child = spawn(process.execPath, [path, ...argv], {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd,

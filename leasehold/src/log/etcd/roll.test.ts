@@ -161,6 +161,27 @@ describe('the roll of Managers', () => {
     });
   });
 
+  it('says as soon as somebody else is there, and after a while that nobody is', () => {
+    const a = new Clerk('a');
+    pass(LOOK_MS);
+    const heard: string[] = [];
+    const wait = (withinMs: number): void =>
+      a.process.perform(() =>
+        a.roll?.whenOther(withinMs, (isThere) => heard.push(`${world.trueMs} ${isThere}`)),
+      );
+    wait(2_000);
+    pass(3_000);
+    expect(heard).toEqual([expect.stringMatching(/ false$/)]);
+    wait(60_000);
+    pass(10_000);
+    expect(heard).toHaveLength(1);
+    const comesAtMs = world.trueMs;
+    new Clerk('b');
+    pass(1_000);
+    expect(heard[1]).toMatch(/ true$/);
+    expect(Number(heard[1]?.split(' ')[0]) - comesAtMs).toBeLessThan(1_000);
+  });
+
   it('enters nobody where the log is gone, so that another can begin there', () => {
     const a = new Clerk('a');
     pass(2 * LOOK_MS);

@@ -23,7 +23,15 @@
 
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import type { EtcdAnswer, EtcdClient, EtcdKeyValue, EtcdTransactionResult } from './client.ts';
+import { later } from '../../runtime/time.ts';
+import type {
+  EtcdAnswer,
+  EtcdClient,
+  EtcdKeyValue,
+  EtcdRange,
+  EtcdRangeResult,
+  EtcdTransactionResult,
+} from './client.ts';
 import { Layout } from './layout.ts';
 import { Lifetime } from './lifetime.ts';
 import { Troubles } from './troubles.ts';
@@ -50,6 +58,8 @@ export interface RollOptions {
 
 /** How often everybody is looked for. */
 const EVERY_MS = 3_000;
+/** And by somebody who waits for one. */
+const SOON_MS = 500;
 /** An entry outlasts two looks that were in vain. */
 const TTL_SECONDS = 10;
 const REQUEST_TIMEOUT_MS = 2_000;
@@ -89,6 +99,24 @@ export class Roll {
     this.#maintain();
   }
 
+  /** Looks at once, and again, until somebody else is there; calls back with whether one is, after so long at most. */
+  whenOther(withinMs: number, tell: (isThere: boolean) => void): void {
+    const { runtime, client } = this.#options;
+    const until = later(runtime.now(), withinMs);
+    const look = (): void =>
+      client.range(
+        this.#everybody,
+        REQUEST_TIMEOUT_MS,
+        this.#hearing((found) => {
+          this.#found(found);
+          const isThere = this.#entries.some(({ id }) => id !== this.#own?.id);
+          if (isThere || runtime.now() >= until) tell(isThere);
+          else this.#life.after(SOON_MS, look);
+        }),
+      );
+    look();
+  }
+
   /** Takes our entry away, so that nobody looks for us; calls back when that is done, or was not to be had in time. */
   close(closed: () => void): void {
     this.#life[Symbol.dispose]();
@@ -99,17 +127,25 @@ export class Roll {
     else this.#options.client.revoke(lease, REQUEST_TIMEOUT_MS, () => closed());
   }
 
+  get #everybody(): EtcdRange {
+    return { key: this.#folder, end: `${this.#folder.slice(0, -1)}0`, limit: MOST };
+  }
+
   #look(): void {
-    const end = `${this.#folder.slice(0, -1)}0`;
     this.#options.client.range(
-      { key: this.#folder, end, limit: MOST },
+      this.#everybody,
       REQUEST_TIMEOUT_MS,
       this.#hearing((found) => {
-        if (found !== undefined) this.#entries = found.keyValues.flatMap((each) => decodeEntry(each) ?? []);
+        this.#found(found);
         this.#life.after(EVERY_MS, () => this.#look());
         this.#maintain();
       }),
     );
+  }
+
+  /** What was not to be had leaves everything as it was. */
+  #found(found: EtcdRangeResult | undefined): void {
+    if (found !== undefined) this.#entries = found.keyValues.flatMap((each) => decodeEntry(each) ?? []);
   }
 
   /** Sees to it that we are on the roll. */

@@ -17,8 +17,8 @@ export class DamagedLogError extends LeaseholdError {
   constructor(file: string, offset: number, finding: string) {
     super(
       `the log is damaged in "${file}" at offset ${offset}: ${finding}. Nothing was changed. Keep a copy of ` +
-        'the data directory and look at the disk. Then put back the whole directory from a backup, if there is one ' +
-        'from after the last commit (with an older one the Manager halts when it hears of what is missing); or start ' +
+        'the data directory and look at the disk. Then put back the whole directory from a backup and, if the Manager ' +
+        'has run since that was taken, raise its counters (`leasehold manager recover`); or start ' +
         'with an empty directory, once all owners are stopped and a hold has passed: every lease and all lease ' +
         'numbers begin anew, and look-ups report everything as lost.',
     );

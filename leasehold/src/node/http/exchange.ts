@@ -38,12 +38,19 @@ export interface HttpStreamAnswer {
   open(onMore: () => void): EventSupply;
 }
 
-export type HttpAnswer = HttpTextAnswer | HttpStreamAnswer;
+/** What was asked for takes a while. One that is rejected is answered as a fault of ours. */
+export interface HttpPromisedAnswer {
+  readonly kind: 'promised';
+  readonly answer: Promise<HttpTextAnswer>;
+}
 
-/** All routes are GETs; a HEAD is a GET without its body. */
+export type HttpAnswer = HttpTextAnswer | HttpStreamAnswer | HttpPromisedAnswer;
+
 export interface HttpRoute {
   /** `/things/{name}`: a name stands for one part of the path, which may not be empty. */
   readonly path: string;
+  /** A GET only reads, and a HEAD is a GET without its body. A POST does something; see `forgery.ts`. @default 'GET' */
+  readonly method?: 'GET' | 'POST' | undefined;
   answer(request: HttpRequest): HttpAnswer;
 }
 

@@ -64,6 +64,29 @@ describe('the router', () => {
     }
   });
 
+  it('does something only where that is meant, and only for one who means it', () => {
+    const act: HttpRoute = { ...echo('/act'), method: 'POST' };
+    const both = [{ ...echo('/both'), method: 'POST' as const }, echo('/{name}')];
+    const posted = (url: string, method: string, headers: Readonly<Record<string, string>>) =>
+      router([act, ...both])(method, url, (name) => headers[name]);
+    const json = { 'content-type': 'application/json' };
+    expect(posted('/act', 'POST', json)).toMatchObject({ status: 200 });
+    expect(posted('/act', 'POST', { ...json, origin: 'http://evil.example' })).toMatchObject({ status: 403 });
+    expect(posted('/act', 'POST', {})).toMatchObject({ status: 415 });
+    expect(posted('/both', 'GET', {})).toMatchObject({ status: 200 });
+    expect(posted('/both', 'POST', json)).toMatchObject({ status: 200 });
+    expect(posted('/both', 'PUT', json)).toMatchObject({
+      status: 405,
+      headers: { allow: 'POST, GET, HEAD' },
+    });
+  });
+
+  it('says how to ask to whoever would only look at what does something', () => {
+    const answer = router([{ ...echo('/act'), method: 'POST' }])('GET', '/act', () => undefined);
+    expect(answer).toMatchObject({ status: 405, headers: { allow: 'POST' } });
+    expect(answer).toMatchObject({ body: expect.stringContaining('GET is not possible here, only POST is') });
+  });
+
   it.each(['/things/%', '/things/%E0%A4%A', '/things/%zz'])('refuses %s', (url) => {
     expect(ask(url)).toMatchObject({ status: 400, body: { error: { code: 'MALFORMED_URL' } } });
   });

@@ -1,10 +1,12 @@
 /**
  * From a method and a URL to the route that answers. Paths are compared part by part after decoding, so
  * that `%2F` in a key is a slash in the key and not a border between parts; a part that is spelled out
- * in a route goes before a part that has only a name.
+ * in a route goes before a part that has only a name. What does something is reached only by a request
+ * that no web page can have made up.
  */
 
 import { failure, type HttpAnswer, type HttpRoute } from './exchange.ts';
+import { forgeryIn } from './forgery.ts';
 
 interface Compiled {
   readonly route: HttpRoute;
@@ -21,7 +23,7 @@ export function router(routes: readonly HttpRoute[]): RouteRequest {
   const compiled = routes
     .map((route): Compiled => ({ route, parts: partsOf(route.path) }))
     .sort((one, other) => names(one) - names(other));
-  const paths = routes.map(({ path }) => path);
+  const paths = [...new Set(routes.map(({ path }) => path))];
 
   return (method, url, header) => {
     const { path, query } = split(url);
@@ -29,20 +31,27 @@ export function router(routes: readonly HttpRoute[]): RouteRequest {
     if (parts === undefined) {
       return failure(400, 'MALFORMED_URL', 'the path of the URL is not properly percent-encoded');
     }
-    const found = compiled.find((each) => fits(each, parts));
-    if (found === undefined) {
+    const fitting = compiled.filter((each) => fits(each, parts));
+    if (fitting.length === 0) {
       return failure(404, 'UNKNOWN_ROUTE', `there is nothing at ${path}; there are ${paths.join(', ')}`, {
         facts: { routes: paths },
       });
     }
-    if (method !== 'GET' && method !== 'HEAD') {
-      return failure(405, 'METHOD_NOT_ALLOWED', `${method} is not possible here, only GET and HEAD are`, {
-        headers: { allow: 'GET, HEAD' },
+    const found = fitting.find(({ route }) => methodsOf(route).includes(method));
+    if (found === undefined) {
+      const allowed = [...new Set(fitting.flatMap(({ route }) => methodsOf(route)))];
+      const only = `only ${allowed.join(' and ')} ${allowed.length === 1 ? 'is' : 'are'}`;
+      return failure(405, 'METHOD_NOT_ALLOWED', `${method} is not possible here, ${only}`, {
+        headers: { allow: allowed.join(', ') },
       });
     }
-    return found.route.answer({ parameters: parametersOf(found, parts), query, header });
+    const forgery = method === 'POST' ? forgeryIn(header) : undefined;
+    return forgery ?? found.route.answer({ parameters: parametersOf(found, parts), query, header });
   };
 }
+
+const methodsOf = ({ method = 'GET' }: HttpRoute): readonly string[] =>
+  method === 'GET' ? ['GET', 'HEAD'] : [method];
 
 /** Requests to proxies carry a whole URL; its path is what is meant. */
 function split(url: string): { readonly path: string; readonly query: URLSearchParams } {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Logger, silent } from '../../runtime/logger.ts';
 import { AddressUnavailableError, PortInUseError } from '../tcp/errors.ts';
 import { listeningLogger } from '../tcp/socket-script.ts';
-import type { HttpRoute, ServerSentEvent } from './exchange.ts';
+import type { HttpAnswer, HttpRoute, ServerSentEvent } from './exchange.ts';
 import { type HttpServer, type HttpServerOptions, serveHttp } from './server.ts';
 
 /** Becomes so, however busy the machine is. */
@@ -165,6 +165,70 @@ describe('an HTTP server', () => {
 
   it('names the address that this machine does not have', async () => {
     await expect(serve({ host: '192.0.2.1' })).rejects.toThrow(AddressUnavailableError);
+  });
+});
+
+describe('what takes a while', { timeout: 30_000 }, () => {
+  type Answer = HttpAnswer & { kind: 'text' };
+  const done: Answer = { kind: 'text', status: 200, headers: {}, body: 'done' };
+
+  /** Is answered when the test says so. */
+  class Slow {
+    asked = 0;
+    answer: (answer: Answer) => void = () => {};
+    fail: (why: Error) => void = () => {};
+    readonly route: HttpRoute = {
+      path: '/slow',
+      method: 'POST',
+      answer: () => {
+        this.asked += 1;
+        return {
+          kind: 'promised',
+          answer: new Promise((resolve, reject) => ([this.answer, this.fail] = [resolve, reject])),
+        };
+      },
+    };
+  }
+  const post = (server: HttpServer, body?: string): Promise<Response> =>
+    fetch(`${server.url}/slow`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+      ...(body === undefined ? {} : { body }),
+    });
+
+  it.each([[undefined], ['{}']])('is answered when it is done, asked with %j', async (body) => {
+    const slow = new Slow();
+    const server = await serve({ routes: [slow.route] });
+    const answer = post(server, body);
+    await eventually(() => slow.asked).toBe(1);
+    slow.answer(done);
+    expect(await (await answer).text()).toBe('done');
+  });
+
+  it('is answered as a fault when it fails in a way that nobody thought of', async () => {
+    const slow = new Slow();
+    const server = await serve({ routes: [slow.route] });
+    const answer = post(server);
+    await eventually(() => slow.asked).toBe(1);
+    slow.fail(new Error('a fault'));
+    expect([(await answer).status, await (await answer).json()]).toMatchObject([
+      500,
+      { error: { code: 'INTERNAL' } },
+    ]);
+  });
+
+  it('is answered to nobody when whoever asked has gone', async () => {
+    const slow = new Slow();
+    const { lines, ...logger } = listeningLogger();
+    const server = await serve({ routes: [slow.route, text], logger, limits: { answerMs: 10 } });
+    const socket = paused(
+      server,
+      'POST /slow HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\r\n',
+    );
+    await eventually(() => slow.asked).toBe(1);
+    socket.destroy();
+    slow.answer(done);
+    expect((await fetch(`${server.url}/text`)).status).toBe(200);
+    expect(lines).toEqual([]);
   });
 });
 

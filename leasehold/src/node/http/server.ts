@@ -1,8 +1,8 @@
 /**
- * A small HTTP server for a process that has something more important to do: it only reads, it answers at
- * once, and everything a stranger could make it keep is bounded: connections, the size of a request,
+ * A small HTTP server for a process that has something more important to do: nearly all of it only reads, and
+ * everything a stranger could make it keep is bounded: connections, the size of a request,
  * the time it may take, answers that are not read, the number of open streams. A request that breaks a
- * bound is told which, if it reads.
+ * bound is told which, if it reads. No request needs its body, and none is read.
  */
 
 import {
@@ -190,7 +190,18 @@ class Served implements HttpServer {
       'transfer-encoding' in request.headers || Number(request.headers['content-length'] ?? 0) > 0;
     if (hasBody || !this.#server.listening) response.setHeader('connection', 'close');
     if (answer.kind === 'text') this.#sendText(request, response, answer);
-    else this.#sendStream(request, response, answer);
+    else if (answer.kind === 'stream') this.#sendStream(request, response, answer);
+    else void this.#sendWhenDone(request, response, answer.answer);
+  }
+
+  async #sendWhenDone(
+    request: IncomingMessage,
+    response: ServerResponse,
+    promised: Promise<HttpTextAnswer>,
+  ): Promise<void> {
+    const answer = await promised.catch((error: unknown) => this.#fault(request, error));
+    // Whoever asked may have gone meanwhile.
+    if (!request.socket.destroyed) this.#sendText(request, response, answer);
   }
 
   #answer(request: IncomingMessage): HttpAnswer {
@@ -211,9 +222,13 @@ class Served implements HttpServer {
         return Array.isArray(value) ? value.join(', ') : value;
       });
     } catch (error) {
-      this.#logger.error('http request failed', { url, error: String(error) });
-      return failure(500, 'INTERNAL', 'this could not be answered; the log of the process says why');
+      return this.#fault(request, error);
     }
+  }
+
+  #fault({ url }: IncomingMessage, error: unknown): HttpTextAnswer {
+    this.#logger.error('http request failed', { url, error: String(error) });
+    return failure(500, 'INTERNAL', 'this could not be answered; the log of the process says why');
   }
 
   #sendText(request: IncomingMessage, response: ServerResponse, answer: HttpTextAnswer): void {

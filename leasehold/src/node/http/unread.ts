@@ -10,7 +10,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Logger } from '../../runtime/logger.ts';
+import { type Logger, unsaid } from '../../runtime/logger.ts';
 
 /** A line about these at most so often; it says how many were left out. */
 const LINE_EVERY_MS = 10_000;
@@ -57,7 +57,7 @@ export class UnreadAnswers {
       this.#leftOut += 1;
       return;
     }
-    this.#logger.warn('http connection cut off', { peer, why, leftOut: this.#leftOut || undefined });
+    this.#logger.warn('http connection cut off', { peer, why, also: unsaid(this.#leftOut) });
     this.#saidAt = now;
     this.#leftOut = 0;
   }

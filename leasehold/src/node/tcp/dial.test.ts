@@ -5,7 +5,7 @@ import { nodeRuntime } from '../runtime.ts';
 import { type DialOptions, dialTcp } from './dial.ts';
 import type { ProtocolId } from './handshake.ts';
 import { listenTcp, type TcpListener } from './listen.ts';
-import { HandMovedRuntime, PROTOCOL, texts, until } from './socket-script.ts';
+import { HandMovedRuntime, listeningLogger, PROTOCOL, texts, until } from './socket-script.ts';
 
 const listening = (port = 0, protocol: ProtocolId = PROTOCOL): Promise<TcpListener<string, string>> =>
   listenTcp({ host: '127.0.0.1', port, codec: texts, protocol, runtime: nodeRuntime(), logger: silent });
@@ -41,7 +41,8 @@ describe('a dialler', () => {
   it('comes back by itself when the server was restarted on its port', async () => {
     const first = await listening();
     const { port } = first;
-    const { dialer, told } = bench();
+    const logger = listeningLogger();
+    const { dialer, told } = bench({ logger });
     await using _ = dialer;
     dialer.send(at(first), 'hello');
     await until(() => told.length === 1);
@@ -59,6 +60,8 @@ describe('a dialler', () => {
     expect(heard).toEqual(['p1 hello again']);
     expect(told[1]).toBe('disconnected CONNECTION_LOST');
     expect(dialer.problems().size).toBe(0);
+    const warnings = logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(warnings).toEqual(['not connected', 'connected again']);
   });
 
   it('drops what is sent to nobody, and never throws', async () => {

@@ -249,6 +249,7 @@ class Link<Out, In> implements ConnectionKeeper {
     this.#failures = 0;
     hub.counters.opened += 1;
     options.logger.debug('connected', { address: this.#address, version: this.welcome.version });
+    this.#dialer.complaints.over(this.#address, 'connected again');
     for (const payload of this.#waiting) connection.send(payload);
     this.#waiting = [];
     this.#waitingBytes = 0;

@@ -188,7 +188,7 @@ describe('a listener, to somebody who speaks something else', () => {
     runtime.leap(11_000);
     await annoy();
     const warnings = logger.lines.filter(({ level }) => level === 'warn');
-    expect(warnings.map(({ leftOut }) => leftOut)).toEqual([undefined, 9]);
+    expect(warnings.map(({ also }) => also)).toEqual([undefined, '9 times more since this was last said']);
   });
 });
 

@@ -26,7 +26,7 @@ import {
   tallyOf,
   wantedShares,
 } from './shares.ts';
-import type { ApiSource } from './source.ts';
+import type { ApiSource, StoreObservation } from './source.ts';
 
 export interface StatusAnswer {
   readonly id: string;
@@ -49,9 +49,53 @@ export interface StatusAnswer {
   readonly lookups: number;
   readonly rows: number;
   readonly connections: number;
-  readonly store: { readonly kind: string; readonly directory: string | null; readonly bytes: number | null };
+  readonly store: StoreAnswer;
+  /** Who leads, as far as the log says. */
+  readonly leader: { readonly id: string; readonly address: string | null } | null;
+  /** All Managers that share the store, as far as is known; this one first. */
+  readonly managers: readonly ManagerAnswer[];
+  /** How many commits a standby was behind when it last looked; null for one that leads, or has not looked yet. */
+  readonly behind: number | null;
   /** Where to begin reading events, for somebody who knows everything up to now. */
   readonly latestEventId: string;
+}
+
+export interface ManagerAnswer {
+  readonly id: string;
+  /** Where owners and look-ups can reach it. */
+  readonly address: string;
+  /** Where its HTTP API can be reached; null if others cannot. */
+  readonly http: string | null;
+  readonly isLeader: boolean;
+  readonly isSelf: boolean;
+}
+
+/** What came of a request to step down. */
+export interface StepDownAnswer {
+  /** It led until then; otherwise there was nothing to do. */
+  readonly hasSteppedDown: boolean;
+  readonly term: number;
+  /** Who leads then, as far as the log says. */
+  readonly leader: {
+    readonly id: string;
+    readonly address: string | null;
+    readonly http: string | null;
+  } | null;
+}
+
+export interface StoreAnswer {
+  readonly kind: StoreObservation['kind'];
+  /** The directory, or the prefix of all keys in etcd. */
+  readonly where: string | null;
+  readonly bytes: number | null;
+  readonly members: readonly {
+    readonly endpoint: string;
+    readonly isReachable: boolean;
+    readonly isLeader: boolean;
+    readonly complaint: string | null;
+    readonly version: string | null;
+    readonly databaseBytes: number | null;
+  }[];
 }
 
 export interface PoolSummary {
@@ -134,7 +178,6 @@ export interface TableAnswer {
 
 export function status(source: ApiSource): StatusAnswer {
   const seen = source.observe();
-  const { kind, directory, bytes } = source.store();
   const whyNotReady = source.whyNotReady();
   const tables = [...seen.state.pools.values()];
   return {
@@ -157,8 +200,48 @@ export function status(source: ApiSource): StatusAnswer {
     lookups: seen.lookups.length,
     rows: tables.reduce((sum, { rows }) => sum + rows.length, 0),
     connections: source.traffic().connections,
-    store: { kind, directory: directory ?? null, bytes: bytes ?? null },
+    store: storeAnswer(source.store()),
+    leader: leaderAnswer(seen),
+    managers: managerAnswers(source, seen),
+    behind: behindBy(seen) ?? null,
     latestEventId: source.events.latestId,
+  };
+}
+
+const storeAnswer = ({ kind, where, bytes, members }: StoreObservation): StoreAnswer => ({
+  ...{ kind, where: where ?? null, bytes: bytes ?? null },
+  members: members.map(({ endpoint, reachable, isLeader, complaint, version, databaseBytes }) => ({
+    ...{ endpoint, isReachable: reachable, isLeader, complaint: complaint ?? null },
+    ...{ version: version ?? null, databaseBytes: databaseBytes ?? null },
+  })),
+});
+
+function leaderAnswer({ state: { reign } }: ManagerObservation): StatusAnswer['leader'] {
+  if (reign.leader === '') return null;
+  return { id: reign.leader, address: reign.address ?? null };
+}
+
+/** Whoever leads knows it of itself; of others there is the word of the log. */
+function managerAnswers(source: ApiSource, seen: ManagerObservation): readonly ManagerAnswer[] {
+  const leader = seen.role === 'leading' ? seen.id : seen.state.reign.leader;
+  return source.managers().map(({ id, address, http, isSelf }) => ({
+    ...{ id, address, http: http ?? null, isSelf },
+    isLeader: id === leader && (isSelf ? seen.role === 'leading' : true),
+  }));
+}
+
+/** How many commits a standby did not have when it last looked; undefined for others. */
+export const behindBy = ({ headSeen, state }: ManagerObservation): number | undefined =>
+  headSeen === undefined ? undefined : Math.max(0, headSeen.position - state.position);
+
+export function stepDownAnswer(source: ApiSource, hasSteppedDown: boolean): StepDownAnswer {
+  const seen = source.observe();
+  const leader = leaderAnswer(seen);
+  const place = managerAnswers(source, seen).find(({ id }) => id === leader?.id);
+  return {
+    hasSteppedDown,
+    term: seen.term,
+    leader: leader === null ? null : { ...leader, http: place?.http ?? null },
   };
 }
 

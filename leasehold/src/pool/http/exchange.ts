@@ -33,7 +33,13 @@ export interface StreamAnswer {
   open(onMore: () => void): Disposable & { next(): StreamedEvent | undefined };
 }
 
-export type ApiAnswer = TextAnswer | StreamAnswer;
+/** What was asked for takes a while. */
+export interface PromisedAnswer {
+  readonly kind: 'promised';
+  readonly answer: Promise<TextAnswer>;
+}
+
+export type ApiAnswer = TextAnswer | StreamAnswer | PromisedAnswer;
 
 /** A JSON Schema, as far as the API needs it. */
 export interface Schema {
@@ -60,6 +66,8 @@ export interface Parameter {
 export interface ApiRoute {
   /** `/v1/pools/{pool}` */
   readonly path: string;
+  /** A GET only reads. */
+  readonly method: 'GET' | 'POST';
   readonly summary: string;
   readonly parameters: readonly Parameter[];
   readonly contentType: string;

@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { Histogram } from './counters.ts';
 import { METRICS, MOST_POOLS, renderMetrics } from './metrics.ts';
 import { metricsText } from './metrics-text.ts';
-import { threeOwners } from './source-script.ts';
+import { instant } from '../../runtime/time.ts';
+import type { StoreMember } from './source.ts';
+import { standby, threeOwners } from './source-script.ts';
 
 interface Parsed {
   readonly types: ReadonlyMap<string, string>;
@@ -140,13 +142,46 @@ describe('the metrics of a Manager', () => {
     expect([...labels].sort()).toEqual(['le', 'pool', 'role', 'version', 'why']);
   });
 
+  it('say of one of several how far behind it is, who else is there, and how the store is', () => {
+    const [well, full, away] = [
+      { reachable: true, complaint: undefined, databaseBytes: 20_000, isLeader: true },
+      { reachable: true, complaint: 'NOSPACE', databaseBytes: 30_000, isLeader: false },
+      { reachable: false, complaint: 'no answer', databaseBytes: undefined, isLeader: false },
+    ].map((member, index) => ({ ...member, endpoint: `http://e${index}`, version: undefined })) as [
+      StoreMember,
+      StoreMember,
+      StoreMember,
+    ];
+    const store = { kind: 'etcd', where: 'p/', bytes: undefined, members: [well, full, away] } as const;
+    const one = standby();
+    one.headSeen = { position: one.state.position + 2, askedAt: instant(0) };
+    const known = parse(renderMetrics(one.source({ store: () => store })));
+    expect(sampleOf(known, 'leasehold_log_behind_positions')).toBe(2);
+    expect(sampleOf(known, 'leasehold_leader_lease_seconds')).toBeUndefined();
+    expect(sampleOf(known, 'leasehold_managers')).toBe(3);
+    expect(sampleOf(known, 'leasehold_store_members')).toBe(3);
+    expect(sampleOf(known, 'leasehold_store_members_reachable')).toBe(2);
+    expect(sampleOf(known, 'leasehold_store_members_complaining')).toBe(1);
+    expect(sampleOf(known, 'leasehold_store_database_bytes')).toBe(30_000);
+  });
+
+  it('say how much longer a leader may act, unless that has no end', () => {
+    expect(sampleOf(read, 'leasehold_leader_lease_seconds')).toBe(2);
+    const alone = threeOwners();
+    const observe = () => ({ ...alone.observe(), leadsUntil: instant(Number.POSITIVE_INFINITY) });
+    const known = parse(renderMetrics(alone.source({ observe })));
+    expect(sampleOf(known, 'leasehold_leader_lease_seconds')).toBeUndefined();
+  });
+
   it('leave out what is not known rather than to say 0', () => {
-    const standby = threeOwners();
-    standby.role = 'standby';
-    const store = { kind: 'memory', directory: undefined, bytes: undefined };
-    const known = parse(renderMetrics(standby.source({ store: () => store })));
+    const one = threeOwners();
+    one.role = 'standby';
+    const store = { kind: 'memory', where: undefined, bytes: undefined, members: [] } as const;
+    const known = parse(renderMetrics(one.source({ store: () => store })));
     expect(sampleOf(known, 'leasehold_misplaced_ratio')).toBeUndefined();
     expect(sampleOf(known, 'leasehold_log_size_bytes')).toBeUndefined();
+    expect(sampleOf(known, 'leasehold_log_behind_positions')).toBeUndefined();
+    expect(sampleOf(known, 'leasehold_store_members_reachable')).toBeUndefined();
   });
 
   it('have series for no more pools than are few', () => {

@@ -7,11 +7,17 @@
  */
 
 import type { ManagerObservation } from '../manager/observation.ts';
-import { poolNames } from './answers.ts';
+import { behindBy, msUntil, poolNames } from './answers.ts';
 import type { Histogram, ManagerCounters } from './counters.ts';
 import { type Family, metricsText, type Sample } from './metrics-text.ts';
 import { misplacedShare, tallyOf } from './shares.ts';
-import type { ApiSource, ProcessObservation, StoreObservation, TrafficObservation } from './source.ts';
+import type {
+  ApiSource,
+  ProcessObservation,
+  StoreMember,
+  StoreObservation,
+  TrafficObservation,
+} from './source.ts';
 
 export const MOST_POOLS = 100;
 
@@ -82,6 +88,12 @@ const perPool = (
     reading.pools.slice(0, MOST_POOLS).map((pool) => [pool, value(pool, reading)] as const),
   );
 
+/** Counts members of the store; of a store without any there is nothing to count. */
+const ofMembers =
+  (isIt: (member: StoreMember) => boolean) =>
+  ({ store }: Reading): number | undefined =>
+    store.members.length === 0 ? undefined : store.members.filter(isIt).length;
+
 const ROLES = ['standby', 'leading', 'halted'] as const;
 
 export const METRICS: readonly Metric[] = [
@@ -107,6 +119,24 @@ export const METRICS: readonly Metric[] = [
     'leasehold_log_position',
     'The position of the last commit known.',
     ({ seen }) => seen.state.position,
+  ),
+  gauge(
+    'leasehold_log_behind_positions',
+    'Positions of the log that a standby did not have yet when it last looked; only of a standby.',
+    ({ seen }) => behindBy(seen),
+  ),
+  gauge(
+    'leasehold_leader_lease_seconds',
+    'How much longer this Manager may lead without hearing from the store; only of a leader that shares one.',
+    ({ seen, source }) =>
+      seen.leadsUntil === undefined || seen.leadsUntil === Number.POSITIVE_INFINITY
+        ? undefined
+        : msUntil(seen.leadsUntil, source.now()) / 1_000,
+  ),
+  gauge(
+    'leasehold_managers',
+    'Managers that share the store, this one included, as far as is known.',
+    ({ source }) => source.managers().length,
   ),
   gauge('leasehold_pools', 'Pools there are.', ({ pools }) => pools.length),
 
@@ -205,6 +235,29 @@ export const METRICS: readonly Metric[] = [
     ({ counters }) => counters.compactions,
   ),
   gauge('leasehold_log_size_bytes', 'What the log takes up, snapshots included.', ({ store }) => store.bytes),
+  gauge(
+    'leasehold_store_members',
+    'Members of the store; only of one that has any.',
+    ofMembers(() => true),
+  ),
+  gauge(
+    'leasehold_store_members_reachable',
+    'Members of the store that answer.',
+    ofMembers(({ reachable }) => reachable),
+  ),
+  gauge(
+    'leasehold_store_members_complaining',
+    'Members of the store that answer and say that something is wrong with them.',
+    ofMembers(({ reachable, complaint }) => reachable && complaint !== undefined),
+  ),
+  gauge(
+    'leasehold_store_database_bytes',
+    'The largest database among the members of the store, with all that others keep there.',
+    ({ store }) => {
+      const sizes = store.members.flatMap(({ databaseBytes }) => databaseBytes ?? []);
+      return sizes.length === 0 ? undefined : Math.max(...sizes);
+    },
+  ),
 
   gauge(
     'leasehold_connections',

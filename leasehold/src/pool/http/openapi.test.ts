@@ -5,7 +5,7 @@ import type { ApiRoute, Schema } from './exchange.ts';
 import { apiRoutes } from './routes.ts';
 import { complaints } from './schema-checker-script.ts';
 import { SCHEMAS } from './schemas.ts';
-import { ManagerToLookAt, threeOwners } from './source-script.ts';
+import { ManagerToLookAt, standby, threeOwners } from './source-script.ts';
 
 /** One that has been through everything there is an event for. */
 function eventful(): ManagerToLookAt {
@@ -30,6 +30,7 @@ const asStandby = (manager: ManagerToLookAt): ManagerToLookAt => Object.assign(m
 const WORLDS: readonly (readonly [string, () => ManagerToLookAt])[] = [
   ['three owners', threeOwners],
   ['a standby', () => asStandby(threeOwners())],
+  ['one of several', standby],
   ['an eventful life', eventful],
   ['nothing at all', () => new ManagerToLookAt()],
 ];
@@ -56,13 +57,25 @@ describe('the OpenAPI document', () => {
     const manager = world();
     const routes = apiRoutes(manager.source());
     const route = router(routes);
-    for (const each of routes.filter(isJson)) {
+    for (const each of routes.filter(isJson).filter(({ method }) => method === 'GET')) {
       for (const url of urlsOf(each, manager)) {
         const answer = route('GET', url, () => undefined);
         if (answer.kind !== 'text') throw new Error(`${url} is a stream`);
         expect([url, complaints(SCHEMAS, each.schema ?? {}, JSON.parse(answer.body))]).toEqual([url, []]);
       }
     }
+  });
+
+  it.each(WORLDS)('has every field of what comes of a request to step down, of %s', async (_, world) => {
+    const routes = apiRoutes(world().source());
+    const acting = routes.filter(({ method }) => method === 'POST');
+    expect(acting.map(({ path }) => path)).toEqual(['/v1/step-down']);
+    const json = (name: string): string | undefined =>
+      name === 'content-type' ? 'application/json' : undefined;
+    const promised = router(routes)('POST', '/v1/step-down', json);
+    if (promised.kind !== 'promised') throw new Error('it is answered at once');
+    const { status, body } = await promised.answer;
+    expect([status, complaints(SCHEMAS, acting[0]?.schema ?? {}, JSON.parse(body))]).toEqual([200, []]);
   });
 
   it('has seen every kind of event', () => {
@@ -100,7 +113,7 @@ describe('the OpenAPI document', () => {
     const document = JSON.parse(answer.body);
     expect([document.openapi, document.info.version]).toEqual(['3.1.0', '0.1.0']);
     expect(Object.keys(document.paths)).toEqual(routes.map(({ path }) => path));
-    const ids = routes.map(({ path }) => document.paths[path].get.operationId);
+    const ids = routes.map(({ path, method }) => document.paths[path][method.toLowerCase()].operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { path, parameters } of routes) {
       const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
@@ -120,10 +133,10 @@ describe('the OpenAPI document', () => {
 
   it('is explained in docs/http-api.md route by route', () => {
     const text = readFileSync(new URL('../../../../docs/http-api.md', import.meta.url), 'utf8');
-    const documented = [...text.matchAll(/^\| `GET ([^`]+)`/gm)].map(([, path]) => path);
+    const documented = [...text.matchAll(/^\| `([A-Z]+ [^`]+)`/gm)].map(([, route]) => route);
     expect(documented.sort()).toEqual(
       apiRoutes(threeOwners().source())
-        .map(({ path }) => path)
+        .map(({ method, path }) => `${method} ${path}`)
         .sort(),
     );
   });

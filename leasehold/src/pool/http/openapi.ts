@@ -16,14 +16,22 @@ export const openApiDocument = (routes: readonly ApiRoute[], version: string): O
     title: 'Leasehold Manager',
     version,
     description:
-      'What a Manager knows about its pools, owners, look-ups and keys. Everything is read-only. Places on the ring are 16 hexadecimal digits; other positions, numbers and names that end in At count commits of the log; Ms are milliseconds.',
+      'What a Manager knows about its pools, owners, look-ups and keys. Everything is read-only, but for one POST. Places on the ring are 16 hexadecimal digits; other positions, numbers and names that end in At count commits of the log; Ms are milliseconds.',
   },
-  paths: Object.fromEntries(routes.map((route) => [route.path, { get: operation(route) }])),
+  paths: Object.fromEntries(
+    routes.map((route) => [route.path, { [route.method.toLowerCase()]: operation(route) }]),
+  ),
   components: { schemas: SCHEMAS },
 });
 
+/** Nothing is read of it, but only a program can send it. */
+const NO_BODY = {
+  required: false,
+  content: { 'application/json': { schema: { type: 'object', additionalProperties: false } } },
+};
+
 function operation(route: ApiRoute): unknown {
-  const { path, summary, parameters, contentType, schema, problems } = route;
+  const { path, method, summary, parameters, contentType, schema, problems } = route;
   const content = { [contentType]: { schema: schema ?? { type: 'string' } } };
   const failed = Object.entries(problems).map(([status, description]) => [
     status,
@@ -33,6 +41,7 @@ function operation(route: ApiRoute): unknown {
     operationId: operationId(path),
     summary,
     ...(parameters.length === 0 ? {} : { parameters }),
+    ...(method === 'POST' ? { requestBody: NO_BODY } : {}),
     responses: { 200: { description: summary, content }, ...Object.fromEntries(failed) },
   };
 }

@@ -245,11 +245,26 @@ export const PAGE_BUNDLE: string = `"use strict";
       counted(status.lookups, "look-up"),
       \`up \${uptime(status.uptimeSeconds)}\`
     ].join(" · ");
+    showLeader(status);
     document.title = status.role === "leading" ? "Leasehold" : \`Leasehold (\${status.role})\`;
     const notice = element("notice", HTMLElement);
     const why = status.haltedBecause ?? status.whyNotReady;
     notice.hidden = why === null;
     notice.textContent = why === null ? "" : \`\${status.role === "halted" ? "Halted" : "Not ready"}: \${why}\`;
+  }
+  function showLeader({ id, role, leader, managers }) {
+    const shown = element("leader", HTMLElement);
+    shown.hidden = role !== "standby";
+    const isKnown = leader !== null && leader.id !== id;
+    const where = isKnown && leader.address !== null ? \`, at \${leader.address}\` : "";
+    const text = isKnown ? \`\${leader.id} leads\${where}\` : "nobody leads, as far as this Manager knows";
+    const place = isKnown ? managers.find(({ isLeader }) => isLeader)?.http ?? "" : "";
+    if (shown.textContent === text && shown.dataset["place"] === place) return;
+    shown.dataset["place"] = place;
+    const link = make("a", "", text);
+    link.href = place;
+    if (/^https?:$/.test(link.protocol) && place !== "") shown.replaceChildren(link);
+    else shown.textContent = text;
   }
   function showPools(pools) {
     const select = element("pool", HTMLSelectElement);

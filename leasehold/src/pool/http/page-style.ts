@@ -22,6 +22,9 @@ h1 { font-size: 1.3rem; margin: 0; letter-spacing: -.01em; }
 h2 { font-size: .8rem; margin: 0 0 .6rem; color: var(--soft); text-transform: uppercase; letter-spacing: .06em; }
 p { margin: 0; }
 #manager { color: var(--soft); }
+#leader { font-weight: 600; }
+#leader[hidden] { display: none; }
+#leader a { color: var(--accent); }
 #connection { margin-left: auto; font-weight: 600; }
 #connection::before {
   content: ""; display: inline-block; width: .6em; height: .6em; border-radius: 50%;

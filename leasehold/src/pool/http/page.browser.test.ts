@@ -10,7 +10,7 @@ import { type HttpServer, serveHttp } from '../../node/http/server.ts';
 import { silent } from '../../runtime/logger.ts';
 import { instant } from '../../runtime/time.ts';
 import { apiRoutes } from './routes.ts';
-import { type ManagerToLookAt, threeOwners } from './source-script.ts';
+import { type ManagerToLookAt, standby, threeOwners } from './source-script.ts';
 
 const path = [
   process.env['CHROMIUM'] ?? '',
@@ -59,7 +59,11 @@ describe.skipIf(isMissing)(
       return server;
     };
 
-    const visit = async (url: string, options: BrowserContextOptions = {}): Promise<Page> => {
+    const visit = async (
+      url: string,
+      options: BrowserContextOptions = {},
+      expected: 'owners' | 'no owners' = 'owners',
+    ): Promise<Page> => {
       const context = await browser.newContext(options);
       open.unshift({ [Symbol.asyncDispose]: () => context.close() });
       const page = await context.newPage();
@@ -72,7 +76,7 @@ describe.skipIf(isMissing)(
       });
       await page.goto(url);
       await page.locator('#connection[data-state=live]').waitFor();
-      await page.locator('#owners tr').first().waitFor();
+      if (expected === 'owners') await page.locator('#owners tr').first().waitFor();
       return page;
     };
 
@@ -97,6 +101,23 @@ describe.skipIf(isMissing)(
       return [...seen.values()].filter((count) => count > 1000).length;
     })()`);
       expect(colours).toBe(3);
+    });
+
+    it('shows on a standby who leads, with the way to its page', async () => {
+      const manager = standby();
+      manager.leader = { ...manager.leader, leader: '<b>m2</b>' };
+      manager.others = manager.others.map((other) => ({ ...other, id: `<b>${other.id}</b>` }));
+      manager.join('presence', 'presence-2');
+      const { url } = await serve(manager);
+      const page = await visit(url, {}, 'no owners');
+      await page.locator('#leader a').waitFor();
+      expect(await page.locator('#leader').textContent()).toBe('<b>m2</b> leads, at 10.0.0.2:7400');
+      expect(await page.locator('#leader a').getAttribute('href')).toBe('http://10.0.0.2:7401');
+      expect(await page.locator('#manager').textContent()).toContain('standby');
+      manager.others = [{ id: '<b>m2</b>', address: 'x', http: 'javascript:alert(1)', isSelf: false }];
+      await eventually(() => page.locator('#leader a').count()).toBe(0);
+      manager.role = 'leading';
+      await eventually(() => page.locator('#leader').isVisible()).toBe(false);
     });
 
     it('shows a loss as it happens', async () => {

@@ -23,6 +23,7 @@ const PAGE = `<!doctype html>
 <header>
   <h1>Leasehold</h1>
   <p id="manager"></p>
+  <p id="leader" hidden></p>
   <p id="connection" role="status" data-state="">connecting</p>
 </header>
 <p id="notice" role="alert" hidden></p>

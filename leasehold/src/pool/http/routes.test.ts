@@ -3,11 +3,12 @@ import { router } from '../../node/http/router.ts';
 import { keyPosition } from '../../runtime/keys/hash.ts';
 import { formatPosition } from '../../runtime/keys/position.ts';
 import { instant } from '../../runtime/time.ts';
-import type { OwnersAnswer, PoolAnswer, PoolSummary, TableAnswer } from './answers.ts';
+import { AloneError, ClosedError } from '../shell/errors.ts';
+import type { OwnersAnswer, PoolAnswer, PoolSummary, StatusAnswer, TableAnswer } from './answers.ts';
 import type { LoggedEvent } from './event-log.ts';
 import type { ExplainAnswer, KeyAnswer } from './explain.ts';
 import { apiRoutes } from './routes.ts';
-import { type ManagerToLookAt, threeOwners } from './source-script.ts';
+import { type ManagerToLookAt, standby, threeOwners } from './source-script.ts';
 
 interface Failure {
   readonly error: { readonly code: string; readonly message: string };
@@ -43,8 +44,50 @@ describe('/v1/status', () => {
       pools: 2,
       owners: 3,
       lookups: 2,
-      store: { kind: 'file', directory: 'data', bytes: 4_096 },
+      store: { kind: 'file', where: 'data', bytes: 4_096, members: [] },
     });
+  });
+
+  it('says who leads and who else is there', () => {
+    expect(ok(standby(), '/v1/status')).toMatchObject({
+      role: 'standby',
+      leader: { id: 'm2', address: '10.0.0.2:7400' },
+      managers: [
+        {
+          ...{ id: 'm1', address: '10.0.0.1:7400', http: 'http://10.0.0.1:7401' },
+          ...{ isLeader: false, isSelf: true },
+        },
+        {
+          ...{ id: 'm2', address: '10.0.0.2:7400', http: 'http://10.0.0.2:7401' },
+          ...{ isLeader: true, isSelf: false },
+        },
+        { id: 'm3', address: '10.0.0.3:7400', http: null, isLeader: false, isSelf: false },
+      ],
+      behind: null,
+    });
+  });
+
+  it('has one leader at most, and that is itself as soon as it leads', () => {
+    const manager = standby();
+    manager.role = 'leading';
+    const { managers } = ok<StatusAnswer>(manager, '/v1/status');
+    expect(managers.filter(({ isLeader }) => isLeader).map(({ id }) => id)).toEqual(['m1']);
+  });
+
+  it('says of one that led before it was restarted, and stands by, that it does not lead', () => {
+    const manager = standby();
+    manager.leader = { leader: 'm1', address: '10.0.0.1:7400' };
+    manager.join('presence', 'presence-2');
+    const { managers } = ok<StatusAnswer>(manager, '/v1/status');
+    expect(managers.some(({ isLeader }) => isLeader)).toBe(false);
+  });
+
+  it('says how far a standby was behind when it last looked', () => {
+    const manager = standby();
+    manager.headSeen = { position: manager.state.position + 3, askedAt: instant(0) };
+    expect(ok(manager, '/v1/status')).toMatchObject({ behind: 3 });
+    manager.headSeen = { position: 0, askedAt: instant(0) };
+    expect(ok(manager, '/v1/status')).toMatchObject({ behind: 0 });
   });
 
   it('says of a halted one why', () => {
@@ -55,6 +98,61 @@ describe('/v1/status', () => {
       haltedBecause: 'the store went back in time',
       leadsForMs: null,
     });
+  });
+});
+
+describe('/v1/step-down', () => {
+  const post = async (manager: ManagerToLookAt): Promise<Got<unknown>> => {
+    const json = (name: string): string | undefined =>
+      name === 'content-type' ? 'application/json' : undefined;
+    const answer = router(apiRoutes(manager.source()))('POST', '/v1/step-down', json);
+    if (answer.kind !== 'promised') throw new Error('it was answered at once');
+    const { status, body } = await answer.answer;
+    return { status, body: JSON.parse(body) };
+  };
+  const m2 = { id: 'm2', address: '10.0.0.2:7400', http: 'http://10.0.0.2:7401' };
+
+  it('is answered when another leads, with who that is', async () => {
+    const manager = standby();
+    manager.role = 'leading';
+    manager.stepDown = async () => {
+      manager.role = 'standby';
+      manager.term = 4;
+      return true;
+    };
+    expect(await post(manager)).toEqual({
+      status: 200,
+      body: { hasSteppedDown: true, term: 4, leader: m2 },
+    });
+  });
+
+  it('has nothing done by one that stands by, and says who leads', async () => {
+    expect(await post(standby())).toMatchObject({ status: 200, body: { hasSteppedDown: false, leader: m2 } });
+  });
+
+  it('is refused by one that is alone', async () => {
+    const manager = threeOwners();
+    manager.stepDown = () => Promise.reject(new AloneError('its log is its own'));
+    expect(await post(manager)).toMatchObject({
+      status: 409,
+      body: { error: { code: 'ALONE', message: expect.stringContaining('its log is its own') } },
+    });
+  });
+
+  it('is not done by one that ends meanwhile', async () => {
+    const manager = threeOwners();
+    manager.stepDown = () => Promise.reject(new ClosedError('the Manager'));
+    expect(await post(manager)).toMatchObject({ status: 503, body: { error: { code: 'CLOSED' } } });
+  });
+
+  it('does not hide a fault', async () => {
+    const manager = threeOwners();
+    manager.stepDown = () => Promise.reject(new Error('a fault'));
+    await expect(post(manager)).rejects.toThrow('a fault');
+  });
+
+  it('is not there to be looked at', () => {
+    expect(get(threeOwners(), '/v1/step-down')).toMatchObject({ status: 405 });
   });
 });
 

@@ -1,8 +1,10 @@
 /**
  * The routes of the HTTP API: what may be asked, and what the OpenAPI document says about it. All of
- * them only read; a HEAD is answered like a GET without its body by whoever has the socket.
+ * them only read, but for the one that makes a leader step down; a HEAD is answered like a GET without its body
+ * by whoever has the socket, who also sees to it that no web page can have a POST sent here.
  */
 
+import { LeaseholdError } from '../../runtime/errors.ts';
 import { parsePosition, type Position } from '../../runtime/keys/position.ts';
 import type { ManagerObservation } from '../manager/observation.ts';
 import {
@@ -14,6 +16,7 @@ import {
   poolNames,
   poolSummary,
   status,
+  stepDownAnswer,
   tableAnswer,
 } from './answers.ts';
 import {
@@ -23,6 +26,7 @@ import {
   ApiProblem,
   json,
   type Parameter,
+  type TextAnswer,
   wholeNumber,
 } from './exchange.ts';
 import { explainAnswer, keyAnswer } from './explain.ts';
@@ -34,7 +38,7 @@ import { schemaOf } from './schemas.ts';
 import type { ApiSource } from './source.ts';
 import { streamEvents } from './stream.ts';
 
-type Draft = Omit<ApiRoute, 'problems' | 'contentType' | 'schema'> & Partial<ApiRoute>;
+type Draft = Omit<ApiRoute, 'method' | 'problems' | 'contentType' | 'schema'> & Partial<ApiRoute>;
 
 const JSON_TYPE = 'application/json';
 const OWNERS_PER_PAGE = { least: 1, most: 5_000, otherwise: 1_000 };
@@ -104,6 +108,19 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
       parameters: [],
       schema: schemaOf('Status'),
       answer: () => json(status(source)),
+    },
+    {
+      path: '/v1/step-down',
+      method: 'POST',
+      summary: 'Lets another Manager lead, if this one does, and says which; answered when it leads.',
+      parameters: [],
+      schema: schemaOf('StepDown'),
+      problems: {
+        403: 'it comes from a page of another site',
+        409: 'ALONE: no other Manager takes over, and this one goes on',
+        415: 'the header "content-type: application/json" is missing',
+      },
+      answer: () => ({ kind: 'promised', answer: steppedDown(source) }),
     },
     {
       path: '/v1/pools',
@@ -235,6 +252,7 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
     },
   ];
   const routes: readonly ApiRoute[] = drafts.map((draft) => ({
+    method: 'GET',
     contentType: JSON_TYPE,
     schema: undefined,
     problems: {},
@@ -242,6 +260,16 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
     answer: (request) => orProblem(() => draft.answer(request)),
   }));
   return routes;
+}
+
+/** What the Manager has against it is no fault of the API. */
+async function steppedDown(source: ApiSource): Promise<TextAnswer> {
+  try {
+    return json(stepDownAnswer(source, await source.stepDown()));
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    return new ApiProblem(error.code === 'ALONE' ? 409 : 503, error.code, error.message).toAnswer();
+  }
 }
 
 function orProblem(answer: () => ApiAnswer): ApiAnswer {

@@ -138,11 +138,49 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     rows: whole('rows of all tables'),
     connections: whole('open connections of owners, look-ups and supervisors'),
     store: object({
-      kind: text('what the log is kept in'),
-      directory: textOrNull('where'),
-      bytes: wholeOrNull('what it takes up'),
+      kind: oneOf(['file', 'memory', 'etcd'], 'what the log is kept in'),
+      where: textOrNull('the directory, or the prefix of all keys in etcd'),
+      bytes: wholeOrNull('what it takes up; null if that is not known'),
+      members: listOf(ref('StoreMember'), 'the members of etcd, as they last said of themselves'),
     }),
+    leader: orNull(
+      object(
+        { id: text('the id of the Manager'), address: textOrNull('where owners can reach it') },
+        'who leads, as far as the log says; null if nobody ever did',
+      ),
+    ),
+    managers: listOf(ref('ManagerPlace'), 'those that share the store, as far as is known; this one first'),
+    behind: wholeOrNull('commits that a standby did not have yet when it last looked; null for a leader'),
     latestEventId: text('to read only events that are newer than this answer'),
+  }),
+  ManagerPlace: object({
+    id: text('its id'),
+    address: text('where owners and look-ups can reach it'),
+    http: textOrNull('where its HTTP API can be reached; null if others cannot'),
+    isLeader: yes('it leads, as far as the log says'),
+    isSelf: yes('it is the one that answers'),
+  }),
+  StepDown: object({
+    hasSteppedDown: yes('it led until then; otherwise there was nothing to do'),
+    term: whole('the latest term it knows of'),
+    leader: orNull(
+      object(
+        {
+          id: text('the id of the Manager'),
+          address: textOrNull('where owners can reach it'),
+          http: textOrNull('where its HTTP API can be reached, if that is known'),
+        },
+        'who leads then, as far as the log says',
+      ),
+    ),
+  }),
+  StoreMember: object({
+    endpoint: text('where it is'),
+    isReachable: yes('it answered'),
+    isLeader: yes('it leads the others of the store; that has nothing to do with who leads the Managers'),
+    complaint: textOrNull('why it is not reachable, or what is wrong with it'),
+    version: textOrNull('its version'),
+    databaseBytes: wholeOrNull('what its database takes up'),
   }),
   PoolSummary: object(poolSummary),
   Pools: object({ pools: listOf(ref('PoolSummary'), 'by name') }),
@@ -162,7 +200,9 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     url: text('what look-ups hand to callers'),
     isMember: yes('it may hold keys; otherwise it has only asked to'),
     isLeaving: yes('it wants to hold nothing any more'),
-    isProvable: yes('a supervisor or a lock can prove its death'),
+    isProvable: yes(
+      'it joined with what a supervisor or a lock can prove its death by; whether that supervisor still lives, nobody knows',
+    ),
     joinedAt: wholeOrNull(`${COMMIT} with which it joined; null for one that is no member`),
     ranges: whole('rows it owns'),
     sharePercent: PERCENT,

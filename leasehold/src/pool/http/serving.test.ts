@@ -94,6 +94,31 @@ describe('the API, served', { timeout: 30_000 }, () => {
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
+  it('does something for a program that says so, and nothing for a page from elsewhere', async () => {
+    const manager = threeOwners();
+    let stepsDown = 0;
+    manager.stepDown = async () => {
+      stepsDown += 1;
+      return true;
+    };
+    const { url } = await serve(manager);
+    const post = async (headers: Record<string, string>): Promise<number> =>
+      (await fetch(`${url}/v1/step-down`, { method: 'POST', headers, body: '{}' })).status;
+    const json = { 'content-type': 'application/json' };
+    expect(await post({})).toBe(415);
+    expect(await post({ ...json, origin: 'http://evil.example' })).toBe(403);
+    expect(await post({ 'content-type': 'text/plain', origin: url })).toBe(415);
+    const preflight = await fetch(`${url}/v1/step-down`, {
+      method: 'OPTIONS',
+      headers: { origin: 'http://evil.example', 'access-control-request-method': 'POST' },
+    });
+    expect([preflight.status, preflight.headers.has('access-control-allow-origin')]).toEqual([405, false]);
+    expect(stepsDown).toBe(0);
+    expect(await post({ ...json, origin: url })).toBe(200);
+    expect(await post(json)).toBe(200);
+    expect(stepsDown).toBe(2);
+  });
+
   it('streams what happens from now on', async () => {
     const manager = threeOwners();
     const { url } = await serve(manager);

@@ -14,6 +14,20 @@ describe('shares of the ring', () => {
     expect(tallyOf(PoolTable.empty).unowned).toBe(1);
   });
 
+  it('are exactly one whole when nobody owns any of many ranges', () => {
+    const [whole] = PoolTable.empty.rows;
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.bigInt(1n, RING_SIZE - 1n), { minLength: 30 }), (cuts) => {
+        const starts = [0n, ...cuts.sort((a, b) => (a < b ? -1 : 1))];
+        const rows = starts.map((start, index) => ({
+          ...{ owner: undefined, number: 0, lostAt: 0, changedAt: 0, continues: [], ...whole },
+          ...{ start, end: starts[index + 1] ?? RING_SIZE },
+        }));
+        expect(tallyOf(new PoolTable(rows, new Map(), 1)).unowned).toBe(1);
+      }),
+    );
+  });
+
   it('know what is not where the policy wants it', () => {
     const manager = threeOwners();
     const misplaced = (): number | undefined =>

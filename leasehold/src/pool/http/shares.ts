@@ -2,7 +2,8 @@
  * How much of the ring is whose, as shares in [0, 1]: what people ask of a table of ranges.
  *
  * Tables never change, and somebody asks every few seconds; so what was added up once for a table is
- * kept for as long as the table is.
+ * kept for as long as the table is. What may make up the whole ring is added up in places and divided once:
+ * a sum of shares can come out above 1, and somebody's alert compares it.
  */
 
 import { type Position, RING_SIZE } from '../../runtime/keys/position.ts';
@@ -29,13 +30,15 @@ const RING = Number(RING_SIZE);
 
 export const shareOf = ({ start, end }: Span): number => Number(end - start) / RING;
 
+const places = (sum: bigint, { start, end }: Span): bigint => sum + end - start;
+
 const tallies = new WeakMap<PoolTable, Tally>();
 
 export function tallyOf(table: PoolTable): Tally {
   let tally = tallies.get(table);
   if (tally === undefined) {
     tally = {
-      unowned: table.rows.reduce((sum, row) => (row.owner === undefined ? sum + shareOf(row) : sum), 0),
+      unowned: Number(table.rows.filter(({ owner }) => owner === undefined).reduce(places, 0n)) / RING,
       owners: sharesBy(table.rows, (row) => row.owner),
       lastLostAt: table.rows.reduce((latest, { lostAt }) => Math.max(latest, lostAt), 0),
     };
@@ -76,12 +79,12 @@ export function misplacedShare(table: PoolTable, wish: readonly Placement[]): nu
 }
 
 function apart(rows: readonly Row[], wish: readonly Placement[]): number {
-  let share = 0;
+  let sum = 0n;
   let next = 0;
   for (const row of rows) {
     for (let placed = wish[next]; placed !== undefined; placed = wish[next]) {
       if (placed.start < row.end && placed.incarnation !== row.owner) {
-        share += shareOf({
+        sum = places(sum, {
           start: placed.start > row.start ? placed.start : row.start,
           end: placed.end < row.end ? placed.end : row.end,
         });
@@ -90,7 +93,7 @@ function apart(rows: readonly Row[], wish: readonly Placement[]): number {
       next += 1;
     }
   }
-  return share;
+  return Number(sum) / RING;
 }
 
 /** The one of these spans, in order, that has the position. */

@@ -14,7 +14,7 @@ import { ManagerCounters } from './counters.ts';
 import { EventLog } from './event-log.ts';
 import { reasonsIn } from './events.ts';
 import { Recorder } from './recorder.ts';
-import type { ApiSource } from './source.ts';
+import type { ApiSource, ManagerPlace } from './source.ts';
 
 export const policy: ReturnType<typeof consistentHashing> = consistentHashing({ virtualNodes: 64 });
 
@@ -30,6 +30,11 @@ export class ManagerToLookAt {
   wallMs = 1_790_000_000_000;
   declared: readonly string[] = [];
   lookups: LookupObservation[] = [];
+  /** Who writes what is committed. */
+  leader: { readonly leader: string; readonly address: string } = { leader: 'm1', address: '10.0.0.1:7400' };
+  others: readonly ManagerPlace[] = [];
+  headSeen: ManagerObservation['headSeen'];
+  stepDown: ApiSource['stepDown'] = async () => false;
   /** What differs from an owner that was heard just now, by incarnation. */
   readonly about: Map<string, Partial<OwnerObservation>> = new Map();
   readonly strangers: OwnerObservation[] = [];
@@ -47,7 +52,7 @@ export class ManagerToLookAt {
   /** Commits a batch; returns its position. */
   commit(pool: string, records: readonly TableRecord[]): number {
     const position = this.state.position + 1;
-    const batch = { term: this.term, leader: 'm1', takeoverMs: 12_000, pools: [{ pool, records }] };
+    const batch = { ...this.leader, term: this.term, takeoverMs: 12_000, pools: [{ pool, records }] };
     this.state = this.state.apply(position, batch);
     this.look(reasonsIn([batch]));
     return position;
@@ -106,6 +111,7 @@ export class ManagerToLookAt {
       term: this.term,
       state: this.state,
       leadsUntil: this.role === 'leading' ? instant(this.nowMs + 2_000) : undefined,
+      headSeen: this.headSeen,
       isWriting: false,
       owners: [...this.#members(), ...this.strangers],
       lookups: this.lookups,
@@ -147,7 +153,12 @@ export class ManagerToLookAt {
       observe: () => this.observe(),
       declaredPools: () => this.declared,
       settings: () => ({ durations: resolveDurations(), virtualNodes: 64 }),
-      store: () => ({ kind: 'file', directory: 'data', bytes: 4_096 }),
+      store: () => ({ kind: 'file', where: 'data', bytes: 4_096, members: [] }),
+      managers: () => [
+        { id: 'm1', address: '10.0.0.1:7400', http: 'http://10.0.0.1:7401', isSelf: true },
+        ...this.others,
+      ],
+      stepDown: () => this.stepDown(),
       traffic: () => ({
         connections: 5,
         connectionsAccepted: 9,
@@ -172,6 +183,19 @@ export const addressOf = (
   name,
   url: `http://10.0.0.${name.length}:8080/${name}`,
 });
+
+/** Stands by, while another leads. */
+export function standby(): ManagerToLookAt {
+  const manager = new ManagerToLookAt();
+  manager.leader = { leader: 'm2', address: '10.0.0.2:7400' };
+  manager.others = [
+    { id: 'm2', address: '10.0.0.2:7400', http: 'http://10.0.0.2:7401', isSelf: false },
+    { id: 'm3', address: '10.0.0.3:7400', http: undefined, isSelf: false },
+  ];
+  manager.role = 'standby';
+  manager.join('presence', 'presence-1');
+  return manager;
+}
 
 /** Three owners with all keys of `presence`, and a fourth pool that is only declared. */
 export function threeOwners(): ManagerToLookAt {

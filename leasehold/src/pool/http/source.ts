@@ -1,6 +1,6 @@
 /**
- * What the HTTP API asks of the process it runs in. Everything is read at the moment of asking and
- * nothing is changed by it.
+ * What the HTTP API asks of the process it runs in. Everything is read at the moment of asking, and
+ * nothing is changed by it, but for the one thing that an operator can have done: {@link ApiSource.stepDown}.
  */
 
 import type { Instant } from '../../runtime/time.ts';
@@ -25,10 +25,26 @@ export interface ApiSource {
   /** What is in force for a pool at the moment. */
   settings(pool: string): PoolInForce;
   store(): StoreObservation;
+  /** Those that share the store, as far as is known: this one first, then the others by id. */
+  managers(): readonly ManagerPlace[];
   traffic(): TrafficObservation;
   process(): ProcessObservation;
   /** Why this Manager is of no use to owners and look-ups at the moment; undefined if it is. */
   whyNotReady(): string | undefined;
+  /**
+   * Lets another Manager lead. Resolves when one does: with whether this one did until then. Rejects with code
+   * `ALONE` if there is no other that does.
+   */
+  stepDown(): Promise<boolean>;
+}
+
+/** A Manager, and where it says it can be reached. */
+export interface ManagerPlace {
+  readonly id: string;
+  readonly address: string;
+  /** Of its HTTP API; undefined if others cannot reach it. */
+  readonly http: string | undefined;
+  readonly isSelf: boolean;
 }
 
 export interface PoolInForce {
@@ -38,11 +54,23 @@ export interface PoolInForce {
 }
 
 export interface StoreObservation {
-  /** `file`, `memory`, … */
-  readonly kind: string;
-  readonly directory: string | undefined;
+  readonly kind: 'file' | 'memory' | 'etcd';
+  /** The directory, or the prefix of all keys. */
+  readonly where: string | undefined;
   /** What the log takes up, snapshots included. */
   readonly bytes: number | undefined;
+  /** Those that the store consists of, as they last said of themselves; of a file there are none. */
+  readonly members: readonly StoreMember[];
+}
+
+export interface StoreMember {
+  readonly endpoint: string;
+  readonly reachable: boolean;
+  /** Why it is not, or what it complains of. */
+  readonly complaint: string | undefined;
+  readonly version: string | undefined;
+  readonly databaseBytes: number | undefined;
+  readonly isLeader: boolean;
 }
 
 /** Of the port that owners and look-ups connect to, since the process started. */

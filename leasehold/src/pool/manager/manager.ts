@@ -123,6 +123,7 @@ export class Manager {
       haltedBecause: this.haltedBecause,
       ...this.#known,
       ...(leader?.observe() ?? NOT_LEADING),
+      headSeen: role.name === 'standby' ? role.head : undefined,
       lookups: [...(audience?.listeners() ?? [])],
       policy: (pool) => settingsFor(this.#settings, pool).policy.name,
     };

@@ -41,6 +41,8 @@ export interface ManagerObservation {
   readonly term: number;
   /** Everything committed that it knows of. */
   readonly state: ManagerState;
+  /** Where the log ended when it was last read to know that; undefined unless it stands by and has done so. */
+  readonly headSeen: { readonly position: number; readonly askedAt: Instant } | undefined;
   /** The end of the leader lease; undefined unless it leads. */
   readonly leadsUntil: Instant | undefined;
   /** A batch is being written. */

@@ -51,7 +51,9 @@ describe('the addresses of the Managers', () => {
   });
 
   it('are refused if there are none, or if one is none', async () => {
-    await expect(resolve([])).rejects.toThrow('it must name a Manager, as host:port');
+    await expect(resolve([])).rejects.toThrow(
+      'option managers is empty, but it must name a Manager, as host:port',
+    );
     await expect(resolve(['here'])).rejects.toThrow('option managers is here, but it must be host:port');
     await expect(resolve({ file: join(folder, 'missing') })).rejects.toThrow('a file that can be read');
   });

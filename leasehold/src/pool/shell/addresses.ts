@@ -61,9 +61,11 @@ function watched(file: string, runtime: Runtime, logger: Logger): Promise<Addres
   const read = (text: string): readonly string[] => parse(file, text.split('\n').map(withoutComment));
   return new Promise((resolve, reject) => {
     let current: readonly string[] | undefined;
+    let isOfNoUse = false;
     const refuse = (error: InvalidOptionError): void => {
       if (current !== undefined) {
         logger.warn('the file of Manager addresses is of no use; the last ones stay', { why: error.message });
+        isOfNoUse = true;
         return;
       }
       watching[Symbol.dispose]();
@@ -71,28 +73,28 @@ function watched(file: string, runtime: Runtime, logger: Logger): Promise<Addres
     };
     const take = (text: string): void => {
       const next = read(text);
+      const facts = { file, managers: next.join(', ') };
       if (current === undefined) resolve(addresses);
-      else logger.info('the Managers are elsewhere now', { file, managers: next.join(', ') });
+      else if (isOfNoUse) logger.warn('the file of Manager addresses is of use again', facts);
+      else logger.info('the Managers are elsewhere now', facts);
       current = next;
+      isOfNoUse = false;
     };
-    const watching = watchFile(
-      file,
-      runtime,
-      (text) => {
-        try {
-          take(text);
-        } catch (error) {
-          if (!(error instanceof InvalidOptionError)) throw error;
-          refuse(error);
-        }
-      },
-      {
-        onProblem: (cause) =>
-          refuse(
-            new InvalidOptionError('managers', file, `it must be a file that can be read: ${String(cause)}`),
-          ),
-      },
-    );
+    const takeOrRefuse = (text: string): void => {
+      try {
+        take(text);
+      } catch (error) {
+        if (!(error instanceof InvalidOptionError)) throw error;
+        refuse(error);
+      }
+    };
+    const watching = watchFile(file, runtime, takeOrRefuse, {
+      onProblem: (cause) =>
+        refuse(
+          new InvalidOptionError('managers', file, `it must be a file that can be read: ${String(cause)}`),
+        ),
+      onMended: takeOrRefuse,
+    });
     const addresses: Addresses = {
       get current() {
         return current ?? [];

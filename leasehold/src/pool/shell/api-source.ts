@@ -3,23 +3,28 @@
  * at the moment somebody wants to see it, so that nothing is kept up to date for an API nobody reads.
  */
 
-import type { FileLog } from '../../log/file/file-log.ts';
 import type { TcpCounters } from '../../node/tcp/counters.ts';
 import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import type { ApiSource, ProcessObservation } from '../http/source.ts';
+import { type Instant, latest, later } from '../../runtime/time.ts';
+import type { ApiSource, ManagerPlace, ProcessObservation } from '../http/source.ts';
 import type { Manager } from '../manager/manager.ts';
 import { VERSION } from '../version.ts';
 import type { ResolvedConfiguration } from './configuration.ts';
 import type { ManagerWatch } from './manager-watch.ts';
+import type { Store } from './store.ts';
 
 export interface ApiSourceParts {
   readonly core: Manager;
   readonly watch: Pick<ManagerWatch, 'counters' | 'events'>;
   readonly runtime: Pick<Runtime, 'now' | 'wallMs'>;
   readonly listener: { readonly counters: TcpCounters };
-  readonly log: Pick<FileLog, 'stats'>;
-  readonly directory: string | undefined;
+  readonly store: Pick<Store, 'observe' | 'isShared' | 'enrolled'>;
+  /** Where this Manager says it can be reached. */
+  self(): Omit<ManagerPlace, 'isSelf'>;
+  stepDown(): Promise<boolean>;
+  /** No later than since when a standby may have been cut off from the store, but for what it read of the head. */
+  standsBySince(): Instant;
   /** What is in force. */
   configuration(): ResolvedConfiguration;
   process(): ProcessObservation;
@@ -28,7 +33,7 @@ export interface ApiSourceParts {
 }
 
 export function apiSource(parts: ApiSourceParts): ApiSource {
-  const { core, watch, runtime, listener, log, directory, configuration } = parts;
+  const { core, watch, runtime, listener, store, configuration } = parts;
   return {
     version: VERSION,
     startedAtMs: runtime.wallMs(),
@@ -42,7 +47,16 @@ export function apiSource(parts: ApiSourceParts): ApiSource {
     observe: () => core.observe(),
     declaredPools: () => [...configuration().pools.keys()],
     settings: (pool) => configuration().pools.get(pool) ?? configuration().defaults,
-    store: () => ({ kind: directory === undefined ? 'memory' : 'file', directory, bytes: log.stats.bytes }),
+    store: () => store.observe(),
+    managers: () => {
+      const self = parts.self();
+      const others = store.enrolled.filter(({ id }) => id !== self.id);
+      return [
+        { ...self, isSelf: true },
+        ...others.map(({ id, address, http }) => ({ id, address, http, isSelf: false })),
+      ];
+    },
+    stepDown: () => parts.stepDown(),
     traffic: () => {
       const { opened, closed, refused, bytesIn, bytesOut, dropped, malformed } = listener.counters;
       return {
@@ -53,15 +67,27 @@ export function apiSource(parts: ApiSourceParts): ApiSource {
       };
     },
     process: () => parts.process(),
-    whyNotReady: () => whyNotReady(core, parts.failure()),
+    whyNotReady: () => whyNotReady(parts),
   };
 }
 
-function whyNotReady(
-  { role, haltedBecause }: Manager,
-  failure: LeaseholdError | undefined,
-): string | undefined {
-  if (failure !== undefined) return failure.message;
-  if (role === 'halted') return haltedBecause;
-  return role === 'leading' ? undefined : 'it does not lead yet';
+/** A standby that has not heard from the store for this long cannot answer look-ups. */
+const CUT_OFF_AFTER_MS = 10_000;
+
+function whyNotReady({ core, store, runtime, failure, standsBySince }: ApiSourceParts): string | undefined {
+  const now = runtime.now();
+  const failed = failure();
+  if (failed !== undefined) return failed.message;
+  if (core.role === 'halted') return core.haltedBecause;
+  const { history, headSeen, leadsUntil } = core.observe();
+  if (leadsUntil !== undefined) {
+    return leadsUntil <= now
+      ? 'its leader lease has run out, and the store does not extend it: it answers nobody until it does'
+      : undefined;
+  }
+  if (!store.isShared) return 'it does not lead yet';
+  if (history === undefined) return 'it has read nothing of the log yet';
+  const heardAt = latest(standsBySince(), headSeen?.askedAt ?? standsBySince());
+  const isCutOff = later(heardAt, CUT_OFF_AFTER_MS) < now;
+  return isCutOff ? `it has not heard from the store for ${CUT_OFF_AFTER_MS / 1_000} s` : undefined;
 }

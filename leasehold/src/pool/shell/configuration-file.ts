@@ -76,7 +76,17 @@ export function openConfigurationFile(
     });
     const onProblem = (cause: unknown): void =>
       refuse(new ConfigurationFileError(file, `it cannot be read: ${messageOf(cause)}`, { cause }));
-    const watching = watchFile(file, nodeRuntime(), take, { everyMs, onProblem });
+    const onMended = (text: string): void => {
+      try {
+        parseConfiguration(file, text);
+      } catch (error) {
+        if (!(error instanceof ConfigurationFileError)) throw error;
+        refuse(error);
+        return;
+      }
+      logger.warn('the configuration file can be read again, and says what is in force', { file });
+    };
+    const watching = watchFile(file, nodeRuntime(), take, { everyMs, onProblem, onMended });
   });
 }
 

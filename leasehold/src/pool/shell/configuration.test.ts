@@ -23,7 +23,9 @@ describe('the configuration of a Manager', () => {
 
   it('tells the core which pools were declared', () => {
     const resolved = resolveConfiguration({ pools: { presence: {} }, createPools: 'declared' });
-    const { declaredOnly, pools, maxBatchBytes } = settingsOf('m1', resolved, { maxBatchBytes: 100 });
+    const { declaredOnly, pools, maxBatchBytes } = settingsOf('m1', resolved, {
+      ...{ maxBatchBytes: 100, address: '127.0.0.1:7400' },
+    });
     expect([declaredOnly, [...(pools?.keys() ?? [])], maxBatchBytes]).toEqual([true, ['presence'], 100]);
   });
 
@@ -38,9 +40,9 @@ describe('the configuration of a Manager', () => {
     [{ pools: { p: { leaseMs: 9_000, holdMs: 9_000 } } }, 'option pools.p.holdMs is 9000'],
     [{ defaults: { virtualNodes: 0 } }, 'option defaults.virtualNodes is 0'],
     [{ createPools: 'never' }, "option createPools is never, but it must be 'on-first-use' or 'declared'"],
-    [{ pools: { '': {} } }, 'option the name of a pool is , but it must be a text'],
+    [{ pools: { '': {} } }, 'option the name of a pool is empty, but it must be a text'],
     [{ pools: { p: 5 } }, 'option pools.p is 5, but it must be an object'],
-    [[], 'option options is , but it must be an object'],
+    [[], 'option options is empty, but it must be an object'],
   ])('refuses %j', (configuration, message) => {
     expect(() => resolveConfiguration(configuration as object)).toThrow(message);
   });

@@ -72,8 +72,10 @@ export function resolveConfiguration(configuration: ManagerConfiguration): Resol
   };
 }
 
-export interface CoreLimits {
+/** What the core has to know of its surroundings. */
+export interface CoreSurroundings {
   readonly maxBatchBytes: number;
+  readonly address: string;
 }
 
 const MAX_SPANS_PER_BATCH = 10_000;
@@ -82,10 +84,11 @@ const COMPACT_EVERY_BATCHES = 1_000;
 export const settingsOf = (
   id: string,
   { createPools, defaults, pools }: ResolvedConfiguration,
-  { maxBatchBytes }: CoreLimits,
+  { maxBatchBytes, address }: CoreSurroundings,
 ): ManagerSettings => ({
   ...defaults,
   id,
+  address,
   pools,
   declaredOnly: createPools === 'declared',
   maxSpansPerBatch: MAX_SPANS_PER_BATCH,
@@ -111,3 +114,16 @@ function inPlace<T>(place: string, resolve: () => T): T {
     throw new InvalidOptionError(`${place}.${error.option}`, error.value, error.rule);
   }
 }
+
+/** The shortest that is asked for anywhere: a successor waits for a whole leader lease of any pool. */
+export const shortestLeaderLeaseMs = (configuration: ResolvedConfiguration): number =>
+  Math.min(...inForce(configuration).map(({ durations }) => durations.leaderLeaseMs));
+
+/** The shortest suspension that must be noticed for the sake of any pool. */
+export const shortestToleranceMs = (configuration: ResolvedConfiguration): number =>
+  Math.min(...inForce(configuration).map(({ durations }) => durations.suspensionToleranceMs));
+
+const inForce = ({ defaults, pools }: ResolvedConfiguration): readonly ResolvedPool[] => [
+  defaults,
+  ...pools.values(),
+];

@@ -39,7 +39,7 @@ function bench(signal?: AbortSignal, withinMs = 1_000) {
   };
   const problems = new Map([['m1:1', new UnreachableError('m1:1', 'it is not there')]]);
   const entering = enter(entrant, {
-    ...{ runtime, logger, withinMs, signal, addresses: { current: ['m1:1'] } },
+    ...{ runtime, logger, withinMs, startedAt: runtime.now(), signal, addresses: { current: ['m1:1'] } },
     dialer: { problems: () => problems },
   });
   const say = (message: Refused): void => {
@@ -65,6 +65,7 @@ describe('whoever enters a pool', () => {
     expect(warnings).toHaveLength(2);
     letIn();
     await entering;
+    expect(warnings[2]).toEqual({ message: 'was let in', waitedMs: 7_000 });
     expect(runtime.timers).toBe(0);
   });
 
@@ -81,6 +82,14 @@ describe('whoever enters a pool', () => {
     await expect(entering).rejects.toMatchObject({ code: 'MANAGERS_UNREACHABLE', managers: ['m1:1'] });
     await expect(entering).rejects.toThrow('within 1000 ms: m1:1 (cannot reach m1:1: it is not there)');
     expect(state.gaveUp).toBe(true);
+  });
+
+  it('says nothing more of waiting while it gives up', async () => {
+    const { runtime, entering, entrant, warnings } = bench(undefined, 1_500);
+    entrant.giveUp = async () => runtime.pass(5_000);
+    runtime.pass(1_500);
+    await expect(entering).rejects.toMatchObject({ code: 'MANAGERS_UNREACHABLE' });
+    expect([warnings, runtime.timers]).toEqual([[], 0]);
   });
 
   it('gives up at once if it is refused for good', async () => {

@@ -5,13 +5,14 @@
  * Whoever gives up should hear the best reason there is. The caller's own signal comes first: it was the
  * caller's wish. A refusal that time cannot mend is thrown at once. When the time is over, a refusal that
  * time might have mended says more than that nobody answered; and if nobody did, the error has what
- * happened at each address. Whatever it is, the one who asked has been closed before it is thrown.
+ * happened at each address. Whatever it is, the one who asked has been closed before it is thrown, which
+ * waits for nobody: it is thrown when the time is over, not when a Manager has heard of it.
  */
 
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { later } from '../../runtime/time.ts';
+import { type Instant, later } from '../../runtime/time.ts';
 import { deadline } from './deadline.ts';
 import { ManagersUnreachableError, type RefusedError } from './errors.ts';
 
@@ -28,6 +29,8 @@ export interface EnteringOptions {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly withinMs: number;
+  /** When the caller began to wait. */
+  readonly startedAt: Instant;
   readonly signal: AbortSignal | undefined;
   readonly addresses: { readonly current: readonly string[] };
   /** Why each address is not connected. */
@@ -51,11 +54,12 @@ export function withinOption(option: string, value: number | undefined): number 
  * @throws {RefusedError} if a Manager will not have it
  */
 export async function enter<T extends Entrant>(entrant: T, options: EnteringOptions): Promise<T> {
-  const { runtime, withinMs, signal, addresses, dialer } = options;
-  using time = deadline(runtime, withinMs, signal);
-  using _progress = sayingWhy(entrant, options);
+  const { runtime, withinMs, startedAt, signal, addresses, dialer } = options;
+  using time = deadline(runtime, withinMs - (runtime.now() - startedAt), signal);
   try {
+    using progress = sayingWhy(entrant, options);
     await entrant.entered(time.signal);
+    progress.isOver();
     return entrant;
   } catch (error) {
     const problems = dialer.problems();
@@ -65,11 +69,12 @@ export async function enter<T extends Entrant>(entrant: T, options: EnteringOpti
   }
 }
 
-/** Says, after a little while and then again and again, what it is waiting for. */
-function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable {
-  const { runtime, logger, withinMs, addresses, dialer } = options;
-  const startedAt = runtime.now();
+/** Says, after a little while and then again and again, what it is waiting for; and that it is over. */
+function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { isOver(): void } {
+  const { runtime, logger, withinMs, startedAt, addresses, dialer } = options;
   let timer: Disposable | undefined;
+  let wasSaid = false;
+  const waitedMs = (): number => Math.round(runtime.now() - startedAt);
   const sayAfter = (ms: number): void => {
     timer = runtime.wakeAt(later(runtime.now(), ms), () => {
       const problems = dialer.problems();
@@ -78,12 +83,18 @@ function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable {
       );
       logger.warn('still waiting to be let in', {
         why: entrant.refusal?.message ?? each.join('; '),
-        waitedMs: Math.round(runtime.now() - startedAt),
+        waitedMs: waitedMs(),
         givesUpAfterMs: withinMs,
       });
+      wasSaid = true;
       sayAfter(PROGRESS_EVERY_MS);
     });
   };
   sayAfter(PROGRESS_AFTER_MS);
-  return { [Symbol.dispose]: () => timer?.[Symbol.dispose]() };
+  return {
+    isOver: () => {
+      if (wasSaid) logger.warn('was let in', { waitedMs: waitedMs() });
+    },
+    [Symbol.dispose]: () => timer?.[Symbol.dispose](),
+  };
 }

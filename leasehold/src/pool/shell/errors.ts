@@ -45,6 +45,24 @@ export class LeaseLostError extends LeaseholdError {
   }
 }
 
+/**
+ * Guarded work on a key called `guard` for the same key. One works on a key at a time, so it would wait for
+ * itself. Nothing was begun; hand `held` to what is called, or call `guard` when the work is over.
+ */
+export class GuardWithinGuardError extends LeaseholdError {
+  override readonly name = 'GuardWithinGuardError';
+  readonly code = 'GUARD_WITHIN_GUARD';
+  readonly retryable = false;
+  readonly key: Key;
+
+  constructor(key: Key) {
+    super(
+      `guard(${shown(key)}) was called from within guarded work on ${shown(key)}, and would wait for that to end: hand what the work was given (held) to what it calls`,
+    );
+    this.key = key;
+  }
+}
+
 /** No Manager answered in time. Nothing was joined or opened; see what each address said. */
 export class ManagersUnreachableError extends LeaseholdError {
   override readonly name = 'ManagersUnreachableError';
@@ -90,5 +108,18 @@ export class ClosedError extends LeaseholdError {
 
   constructor(what: keyof typeof ANEW) {
     super(`${what} was closed, so it cannot be used any more; ${ANEW[what]}`);
+  }
+}
+
+const ANOTHER = 'Start another one on the same etcd first (leasehold manager --store)';
+
+/** There is no other Manager that could lead. This one goes on. */
+export class AloneError extends LeaseholdError {
+  override readonly name = 'AloneError';
+  readonly code = 'ALONE';
+  readonly retryable = true;
+
+  constructor(why: string, advice: string = ANOTHER) {
+    super(`this Manager cannot step down: ${why}. ${advice}`);
   }
 }

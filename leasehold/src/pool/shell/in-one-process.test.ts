@@ -22,6 +22,13 @@ describe('everything in one process', () => {
     expect(await owner.guard('alice', (held) => held.number)).toBe(number);
   });
 
+  it('lies beside another, on free ports, its page too unless that is said', async () => {
+    await using one = await startManager({ port: 0 });
+    await using other = await startManager({ port: 0 });
+    expect(new Set([one.address, one.httpUrl, other.address, other.httpUrl]).size).toBe(4);
+    expect(other.httpUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  });
+
   it('shares keys out between two owners, and gives them back when one leaves', async () => {
     await using manager = await startManager({ port: 0, http: false });
     const managers = [manager.address];

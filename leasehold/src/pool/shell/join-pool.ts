@@ -20,6 +20,7 @@ import { dialManagers } from './dial-managers.ts';
 import { enter, withinOption } from './entering.ts';
 import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { PoolOwner } from './pool-owner.ts';
+import { LOCK_WAIT_MS } from './supervision/locked-proof.ts';
 import { proveDeath } from './supervision/prove-death.ts';
 import { textOption } from './text-option.ts';
 import type { Upcall } from './upcalls.ts';
@@ -91,13 +92,16 @@ export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
   const url = textOption('url', options.url, LONGEST_URL);
   const withinMs = withinOption('joinWithinMs', options.joinWithinMs);
   const { lockFile, signal, logger = warnings } = options;
+  signal?.throwIfAborted();
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; what is held is dropped and taken anew', { ms }),
   });
 
+  const startedAt = runtime.now();
   await using opening = new Closing();
   const addresses = opening.use(await resolveAddresses(options.managers, runtime, logger));
-  const death = opening.use(await proveDeath({ lockFile, addresses, runtime, logger }));
+  const waitMs = Math.min(withinMs, LOCK_WAIT_MS);
+  const death = opening.use(await proveDeath({ lockFile, addresses, runtime, logger, waitMs, signal }));
   let owner: PoolOwner | undefined;
   const onReachable = (): void => owner?.reachable();
   const dialer = opening.use(dialManagers({ role: 'owner', runtime, logger, onReachable }));
@@ -111,5 +115,5 @@ export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
     },
   });
   const owned = opening.move();
-  return await enter(owner, { runtime, logger, withinMs, signal, addresses, dialer });
+  return await enter(owner, { runtime, logger, withinMs, startedAt, signal, addresses, dialer });
 }

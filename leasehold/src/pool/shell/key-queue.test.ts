@@ -146,3 +146,48 @@ describe('a queue of work on keys', () => {
     await Promise.all(running);
   });
 });
+
+describe('work that queues for more', () => {
+  it('is refused its own key, however deep it asks, and is at work as before', async () => {
+    const queue = new KeyQueue();
+    const asked: unknown[] = [];
+    const again = (): Promise<unknown> =>
+      queue.run('alice', async () => 'never').catch((error: unknown) => asked.push(error));
+    await queue.run('alice', async () => {
+      await again();
+      await turn();
+      await queue.run('bob', async () => {
+        await turn();
+        await again();
+      });
+    });
+    expect(asked).toMatchObject([
+      { code: 'GUARD_WITHIN_GUARD', retryable: false, key: 'alice' },
+      { code: 'GUARD_WITHIN_GUARD', retryable: false, key: 'alice' },
+    ]);
+    expect(await queue.run('alice', async () => 'free')).toBe('free');
+  });
+
+  it('gets another key, and the same key of another queue', async () => {
+    const [one, other] = [new KeyQueue(), new KeyQueue()];
+    const nested = one.run('alice', () => one.run('bob', () => other.run('alice', async () => 'done')));
+    expect(await nested).toBe('done');
+  });
+
+  it('may leave something behind that asks when the work is over', async () => {
+    const queue = new KeyQueue();
+    const story: string[] = [];
+    const ask = (): Promise<void> => queue.run('alice', async () => void story.push('again'));
+    let after: Promise<void> | undefined;
+    await queue.run('alice', async () => {
+      after = turn().then(ask);
+    });
+    // Somebody else is at work by then: it waits for that one, which is not what set it going.
+    const { work, finish } = job(story, 'other');
+    const other = queue.run('alice', work);
+    await turn();
+    finish();
+    await Promise.all([other, after]);
+    expect(story).toEqual(['other begins', 'other ends', 'again']);
+  });
+});

@@ -7,10 +7,27 @@
  *
  * A key has a line as long as somebody is at work on it. Only the end of that work passes the turn on;
  * whoever waits and gives up, or is turned away, leaves the line and changes nothing for the others.
+ *
+ * Work that queues for its own key would wait for itself, for ever, and everybody behind it too. It is
+ * found by what it was asked from within, and is refused instead. Two that each queue for the other's key
+ * are not found.
  */
 
+import { ambient } from '../../node/ambient.ts';
 import type { Key } from '../../runtime/keys/hash.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
+import { GuardWithinGuardError } from './errors.ts';
+
+/** Somebody at work on a key, and the work from within which it was asked for. */
+interface Work {
+  readonly queue: KeyQueue;
+  readonly key: Key;
+  within: Work | undefined;
+  isOver: boolean;
+}
+
+/** One for all queues: each would cost every promise of the process. */
+const presentWork = ambient<Work>();
 
 interface Waiter {
   begin(): void;
@@ -28,17 +45,28 @@ export class KeyQueue {
   /** Those keys that are being worked on; a string and its position are different keys here. */
   readonly #lines = new Map<Key, Line>();
 
-  /** Waits its turn, then works. An abort while waiting gives up the place. */
+  /**
+   * Waits its turn, then works. An abort while waiting gives up the place.
+   *
+   * @throws {GuardWithinGuardError} if it would wait for the work that asks for it
+   */
   async run<T>(key: Key, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     let line = this.#lines.get(key);
+    const within = stillAtWork(presentWork.current);
     if (line === undefined) {
       line = { waiting: new Set(), atEnd: [] };
       this.#lines.set(key, line);
-    } else await turnIn(line, signal);
+    } else {
+      this.#refuseToWaitForItself(key, within);
+      await turnIn(line, signal);
+    }
+    const present: Work = { queue: this, key, within, isOver: false };
     try {
-      return await work();
+      return await presentWork.run(present, work);
     } finally {
+      present.isOver = true;
+      present.within = stillAtWork(present.within);
       this.#passOn(key, line);
     }
   }
@@ -57,6 +85,12 @@ export class KeyQueue {
     await Promise.all(lines.map(({ atEnd }) => new Promise<void>((resolve) => atEnd.push(resolve))));
   }
 
+  #refuseToWaitForItself(key: Key, within: Work | undefined): void {
+    for (let work = within; work !== undefined; work = stillAtWork(work.within)) {
+      if (work.queue === this && work.key === key) throw new GuardWithinGuardError(key);
+    }
+  }
+
   #passOn(key: Key, { waiting, atEnd }: Line): void {
     const [next] = waiting;
     if (next !== undefined) {
@@ -66,6 +100,16 @@ export class KeyQueue {
     this.#lines.delete(key);
     for (const tell of atEnd) tell();
   }
+}
+
+/**
+ * The nearest that has not ended. What work has set going may outlive it and ask for more, and that for more
+ * again; so those that have ended are not kept.
+ */
+function stillAtWork(work: Work | undefined): Work | undefined {
+  let nearest = work;
+  while (nearest?.isOver) nearest = nearest.within;
+  return nearest;
 }
 
 /** Resolves when it is our turn; nobody else's comes before we pass it on. */

@@ -1,11 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
-import { openFileLog } from '../../log/file/file-log.ts';
-import { memoryStorage } from '../../log/memory-storage.ts';
 import { noCounts } from '../../node/tcp/counters.ts';
 import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
 import { resolveConfiguration } from './configuration.ts';
 import { PoolManager } from './pool-manager.ts';
+import { openStore } from './store.ts';
 
 /** A machine that can be suspended: then the clock that leases are counted on stands still. */
 class SleepyRuntime extends HandMovedRuntime {
@@ -22,22 +21,24 @@ class SleepyRuntime extends HandMovedRuntime {
 
 async function bench() {
   const runtime = new SleepyRuntime();
-  const log = await openFileLog({
-    ...{ storage: memoryStorage(), runtime, logger: silent, randomId: () => 'r' },
-    lock: async () => ({ [Symbol.dispose]: () => {} }),
-    onFatal: (error) => expect.fail(error.message),
-  });
+  const store = await openStore(
+    { kind: 'memory' },
+    {
+      ...{ runtime, logger: silent, leaderLeaseMs: 2_000, about: {} },
+      onFatal: (error) => expect.fail(error.message),
+    },
+  );
   const listener = {
     ...{ host: '127.0.0.1', port: 1, counters: noCounts(), send: () => {} },
     listen: () => ({ [Symbol.dispose]: () => {} }),
   };
   const configuration = resolveConfiguration({});
   const manager = new PoolManager({
-    ...{ id: 'm', configuration, directory: undefined, log, listener, runtime, logger: silent },
+    ...{ id: 'm', configuration, store, advertised: 'here:1', listener, runtime, logger: silent },
   });
   const close = async (): Promise<void> => {
     manager.stop();
-    await log[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
   };
   return { runtime, manager, [Symbol.asyncDispose]: close };
 }
@@ -51,7 +52,7 @@ describe('what a Manager counts as a suspension', () => {
     runtime.asleepMs += 60_000;
     manager.configure({});
     expect(counters.suspensions).toBe(1);
-    await manager.leading();
+    await manager.serving();
     expect(counters.suspensions).toBe(1);
     runtime.asleepMs += 60_000;
     manager.configure({});

@@ -38,12 +38,12 @@ export interface ManagerWatchOptions {
   afterwards(): void;
 }
 
-/** `docs/production-one-machine.md` has it at length. */
+/** `docs/production-one-machine.md` and `docs/production-cluster.md` have it at length. */
 const AFTER_A_HALT =
-  'find out whether an old copy of the data directory was put back, or the disk lost what it had written. Then ' +
-  'stop the Manager and all owners, wait a hold, and start with an empty directory: every lease and all lease ' +
-  'numbers begin anew, and look-ups report everything as lost. Another copy of the directory does not mend it: ' +
-  'this Manager may have served somebody from the older one';
+  'find out whether the store was put back from a backup, or lost what it had written. Then stop all Managers and ' +
+  'raise the counters of the log above what was seen: leasehold manager recover --data DIRECTORY, or --store etcd://…. ' +
+  'Afterwards all leases are waited out, everybody is removed and joins anew, and look-ups report everything as lost. ' +
+  'Another copy of the store does not mend it: this Manager may have served somebody from the older one';
 
 /** How many refusals are remembered, so that none is said twice. */
 const MOST_REFUSALS = 1_000;

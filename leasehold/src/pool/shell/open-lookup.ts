@@ -68,6 +68,7 @@ export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup
   const pool = textOption('pool', options.pool, LONGEST_NAME);
   const withinMs = withinOption('openWithinMs', options.openWithinMs);
   const { syncEveryMs, staleAfterMs, resumeFrom, onLoss, onChange, signal, logger = warnings } = options;
+  signal?.throwIfAborted();
   const durations = resolveDurations({ syncEveryMs, staleAfterMs });
   // The two go together: who wants one of them otherwise has its own for both.
   const isInsisting = syncEveryMs !== undefined || staleAfterMs !== undefined;
@@ -75,6 +76,7 @@ export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup
     onBackwards: (ms) => logger.error('the clock went back; everything is reported as lost', { ms }),
   });
 
+  const startedAt = runtime.now();
   await using opening = new Closing();
   const addresses = opening.use(await resolveAddresses(options.managers, runtime, logger));
   let lookup: PoolLookup | undefined;
@@ -87,5 +89,5 @@ export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup
     close: () => owned[Symbol.asyncDispose](),
   });
   const owned = opening.move();
-  return await enter(lookup, { runtime, logger, withinMs, signal, addresses, dialer });
+  return await enter(lookup, { runtime, logger, withinMs, startedAt, signal, addresses, dialer });
 }

@@ -5,21 +5,26 @@
  * nothing to wait for. What it answers may be out of date, and that does no harm, because an owner refuses
  * what is not its own. What would do harm is to miss that keys lost their state: hence `onLoss`, and
  * hence a look-up that can hear nobody says so, by reporting everything.
+ *
+ * A pool begins to exist with whoever first names it, a caller that has mistyped it too. Nothing is wrong
+ * then that anybody could refuse; but a pool that never had an owner, for a while, is worth a line.
  */
 
 import { unreachable } from '../../runtime/assert.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { hashKey, type Key } from '../../runtime/keys/hash.ts';
-import { highOf, lowOf } from '../../runtime/keys/position.ts';
+import { highOf, lowOf, RING_SIZE } from '../../runtime/keys/position.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
+import { later } from '../../runtime/time.ts';
 import { Lookup, type LookupEffect, type LossReason } from '../lookup/lookup.ts';
 import type { FromManager, LookupPace, Refused, TableRow, ToManager } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
 import { Application, type Surface } from './application.ts';
 import { ClosedError, type RefusedError } from './errors.ts';
+import { showAs } from './inspection.ts';
 import { Refusals } from './refusals.ts';
 import { Waiters } from './waiters.ts';
 
@@ -65,6 +70,9 @@ export interface LookupSurroundings {
   close(): Promise<void>;
 }
 
+/** Servers are often started after those who call them. */
+const NEVER_OWNED_MS = 10_000;
+
 const words = new Uint32Array(2);
 
 export class PoolLookup implements AsyncDisposable {
@@ -75,6 +83,9 @@ export class PoolLookup implements AsyncDisposable {
   readonly #waiters = new Waiters();
   readonly #refusals: Refusals;
   #position: number | undefined;
+  /** What was said to be wrong, and is still to be said to be over. */
+  readonly #said = { isCutOff: false, isNeverOwned: false };
+  #lookForOwners: Disposable | undefined;
   #closed: Promise<void> | undefined;
 
   /** @internal */
@@ -102,24 +113,39 @@ export class PoolLookup implements AsyncDisposable {
       afterwards: () => this.#afterwards(),
     });
     dialer.listen((from, message) => {
-      if (message.kind === 'changes') this.#driver.input((now) => this.#core.receive(from, message, now));
+      if (message.kind === 'changes') {
+        this.#refusals.forget();
+        this.#driver.input((now) => this.#core.receive(from, message, now));
+      }
       if (message.kind === 'refused') this.#refused(message);
     });
     this.#driver.input((now) => this.#core.wake(now));
+    this.#lookForOwners = runtime.wakeAt(later(runtime.now(), NEVER_OWNED_MS), () =>
+      this.#warnIfNeverOwned(),
+    );
   }
 
   get pool(): string {
     return this.#around.pool;
   }
 
-  /** Who has the key, as far as is known here; undefined: nobody. A hint: the owner refuses what is not its own. */
+  /**
+   * Who has the key, as far as is known here; undefined: nobody. A hint: the owner refuses what is not its own.
+   *
+   * @throws {ClosedError} if this look-up was closed: what it knew then grows old, and nobody would say so
+   */
   find(key: Key): FoundOwner | undefined {
     const row = this.row(key);
     return row?.owner === undefined ? undefined : found(row);
   }
 
-  /** The whole row: the range, and where it last lost its state. */
+  /**
+   * The whole row: the range, and where it last lost its state.
+   *
+   * @throws {ClosedError} if this look-up was closed
+   */
   row(key: Key): TableRow | undefined {
+    if (this.#closed !== undefined) throw new ClosedError('the look-up');
     if (typeof key === 'bigint') return this.#core.find(highOf(key), lowOf(key));
     hashKey(key, words);
     return this.#core.find(words[0] as number, words[1] as number);
@@ -147,10 +173,7 @@ export class PoolLookup implements AsyncDisposable {
    * @throws {ClosedError} if this look-up is closed before that
    */
   async whenFound(key: Key, signal?: AbortSignal): Promise<FoundOwner> {
-    return this.#waiters.until(() => {
-      if (this.#closed !== undefined) throw new ClosedError('the look-up');
-      return this.find(key);
-    }, signal);
+    return this.#waiters.until(() => this.find(key), signal);
   }
 
   async close(): Promise<void> {
@@ -194,6 +217,7 @@ export class PoolLookup implements AsyncDisposable {
       case 'lost': {
         const { ranges, why } = effect;
         if (why !== 'reported') logger.warn('everything may be lost', { pool, why });
+        if (why === 'cut-off') this.#said.isCutOff = true;
         if (onLoss !== undefined)
           this.#application.tell(() => onLoss({ has: (key) => ranges.has(key), ranges, why }));
         break;
@@ -213,6 +237,7 @@ export class PoolLookup implements AsyncDisposable {
 
   #afterwards(): void {
     this.#waiters.look();
+    this.#sayWhatIsOver();
     const position = this.#core.seen?.position;
     if (position === this.#position) return;
     this.#position = position;
@@ -220,12 +245,45 @@ export class PoolLookup implements AsyncDisposable {
     if (onChange !== undefined) this.#application.tell(onChange);
   }
 
+  #sayWhatIsOver(): void {
+    const { logger, pool } = this.#around;
+    if (this.#said.isCutOff && !this.#core.isCutOff) {
+      logger.warn('a Manager is heard again', { pool });
+      this.#said.isCutOff = false;
+    }
+    if (this.#said.isNeverOwned && !this.#wasNeverOwned()) {
+      logger.warn('somebody has come to own keys of this pool', { pool });
+      this.#said.isNeverOwned = false;
+    }
+  }
+
+  #warnIfNeverOwned(): void {
+    const { logger, pool } = this.#around;
+    if (!this.#wasNeverOwned()) return;
+    logger.warn('nobody has ever owned a key of this pool: is its name right, and is there a server?', {
+      pool,
+    });
+    this.#said.isNeverOwned = true;
+  }
+
+  /** The table of a pool without a past is one row; later ones tell where they were lost. */
+  #wasNeverOwned(): boolean {
+    const row = this.#core.find(0, 0);
+    return row !== undefined && row.owner === undefined && row.lostAt === 0 && row.end === RING_SIZE;
+  }
+
   async #close(): Promise<void> {
+    this.#lookForOwners?.[Symbol.dispose]();
     this.#driver.stop();
     this.#waiters.look();
     await this.#around.close();
   }
 }
+
+showAs(PoolLookup, 'PoolLookup', (lookup) => {
+  const { pool, position, isCutOff } = lookup;
+  return { pool, position, ageMs: Math.round(lookup.age()), isCutOff };
+});
 
 const found = ({ owner, number }: TableRow): FoundOwner => ({
   url: owner?.url ?? '',

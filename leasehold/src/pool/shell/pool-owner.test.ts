@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
+import { inspect } from 'node:util';
+import { HandMovedRuntime, listeningLogger } from '../../node/tcp/socket-script.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
-import { silent } from '../../runtime/logger.ts';
-import type { FromManager, ToManager, Update } from '../messages.ts';
+import type { FromManager, GrantedSpan, ToManager, Update } from '../messages.ts';
 import { ownerPace, resolveDurations } from '../options.ts';
 import { PoolOwner } from './pool-owner.ts';
 
@@ -38,13 +38,17 @@ class SleepyRuntime extends HandMovedRuntime {
   }
 }
 
+const RIGHT_HALF = { start: HALF, end: RING_SIZE };
+
 /** An owner of both halves, and the Manager's voice. */
-function bench() {
+function bench(isAdmitted = true) {
   const runtime = new SleepyRuntime();
+  const logger = listeningLogger();
+  const closed: boolean[] = [];
   const said: ToManager[] = [];
   let hear: (from: string, message: FromManager) => void = () => {};
   const owner = new PoolOwner({
-    ...{ durations, runtime, logger: silent, addresses: { current: ['m1'] }, application: {} },
+    ...{ durations, runtime, logger, addresses: { current: ['m1'] }, application: {} },
     identity: { pool: 'p', incarnation: 'a.1', name: 'a', url: 'http://a', proof: undefined },
     dialer: {
       send: (_, message) => said.push(message),
@@ -53,25 +57,40 @@ function bench() {
         return { [Symbol.dispose]: () => {} };
       },
     },
-    close: async () => {},
+    close: async (hasLeft) => void closed.push(hasLeft),
   });
   let sequence = 0;
-  const say = (leftIsRecalled: boolean): void => {
+  const tell = (spans: readonly Partial<GrantedSpan>[], admitted = true): void => {
     sequence += 1;
     const report = said.findLast((message) => message.kind === 'report');
     const update: Update = {
       ...{ kind: 'update', pool: 'p', incarnation: 'a.1', history: 'h', term: 1, sequence, position: 5 },
       ...{ acknowledges: report?.sequence ?? 0, leaseMs: durations.leaseMs, pace: ownerPace(durations) },
-      admitted: true,
-      spans: [
-        { start: 0n, end: HALF, number: 5, recalled: leftIsRecalled, continues: [] },
-        { start: HALF, end: RING_SIZE, number: 5, recalled: false, continues: [] },
-      ],
+      admitted,
+      spans: spans.map((span) => ({
+        ...{ start: 0n, end: HALF, number: 5 },
+        recalled: false,
+        continues: [],
+        ...span,
+      })),
     };
     hear('m1', update);
   };
-  say(false);
-  return { owner, runtime, recallLeft: () => say(true) };
+  const say = (leftIsRecalled: boolean): void => tell([{ recalled: leftIsRecalled }, RIGHT_HALF]);
+  const warnings = () => logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+  const nothing = (): void => tell([], false);
+  if (isAdmitted) say(false);
+  return {
+    owner,
+    runtime,
+    closed,
+    said,
+    tell,
+    nothing,
+    warnings,
+    renew: () => say(false),
+    recallLeft: () => say(true),
+  };
 }
 
 const hangs = (): Promise<never> => new Promise(() => {});
@@ -110,14 +129,15 @@ describe('who waits for a key behind work that hangs', () => {
     await turn();
     runtime.pass(2 * durations.leaseMs);
     await left;
-    await expect(owner.guard(LEFT, never)).rejects.toMatchObject({ code: 'NOT_OWNER' });
+    await expect(owner.guard(LEFT, never)).rejects.toMatchObject({ code: 'CLOSED' });
   });
 
-  it('does not even wait if the key is not ours, and may be the work itself', async () => {
+  it('does not even wait if the key is not ours, and is not the work itself', async () => {
     const { owner, recallLeft } = bench();
-    const nested = owner.guard(LEFT, () => owner.guard(LEFT, never));
+    await expect(owner.guard(LEFT, () => owner.guard(LEFT, never))).rejects.toMatchObject({
+      ...{ code: 'GUARD_WITHIN_GUARD', retryable: false, key: LEFT },
+    });
     recallLeft();
-    await expect(nested).rejects.toMatchObject({ code: 'NOT_OWNER' });
     void owner.guard(RIGHT, hangs);
     await expect(owner.guard(LEFT, never)).rejects.toMatchObject({ code: 'NOT_OWNER' });
   });
@@ -159,5 +179,107 @@ describe('the signal that guarded work is given', () => {
       return signal.reason;
     });
     expect([reason, listeners()]).toEqual([new Error('shutting down'), 0]);
+  });
+});
+
+describe('an owner that leaves', () => {
+  /** How long it took, by its own clock, if the Manager does as `meanwhile` says. */
+  async function leaving(
+    { owner, runtime }: ReturnType<typeof bench>,
+    meanwhile: (elapsedMs: number) => void = () => {},
+  ): Promise<number> {
+    const [startedAt, progress] = [runtime.now(), { isOver: false }];
+    const left = owner.leave().then(() => {
+      progress.isOver = true;
+    });
+    for (let elapsedMs = 0; !progress.isOver; elapsedMs += 100) {
+      await turn();
+      if (progress.isOver) break;
+      meanwhile(elapsedMs);
+      runtime.pass(100);
+      await turn();
+    }
+    await left;
+    return runtime.now() - startedAt;
+  }
+  const ROUND_MS = 2 * durations.retryMs;
+
+  it('is gone when the Manager has confirmed it', async () => {
+    const all = bench();
+    expect(await leaving(all, all.nothing)).toBeLessThan(200);
+    expect([all.closed, all.warnings()]).toEqual([[true], []]);
+  });
+
+  it('waits for an answer until what it held has run out, and a round of questions more', async () => {
+    const all = bench();
+    all.runtime.pass(1_000);
+    expect(await leaving(all)).toBe(durations.leaseMs - 1_000 + ROUND_MS);
+    expect(all.closed).toEqual([false]);
+    expect(all.warnings()).toEqual(['left without a word from a Manager; what was held runs out by itself']);
+  });
+
+  it('waits for a round of questions if its lease ran out long ago', async () => {
+    const all = bench();
+    all.runtime.pass(90_000);
+    expect(await leaving(all)).toBe(ROUND_MS);
+  });
+
+  it('gives a Manager that answers but is slow more time, up to one and a half leases', async () => {
+    const all = bench();
+    const took = await leaving(all, (elapsedMs) => {
+      if (elapsedMs % 1_000 === 0) all.tell([{ recalled: true }, { ...RIGHT_HALF, recalled: true }]);
+    });
+    expect(took).toBe(1.5 * durations.leaseMs);
+  });
+
+  it('does not wait for anybody if it was never let in, and says nothing of it', async () => {
+    const { owner, runtime, closed, said, warnings } = bench(false);
+    runtime.pass(5_000);
+    await owner.giveUp();
+    expect(said.at(-1)).toMatchObject({ kind: 'report', leaving: true });
+    expect([closed, warnings()]).toEqual([[true], []]);
+  });
+
+  it('may hold something for all it knows, if a Manager has spoken to it before it gave up', async () => {
+    const { owner, tell, closed } = bench(false);
+    tell([], false);
+    await owner.giveUp();
+    expect(closed).toEqual([false]);
+  });
+});
+
+describe('what an owner says of its leases', () => {
+  it('is that they ran out, and that they were taken up again', () => {
+    const { runtime, tell, warnings } = bench();
+    runtime.pass(durations.leaseMs);
+    runtime.pass(1);
+    tell([{ number: 6, continues: [{ start: 0n, end: HALF, number: 5 }] }]);
+    expect(warnings()).toEqual(['the lease ran out', 'the lease was taken up again; nobody else had it']);
+  });
+
+  it('is that they ran out, and that there are others', () => {
+    const { runtime, tell, warnings } = bench();
+    runtime.pass(durations.leaseMs);
+    runtime.pass(1);
+    tell([{ number: 9 }]);
+    tell([{ number: 9 }, { ...RIGHT_HALF, number: 9 }]);
+    expect(warnings()).toEqual([
+      'the lease ran out',
+      'keys are held here again; what was remembered of them is not good any more',
+    ]);
+  });
+
+  it('is that everything is to be given back, which happens to one whose name another has', () => {
+    const { recallLeft, tell, warnings } = bench();
+    recallLeft();
+    expect(warnings()).toEqual([]);
+    tell([{ recalled: true }, { ...RIGHT_HALF, recalled: true }]);
+    expect(warnings()).toEqual(['this owner is to give back everything']);
+  });
+
+  it('is what and how it is, if somebody prints it', () => {
+    expect(inspect(bench().owner, { breakLength: Number.POSITIVE_INFINITY })).toBe(
+      "PoolOwner { pool: 'p', name: 'a', url: 'http://a', incarnation: 'a.1', isAdmitted: true, ranges: 2 }",
+    );
   });
 });

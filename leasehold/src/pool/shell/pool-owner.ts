@@ -22,7 +22,9 @@ import { Application, type Surface } from './application.ts';
 import { deadline } from './deadline.ts';
 import { ClosedError, LeaseLostError, NotOwnerError, type RefusedError } from './errors.ts';
 import { type HeldKey, HeldKeys } from './held-keys.ts';
+import { showAs } from './inspection.ts';
 import { KeyQueue } from './key-queue.ts';
+import { Patience } from './patience.ts';
 import { Refusals } from './refusals.ts';
 import { type Upcall, Upcalls } from './upcalls.ts';
 import { Waiters } from './waiters.ts';
@@ -46,7 +48,7 @@ export interface OwnerSurroundings {
   readonly application: OwnerApplication;
   /** What becomes of that which the application's functions throw or reject with. @default an uncaught exception */
   readonly surface?: Surface | undefined;
-  /** Called once, at the end. `hasLeft`: a Manager has confirmed that nothing is held any more. */
+  /** Called once, at the end. `hasLeft`: nothing is held any more that a Manager would keep for us. */
   close(hasLeft: boolean): Promise<void>;
 }
 
@@ -57,8 +59,6 @@ export interface GuardOptions {
 
 /** Signals abort when a twentieth of the lease is left. */
 const WARNING_SHARE = 20;
-/** What was held when we began to leave has run out by then, whoever answers. */
-const LEAVE_WITHIN_LEASES = 1.5;
 
 const words = new Uint32Array(2);
 
@@ -77,6 +77,10 @@ export class PoolOwner implements AsyncDisposable {
   #state: 'open' | 'leaving' | 'left' = 'open';
   /** The machine was suspended and the core does not know it yet, because it is busy. */
   #coreIsUnaware = false;
+  /** It was said that keys are no longer held here, and not yet that some are again. */
+  #saidToBeBare = false;
+  /** Present while it leaves. */
+  #patience: Patience | undefined;
   #closed: Promise<void> | undefined;
 
   /** @internal */
@@ -117,7 +121,11 @@ export class PoolOwner implements AsyncDisposable {
       afterwards: () => this.#afterwards(),
     });
     dialer.listen((from, message) => {
-      if (message.kind === 'update') this.#driver.input((now) => this.#core.receive(from, message, now));
+      if (message.kind === 'update') {
+        this.#patience?.heard(runtime.now());
+        this.#driver.input((now) => this.#core.receive(from, message, now));
+      }
+      if (message.kind === 'elsewhere') this.#driver.input((now) => this.#core.pointedOn(from, message, now));
       if (message.kind === 'refused') this.#refused(message);
     });
     this.#driver.input((now) => this.#core.wake(now));
@@ -187,16 +195,19 @@ export class PoolOwner implements AsyncDisposable {
   /**
    * The papers' four steps: check, work, and check that it was held all along. One at a time per key.
    *
-   * Work that calls `guard` for its own key, and awaits that, waits for itself: neither goes on before
-   * the key is given back or lost, or `options.signal` aborts. Hand `held` to what is called instead.
+   * Work that calls `guard` for its own key would wait for itself, and is refused: hand `held` to what is
+   * called instead. Work on two keys that each call `guard` for the other's is not found, and hangs until one
+   * of the keys is given back or lost, or `options.signal` aborts.
    *
    * @throws {NotOwnerError} if the key is not held, or ceases to be before its turn comes; the work has
    *   not begun
    * @throws {LeaseLostError} if it was lost meanwhile; what the work returned is dropped
-   * @throws {ClosedError} if this owner is closed before its turn comes; the work has not begun
+   * @throws {GuardWithinGuardError} if it is called from within work on the same key
+   * @throws {ClosedError} if this owner has left, or has before its turn comes; the work has not begun
    */
   async guard<T>(key: Key, work: (held: HeldKey) => Promise<T> | T, options: GuardOptions = {}): Promise<T> {
     options.signal?.throwIfAborted();
+    if (this.#state === 'left') throw new ClosedError('the owner');
     if (this.checkLeaseNow(key) === undefined) throw new NotOwnerError(key);
     return this.#queue.run(key, () => this.#guarded(key, work, options.signal), options.signal);
   }
@@ -225,15 +236,18 @@ export class PoolOwner implements AsyncDisposable {
     }, signal);
   }
 
-  /** Gives everything back and leaves; resolves when the Manager knows, or the leases have run out. */
+  /**
+   * Gives everything back and leaves. Resolves when a Manager knows, or it is of no more use to wait for one:
+   * a moment after what was held has run out, or soon if nothing was.
+   */
   async leave(): Promise<void> {
-    this.#closed ??= this.#leave(LEAVE_WITHIN_LEASES * this.#core.leaseMs);
+    this.#closed ??= this.#leave();
     await this.#closed;
   }
 
-  /** @internal Nobody answers: what may have been granted runs out by itself. */
+  /** @internal It was never let in: says so, and waits for no answer. */
   async giveUp(): Promise<void> {
-    this.#closed ??= this.#leave(this.#around.durations.retryMs);
+    this.#closed ??= this.#abandon();
     await this.#closed;
   }
 
@@ -268,10 +282,15 @@ export class PoolOwner implements AsyncDisposable {
         this.#state = 'left';
         break;
       case 'granted':
+        this.#holdsAgain(
+          'keys are held here again; what was remembered of them is not good any more',
+          effect,
+        );
         if (application.onGrant !== undefined) this.#load(effect.spans, application.onGrant);
         break;
       case 'revoking': {
         const ranges = RangeSet.of(effect.spans);
+        this.#warnIfBare();
         this.#held.shortened();
         this.#queue.turnAway(ranges, (key) => new NotOwnerError(key));
         this.#upcalls.flush(effect.spans, this.#queue.settled(ranges), application.onRevoke, () =>
@@ -281,13 +300,14 @@ export class PoolOwner implements AsyncDisposable {
       }
       case 'lapsed':
         logger.warn('the lease ran out', { pool: this.pool, spans: effect.spans.length });
+        this.#saidToBeBare = true;
         this.#lose(effect.spans, false);
         break;
       case 'dropped':
         this.#lose(effect.spans, true);
         break;
       case 'resumed':
-        logger.info('the lease was taken up again; nobody else had it', { spans: effect.spans.length });
+        this.#holdsAgain('the lease was taken up again; nobody else had it', effect);
         break;
       case 'trace':
         logger.debug(effect.event.what, { pool: this.pool, at: runtime.now(), ...effect.event.facts });
@@ -295,6 +315,24 @@ export class PoolOwner implements AsyncDisposable {
       default:
         unreachable(effect);
     }
+  }
+
+  /**
+   * The policy leaves something to every member. Only one whose name another has as well is to give back
+   * everything, and this is all that it hears of it.
+   */
+  #warnIfBare(): void {
+    const { pool, name } = this;
+    const hasMore = this.#core.pieces.some(({ phase }) => phase === 'loading' || phase === 'serving');
+    if (this.#state !== 'open' || this.#saidToBeBare || hasMore) return;
+    const next = 'if another server runs under this name, give one of them a name of its own';
+    this.#around.logger.warn('this owner is to give back everything', { pool, name, next });
+    this.#saidToBeBare = true;
+  }
+
+  #holdsAgain(how: string, { spans }: { readonly spans: readonly NumberedSpan[] }): void {
+    if (this.#saidToBeBare) this.#around.logger.warn(how, { pool: this.pool, spans: spans.length });
+    this.#saidToBeBare = false;
   }
 
   #load(spans: readonly NumberedSpan[], onGrant: Upcall): void {
@@ -349,30 +387,71 @@ export class PoolOwner implements AsyncDisposable {
 
   #afterwards(): void {
     this.#guard.toleranceMs = this.#core.pace.suspensionToleranceMs;
+    if (this.#patience !== undefined) this.#noteHeld();
     this.#waiters.look();
   }
 
-  async #leave(withinMs: number): Promise<void> {
+  async #leave(): Promise<void> {
     const { runtime, logger } = this.#around;
     this.#state = 'leaving';
-    let hasLeft = true;
-    using time = deadline(runtime, withinMs);
+    const { renewEveryMs, retryMs } = this.#core.pace;
+    this.#patience = new Patience({ leaseMs: this.#core.leaseMs, renewEveryMs, retryMs }, runtime.now());
+    this.#noteHeld();
+    let hasLeft = false;
     try {
       this.#driver.input((now) => this.#core.leave(now));
-      await this.#waiters.until(() => (this.#state === 'left' ? true : undefined), time.signal);
-    } catch (error) {
-      if (!time.isOver) throw error;
-      logger.warn('left without a word from a Manager; what was held runs out by itself', {
-        pool: this.pool,
-      });
-      this.#state = 'left';
-      hasLeft = false;
+      hasLeft = await this.#hearsThatItLeft(this.#patience);
+      if (!hasLeft) {
+        logger.warn('left without a word from a Manager; what was held runs out by itself', {
+          pool: this.pool,
+        });
+      }
     } finally {
-      this.#driver.stop();
-      this.#held.close();
-      this.#queue.turnAway(RangeSet.everything, () => new ClosedError('the owner'));
-      this.#upcalls.close();
-      await this.#around.close(hasLeft);
+      await this.#close(hasLeft);
     }
   }
+
+  async #abandon(): Promise<void> {
+    // No Manager lets in whom it has told nothing, so whoever has heard nothing holds nothing anywhere.
+    const holdsNothing = this.#core.seen === undefined;
+    try {
+      this.#driver.input((now) => this.#core.leave(now));
+    } finally {
+      await this.#close(holdsNothing);
+    }
+  }
+
+  async #hearsThatItLeft(patience: Patience): Promise<boolean> {
+    const { runtime } = this.#around;
+    for (let forMs = patience.until - runtime.now(); forMs > 0; forMs = patience.until - runtime.now()) {
+      using time = deadline(runtime, forMs);
+      try {
+        return await this.#waiters.until(() => (this.#state === 'left' ? true : undefined), time.signal);
+      } catch (error) {
+        if (!time.isOver) throw error;
+      }
+    }
+    return false;
+  }
+
+  /** What is held runs out some time, and until then a Manager's word is worth something. */
+  #noteHeld(): void {
+    for (const { phase, until } of this.#core.pieces) {
+      if (phase !== 'released' && phase !== 'lapsed') this.#patience?.held(until);
+    }
+  }
+
+  async #close(hasLeft: boolean): Promise<void> {
+    this.#state = 'left';
+    this.#driver.stop();
+    this.#held.close();
+    this.#queue.turnAway(RangeSet.everything, () => new ClosedError('the owner'));
+    this.#upcalls.close();
+    await this.#around.close(hasLeft);
+  }
 }
+
+showAs(PoolOwner, 'PoolOwner', (owner) => {
+  const { pool, name, url, incarnation, isAdmitted } = owner;
+  return { pool, name, url, incarnation, isAdmitted, ranges: owner.held().length };
+});

@@ -1,7 +1,7 @@
 /**
  * What Managers have against an owner or a look-up. A refusal comes with every answer until somebody
- * mends what it is about, so it is logged when it is new and not each time; and it is kept, because
- * whoever waits to get in wants to know.
+ * mends what it is about, so it is logged when it is new and not each time, and once when it is over; and
+ * it is kept, because whoever waits to get in wants to know.
  */
 
 import type { Logger } from '../../runtime/logger.ts';
@@ -32,6 +32,8 @@ export class Refusals {
 
   /** It was let in after all. */
   forget(): void {
+    if (this.#last === undefined) return;
+    this.#logger.warn(`no Manager refuses this ${this.#who} any more`, { code: this.#last.code });
     this.#last = undefined;
   }
 

@@ -1,32 +1,36 @@
 /**
  * A Manager in a running process: `startManager`, and what it can be told.
  *
- * It is up when this resolves: the data directory is locked and read, the port is open, and it leads.
+ * It is up when this resolves: its store is open and read, the port is open, and it leads; or, where
+ * several Managers share a store, it stands by and answers look-ups.
  * What goes wrong before that is thrown, and nothing is left open. What goes wrong later ends it
  * (`failed`): a disk that cannot sync, for one, leaves nothing to go on with.
  */
 
-import { acquireLock } from '../../node/lock.ts';
 import { randomId } from '../../node/id.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
-import { openDirectory } from '../../node/storage.ts';
+import { formatAddress } from '../../node/tcp/address.ts';
 import { listenTcp, type TcpListener } from '../../node/tcp/listen.ts';
 import { serveHttp, type HttpServer } from '../../node/http/server.ts';
 import { warnings } from '../../node/warnings.ts';
-import { type FileLog, openFileLog } from '../../log/file/file-log.ts';
-import { memoryStorage } from '../../log/memory-storage.ts';
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { Runtime } from '../../runtime/runtime.ts';
 import { apiRoutes } from '../http/routes.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import type { FromManager, ToManager } from '../messages.ts';
 import { managerCodec, POOL_PROTOCOL } from '../wire/codec.ts';
+import { advertisedHttp, checkAdvertise } from './advertised.ts';
 import { isLoopback } from './binding.ts';
 import { Closing } from './closing.ts';
-import { CONFIGURATION_OPTIONS, type ManagerConfiguration, resolveConfiguration } from './configuration.ts';
+import {
+  CONFIGURATION_OPTIONS,
+  type ManagerConfiguration,
+  resolveConfiguration,
+  shortestLeaderLeaseMs,
+} from './configuration.ts';
 import { checkOptionNames, type OptionNames } from './option-names.ts';
 import { PoolManager } from './pool-manager.ts';
+import { type EtcdStore, openStore, planStore } from './store.ts';
 import { textOption } from './text-option.ts';
 
 export interface StartManagerOptions extends ManagerConfiguration {
@@ -36,7 +40,7 @@ export interface StartManagerOptions extends ManagerConfiguration {
   /** 0 for any that is free. @default 7400 */
   port?: number | undefined;
 
-  /** Where people and metrics connect; false for nowhere. @default { host, port: 7401 } */
+  /** Where people and metrics connect; false for nowhere. @default { host, port: 7401 }, or any port if `port` is 0 */
   http?:
     | { readonly host?: string; readonly port?: number; readonly allowedHosts?: readonly string[] }
     | false
@@ -47,6 +51,18 @@ export interface StartManagerOptions extends ManagerConfiguration {
    * kept in memory and gone with the process: for tests, and for services that can lose it.
    */
   directory?: string | undefined;
+
+  /**
+   * An etcd, instead of a directory: any number of Managers share it, one leads, and the others take over
+   * when it dies. `etcd://10.0.0.1:2379,10.0.0.2:2379/prefix`, or with more to say.
+   */
+  store?: string | EtcdStore | undefined;
+
+  /** Where owners can reach this Manager, as `host:port`, for the others to tell them. @default where it listens */
+  advertise?: string | undefined;
+
+  /** Gives up starting, with its reason. Once started it does nothing; `close()` does. */
+  signal?: AbortSignal | undefined;
 
   /** Names this Manager in what it says. @default a random one */
   id?: string | undefined;
@@ -60,7 +76,8 @@ export interface StartManagerOptions extends ManagerConfiguration {
 
 const OPTIONS: OptionNames<StartManagerOptions> = {
   ...CONFIGURATION_OPTIONS,
-  ...{ host: true, port: true, http: true, directory: true, id: true, insecure: true, logger: true },
+  ...{ host: true, port: true, http: true, directory: true, store: true, advertise: true, id: true },
+  ...{ insecure: true, logger: true, signal: true },
 };
 
 /** Room for the report of an owner with as many spans as one can have. */
@@ -70,7 +87,7 @@ export const DEFAULT_PORT = 7400;
 export const DEFAULT_HTTP_PORT = 7401;
 
 /**
- * Resolves when it leads.
+ * Resolves when it leads or, with others, stands by.
  *
  * @throws {InvalidOptionError} before anything has started
  * @throws {PortInUseError} if another process listens there
@@ -81,12 +98,16 @@ export const DEFAULT_HTTP_PORT = 7401;
  * @throws {DamagedLogError} if a file of the log holds something else than was written
  * @throws {UnknownLogFormatError} if a newer version wrote the log
  * @throws {StorageFailedError} if the disk failed meanwhile
+ * @throws {EtcdUnavailableError} if etcd does not answer, or denies what is asked
+ * @throws {PrefixInUseError} if something else is kept in etcd under that prefix
  */
 export async function startManager(options: StartManagerOptions = {}): Promise<PoolManager> {
   checkOptionNames('', options, OPTIONS);
-  const { host = '127.0.0.1', port = DEFAULT_PORT, directory, defaults, pools, createPools } = options;
+  const { host = '127.0.0.1', port = DEFAULT_PORT, defaults, pools, createPools } = options;
+  const plan = planStore(options.directory, options.store);
   const configuration = resolveConfiguration({ defaults, pools, createPools });
-  const http = options.http === false ? undefined : { host, port: DEFAULT_HTTP_PORT, ...options.http };
+  const httpPort = port === 0 ? 0 : DEFAULT_HTTP_PORT;
+  const http = options.http === false ? undefined : { host, port: httpPort, ...options.http };
   for (const [option, address] of [
     ['host', host],
     ['http.host', http?.host ?? host],
@@ -99,6 +120,9 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
     );
   }
   const id = textOption('id', options.id ?? randomId(4), LONGEST_NAME);
+  checkAdvertise(options.advertise, host, plan.kind === 'etcd');
+  const { signal } = options;
+  signal?.throwIfAborted();
   const logger = options.logger ?? warnings;
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; leadership is given up and taken anew', { ms }),
@@ -111,7 +135,12 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
     failure = error;
     manager?.fail(error);
   };
-  const log = open.use(await openLog(directory, runtime, logger, onFatal));
+  const store = open.use(
+    await openStore(plan, {
+      ...{ runtime, logger, onFatal, signal, about: { id } },
+      leaderLeaseMs: shortestLeaderLeaseMs(configuration),
+    }),
+  );
   const greeting: Record<string, string> = {};
   const listener: TcpListener<FromManager, ToManager> = open.use(
     await listenTcp({
@@ -119,7 +148,8 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
       ...{ greeting, limits: { frameBytesIn: REPORT_BYTES_MAX } },
     }),
   );
-  const running = new PoolManager({ id, configuration, directory, log, listener, runtime, logger });
+  const advertised = options.advertise ?? formatAddress(listener);
+  const running = new PoolManager({ id, configuration, store, advertised, listener, runtime, logger });
   manager = running;
   open.defer(() => running.stop());
   if (failure !== undefined) throw failure;
@@ -128,19 +158,8 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
     web = open.use(await serveHttp({ ...http, routes: apiRoutes(running.source), logger }));
     greeting['http'] = web.url;
   }
-  await running.leading();
-  running.owns(open.move(), web?.url);
+  running.listens(web?.url, advertisedHttp(advertised, web));
+  await running.serving(signal);
+  running.owns(open.move());
   return running;
-}
-
-async function openLog(
-  directory: string | undefined,
-  runtime: Runtime,
-  logger: Logger,
-  onFatal: (error: LeaseholdError) => void,
-): Promise<FileLog> {
-  const storage = directory === undefined ? memoryStorage() : await openDirectory(directory);
-  const lock = async (): Promise<Disposable> =>
-    directory === undefined ? { [Symbol.dispose]: () => {} } : acquireLock(`${directory}/lock`);
-  return openFileLog({ storage, lock, runtime, logger, onFatal, randomId });
 }

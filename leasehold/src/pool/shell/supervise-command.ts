@@ -37,9 +37,9 @@ export interface SuperviseCommandOptions {
 
   /**
    * How long to tell the Managers of its death when none answers, in milliseconds; three seconds at most if
-   * none was reached for as long as it lived.
+   * none was reached for as long as it lived. Longer than a hold is of little use: by then the keys are free.
    *
-   * @default 60_000
+   * @default 10_000
    */
   certifyForMs?: number | undefined;
 

@@ -82,12 +82,16 @@ export class Upcalls {
 
   async #loadUntilDone(call: Call, onGrant: Upcall, done: () => void): Promise<void> {
     let retryMs = FIRST_RETRY_MS;
+    let failures = 0;
     while (!(await this.#call('onGrant', onGrant, call))) {
+      failures += 1;
       await this.#pause(retryMs, call.signal);
       if (call.signal.aborted) return;
       retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
     }
-    if (!call.signal.aborted) done();
+    if (call.signal.aborted) return;
+    if (failures > 0) this.#logger.warn('onGrant went well after all', { failures });
+    done();
   }
 
   /** In a turn of its own, because the core is not to be entered from within itself. True if it went well. */

@@ -23,7 +23,7 @@ export interface CertificationOptions {
   runtime: Runtime;
   logger: Logger;
 
-  /** How long to go on when no Manager answers, in milliseconds. @default 60_000 */
+  /** How long to go on when no Manager answers, in milliseconds. @default 10_000 */
   forMs?: number | undefined;
 
   /** The same if no Manager has been reached since this was made, in milliseconds. @default forMs */
@@ -39,7 +39,8 @@ export interface CertificationOptions {
 /** `certified`: a Manager knows. `ran-out`: none said so in time. `dropped`: disposed of before either. */
 export type CertificationOutcome = 'certified' | 'ran-out' | 'dropped';
 
-const CERTIFY_FOR_MS = 60_000;
+/** A hold, and a little: `certifier.ts` says why. */
+const CERTIFY_FOR_MS = 10_000;
 const RETRY_MS = 500;
 
 const UNCONFIRMED =
@@ -54,6 +55,8 @@ export class Certification implements Disposable {
   readonly #options: CertificationOptions;
   readonly #listening: Disposable;
   #settle: (outcome: CertificationOutcome) => void = () => {};
+  /** Somebody was told to wait, and wants to know when that is over. */
+  #saidToWait = false;
   #alarm: Disposable | undefined;
 
   constructor(options: CertificationOptions) {
@@ -112,10 +115,11 @@ export class Certification implements Disposable {
         transport.send(effect.to, effect.message);
         break;
       case 'wait':
+        this.#saidToWait = true;
         this.#options.onWait?.(effect);
         break;
       case 'certified':
-        logger.info('the death is certified: what the process held is free', {
+        logger[this.#saidToWait ? 'warn' : 'info']('the death is certified: what the process held is free', {
           afterMs: Math.round(effect.afterMs),
         });
         this.#settle('certified');

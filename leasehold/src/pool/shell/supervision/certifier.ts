@@ -11,10 +11,15 @@
  *     m2       ▲           ▲   ▲       ▲ ◄── certified
  *                              └ m2 is reachable again
  *
- * There is a deadline because whoever waits for us (a terminal, an init system that wants to start
- * the next one) would wait too, and after a few holds the lease has run out by itself. Being asked to
- * end makes the deadline near: once, because a signal that was meant for the dead may reach us just
- * after its death; the second time it is now.
+ * There is a deadline because whoever waits for us (a terminal, an init system that wants to start the next
+ * one and soon loses its patience) would wait too, and a certificate is worth something only until the hold
+ * would have ended anyway. Nothing was reported after the death, so that is a hold after it, and a little:
+ * ten seconds, where a hold is 9.75. A Manager that comes back later than that has to wait for everybody whom
+ * it does not hear, and a certificate would spare it this one; to wait for a Manager that may never come is
+ * not worth that. Where leases are longer, so may this be.
+ *
+ * Being asked to end makes the deadline near: once, because a signal that was meant for the dead may reach
+ * us just after its death; the second time it is now.
  *
  * A lease is something that a Manager has given. If we tried to reach one for all of that life and never
  * did, then most likely nor did the process, and there is nothing to be freed. It is not certain: one

@@ -35,7 +35,7 @@ import { bootId } from '../../../node/own-process.ts';
 import { digest } from '../../../runtime/digest.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { later } from '../../../runtime/time.ts';
+import { earliest, later } from '../../../runtime/time.ts';
 import { supervisedSecret } from './supervised.ts';
 import { type Place, readTestament, type Testament, writeTestament } from './testament.ts';
 
@@ -48,6 +48,9 @@ export interface LockedProofOptions {
 
   /** How long to wait for a predecessor that is still ending, in milliseconds. @default 5_000 */
   waitMs?: number | undefined;
+
+  /** Gives up waiting for it. Others in this process that want the same lock wait on. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface LockedProof {
@@ -65,14 +68,20 @@ export interface LockedProof {
   release(): void;
 }
 
-const WAIT_MS = 5_000;
+export const LOCK_WAIT_MS = 5_000;
 const TRY_EVERY_MS = 100;
 
 const SHARED: unique symbol = Symbol.for('leasehold.locked-proofs');
 
 /** By path: the pools that this process joins with one lock share it, and its proof. */
 interface Shared {
-  [SHARED]?: Map<string, { readonly holding: Promise<Holding>; users: number }>;
+  [SHARED]?: Map<string, Entry>;
+}
+
+interface Entry {
+  readonly holding: Promise<Holding>;
+  /** Who has it, or waits for it. */
+  users: number;
 }
 
 /**
@@ -84,9 +93,8 @@ interface Shared {
 export async function lockedProof(options: LockedProofOptions): Promise<LockedProof> {
   const shared = globalThis as Shared;
   const open = (shared[SHARED] ??= new Map());
-  const { path, logger } = options;
-  const entry = open.get(path) ?? { holding: takeHold(options), users: 0 };
-  open.set(path, entry);
+  const { path, logger, signal } = options;
+  const entry = open.get(path) ?? beginHolding(open, options);
   entry.users += 1;
   let used = true;
   const leave = (): boolean => {
@@ -97,7 +105,7 @@ export async function lockedProof(options: LockedProofOptions): Promise<LockedPr
     return true;
   };
   try {
-    const holding = await entry.holding;
+    const holding = await unlessAborted(entry.holding, signal);
     return {
       proof: digest(holding.secret),
       predecessors: holding.predecessors,
@@ -107,14 +115,36 @@ export async function lockedProof(options: LockedProofOptions): Promise<LockedPr
       },
     };
   } catch (cause) {
-    leave();
+    entry.users -= 1;
     throw cause;
   }
 }
 
-async function takeHold(options: LockedProofOptions): Promise<Holding> {
+/** A lock that comes when nobody wants it any more stays, for whoever in this process wants it next. */
+function beginHolding(open: Map<string, Entry>, options: LockedProofOptions): Entry {
+  const { path } = options;
+  const entry: Entry = { holding: takeHold(options, () => entry.users > 0), users: 0 };
+  open.set(path, entry);
+  entry.holding.catch(() => {
+    if (open.get(path) === entry) open.delete(path);
+  });
+  return entry;
+}
+
+/** @throws the reason of the signal, if it comes first */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    void promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    if (signal.aborted) abort();
+  });
+}
+
+async function takeHold(options: LockedProofOptions, isWanted: () => boolean): Promise<Holding> {
   const { path, logger } = options;
-  const [supervised, lock] = await Promise.all([supervisedSecret(logger), lockWithin(options)]);
+  const [supervised, lock] = await Promise.all([supervisedSecret(logger), lockWithin(options, isWanted)]);
   try {
     makePrivate(path);
     const place: Place = { boot: bootId(), file: fileIdentity(path) };
@@ -137,19 +167,22 @@ const EXPLAINED = {
 } as const;
 
 /** Tries again for a while: a predecessor that was told to end may not have ended yet. */
-async function lockWithin({ path, runtime, logger, waitMs }: LockedProofOptions): Promise<FileLock> {
-  const until = later(runtime.now(), waitMs ?? WAIT_MS);
+async function lockWithin(
+  { path, runtime, logger, waitMs }: LockedProofOptions,
+  isWanted: () => boolean,
+): Promise<FileLock> {
+  const until = later(runtime.now(), waitMs ?? LOCK_WAIT_MS);
   let isWaiting = false;
   for (;;) {
     try {
       return await acquireLock(path);
     } catch (cause) {
-      if (!(cause instanceof LockedError) || runtime.now() >= until) throw cause;
+      if (!(cause instanceof LockedError) || runtime.now() >= until || !isWanted()) throw cause;
       if (!isWaiting) logger.info('waiting for the lock', { path, holder: cause.holder });
       isWaiting = true;
     }
-    const pauseMs = TRY_EVERY_MS * (0.75 + runtime.random() / 2);
-    await new Promise<void>((resolve) => runtime.wakeAt(later(runtime.now(), pauseMs), resolve));
+    const next = later(runtime.now(), TRY_EVERY_MS * (0.75 + runtime.random() / 2));
+    await new Promise<void>((resolve) => runtime.wakeAt(earliest(next, until), resolve));
   }
 }
 

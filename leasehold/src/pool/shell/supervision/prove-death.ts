@@ -30,6 +30,9 @@ export interface ProveDeathOptions {
 
   /** How long to wait for a predecessor that is still ending, in milliseconds. @default 5_000 */
   waitMs?: number | undefined;
+
+  /** Gives up waiting for it. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface DeathProof extends AsyncDisposable {
@@ -39,11 +42,14 @@ export interface DeathProof extends AsyncDisposable {
   left(): void;
 }
 
+/** Longer than a supervisor would: nobody waits for us. */
+const TELL_FOR_MS = 60_000;
+
 /** @throws what {@link lockedProof} throws */
 export async function proveDeath(options: ProveDeathOptions): Promise<DeathProof> {
-  const { lockFile, waitMs, runtime, logger } = options;
+  const { lockFile, waitMs, signal, runtime, logger } = options;
   if (lockFile === undefined) return supervisedOnly(logger);
-  const locked = await lockedProof({ path: lockFile, waitMs, runtime, logger });
+  const locked = await lockedProof({ path: lockFile, waitMs, signal, runtime, logger });
   const telling = tell(locked, options);
   let hasLeft = false;
   return {
@@ -76,7 +82,9 @@ function tell(locked: LockedProof, options: ProveDeathOptions): AsyncDisposable 
     },
   });
   for (const secret of locked.predecessors) {
-    const certification = new Certification({ secret, managers, transport, runtime, logger });
+    const certification = new Certification({
+      ...{ secret, managers, transport, runtime, logger, forMs: TELL_FOR_MS },
+    });
     certifications.push(certification);
     void certification.outcome.then((outcome) => {
       if (outcome !== 'dropped') locked.settled(secret);

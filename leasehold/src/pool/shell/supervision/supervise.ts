@@ -49,7 +49,7 @@ export interface SuperviseOptions {
   /** Told when the command runs. */
   onChild?: ((child: SupervisedChild) => void) | undefined;
 
-  /** How long to tell the Managers when none answers, in milliseconds; see {@link UNREACHED_FOR_MS}. @default 60_000 */
+  /** How long to tell the Managers when none answers, in milliseconds; see {@link UNREACHED_FOR_MS}. @default 10_000 */
   certifyForMs?: number | undefined;
 
   /** Whether signals that this process is sent are for the command. @default true */

@@ -1,0 +1,131 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { StatusAnswer } from './answers.ts';
+import { managerLines, statusLines, storeLines } from './commands/status.ts';
+import { askManagers } from './other-managers.ts';
+import { recordedContext } from './testing/recorded-context.ts';
+
+const STATUS: StatusAnswer = {
+  ...{ id: 'm1', version: '0.1.0', role: 'leading', haltedBecause: null, isReady: true, whyNotReady: null },
+  ...{ history: 'h', term: 7, logPosition: 12, leadsForMs: 1_500, isWriting: false, startedAtMs: 0 },
+  ...{ uptimeSeconds: 75, createPools: 'on-first-use', pools: 1, owners: 2, lookups: 3, rows: 4 },
+  ...{ connections: 5, leader: { id: 'm1', address: '10.0.0.1:7400' }, behind: null, latestEventId: 'e-1' },
+  managers: [],
+  store: { kind: 'etcd', where: 'prod/', bytes: null, members: [] },
+};
+
+const servers: Server[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+/** A Manager's HTTP API that says this of itself; undefined: it says nothing. */
+async function serve(status: Partial<StatusAnswer> | undefined): Promise<string> {
+  const server = createServer((_, response) => {
+    if (status === undefined) return;
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ ...STATUS, ...status }));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Where nobody listens: somebody just did, and does no more. */
+async function nobody(): Promise<string> {
+  const url = await serve(undefined);
+  await new Promise((resolve) => servers.pop()?.close(resolve));
+  return url;
+}
+
+const place = (id: string, http: string | null, isSelf = false): StatusAnswer['managers'][number] => ({
+  ...{ id, address: `${id}:7400`, http, isLeader: id === 'm1', isSelf },
+});
+
+describe('the Managers that share a store', () => {
+  it('are each asked, and what cannot be known is said', async () => {
+    const managers = [
+      place('m1', 'http://10.0.0.1:7401', true),
+      place('m2', await serve({ id: 'm2', role: 'standby', behind: 3, uptimeSeconds: 10 })),
+      place('m3', await nobody()),
+      place('m4', null),
+      place('m5', await serve({ id: 'm2' })),
+      place('m6', await serve(undefined)),
+    ];
+    const asked = await askManagers(recordedContext(), { ...STATUS, managers });
+    expect(asked.map(({ id, role, behind, problem }) => [id, role, behind, problem])).toEqual([
+      ['m1', 'leading', null, null],
+      ['m2', 'standby', 3, null],
+      ['m3', null, null, 'nothing listens there'],
+      ['m4', null, null, 'its HTTP API cannot be reached from elsewhere'],
+      ['m5', null, null, 'another Manager answers there, m2'],
+      ['m6', null, null, 'nothing came in time'],
+    ]);
+    const lines = managerLines({ ...STATUS, managers }, asked);
+    expect(lines[2]).toMatch(/^m1 \(this one\) +leading +- +1 min 15 s +0\.1\.0 +m1:7400 +http:/);
+    expect(lines[3]).toMatch(/^m2 +standby +3 +10 s /);
+    expect(lines[4]).toMatch(/^m3 +not known .* nothing listens there$/);
+  });
+});
+
+describe('the status of a Manager', () => {
+  const leaderLine = (status: Partial<StatusAnswer>): string | undefined =>
+    statusLines({ ...STATUS, ...status }).find((line) => line.startsWith('  leader'));
+  const m2 = { id: 'm2', address: '10.0.0.2:7400' };
+
+  it.each([
+    [{}, 'this one, in term 7'],
+    [
+      { role: 'standby', leader: m2, behind: 0 },
+      'm2 at 10.0.0.2:7400, in term 7; this one has all of its log',
+    ],
+    [
+      { role: 'standby', leader: m2, behind: 1 },
+      'm2 at 10.0.0.2:7400, in term 7; this one is 1 commit behind',
+    ],
+    [{ role: 'standby', leader: { id: 'm2', address: null } }, 'm2, in term 7'],
+    [{ role: 'standby', leader: null }, 'nobody, as far as this one knows'],
+    [{ role: 'standby' }, 'nobody, as far as this one knows'],
+  ] as const)('says who leads: %j', (status, words) => {
+    expect(leaderLine(status)).toBe(`  leader       ${words}`);
+  });
+
+  it('has not a word of others for one that has a directory of its own', () => {
+    const alone = { ...STATUS, store: { ...STATUS.store, kind: 'file' } } as const;
+    expect(leaderLine(alone)).toBeUndefined();
+    expect([...managerLines(alone, []), ...storeLines(alone)]).toEqual([]);
+  });
+
+  it('has what the members of etcd say of themselves', () => {
+    const member = {
+      isReachable: true,
+      isLeader: true,
+      complaint: null,
+      version: '3.5.9',
+      databaseBytes: 2e6,
+    };
+    const away = {
+      isReachable: false,
+      isLeader: false,
+      complaint: 'no answer',
+      version: null,
+      databaseBytes: null,
+    };
+    const members = [
+      { endpoint: 'http://e1:2379', ...member },
+      { endpoint: 'http://e2:2379', ...member, isLeader: false, complaint: 'NOSPACE' },
+      { endpoint: 'http://e3:2379', ...away },
+    ];
+    const [, head, ...lines] = storeLines({ ...STATUS, store: { ...STATUS.store, members } });
+    expect(head).toMatch(/^ETCD +ROLE +VERSION +DATABASE/);
+    expect(lines.map((line) => line.replace(/ {2,}/g, '|'))).toEqual([
+      'http://e1:2379|leads|3.5.9|2.0 MB',
+      'http://e2:2379|follows|3.5.9|2.0 MB|NOSPACE',
+      'http://e3:2379|no answer|-|-|no answer',
+    ]);
+  });
+});

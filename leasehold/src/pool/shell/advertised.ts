@@ -1,0 +1,47 @@
+/**
+ * Where others can reach this Manager. Other Managers hand the address on to owners, and people follow it, so it
+ * must mean the same on every machine: `0.0.0.0` means "all of mine" to the one who listens there, and "myself" to
+ * everybody else.
+ */
+
+import { formatAddress, parseAddress } from '../../node/tcp/address.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { LONGEST_NAME } from '../wire/rules.ts';
+import { isLoopback } from './binding.ts';
+import { textOption } from './text-option.ts';
+
+const EVERYWHERE = new Set(['0.0.0.0', '::', '[::]', '']);
+
+/**
+ * @param isShared there are others who would hand it on
+ * @throws {InvalidOptionError} if it is no address, or is wanted and missing
+ */
+export function checkAdvertise(advertise: string | undefined, host: string, isShared: boolean): void {
+  if (advertise === undefined) {
+    if (!isShared || !EVERYWHERE.has(host)) return;
+    const rule = `it must say as host:port where owners can reach this Manager, since it listens on ${host}, which means another machine to each of them`;
+    throw new InvalidOptionError('advertise', 'not given', rule);
+  }
+  textOption('advertise', advertise, LONGEST_NAME);
+  try {
+    if (!EVERYWHERE.has(parseAddress(advertise).host)) return;
+  } catch (error) {
+    if (!(error instanceof InvalidOptionError)) throw error;
+    throw new InvalidOptionError('advertise', advertise, error.rule);
+  }
+  throw new InvalidOptionError('advertise', advertise, 'it must be an address that others can connect to');
+}
+
+/**
+ * The HTTP API as others can reach it: on the same machine as the advertised address, at its own port. Undefined if
+ * it listens only for its own machine, and owners are elsewhere.
+ */
+export function advertisedHttp(
+  advertised: string,
+  http: { readonly host: string; readonly port: number } | undefined,
+): string | undefined {
+  if (http === undefined) return undefined;
+  const { host } = parseAddress(advertised);
+  if (isLoopback(http.host) && !isLoopback(host)) return undefined;
+  return `http://${formatAddress({ host: EVERYWHERE.has(http.host) ? host : http.host, port: http.port })}`;
+}

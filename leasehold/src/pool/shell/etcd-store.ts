@@ -1,0 +1,166 @@
+/**
+ * A log in etcd, from the side of the process: how it is found when both are started at the same time, what people
+ * want to know of it while it runs, and how it is let go of.
+ *
+ * Whoever starts a Manager and its etcd together, by the same command or after a power cut, expects them to
+ * find each other; so opening goes on trying, and says for what it waits. Only what waiting does not mend ends it at
+ * once: wrong credentials, a prefix that is somebody else's.
+ */
+
+import type { EtcdMemberHealth } from '../../log/etcd/client.ts';
+import { beginEtcdLog, type EtcdLog } from '../../log/etcd/etcd-log.ts';
+import { resolveEtcdLogOptions } from '../../log/etcd/options.ts';
+import { Roll, type RollEntry } from '../../log/etcd/roll.ts';
+import { randomId } from '../../node/id.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { later } from '../../runtime/time.ts';
+import { connectEtcd, type EtcdConnection } from './etcd-connection.ts';
+import type { EtcdStore, Store, StoreSurroundings } from './store.ts';
+
+/** An etcd on machines that have just been switched on is there by then; who supervises us tries again after that. */
+export const OPEN_WITHIN_MS = 60_000;
+
+/** One that has just started has entered itself by then. */
+const OTHER_WITHIN_MS = 3_000;
+
+export async function openEtcdStore(options: EtcdStore, around: StoreSurroundings): Promise<Store> {
+  const connection = connectEtcd(options, around);
+  const { client, prefix } = connection;
+  const { runtime, logger, leaderLeaseMs } = around;
+  let log: EtcdLog;
+  try {
+    log = await openLog(connection, around, options.openWithinMs ?? OPEN_WITHIN_MS);
+  } catch (error) {
+    connection[Symbol.dispose]();
+    throw error;
+  }
+  const health = new HealthWatch(log, runtime);
+  const roll = new Roll({ client, prefix, runtime, logger });
+  return {
+    log,
+    isShared: true,
+    leaderLeaseMs,
+    observe: () => ({ kind: 'etcd', where: prefix, bytes: undefined, members: health.members }),
+    enrol: (entry: RollEntry) => roll.enter(entry),
+    whenOther: () => new Promise((resolve) => roll.whenOther(OTHER_WITHIN_MS, resolve)),
+    get enrolled() {
+      return roll.entries;
+    },
+    [Symbol.asyncDispose]: async () => {
+      health[Symbol.dispose]();
+      const struckOff = new Promise<void>((resolve) => roll.close(resolve));
+      await Promise.all([struckOff, log[Symbol.asyncDispose]()]);
+      connection[Symbol.dispose]();
+    },
+  };
+}
+
+async function openLog(
+  { client, prefix, cluster, members }: EtcdConnection,
+  around: StoreSurroundings,
+  openWithinMs: number,
+): Promise<EtcdLog> {
+  const { runtime, logger, leaderLeaseMs, about, signal } = around;
+  signal?.throwIfAborted();
+  const options = resolveEtcdLogOptions({
+    ...{ client, prefix, cluster, runtime, logger, leaderLeaseMs, about, openWithinMs, randomId },
+    onFatal: (error) => around.onFatal(error),
+  });
+  using waiting = new Waiting(around, members, openWithinMs);
+  const log = await new Promise<EtcdLog>((resolve, reject) => {
+    const giveUp = (): void => {
+      opening[Symbol.dispose]();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', giveUp, { once: true });
+    const opening = beginEtcdLog(options, (opened, error) => {
+      signal?.removeEventListener('abort', giveUp);
+      if (opened === undefined) reject(error);
+      else resolve(opened);
+    });
+  });
+  waiting.isOver();
+  return log;
+}
+
+const FIRST_WORD_MS = 1_000;
+const WORD_EVERY_MS = 5_000;
+
+/** Says that it waits, and for how much longer. Says nothing if there is no need to wait. */
+class Waiting implements Disposable {
+  readonly #around: StoreSurroundings;
+  readonly #members: string;
+  readonly #withinMs: number;
+  readonly #since: number;
+  #next: Disposable;
+  #hasSpoken = false;
+
+  constructor(around: StoreSurroundings, members: readonly string[], withinMs: number) {
+    this.#around = around;
+    this.#members = members.join(', ');
+    this.#withinMs = withinMs;
+    this.#since = around.runtime.now();
+    this.#next = this.#sayIn(FIRST_WORD_MS);
+  }
+
+  isOver(): void {
+    if (this.#hasSpoken) this.#around.logger.info('etcd answers', { waitedSeconds: this.#waitedSeconds() });
+  }
+
+  [Symbol.dispose](): void {
+    this.#next[Symbol.dispose]();
+  }
+
+  #sayIn(ms: number): Disposable {
+    const { runtime, logger } = this.#around;
+    return runtime.wakeAt(later(runtime.now(), ms), () => {
+      this.#hasSpoken = true;
+      const leftMs = this.#since + this.#withinMs - runtime.now();
+      logger.warn('waits for etcd', {
+        ...{ members: this.#members, waitedSeconds: this.#waitedSeconds() },
+        givesUpInSeconds: Math.max(0, Math.round(leftMs / 1_000)),
+      });
+      this.#next = this.#sayIn(WORD_EVERY_MS);
+    });
+  }
+
+  #waitedSeconds(): number {
+    return Math.round((this.#around.runtime.now() - this.#since) / 1_000);
+  }
+}
+
+/** How often etcd is asked how it is, for whoever wants to know. */
+const HEALTH_EVERY_MS = 5_000;
+
+/** Remembers what the members of etcd last said of themselves. */
+class HealthWatch implements Disposable {
+  readonly #log: EtcdLog;
+  readonly #runtime: Runtime;
+  #members: readonly EtcdMemberHealth[] = [];
+  #next: Disposable | undefined;
+  #isOver = false;
+
+  constructor(log: EtcdLog, runtime: Runtime) {
+    this.#log = log;
+    this.#runtime = runtime;
+    this.#look();
+  }
+
+  get members(): readonly EtcdMemberHealth[] {
+    return this.#members;
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    this.#next?.[Symbol.dispose]();
+  }
+
+  #look(): void {
+    this.#log.health((members) => {
+      this.#members = members;
+      if (this.#isOver) return;
+      const at = later(this.#runtime.now(), HEALTH_EVERY_MS);
+      this.#next = this.#runtime.wakeAt(at, () => this.#look());
+    });
+  }
+}

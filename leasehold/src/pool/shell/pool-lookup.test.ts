@@ -1,0 +1,137 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { HandMovedRuntime, listeningLogger } from '../../node/tcp/socket-script.ts';
+import { RING_SIZE } from '../../runtime/keys/position.ts';
+import type { Changes, FromManager, OwnerAddress, ToManager } from '../messages.ts';
+import { lookupPace, resolveDurations } from '../options.ts';
+import { PoolLookup } from './pool-lookup.ts';
+
+const durations = resolveDurations();
+const OWNER: OwnerAddress = { incarnation: 'a.1', name: 'a', url: 'http://a' };
+
+/** A look-up, and the Manager's voice. */
+function bench() {
+  const runtime = new HandMovedRuntime();
+  const logger = listeningLogger();
+  const said: ToManager[] = [];
+  let hear: (from: string, message: FromManager) => void = () => {};
+  const lookup = new PoolLookup({
+    ...{ pool: 'presense', id: 'l', addresses: { current: ['m1'] }, durations, insists: {}, runtime, logger },
+    ...{ resumeFrom: undefined, onLoss: undefined, onChange: undefined },
+    dialer: {
+      send: (_, message) => said.push(message),
+      listen: (callback) => {
+        hear = callback;
+        return { [Symbol.dispose]: () => {} };
+      },
+    },
+    close: async () => {},
+  });
+  const answer = (to: number, owner?: OwnerAddress, lostAt = 0): void => {
+    const asked = said.findLast((message) => message.kind === 'sync');
+    const changes: Changes = {
+      ...{ kind: 'changes', pool: 'presense', history: 'h', term: 1, from: 0, to },
+      rows: [{ start: 0n, end: RING_SIZE, owner, number: to, lostAt }],
+      ...{ answers: { lookup: 'l', sequence: asked?.sequence ?? 0 }, pace: lookupPace(durations) },
+    };
+    hear('m1', changes);
+  };
+  const refuse = (): void =>
+    hear('m1', {
+      ...{
+        kind: 'refused',
+        pool: 'presense',
+        asker: 'l',
+        code: 'UNKNOWN_POOL',
+        message: 'no',
+        retryable: false,
+      },
+    });
+  const warnings = () => logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+  return { lookup, runtime, answer, refuse, warnings };
+}
+
+describe('a look-up of a pool that nobody has ever owned', () => {
+  const LONELY = 'nobody has ever owned a key of this pool: is its name right, and is there a server?';
+
+  it('says so after a while, once, and when that is over', () => {
+    const { runtime, answer, warnings } = bench();
+    answer(0);
+    runtime.pass(9_999);
+    expect(warnings()).toEqual([]);
+    runtime.pass(1);
+    answer(0);
+    runtime.pass(10_000);
+    answer(0);
+    expect(warnings()).toEqual([LONELY]);
+    answer(3, OWNER);
+    expect(warnings()).toEqual([LONELY, 'somebody has come to own keys of this pool']);
+  });
+
+  it('says nothing if somebody comes soon, or has been there before', () => {
+    for (const [owner, lostAt] of [
+      [OWNER, 0],
+      [undefined, 7],
+    ] as const) {
+      const { runtime, answer, warnings } = bench();
+      answer(9, owner, lostAt);
+      runtime.pass(20_000);
+      expect(warnings()).toEqual([]);
+    }
+  });
+
+  it('says nothing once it is closed', async () => {
+    const { lookup, runtime, answer, warnings } = bench();
+    answer(0);
+    await lookup.close();
+    runtime.pass(60_000);
+    expect([warnings(), runtime.timers]).toEqual([[], 0]);
+  });
+});
+
+describe('what a look-up says is wrong', () => {
+  it('is over when a Manager is heard again', () => {
+    const { runtime, answer, warnings } = bench();
+    answer(3, OWNER);
+    runtime.pass(durations.staleAfterMs + durations.syncEveryMs);
+    answer(3, OWNER);
+    answer(3, OWNER);
+    expect(warnings()).toEqual(['everything may be lost', 'a Manager is heard again']);
+  });
+
+  it('is over when it is refused no more', () => {
+    const { refuse, answer, warnings } = bench();
+    refuse();
+    refuse();
+    answer(3, OWNER);
+    answer(4, OWNER);
+    expect(warnings()).toEqual([
+      'a Manager refuses this look-up',
+      'no Manager refuses this look-up any more',
+    ]);
+  });
+});
+
+describe('a look-up that is closed', () => {
+  it('finds nobody any more: what it knew grows old, and nothing would tell', async () => {
+    const { lookup, answer } = bench();
+    answer(3, OWNER);
+    expect(lookup.find('alice')?.name).toBe('a');
+    await lookup.close();
+    const closed = expect.objectContaining({ code: 'CLOSED' });
+    expect(() => lookup.find('alice')).toThrow(closed);
+    expect(() => lookup.row('alice')).toThrow(closed);
+    await expect(lookup.whenFound('alice')).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+});
+
+describe('a look-up that somebody prints', () => {
+  it('says what and how it is', () => {
+    const { lookup, runtime, answer } = bench();
+    answer(3, OWNER);
+    runtime.pass(100);
+    expect(inspect(lookup, { breakLength: Number.POSITIVE_INFINITY })).toBe(
+      "PoolLookup { pool: 'presense', position: { history: 'h', position: 3 }, ageMs: 100, isCutOff: false }",
+    );
+  });
+});

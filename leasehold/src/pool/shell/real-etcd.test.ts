@@ -1,0 +1,311 @@
+/** Managers in one process, on a real etcd: what an operator sees of them when things go well, and when they do not. */
+
+import { describe, expect, it, vi } from 'vitest';
+import { Asking, done, put } from '../../log/etcd/testing/asking.ts';
+import type { EtcdCluster } from '../../log/etcd/testing/etcd-cluster.ts';
+import { LONG_MS, type Scene, sharedEtcd } from '../../log/etcd/testing/on-etcd.ts';
+import { realClient } from '../../log/etcd/testing/real-client.ts';
+import { listeningLogger } from '../../node/tcp/socket-script.ts';
+import { silent } from '../../runtime/logger.ts';
+import type { StatusAnswer } from '../http/answers.ts';
+import { Closing } from './closing.ts';
+import { joinPool } from './join-pool.ts';
+import { openLookup } from './open-lookup.ts';
+import type { Loss } from './pool-lookup.ts';
+import type { PoolManager } from './pool-manager.ts';
+import { LEAP, planRecovery } from './recover.ts';
+import { type StartManagerOptions, startManager } from './start-manager.ts';
+
+const SOMEBODY = { user: 'some:body', password: 'p@ss/w%rd' };
+const pool = 'presence';
+
+const onEtcd = sharedEtcd();
+const onLocked = sharedEtcd({ members: 1 }, (cluster) =>
+  cluster.enableAuth(SOMEBODY.user, SOMEBODY.password, 'test-'),
+);
+
+const onSmall = sharedEtcd({ members: 1, quotaBytes: 4_000_000 });
+
+const storeOn = ({ endpoints }: EtcdCluster, prefix: string, user = ''): string =>
+  `etcd://${user}${endpoints.map((endpoint) => new URL(endpoint).host).join(',')}/${prefix}`;
+
+const start = (
+  { cluster, prefix }: Scene,
+  id: string,
+  options: Partial<StartManagerOptions> = {},
+): Promise<PoolManager> =>
+  startManager({
+    store: storeOn(cluster, prefix),
+    id,
+    port: 0,
+    http: { port: 0 },
+    logger: silent,
+    ...options,
+  });
+
+async function startThree(
+  scene: Scene,
+  all: Closing,
+): Promise<readonly [PoolManager, PoolManager, PoolManager]> {
+  const first = all.use(await start(scene, 'm1'));
+  await first.whenLeading();
+  return [first, all.use(await start(scene, 'm2')), all.use(await start(scene, 'm3'))];
+}
+
+const statusOf = async ({ httpUrl }: PoolManager): Promise<StatusAnswer> =>
+  (await (await fetch(`${httpUrl}/v1/status`)).json()) as StatusAnswer;
+
+const eventually = (isSo: () => boolean | Promise<boolean>): Promise<unknown> =>
+  vi.waitUntil(isSo, { timeout: 30_000, interval: 20 });
+
+describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
+  it(
+    'have one leader, and all know of all',
+    onEtcd(async (scene) => {
+      await using all = new Closing();
+      const managers = await startThree(scene, all);
+      for (const manager of managers) {
+        await eventually(async () => (await statusOf(manager)).managers.length === 3);
+        await eventually(async () => (await statusOf(manager)).store.members.length === 3);
+        const status = await statusOf(manager);
+        expect(status.leader).toEqual({ id: 'm1', address: managers[0].address });
+        expect(status.managers[0]).toMatchObject({ id: manager.id, isSelf: true });
+        for (const { id, address, http, isLeader, isSelf } of status.managers) {
+          const other = managers.find((each) => each.id === id);
+          expect([address, http]).toEqual([other?.address, other?.httpUrl]);
+          expect([isLeader, isSelf]).toEqual([id === 'm1', id === manager.id]);
+        }
+        expect(status.store.members.every(({ isReachable }) => isReachable)).toBe(true);
+        expect([status.isReady, status.role]).toEqual([true, manager.id === 'm1' ? 'leading' : 'standby']);
+      }
+      await managers[1].close();
+      await eventually(async () => (await statusOf(managers[2])).managers.length === 2);
+    }),
+  );
+
+  it(
+    'hand over at once when the leader steps down, and no owner notices',
+    onEtcd(async (scene) => {
+      await using all = new Closing();
+      const managers = await startThree(scene, all);
+      const addresses = managers.map(({ address }) => address);
+      await using owner = await joinPool({ managers: addresses, pool, name: 'a', url: 'http://a' });
+      const number = await owner.whenOwned('alice');
+      const answer = await fetch(`${managers[0].httpUrl}/v1/step-down`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+      });
+      const { hasSteppedDown, leader } = (await answer.json()) as {
+        hasSteppedDown: boolean;
+        leader: { id: string };
+      };
+      expect([answer.status, hasSteppedDown, leader.id === 'm1']).toEqual([200, true, false]);
+      expect(managers[0].observe().role).toBe('standby');
+      expect(await managers[0].stepDown()).toBe(false);
+      expect(owner.checkLeaseContinuous('alice', number)).toBe(true);
+    }),
+  );
+
+  it(
+    'are not left by the only one of them',
+    onEtcd(async (scene) => {
+      await using alone = await start(scene, 'm1');
+      await alone.whenLeading();
+      const [one, other] = [alone.stepDown(), alone.stepDown()];
+      await expect(one).rejects.toMatchObject({ code: 'ALONE', retryable: true });
+      await expect(other).rejects.toMatchObject({ code: 'ALONE' });
+      expect(alone.source.counters.depositions).toBe(0);
+    }),
+  );
+
+  it(
+    'are not left by one while etcd is full, and so nobody could be elected',
+    onSmall(async (scene) => {
+      await using all = new Closing();
+      const leader = all.use(await start(scene, 'm1'));
+      await leader.whenLeading();
+      all.use(await start(scene, 'm2'));
+      const asking = new Asking(realClient(scene.cluster));
+      const fill = async (): Promise<boolean> =>
+        (await asking.put(`${scene.prefix}rubbish`, Buffer.alloc(1_000_000))).kind === 'refused';
+      await eventually(fill);
+      await eventually(async () =>
+        /NOSPACE/.test((await statusOf(leader)).store.members[0]?.complaint ?? ''),
+      );
+      await expect(leader.stepDown()).rejects.toThrow(/NOSPACE.*Make room/);
+      expect(leader.source.counters.depositions).toBe(0);
+    }),
+  );
+
+  it(
+    'can be closed while one steps down',
+    onEtcd(async (scene) => {
+      const alone = await start(scene, 'm1');
+      await alone.whenLeading();
+      const steppingDown = alone.stepDown();
+      const refused = expect(steppingDown).rejects.toMatchObject({ code: 'CLOSED' });
+      await alone.close();
+      await refused;
+      await expect(alone.whenLeading()).rejects.toMatchObject({ code: 'CLOSED' });
+    }),
+  );
+
+  it(
+    'say that they can do nothing while etcd has no majority, and nothing once they are closed',
+    onEtcd(async (scene) => {
+      await using all = new Closing();
+      const logger = listeningLogger();
+      const leader = all.use(await start(scene, 'm1', { logger }));
+      await leader.whenLeading();
+      const standby = all.use(await start(scene, 'm2', { logger }));
+      for (const member of scene.cluster.members.slice(1)) await member.kill();
+      await eventually(async () => /leader lease/.test((await statusOf(leader)).whyNotReady ?? ''));
+      await eventually(async () => /store/.test((await statusOf(standby)).whyNotReady ?? ''));
+      await eventually(
+        async () =>
+          (await statusOf(leader)).store.members.filter(({ isReachable }) => isReachable).length === 1,
+      );
+      expect((await fetch(`${leader.httpUrl}/readyz`)).status).toBe(503);
+      await all[Symbol.asyncDispose]();
+      const said = logger.lines.length;
+      for (const member of scene.cluster.members) await member.kill();
+      await scene.cluster.heal();
+      expect(logger.lines.slice(said)).toEqual([]);
+    }),
+  );
+});
+
+describe('a Manager that starts', { timeout: LONG_MS }, () => {
+  it(
+    'waits for an etcd that starts later, and says so',
+    onEtcd(async (scene) => {
+      const { members } = scene.cluster;
+      await Promise.all(members.map((member) => member.kill()));
+      const logger = listeningLogger();
+      const starting = start(scene, 'm1', { logger });
+      const isSaid = (message: string): boolean => logger.lines.some((line) => line.message === message);
+      await eventually(() => isSaid('waits for etcd'));
+      await Promise.all(members.map((member) => member.start()));
+      await using manager = await starting;
+      await manager.whenLeading();
+      expect(isSaid('etcd answers')).toBe(true);
+    }),
+  );
+
+  it('gives up when its time is over, with the reason, or when it is told to', async () => {
+    const store = { etcd: 'etcd://127.0.0.1:1', openWithinMs: 300 };
+    const options = { port: 0, http: false, logger: silent } as const;
+    await expect(startManager({ ...options, store })).rejects.toMatchObject({
+      ...{ code: 'ETCD_UNAVAILABLE', retryable: true },
+      message: expect.stringContaining('ECONNREFUSED'),
+    });
+    const giveUp = new AbortController();
+    const why = new Error('no time');
+    const starting = startManager({ ...options, store: 'etcd://127.0.0.1:1', signal: giveUp.signal });
+    giveUp.abort(why);
+    await expect(starting).rejects.toBe(why);
+  });
+
+  it(
+    'does not begin where another cluster is, or something else',
+    onEtcd(async (scene) => {
+      const { cluster, prefix } = scene;
+      const etcd = storeOn(cluster, prefix);
+      await using _ = await start(scene, 'm1', { store: { etcd, cluster: 'blue' } });
+      const other = start(scene, 'm2', { store: { etcd, cluster: 'green' } });
+      await expect(other).rejects.toMatchObject({
+        ...{ code: 'PREFIX_IN_USE', retryable: false },
+        message: expect.stringContaining('"blue"'),
+      });
+      done(await new Asking(realClient(cluster)).put(`${prefix}more/x`, 'a value'));
+      const within = startManager({
+        store: storeOn(cluster, `${prefix}more`),
+        port: 0,
+        http: false,
+        logger: silent,
+      });
+      await expect(within).rejects.toMatchObject({ code: 'PREFIX_IN_USE' });
+    }),
+  );
+
+  it(
+    'ends at once with wrong credentials, which nobody gets to see',
+    onLocked(async (scene) => {
+      const { cluster, prefix } = scene;
+      const [user, password] = [SOMEBODY.user, SOMEBODY.password].map(encodeURIComponent);
+      const logger = listeningLogger();
+      const wrong = start(scene, 'm1', { store: storeOn(cluster, prefix, `${user}:wrong-s3cret@`), logger });
+      await expect(wrong).rejects.toMatchObject({ code: 'ETCD_UNAVAILABLE', retryable: false });
+      await expect(wrong).rejects.not.toThrow('s3cret');
+      const elsewhere = start(scene, 'm1', {
+        store: storeOn(cluster, 'other', `${user}:${password}@`),
+        logger,
+      });
+      await expect(elsewhere).rejects.toMatchObject({ code: 'ETCD_UNAVAILABLE', retryable: false });
+      await using right = await start(scene, 'm1', {
+        store: storeOn(cluster, prefix, `${user}:${password}@`),
+      });
+      await right.whenLeading();
+      expect(JSON.stringify([logger.lines, await statusOf(right)])).not.toMatch(/s3cret|p@ss|p%40ss/);
+    }),
+  );
+});
+
+describe('a log in etcd that was put back from a backup', { timeout: LONG_MS }, () => {
+  it(
+    'halts the Manager that leads on it; with its counters raised it goes on above all that was given',
+    onEtcd(async (scene) => {
+      const { cluster, prefix, end } = scene;
+      const store = storeOn(cluster, prefix);
+      const asking = new Asking(realClient(cluster));
+      const options = { defaults: { leaseMs: 9_000 } };
+      const first = await start(scene, 'm1', options);
+      const port = Number(first.address.split(':')[1]);
+      const managers = [first.address];
+      await first.whenLeading();
+      const losses: Loss[] = [];
+      const one = await joinPool({ managers, pool, name: 'a', url: 'http://a', logger: silent });
+      await one.whenOwned('alice');
+      await first.close();
+      const backup = done(await asking.range({ key: prefix, end })).keyValues;
+
+      const second = await start(scene, 'm1', { ...options, port });
+      const two = await joinPool({ managers, pool, name: 'b', url: 'http://b', logger: silent });
+      await two.leave();
+      const { position } = second.observe().state;
+      const onLoss = (loss: Loss): void => void losses.push(loss);
+      await using lookup = await openLookup({ managers, pool, onLoss, logger: silent });
+      await eventually(() => (lookup.position?.position ?? 0) >= position);
+      await expect(planRecovery({ store, logger: silent })).rejects.toMatchObject({ code: 'LEADER_ALIVE' });
+      await second.close();
+      done(await asking.transact({ success: [{ do: 'delete', key: prefix, end }] }));
+      for (const { key, value } of backup) done(await asking.transact({ success: [put(key, value)] }));
+
+      const third = await start(scene, 'm1', { ...options, port });
+      await eventually(() => third.observe().role === 'halted');
+      await third.close();
+
+      const recovery = await planRecovery({ store, logger: silent });
+      expect(recovery.found.position).toBeLessThan(position);
+      expect(recovery.above.position).toBe(recovery.found.position + LEAP);
+      const raised = await recovery.carryOut();
+      expect(raised.history).not.toBe(recovery.found.history);
+
+      await using fourth = await start(scene, 'm1', { ...options, port });
+      await eventually(() => (one.checkLeaseNow('alice') ?? 0) > LEAP);
+      expect(fourth.observe().term).toBeGreaterThan(LEAP);
+      await eventually(() => losses.some(({ has }) => has('alice')));
+      await one.leave();
+    }),
+    2 * LONG_MS,
+  );
+
+  it(
+    'is not looked for where there is none',
+    onEtcd(async ({ cluster, prefix }) => {
+      const planning = planRecovery({ store: storeOn(cluster, prefix), logger: silent });
+      await expect(planning).rejects.toMatchObject({
+        ...{ code: 'PREFIX_IN_USE', message: expect.stringContaining('there is no log') },
+      });
+    }),
+  );
+});

@@ -1,0 +1,90 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { silent } from '../../runtime/logger.ts';
+import { joinPool } from './join-pool.ts';
+import { LEAP, planRecovery } from './recover.ts';
+import { startManager } from './start-manager.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'leasehold-recover-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const options = { port: 0, http: false, logger: silent, defaults: { leaseMs: 900 } } as const;
+
+/** A directory with a log of some commits in it; resolves with what it got to. */
+async function used(directory: string): Promise<{ term: number; position: number }> {
+  await using manager = await startManager({ ...options, directory });
+  const managers = [manager.address];
+  await using owner = await joinPool({ managers, pool: 'p', name: 'a', url: 'http://a', logger: silent });
+  await owner.whenOwned('alice');
+  const { term, state } = manager.observe();
+  return { term, position: state.position };
+}
+
+describe('the recovery of a directory that was put back', () => {
+  it('leaps far ahead if nobody says what was seen', async () => {
+    const directory = join(folder, 'leap');
+    const { position } = await used(directory);
+    const recovery = await planRecovery({ directory, logger: silent });
+    expect(recovery.found.position).toBeGreaterThanOrEqual(position);
+    const above = { term: recovery.found.term + LEAP, position: recovery.found.position + LEAP };
+    expect(recovery.above).toEqual(above);
+    const raised = await recovery.carryOut();
+    expect(raised).toMatchObject({ term: above.term, floor: above.position });
+    expect(raised.history).not.toBe(recovery.found.history);
+
+    await using manager = await startManager({ ...options, directory });
+    const managers = [manager.address];
+    await using owner = await joinPool({ managers, pool: 'p', name: 'b', url: 'http://b', logger: silent });
+    expect(await owner.whenOwned('alice')).toBeGreaterThan(above.position);
+    const members = [...manager.observe().state.pool('p').members.values()];
+    expect(members.map(({ name }) => name)).toEqual(['b']);
+    expect(manager.observe().term).toBeGreaterThan(above.term);
+  }, 60_000);
+
+  it('goes just above what was seen, if that is known', async () => {
+    const directory = join(folder, 'seen');
+    await used(directory);
+    const seen = { seenTerm: 40, seenPosition: 9_000 };
+    const recovery = await planRecovery({ directory, ...seen, logger: silent });
+    expect(await recovery.carryOut()).toMatchObject({ term: 40, floor: 9_000 });
+    // Once more does no harm, and no less than one position is left out.
+    const again = await planRecovery({ directory, seenTerm: 0, seenPosition: 0, logger: silent });
+    expect(again.above).toEqual({ term: 40, position: 9_001 });
+  });
+
+  it('changes nothing before it is carried out', async () => {
+    const directory = join(folder, 'looked');
+    await used(directory);
+    const [one, two] = [
+      await planRecovery({ directory, logger: silent }),
+      await planRecovery({ directory, logger: silent }),
+    ];
+    expect(one.found).toEqual(two.found);
+  });
+
+  it('is refused while a Manager runs there', async () => {
+    const directory = join(folder, 'running');
+    await using _ = await startManager({ ...options, directory });
+    await expect(planRecovery({ directory, logger: silent })).rejects.toMatchObject({ code: 'LOCKED' });
+  });
+
+  it('is refused where there is no log, and makes none', async () => {
+    const directory = join(folder, 'missing');
+    await expect(planRecovery({ directory })).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(existsSync(directory)).toBe(false);
+    mkdirSync(directory);
+    await expect(planRecovery({ directory })).rejects.toThrow('there is no log in it');
+  });
+
+  it.each([
+    [{}, 'either it or store must say where the log is'],
+    [{ directory: 'd', store: 'etcd://h' }, 'a directory is given too'],
+    [{ directory: 'd', seenTerm: -1 }, 'option seenTerm is -1'],
+    [{ directory: 'd', seenPosition: 1.5 }, 'option seenPosition is 1.5'],
+    [{ dir: 'd' } as object, 'there is no such option'],
+  ])('makes sense: not with %j', async (wrong, complaint) => {
+    await expect(planRecovery(wrong)).rejects.toThrow(complaint);
+  });
+});

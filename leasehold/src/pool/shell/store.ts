@@ -1,0 +1,159 @@
+/**
+ * Where a Manager keeps what it must not forget: a directory of its own, memory, or an etcd that it shares
+ * with other Managers, of which one leads. The Manager asks only for a fenced log; what people want to
+ * know of the rest is told here in one shape for all.
+ */
+
+import { parseEtcdAddress } from '../../log/etcd/gateway/address.ts';
+import type { RollEntry } from '../../log/etcd/roll.ts';
+import { openFileLog } from '../../log/file/file-log.ts';
+import type { FencedLog } from '../../log/log.ts';
+import { memoryStorage } from '../../log/memory-storage.ts';
+import { randomId } from '../../node/id.ts';
+import { acquireLock } from '../../node/lock.ts';
+import { openDirectory, wholePath } from '../../node/storage.ts';
+import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { StoreObservation } from '../http/source.ts';
+import { LONGEST_NAME } from '../wire/rules.ts';
+import { DEFAULT_CLUSTER } from './etcd-connection.ts';
+import { openEtcdStore } from './etcd-store.ts';
+import type { OptionNames } from './option-names.ts';
+import { textOption } from './text-option.ts';
+
+export interface EtcdStore {
+  /** `etcd://10.0.0.1:2379,10.0.0.2:2379/prefix`, or `etcds://…` for TLS; `user:password@` may come first. */
+  etcd: string;
+
+  /** Whose log it is, if several clusters of Managers share one etcd: a log that says another name is not touched. @default 'leasehold' */
+  cluster?: string | undefined;
+
+  /** Certificates of those who may vouch for etcd, as a path or PEM. @default those that come with Node */
+  ca?: string | undefined;
+
+  /** Our own certificate, as a path or PEM. Needs `key`. */
+  cert?: string | undefined;
+
+  /** The private key of `cert`, as a path or PEM. */
+  key?: string | undefined;
+
+  /** How long to wait for an etcd that does not answer when the Manager starts. @default 60_000 */
+  openWithinMs?: number | undefined;
+}
+
+const OPTIONS: OptionNames<EtcdStore> = {
+  ...{ etcd: true, cluster: true, ca: true, cert: true, key: true, openWithinMs: true },
+};
+
+/** A store as it is wanted. */
+export type StorePlan =
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'file'; readonly directory: string }
+  | { readonly kind: 'etcd'; readonly options: EtcdStore };
+
+export interface Store extends AsyncDisposable {
+  readonly log: FencedLog;
+  /** Other Managers may lead instead of this one. */
+  readonly isShared: boolean;
+  /** How long a leader acts without asking; undefined if it need not ask, because nobody else can lead. */
+  readonly leaderLeaseMs: number | undefined;
+  /** Who shares the store, by id, as far as is known. For people. */
+  readonly enrolled: readonly RollEntry[];
+  /** Resolves as soon as it is known that another Manager is there; with false if that takes longer than a moment. */
+  whenOther(): Promise<boolean>;
+  /** From here on those who share the store see this Manager. */
+  enrol(entry: RollEntry): void;
+  observe(): StoreObservation;
+}
+
+export interface StoreSurroundings {
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly leaderLeaseMs: number;
+  /** For people who look into the store. */
+  readonly about: Readonly<Record<string, string>>;
+  /** Gives up opening. */
+  readonly signal?: AbortSignal | undefined;
+  /** The store cannot keep what was promised: end the process. */
+  onFatal(error: LeaseholdError): void;
+}
+
+/** @throws {InvalidOptionError} */
+export function planStore(directory: string | undefined, store: string | EtcdStore | undefined): StorePlan {
+  if (store === undefined) return directory === undefined ? { kind: 'memory' } : { kind: 'file', directory };
+  if (directory !== undefined) {
+    throw new InvalidOptionError(
+      'store',
+      'given',
+      'a directory is given too, and what must not be forgotten is kept in one place',
+    );
+  }
+  const options = typeof store === 'string' ? { etcd: store } : store;
+  checkNames(options);
+  const { isSecure } = parseEtcdAddress(options.etcd, 'store');
+  textOption('cluster', options.cluster ?? DEFAULT_CLUSTER, LONGEST_NAME);
+  for (const option of ['ca', 'cert', 'key'] as const) {
+    if (options[option] === undefined || isSecure) continue;
+    throw new InvalidOptionError(
+      option,
+      'given',
+      'certificates are of no use without TLS: write etcds:// instead of etcd://',
+    );
+  }
+  const { openWithinMs = 1 } = options;
+  if (!(openWithinMs > 0)) throw new InvalidOptionError('openWithinMs', openWithinMs, 'it must be above 0');
+  return { kind: 'etcd', options };
+}
+
+/** What stands under a name that there is not may be a password in the wrong place: it is not shown. */
+function checkNames(options: unknown): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidOptionError(
+      'store',
+      typeof options,
+      "it must be 'etcd://…', or an object with etcd in it",
+    );
+  }
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(OPTIONS, name));
+  if (unknown === undefined) return;
+  const rule = `there is no such option; there are ${Object.keys(OPTIONS).join(', ')}`;
+  throw new InvalidOptionError(`store.${unknown}`, 'given', rule);
+}
+
+/**
+ * Rejects as the directory, its lock and its log do, or etcd: LockedError, StorageError, DamagedLogError,
+ * PrefixInUseError, EtcdUnavailableError, …
+ */
+export async function openStore(plan: StorePlan, around: StoreSurroundings): Promise<Store> {
+  switch (plan.kind) {
+    case 'memory':
+      return fileStore(undefined, around);
+    case 'file':
+      return fileStore(wholePath(plan.directory), around);
+    case 'etcd':
+      return openEtcdStore(plan.options, around);
+  }
+}
+
+async function fileStore(directory: string | undefined, around: StoreSurroundings): Promise<Store> {
+  const storage = directory === undefined ? memoryStorage() : await openDirectory(directory);
+  const lock = async (): Promise<Disposable> =>
+    directory === undefined ? { [Symbol.dispose]: () => {} } : acquireLock(`${directory}/lock`);
+  const log = await openFileLog({ ...around, storage, lock, randomId });
+  return {
+    log,
+    isShared: false,
+    leaderLeaseMs: undefined,
+    enrolled: [],
+    whenOther: async () => false,
+    enrol: () => {},
+    observe: () => ({
+      kind: directory === undefined ? 'memory' : 'file',
+      where: directory,
+      bytes: log.stats.bytes,
+      members: [],
+    }),
+    [Symbol.asyncDispose]: () => log[Symbol.asyncDispose](),
+  };
+}
