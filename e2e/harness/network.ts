@@ -5,24 +5,50 @@
  *     10.77.0.1 m ──┐
  *     10.77.0.2 a ──┼── bridge
  *     10.77.0.3 b ──┘
+ *
+ * One that is *reachable* has a wire to this machine as well, so that the process that made it can talk with what
+ * runs there. The wire goes with the bridge.
  */
 
-import type { Scene } from './scene.ts';
 import { run } from './tools.ts';
 
 let networks = 0;
 
+/** Whoever has a network removes it at the end, the last one first. */
+export interface Grounds {
+  defer(cleanUp: () => Promise<void> | void): void;
+}
+
+/** Several can be reachable from one machine at once, and then they must differ. */
+const reachableSubnet = (): string => `10.77.${1 + ((process.pid + networks) % 250)}`;
+
 export class Network {
   readonly #id: string;
+  readonly #subnet: string;
   readonly #machines = new Map<string, string>();
 
-  private constructor(id: string) {
+  private constructor(id: string, subnet: string) {
     this.#id = id;
+    this.#subnet = subnet;
   }
 
-  static async open(scene: Scene, ...machines: readonly string[]): Promise<Network> {
+  static async open(scene: Grounds, ...machines: readonly string[]): Promise<Network> {
+    return await Network.#open(scene, '10.77.0', machines);
+  }
+
+  static async openReachable(scene: Grounds, ...machines: readonly string[]): Promise<Network> {
+    const network = await Network.#open(scene, reachableSubnet(), machines);
+    const [hub, here] = [network.#namespace('hub'), `lh${process.pid}-${networks}`];
+    await run('ip', 'link', 'add', here, 'type', 'veth', 'peer', 'name', 'outside', 'netns', hub);
+    await run('ip', '-n', hub, 'link', 'set', 'outside', 'master', 'bridge', 'up');
+    await run('ip', 'addr', 'add', `${network.#subnet}.254/24`, 'dev', here);
+    await run('ip', 'link', 'set', here, 'up');
+    return network;
+  }
+
+  static async #open(scene: Grounds, subnet: string, machines: readonly string[]): Promise<Network> {
     networks += 1;
-    const network = new Network(`leasehold-${process.pid}-${networks}`);
+    const network = new Network(`leasehold-${process.pid}-${networks}`, subnet);
     const hub = network.#namespace('hub');
     await run('ip', 'netns', 'add', hub);
     scene.defer(() => run('ip', 'netns', 'delete', hub).then(() => {}));
@@ -30,6 +56,11 @@ export class Network {
     await run('ip', '-n', hub, 'link', 'set', 'bridge', 'up');
     for (const machine of machines) await network.#add(scene, machine);
     return network;
+  }
+
+  /** By their names in the system, for whoever has to remove them in a hurry. */
+  get namespaces(): readonly string[] {
+    return ['hub', ...this.#machines.keys()].map((machine) => this.#namespace(machine));
   }
 
   address(machine: string): string {
@@ -52,6 +83,11 @@ export class Network {
     await run(command, ...args, 'nft', rules.join('; '));
   }
 
+  /** Neither hears the other any more. */
+  async part(one: string, other: string): Promise<void> {
+    await Promise.all([this.deafen(one, other), this.deafen(other, one)]);
+  }
+
   async heal(machine: string): Promise<void> {
     const [command = '', ...args] = this.on(machine);
     await run(command, ...args, 'nft', 'delete table inet cut');
@@ -61,9 +97,9 @@ export class Network {
     return `${this.#id}-${machine}`;
   }
 
-  async #add(scene: Scene, machine: string): Promise<void> {
+  async #add(scene: Grounds, machine: string): Promise<void> {
     const [name, hub] = [this.#namespace(machine), this.#namespace('hub')];
-    const address = `10.77.0.${this.#machines.size + 1}`;
+    const address = `${this.#subnet}.${this.#machines.size + 1}`;
     this.#machines.set(machine, address);
     await run('ip', 'netns', 'add', name);
     scene.defer(() => run('ip', 'netns', 'delete', name).then(() => {}));

@@ -22,6 +22,7 @@ const FAKETIME = libraries
   .find((path) => existsSync(path));
 
 export type Tool =
+  | 'etcd'
   | 'faketime'
   | 'time namespaces'
   | 'network namespaces'
@@ -30,6 +31,7 @@ export type Tool =
 
 /** What a test can need of the system, and how to find out whether it is there. */
 const TOOLS: Readonly<Record<Tool, () => Promise<unknown>>> = {
+  etcd: () => run('etcd', '--version'),
   faketime: async () => {
     if (FAKETIME === undefined) throw new Error('libfaketime is not installed');
   },

@@ -33,6 +33,7 @@ try {
         lookups: lookups.length,
       };
     },
+    stepDown: async () => ({ hasSteppedDown: await manager.stepDown() }),
     memory: () => ({ rssBytes: process.memoryUsage().rss }),
   });
   say('ready', { pid: process.pid, address: manager.address, httpUrl: manager.httpUrl });

@@ -30,7 +30,14 @@ async function until(what: string, holds: () => boolean): Promise<void> {
 }
 
 const ownerOf = (port: number, name: string): FleetOwner => new FleetOwner(runtime, port, name, (lives += 1));
-const lookupOf = (port: number): FleetLookup => new FleetLookup(runtime, port, `lookup-${(lives += 1)}`);
+
+/** Look-ups can be with any Manager; owners are with the leader. */
+let lookupPorts: readonly number[] = [];
+
+function lookupOf(port: number): FleetLookup {
+  lives += 1;
+  return new FleetLookup(runtime, lookupPorts[lives % lookupPorts.length] ?? port, `lookup-${lives}`);
+}
 
 /** Proves that an owner is dead, as its supervisor would; resolves when the Manager has taken note. */
 async function certify(port: number, owner: FleetOwner): Promise<void> {
@@ -140,6 +147,7 @@ async function spread(port: number, times: number): Promise<number[]> {
 async function perform(command: FleetCommand): Promise<FleetAnswer> {
   switch (command.do) {
     case 'grow':
+      lookupPorts = command.lookupPorts ?? [];
       await grow(command.port, command.owners, command.lookups);
       return {};
     case 'wait':

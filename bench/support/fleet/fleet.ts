@@ -5,7 +5,14 @@ import { once } from 'node:events';
 import process from 'node:process';
 
 export type FleetCommand =
-  | { readonly do: 'grow'; readonly port: number; readonly owners: number; readonly lookups: number }
+  | {
+      readonly do: 'grow';
+      readonly port: number;
+      readonly owners: number;
+      readonly lookups: number;
+      /** Where look-ups are, one after the other, if not all at that port. */
+      readonly lookupPorts?: readonly number[];
+    }
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'churn'; readonly port: number; readonly everyMs: number; readonly forMs: number }
   | { readonly do: 'restart-all'; readonly port: number; readonly withinMs: number }

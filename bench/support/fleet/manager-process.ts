@@ -1,4 +1,7 @@
-/** A Manager on a data directory, at the papers' pace, for a measurement. Says its port to the parent. */
+/**
+ * A Manager on a data directory or an etcd, at the papers' pace, for a measurement. Says its port to the parent; if it
+ * is told to wait for that, only once it leads.
+ */
 
 import process from 'node:process';
 import { PAPER_DURATIONS } from '../../../leasehold/src/pool/options.ts';
@@ -6,7 +9,9 @@ import { preferSmallHeap } from '../../../apps/cli/src/small-heap.ts';
 import { startManager } from '../../../leasehold/src/pool/shell/start-manager.ts';
 
 preferSmallHeap();
-const [directory] = process.argv.slice(2);
-const manager = await startManager({ directory, port: 0, http: false, defaults: PAPER_DURATIONS });
+const [where = '', when] = process.argv.slice(2);
+const store = where.startsWith('etcd://') ? { store: where } : { directory: where };
+const manager = await startManager({ ...store, port: 0, http: false, defaults: PAPER_DURATIONS });
+if (when === 'leading') await manager.whenLeading();
 process.send?.({ port: Number(manager.address.split(':').at(-1)) });
 process.on('disconnect', () => process.exit(0));

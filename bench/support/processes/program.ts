@@ -27,10 +27,11 @@ export class Program {
   #stderr = '';
   isOver = false;
 
-  /** Runs a bundle in a Node of its own. */
-  constructor(name: string, bundle: string, config: object) {
+  /** Runs a bundle in a Node of its own, with a command in front of it that becomes it: `ip netns exec …`. */
+  constructor(name: string, bundle: string, config: object, under: readonly string[] = []) {
     this.name = name;
-    this.#child = spawn(process.execPath, [bundle, JSON.stringify(config)], { stdio: 'pipe' });
+    const [command = '', ...args] = [...under, process.execPath, bundle, JSON.stringify(config)];
+    this.#child = spawn(command, args, { stdio: 'pipe' });
     const { stdin, stdout, stderr } = this.#child;
     this.ended = new Promise((resolve) => {
       const end = (): void => {
@@ -89,6 +90,14 @@ export class Program {
       );
       this.#child.stdin?.write(`${JSON.stringify({ id, command, facts })}\n`);
     });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
   }
 
   kill(_signal?: string): void {

@@ -40,8 +40,8 @@ export class Workshop implements AsyncDisposable {
     return this.#tools.bundle(`bench/support/${program}.ts`);
   }
 
-  start(name: string, bundle: string, config: object): Program {
-    const program = new Program(name, bundle, config);
+  start(name: string, bundle: string, config: object, under: readonly string[] = []): Program {
+    const program = new Program(name, bundle, config, under);
     this.#programs.add(program);
     void program.ended.then(() => this.#programs.delete(program));
     return program;
