@@ -204,6 +204,8 @@ export class Campaign implements Disposable {
     this.#reign = reign;
     counts.elections += 1;
     keepLease(this.#context, life, attempt, fence, {
+      written: () => reign.leadership?.written ?? 0,
+      sawHead: (head, written) => reign.leadership?.sawHead(head, written),
       extended: (extended) => {
         reign.until = extended;
         if (reign.leadership === undefined) this.#tell(reign, attempt.meta, fence);

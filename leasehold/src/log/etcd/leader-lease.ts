@@ -24,6 +24,9 @@
  * Therefore an extension counts only if the leader key was read after it was asked for, linearizably, and
  * is still ours: then nobody was elected before it was asked for.
  *
+ * The head is read in the same step. A store that was put back from a backup may have our key in it, and
+ * nothing else would tell us before we next write; but its head is behind what we have written.
+ *
  * That a leader lease has run out deposes nobody. If etcd was away and comes back with the key still
  * there, the leader goes on: nobody was elected meanwhile, and what it wrote was compared with the key.
  */
@@ -32,12 +35,15 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
 import type { DeposedReason } from '../log.ts';
 import type { Asking } from './asking.ts';
+import type { EtcdKeyValue } from './client.ts';
 import type { LogContext } from './context.ts';
 import type { Fence } from './fence.ts';
 import type { Lifetime } from './lifetime.ts';
 
-/** So many tries fit into a leader lease. */
+/** So many tries fit into a leader lease, if they are answered at once. */
 const TRIES = 4;
+/** And so many if they are not: a process that is short of time needs patience more than attempts. */
+const SLOW_TRIES = 2;
 
 export interface KeptLease {
   readonly lease: string;
@@ -46,6 +52,10 @@ export interface KeptLease {
 }
 
 export interface LeaseEvents {
+  /** The position up to which we know the log to be written. */
+  written(): number;
+  /** The head, as it was at some instant after it was known to be at `written`; comes before `extended`. */
+  sawHead(head: EtcdKeyValue | undefined, written: number): void;
   extended(until: Instant): void;
   lost(reason: DeposedReason): void;
 }
@@ -59,6 +69,7 @@ export function keepLease(
   events: LeaseEvents,
 ): void {
   const everyMs = leaderLeaseMs / TRIES;
+  const withinMs = leaderLeaseMs / SLOW_TRIES;
   const next = (askedAt: Instant): void =>
     void life.after(Math.max(0, later(askedAt, everyMs) - runtime.now()), extend);
 
@@ -66,7 +77,7 @@ export function keepLease(
     const askedAt = runtime.now();
     asking.keepAlive(
       lease,
-      everyMs,
+      withinMs,
       life.hearing((answer) => {
         const isGone =
           answer.kind === 'refused'
@@ -79,20 +90,24 @@ export function keepLease(
     );
   };
 
-  const confirm = (askedAt: Instant): void =>
+  const confirm = (askedAt: Instant): void => {
+    const written = events.written();
     asking.get(
-      [layout.leader],
+      [layout.leader, layout.head],
       life.hearing((answer) => {
         if (answer.kind === 'done') {
-          const [found] = answer.value.found;
+          const [found, head] = answer.value.found;
           if (!fence.isOurs(found)) return events.lost(fence.reason(found));
+          events.sawHead(head, written);
+          if (life.isOver) return;
           counts.lastExtensionMs = runtime.now() - askedAt;
           events.extended(later(askedAt, leaderLeaseMs));
         }
         next(askedAt);
       }),
-      everyMs,
+      withinMs,
     );
+  };
 
   next(grantedFrom);
 }

@@ -22,12 +22,13 @@
 
 import { assert } from '../../runtime/assert.ts';
 import type { AppendOutcome, DeposedReason, Leadership, LogBatch, LogStart } from '../log.ts';
-import type { EtcdRefusal, EtcdTransaction, EtcdTransactionResult } from './client.ts';
+import { LeaseholdError } from '../../runtime/errors.ts';
+import type { EtcdKeyValue, EtcdRefusal, EtcdTransaction, EtcdTransactionResult } from './client.ts';
 import { Compaction } from './compaction.ts';
 import type { LogContext } from './context.ts';
 import { DamagedEtcdLogError } from './errors.ts';
 import type { Fence } from './fence.ts';
-import { encodeHead, sameBytes } from './layout.ts';
+import { decodeHead, encodeHead, sameBytes } from './layout.ts';
 import type { Lifetime } from './lifetime.ts';
 import type { Contents } from './reading.ts';
 
@@ -95,6 +96,22 @@ export class Leading implements Leadership {
     if (this.#options.life.isOver) return;
     assert(upTo <= this.#last, `compact up to ${upTo}, but the log is at ${this.#last}`);
     this.#compaction.compact(snapshot, upTo);
+  }
+
+  /** The position up to which we know the log to be written. */
+  get written(): number {
+    return this.#last;
+  }
+
+  /** The head was read after we knew this to be written: it cannot be behind. */
+  sawHead(found: EtcdKeyValue | undefined, written: number): void {
+    const { unreadable } = this.#context;
+    try {
+      if (decodeHead(found) < written) unreadable(this.#strayed());
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      unreadable(error);
+    }
   }
 
   resign(): void {

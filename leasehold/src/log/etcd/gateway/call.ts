@@ -71,6 +71,9 @@ export interface CallOptions {
   readonly endpoints?: readonly string[] | undefined;
 }
 
+/** Enough for the event loop to read what has come. */
+const ONE_TURN_MS = 1;
+
 /** What one try came to. */
 type Outcome<T> = { readonly kind: 'done'; readonly value: T } | Verdict;
 
@@ -128,10 +131,14 @@ export class Call<T> {
       this.#exchange?.[Symbol.dispose]();
       this.#conclude(outcome, endpoint, token);
     };
-    this.#timer = runtime.wakeAt(later(runtime.now(), tryMs), () => {
+    const giveUp = (): void => {
       const why = `no answer within ${Math.round(tryMs)} ms`;
       this.#around.endpoints.silent(endpoint, why);
       concluded(this.#unanswered(why));
+    };
+    // A process that was held up finds its timers due before it has read what came meanwhile.
+    this.#timer = runtime.wakeAt(later(runtime.now(), Math.max(0, tryMs - ONE_TURN_MS)), () => {
+      this.#timer = runtime.wakeAt(later(runtime.now(), ONE_TURN_MS), giveUp);
     });
     this.#exchange = http.post(
       { url: endpoint + path, headers: headersWith(token, needsLeader), body: this.#question.body },

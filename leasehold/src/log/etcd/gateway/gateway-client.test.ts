@@ -238,9 +238,19 @@ describe('time', () => {
     const [first] = bench.http.posts;
     bench.runtime.pass(400);
     bench.runtime.leap(700);
+    bench.runtime.pass(1);
     expect(bench.told).toEqual(['unknown']);
     first?.answer(WRITTEN);
     expect(bench.told).toEqual(['unknown']);
+  });
+
+  it('is not over before what came while the process was held up has been read', () => {
+    const bench = new Bench();
+    bench.write(1_000);
+    bench.runtime.leap(5_000);
+    bench.http.last.answer(WRITTEN);
+    bench.runtime.pass(1);
+    expect(bench.told).toEqual(['done']);
   });
 });
 
