@@ -99,6 +99,16 @@ describe('an append', () => {
     expect(() => leader.submit(5, 'b')).toThrow(AssertionError);
   });
 
+  it('finds it out if the store was put back with its own key in it, before it writes again: that is fatal', () => {
+    const { bench, leader } = scene();
+    leader.append(1, 'a');
+    const restore = bench.etcd.backup();
+    leader.append(2, 'b');
+    restore(true);
+    bench.pass(1_500);
+    expect(bench.fatal).toMatchObject([{ code: 'DAMAGED_LOG', key: '/test/head' }]);
+  });
+
   it('finds it out if somebody else has written to the log: that is fatal', () => {
     const { bench, leader } = scene();
     leader.append(1, 'a');
