@@ -111,7 +111,7 @@ describe('the checks', () => {
   it('read what is said to a logger', () => {
     const text = [
       "logger.warn('one', { two: 'three' }); // logger.warn('no')",
-      'this.#logger.error(`four ${five}`);',
+      `this.#logger.error(\`four $\{five}\`);`,
       "complaints.about(this.#address, 'six', why);",
       "logger.info('a longer line: with a colon', {",
       'logger.error(error.message, { code });',

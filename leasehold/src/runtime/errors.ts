@@ -19,7 +19,7 @@ export class InvalidOptionError extends LeaseholdError {
   readonly rule: string;
 
   constructor(option: string, value: unknown, rule: string) {
-    super(`option ${option} is ${String(value)}, but ${rule}`);
+    super(`option ${option} is ${String(value) || 'empty'}, but ${rule}`);
     this.option = option;
     this.value = value;
     this.rule = rule;

@@ -13,11 +13,15 @@ export interface Logger {
   debug(message: string, facts?: LogFacts): void;
   /** What an operator wants to have read a day later. */
   info(message: string, facts?: LogFacts): void;
-  /** Something was lost or refused, and it goes on. */
+  /** Something was lost or refused, and it goes on; or that is over, for those who read no more than this. */
   warn(message: string, facts?: LogFacts): void;
   /** It does not go on without somebody. */
   error(message: string, facts?: LogFacts): void;
 }
+
+/** For a line that is not said each time: how often it was not; undefined if it always was. */
+export const unsaid = (times: number): string | undefined =>
+  times === 0 ? undefined : `${times === 1 ? 'once' : `${times} times`} more since this was last said`;
 
 const nothing = (): void => {};
 

@@ -2,14 +2,17 @@
  * Whoever leaves waits for a Manager to say that it knows. How long is that worth?
  *
  * The word frees the keys for others at once. Without it they are free when the Manager's hold has ended,
- * a moment after our own lease would have. So it is worth waiting until what was held has run out, and then
- * for one round of questions, in case the Manager is just back. Whoever held nothing has nothing to free, and
- * waits for that round alone. A Manager that answers is there and may be slow to write it down: it is
- * given until the next renewal as well.
+ * a moment after our own lease. Both run from the last time that the Manager spoke to us; a member that holds
+ * nothing at the moment has such a lease too, since it may be granted something just then. So the word is
+ * worth waiting for until a lease after the Manager was last heard, and then for one round of questions, in
+ * case it is just back. Who was not heard for longer is no member any more, and waits for that round alone.
  *
- *     nobody answers       ├─────── held until ───────┤ round ┤
- *     nothing was held     ├ round ┤
- *     somebody answers     ├──── … ────▲─ renewal ─┤ round ┤        but never longer than 1.5 leases
+ *     heard ├──────────── lease ────────────┤
+ *     leaves        ├───────────────────────┤ round ┤         nobody answers
+ *     leaves                                                ├ round ┤
+ *
+ * A Manager that answers, but not yet that we have left, may be slow to write it down. It is waited for on and
+ * on by the same rule, but never longer than one and a half leases.
  *
  * A process that is told to end is usually killed if it takes its time, and then everything it still had to
  * do is left undone. That is why waiting for nothing does harm.
@@ -19,7 +22,6 @@ import { earliest, type Instant, later, latest } from '../../runtime/time.ts';
 
 export interface Pace {
   readonly leaseMs: number;
-  readonly renewEveryMs: number;
   readonly retryMs: number;
 }
 
@@ -36,28 +38,16 @@ export class Patience {
   constructor(pace: Pace, now: Instant) {
     this.#pace = pace;
     this.#longest = later(now, LEASES_MAX * pace.leaseMs);
-    this.#until = later(now, this.#roundMs());
+    this.#until = later(now, QUESTIONS * pace.retryMs);
   }
 
   get until(): Instant {
     return earliest(this.#until, this.#longest);
   }
 
-  /** Something is held, and will be for so long. */
-  held(until: Instant): void {
-    this.#extend(until);
-  }
-
-  /** A Manager has answered, but not yet that we have left. */
-  heard(now: Instant): void {
-    this.#extend(later(now, this.#pace.renewEveryMs));
-  }
-
-  #extend(from: Instant): void {
-    this.#until = latest(this.#until, later(from, this.#roundMs()));
-  }
-
-  #roundMs(): number {
-    return QUESTIONS * this.#pace.retryMs;
+  /** A Manager has spoken to us; before we began to leave, or since. */
+  heard(at: Instant): void {
+    const { leaseMs, retryMs } = this.#pace;
+    this.#until = latest(this.#until, later(at, leaseMs + QUESTIONS * retryMs));
   }
 }

@@ -222,6 +222,10 @@ describe('an owner that leaves', () => {
     const all = bench();
     all.runtime.pass(90_000);
     expect(await leaving(all)).toBe(ROUND_MS);
+    expect(all.warnings()).toEqual([
+      'the lease ran out',
+      'left without a word from a Manager; nothing was held any more',
+    ]);
   });
 
   it('gives a Manager that answers but is slow more time, up to one and a half leases', async () => {

@@ -79,6 +79,8 @@ export class PoolOwner implements AsyncDisposable {
   #coreIsUnaware = false;
   /** It was said that keys are no longer held here, and not yet that some are again. */
   #saidToBeBare = false;
+  /** When a Manager last said what is ours. */
+  #heardAt: Instant | undefined;
   /** Present while it leaves. */
   #patience: Patience | undefined;
   #closed: Promise<void> | undefined;
@@ -122,7 +124,8 @@ export class PoolOwner implements AsyncDisposable {
     });
     dialer.listen((from, message) => {
       if (message.kind === 'update') {
-        this.#patience?.heard(runtime.now());
+        this.#heardAt = runtime.now();
+        this.#patience?.heard(this.#heardAt);
         this.#driver.input((now) => this.#core.receive(from, message, now));
       }
       if (message.kind === 'elsewhere') this.#driver.input((now) => this.#core.pointedOn(from, message, now));
@@ -238,7 +241,7 @@ export class PoolOwner implements AsyncDisposable {
 
   /**
    * Gives everything back and leaves. Resolves when a Manager knows, or it is of no more use to wait for one:
-   * a moment after what was held has run out, or soon if nothing was.
+   * a moment after the lease has run out, or soon if it had before.
    */
   async leave(): Promise<void> {
     this.#closed ??= this.#leave();
@@ -387,24 +390,23 @@ export class PoolOwner implements AsyncDisposable {
 
   #afterwards(): void {
     this.#guard.toleranceMs = this.#core.pace.suspensionToleranceMs;
-    if (this.#patience !== undefined) this.#noteHeld();
     this.#waiters.look();
   }
 
   async #leave(): Promise<void> {
     const { runtime, logger } = this.#around;
     this.#state = 'leaving';
-    const { renewEveryMs, retryMs } = this.#core.pace;
-    this.#patience = new Patience({ leaseMs: this.#core.leaseMs, renewEveryMs, retryMs }, runtime.now());
-    this.#noteHeld();
+    const { retryMs } = this.#core.pace;
+    this.#patience = new Patience({ leaseMs: this.#core.leaseMs, retryMs }, runtime.now());
+    if (this.#heardAt !== undefined) this.#patience.heard(this.#heardAt);
+    const hadSomething = this.#core.held.length > 0;
     let hasLeft = false;
     try {
       this.#driver.input((now) => this.#core.leave(now));
       hasLeft = await this.#hearsThatItLeft(this.#patience);
       if (!hasLeft) {
-        logger.warn('left without a word from a Manager; what was held runs out by itself', {
-          pool: this.pool,
-        });
+        const rest = hadSomething ? 'what was held runs out by itself' : 'nothing was held any more';
+        logger.warn(`left without a word from a Manager; ${rest}`, { pool: this.pool });
       }
     } finally {
       await this.#close(hasLeft);
@@ -432,13 +434,6 @@ export class PoolOwner implements AsyncDisposable {
       }
     }
     return false;
-  }
-
-  /** What is held runs out some time, and until then a Manager's word is worth something. */
-  #noteHeld(): void {
-    for (const { phase, until } of this.#core.pieces) {
-      if (phase !== 'released' && phase !== 'lapsed') this.#patience?.held(until);
-    }
   }
 
   async #close(hasLeft: boolean): Promise<void> {
