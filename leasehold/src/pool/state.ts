@@ -23,6 +23,8 @@ export interface Reign {
   readonly leader: string;
   /** Where it said it can be reached. */
   readonly address?: string | undefined;
+  /** The log was restored, and not everybody in it has been removed yet. */
+  readonly recovering?: boolean | undefined;
   /**
    * How long whoever takes over must wait for leases that this leader, or one before it, may have
    * given: Managers need not all have the same durations.
@@ -92,9 +94,10 @@ export class ManagerState {
   }
 }
 
-const reignOf = ({ term, leader, takeoverMs, address }: Reign): Reign => ({
+const reignOf = ({ term, leader, takeoverMs, address, recovering }: Reign): Reign => ({
   ...{ term, leader, takeoverMs },
   ...(address === undefined ? {} : { address }),
+  ...(recovering === true ? { recovering } : {}),
 });
 
 const FORMAT = 1;

@@ -44,7 +44,8 @@ export function decide(table: PoolTable, position: number, facts: Facts): Decisi
   const most = facts.maxSpansPerBatch;
   const coming = joins(table, facts);
   const gone = leaves(table, facts.whyGone);
-  const members = [...coming.slice(0, most), ...gone];
+  const removed = gone.slice(0, most);
+  const members = [...coming.slice(0, most), ...removed];
   const afterMembers = table.apply(members, position);
 
   const letGo = takeBack(afterMembers, facts);
@@ -52,16 +53,20 @@ export function decide(table: PoolTable, position: number, facts: Facts): Decisi
   const left = leaves(afterLetGo, (member) => (hasLeft(member, afterLetGo, facts) ? 'left' : undefined));
   const afterLeft = afterLetGo.apply(left, position);
 
-  const steps = plan(afterLeft.rows, facts.wish(afterLeft), (row) => ownerKnows(row, facts));
+  // As long as some who are gone are still members, nothing is granted: it might be to them.
+  const isCut = removed.length < gone.length;
+  const wish = isCut ? [] : facts.wish(afterLeft);
+  const steps = plan(afterLeft.rows, wish, (row) => ownerKnows(row, facts));
   const grants = limited(steps.grants, most);
   const merges = steps.merges.slice(0, most);
   const records = [...members, ...letGo.records, ...left, ...grants.records];
   if (merges.length > 0) records.push({ kind: 'merge', spans: merges });
   return {
     records,
-    condemned: [...gone, ...left].map(({ incarnation }) => incarnation),
+    condemned: [...removed, ...left].map(({ incarnation }) => incarnation),
     recalls: steps.recalls,
-    unfinished: coming.length > most || letGo.cut || grants.cut || merges.length < steps.merges.length,
+    unfinished:
+      coming.length > most || isCut || letGo.cut || grants.cut || merges.length < steps.merges.length,
   };
 }
 

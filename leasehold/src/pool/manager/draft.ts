@@ -58,7 +58,8 @@ function draftOf(known: Known, dirty: readonly string[], mostPools: number, most
     recalls.set(pool, decision.recalls);
     if (decision.unfinished) unfinished.push(pool);
   }
-  const batch: Batch = { ...reign, pools };
+  const recovering = reign.recovering === true && unfinished.length > 0;
+  const batch: Batch = { ...reign, recovering, pools };
   return { position, batch, bytes: encodeBatch(batch), condemned, recalls, unfinished };
 }
 

@@ -59,6 +59,7 @@ export class ManagerDriver implements Disposable {
   #following: Following;
   #halted = false;
   #withdrawn = false;
+  #over = false;
 
   constructor(options: ManagerDriverOptions) {
     const { core, clock, guard, transport, watcher } = options;
@@ -90,19 +91,21 @@ export class ManagerDriver implements Disposable {
 
   /** Gives up the leadership, and stands for it no more until {@link standAgain}; goes on following. */
   stepDown(): void {
+    if (this.#over) return;
     this.#withdrawn = true;
     this.input((now) => this.#options.core.stepDown(now));
     if (this.#campaign !== undefined) this.#stand();
   }
 
   standAgain(): void {
-    if (!this.#withdrawn) return;
+    if (!this.#withdrawn || this.#over) return;
     this.#withdrawn = false;
     this.#stand();
   }
 
   /** Stops at once, as a crash would, but for the log, which is told that we no longer lead. */
   [Symbol.dispose](): void {
+    this.#over = true;
     this.#driver.stop();
     this.#listening[Symbol.dispose]();
     this.#following[Symbol.dispose]();

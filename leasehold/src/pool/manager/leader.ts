@@ -23,7 +23,8 @@
  * **A log that was restored from a backup**, and whose counters an operator has then raised (`floor`),
  * knows less than its owners: keys it shows as free may be leased, numbers it shows may have been let
  * go of. So nobody is answered until everything that may be leased has run out; then everybody is
- * removed, which is a loss, and may join again.
+ * removed, which is a loss, and may join again. If that takes more than one batch, each but the last says so,
+ * and whoever leads by then begins once more.
  *
  * Inputs return effects, to be carried out in order; nothing here does I/O. `manager.ts` wraps it.
  */
@@ -86,7 +87,8 @@ export class Leader {
     this.startPosition = Math.max(this.#state.position, start.floor);
     this.#until = until;
     this.#holds = new Holds(settings, this.#state, now);
-    if (start.floor > this.#state.position) this.#recoversAt = this.#holds.foundUntil;
+    if (start.floor > this.#state.position || this.#state.reign.recovering === true)
+      this.#recoversAt = this.#holds.foundUntil;
     this.#correspondence = new Correspondence({
       ...{ history: start.history, term },
       durations: (pool) => this.#durations(pool),
@@ -133,7 +135,7 @@ export class Leader {
     this.#holds.configure(settings, now);
     this.#wishes.forget();
     // Leases that make a successor wait longer can be given only when the log says so.
-    if (this.#holds.takeoverMs(now) > this.#state.reign.takeoverMs) this.#writing.writeInAnyCase();
+    if (this.#holds.takeoverMs(now) > this.#takeoverToldMs) this.#writing.writeInAnyCase();
     for (const pool of this.#state.pools.keys()) this.#writing.consider(pool);
     this.#due(now);
     return [trace('configured'), ...this.#decide(now)];
@@ -175,7 +177,7 @@ export class Leader {
     if (verdict !== undefined) return [verdict];
     this.audience.hear(from, sync, now);
     this.#due(later(now, this.audience.keepMs(sync.pool))); // Then it may be forgotten.
-    const { leaderLeaseMs } = this.#settings.durations;
+    const { leaderLeaseMs } = this.#durations(sync.pool);
     if (!this.#mayAnswer(now) || !this.#writing.mayVouch(leaderLeaseMs, now)) return [];
     const message = answerTo(sync, this.history, this.term, this.#state);
     if (message === undefined) return [];
@@ -198,7 +200,7 @@ export class Leader {
     const { condemned } = flight;
     const before = this.#state;
     this.#state = flight.next;
-    this.#recoversAt = undefined;
+    if (flight.batch.recovering !== true) this.#recoversAt = undefined;
     const farewells = this.#mayAnswer(now) ? this.#correspondence.farewells(condemned, this.#state) : [];
     this.#settle(flight, now);
     const effects: LeaderEffect[] = [
@@ -261,8 +263,9 @@ export class Leader {
     const { incarnation } = session.identity;
     if (!this.#mayAnswer(now) || this.#writing.inFlight?.condemned.has(incarnation)) return [];
     const durations = this.#durations(session.pool);
-    if (this.#state.reign.takeoverMs < takeoverHoldMs(durations)) {
-      if (this.#writing.inFlight === undefined) this.#writing.writeInAnyCase();
+    if (this.#takeoverToldMs < takeoverHoldMs(durations)) {
+      const comingMs = this.#writing.inFlight?.batch.takeoverMs ?? 0;
+      if (comingMs < takeoverHoldMs(durations)) this.#writing.writeInAnyCase();
       return [];
     }
     if (!session.isDeaf(durations.holdMs, now)) {
@@ -270,6 +273,12 @@ export class Leader {
       this.#holds.renew(incarnation, session.receivedAt, durations.holdMs);
     }
     return [this.#correspondence.toMember(session, this.#state, now)];
+  }
+
+  /** How long a successor would wait, whether what is on its way commits or not. */
+  get #takeoverToldMs(): number {
+    const { takeoverMs } = this.#state.reign;
+    return Math.min(takeoverMs, this.#writing.inFlight?.batch.takeoverMs ?? takeoverMs);
   }
 
   #tellOwners({ recalls }: Draft, now: Instant): LeaderEffect[] {
@@ -299,6 +308,7 @@ export class Leader {
         reign: {
           ...{ term: this.term, leader: this.#settings.id, address: this.#settings.address },
           takeoverMs: this.#holds.takeoverMs(now),
+          recovering: this.#recoversAt !== undefined,
         },
         facts: (pool) => ({
           sessions: this.#correspondence.sessionsOf(pool),

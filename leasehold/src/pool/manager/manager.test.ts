@@ -141,6 +141,29 @@ describe('a leader on a store that was restored, with its counters raised above 
       { floor: 500 },
     ));
 
+  it('has not recovered until the last is removed, and says so to whoever leads next', () =>
+    plays(
+      `
+      0     log 1 1 join:a grant:a:0-8 join:b grant:b:8-16
+      1000  elected 9 2000000
+      12980 wake
+              > append 501 term 9 leave:a:recovered
+      12990 appended
+              > append 502 term 9 leave:b:recovered
+      13000 report b 7? seen=8.400 8-16#1
+      13010 deposed
+      14000 elected 10 2000000
+      14010 report b 8? seen=8.400 8-16#1
+      25979 wake
+      25980 wake
+              > append 502 term 10 leave:b:recovered
+      25990 appended
+      26000 report b 9? seen=8.400 8-16#1
+              > b: update ack=9 stranger
+    `,
+      { floor: 500, maxSpansPerBatch: 1 },
+    ));
+
   it('removes everybody after as long as the log says, if that is longer', () =>
     plays(
       `

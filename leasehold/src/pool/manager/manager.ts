@@ -207,7 +207,7 @@ export class Manager {
     }
     role.history = start.history;
     role.state = state;
-    role.recovers = start.floor > state.position;
+    role.recovers = start.floor > state.position || state.reign.recovering === true;
     this.#sightings.hear({ history: start.history, term: state.term, position: state.position });
     role.askedFrom = 0;
     return this.#answerWaiting(role);
@@ -220,7 +220,7 @@ export class Manager {
       return [];
     const before = role.state;
     role.state = before.apply(batch.position, decodeBatch(batch.bytes));
-    role.recovers = false;
+    role.recovers = role.state.reign.recovering === true;
     this.#sightings.hear({ history: role.history, term: role.state.term, position: role.state.position });
     return [...role.audience.push(role.history, before, role.state, now), ...this.#answerWaiting(role)];
   }

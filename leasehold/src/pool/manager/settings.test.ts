@@ -41,6 +41,34 @@ describe('a leader that is told of longer leases', () => {
     `));
 });
 
+describe('a leader that is told of longer leases while a batch with shorter ones is on its way', () => {
+  it('gives none before the log says the longer time again, although it said it before', () =>
+    plays(`
+      0     log 1 1 takeover=25000 join:a:secret grant:a:0-16
+      1000  elected 2 2000000
+              > append 2 term 2 takeover=25000
+      1010  appended
+      2000  report a 10? proof=secret 0-16#1
+              > a: update ack=10 0-16#1
+      20000 report a 11? heard proof=secret 0-16#1
+              > a: update ack=11 0-16#1
+      27000 report a 12? heard proof=secret 0-16#1
+              > a: update ack=12 0-16#1
+      27010 report b 1?
+              > b: update ack=1 stranger
+      27020 report b 2 heard
+              > append 3 term 2 join:b
+      27030 configure lease=18000
+      27040 report a 13? heard proof=secret 0-16#1
+      27050 appended
+              > append 4 term 2 takeover=23958.7
+      27060 report a 14? heard proof=secret 0-16#1
+      27070 appended
+      27080 report a 15? heard proof=secret 0-16#1
+              > a: update ack=15 lease=18000 0-8#1 8-16#1!
+    `));
+});
+
 describe('a leader that is told of shorter leases', () => {
   it('gives them at once, and keeps the longer hold it has promised', () =>
     plays(`${LEADING}

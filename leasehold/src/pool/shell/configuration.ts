@@ -119,6 +119,10 @@ function inPlace<T>(place: string, resolve: () => T): T {
 export const shortestLeaderLeaseMs = (configuration: ResolvedConfiguration): number =>
   Math.min(...inForce(configuration).map(({ durations }) => durations.leaderLeaseMs));
 
+/** The shortest time without a leader that the owners of any pool are to survive. */
+export const shortestLeaderChangeMs = (configuration: ResolvedConfiguration): number =>
+  Math.min(...inForce(configuration).map(({ durations }) => durations.leaderChangeMs));
+
 /** The shortest suspension that must be noticed for the sake of any pool. */
 export const shortestToleranceMs = (configuration: ResolvedConfiguration): number =>
   Math.min(...inForce(configuration).map(({ durations }) => durations.suspensionToleranceMs));

@@ -31,6 +31,7 @@ import {
   type ResolvedConfiguration,
   resolveConfiguration,
   settingsOf,
+  shortestLeaderChangeMs,
   shortestLeaderLeaseMs,
   shortestToleranceMs,
 } from './configuration.ts';
@@ -58,8 +59,8 @@ export interface ManagerSurroundings {
 
 /** How often a standby reads the head of the log. */
 const LOOK_EVERY_MS = 2_000;
-/** Another Manager that is there takes over in much less. */
-const STEP_DOWN_WITHIN_MS = 10_000;
+/** Of the time without a leader that owners survive, one such part is given to others to take over. */
+const STEP_DOWN_SHARE = 2;
 
 export class PoolManager implements AsyncDisposable {
   /** What the HTTP API is made of. @internal */
@@ -200,13 +201,15 @@ export class PoolManager implements AsyncDisposable {
     if (this.#core.role !== 'leading') return false;
     const term = this.#core.term ?? 0;
     logger.info('steps down', { term });
-    using until = deadline(runtime, STEP_DOWN_WITHIN_MS, this.#over.signal);
+    // The rest is left for us to be elected again, should nobody have been there after all.
+    const withinMs = shortestLeaderChangeMs(this.#configuration) / STEP_DOWN_SHARE;
+    using until = deadline(runtime, withinMs, this.#over.signal);
     this.#driver.stepDown();
     try {
       return await this.#waiters.until(() => this.#orFailure(this.#core.state.term > term), until.signal);
     } catch (error) {
       if (!until.isOver) throw error;
-      throw new AloneError(`no other has taken over within ${STEP_DOWN_WITHIN_MS / 1_000} s`);
+      throw new AloneError(`no other has taken over within ${withinMs / 1_000} s`);
     } finally {
       if (!this.#over.signal.aborted) this.#driver.standAgain();
     }

@@ -39,6 +39,8 @@ export type { RaisedCounters } from '../../log/file/raise-counters.ts';
 
 /** How far terms and positions go ahead if nobody says what was seen. */
 export const LEAP: number = 2 ** 40;
+/** A log that went on above more than this would run out of whole numbers, and no counter is ever lowered. */
+const SEEN_MOST = 2 ** 52;
 
 export interface RecoveryOptions {
   /** The data directory of the Manager; or `store`. */
@@ -92,8 +94,8 @@ export async function planRecovery(options: RecoveryOptions): Promise<Recovery> 
   checkOptionNames('', options, OPTIONS);
   for (const name of ['seenTerm', 'seenPosition'] as const) {
     const value = options[name];
-    if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) continue;
-    throw new InvalidOptionError(name, value, 'it must be a whole number, 0 or more');
+    if (value === undefined || (Number.isSafeInteger(value) && value >= 0 && value <= SEEN_MOST)) continue;
+    throw new InvalidOptionError(name, value, `it must be a whole number from 0 to ${SEEN_MOST}`);
   }
   const plan = planStore(options.directory, options.store);
   if (plan.kind === 'memory') {
