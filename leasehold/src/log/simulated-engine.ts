@@ -14,8 +14,8 @@
  *  - **A member is stopped**: {@link SimulatedEngine.stopMember}. What it is asked, reads too, is not
  *    answered while the others go on; when it goes on, copies of requests land of which nobody knows any
  *    more, and watches that were silent bring what they missed (`simulated-members.ts`).
- *  - **A member was replaced and does not know it**: {@link SimulatedEngine.goStale}. It says that leases are
- *    alive without asking anybody.
+ *  - **A member was replaced and does not know it**: {@link SimulatedEngine.strand}. A client that reaches only
+ *    that one is told that its lease is alive, without anybody being asked, and hears nothing else.
  *  - **What was carried out is not answered**: {@link SimulatedEngine.withholdOutcomes}; so it is
  *    with appends that are under way when the engine loses its leader.
  *  - **A watch is deaf**: {@link SimulatedEngine.deafen}.
@@ -112,11 +112,13 @@ export class SimulatedEngine {
   readonly #askedAt = new Map<string, number>();
   readonly #watchedAt = new Map<string, number>();
   readonly #deafUntilMs = new Map<string, number>();
-  readonly #staleUntilMs = new Map<number, number>();
+  readonly #strandedUntilMs = new Map<string, number>();
   #electsUntilMs = 0;
   #outcomesFromMs = 0;
   #down = false;
   #downSince = 0;
+  /** Told of every request at the instant before it is carried out. */
+  onAsk: (client: string, body: Ask) => void = () => {};
   /** Told of every batch at the instant it is committed. */
   onCommit: (batch: LogBatch, term: number) => void = () => {};
   refuseChance: number;
@@ -201,10 +203,9 @@ export class SimulatedEngine {
     this.#members.stop(member, ms);
   }
 
-  /** For so long a member has been replaced and does not know it: it keeps leases alive that may be gone. */
-  goStale(member: number, ms: number): void {
-    this.#staleUntilMs.set(member, this.#world.trueMs + ms);
-    this.#members.stop(member, ms);
+  /** For so long a client reaches no member but one that has been replaced and does not know it. */
+  strand(client: string, ms: number): void {
+    this.#strandedUntilMs.set(client, this.#world.trueMs + ms);
   }
 
   /** For so long appends are carried out and not answered. */
@@ -222,7 +223,7 @@ export class SimulatedEngine {
     this.refuseChance = 0;
     this.#outcomesFromMs = 0;
     this.#deafUntilMs.clear();
-    this.#staleUntilMs.clear();
+    this.#strandedUntilMs.clear();
     if (this.#isElecting) this.#beginLeasesAnew();
     this.#electsUntilMs = 0;
     this.#members.resume();
@@ -261,12 +262,13 @@ export class SimulatedEngine {
     this.#askedAt.set(from, member);
     const answer = (given: Answer): void =>
       this.#network.send(ENGINE, from, { request, body: given });
-    if (body.ask === 'keep-alive' && this.#isStale(member)) {
-      answer({ answer: 'alive' });
+    if (this.#isStranded(from)) {
+      if (body.ask === 'keep-alive') answer({ answer: 'alive' });
       return;
     }
     this.#members.through(member, () => {
       if (this.down) return;
+      this.onAsk(from, body);
       const given = this.#serve(from, member, body);
       if (given !== undefined) answer(given);
     });
@@ -308,8 +310,8 @@ export class SimulatedEngine {
     }
   }
 
-  #isStale(member: number): boolean {
-    return this.#world.trueMs < (this.#staleUntilMs.get(member) ?? 0);
+  #isStranded(client: string): boolean {
+    return this.#world.trueMs < (this.#strandedUntilMs.get(client) ?? 0);
   }
 
   #isDeaf(client: string): boolean {
