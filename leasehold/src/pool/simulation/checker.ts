@@ -18,8 +18,6 @@
  *  - **settles.** Once faults stop, all is leased as the policy says and every look-up agrees.
  *  - **placement.** Keys are taken from a living owner only if some policy decision gave them to
  *    another.
- *  - **restore-noticed.** A log that was put back in time is noticed if anybody who has seen more is heard.
- *    (`restoring.ts`, which also says what else can be promised there.)
  */
 
 import type { LogBatch } from '../../log/log.ts';
@@ -28,12 +26,12 @@ import { highOf, lowOf, RING_SIZE } from '../../runtime/keys/position.ts';
 import { formatRange, type Span } from '../../runtime/keys/range.ts';
 import type { World } from '../../sim/world.ts';
 import type { LookupEffect } from '../lookup/lookup.ts';
-import type { FromManager, GrantedSpan, NumberedSpan, ToManager, Update } from '../messages.ts';
+import type { FromManager, GrantedSpan, NumberedSpan, Update } from '../messages.ts';
+import type { ResolvedDurations } from '../options.ts';
 import type { Piece } from '../owner/holdings.ts';
 import type { OwnerEffect } from '../owner/owner.ts';
 import type { Policy } from '../policy/policy.ts';
 import { type Batch, decodeBatch, ManagerState } from '../state.ts';
-import type { Bounds } from './bounds.ts';
 import { LossCheck } from './loss-check.ts';
 import type { LookupNode, ManagerNode, Observer, OwnerNode } from './nodes.ts';
 import { PlacementCheck } from './placement-check.ts';
@@ -46,7 +44,6 @@ export const PROMISES = [
   'log-is-truth',
   'settles',
   'placement',
-  'restore-noticed',
 ] as const;
 export type PromiseName = (typeof PROMISES)[number];
 
@@ -69,19 +66,11 @@ export class Checker implements Observer {
   readonly #checkedSpans = new WeakSet<GrantedSpan>();
   /** Set while a healthy lease must not lapse. */
   calm = false;
-  /**
-   * Set while owners may act on leases from a time that the log has forgotten: what they hold cannot be
-   * found there.
-   */
-  lenient = false;
-  /** The highest position that was ever given, and the log that gave it. */
-  #highest = 0;
-  #log: 'whole' | 'put back' | 'counters raised' = 'whole';
 
-  constructor(world: World, bounds: Bounds, policy: Policy) {
+  constructor(world: World, durations: ResolvedDurations, policy: Policy) {
     this.#world = world;
     this.#policy = policy;
-    this.losses = new LossCheck(world, bounds);
+    this.losses = new LossCheck(world, durations);
     this.#placement = new PlacementCheck(world, policy, (pool, incarnation) =>
       this.#ownerNode(pool, incarnation),
     );
@@ -92,34 +81,8 @@ export class Checker implements Observer {
     return this.#world.broken(promise, detail);
   }
 
-  /** The highest position that was ever given. */
-  get highest(): number {
-    return this.#highest;
-  }
-
-  /** Takes a backup of what is true; call what it returns when the store is put back to it. */
-  backup(): () => void {
-    const restore = this.truth.backup();
-    const { replayed } = this;
-    return () => {
-      restore();
-      this.replayed = replayed;
-      this.losses.wentBackTo(replayed.position);
-      this.#log = 'put back';
-    };
-  }
-
-  /** An operator has raised the counters of a log that was put back. */
-  countersRaised(): void {
-    this.#log = 'counters raised';
-  }
-
   /** The engine has committed a batch, at this instant. */
   committed(batch: LogBatch): void {
-    if (this.#log === 'counters raised') this.#recovered();
-    if (this.#log === 'whole' && batch.position <= this.#highest)
-      throw this.#broken('continuity', `position ${batch.position} was given twice`);
-    this.#highest = Math.max(this.#highest, batch.position);
     const decoded = decodeBatch(batch.bytes);
     const taken = this.truth.commit(batch.position, decoded);
     this.#replay(batch.position, decoded);
@@ -131,25 +94,8 @@ export class Checker implements Observer {
       for (const span of lost) this.#isLetGoOf(pool, span);
       this.#noteGrants(pool);
       this.#placement.note(pool, this.truth.pool(pool), batch.position);
-      for (const span of lost) if (!span.left && this.#log === 'whole') this.#placement.judge(pool, span);
+      for (const span of lost) if (!span.left) this.#placement.judge(pool, span);
       if (lost.length > 0) this.losses.committed({ pool, position: batch.position, spans: lost });
-    }
-  }
-
-  /** The first commit after the counters were raised: whatever was leased before must be over. */
-  #recovered(): void {
-    this.#log = 'whole';
-    this.lenient = false;
-    this.#placement.forget();
-    for (const node of this.owners) {
-      if (node.process.clock.suspended) continue;
-      for (const { start, number } of node.core?.pieces ?? []) {
-        if (node.check(start) === undefined) continue;
-        throw this.#broken(
-          'one-owner',
-          `the log was recovered while ${node.name} still acts under ${number}`,
-        );
-      }
     }
   }
 
@@ -212,7 +158,7 @@ export class Checker implements Observer {
       const { version } = core;
       const seen = this.#seenVersions.get(node);
       if (seen?.core === core && seen.version === version && seen.running === process.running) continue;
-      if (!this.lenient) this.#lookAtOwner(node);
+      this.#lookAtOwner(node);
       this.#seenVersions.set(node, { core, version: core.version, running: process.running });
     }
   }
@@ -289,31 +235,12 @@ export class Checker implements Observer {
     if (message.kind === 'changes' && message.answers !== undefined && node.core?.role === 'leading') {
       this.losses.vouched(node.name, message.pool, message.to);
     }
-    if (message.kind === 'changes' && message.to > this.#head) {
+    if (message.kind === 'changes' && message.to > this.truth.head) {
       throw this.#broken(
         'log-is-truth',
-        `${node.name} tells look-ups of position ${message.to}, but the log ends at ${this.#head}`,
+        `${node.name} tells look-ups of position ${message.to}, but the log ends at ${this.truth.head}`,
       );
     }
-  }
-
-  /** Nobody has seen more than is in the log, unless that went back; and then a leader that hears of it stops. */
-  managerHeard(node: ManagerNode, from: string, message: ToManager): void {
-    const { core } = node;
-    if (core?.term === undefined || message.kind === 'certificate') return;
-    const { seen } = message;
-    if (seen === undefined || seen.position <= Math.max(core.state.position, this.truth.head)) return;
-    const { history, isWriting } = core.observe();
-    if (seen.history !== history || isWriting) return; // What is being written may have been seen before it was lost.
-    throw this.#broken(
-      'restore-noticed',
-      `${node.name} leads on at ${core.state.position} although ${from} has told it of ${seen.position}`,
-    );
-  }
-
-  /** What somebody can have heard of: of a log that was put back, also what is no longer there. */
-  get #head(): number {
-    return this.#log === 'whole' ? this.truth.head : this.#highest;
   }
 
   /** Every span of an update was granted to that owner under that number, by a commit. */
@@ -322,7 +249,7 @@ export class Checker implements Observer {
     for (const span of update.spans) {
       if (this.#checkedSpans.has(span)) continue;
       this.#checkedSpans.add(span);
-      if (span.number <= this.#head && granted(span)) continue;
+      if (span.number <= this.truth.head && granted(span)) continue;
       throw this.#broken(
         'log-is-truth',
         `${node.name} tells ${update.incarnation} that it has ${formatRange(span)} under ${span.number}, which was never committed`,
@@ -381,9 +308,6 @@ export class Checker implements Observer {
 
   lookupLost(node: LookupNode, effect: LookupEffect & { do: 'lost' }): void {
     this.#world.count(`lookup lost, ${effect.why}`);
-    if (effect.why === 'cut-off' && this.calm) {
-      throw this.#broken('settles', `${node.name} took itself for cut off although nothing was wrong`);
-    }
     this.losses.reported(node, effect.ranges);
   }
 
@@ -394,7 +318,6 @@ export class Checker implements Observer {
   /** Once faults have stopped for the stated time: everything is as it should be. */
   settled(): void {
     for (const [name, pool] of this.truth.pools) this.#poolSettled(name, pool);
-    this.losses.settled();
   }
 
   #poolSettled(name: string, pool: TruePool): void {

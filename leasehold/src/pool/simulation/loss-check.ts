@@ -14,7 +14,7 @@
 import { formatRange, type Span } from '../../runtime/keys/range.ts';
 import { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { World } from '../../sim/world.ts';
-import type { Bounds } from './bounds.ts';
+import { clockRateBound, lossBoundMs, type ResolvedDurations } from '../options.ts';
 import type { LookupNode } from './nodes.ts';
 
 /** Keys were taken from an owner without a confirmed hand-over. */
@@ -26,8 +26,6 @@ export interface Loss {
 
 interface Outstanding {
   readonly loss: Loss;
-  /** The log that told of it was put back to before it. */
-  isForgotten: boolean;
   remaining: RangeSet;
   readonly atMs: number;
   /** When it happened, by the look-up's clock. */
@@ -47,16 +45,14 @@ export class LossCheck {
   /** How much later than the bound a look-up may act because its timers are late. */
   latenessMs = 0;
   readonly #world: World;
-  readonly #bounds: Bounds;
+  readonly #durations: ResolvedDurations;
   readonly #accounts = new Map<LookupNode, Account>();
-  /** Where the log ended when it was last put back. */
-  #wentBackTo = Number.POSITIVE_INFINITY;
   /** When losses were committed, by pool. */
   readonly #committed = new Map<string, { readonly position: number; readonly atMs: number }[]>();
 
-  constructor(world: World, bounds: Bounds) {
+  constructor(world: World, durations: ResolvedDurations) {
     this.#world = world;
-    this.#bounds = bounds;
+    this.#durations = durations;
     world.afterEach(() => this.#noneIsFresherThanItKnows());
   }
 
@@ -68,8 +64,7 @@ export class LossCheck {
     for (const node of this.lookups) {
       if (node.pool !== loss.pool || node.core === undefined) continue;
       const remaining = RangeSet.of(loss.spans);
-      const atMs = this.#world.trueMs;
-      const item = { loss, isForgotten: false, remaining, atMs, localAt: node.process.now() };
+      const item = { loss, remaining, atMs: this.#world.trueMs, localAt: node.process.now() };
       this.#account(node).items.push(item);
       if (!node.lives) continue; // A life that resumes from here will have to report it.
       const { core } = node;
@@ -90,9 +85,8 @@ export class LossCheck {
     const isNew = !account.hasMoved && !node.resumed;
     account.hasMoved = true;
     if (isNew) account.items = account.items.filter(({ loss }) => loss.position > position);
-    account.items = account.items.filter(({ loss }) => !this.#isHidden(node, loss));
-    for (const { loss, remaining, isForgotten } of account.items) {
-      if (isForgotten || loss.position > position) continue;
+    for (const { loss, remaining } of account.items) {
+      if (loss.position > position) continue;
       const [span] = remaining.spans();
       const where = span === undefined ? '' : ` of ${formatRange(span)}`;
       throw this.#world.broken(
@@ -102,43 +96,10 @@ export class LossCheck {
     }
   }
 
-  /** The log was put back to this position: what was lost after it nobody can know, until everything is said to be. */
-  wentBackTo(position: number): void {
-    this.#wentBackTo = position;
-    for (const [pool, losses] of this.#committed)
-      this.#committed.set(
-        pool,
-        losses.filter((loss) => loss.position <= position),
-      );
-    for (const { items } of this.#accounts.values())
-      for (const item of items) item.isForgotten ||= item.loss.position > position;
-  }
-
-  /** All is well: whatever a log has forgotten was reported with everything. */
-  settled(): void {
-    for (const [node, { core, items, hasMoved }] of this.#accounts) {
-      const [item] = items.filter(({ isForgotten }) => isForgotten);
-      if (item === undefined || core !== node.core || !node.lives || !hasMoved) continue;
-      throw this.#world.broken(
-        'every-loss-told',
-        `${node.name} was never told of the loss at position ${item.loss.position}, which the log has forgotten`,
-      );
-    }
-  }
-
-  /**
-   * A look-up that resumes does not say from where before it has a table. If that was forgotten, and the log
-   * has grown past it since, it takes what was lost there for what its earlier life reported. This is not
-   * promised: nobody can see it.
-   */
-  #isHidden({ resumedFrom = 0 }: LookupNode, { position }: Loss): boolean {
-    return position <= resumedFrom && resumedFrom > this.#wentBackTo;
-  }
-
   /** A leader answers a sync as fresh, with everything up to `position`. */
   vouched(manager: string, pool: string, position: number): void {
     const unknown = this.#committed.get(pool)?.find((loss) => loss.position > position);
-    if (unknown === undefined || unknown.atMs + this.#bounds.leaderSlackMs >= this.#world.trueMs) return;
+    if (unknown === undefined || unknown.atMs + this.#slackMs >= this.#world.trueMs) return;
     throw this.#world.broken(
       'every-loss-told',
       `${manager} vouches for position ${position} although the loss at ${unknown.position} is known since ${unknown.atMs.toFixed(0)} ms`,
@@ -147,12 +108,12 @@ export class LossCheck {
 
   #noneIsFresherThanItKnows(): void {
     for (const [node, { core, items }] of this.#accounts) {
-      const oldest = items.find(({ isForgotten }) => !isForgotten);
+      const [oldest] = items;
       if (oldest === undefined || core !== node.core || !node.lives) continue;
       if (!node.process.running || node.isDazed) continue;
-      const ageMs = (node.core?.ageMs(node.process.now()) ?? 0) * Math.sqrt(this.#bounds.rate);
-      const freshAtMs = this.#world.trueMs - ageMs - this.#bounds.suspensionToleranceMs;
-      if (freshAtMs <= oldest.atMs + this.#bounds.leaderSlackMs) continue;
+      const ageMs = (node.core?.ageMs(node.process.now()) ?? 0) * Math.sqrt(clockRateBound(this.#durations));
+      const freshAtMs = this.#world.trueMs - ageMs - this.#durations.suspensionToleranceMs;
+      if (freshAtMs <= oldest.atMs + this.#slackMs) continue;
       throw this.#world.broken(
         'every-loss-told',
         `${node.name} takes itself for fresh as of ${freshAtMs.toFixed(0)} ms, but has not reported the loss at position ${oldest.loss.position}`,
@@ -160,8 +121,14 @@ export class LossCheck {
     }
   }
 
+  /** How long a leader may go on without knowing that it was deposed, or that its batch is written. */
+  get #slackMs(): number {
+    const { leaderLeaseMs, suspensionToleranceMs } = this.#durations;
+    return (leaderLeaseMs + suspensionToleranceMs) * clockRateBound(this.#durations);
+  }
+
   get #boundMs(): number {
-    return this.#bounds.lossMs + this.latenessMs;
+    return lossBoundMs(this.#durations) + this.latenessMs;
   }
 
   #account(node: LookupNode): Account {
@@ -176,9 +143,9 @@ export class LossCheck {
   }
 
   #mustBeTold(node: LookupNode, core: unknown, item: Outstanding): void {
-    if (node.core !== core || !node.lives || item.isForgotten || item.remaining.isEmpty) return;
+    if (node.core !== core || !node.lives || item.remaining.isEmpty) return;
     // While its machine is suspended, time does not pass for it; while it is stopped, it cannot act.
-    const { rate, lossMs } = this.#bounds;
+    const rate = clockRateBound(this.#durations);
     const passedMs = (node.process.now() - item.localAt) / Math.sqrt(rate);
     const waitMs = node.process.running ? Math.max(0, this.#boundMs / rate - passedMs) : 100;
     if (waitMs > 0) {
@@ -186,9 +153,10 @@ export class LossCheck {
       return;
     }
     if (!this.#account(node).items.includes(item)) return;
+    const boundMs = lossBoundMs(this.#durations).toFixed(0);
     throw this.#world.broken(
       'every-loss-told',
-      `${node.name} was not told of the loss at position ${item.loss.position} within ${lossMs.toFixed(0)} ms`,
+      `${node.name} was not told of the loss at position ${item.loss.position} within ${boundMs} ms`,
     );
   }
 }

@@ -32,8 +32,6 @@ export type PoolMessage = ToManager | FromManager;
 /** What the checker hears of. Called at the instant it happens, before anything else does. */
 export interface Observer {
   managerSends(node: ManagerNode, to: string, message: FromManager): void;
-  /** It has heard this, and done what it does about it. */
-  managerHeard(node: ManagerNode, from: string, message: ToManager): void;
   managerCommitted(node: ManagerNode): void;
   ownerChanged(node: OwnerNode, effect: OwnerEffect): void;
   lookupLost(node: LookupNode, effect: LookupEffect & { do: 'lost' }): void;
@@ -84,58 +82,37 @@ abstract class Node {
 
 export interface ManagerNodeOptions extends NodeOptions {
   readonly settings: Omit<ManagerSettings, 'id' | 'durations'>;
-  /** @default those of its surroundings */
-  readonly durations?: ResolvedDurations | undefined;
   readonly logNetwork: Network<LogMessage>;
-  readonly logClient: Omit<ClientOptions, 'strayed'>;
+  readonly logClient: ClientOptions;
 }
 
 export class ManagerNode extends Node {
   core: Manager | undefined;
   halted: string | undefined;
-  /** How often it ended because the log was not where it had left it. */
-  strayed = 0;
   readonly #options: ManagerNodeOptions;
-  #driver: ManagerDriver | undefined;
 
   constructor(around: Surroundings, options: ManagerNodeOptions) {
     super(around, options);
     this.#options = options;
   }
 
-  get durations(): ResolvedDurations {
-    return this.#options.durations ?? this.around.durations;
-  }
-
-  /** It is told to make room for another. */
-  stepDown(): void {
-    this.process.perform(() => this.#driver?.stepDown());
-  }
-
-  standAgain(): void {
-    this.process.perform(() => this.#driver?.standAgain());
-  }
-
   protected override start(runtime: SimRuntime, life: number): void {
-    const { world, network, observer } = this.around;
-    const { durations } = this;
+    const { world, network, observer, durations } = this.around;
     const { settings, logNetwork, logClient } = this.#options;
     const core = new Manager({ ...settings, id: this.name, durations });
-    const strayed = (): void => this.#strayed(life);
-    let heard: { readonly from: string; readonly message: ToManager } | undefined;
     this.core = core;
     this.halted = undefined;
-    this.#driver = new ManagerDriver({
+    new ManagerDriver({
       core,
       clock: runtime,
       guard: new SuspensionGuard(runtime, durations.suspensionToleranceMs),
       alarm: (wake) => runtime.alarm(wake),
-      log: new SimulatedLog(runtime, runtime.transport(logNetwork), { ...logClient, strayed }),
+      log: new SimulatedLog(runtime, runtime.transport(logNetwork), logClient),
       transport: managerTransport(runtime.transport(network)),
       candidate: (campaign) => `${this.name}.${life}.${campaign}`,
       watcher: {
         sends: (to, message) => observer.managerSends(this, to, message),
-        receives: (from, message) => (heard = { from, message }),
+        receives: () => {},
         writes: () => {},
         wrote: (outcome) => {
           if (outcome === 'appended') observer.managerCommitted(this);
@@ -147,21 +124,8 @@ export class ManagerNode extends Node {
           throw error;
         },
         traced: (event) => world.note(this.name, event),
-        afterwards: () => {
-          if (heard !== undefined) observer.managerHeard(this, heard.from, heard.message);
-          heard = undefined;
-        },
+        afterwards: () => {},
       },
-    });
-  }
-
-  /** It cannot go on from here, so it ends; somebody may start it again. */
-  #strayed(life: number): void {
-    const { world } = this.around;
-    this.strayed += 1;
-    world.note(this.name, { what: 'strayed', facts: {} });
-    world.after(0, () => {
-      if (this.process.life === life) this.process.crash();
     });
   }
 }
@@ -268,7 +232,6 @@ export class OwnerNode extends Node {
       ...{ core, guard, clock: runtime },
       alarm: (wake) => runtime.alarm(wake),
       carryOut: (effect) => carryOut(effect),
-      afterwards: () => (guard.toleranceMs = core.pace.suspensionToleranceMs),
     });
     const input = (act: (core: Owner, now: Instant) => OwnerEffect[]): void =>
       driver.input((now) => act(core, now));
@@ -324,8 +287,8 @@ export interface LookupNodeOptions extends NodeOptions {
 
 export class LookupNode extends Node {
   core: Lookup | undefined;
-  /** Where an earlier life stopped and this one goes on; undefined if it begins anew. */
-  resumedFrom: number | undefined;
+  /** Whether this life goes on where an earlier one stopped. */
+  resumed = false;
   #guard: SuspensionGuard | undefined;
   readonly options: LookupNodeOptions;
   /** What an application would have stored. */
@@ -340,10 +303,6 @@ export class LookupNode extends Node {
     return this.options.pool;
   }
 
-  get resumed(): boolean {
-    return this.resumedFrom !== undefined;
-  }
-
   /** Its machine was suspended, and it has not run since to notice. */
   get isDazed(): boolean {
     return this.#guard?.looksSuspended(this.process.now()) ?? false;
@@ -352,7 +311,7 @@ export class LookupNode extends Node {
   protected override start(runtime: SimRuntime, life: number): void {
     const { world, network, observer, durations, managers } = this.around;
     const resumeFrom = this.options.resumes ? this.#stored : undefined;
-    this.resumedFrom = resumeFrom?.position;
+    this.resumed = resumeFrom !== undefined;
     const core = new Lookup(
       {
         pool: this.options.pool,

@@ -7,9 +7,23 @@ import type { PoolWorld } from '../pool-world.ts';
 
 /** Takes a backup; call what it returns to restore it. */
 export function backup({ engine, checker }: PoolWorld): () => void {
-  const [restoreStore, restoreTruth] = [engine.backup(), checker.backup()];
+  const restore = engine.backup();
+  const { replayed, truth } = checker;
+  const { head } = truth;
+  const pools = [...truth.pools].map(([name, { segments, members }]) => ({
+    name,
+    segments: segments.map((segment) => ({ ...segment })),
+    members: new Map(members),
+  }));
   return () => {
-    restoreStore();
-    restoreTruth();
+    restore();
+    checker.replayed = replayed;
+    truth.head = head;
+    for (const { name, segments, members } of pools) {
+      const pool = truth.pool(name);
+      pool.segments.splice(0, pool.segments.length, ...segments);
+      pool.members.clear();
+      for (const [incarnation, member] of members) pool.members.set(incarnation, member);
+    }
   };
 }
