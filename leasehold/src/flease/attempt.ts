@@ -1,0 +1,122 @@
+/**
+ * One attempt on one resource: algorithm 4 of the paper, from its READ to its WRITE.
+ *
+ *     reading ──a majority promised──► decide ──► writing ──a majority accepted──► done
+ *        └── so many refused, or took so long, that it cannot succeed ──┴──► failed
+ *
+ * It reads under a ballot of its own, takes what was written under the highest ballot among a majority, and
+ * writes under the same ballot. Which acceptor has answered is remembered by name, so that an answer that comes
+ * twice counts once; a refusal does not count towards a majority, and a promise that comes after the reading is
+ * over counts for nothing.
+ *
+ * The paper gives up at the first refusal. We go on as long as a majority can still say yes, which is all that
+ * its lemmas use.
+ */
+
+import { type Ballot, compareBallots } from './ballot.ts';
+import type { Lease } from './lease.ts';
+import type { Answer, Promised, RefusalReason, Refused } from './messages.ts';
+import type { Quorums } from './view.ts';
+
+/** Why somebody did not say yes. */
+export type Reluctance = RefusalReason | 'silent';
+
+export type Progress = 'waiting' | 'has-read' | 'has-written' | 'failed';
+
+export class Attempt {
+  readonly ballot: Ballot;
+  readonly resource: string;
+  readonly #quorums: Quorums;
+  readonly #intervalMs: number;
+  #phase: 'reading' | 'writing' = 'reading';
+  #yes = 0;
+  #no = 0;
+  #refusals: Map<string, RefusalReason> | undefined;
+  /** What was written under the highest ballot, of those who have answered. */
+  #found: Lease | undefined;
+  #foundBallot: Ballot | undefined;
+  #isFoundByAll = true;
+  /** The highest round that somebody else is known to have in our interval. */
+  roundSeen = 0;
+  /** What we write. */
+  proposal: Lease | undefined;
+
+  constructor(resource: string, ballot: Ballot, quorums: Quorums, intervalMs: number) {
+    this.resource = resource;
+    this.ballot = ballot;
+    this.#quorums = quorums;
+    this.#intervalMs = intervalMs;
+  }
+
+  /** Everybody who is asked. */
+  get audience(): readonly string[] {
+    return this.#quorums.everybody;
+  }
+
+  get isWriting(): boolean {
+    return this.#phase === 'writing';
+  }
+
+  get found(): Lease | undefined {
+    return this.#found;
+  }
+
+  /** Whether a majority has the very same, so that it need not be written again to be certain. */
+  get isCertain(): boolean {
+    return this.#isFoundByAll;
+  }
+
+  /** Who did not say yes, and why. */
+  get reluctant(): ReadonlyMap<string, Reluctance> {
+    const reluctant = new Map<string, Reluctance>();
+    for (const member of this.#quorums.everybody) {
+      if (!this.#quorums.includes(this.#yes, member)) {
+        reluctant.set(member, this.#refusals?.get(member) ?? 'silent');
+      }
+    }
+    return reluctant;
+  }
+
+  write(proposal: Lease): void {
+    this.#phase = 'writing';
+    this.#yes = 0;
+    this.#no = 0;
+    this.#refusals = undefined;
+    this.proposal = proposal;
+  }
+
+  answer(from: string, answer: Answer): Progress {
+    if (answer.kind === 'refused') return this.#refuse(from, answer);
+    if ((answer.kind === 'accepted') !== this.isWriting) return 'waiting';
+    const yes = this.#quorums.with(this.#yes, from);
+    if (yes === this.#yes) return 'waiting';
+    if (answer.kind === 'promised') this.#note(answer);
+    this.#yes = yes;
+    if (!this.#quorums.suffices(yes)) return 'waiting';
+    return this.isWriting ? 'has-written' : 'has-read';
+  }
+
+  #refuse(from: string, { of, why, detail }: Refused): Progress {
+    if ((of === 'write') !== this.isWriting || !this.#quorums.has(from)) return 'waiting';
+    if (why === 'outbid') this.roundSeen = Math.max(this.roundSeen, detail);
+    this.#no = this.#quorums.with(this.#no, from);
+    this.#refusals ??= new Map();
+    this.#refusals.set(from, why);
+    return this.#quorums.canSuffice(this.#no) ? 'waiting' : 'failed';
+  }
+
+  #note({ written, lease }: Promised): void {
+    const first = this.#yes === 0;
+    const order = this.#compare(written, this.#foundBallot);
+    if (order !== 0 && !first) this.#isFoundByAll = false;
+    if (order > 0) {
+      this.#foundBallot = written;
+      this.#found = lease;
+    }
+  }
+
+  #compare(a: Ballot | undefined, b: Ballot | undefined): number {
+    if (a === undefined || b === undefined) return Number(a !== undefined) - Number(b !== undefined);
+    return compareBallots(a, b, this.#intervalMs);
+  }
+}

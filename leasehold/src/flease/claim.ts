@@ -1,0 +1,95 @@
+/**
+ * What this process wants of one resource: who waits for it here, what it holds, who waits for it elsewhere.
+ *
+ * Those who wait stand in one line, in the order in which they came: other members by name, and this process
+ * once, for all of its own. Who gives the lease back gives it to the first of them. So nobody is overtaken
+ * for as long as holders live; after a death whoever is first at the registers has it.
+ */
+
+import type { Attempt, Reluctance } from './attempt.ts';
+import type { Lease } from './lease.ts';
+
+/** What somebody in this process asked for. */
+export interface Request {
+  readonly kind: 'acquire' | 'try' | 'ask';
+  readonly id: number;
+}
+
+export type Purpose = 'take' | 'renew' | 'free' | 'ask';
+
+export type EndReason = 'released' | 'lapsed' | 'lost' | 'clock' | 'closed';
+
+/** A lease that is held: one holder, one number, for as long as it is renewed. Never comes back once over. */
+export class Tenure {
+  readonly resource: string;
+  readonly number: number;
+  /** By the group's clock. */
+  untilMs: number;
+  /** Why it is over; undefined while it is not, as far as is known: compare the clock. */
+  ended: EndReason | undefined;
+  /** Whether its holder was told that it is about to end. */
+  isNoticed = false;
+
+  constructor(resource: string, number: number, untilMs: number) {
+    this.resource = resource;
+    this.number = number;
+    this.untilMs = untilMs;
+  }
+
+  /** The one question that matters, and it is about the clock. */
+  isHeldAt(groupMs: number): boolean {
+    return this.ended === undefined && groupMs <= this.untilMs;
+  }
+}
+
+/** What is to be written about a lease that is no longer used. */
+export interface Leaving {
+  readonly number: number;
+  /** When it is over by itself, and need not be said any more. */
+  readonly untilMs: number;
+  /** Who is to have it next, if it was said. */
+  readonly heir: string | undefined;
+}
+
+export class Claim {
+  readonly resource: string;
+  readonly requests: Request[] = [];
+  /** Who waits for what we hold; our own name stands for all of our own requests. */
+  readonly line: string[] = [];
+  tenure: Tenure | undefined;
+  leaving: Leaving | undefined;
+  attempt: Attempt | undefined;
+  purpose: Purpose | undefined;
+  /** Somebody else's lease, as last seen. */
+  seen: Lease | undefined;
+  /** Why the last attempt came to nothing. */
+  reluctant: ReadonlyMap<string, Reluctance> | undefined;
+  failures = 0;
+  roundSeen = 0;
+  /** Not before. */
+  tryAtMs: number = Number.NEGATIVE_INFINITY;
+  /** The soonest look at it that is on the agenda. */
+  lookAtMs: number = Number.POSITIVE_INFINITY;
+
+  constructor(resource: string) {
+    this.resource = resource;
+  }
+
+  get isIdle(): boolean {
+    return (
+      this.requests.length === 0 &&
+      this.tenure === undefined &&
+      this.leaving === undefined &&
+      this.attempt === undefined
+    );
+  }
+
+  standInLine(member: string): void {
+    if (!this.line.includes(member)) this.line.push(member);
+  }
+
+  leaveLine(member: string): void {
+    const place = this.line.indexOf(member);
+    if (place >= 0) this.line.splice(place, 1);
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * What time is it in the group? Leases of a group are counted on wall clocks, because only these mean the same
+ * on two machines, to within the skew. But wall clocks are set by people and daemons, so this one is watched.
+ *
+ *     wall        ──────────┐     set back, or forward, by more than half the skew: it cannot be told whether
+ *     monotonic   ──────────┼──── it was right before or is right since; either way somebody may have been
+ *     this clock  ──────────┘     misled, so the member loses its memory: as after a restart
+ *
+ * Small steps are followed. Forward at once; back by standing still, so that it never goes back: a clock that
+ * stands still was within the skew of the others before, and they move on. Between two readings of the wall
+ * clock the monotonic one supplies what is finer than a millisecond.
+ *
+ * A machine that was suspended finds its wall clock ahead of the monotonic one, and so is noticed here too. A
+ * pause that freezes both is not; then the others find us behind, and say so: `peer-clocks.ts`. Until one
+ * packet has gone to and fro nobody can know, and only the resource can refuse, by comparing lease numbers.
+ */
+
+import { type Instant, later } from '../runtime/time.ts';
+
+export interface ClockReading {
+  readonly now: Instant;
+  readonly wallMs: number;
+}
+
+/** Differences up to this are how the two clocks are read, in whole milliseconds and one after the other. */
+const READING_MS = 2;
+
+export class GroupClock {
+  readonly #toleranceMs: number;
+  /** What the wall clock is ahead of the monotonic one. */
+  #aheadMs: number;
+  #shownMs: number;
+  #reading: ClockReading;
+
+  constructor(reading: ClockReading, clockSkewMs: number) {
+    this.#toleranceMs = clockSkewMs / 2;
+    this.#reading = reading;
+    this.#aheadMs = reading.wallMs - reading.now;
+    this.#shownMs = reading.wallMs;
+  }
+
+  /** What it shows, as of the last reading. */
+  get nowMs(): number {
+    return this.#shownMs;
+  }
+
+  /** Whether the wall clock has jumped since the last reading. Takes no note of it. */
+  hasJumped({ now, wallMs }: ClockReading): boolean {
+    return Math.abs(wallMs - now - this.#aheadMs) > this.#toleranceMs;
+  }
+
+  /** What it would show. Takes no note of it. */
+  at({ now, wallMs }: ClockReading): number {
+    return Math.max(this.#shownMs, now + this.#follow(wallMs - now));
+  }
+
+  /** Moves on to this reading. After a jump it shows what the wall clock shows, even if that is earlier. */
+  read(reading: ClockReading): number {
+    this.#reading = reading;
+    const aheadMs = reading.wallMs - reading.now;
+    if (this.hasJumped(reading)) {
+      this.#aheadMs = aheadMs;
+      this.#shownMs = reading.wallMs;
+    } else {
+      this.#shownMs = this.at(reading);
+      this.#aheadMs = this.#follow(aheadMs);
+    }
+    return this.#shownMs;
+  }
+
+  /** When this clock will show that, on the monotonic one. */
+  instantOf(ms: number): Instant {
+    return later(this.#reading.now, Math.max(0, ms - this.#shownMs));
+  }
+
+  #follow(aheadMs: number): number {
+    return Math.abs(aheadMs - this.#aheadMs) > READING_MS ? aheadMs : this.#aheadMs;
+  }
+}

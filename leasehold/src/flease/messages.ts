@@ -1,0 +1,109 @@
+/**
+ * What members say to each other.
+ *
+ * All that a member has to say to another in one turn travels as one {@link Packet}: questions about a thousand
+ * resources and answers to as many. Answers name the attempt and not the resource; the packet names who answers,
+ * in which of its lives, and whom, in which of theirs. So a word that comes twice counts once, and one that was
+ * meant for an earlier life, or said by a member of another group, counts for nothing.
+ */
+
+import type { Ballot } from './ballot.ts';
+import type { Lease } from './lease.ts';
+
+/** "Promise me to heed no lower ballot, and tell me what is written." */
+export interface Read {
+  readonly kind: 'read';
+  readonly attempt: number;
+  readonly resource: string;
+  readonly askedMs: number;
+  readonly round: number;
+}
+
+/** "Write this, unless you have promised a higher ballot." */
+export interface Write {
+  readonly kind: 'write';
+  readonly attempt: number;
+  readonly resource: string;
+  readonly askedMs: number;
+  readonly round: number;
+  readonly lease: Lease;
+}
+
+/** To a read. The sender will refuse lower ballots; and this is what it has, under which ballot. */
+export interface Promised {
+  readonly kind: 'promised';
+  readonly attempt: number;
+  readonly written: Ballot | undefined;
+  readonly lease: Lease | undefined;
+}
+
+/** To a write: it is written here. */
+export interface Accepted {
+  readonly kind: 'accepted';
+  readonly attempt: number;
+}
+
+export type RefusalReason =
+  /** Somebody has a higher ballot. */
+  | 'outbid'
+  /** The attempt began too long ago by the acceptor's clock. */
+  | 'late'
+  /** It has not begun yet by the acceptor's clock, by more than the skew. */
+  | 'early'
+  /** The acceptor's clock and the asker's are certainly further apart than the skew. */
+  | 'clock-off'
+  /** The acceptor has lost its memory and waits until that cannot matter. */
+  | 'recovering'
+  /** The acceptor knows of a later view of the group, or the asker does. */
+  | 'other-view';
+
+/** To either. Nothing was changed. */
+export interface Refused {
+  readonly kind: 'refused';
+  readonly attempt: number;
+  readonly of: 'read' | 'write';
+  readonly why: RefusalReason;
+  /** The round to exceed, if outbid in this interval; how long it will be, in milliseconds, if recovering; else 0. */
+  readonly detail: number;
+}
+
+/** "I wait for this", or no longer: said to its holder, who gives it to those who wait, one after the other. */
+export interface Wish {
+  readonly kind: 'wish' | 'unwish';
+  readonly resource: string;
+}
+
+/** "Try again": what you wait for was given back. A hint, of no consequence if it is lost or false. */
+export interface Freed {
+  readonly kind: 'freed';
+  readonly resource: string;
+}
+
+export type Answer = Promised | Accepted | Refused;
+export type Item = Read | Write | Answer | Wish | Freed;
+
+export interface Packet {
+  /** Members of groups with other names have nothing to say to each other. */
+  readonly group: string;
+  readonly view: number;
+  readonly from: string;
+  readonly life: number;
+  /** The life that the answers in it are for; 0 if there are none. */
+  readonly toLife: number;
+  /** When it was sent, by the sender's clock. */
+  readonly sentMs: number;
+  /** The last packet the sender had from the receiver: when that was sent and when it came, each by its own clock. */
+  readonly echo: Echo | undefined;
+  /** Both must agree about them. */
+  readonly leaseMs: number;
+  readonly clockSkewMs: number;
+  readonly items: readonly Item[];
+}
+
+export interface Echo {
+  readonly sentMs: number;
+  readonly receivedMs: number;
+}
+
+/** The longest name of a resource, in UTF-8. */
+export const RESOURCE_BYTES_MAX = 1_024;

@@ -1,0 +1,66 @@
+/**
+ * Are the clocks of the others within the skew of ours, as everybody has promised?
+ *
+ * Every packet says when it was sent, and when the last one from its receiver was sent and received. Messages
+ * take time but never less than none, and so two of them, one each way, enclose how far a peer is ahead:
+ *
+ *     we      ── sent ─────────────────────────── came ──     ahead <= received − sent
+ *                    ╲                          ╱             ahead >= answered − came
+ *     peer    ─────── received ──────── answered ───────
+ *
+ * Only what is certain counts: a peer is *off* when even the nearer end is beyond the skew. It is then refused
+ * by name, as if it were silent. If more peers are off than agree with us, it is we who are off.
+ */
+
+import type { Packet } from './messages.ts';
+
+export interface ClockBounds {
+  readonly aheadAtLeastMs: number;
+  readonly aheadAtMostMs: number;
+}
+
+export type ClockJudgement = 'unknown' | 'agrees' | 'off';
+
+export class PeerClocks {
+  readonly #clockSkewMs: number;
+  readonly #bounds = new Map<string, ClockBounds>();
+
+  constructor(clockSkewMs: number) {
+    this.#clockSkewMs = clockSkewMs;
+  }
+
+  /** Takes note of what a packet says about its sender's clock. */
+  hear({ from, sentMs, echo }: Packet, nowMs: number): void {
+    const aheadAtLeastMs = sentMs - nowMs;
+    const aheadAtMostMs = echo === undefined ? Number.POSITIVE_INFINITY : echo.receivedMs - echo.sentMs;
+    this.#bounds.set(from, { aheadAtLeastMs, aheadAtMostMs });
+  }
+
+  judge(peer: string): ClockJudgement {
+    const bounds = this.#bounds.get(peer);
+    if (bounds === undefined) return 'unknown';
+    const { aheadAtLeastMs, aheadAtMostMs } = bounds;
+    if (aheadAtLeastMs > this.#clockSkewMs || aheadAtMostMs < -this.#clockSkewMs) return 'off';
+    return aheadAtMostMs === Number.POSITIVE_INFINITY ? 'unknown' : 'agrees';
+  }
+
+  bounds(peer: string): ClockBounds | undefined {
+    return this.#bounds.get(peer);
+  }
+
+  /** More are off than agree: then it is we. */
+  get isOddOneOut(): boolean {
+    let off = 0;
+    let agreeing = 0;
+    for (const peer of this.#bounds.keys()) {
+      const judgement = this.judge(peer);
+      if (judgement === 'off') off += 1;
+      else if (judgement === 'agrees') agreeing += 1;
+    }
+    return off >= 2 && off > agreeing;
+  }
+
+  clear(): void {
+    this.#bounds.clear();
+  }
+}
