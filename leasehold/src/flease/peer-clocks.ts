@@ -24,6 +24,8 @@ export type ClockJudgement = 'unknown' | 'agrees' | 'off';
 export class PeerClocks {
   readonly #clockSkewMs: number;
   readonly #bounds = new Map<string, ClockBounds>();
+  /** Since when our clock has been this one. */
+  #sinceMs: number = Number.NEGATIVE_INFINITY;
 
   constructor(clockSkewMs: number) {
     this.#clockSkewMs = clockSkewMs;
@@ -32,7 +34,8 @@ export class PeerClocks {
   /** Takes note of what a packet says about its sender's clock. */
   hear({ from, sentMs, echo }: Packet, nowMs: number): void {
     const aheadAtLeastMs = sentMs - nowMs;
-    const aheadAtMostMs = echo === undefined ? Number.POSITIVE_INFINITY : echo.receivedMs - echo.sentMs;
+    const isOurs = echo !== undefined && echo.sentMs >= this.#sinceMs && echo.sentMs <= nowMs;
+    const aheadAtMostMs = isOurs ? echo.receivedMs - echo.sentMs : Number.POSITIVE_INFINITY;
     this.#bounds.set(from, { aheadAtLeastMs, aheadAtMostMs });
   }
 
@@ -60,7 +63,13 @@ export class PeerClocks {
     return off >= 2 && off > agreeing;
   }
 
-  clear(): void {
+  forget(peer: string): void {
+    this.#bounds.delete(peer);
+  }
+
+  /** Our clock is another: what was said by the one before means nothing. */
+  beginAnew(nowMs: number): void {
     this.#bounds.clear();
+    this.#sinceMs = nowMs;
   }
 }

@@ -27,18 +27,23 @@
  * has gathered in its outbox and its events, and call {@link Proposer.wake} at {@link Proposer.wakeAtMs}.
  */
 
+import { unreachable } from '../runtime/assert.ts';
 import { Agenda } from './agenda.ts';
 import { Attempt, type Reluctance } from './attempt.ts';
 import { Claim, type EndReason, type Leaving, type Purpose, type Request, Tenure } from './claim.ts';
-import { type Lease, nextNumber, takeableAtMs } from './lease.ts';
+import {
+  type Decision,
+  decideToFree,
+  decideToRenew,
+  decideToTake,
+  decideToTell,
+  type Self,
+} from './decision.ts';
+import type { Lease } from './lease.ts';
 import type { Answer, Item } from './messages.ts';
-import type { ResolvedFleaseDurations } from './options.ts';
 import type { Quorums } from './view.ts';
 
-export interface ProposerSettings {
-  readonly id: string;
-  readonly life: number;
-  readonly durations: ResolvedFleaseDurations;
+export interface ProposerSettings extends Self {
   /** In [0, 1). */
   readonly random: () => number;
   /** Says something to a member, ourselves among them. */
@@ -65,8 +70,6 @@ const LOOKS_PER_LEASE = 2_000;
 const FIRST_PAUSE = 1 / 32;
 /** A `try` or an `ask` fails after so many attempts without a majority. */
 const TRIES_MAX = 3;
-/** How long something is left for its heir, in times to answer. */
-const HEIR_ANSWERS = 3;
 
 export class Proposer {
   readonly #settings: ProposerSettings;
@@ -235,9 +238,8 @@ export class Proposer {
     const { tenure, leaving, requests } = claim;
     if (leaving !== undefined) return this.#isOurTurn(claim, leaving) ? 'take' : 'free';
     if (tenure !== undefined && nowMs >= this.#renewAtMs(tenure)) return 'renew';
-    const wanted = requests.find(({ kind }) => kind === 'ask' || tenure === undefined);
-    if (wanted === undefined) return undefined;
-    return wanted.kind === 'ask' ? 'ask' : 'take';
+    if (requests.some(({ kind }) => kind === 'ask')) return 'ask';
+    return tenure === undefined && requests.length > 0 ? 'take' : undefined;
   }
 
   /** Whether what we let go of goes to somebody in this process. */
@@ -262,83 +264,41 @@ export class Proposer {
 
   /** A majority has promised, and this is what they have. */
   #decide(claim: Claim, attempt: Attempt, nowMs: number): void {
-    switch (claim.purpose) {
-      case 'take':
-        this.#decideToTake(claim, attempt, nowMs);
+    const decision = this.#decision(claim, attempt, nowMs);
+    switch (decision.do) {
+      case 'write':
+        this.#write(attempt, decision.lease);
         return;
-      case 'renew':
-        this.#decideToRenew(claim, attempt, nowMs);
+      case 'leave':
+        this.#wait(claim, decision.lease, decision.takeAtMs, nowMs);
         return;
-      case 'free':
-        this.#decideToFree(claim, attempt, nowMs);
+      case 'say':
+        this.#told(claim, decision.lease, nowMs);
+        return;
+      case 'try-later':
+        this.#fail(claim, attempt, nowMs);
+        return;
+      case 'give-up':
+        this.#end(claim, 'lost');
+        claim.leaving = undefined;
+        this.#conclude(claim, nowMs);
         return;
       default:
-        this.#decideToTell(claim, attempt, nowMs);
+        unreachable(decision);
     }
   }
 
-  #decideToTake(claim: Claim, attempt: Attempt, nowMs: number): void {
-    const { id, life, durations } = this.#settings;
-    const { found } = attempt;
-    const isOurs = found !== undefined && found.holder === id && found.life === life;
-    const takeAtMs = isOurs ? Number.NEGATIVE_INFINITY : takeableAtMs(found, id, durations.clockSkewMs);
-    if (!isOurs) claim.leaving = undefined;
-    if (found !== undefined && nowMs <= takeAtMs) {
-      this.#wait(claim, found, takeAtMs, nowMs);
-      return;
+  #decision(claim: Claim, attempt: Attempt, nowMs: number): Decision {
+    const { tenure, leaving, purpose, line } = claim;
+    const { found, isCertain, ballot } = attempt;
+    const reading = { askedMs: ballot.askedMs, nowMs, found, isCertain };
+    const self = this.#settings;
+    if (purpose === 'take') return decideToTake(self, reading);
+    if (purpose === 'renew' && tenure?.isHeldAt(nowMs)) return decideToRenew(self, tenure.number, reading);
+    if (purpose === 'free' && leaving !== undefined) {
+      return decideToFree(self, leaving.number, { named: leaving.heir, first: line[0] }, reading);
     }
-    const number = nextNumber(attempt.ballot.askedMs, found, durations.clockSkewMs);
-    if (number === undefined) {
-      this.#fail(claim, attempt, nowMs);
-      return;
-    }
-    const untilMs = attempt.ballot.askedMs + durations.leaseMs;
-    this.#write(attempt, { holder: id, life, number, untilMs, state: 'held', heir: undefined });
-  }
-
-  #decideToRenew(claim: Claim, attempt: Attempt, nowMs: number): void {
-    const { found } = attempt;
-    const { tenure } = claim;
-    if (tenure === undefined || !tenure.isHeldAt(nowMs)) {
-      this.#conclude(claim, nowMs);
-      return;
-    }
-    if (found === undefined || !this.#isTenure(found, tenure.number)) {
-      this.#end(claim, 'lost');
-      this.#conclude(claim, nowMs);
-      return;
-    }
-    this.#write(attempt, { ...found, untilMs: attempt.ballot.askedMs + this.#settings.durations.leaseMs });
-  }
-
-  #decideToFree(claim: Claim, attempt: Attempt, nowMs: number): void {
-    const { found } = attempt;
-    const { leaving } = claim;
-    if (leaving === undefined || found === undefined || !this.#isTenure(found, leaving.number)) {
-      claim.leaving = undefined;
-      this.#conclude(claim, nowMs);
-      return;
-    }
-    const { durations } = this.#settings;
-    const { askedMs } = attempt.ballot;
-    const heir = leaving.heir ?? claim.line[0];
-    const leftMs = leaving.heir === undefined ? HEIR_ANSWERS * durations.answerMs : durations.leaseMs;
-    const untilMs = askedMs + (heir === undefined ? durations.leaseMs : Math.min(durations.leaseMs, leftMs));
-    this.#write(attempt, { ...found, untilMs, state: heir === undefined ? 'free' : 'left', heir });
-  }
-
-  #decideToTell(claim: Claim, attempt: Attempt, nowMs: number): void {
-    const { found } = attempt;
-    const isOver = found !== undefined && nowMs > found.untilMs + this.#settings.durations.clockSkewMs;
-    if (found === undefined || found.state === 'free' || isOver) {
-      this.#told(claim, undefined, nowMs);
-      return;
-    }
-    if (attempt.isCertain) {
-      this.#told(claim, found, nowMs);
-      return;
-    }
-    this.#write(attempt, found);
+    return purpose === 'ask' ? decideToTell(self, reading) : { do: 'give-up' };
   }
 
   #write(attempt: Attempt, lease: Lease): void {
@@ -416,6 +376,7 @@ export class Proposer {
   /** Somebody else has it: those who do not want to wait are told so, the others wait for its end. */
   #wait(claim: Claim, found: Lease, takeAtMs: number, nowMs: number): void {
     claim.seen = found;
+    claim.leaving = undefined;
     for (const { id } of this.#withdraw(claim, ({ kind }) => kind === 'try')) {
       this.#settings.tell({ kind: 'held', request: id, lease: found });
     }
@@ -431,7 +392,7 @@ export class Proposer {
     claim.failures = 0;
     claim.roundSeen = 0;
     claim.reluctant = undefined;
-    claim.tryAtMs = tryAtMs;
+    claim.tryAtMs = claim.requests.some(({ kind }) => kind === 'ask') ? Number.NEGATIVE_INFINITY : tryAtMs;
     this.#step(claim, nowMs);
   }
 
@@ -490,11 +451,6 @@ export class Proposer {
     claim.requests.splice(0, claim.requests.length, ...left);
     if (!left.some(({ kind }) => kind === 'acquire')) claim.leaveLine(this.#settings.id);
     return withdrawn;
-  }
-
-  #isTenure(lease: Lease, number: number): boolean {
-    const { id, life } = this.#settings;
-    return lease.holder === id && lease.life === life && lease.number === number && lease.state === 'held';
   }
 
   #leaseOf({ number, untilMs }: Tenure): Lease {

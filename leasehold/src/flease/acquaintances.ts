@@ -1,0 +1,211 @@
+/**
+ * What a member knows of the others: which life each is in, which view, what its clock shows, and whether it may
+ * speak at all.
+ *
+ * Not heeded, and reported by name, once: a packet of another group; of a member that is not in ours, or that has
+ * our own name; of one with other durations, for every argument adds ours to theirs; of one whose clock is off. Not heeded
+ * and not worth a word: what an earlier life of a member said.
+ *
+ * A life that speaks after the last words of another has followed it. If the other goes on speaking all the same,
+ * two processes have one name, each with a memory of its own, and two majorities may have nothing in common but
+ * that name. Neither is heeded then for as long as both are heard.
+ */
+
+import type { Echo, Packet } from './messages.ts';
+import type { ResolvedFleaseDurations } from './options.ts';
+import { type ClockBounds, PeerClocks } from './peer-clocks.ts';
+import { majorityOf, type View } from './view.ts';
+
+/** Something about a peer that somebody should know. */
+export type PeerTrouble =
+  | { readonly why: 'other-group'; readonly group: string }
+  | { readonly why: 'not-a-member' }
+  | { readonly why: 'same-name' }
+  | { readonly why: 'other-durations'; readonly leaseMs: number; readonly clockSkewMs: number }
+  /** It is further than we are. */
+  | { readonly why: 'later-view'; readonly view: number }
+  | { readonly why: 'clock-off'; readonly bounds: ClockBounds };
+
+export interface PeerStatus {
+  readonly id: string;
+  readonly heardAgoMs: number | undefined;
+  readonly view: number;
+  readonly trouble: PeerTrouble['why'] | undefined;
+  readonly clock: ClockBounds | undefined;
+}
+
+interface Peer {
+  life: number;
+  lifeBefore: number;
+  /** When the present life was first and last heard, by its own clock. */
+  beganMs: number;
+  sentMs: number;
+  /** Until when it is not heeded because another has its name, by our clock. */
+  doubtedUntilMs: number;
+  view: number;
+  echo: Echo | undefined;
+  saidAtMs: number;
+  heardAtMs: number;
+  trouble: PeerTrouble['why'] | undefined;
+}
+
+/** Something is said to every peer so many times in a lease, so that clocks and views are known. */
+const WORDS_PER_LEASE = 4;
+
+export interface AcquaintancesSettings {
+  readonly group: string;
+  readonly id: string;
+  readonly durations: ResolvedFleaseDurations;
+  readonly report: (peer: string, trouble: PeerTrouble) => void;
+}
+
+export class Acquaintances {
+  readonly #settings: AcquaintancesSettings;
+  readonly #clocks: PeerClocks;
+  readonly #peers = new Map<string, Peer>();
+  /** Strangers that were reported. */
+  readonly #strangers = new Set<string>();
+
+  constructor(settings: AcquaintancesSettings) {
+    this.#settings = settings;
+    this.#clocks = new PeerClocks(settings.durations.clockSkewMs);
+  }
+
+  /** Knows these, and nobody else. */
+  meet(everybody: readonly string[]): void {
+    for (const id of everybody) {
+      if (id !== this.#settings.id && !this.#peers.has(id)) this.#peers.set(id, unheard());
+    }
+    for (const id of [...this.#peers.keys()]) {
+      if (everybody.includes(id)) continue;
+      this.#peers.delete(id);
+      this.#clocks.forget(id);
+    }
+  }
+
+  /** Our clock is another: what was measured against it means nothing. */
+  forgetClocks(nowMs: number): void {
+    this.#clocks.beginAnew(nowMs);
+    for (const peer of this.#peers.values()) peer.echo = undefined;
+  }
+
+  /** More clocks are off than agree with ours. */
+  get isOddOneOut(): boolean {
+    return this.#clocks.isOddOneOut;
+  }
+
+  isClockOff(id: string): boolean {
+    return this.#clocks.judge(id) === 'off';
+  }
+
+  echoFor(id: string): Echo | undefined {
+    return this.#peers.get(id)?.echo;
+  }
+
+  /** Takes note of a packet. False if nothing in it is to be heeded. */
+  hear(packet: Packet, ownView: number, nowMs: number): boolean {
+    const peer = this.#recognise(packet);
+    if (peer === undefined || !this.#isItsLife(packet, peer, nowMs)) return false;
+    const { from, view, sentMs } = packet;
+    peer.sentMs = Math.max(peer.sentMs, sentMs);
+    peer.heardAtMs = nowMs;
+    peer.view = Math.max(peer.view, view);
+    peer.echo = { sentMs, receivedMs: nowMs };
+    this.#clocks.hear(packet, nowMs);
+    const bounds = this.#clocks.bounds(from);
+    if (this.isClockOff(from) && bounds !== undefined) this.#report(from, peer, { why: 'clock-off', bounds });
+    else if (view > ownView) this.#report(from, peer, { why: 'later-view', view });
+    else peer.trouble = undefined;
+    return true;
+  }
+
+  /** Of these, how many are known to be in that view, or in a later one. */
+  haveMoved({ before, number }: View): boolean {
+    if (before === undefined) return false;
+    const moved = before.filter(
+      (id) => id === this.#settings.id || (this.#peers.get(id)?.view ?? 0) >= number,
+    );
+    return moved.length >= majorityOf(before.length);
+  }
+
+  said(to: string, nowMs: number): void {
+    const peer = this.#peers.get(to);
+    if (peer !== undefined) peer.saidAtMs = nowMs;
+  }
+
+  /** When somebody is next to be told something, if only the time. */
+  get nextWordMs(): number {
+    let firstMs = Number.POSITIVE_INFINITY;
+    for (const { saidAtMs } of this.#peers.values()) firstMs = Math.min(firstMs, saidAtMs);
+    return firstMs + this.#settings.durations.leaseMs / WORDS_PER_LEASE;
+  }
+
+  /** Those to whom nothing was said for too long. */
+  neglected(nowMs: number): string[] {
+    const sinceMs = nowMs - this.#settings.durations.leaseMs / WORDS_PER_LEASE;
+    return [...this.#peers].filter(([, { saidAtMs }]) => saidAtMs <= sinceMs).map(([id]) => id);
+  }
+
+  status(nowMs: number): PeerStatus[] {
+    return [...this.#peers].map(([id, { heardAtMs, view, trouble }]) => ({
+      id,
+      heardAgoMs: heardAtMs === NEVER ? undefined : nowMs - heardAtMs,
+      view,
+      trouble,
+      clock: this.#clocks.bounds(id),
+    }));
+  }
+
+  #recognise({ from, group, leaseMs, clockSkewMs }: Packet): Peer | undefined {
+    const { durations } = this.#settings;
+    const peer = this.#peers.get(from);
+    if (group !== this.#settings.group) this.#report(from, peer, { why: 'other-group', group });
+    else if (from === this.#settings.id) this.#report(from, peer, { why: 'same-name' });
+    else if (peer === undefined) this.#report(from, peer, { why: 'not-a-member' });
+    else if (leaseMs !== durations.leaseMs || clockSkewMs !== durations.clockSkewMs) {
+      this.#report(from, peer, { why: 'other-durations', leaseMs, clockSkewMs });
+    } else return peer;
+    return undefined;
+  }
+
+  #isItsLife({ from, life, sentMs }: Packet, peer: Peer, nowMs: number): boolean {
+    if (life !== peer.life) {
+      if (sentMs <= peer.sentMs) return false;
+      if (life === peer.lifeBefore && sentMs > peer.beganMs) {
+        peer.doubtedUntilMs = nowMs + this.#settings.durations.recoveryMs;
+        this.#report(from, peer, { why: 'same-name' });
+      }
+      peer.lifeBefore = peer.life;
+      peer.life = life;
+      peer.beganMs = sentMs;
+    }
+    return nowMs > peer.doubtedUntilMs;
+  }
+
+  /** Once, and again when it is something else. */
+  #report(from: string, peer: Peer | undefined, trouble: PeerTrouble): void {
+    if (peer === undefined) {
+      if (this.#strangers.has(from)) return;
+      this.#strangers.add(from);
+    } else {
+      if (peer.trouble === trouble.why) return;
+      peer.trouble = trouble.why;
+    }
+    this.#settings.report(from, trouble);
+  }
+}
+
+const NEVER = Number.NEGATIVE_INFINITY;
+
+const unheard = (): Peer => ({
+  life: 0,
+  lifeBefore: 0,
+  beganMs: NEVER,
+  sentMs: NEVER,
+  doubtedUntilMs: NEVER,
+  view: 0,
+  echo: undefined,
+  saidAtMs: NEVER,
+  heardAtMs: NEVER,
+  trouble: undefined,
+});
