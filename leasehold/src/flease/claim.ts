@@ -51,11 +51,14 @@ export interface Leaving {
   readonly heir: string | undefined;
 }
 
+const NOBODY: readonly never[] = [];
+
 export class Claim {
   readonly resource: string;
-  readonly requests: Request[] = [];
-  /** Who waits for what we hold; our own name stands for all of our own requests. */
-  readonly line: string[] = [];
+  readonly #self: string;
+  /** In the order in which they came. Lists are replaced, not changed: most have none or one, a million times. */
+  #requests: readonly Request[] = NOBODY;
+  #line: readonly string[] = NOBODY;
   tenure: Tenure | undefined;
   leaving: Leaving | undefined;
   attempt: Attempt | undefined;
@@ -71,13 +74,49 @@ export class Claim {
   /** The soonest look at it that is on the agenda. */
   lookAtMs: number = Number.POSITIVE_INFINITY;
 
-  constructor(resource: string) {
+  constructor(resource: string, self: string) {
     this.resource = resource;
+    this.#self = self;
+  }
+
+  /** Who waits for what we hold; our own name stands for all of our own requests. */
+  get line(): readonly string[] {
+    return this.#line;
+  }
+
+  get isWanted(): boolean {
+    return this.#requests.length > 0;
+  }
+
+  wants(wanted: Request['kind']): boolean {
+    for (const { kind } of this.#requests) if (kind === wanted) return true;
+    return false;
+  }
+
+  add(request: Request): void {
+    this.#requests = [...this.#requests, request];
+    this.#takePlace();
+  }
+
+  /** The first who wants to have it, and does not wait any more. */
+  shift(): Request | undefined {
+    const first = this.#requests.find(({ kind }) => kind !== 'ask');
+    if (first !== undefined) this.withdraw((request) => request === first);
+    return first;
+  }
+
+  withdraw(which: (request: Request) => boolean): readonly Request[] {
+    const withdrawn = this.#requests.filter(which);
+    if (withdrawn.length === 0) return withdrawn;
+    const left = this.#requests.filter((request) => !which(request));
+    this.#requests = left.length === 0 ? NOBODY : left;
+    this.#takePlace();
+    return withdrawn;
   }
 
   get isIdle(): boolean {
     return (
-      this.requests.length === 0 &&
+      this.#requests.length === 0 &&
       this.tenure === undefined &&
       this.leaving === undefined &&
       this.attempt === undefined
@@ -85,11 +124,30 @@ export class Claim {
   }
 
   standInLine(member: string): void {
-    if (!this.line.includes(member)) this.line.push(member);
+    if (!this.#line.includes(member)) this.#line = [...this.#line, member];
   }
 
   leaveLine(member: string): void {
-    const place = this.line.indexOf(member);
-    if (place >= 0) this.line.splice(place, 1);
+    if (!this.#line.includes(member)) return;
+    const left = this.#line.filter((other) => other !== member);
+    this.#line = left.length === 0 ? NOBODY : left;
+  }
+
+  /** We had our turn; who else waits here has to wait for another. */
+  goToTheEnd(): void {
+    this.leaveLine(this.#self);
+    this.#takePlace();
+  }
+
+  /** Somebody else has it: those in our line stand in another. We go to the end of it. */
+  disperse(): void {
+    this.#line = NOBODY;
+    this.#takePlace();
+  }
+
+  /** We are in line for as long as somebody here waits. */
+  #takePlace(): void {
+    if (this.wants('acquire')) this.standInLine(this.#self);
+    else this.leaveLine(this.#self);
   }
 }

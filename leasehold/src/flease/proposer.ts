@@ -120,9 +120,8 @@ export class Proposer {
       this.#settings.tell({ kind: 'held', request: request.id, lease: this.#leaseOf(tenure) });
       return;
     }
-    claim.requests.push(request);
-    if (request.kind === 'acquire') claim.standInLine(this.#settings.id);
-    else claim.tryAtMs = Number.NEGATIVE_INFINITY; // It is not for it to wait.
+    claim.add(request);
+    if (request.kind !== 'acquire') claim.tryAtMs = Number.NEGATIVE_INFINITY; // It is not for it to wait.
     this.#step(claim, nowMs);
   }
 
@@ -130,8 +129,8 @@ export class Proposer {
   cancel(resource: string, id: number, nowMs: number): void {
     const claim = this.#claims.get(resource);
     if (claim === undefined) return;
-    const [withdrawn] = this.#withdraw(claim, (request) => request.id === id);
-    if (withdrawn?.kind === 'acquire' && !claim.requests.some(({ kind }) => kind === 'acquire')) {
+    const [withdrawn] = claim.withdraw((request) => request.id === id);
+    if (withdrawn?.kind === 'acquire' && !claim.wants('acquire')) {
       this.#sendToHolder(claim.seen, { kind: 'unwish', resource });
     }
     this.#step(claim, nowMs);
@@ -211,7 +210,7 @@ export class Proposer {
   #claimOf(resource: string): Claim {
     let claim = this.#claims.get(resource);
     if (claim === undefined) {
-      claim = new Claim(resource);
+      claim = new Claim(resource, this.#settings.id);
       this.#claims.set(resource, claim);
     }
     return claim;
@@ -235,18 +234,18 @@ export class Proposer {
   }
 
   #purposeOf(claim: Claim, nowMs: number): Purpose | undefined {
-    const { tenure, leaving, requests } = claim;
+    const { tenure, leaving } = claim;
     if (leaving !== undefined) return this.#isOurTurn(claim, leaving) ? 'take' : 'free';
     if (tenure !== undefined && nowMs >= this.#renewAtMs(tenure)) return 'renew';
-    if (requests.some(({ kind }) => kind === 'ask')) return 'ask';
-    return tenure === undefined && requests.length > 0 ? 'take' : undefined;
+    if (claim.wants('ask')) return 'ask';
+    return tenure === undefined && claim.isWanted ? 'take' : undefined;
   }
 
   /** Whether what we let go of goes to somebody in this process. */
-  #isOurTurn({ line, requests }: Claim, leaving: Leaving): boolean {
+  #isOurTurn(claim: Claim, leaving: Leaving): boolean {
     if (leaving.heir !== undefined) return false;
-    const first = line[0];
-    return first === undefined ? requests.some(({ kind }) => kind === 'try') : first === this.#settings.id;
+    const [first] = claim.line;
+    return first === undefined ? claim.wants('try') : first === this.#settings.id;
   }
 
   #begin(claim: Claim, purpose: Purpose, nowMs: number): void {
@@ -326,20 +325,17 @@ export class Proposer {
   }
 
   #taken(claim: Claim, lease: Lease, nowMs: number): void {
-    const { id } = this.#settings;
     claim.leaving = undefined;
-    const place = claim.requests.findIndex(({ kind }) => kind !== 'ask');
-    if (nowMs > lease.untilMs || place < 0) {
+    const request = nowMs > lease.untilMs ? undefined : claim.shift();
+    if (request === undefined) {
       claim.leaving = { number: lease.number, untilMs: lease.untilMs, heir: undefined };
       this.#conclude(claim, nowMs);
       return;
     }
-    const [request] = claim.requests.splice(place, 1) as [Request];
     const tenure = new Tenure(claim.resource, lease.number, lease.untilMs);
     claim.tenure = tenure;
     claim.seen = undefined;
-    claim.leaveLine(id);
-    if (claim.requests.some(({ kind }) => kind === 'acquire')) claim.standInLine(id);
+    claim.goToTheEnd();
     this.#settings.tell({ kind: 'granted', request: request.id, tenure });
     this.#conclude(claim, nowMs);
   }
@@ -361,13 +357,12 @@ export class Proposer {
     const told = heir === undefined ? others : [heir, ...others];
     for (const member of told) this.#settings.send(member, { kind: 'freed', resource: claim.resource });
     claim.leaving = undefined;
-    claim.line.length = 0;
-    if (claim.requests.some(({ kind }) => kind === 'acquire')) claim.standInLine(this.#settings.id);
+    claim.disperse();
     this.#conclude(claim, nowMs);
   }
 
   #told(claim: Claim, lease: Lease | undefined, nowMs: number): void {
-    for (const { id } of this.#withdraw(claim, ({ kind }) => kind === 'ask')) {
+    for (const { id } of claim.withdraw(({ kind }) => kind === 'ask')) {
       this.#settings.tell({ kind: 'told', request: id, lease });
     }
     this.#conclude(claim, nowMs);
@@ -377,10 +372,10 @@ export class Proposer {
   #wait(claim: Claim, found: Lease, takeAtMs: number, nowMs: number): void {
     claim.seen = found;
     claim.leaving = undefined;
-    for (const { id } of this.#withdraw(claim, ({ kind }) => kind === 'try')) {
+    for (const { id } of claim.withdraw(({ kind }) => kind === 'try')) {
       this.#settings.tell({ kind: 'held', request: id, lease: found });
     }
-    if (claim.requests.some(({ kind }) => kind === 'acquire')) {
+    if (claim.wants('acquire')) {
       this.#sendToHolder(found, { kind: 'wish', resource: claim.resource });
     }
     this.#conclude(claim, nowMs, takeAtMs);
@@ -392,7 +387,7 @@ export class Proposer {
     claim.failures = 0;
     claim.roundSeen = 0;
     claim.reluctant = undefined;
-    claim.tryAtMs = claim.requests.some(({ kind }) => kind === 'ask') ? Number.NEGATIVE_INFINITY : tryAtMs;
+    claim.tryAtMs = claim.wants('ask') ? Number.NEGATIVE_INFINITY : tryAtMs;
     this.#step(claim, nowMs);
   }
 
@@ -407,7 +402,7 @@ export class Proposer {
     }
     this.#abandon(claim);
     if (claim.failures >= TRIES_MAX) {
-      for (const { id } of this.#withdraw(claim, ({ kind }) => kind !== 'acquire')) {
+      for (const { id } of claim.withdraw(({ kind }) => kind !== 'acquire')) {
         this.#settings.tell({ kind: 'failed', request: id, reluctant: claim.reluctant });
       }
     }
@@ -442,15 +437,6 @@ export class Proposer {
     tenure.ended = reason;
     claim.tenure = undefined;
     this.#settings.tell({ kind: 'ended', tenure });
-  }
-
-  #withdraw(claim: Claim, which: (request: Request) => boolean): Request[] {
-    const withdrawn = claim.requests.filter(which);
-    if (withdrawn.length === 0) return withdrawn;
-    const left = claim.requests.filter((request) => !which(request));
-    claim.requests.splice(0, claim.requests.length, ...left);
-    if (!left.some(({ kind }) => kind === 'acquire')) claim.leaveLine(this.#settings.id);
-    return withdrawn;
   }
 
   #leaseOf({ number, untilMs }: Tenure): Lease {

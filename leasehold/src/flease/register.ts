@@ -104,8 +104,8 @@ export class Registers {
     }
     const order = compareBallots(ballot, register.promised, this.#durations.attemptMs);
     if (order < 0) return { refused: 'outbid', round: this.#roundToExceed(register.promised, ballot) };
-    register.promised = ballot;
-    register.written = ballot;
+    if (order > 0) register.promised = ballot;
+    register.written = register.promised;
     register.lease = lease;
     return undefined;
   }
