@@ -199,7 +199,8 @@ export class Member {
     }
     const nowMs = this.#read(reading);
     this.#movedAtMs = undefined;
-    this.#enter(view);
+    this.#outbox.clear(); // Whatever waits there was said in the view before.
+    this.#enter(view, nowMs);
     this.#seeWhoHasMoved(nowMs);
     for (const { id } of this.peers()) this.#outTo(id); // They learn of it at once.
     this.#hearSelf();
@@ -225,7 +226,7 @@ export class Member {
       this.#proposer.speak(nowMs);
     }
     if (this.#silence === undefined) this.#proposer.wake(nowMs);
-    if (nowMs > this.#settlesAtMs) this.#settle();
+    if (nowMs > this.#settlesAtMs) this.#settle(nowMs);
     for (const id of this.#others.neglected(nowMs)) this.#outTo(id);
     this.#hearSelf();
   }
@@ -380,11 +381,11 @@ export class Member {
     };
   }
 
-  #enter(view: View): void {
+  #enter(view: View, nowMs: number): void {
     this.#view = view;
     const quorums = new Quorums(view);
-    this.#proposer.quorums = quorums;
     this.#others.meet(quorums.everybody);
+    this.#proposer.regroup(quorums, nowMs);
   }
 
   #seeWhoHasMoved(nowMs: number): void {
@@ -397,8 +398,8 @@ export class Member {
       : this.#movedAtMs + this.#settings.durations.recoveryMs;
   }
 
-  #settle(): void {
-    this.#enter({ ...this.#view, before: undefined });
+  #settle(nowMs: number): void {
+    this.#enter({ ...this.#view, before: undefined }, nowMs);
     this.#events.push({ kind: 'settled', view: this.#view.number });
   }
 }

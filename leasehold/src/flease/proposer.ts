@@ -86,9 +86,12 @@ export class Proposer {
     this.#looks = new Agenda(settings.durations.leaseMs / LOOKS_PER_LEASE);
   }
 
-  /** Whose word counts from the next attempt on. */
-  set quorums(quorums: Quorums) {
+  /** Others count from here on. What was asked of those before has to be asked anew. */
+  regroup(quorums: Quorums, nowMs: number): void {
     this.#quorums = quorums;
+    for (const claim of [...this.#attempts.values()]) {
+      if (claim.attempt !== undefined) this.#fail(claim, claim.attempt, nowMs);
+    }
   }
 
   get wakeAtMs(): number {
