@@ -25,7 +25,7 @@ export function installed(program: string): string | undefined {
   });
 }
 
-export const leftOut = (program: 'redis-server' | 'etcd'): string =>
+export const leftOut = (program: 'redis-server' | 'etcd' | 'java' | 'zookeeper'): string =>
   `LEFT OUT: ${program} is not installed. As root, node scripts/setup-tools.mjs installs what is missing.`;
 
 /** A Redis that keeps everything in memory and a client of it; undefined where it is not installed. */
@@ -66,7 +66,8 @@ export async function openEtcd(workshop: Workshop): Promise<string | undefined> 
   return url;
 }
 
-async function up(program: string, tryIt: () => Promise<void>): Promise<void> {
+/** Tries until it is there. */
+export async function up(program: string, tryIt: () => Promise<void>): Promise<void> {
   const until = nowMs() + UP_WITHIN_MS;
   for (;;) {
     try {

@@ -47,13 +47,14 @@ export class Workshop implements AsyncDisposable {
     return program;
   }
 
-  /** A server that is not ours. It is told nothing but its arguments, and what it says is not heard. */
-  serve(command: string, args: readonly string[]): void {
+  /** A server that is not ours, by its process id. It is told nothing but its arguments, and what it says is not heard. */
+  serve(command: string, args: readonly string[]): number {
     const server = spawn(command, args, { stdio: 'ignore' });
     this.#servers.add(server);
     // One that does not start is noticed by whoever wants to connect to it.
     server.on('error', () => this.#servers.delete(server));
     server.once('exit', () => this.#servers.delete(server));
+    return server.pid ?? 0;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
