@@ -15,8 +15,9 @@ import { QuietEtcd } from './etcd/simulation/quiet-etcd.ts';
 import { type FileLog, openFileLog } from './file/file-log.ts';
 import type { FencedLog } from './log.ts';
 import { memoryStorage } from './memory-storage.ts';
-import { type LogMessage, SimulatedEngine } from './simulated-engine.ts';
+import { SimulatedEngine } from './simulated-engine.ts';
 import { SimulatedLog } from './simulated-log.ts';
+import type { LogMessage } from './simulated-messages.ts';
 
 const CLIENTS = ['a', 'b', 'c'] as const;
 

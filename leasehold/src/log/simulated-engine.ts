@@ -1,83 +1,95 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /**
- * A fenced log's engine in a simulated world: what etcd would be, as strict and no kinder.
+ * A fenced log's engine in a simulated world: what an etcd of three members would be, as strict and no
+ * kinder. What the real one was seen to do is in `docs/decisions/0013-what-etcd-does.md`, with the figures; this is
+ * what of it a client can meet, and where it is here:
  *
- * It elects one leader at a time and gives it a lease by its own clock; it appends only for the
- * present term and only to an empty position, where an equal value counts as written. It may drop a
- * leader before its lease is over ({@link SimulatedEngine.dropLeader}), refuse an append, or be out
- * of reach altogether ({@link SimulatedEngine.down}). Requests come and answers go over a network
- * that loses and delays, so a client often does not know what became of an append.
+ *  - **A leader's key outlives its lease**, by up to half a second where a lease takes two: leases are looked
+ *    at every `sweepMs`. By the engine's clock no lease ends before its time,
+ *  - **except early**, although it was kept alive and its holder was just told so:
+ *    {@link SimulatedEngine.dropLeader}, at any moment.
+ *  - **The engine's own leader is killed**: {@link SimulatedEngine.changeLeader}. While it elects another,
+ *    nothing is carried out and no lease ends; then every lease begins anew. Of what the killed member was
+ *    asked, half is carried out and nothing answered. Watches at it end; those at others go on.
+ *  - **A member is stopped**: {@link SimulatedEngine.stopMember}. What it is asked, reads too, is not
+ *    answered while the others go on; when it goes on, copies of requests land of which nobody knows any
+ *    more, and watches that were silent bring what they missed (`simulated-members.ts`).
+ *  - **A member was replaced and does not know it**: {@link SimulatedEngine.strand}. A client that reaches only
+ *    that one is told that its lease is alive, without anybody being asked, and hears nothing else.
+ *  - **What was carried out is not answered** for longer than that: {@link SimulatedEngine.withholdOutcomes}.
+ *  - **A watch is deaf**: {@link SimulatedEngine.deafen}.
+ *  - It refuses an append, or is out of reach altogether ({@link SimulatedEngine.down}), and is put back from a
+ *    backup ({@link SimulatedEngine.backup}).
+ *
+ * Requests come and answers go over a network that loses and delays, too. What keeps a log on such an
+ * engine safe are four comparisons, each made in one step with what it guards: who stands finds no leader; an
+ * append finds its own leader's key, which no other ever equals, and the head where that leader left it; and
+ * where its batch already is, an equal one counts as written.
  */
 
 import type { Network } from '../sim/network.ts';
 import type { Random } from '../sim/random.ts';
 import type { World } from '../sim/world.ts';
 import type { LogBatch, LogStart } from './log.ts';
-
-/** Where the engine sits in the network. */
-export const ENGINE = 'log-engine';
-
-export type Ask =
-  | { readonly ask: 'campaign'; readonly candidate: string }
-  | { readonly ask: 'keep-alive'; readonly term: number }
-  | { readonly ask: 'append'; readonly term: number; readonly batch: LogBatch }
-  | { readonly ask: 'compact'; readonly term: number; readonly upTo: number; readonly snapshot: Uint8Array }
-  | { readonly ask: 'resign'; readonly term: number }
-  | { readonly ask: 'read'; readonly after: number }
-  | { readonly ask: 'head' };
-
-export type Answer =
-  | { readonly answer: 'elected'; readonly term: number; readonly start: LogStart }
-  | { readonly answer: 'alive' }
-  | { readonly answer: 'appended' }
-  | { readonly answer: 'refused' }
-  | { readonly answer: 'not-leader' }
-  | { readonly answer: 'not-yet' }
-  | { readonly answer: 'reset'; readonly start: LogStart }
-  | { readonly answer: 'batches'; readonly history: string; readonly batches: readonly LogBatch[] }
-  | { readonly answer: 'head'; readonly history: string; readonly position: number }
-  | { readonly answer: 'poke' };
-
-export type LogMessage =
-  | { readonly request: number; readonly body: Ask }
-  | { readonly request: number; readonly body: Answer };
+import { SimulatedLeases } from './simulated-leases.ts';
+import { MEMBERS, SimulatedMembers } from './simulated-members.ts';
+import { type Answer, type Ask, ENGINE, type LeaderKey, type LogMessage } from './simulated-messages.ts';
 
 export interface EngineOptions {
   readonly history: string;
-  /** How long the engine keeps a leader that it does not hear, in true milliseconds. */
+  /** How long a lease lasts that is not kept alive, in true milliseconds. */
   readonly leaderKeyMs: number;
+  /** How often leases are looked at: a key outlives its lease by up to that much. @default 0 */
+  readonly sweepMs?: number | undefined;
   /** How probable it is that the engine refuses an append. */
   readonly refuseChance: number;
+}
+
+interface Leader extends LeaderKey {
+  readonly candidate: string;
 }
 
 export class SimulatedEngine {
   readonly #world: World;
   readonly #network: Network<LogMessage>;
   readonly #random: Random;
-  readonly #options: EngineOptions;
+  readonly #members: SimulatedMembers;
+  readonly #leases: SimulatedLeases;
   #history: string;
+  /** Grows with everything that is written. A term is the one at which its leader's key was. */
+  #revision = 0;
   #term = 0;
-  #leader: { readonly candidate: string; readonly term: number; until: number } | undefined;
+  #leader: Leader | undefined;
+  #expiry: Disposable | undefined;
   #snapshot: LogStart['snapshot'];
   #batches: LogBatch[] = [];
   #floor = 0;
-  readonly #followers = new Set<string>();
-  /** Told of every batch at the instant it is committed. */
-  onCommit: (batch: LogBatch, term: number) => void = () => {};
+  /** By client, the member that it last asked, and the one that tells it of changes. */
+  readonly #askedAt = new Map<string, number>();
+  readonly #watchedAt = new Map<string, number>();
+  readonly #deafUntilMs = new Map<string, number>();
+  readonly #strandedUntilMs = new Map<string, number>();
+  #electsUntilMs = 0;
+  #outcomesFromMs = 0;
   #down = false;
   #downSince = 0;
+  /** Told of every request at the instant before it is carried out. */
+  onAsk: (client: string, body: Ask) => void = () => {};
+  /** Told of every batch at the instant it is committed. */
+  onCommit: (batch: LogBatch, term: number) => void = () => {};
   refuseChance: number;
 
   constructor(world: World, network: Network<LogMessage>, options: EngineOptions) {
     this.#world = world;
     this.#network = network;
     this.#random = world.random.fork('log engine');
-    this.#options = options;
+    this.#members = new SimulatedMembers(world, this.#random.fork('members'));
+    this.#leases = new SimulatedLeases(world, options.leaderKeyMs, options.sweepMs);
     this.#history = options.history;
     this.refuseChance = options.refuseChance;
-    network.attach(ENGINE, (from, { request, body }) => {
-      if (this.down || !('ask' in body)) return;
-      const answer = this.#serve(from, body);
-      if (answer !== undefined) network.send(ENGINE, from, { request, body: answer });
+    network.attach(ENGINE, (from, message) => {
+      if ('member' in message) this.#hear(from, message.request, message.member, message.body);
     });
   }
 
@@ -89,11 +101,18 @@ export class SimulatedEngine {
   set down(down: boolean) {
     if (down && !this.#down) this.#downSince = this.#world.trueMs;
     this.#down = down;
+    this.#lookAtLeader();
   }
 
   /** Comes back up as if no time had passed: leases count on from where they were. */
   thaw(): void {
-    if (this.#leader !== undefined && this.#down) this.#leader.until += this.#world.trueMs - this.#downSince;
+    if (this.#down) this.#leases.prolong(this.#world.trueMs - this.#downSince);
+    this.down = false;
+  }
+
+  /** Comes back up with another leader of its own: every lease begins anew. */
+  restart(): void {
+    this.#leases.beginAnew();
     this.down = false;
   }
 
@@ -106,24 +125,84 @@ export class SimulatedEngine {
   }
 
   get leader(): string | undefined {
-    this.#forgetLeader();
+    this.#expire();
     return this.#leader?.candidate;
   }
 
-  /** Ends the leader's lease early, as engines have been seen to do when they change their own leader. */
-  dropLeader(): void {
-    this.#leader = undefined;
+  /** The last that was given. */
+  get term(): number {
+    return this.#term;
   }
 
-  /** Everything stored, to go back to later. */
-  backup(): () => void {
-    const [term, snapshot, batches, floor] = [this.#term, this.#snapshot, this.#batches.slice(), this.#floor];
-    return () => {
+  /** Ends the leader's lease early. */
+  dropLeader(): void {
+    if (this.#leader !== undefined) this.#endLease(this.#leader.lease);
+  }
+
+  /** The member that leads it is killed, and for so long there is no other leader of its own. */
+  changeLeader(ms: number, killed: number = this.#random.integer(0, MEMBERS - 1)): void {
+    this.#electsUntilMs = Math.max(this.#electsUntilMs, this.#world.trueMs + ms);
+    for (let member = 0; member < MEMBERS; member += 1) this.#members.stop(member, ms);
+    this.#members.kill(killed);
+    this.#endWatches(killed);
+    this.#world.after(ms, () => {
+      if (this.#isElecting) return;
+      this.#leases.beginAnew();
+      this.#lookAtLeader();
+    });
+  }
+
+  /** The member that a client uses. */
+  memberOf(client: string): number {
+    return this.#askedAt.get(client) ?? 0;
+  }
+
+  stopMember(member: number, ms: number): void {
+    this.#members.stop(member, ms);
+  }
+
+  /** For so long a client reaches no member but one that has been replaced and does not know it. */
+  strand(client: string, ms: number): void {
+    this.#strandedUntilMs.set(client, this.#world.trueMs + ms);
+  }
+
+  /** For so long appends are carried out and not answered. */
+  withholdOutcomes(ms: number): void {
+    this.#outcomesFromMs = this.#world.trueMs + ms;
+  }
+
+  /** For so long a client is told of nothing, and what it reads of the log does not come. */
+  deafen(client: string, ms: number): void {
+    this.#deafUntilMs.set(client, this.#world.trueMs + ms);
+  }
+
+  /** All its troubles are over. */
+  heal(): void {
+    this.refuseChance = 0;
+    this.#outcomesFromMs = 0;
+    this.#deafUntilMs.clear();
+    this.#strandedUntilMs.clear();
+    if (this.#isElecting) this.#leases.beginAnew();
+    this.#electsUntilMs = 0;
+    this.#members.resume();
+    this.down = false;
+  }
+
+  /** Everything stored, to go back to later; with the leader's key, under a lease that begins anew, or without. */
+  backup(): (keepsLeader?: boolean) => void {
+    const [revision, term, floor, leader] = [this.#revision, this.#term, this.#floor, this.#leader];
+    const [snapshot, batches] = [this.#snapshot, this.#batches.slice()];
+    return (keepsLeader = false) => {
+      this.#revision = revision;
       this.#term = term;
       this.#snapshot = snapshot;
       this.#batches = batches.slice();
       this.#floor = floor;
+      this.#leases.forget();
+      this.#members.forget();
       this.#leader = undefined;
+      if (leader !== undefined) this.#lead(leader);
+      if (!keepsLeader) this.dropLeader();
     };
   }
 
@@ -133,74 +212,171 @@ export class SimulatedEngine {
    */
   jump(term: number, floor: number): void {
     this.#history = `${this.#history}'`;
-    this.#term = Math.max(this.#term, term);
+    this.#revision = Math.max(this.#revision, term);
     this.#floor = Math.max(this.#floor, floor);
   }
 
-  #serve(from: string, body: Ask): Answer | undefined {
-    this.#forgetLeader();
+  #hear(from: string, request: number, member: number, body: Ask): void {
+    if (this.down) return;
+    this.#askedAt.set(from, member);
+    const answer = (given: Answer): void => this.#network.send(ENGINE, from, { request, body: given });
+    if (this.#isStranded(from)) {
+      if (body.ask === 'keep-alive') answer({ answer: 'alive' });
+      return;
+    }
+    this.#members.ask(member, (canAnswer) => {
+      if (this.down) return;
+      this.onAsk(from, body);
+      const given = this.#serve(from, member, body);
+      if (given !== undefined && canAnswer) answer(given);
+    });
+  }
+
+  #serve(from: string, member: number, body: Ask): Answer | undefined {
+    this.#expire();
     switch (body.ask) {
-      case 'campaign':
-        return this.#campaign(body.candidate);
+      case 'look':
+        this.#watchedAt.set(from, member);
+        return { answer: 'looked', isLed: this.#leader !== undefined, history: this.#history };
+      case 'grant':
+        return { answer: 'granted', lease: this.#leases.grant() };
+      case 'elect':
+        return this.#elect(body.candidate, body.lease, body.history);
       case 'keep-alive':
-        if (this.#leader?.term !== body.term) return { answer: 'not-leader' };
-        this.#leader.until = this.#world.trueMs + this.#options.leaderKeyMs;
-        return { answer: 'alive' };
-      case 'append':
-        return this.#append(body.term, body.batch);
+        return { answer: this.#leases.keepAlive(body.lease) ? 'alive' : 'no-lease' };
+      case 'confirm':
+        return { answer: this.#leads(body.key) ? 'leads' : 'not-leader' };
+      case 'revoke':
+        this.#endLease(body.lease);
+        return { answer: 'revoked' };
+      case 'append': {
+        const outcome = this.#append(body.key, body.after, body.batch);
+        return this.#world.trueMs < this.#outcomesFromMs ? undefined : outcome;
+      }
       case 'compact':
-        if (this.#leader?.term !== body.term) return { answer: 'not-leader' };
+        if (!this.#leads(body.key)) return { answer: 'not-leader' };
         this.#compact(body.upTo, body.snapshot);
         return { answer: 'appended' };
-      case 'resign':
-        if (this.#leader?.term === body.term) this.#leader = undefined;
-        return undefined;
+      case 'read-all':
+        return this.#leads(body.key) ? { answer: 'reset', start: this.#start() } : { answer: 'not-leader' };
       case 'read':
-        this.#followers.add(from);
-        return this.#read(body.after);
+        if (this.#isDeaf(from)) return undefined;
+        this.#watchedAt.set(from, member);
+        return this.#read(body.after, body.last);
       case 'head':
         return { answer: 'head', history: this.#history, position: this.head };
     }
   }
 
-  #forgetLeader(): void {
-    if (this.#leader !== undefined && this.#leader.until <= this.#world.trueMs) this.#leader = undefined;
+  #isStranded(client: string): boolean {
+    return this.#world.trueMs < (this.#strandedUntilMs.get(client) ?? 0);
   }
 
-  #campaign(candidate: string): Answer {
-    if (this.#leader !== undefined && this.#leader.candidate !== candidate) return { answer: 'not-yet' };
-    if (this.#leader === undefined) {
-      this.#term += 1;
-      this.#leader = { candidate, term: this.#term, until: 0 };
-    }
-    this.#leader.until = this.#world.trueMs + this.#options.leaderKeyMs;
-    return { answer: 'elected', term: this.#leader.term, start: this.#start() };
+  #isDeaf(client: string): boolean {
+    return this.#world.trueMs < (this.#deafUntilMs.get(client) ?? 0);
   }
 
-  #append(term: number, batch: LogBatch): Answer {
-    if (this.#leader?.term !== term) return { answer: 'not-leader' };
+  /** No lease ends. */
+  get #isFrozen(): boolean {
+    return this.#down || this.#isElecting;
+  }
+
+  get #isElecting(): boolean {
+    return this.#world.trueMs < this.#electsUntilMs;
+  }
+
+  #leads({ term, lease }: LeaderKey): boolean {
+    return this.#leader?.term === term && this.#leader.lease === lease;
+  }
+
+  #elect(candidate: string, lease: number, history: string): Answer {
+    if (this.#leader?.lease === lease) return { answer: 'elected', term: this.#leader.term };
+    if (this.#leases.isOver(lease)) return { answer: 'no-lease' };
+    if (this.#leader !== undefined || history !== this.#history) return { answer: 'not-elected' };
+    this.#revision += 1;
+    this.#term = this.#revision;
+    this.#lead({ candidate, term: this.#term, lease });
+    return { answer: 'elected', term: this.#term };
+  }
+
+  #lead(leader: Leader): void {
+    this.#leader = leader;
+    this.#leases.begin(leader.lease);
+    this.#lookAtLeader();
+  }
+
+  /** Now, and again when its key would go. While nothing ends, whoever sets that going again looks. */
+  #lookAtLeader(): void {
+    this.#expire();
+    this.#expiry?.[Symbol.dispose]();
+    if (this.#leader === undefined || this.#isFrozen) return;
+    this.#expiry = this.#world.at(this.#leases.goesAtMs(this.#leader.lease), () => this.#lookAtLeader());
+  }
+
+  #expire(): void {
+    const leader = this.#leader;
+    if (leader === undefined || this.#isFrozen) return;
+    if (this.#leases.isOver(leader.lease)) this.#endLease(leader.lease);
+  }
+
+  #endLease(lease: number): void {
+    this.#leases.end(lease);
+    if (this.#leader?.lease !== lease) return;
+    this.#leader = undefined;
+    this.#revision += 1;
+    this.#poke();
+  }
+
+  #append(key: LeaderKey, after: number, batch: LogBatch): Answer {
+    if (!this.#leads(key)) return { answer: 'not-leader' };
     const there = this.#batches.find(({ position }) => position === batch.position);
-    if (there !== undefined)
-      return { answer: sameBytes(there.bytes, batch.bytes) ? 'appended' : 'not-leader' };
-    if (batch.position <= this.head) return { answer: 'not-leader' };
+    if (there !== undefined && sameBytes(there.bytes, batch.bytes)) return { answer: 'appended' };
+    if (this.head !== after) return { answer: 'strayed' };
     if (this.#random.chance(this.refuseChance)) return { answer: 'refused' };
     this.#batches.push(batch);
-    this.onCommit(batch, term);
-    for (const follower of this.#followers) {
-      this.#network.send(ENGINE, follower, { request: 0, body: { answer: 'poke' } });
-    }
+    this.#revision += 1;
+    this.onCommit(batch, key.term);
+    this.#poke();
     return { answer: 'appended' };
   }
 
+  /** Tells all who watch that something has changed. */
+  #poke(): void {
+    for (const [client, member] of this.#watchedAt) {
+      if (this.#isDeaf(client)) continue;
+      this.#members.tell(member, (canTell) => {
+        if (canTell) this.#tell(client, { answer: 'poke' });
+      });
+    }
+  }
+
+  /** Connections to a member that is killed are closed at once. */
+  #endWatches(killed: number): void {
+    for (const [client, member] of [...this.#watchedAt]) {
+      if (member !== killed) continue;
+      this.#watchedAt.delete(client);
+      if (!this.#isDeaf(client)) this.#tell(client, { answer: 'watch-ended' });
+    }
+  }
+
+  #tell(client: string, body: Answer): void {
+    this.#network.send(ENGINE, client, { request: 0, body });
+  }
+
   #compact(upTo: number, bytes: Uint8Array): void {
-    if (upTo <= (this.#snapshot?.position ?? 0)) return;
+    if (upTo <= (this.#snapshot?.position ?? 0) || upTo > this.head) return;
     this.#snapshot = { position: upTo, bytes };
+    this.#revision += 1;
     this.#batches = this.#batches.filter(({ position }) => position > upTo);
   }
 
-  #read(after: number): Answer {
-    if (after < (this.#snapshot?.position ?? 0) || after < 0)
-      return { answer: 'reset', start: this.#start() };
+  /** What is after a follower's place; all of it, if it cannot go on from there. */
+  #read(after: number, last: LogBatch | undefined): Answer {
+    const snapshotted = this.#snapshot?.position ?? 0;
+    const isBehind = after < snapshotted || after < 0;
+    const ours = this.#batches.find(({ position }) => position === last?.position);
+    const isLost = last !== undefined && last.position > snapshotted && !sameBytes(ours?.bytes, last.bytes);
+    if (isBehind || isLost || after > this.head) return { answer: 'reset', start: this.#start() };
     const batches = this.#batches.filter(({ position }) => position > after);
     return { answer: 'batches', history: this.#history, batches };
   }
@@ -215,5 +391,5 @@ export class SimulatedEngine {
   }
 }
 
-const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, index) => byte === b[index]);
+const sameBytes = (a: Uint8Array | undefined, b: Uint8Array): boolean =>
+  a !== undefined && a.length === b.length && a.every((byte, index) => byte === b[index]);

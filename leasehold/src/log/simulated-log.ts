@@ -1,57 +1,62 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /**
  * One Manager's way to the simulated engine: what every client of such an engine has to do.
  *
- *  - The leader lease is counted from before it was asked for.
+ *  - The leader lease is counted from before it was asked for (`simulated-campaign.ts`).
  *  - An append of unknown outcome is repeated at the same position with the same bytes.
  *  - A refusal counts as one only if no earlier try of the same append can have been written, or
  *    can be yet.
  *  - A candidate is elected once: each campaign has a name of its own, so that the answer to an
  *    earlier one cannot elect it.
+ *
+ * A request that is not answered in time is asked again of the next member, and the first one may still be
+ * carried out, and answered. An answer is heard however late it comes: each says only what it was asked.
  */
 
-import { assert } from '../runtime/assert.ts';
 import type { Runtime, Transport } from '../runtime/runtime.ts';
 import { type Instant, later } from '../runtime/time.ts';
-import type {
-  AppendOutcome,
-  DeposedReason,
-  FencedLog,
-  FollowerEvents,
-  Following,
-  LeaderEvents,
-  Leadership,
-  LogBatch,
-  LogStart,
-} from './log.ts';
-import { type Answer, type Ask, ENGINE, type LogMessage } from './simulated-engine.ts';
+import type { FencedLog, FollowerEvents, Following, LeaderEvents } from './log.ts';
+import { SimulatedCampaign } from './simulated-campaign.ts';
+import { type Answer, type Ask, ENGINE, type LogMessage } from './simulated-messages.ts';
+import { SimulatedFollower } from './simulated-follower.ts';
+import { MEMBERS } from './simulated-members.ts';
 
 export interface ClientOptions {
   /** How long a leader acts without hearing from the engine, by its own clock. */
   readonly leaderLeaseMs: number;
   /** How long to wait before asking again. */
   readonly retryMs: number;
-  /** How often a follower asks although it was not poked. */
+  /** How often a follower or a candidate asks although it was not poked. */
   readonly pollMs: number;
+  /** The log is not where this leader left it: the store was put back under it. Nothing is told any more. */
+  readonly strayed?: (() => void) | undefined;
 }
 
 /** One Manager's way to the engine. Dies with its process. */
 export class SimulatedLog implements FencedLog {
   readonly maxBatchBytes: number = Number.POSITIVE_INFINITY;
+  readonly options: ClientOptions;
   readonly #runtime: Runtime;
   readonly #transport: Transport<LogMessage, LogMessage>;
-  readonly #options: ClientOptions;
   #requests: number;
+  #member: number;
   readonly #pending = new Map<number, (answer: Answer) => void>();
-  #onPoke: () => void = () => {};
+  readonly #watching = new Set<() => void>();
 
   constructor(runtime: Runtime, transport: Transport<LogMessage, LogMessage>, options: ClientOptions) {
     this.#runtime = runtime;
     this.#transport = transport;
-    this.#options = options;
+    this.options = options;
     this.#requests = Math.floor(runtime.random() * 2 ** 40); // So that no answer to an earlier life fits.
+    this.#member = this.#requests % MEMBERS;
     transport.listen((_, { request, body }) => {
       if (!('answer' in body)) return;
-      if (body.answer === 'poke') return this.#onPoke();
+      if (body.answer === 'poke' || body.answer === 'watch-ended') {
+        if (body.answer === 'watch-ended') this.elsewhere();
+        for (const poke of [...this.#watching]) poke();
+        return;
+      }
       const hear = this.#pending.get(request);
       this.#pending.delete(request);
       hear?.(body);
@@ -59,198 +64,60 @@ export class SimulatedLog implements FencedLog {
   }
 
   campaign(candidate: string, events: LeaderEvents): Disposable {
-    let leading: LeadingClient | undefined;
-    let withdrawn = false;
-    const stand = (): void => {
-      if (withdrawn || leading !== undefined) return;
-      const askedAt = this.#runtime.now();
-      this.ask({ ask: 'campaign', candidate }, (answer) => {
-        if (withdrawn || leading !== undefined || answer.answer !== 'elected') return;
-        leading = new LeadingClient(this, this.#runtime, this.#options, answer, events);
-        leading.begin(askedAt);
-      });
-      this.again(this.#options.retryMs, stand);
-    };
-    stand();
-    return {
-      [Symbol.dispose]: () => {
-        withdrawn = true;
-        leading?.resign();
-      },
-    };
+    return new SimulatedCampaign(this, candidate, events);
   }
 
   follow(events: FollowerEvents): Following {
-    const follower = new FollowingClient(this, this.#runtime, this.#options, events);
-    this.#onPoke = () => follower.read();
-    follower.poll();
-    return follower;
+    return new SimulatedFollower(this, events);
+  }
+
+  /** @internal */
+  now(): Instant {
+    return this.#runtime.now();
   }
 
   /** @internal */
   ask(body: Ask, hear: (answer: Answer) => void): void {
     this.#requests += 1;
     this.#pending.set(this.#requests, hear);
-    this.#transport.send(ENGINE, { request: this.#requests, body });
+    this.#transport.send(ENGINE, { request: this.#requests, member: this.#member, body });
   }
 
-  /** @internal */
-  again(ms: number, act: () => void): void {
-    this.#runtime.wakeAt(later(this.#runtime.now(), ms), act);
-  }
-}
-
-/** One follower. When the log turns out to have another history, it starts from its beginning. */
-class FollowingClient implements Following {
-  readonly #log: SimulatedLog;
-  readonly #runtime: Runtime;
-  readonly #options: ClientOptions;
-  readonly #events: FollowerEvents;
-  #history: string | undefined;
-  #after = -1;
-  #over = false;
-
-  constructor(log: SimulatedLog, runtime: Runtime, options: ClientOptions, events: FollowerEvents) {
-    this.#log = log;
-    this.#runtime = runtime;
-    this.#options = options;
-    this.#events = events;
-  }
-
-  poll(): void {
-    if (this.#over) return;
-    this.read();
-    this.#log.again(this.#options.pollMs, () => this.poll());
-  }
-
-  read(): void {
-    if (this.#over) return;
-    this.#log.ask({ ask: 'read', after: this.#after }, (answer) => {
-      if (this.#over) return;
-      if (answer.answer === 'reset') this.#reset(answer.start);
-      if (answer.answer !== 'batches' || this.#isReplaced(answer.history)) return;
-      for (const batch of answer.batches) {
-        if (batch.position <= this.#after) continue;
-        this.#after = batch.position;
-        this.#events.batch(batch);
-      }
-    });
-  }
-
-  askHead(): void {
-    let answered = false;
-    const ask = (): void => {
-      if (this.#over || answered) return;
-      const askedAt = this.#runtime.now();
-      this.#log.ask({ ask: 'head' }, (answer) => {
-        if (this.#over || answered || answer.answer !== 'head' || this.#isReplaced(answer.history)) return;
-        answered = true;
-        this.#events.head(answer.position, askedAt);
-      });
-      this.#log.again(this.#options.retryMs, ask);
-    };
-    ask();
-  }
-
-  [Symbol.dispose](): void {
-    this.#over = true;
-  }
-
-  #reset(start: LogStart): void {
-    const last = start.batches.at(-1)?.position ?? start.snapshot?.position ?? 0;
-    if (start.history === this.#history && last <= this.#after) return;
-    this.#history = start.history;
-    this.#after = last;
-    this.#events.reset(start);
-  }
-
-  #isReplaced(history: string): boolean {
-    if (history === this.#history) return false;
-    if (this.#after < 0) return true; // Being read from its beginning already.
-    this.#after = -1;
-    this.read();
-    return true;
-  }
-}
-
-/** One leadership, from its election to its end. */
-class LeadingClient implements Leadership {
-  readonly term: number;
-  readonly start: LogStart;
-  readonly #log: SimulatedLog;
-  readonly #runtime: Runtime;
-  readonly #options: ClientOptions;
-  readonly #events: LeaderEvents;
-  #over = false;
-  #appending: LogBatch | undefined;
-
-  constructor(
-    log: SimulatedLog,
-    runtime: Runtime,
-    options: ClientOptions,
-    { term, start }: { readonly term: number; readonly start: LogStart },
-    events: LeaderEvents,
-  ) {
-    this.#log = log;
-    this.#runtime = runtime;
-    this.#options = options;
-    this.term = term;
-    this.start = start;
-    this.#events = events;
-  }
-
-  begin(askedAt: Instant): void {
-    this.#events.elected(this, later(askedAt, this.#options.leaderLeaseMs));
-    this.#keepAlive();
-  }
-
-  append(batch: LogBatch, done: (outcome: AppendOutcome) => void): void {
-    assert(
-      this.#appending === undefined,
-      `append ${batch.position} while ${this.#appending?.position} is in flight`,
-    );
-    this.#appending = batch;
-    let tries = 0;
+  /**
+   * Asks until `hear` says that this was it. `askedAt` is from before the very request that was answered.
+   *
+   * @internal
+   */
+  insist(body: Ask, isOver: () => boolean, hear: (answer: Answer, askedAt: Instant) => boolean): void {
+    let done = false;
+    let next: Disposable | undefined;
     const attempt = (): void => {
-      if (this.#over || this.#appending !== batch) return;
-      tries += 1;
-      this.#log.ask({ ask: 'append', term: this.term, batch }, ({ answer }) => {
-        if (this.#over || this.#appending !== batch) return;
-        if (answer === 'not-leader') return this.#end('superseded');
-        // Refused now, but an earlier try may have been written, or may be yet: its outcome is unknown.
-        if (answer === 'refused' && tries > 1) return;
-        this.#appending = undefined;
-        done(answer === 'appended' ? 'appended' : 'refused');
+      if (isOver()) return;
+      if (next !== undefined) this.elsewhere();
+      const askedAt = this.now();
+      next = this.again(this.options.retryMs, attempt);
+      this.ask(body, (answer) => {
+        if (done || isOver() || !hear(answer, askedAt)) return;
+        done = true;
+        next?.[Symbol.dispose]();
       });
-      this.#log.again(this.#options.retryMs, attempt);
     };
     attempt();
   }
 
-  compact(snapshot: Uint8Array, upTo: number): void {
-    this.#log.ask({ ask: 'compact', term: this.term, upTo, snapshot }, () => {});
+  /** The next member is asked from here on. @internal */
+  elsewhere(): void {
+    this.#member = (this.#member + 1) % MEMBERS;
   }
 
-  resign(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#log.ask({ ask: 'resign', term: this.term }, () => {});
+  /** @internal */
+  again(ms: number, act: () => void): Disposable {
+    return this.#runtime.wakeAt(later(this.now(), ms), act);
   }
 
-  #keepAlive(): void {
-    if (this.#over) return;
-    const askedAt = this.#runtime.now();
-    this.#log.ask({ ask: 'keep-alive', term: this.term }, ({ answer }) => {
-      if (this.#over) return;
-      if (answer === 'alive') this.#events.extended(later(askedAt, this.#options.leaderLeaseMs));
-      else this.#end('lease-ended');
-    });
-    this.#log.again(this.#options.leaderLeaseMs / 4, () => this.#keepAlive());
-  }
-
-  #end(reason: DeposedReason): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#events.deposed(reason);
+  /** Calls back whenever something may have changed in the log, as far as that comes through. @internal */
+  watch(poke: () => void): Disposable {
+    this.#watching.add(poke);
+    return { [Symbol.dispose]: () => this.#watching.delete(poke) };
   }
 }

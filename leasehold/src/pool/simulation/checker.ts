@@ -11,31 +11,35 @@
  *    check passes is the owner in the log at that very instant, and the log has one owner a key.
  *  - **every-loss-told.** A look-up never moves past a loss without reporting it, and reports every
  *    loss within the stated bound, by name or with everything.
- *  - **continuity.** Numbers only grow; a tenure as the owner remembers it is a tenure as the log has
- *    it: not longer, or it would act on stale memory, nor shorter, or memory was dropped unreported.
+ *  - **continuity.** Numbers only grow, and the table of a look-up goes forward only; a tenure as the owner
+ *    remembers it is a tenure as the log has it: not longer, or it would act on stale memory, nor shorter, or
+ *    memory was dropped unreported.
  *  - **log-is-truth.** The table covers the ring once, every Manager's state is what the log replays
  *    to, and nobody was told what was not committed.
  *  - **settles.** Once faults stop, all is leased as the policy says and every look-up agrees.
  *  - **placement.** Keys are taken from a living owner only if some policy decision gave them to
  *    another.
+ *  - **restore-noticed.** A log that was put back in time is noticed if anybody who has seen more is heard.
+ *    (`restoring.ts`, which also says what else can be promised there.)
  */
 
 import type { LogBatch } from '../../log/log.ts';
 import { AssertionError } from '../../runtime/assert.ts';
-import { highOf, lowOf, RING_SIZE } from '../../runtime/keys/position.ts';
+import { RING_SIZE } from '../../runtime/keys/position.ts';
 import { formatRange, type Span } from '../../runtime/keys/range.ts';
 import type { World } from '../../sim/world.ts';
-import type { LookupEffect } from '../lookup/lookup.ts';
-import type { FromManager, GrantedSpan, NumberedSpan, Update } from '../messages.ts';
-import type { ResolvedDurations } from '../options.ts';
+import type { Lookup, LookupEffect } from '../lookup/lookup.ts';
+import type { FromManager, GrantedSpan, NumberedSpan, Seen, ToManager, Update } from '../messages.ts';
 import type { Piece } from '../owner/holdings.ts';
 import type { OwnerEffect } from '../owner/owner.ts';
 import type { Policy } from '../policy/policy.ts';
 import { type Batch, decodeBatch, ManagerState } from '../state.ts';
+import type { Bounds } from './bounds.ts';
 import { LossCheck } from './loss-check.ts';
 import type { LookupNode, ManagerNode, Observer, OwnerNode } from './nodes.ts';
 import { PlacementCheck } from './placement-check.ts';
-import { type Taken, type TruePool, Truth } from './truth.ts';
+import { SettledCheck } from './settled-check.ts';
+import { type Taken, Truth } from './truth.ts';
 
 export const PROMISES = [
   'one-owner',
@@ -44,6 +48,7 @@ export const PROMISES = [
   'log-is-truth',
   'settles',
   'placement',
+  'restore-noticed',
 ] as const;
 export type PromiseName = (typeof PROMISES)[number];
 
@@ -64,13 +69,23 @@ export class Checker implements Observer {
   readonly #dropped = new Map<string, readonly NumberedSpan[]>();
   readonly #droppedSeen = new WeakMap<Piece, number>();
   readonly #checkedSpans = new WeakSet<GrantedSpan>();
+  /** Where the table of each look-up was last, by its life. */
+  readonly #tables = new WeakMap<Lookup, Seen>();
   /** Set while a healthy lease must not lapse. */
   calm = false;
+  /**
+   * Set while owners may act on leases from a time that the log has forgotten: what they hold cannot be
+   * found there.
+   */
+  lenient = false;
+  /** The highest position that was ever given, and the log that gave it. */
+  #highest = 0;
+  #log: 'whole' | 'put back' | 'counters raised' = 'whole';
 
-  constructor(world: World, durations: ResolvedDurations, policy: Policy) {
+  constructor(world: World, bounds: Bounds, policy: Policy) {
     this.#world = world;
     this.#policy = policy;
-    this.losses = new LossCheck(world, durations);
+    this.losses = new LossCheck(world, bounds);
     this.#placement = new PlacementCheck(world, policy, (pool, incarnation) =>
       this.#ownerNode(pool, incarnation),
     );
@@ -81,8 +96,34 @@ export class Checker implements Observer {
     return this.#world.broken(promise, detail);
   }
 
+  /** The highest position that was ever given. */
+  get highest(): number {
+    return this.#highest;
+  }
+
+  /** Takes a backup of what is true; call what it returns when the store is put back to it. */
+  backup(): () => void {
+    const restore = this.truth.backup();
+    const { replayed } = this;
+    return () => {
+      restore();
+      this.replayed = replayed;
+      this.losses.wentBackTo(replayed.position);
+      this.#log = 'put back';
+    };
+  }
+
+  /** An operator has raised the counters of a log that was put back. */
+  countersRaised(): void {
+    this.#log = 'counters raised';
+  }
+
   /** The engine has committed a batch, at this instant. */
   committed(batch: LogBatch): void {
+    if (this.#log === 'counters raised') this.#recovered();
+    if (this.#log === 'whole' && batch.position <= this.#highest)
+      throw this.#broken('continuity', `position ${batch.position} was given twice`);
+    this.#highest = Math.max(this.#highest, batch.position);
     const decoded = decodeBatch(batch.bytes);
     const taken = this.truth.commit(batch.position, decoded);
     this.#replay(batch.position, decoded);
@@ -94,8 +135,25 @@ export class Checker implements Observer {
       for (const span of lost) this.#isLetGoOf(pool, span);
       this.#noteGrants(pool);
       this.#placement.note(pool, this.truth.pool(pool), batch.position);
-      for (const span of lost) if (!span.left) this.#placement.judge(pool, span);
+      for (const span of lost) if (!span.left && this.#log === 'whole') this.#placement.judge(pool, span);
       if (lost.length > 0) this.losses.committed({ pool, position: batch.position, spans: lost });
+    }
+  }
+
+  /** The first commit after the counters were raised: whatever was leased before must be over. */
+  #recovered(): void {
+    this.#log = 'whole';
+    this.lenient = false;
+    this.#placement.forget();
+    for (const node of this.owners) {
+      if (node.process.clock.suspended) continue;
+      for (const { start, number } of node.core?.pieces ?? []) {
+        if (node.check(start) === undefined) continue;
+        throw this.#broken(
+          'one-owner',
+          `the log was recovered while ${node.name} still acts under ${number}`,
+        );
+      }
     }
   }
 
@@ -158,7 +216,7 @@ export class Checker implements Observer {
       const { version } = core;
       const seen = this.#seenVersions.get(node);
       if (seen?.core === core && seen.version === version && seen.running === process.running) continue;
-      this.#lookAtOwner(node);
+      if (!this.lenient) this.#lookAtOwner(node);
       this.#seenVersions.set(node, { core, version: core.version, running: process.running });
     }
   }
@@ -235,12 +293,31 @@ export class Checker implements Observer {
     if (message.kind === 'changes' && message.answers !== undefined && node.core?.role === 'leading') {
       this.losses.vouched(node.name, message.pool, message.to);
     }
-    if (message.kind === 'changes' && message.to > this.truth.head) {
+    if (message.kind === 'changes' && message.to > this.#head) {
       throw this.#broken(
         'log-is-truth',
-        `${node.name} tells look-ups of position ${message.to}, but the log ends at ${this.truth.head}`,
+        `${node.name} tells look-ups of position ${message.to}, but the log ends at ${this.#head}`,
       );
     }
+  }
+
+  /** Nobody has seen more than is in the log, unless that went back; and then a leader that hears of it stops. */
+  managerHeard(node: ManagerNode, from: string, message: ToManager): void {
+    const { core } = node;
+    if (core?.term === undefined || message.kind === 'certificate') return;
+    const { seen } = message;
+    if (seen === undefined || seen.position <= Math.max(core.state.position, this.truth.head)) return;
+    const { history, isWriting } = core.observe();
+    if (seen.history !== history || isWriting) return; // What is being written may have been seen before it was lost.
+    throw this.#broken(
+      'restore-noticed',
+      `${node.name} leads on at ${core.state.position} although ${from} has told it of ${seen.position}`,
+    );
+  }
+
+  /** What somebody can have heard of: of a log that was put back, also what is no longer there. */
+  get #head(): number {
+    return this.#log === 'whole' ? this.truth.head : this.#highest;
   }
 
   /** Every span of an update was granted to that owner under that number, by a commit. */
@@ -249,7 +326,7 @@ export class Checker implements Observer {
     for (const span of update.spans) {
       if (this.#checkedSpans.has(span)) continue;
       this.#checkedSpans.add(span);
-      if (span.number <= this.truth.head && granted(span)) continue;
+      if (span.number <= this.#head && granted(span)) continue;
       throw this.#broken(
         'log-is-truth',
         `${node.name} tells ${update.incarnation} that it has ${formatRange(span)} under ${span.number}, which was never committed`,
@@ -308,74 +385,36 @@ export class Checker implements Observer {
 
   lookupLost(node: LookupNode, effect: LookupEffect & { do: 'lost' }): void {
     this.#world.count(`lookup lost, ${effect.why}`);
+    if (effect.why === 'cut-off' && this.calm) {
+      throw this.#broken('settles', `${node.name} took itself for cut off although nothing was wrong`);
+    }
     this.losses.reported(node, effect.ranges);
   }
 
   lookupMoved(node: LookupNode): void {
+    this.#goesForward(node);
     this.losses.moved(node);
+  }
+
+  /** Once a look-up has a table, that does not go back while there is no other history. */
+  #goesForward({ name, core }: LookupNode): void {
+    const seen = core?.hasTable ? core.seen : undefined;
+    if (core === undefined || seen === undefined) return;
+    const before = this.#tables.get(core);
+    this.#tables.set(core, seen);
+    if (before?.history !== seen.history) return;
+    if (before.term <= seen.term && before.position <= seen.position) return;
+    throw this.#broken(
+      'continuity',
+      `${name} went back from ${before.position} of term ${before.term} to ${seen.position} of term ${seen.term}`,
+    );
   }
 
   /** Once faults have stopped for the stated time: everything is as it should be. */
   settled(): void {
-    for (const [name, pool] of this.truth.pools) this.#poolSettled(name, pool);
-  }
-
-  #poolSettled(name: string, pool: TruePool): void {
-    const owners = this.owners.filter((node) => node.pool === name && node.lives && !node.left);
-    const living = new Set(owners.map(({ incarnation }) => incarnation));
-    for (const member of pool.members.keys()) {
-      if (!living.has(member)) throw this.#broken('settles', `${member} is dead or gone and still a member`);
-    }
-    for (const node of owners) {
-      if (node.leaving) throw this.#broken('settles', `${node.incarnation} wanted to leave and has not left`);
-      if (!pool.members.has(node.incarnation))
-        throw this.#broken('settles', `${node.incarnation} lives and is no member`);
-    }
-    if (owners.length === 0) return;
-    const wish = this.#policy.place({
-      rows: [],
-      members: owners.map((node) => ({ incarnation: node.incarnation, name: node.name, load: undefined })),
-    });
-    for (const placed of wish) {
-      for (const segment of pool.overlapping(placed)) {
-        if (segment.owner !== placed.incarnation)
-          throw this.#broken(
-            'settles',
-            `${formatRange(segment)} belongs to ${segment.owner ?? 'nobody'}, and the policy wants ${placed.incarnation}`,
-          );
-      }
-      const node = owners.find(({ incarnation }) => incarnation === placed.incarnation);
-      for (const segment of pool.overlapping(placed)) this.#serves(node, segment, placed);
-    }
-    if (this.replayed.pool(name).rows.length > wish.length)
-      throw this.#broken(
-        'settles',
-        `${this.replayed.pool(name).rows.length} rows for ${wish.length} spans: nobody merged them`,
-      );
-    for (const node of this.losses.lookups)
-      if (node.pool === name && node.process.alive) this.#agrees(node, name);
-  }
-
-  /** The owner passes its check on every stretch of these keys. */
-  #serves(node: OwnerNode | undefined, { start, end }: Span, placed: Span): void {
-    const from = start > placed.start ? start : placed.start;
-    const to = end < placed.end ? end : placed.end;
-    const edges = (node?.core?.pieces ?? []).flatMap((piece) => [piece.start, piece.end]);
-    for (const at of [from, ...edges.filter((edge) => from < edge && edge < to)]) {
-      if (node?.check(at) !== undefined) continue;
-      throw this.#broken('settles', `${node?.name} does not serve ${formatRange(placed)}`);
-    }
-  }
-
-  #agrees(node: LookupNode, name: string): void {
-    for (const row of this.replayed.pool(name).rows) {
-      const known = node.core?.find(highOf(row.start), lowOf(row.start));
-      if (known?.owner?.incarnation === row.owner && known?.number === row.number) continue;
-      throw this.#broken(
-        'settles',
-        `${node.name} has ${known?.owner?.incarnation ?? 'nobody'} under ${known?.number} for ${formatRange(row)}, the log has ${row.owner ?? 'nobody'} under ${row.number}`,
-      );
-    }
-    if (node.core?.isCutOff) throw this.#broken('settles', `${node.name} is still cut off`);
+    const { truth, replayed, owners, losses } = this;
+    const check = new SettledCheck(this.#world, this.#policy, { replayed, owners, lookups: losses.lookups });
+    for (const [name, pool] of truth.pools) check.judge(name, pool);
+    losses.settled();
   }
 }

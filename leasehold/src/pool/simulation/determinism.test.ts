@@ -22,6 +22,7 @@ describe('the same seed', () => {
       expect(two).toEqual(one);
       expect(untold).toEqual({ ...one, trace: undefined });
     },
+    30_000,
   );
 
   it('fails the same way twice, with the same story', () => {

@@ -14,7 +14,7 @@
 import { formatRange, type Span } from '../../runtime/keys/range.ts';
 import { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { World } from '../../sim/world.ts';
-import { clockRateBound, lossBoundMs, type ResolvedDurations } from '../options.ts';
+import type { Bounds } from './bounds.ts';
 import type { LookupNode } from './nodes.ts';
 
 /** Keys were taken from an owner without a confirmed hand-over. */
@@ -26,6 +26,8 @@ export interface Loss {
 
 interface Outstanding {
   readonly loss: Loss;
+  /** The log that told of it was put back to before it; or the look-up takes it for something that it has seen there. */
+  isForgotten: boolean;
   remaining: RangeSet;
   readonly atMs: number;
   /** When it happened, by the look-up's clock. */
@@ -38,6 +40,8 @@ interface Account {
   items: Outstanding[];
   /** It has had a table; before that it has nothing that could be lost. */
   hasMoved: boolean;
+  /** Where it was in a log that was put back to before that: what is there up to here by now it does not see. */
+  blindTo: number;
 }
 
 export class LossCheck {
@@ -45,14 +49,16 @@ export class LossCheck {
   /** How much later than the bound a look-up may act because its timers are late. */
   latenessMs = 0;
   readonly #world: World;
-  readonly #durations: ResolvedDurations;
+  readonly #bounds: Bounds;
   readonly #accounts = new Map<LookupNode, Account>();
+  /** Where the log ended when it was last put back. */
+  #wentBackTo = Number.POSITIVE_INFINITY;
   /** When losses were committed, by pool. */
   readonly #committed = new Map<string, { readonly position: number; readonly atMs: number }[]>();
 
-  constructor(world: World, durations: ResolvedDurations) {
+  constructor(world: World, bounds: Bounds) {
     this.#world = world;
-    this.#durations = durations;
+    this.#bounds = bounds;
     world.afterEach(() => this.#noneIsFresherThanItKnows());
   }
 
@@ -63,9 +69,11 @@ export class LossCheck {
     this.#committed.set(loss.pool, committed);
     for (const node of this.lookups) {
       if (node.pool !== loss.pool || node.core === undefined) continue;
+      const account = this.#account(node);
       const remaining = RangeSet.of(loss.spans);
-      const item = { loss, remaining, atMs: this.#world.trueMs, localAt: node.process.now() };
-      this.#account(node).items.push(item);
+      const isForgotten = loss.position <= account.blindTo;
+      const item = { loss, isForgotten, remaining, atMs: this.#world.trueMs, localAt: node.process.now() };
+      account.items.push(item);
       if (!node.lives) continue; // A life that resumes from here will have to report it.
       const { core } = node;
       this.#world.after(this.#boundMs, () => this.#mustBeTold(node, core, item));
@@ -85,8 +93,9 @@ export class LossCheck {
     const isNew = !account.hasMoved && !node.resumed;
     account.hasMoved = true;
     if (isNew) account.items = account.items.filter(({ loss }) => loss.position > position);
-    for (const { loss, remaining } of account.items) {
-      if (loss.position > position) continue;
+    account.items = account.items.filter(({ loss }) => !this.#isHidden(node, loss));
+    for (const { loss, remaining, isForgotten } of account.items) {
+      if (isForgotten || loss.position > position) continue;
       const [span] = remaining.spans();
       const where = span === undefined ? '' : ` of ${formatRange(span)}`;
       throw this.#world.broken(
@@ -96,10 +105,47 @@ export class LossCheck {
     }
   }
 
+  /** The log was put back to this position: what was lost after it nobody can know, until everything is said to be. */
+  wentBackTo(position: number): void {
+    this.#wentBackTo = position;
+    for (const [pool, losses] of this.#committed)
+      this.#committed.set(
+        pool,
+        losses.filter((loss) => loss.position <= position),
+      );
+    for (const node of this.lookups) {
+      const seen = node.core?.seen?.position ?? 0;
+      if (seen > position) this.#account(node).blindTo = seen;
+    }
+    for (const { items } of this.#accounts.values())
+      for (const item of items) item.isForgotten ||= item.loss.position > position;
+  }
+
+  /** All is well: whatever a log has forgotten was reported with everything. */
+  settled(): void {
+    for (const [node, { core, items, hasMoved }] of this.#accounts) {
+      const [item] = items.filter(({ isForgotten }) => isForgotten);
+      if (item === undefined || core !== node.core || !node.lives || !hasMoved) continue;
+      throw this.#world.broken(
+        'every-loss-told',
+        `${node.name} was never told of the loss at position ${item.loss.position}, which the log has forgotten`,
+      );
+    }
+  }
+
+  /**
+   * A look-up that resumes does not say from where before it has a table. If that was forgotten, and the log
+   * has grown past it since, it takes what was lost there for what its earlier life reported. This is not
+   * promised: nobody can see it.
+   */
+  #isHidden({ resumedFrom = 0 }: LookupNode, { position }: Loss): boolean {
+    return position <= resumedFrom && resumedFrom > this.#wentBackTo;
+  }
+
   /** A leader answers a sync as fresh, with everything up to `position`. */
   vouched(manager: string, pool: string, position: number): void {
     const unknown = this.#committed.get(pool)?.find((loss) => loss.position > position);
-    if (unknown === undefined || unknown.atMs + this.#slackMs >= this.#world.trueMs) return;
+    if (unknown === undefined || unknown.atMs + this.#bounds.leaderSlackMs >= this.#world.trueMs) return;
     throw this.#world.broken(
       'every-loss-told',
       `${manager} vouches for position ${position} although the loss at ${unknown.position} is known since ${unknown.atMs.toFixed(0)} ms`,
@@ -108,12 +154,12 @@ export class LossCheck {
 
   #noneIsFresherThanItKnows(): void {
     for (const [node, { core, items }] of this.#accounts) {
-      const [oldest] = items;
+      const oldest = items.find(({ isForgotten }) => !isForgotten);
       if (oldest === undefined || core !== node.core || !node.lives) continue;
       if (!node.process.running || node.isDazed) continue;
-      const ageMs = (node.core?.ageMs(node.process.now()) ?? 0) * Math.sqrt(clockRateBound(this.#durations));
-      const freshAtMs = this.#world.trueMs - ageMs - this.#durations.suspensionToleranceMs;
-      if (freshAtMs <= oldest.atMs + this.#slackMs) continue;
+      const ageMs = (node.core?.ageMs(node.process.now()) ?? 0) * Math.sqrt(this.#bounds.rate);
+      const freshAtMs = this.#world.trueMs - ageMs - this.#bounds.suspensionToleranceMs;
+      if (freshAtMs <= oldest.atMs + this.#bounds.leaderSlackMs) continue;
       throw this.#world.broken(
         'every-loss-told',
         `${node.name} takes itself for fresh as of ${freshAtMs.toFixed(0)} ms, but has not reported the loss at position ${oldest.loss.position}`,
@@ -121,14 +167,8 @@ export class LossCheck {
     }
   }
 
-  /** How long a leader may go on without knowing that it was deposed, or that its batch is written. */
-  get #slackMs(): number {
-    const { leaderLeaseMs, suspensionToleranceMs } = this.#durations;
-    return (leaderLeaseMs + suspensionToleranceMs) * clockRateBound(this.#durations);
-  }
-
   get #boundMs(): number {
-    return lossBoundMs(this.#durations) + this.latenessMs;
+    return this.#bounds.lossMs + this.latenessMs;
   }
 
   #account(node: LookupNode): Account {
@@ -136,16 +176,16 @@ export class LossCheck {
     if (account === undefined || account.core !== node.core) {
       // A life that resumes where the last one stopped inherits what that one had not reported.
       const items = node.resumed ? (account?.items ?? []) : [];
-      account = { core: node.core, items, hasMoved: false };
+      account = { core: node.core, items, hasMoved: false, blindTo: 0 };
       this.#accounts.set(node, account);
     }
     return account;
   }
 
   #mustBeTold(node: LookupNode, core: unknown, item: Outstanding): void {
-    if (node.core !== core || !node.lives || item.remaining.isEmpty) return;
+    if (node.core !== core || !node.lives || item.isForgotten || item.remaining.isEmpty) return;
     // While its machine is suspended, time does not pass for it; while it is stopped, it cannot act.
-    const rate = clockRateBound(this.#durations);
+    const { rate, lossMs } = this.#bounds;
     const passedMs = (node.process.now() - item.localAt) / Math.sqrt(rate);
     const waitMs = node.process.running ? Math.max(0, this.#boundMs / rate - passedMs) : 100;
     if (waitMs > 0) {
@@ -153,10 +193,9 @@ export class LossCheck {
       return;
     }
     if (!this.#account(node).items.includes(item)) return;
-    const boundMs = lossBoundMs(this.#durations).toFixed(0);
     throw this.#world.broken(
       'every-loss-told',
-      `${node.name} was not told of the loss at position ${item.loss.position} within ${boundMs} ms`,
+      `${node.name} was not told of the loss at position ${item.loss.position} within ${lossMs.toFixed(0)} ms`,
     );
   }
 }

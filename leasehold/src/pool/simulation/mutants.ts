@@ -15,7 +15,9 @@ const WRITING = 'pool/manager/writing.ts';
 const MANAGER = 'pool/manager/manager.ts';
 const DECISION = 'pool/manager/decision.ts';
 const TABLE = 'pool/table.ts';
-const LOG = 'log/simulated-log.ts';
+const SIGHTINGS = 'pool/manager/sightings.ts';
+const CAMPAIGN = 'log/simulated-campaign.ts';
+const ENGINE = 'log/simulated-engine.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -75,6 +77,88 @@ export const mutants: readonly Mutant[] = [
     to: 'this.#waitMs = settings.durations.holdMs;',
   },
   {
+    name: 'takeover-waits-by-its-own-durations',
+    promise: 'one-owner',
+    story: 'A new leader waits as long as its own leases need, and its predecessor gave longer ones.',
+    file: HOLDS,
+    from: 'this.#waitMs = Math.max(longestTakeoverMs(settings), found.reign.takeoverMs);',
+    to: 'this.#waitMs = longestTakeoverMs(settings);',
+  },
+  {
+    name: 'leases-given-before-the-log-says-how-long',
+    promise: 'one-owner',
+    story: 'A leader gives longer leases than its successor can read in the log.',
+    file: LEADER,
+    from: 'if (this.#takeoverToldMs < takeoverHoldMs(durations)) {',
+    to: 'if (this.#takeoverToldMs < 0) {',
+  },
+  {
+    name: 'leader-lease-counted-from-the-answer',
+    promise: 'one-owner',
+    story: 'The leader lease is counted from when the log answered, and the answer took long.',
+    file: CAMPAIGN,
+    from: "if (found === 'leads') this.#events.extended(later(askedAt, leaderLeaseMs));",
+    to: "if (found === 'leads') this.#events.extended(later(this.#log.now(), leaderLeaseMs));",
+  },
+  {
+    name: 'keep-alive-believed-without-a-read',
+    promise: 'one-owner',
+    story: 'A member of the log that was replaced calls the lease alive, and the leader believes it.',
+    file: CAMPAIGN,
+    from: "this.#log.ask({ ask: 'confirm', key: this.#key }, ({ answer: found }) => {",
+    to: "((hear: (given: { answer: string }) => void) => hear({ answer: 'leads' }))(({ answer: found }) => {",
+  },
+  {
+    name: 'standby-answers-owners',
+    promise: 'one-owner',
+    story: 'A standby answers the report of an owner with an update, as if it led.',
+    file: MANAGER,
+    from: "return message.kind === 'report' ? this.#pointOn(role, from, message) : [];",
+    to: "if (message.kind !== 'report' || role.history === undefined) return [];\n      const { pool, incarnation, sequence, heard } = message;\n      const table = role.state.pool(pool);\n      if (!table.members.has(incarnation)) return [];\n      const spans = table.rowsOf(incarnation).map((row) => ({ ...row, recalled: false }));\n      const { durations } = settingsFor(this.#settings, pool);\n      const said = { pool, incarnation, history: role.history, term: role.state.term, sequence: (heard?.sequence ?? 0) + 1 };\n      return [{ do: 'send', to: from, message: { kind: 'update', ...said, position: role.state.position, acknowledges: sequence, leaseMs: durations.leaseMs, pace: durations, admitted: true, spans } }];",
+  },
+  {
+    name: 'recovery-does-not-wait',
+    promise: 'one-owner',
+    story:
+      'A leader on a log that was restored gives keys away which owners hold from the time that is gone.',
+    file: LEADER,
+    from: 'this.#recoversAt = this.#holds.foundUntil;',
+    to: 'this.#recoversAt = now;',
+  },
+  {
+    name: 'position-used-again',
+    promise: 'continuity',
+    story: 'After a restore a leader goes on where the log ends, and not above what was raised.',
+    file: LEADER,
+    from: 'position: Math.max(this.#state.position, this.startPosition) + 1,',
+    to: 'position: this.#state.position + 1,',
+  },
+  {
+    name: 'restored-store-not-noticed',
+    promise: 'restore-noticed',
+    story: 'Somebody has seen more of the log than there is, and the leader goes on.',
+    file: SIGHTINGS,
+    from: 'if (seen.position <= end) return undefined;',
+    to: 'if (seen.position <= Math.max(end, seen.position)) return undefined;',
+  },
+  {
+    name: 'new-history-not-reported',
+    promise: 'every-loss-told',
+    story:
+      'A look-up goes over to the log as it was recovered and says nothing of what was lost with the other.',
+    file: LOOKUP,
+    from: "return [trace('new-history', { history: changes.history }), ...this.#loseEverything('history-changed')];",
+    to: "return [trace('new-history', { history: changes.history })];",
+  },
+  {
+    name: 'look-up-goes-back-to-an-older-term',
+    promise: 'continuity',
+    story: 'A look-up takes what a deposed leader said for news, and its table goes back.',
+    file: LOOKUP,
+    from: 'if (changes.term < (this.#seen?.term ?? 0)) return effects;\n\n    const position = this.#seen?.position ?? 0;',
+    to: 'const position = changes.term < (this.#seen?.term ?? 0) ? changes.from : (this.#seen?.position ?? 0);',
+  },
+  {
     name: 'condemned-owner-answered',
     promise: 'one-owner',
     story: 'An owner is renewed while its removal is being written.',
@@ -92,8 +176,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'older-sequence-accepted',
-    promise: 'one-owner',
-    story: 'An owner takes an update that was overtaken by a later one for news.',
+    promise: 'continuity',
+    story:
+      'An owner takes an update that was overtaken by a later one for news, and keys that it has forgotten with it.',
     file: OWNER,
     from: 'return update.term > heard.term || (update.term === heard.term && update.sequence > heard.sequence);',
     to: 'return update.term >= heard.term;',
@@ -143,25 +228,34 @@ export const mutants: readonly Mutant[] = [
     promise: 'every-loss-told',
     story:
       'An append without an answer is taken for not written, and look-ups are assured that nothing was lost.',
-    file: LOG,
-    from: 'this.#log.again(this.#options.retryMs, attempt);',
-    to: "this.#log.again(this.#options.retryMs, () => { if (!this.#over && this.#appending === batch) { this.#appending = undefined; done('refused'); } });",
+    file: CAMPAIGN,
+    from: 'next = this.#log.again(this.#log.options.retryMs, attempt);',
+    to: "next = this.#log.again(this.#log.options.retryMs, () => { if (!this.#over && this.#appending === batch) { this.#appending = undefined; done('refused'); } });",
   },
   {
     name: 'unknown-append-treated-as-done',
     promise: 'log-is-truth',
     story: 'An append without an answer is taken for written, and owners are told.',
-    file: LOG,
-    from: 'this.#log.again(this.#options.retryMs, attempt);',
-    to: "this.#log.again(this.#options.retryMs, () => { if (!this.#over && this.#appending === batch) { this.#appending = undefined; done('appended'); } });",
+    file: CAMPAIGN,
+    from: 'next = this.#log.again(this.#log.options.retryMs, attempt);',
+    to: "next = this.#log.again(this.#log.options.retryMs, () => { if (!this.#over && this.#appending === batch) { this.#appending = undefined; this.#head = batch.position; done('appended'); } });",
   },
   {
     name: 'append-not-fenced',
     promise: 'log-is-truth',
     story: 'What a deposed leader appends goes to the end of the log, as in a log without fences.',
-    file: 'log/simulated-engine.ts',
-    from: "#append(term: number, batch: LogBatch): Answer {\n    if (this.#leader?.term !== term) return { answer: 'not-leader' };",
-    to: '#append(term: number, batch: LogBatch): Answer {\n    if (this.#leader?.term !== term) batch = { ...batch, position: this.head + 1 };',
+    file: ENGINE,
+    from: "#append(key: LeaderKey, after: number, batch: LogBatch): Answer {\n    if (!this.#leads(key)) return { answer: 'not-leader' };",
+    to: '#append(key: LeaderKey, after: number, batch: LogBatch): Answer {\n    if (!this.#leads(key)) { batch = { ...batch, position: this.head + 1 }; after = this.head; }',
+  },
+  {
+    name: 'head-not-compared',
+    promise: 'continuity',
+    story:
+      'A late copy of an append is written again: what it wrote the first time is in a snapshot by then.',
+    file: ENGINE,
+    from: "if (this.head !== after) return { answer: 'strayed' };\n",
+    to: '',
   },
   {
     name: 'owner-told-before-commit',

@@ -6,7 +6,7 @@
  * and sets the one alarm. What the checker wants to know, it hears through {@link Observer}.
  */
 
-import type { LogMessage } from '../../log/simulated-engine.ts';
+import type { LogMessage } from '../../log/simulated-messages.ts';
 import { type ClientOptions, SimulatedLog } from '../../log/simulated-log.ts';
 import { highOf, lowOf, type Position } from '../../runtime/keys/position.ts';
 import { digest } from '../../runtime/digest.ts';
@@ -32,6 +32,8 @@ export type PoolMessage = ToManager | FromManager;
 /** What the checker hears of. Called at the instant it happens, before anything else does. */
 export interface Observer {
   managerSends(node: ManagerNode, to: string, message: FromManager): void;
+  /** It has heard this, and done what it does about it. */
+  managerHeard(node: ManagerNode, from: string, message: ToManager): void;
   managerCommitted(node: ManagerNode): void;
   ownerChanged(node: OwnerNode, effect: OwnerEffect): void;
   lookupLost(node: LookupNode, effect: LookupEffect & { do: 'lost' }): void;
@@ -82,37 +84,64 @@ abstract class Node {
 
 export interface ManagerNodeOptions extends NodeOptions {
   readonly settings: Omit<ManagerSettings, 'id' | 'durations'>;
+  /** @default those of its surroundings */
+  readonly durations?: ResolvedDurations | undefined;
   readonly logNetwork: Network<LogMessage>;
-  readonly logClient: ClientOptions;
+  readonly logClient: Omit<ClientOptions, 'strayed'>;
 }
 
 export class ManagerNode extends Node {
   core: Manager | undefined;
   halted: string | undefined;
+  /** How often it ended because the log was not where it had left it. */
+  strayed = 0;
   readonly #options: ManagerNodeOptions;
+  #driver: ManagerDriver | undefined;
 
   constructor(around: Surroundings, options: ManagerNodeOptions) {
     super(around, options);
     this.#options = options;
   }
 
+  get durations(): ResolvedDurations {
+    return this.#options.durations ?? this.around.durations;
+  }
+
+  /** It is told to make room for another. */
+  stepDown(): void {
+    this.process.perform(() => this.#driver?.stepDown());
+  }
+
+  standAgain(): void {
+    this.process.perform(() => this.#driver?.standAgain());
+  }
+
+  /** It is told to end, as by a signal: says what it has to say to the log, and is gone. */
+  end(): void {
+    this.process.perform(() => this.#driver?.[Symbol.dispose]());
+    this.process.crash();
+  }
+
   protected override start(runtime: SimRuntime, life: number): void {
-    const { world, network, observer, durations } = this.around;
+    const { world, network, observer } = this.around;
+    const { durations } = this;
     const { settings, logNetwork, logClient } = this.#options;
     const core = new Manager({ ...settings, id: this.name, durations });
+    const strayed = (): void => this.#strayed(life);
+    let heard: { readonly from: string; readonly message: ToManager } | undefined;
     this.core = core;
     this.halted = undefined;
-    new ManagerDriver({
+    this.#driver = new ManagerDriver({
       core,
       clock: runtime,
       guard: new SuspensionGuard(runtime, durations.suspensionToleranceMs),
       alarm: (wake) => runtime.alarm(wake),
-      log: new SimulatedLog(runtime, runtime.transport(logNetwork), logClient),
+      log: new SimulatedLog(runtime, runtime.transport(logNetwork), { ...logClient, strayed }),
       transport: managerTransport(runtime.transport(network)),
       candidate: (campaign) => `${this.name}.${life}.${campaign}`,
       watcher: {
         sends: (to, message) => observer.managerSends(this, to, message),
-        receives: () => {},
+        receives: (from, message) => (heard = { from, message }),
         writes: () => {},
         wrote: (outcome) => {
           if (outcome === 'appended') observer.managerCommitted(this);
@@ -124,8 +153,21 @@ export class ManagerNode extends Node {
           throw error;
         },
         traced: (event) => world.note(this.name, event),
-        afterwards: () => {},
+        afterwards: () => {
+          if (heard !== undefined) observer.managerHeard(this, heard.from, heard.message);
+          heard = undefined;
+        },
       },
+    });
+  }
+
+  /** It cannot go on from here, so it ends; somebody may start it again. */
+  #strayed(life: number): void {
+    const { world } = this.around;
+    this.strayed += 1;
+    world.note(this.name, { what: 'strayed', facts: {} });
+    world.after(0, () => {
+      if (this.process.life === life) this.process.crash();
     });
   }
 }
@@ -232,6 +274,7 @@ export class OwnerNode extends Node {
       ...{ core, guard, clock: runtime },
       alarm: (wake) => runtime.alarm(wake),
       carryOut: (effect) => carryOut(effect),
+      afterwards: () => (guard.toleranceMs = core.pace.suspensionToleranceMs),
     });
     const input = (act: (core: Owner, now: Instant) => OwnerEffect[]): void =>
       driver.input((now) => act(core, now));
@@ -287,8 +330,8 @@ export interface LookupNodeOptions extends NodeOptions {
 
 export class LookupNode extends Node {
   core: Lookup | undefined;
-  /** Whether this life goes on where an earlier one stopped. */
-  resumed = false;
+  /** Where an earlier life stopped and this one goes on; undefined if it begins anew. */
+  resumedFrom: number | undefined;
   #guard: SuspensionGuard | undefined;
   readonly options: LookupNodeOptions;
   /** What an application would have stored. */
@@ -303,6 +346,10 @@ export class LookupNode extends Node {
     return this.options.pool;
   }
 
+  get resumed(): boolean {
+    return this.resumedFrom !== undefined;
+  }
+
   /** Its machine was suspended, and it has not run since to notice. */
   get isDazed(): boolean {
     return this.#guard?.looksSuspended(this.process.now()) ?? false;
@@ -311,7 +358,7 @@ export class LookupNode extends Node {
   protected override start(runtime: SimRuntime, life: number): void {
     const { world, network, observer, durations, managers } = this.around;
     const resumeFrom = this.options.resumes ? this.#stored : undefined;
-    this.resumed = resumeFrom !== undefined;
+    this.resumedFrom = resumeFrom?.position;
     const core = new Lookup(
       {
         pool: this.options.pool,

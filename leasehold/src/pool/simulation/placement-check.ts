@@ -46,6 +46,11 @@ export class PlacementCheck {
     this.#decisions.set(pool, { key, decisions: known.decisions });
   }
 
+  /** Positions begin anew elsewhere, and everybody with them. */
+  forget(): void {
+    this.#decisions.clear();
+  }
+
   /** A living owner gave these keys back. */
   judge(pool: string, taken: Taken): void {
     const node = this.#ownerNode(pool, taken.from);

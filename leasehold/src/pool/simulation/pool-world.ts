@@ -3,13 +3,15 @@
  * going wrong by itself. Scenarios and chaos do things to it.
  */
 
-import { ENGINE, type LogMessage, SimulatedEngine } from '../../log/simulated-engine.ts';
+import { SimulatedEngine } from '../../log/simulated-engine.ts';
+import { ENGINE, type LogMessage } from '../../log/simulated-messages.ts';
 import { SimClock } from '../../sim/clock.ts';
 import { type LinkFaults, Network } from '../../sim/network.ts';
 import type { Random } from '../../sim/random.ts';
 import { World } from '../../sim/world.ts';
-import { clockRateBound, type ResolvedDurations, takeoverHoldMs } from '../options.ts';
+import type { ResolvedDurations } from '../options.ts';
 import type { Policy } from '../policy/policy.ts';
+import { type Bounds, boundsOf } from './bounds.ts';
 import { Checker } from './checker.ts';
 import {
   LookupNode,
@@ -27,8 +29,12 @@ export interface PoolWorldOptions {
   readonly durations: ResolvedDurations;
   readonly policy: Policy;
   readonly managers: number;
+  /** Those of each Manager, if they are not alike. */
+  readonly managerDurations?: readonly ResolvedDurations[] | undefined;
   /** How long the engine keeps a leader that it does not hear. */
   readonly leaderKeyMs: number;
+  /** By how much more at the most, until it looks. @default 0 */
+  readonly sweepMs?: number | undefined;
   readonly links?: Partial<LinkFaults> | undefined;
   readonly logLinks?: Partial<LinkFaults> | undefined;
   readonly refuseChance?: number | undefined;
@@ -45,6 +51,7 @@ export interface PoolWorldOptions {
 
 const UNWATCHED: Observer = {
   managerSends() {},
+  managerHeard() {},
   managerCommitted() {},
   ownerChanged() {},
   lookupLost() {},
@@ -58,6 +65,7 @@ export class PoolWorld {
   readonly engine: SimulatedEngine;
   readonly checker: Checker;
   readonly durations: ResolvedDurations;
+  readonly bounds: Bounds;
   readonly managers: readonly ManagerNode[];
   readonly owners: OwnerNode[] = [];
   readonly lookups: LookupNode[] = [];
@@ -82,11 +90,13 @@ export class PoolWorld {
       frozen: options.frozen,
     });
     this.logNetwork = new Network<LogMessage>(this.world, { faults: options.logLinks, name: 'log network' });
-    this.checker = new Checker(this.world, durations, policy);
+    this.bounds = boundsOf(options.managerDurations ?? [durations]);
+    this.checker = new Checker(this.world, this.bounds, policy);
     this.checker.losses.latenessMs = 4 * this.#lateMs + 1;
     this.engine = new SimulatedEngine(this.world, this.logNetwork, {
       history: 'history-1',
       leaderKeyMs: options.leaderKeyMs,
+      sweepMs: options.sweepMs,
       refuseChance: options.refuseChance ?? 0,
     });
     if (this.#isChecked) this.engine.onCommit = (batch) => this.checker.committed(batch);
@@ -98,7 +108,9 @@ export class PoolWorld {
       durations,
       managers: names,
     };
-    this.managers = names.map((name) => this.#manager(name, options));
+    this.managers = names.map((name, index) =>
+      this.#manager(name, options.managerDurations?.[index] ?? durations),
+    );
     this.supervisor = new SupervisorNode(this.#around, {
       name: 'supervisor',
       clock: this.clock(),
@@ -113,11 +125,12 @@ export class PoolWorld {
     return this.#options.checked ?? true;
   }
 
-  #manager(name: string, options: PoolWorldOptions): ManagerNode {
-    const { policy, maxSpansPerBatch = 4_096, compactEveryBatches = 64 } = options;
-    const { leaderLeaseMs, retryMs } = this.durations;
+  #manager(name: string, durations: ResolvedDurations): ManagerNode {
+    const { policy, maxSpansPerBatch = 4_096, compactEveryBatches = 64 } = this.#options;
+    const { leaderLeaseMs, retryMs } = durations;
     return new ManagerNode(this.#around, {
       name,
+      durations,
       clock: this.clock(),
       lateMs: this.#lateMs,
       settings: { policy, maxSpansPerBatch, compactEveryBatches },
@@ -223,13 +236,14 @@ export class PoolWorld {
     this.logNetwork.heal();
     this.network.setFaults({ lossChance: 0, duplicateChance: 0, slowChance: 0, delayMs: [1, 5] });
     this.logNetwork.setFaults({ lossChance: 0, slowChance: 0, delayMs: [1, 5] });
-    this.engine.down = false;
-    this.engine.refuseChance = 0;
+    this.engine.heal();
     for (const { process } of [...this.managers, ...this.lookups]) {
       process.resume();
       if (!process.alive) process.start();
     }
     for (const { process } of this.owners) process.resume();
+    // When all that a Manager was told while it was stopped has come to it.
+    for (const manager of this.managers) this.world.after(1, () => manager.standAgain());
   }
 
   /**
@@ -238,16 +252,8 @@ export class PoolWorld {
    * one who uses all its time, and some messages pass.
    */
   get settleMs(): number {
-    const d = this.durations;
-    const slowest = Math.sqrt(clockRateBound(d)) * clockRateBound(d);
-    const byClocks =
-      takeoverHoldMs(d) +
-      d.holdMs +
-      2 * d.revokeWithinMs +
-      2 * d.syncEveryMs +
-      16 * d.retryMs +
-      2 * d.renewEveryMs;
-    return this.#options.leaderKeyMs + byClocks * slowest + 1_000;
+    const { leaderKeyMs, sweepMs = 0 } = this.#options;
+    return leaderKeyMs + sweepMs + this.bounds.settleMs + 1_000;
   }
 }
 

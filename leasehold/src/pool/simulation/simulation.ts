@@ -23,7 +23,10 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'owner crashes': 1,
   'owner suspensions': 0.3,
   'manager troubles': 1,
-  'leaders dropped early': 1,
+  'leaders dropped early': 0.7,
+  'worlds whose leader changed': 1,
+  'stores found to be put back': 0.05,
+  'counters raised': 0.05,
   'lookup lost, reported': 5,
   'lookup lost, cut-off': 0.2,
 };

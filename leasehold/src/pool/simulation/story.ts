@@ -232,7 +232,7 @@ class Story {
     this.#write(`  ${PROMISES.join(', ')}`);
     this.#write('');
     this.#write('What to try next:');
-    this.#write('  npm start -- --story --seed 5                     the same play in another world');
+    this.#write('  npm start -- --story --seed 5             the same play in another world');
     this.#write('  npm run sim -- pool --seed 7 --trace      one hostile world, event by event');
     this.#write('  npm run sim -- pool                       many of them, with the promises checked');
     this.#write('  npm test                                  everything');

@@ -143,6 +143,25 @@ export class Truth {
     return pool;
   }
 
+  /** All of it, to go back to later. */
+  backup(): () => void {
+    const { head } = this;
+    const pools = [...this.pools].map(([name, { segments, members }]) => ({
+      name,
+      segments: segments.map((segment) => ({ ...segment })),
+      members: new Map(members),
+    }));
+    return () => {
+      this.head = head;
+      this.pools.clear();
+      for (const { name, segments, members } of pools) {
+        const pool = this.pool(name);
+        pool.segments.splice(0, pool.segments.length, ...segments.map((segment) => ({ ...segment })));
+        for (const [incarnation, member] of members) pool.members.set(incarnation, member);
+      }
+    };
+  }
+
   /** Applies a batch; returns, for each pool, what was taken from whom. */
   commit(position: number, batch: Batch): Map<string, Taken[]> {
     this.head = position;

@@ -3,7 +3,7 @@
  * were sent, what look-ups reported as lost, what owners were told to do, and every commit.
  */
 
-import type { LogMessage } from '../../../log/simulated-engine.ts';
+import type { LogMessage } from '../../../log/simulated-messages.ts';
 import type { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Network } from '../../../sim/network.ts';
 import type { LossReason } from '../../lookup/lookup.ts';

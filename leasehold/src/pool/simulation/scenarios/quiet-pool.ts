@@ -29,7 +29,7 @@ export function quietPool(
   for (let index = 1; index <= owners; index += 1) pool.addOwner(`owner-${index}`);
   for (let index = 1; index <= lookups; index += 1) pool.addLookup(`lookup-${index}`);
   if (owners > 0) settle(pool);
-  else pool.until('a Manager leads', () => pool.leader !== undefined, 1_000);
+  else pool.until('a Manager leads', () => pool.leader !== undefined, pool.durations.leaderChangeMs);
   return pool;
 }
 

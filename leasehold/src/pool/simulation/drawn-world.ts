@@ -1,0 +1,101 @@
+/**
+ * A world drawn from a seed: its size, its durations with margins as thin as the documentation allows, its
+ * network and its log. There are three kinds:
+ *
+ *  - *hostile*: whatever can go wrong goes wrong.
+ *  - *calm*: owners come and go, the log may be slow, and once the leader changes. No lease may lapse.
+ *  - *restored*: hostile, and the store is put back from an older backup.
+ */
+
+import type { Random } from '../../sim/random.ts';
+import { clockRateBound, type ResolvedDurations, resolveDurations } from '../options.ts';
+import { consistentHashing } from '../policy/consistent-hashing.ts';
+import type { PoolWorldOptions } from './pool-world.ts';
+
+export type Kind = 'hostile' | 'calm' | 'restored';
+
+export interface DrawnWorld {
+  readonly kind: Kind;
+  /** Its Managers have different durations. */
+  readonly differ: boolean;
+  readonly options: PoolWorldOptions;
+  readonly pools: readonly string[];
+  /** How long faults go on. */
+  readonly chaosMs: number;
+  /** How long the engine is without a leader of its own when it is made to change it. */
+  readonly engineElectionMs: number;
+}
+
+/** So many trips to the log and back, one after the other, until a successor leads: it is poked, looks, is granted a lease, is elected, reads. */
+const TRIPS = 9;
+
+/** Durations that just obey the rules: every margin is drawn, and often nothing is left of it. */
+function drawDurations(dice: Random, leaseMs: number, leaderLeaseShare = 1): ResolvedDurations {
+  const renewEveryMs = leaseMs / dice.between(4, 8);
+  const retryMs = renewEveryMs / dice.between(1.5, 4);
+  const leaderChangeMs = (leaseMs - renewEveryMs - 2 * retryMs) * dice.between(0.6, 1);
+  const holdMs = leaseMs * dice.between(1.02, 1.12);
+  const syncEveryMs = dice.between(2, 6) * renewEveryMs;
+  return resolveDurations({
+    leaseMs,
+    holdMs,
+    renewEveryMs,
+    retryMs,
+    leaderChangeMs,
+    leaderLeaseMs: Math.min(leaderChangeMs * leaderLeaseShare, leaseMs * dice.between(0.15, 0.5)),
+    revokeWithinMs: leaseMs * dice.between(0.1, 0.5),
+    syncEveryMs,
+    staleAfterMs: syncEveryMs + 2 * retryMs + dice.between(0, 2) * syncEveryMs,
+    suspensionToleranceMs: (holdMs - leaseMs) * dice.between(0.05, 0.5),
+  });
+}
+
+export function drawWorld(dice: Random, seed: number, trace: boolean): DrawnWorld {
+  const draw = dice.next();
+  const kind: Kind = draw < 0.15 ? 'calm' : draw < 0.27 ? 'restored' : 'hostile';
+  const isCalm = kind === 'calm';
+  const leaseMs = dice.between(1_500, 5_000);
+  const durations = drawDurations(dice, leaseMs, isCalm ? 0.5 : 1);
+  const managers = dice.pick([2, 3, 3, 3]);
+  const differ = !isCalm && dice.chance(0.4);
+  const managerDurations = Array.from({ length: managers }, (_, index) =>
+    differ && index > 0 ? drawDurations(dice, leaseMs * dice.pick([0.5, 1, 2])) : durations,
+  );
+  const rate = Math.min(...managerDurations.map(clockRateBound));
+  const leaderLeaseMs = Math.max(...managerDurations.map((d) => d.leaderLeaseMs));
+  const lossy = !isCalm && dice.chance(0.7);
+  const slowLog = dice.chance(0.5);
+  const logDelayMs = slowLog ? leaderLeaseMs / (isCalm ? 24 : 6) : 5;
+  const leaderKeyMs = leaderLeaseMs * dice.between(1, isCalm ? 1.15 : 1.3);
+  const virtualNodes = dice.pick([1, 2, 3, 4, 8, 8, 16, 64]);
+  return {
+    ...{ kind, differ },
+    pools: dice.chance(0.25) ? ['pool', 'other'] : ['pool'],
+    chaosMs: durations.leaseMs * dice.between(6, 12),
+    engineElectionMs:
+      (durations.leaderChangeMs / Math.sqrt(rate) - TRIPS * logDelayMs) * dice.between(0.2, 0.8),
+    options: {
+      ...{ seed, trace, durations, managers, managerDurations, leaderKeyMs },
+      policy: consistentHashing({ virtualNodes }),
+      sweepMs: leaderKeyMs * dice.between(0.01, 0.25),
+      links: {
+        lossChance: lossy ? dice.between(0, dice.pick([0.1, 0.2, 0.4])) : 0,
+        duplicateChance: lossy ? dice.between(0, 0.2) : 0,
+        delayMs: [0.1, isCalm ? 10 : dice.between(2, durations.retryMs / 2)],
+        slowChance: lossy ? dice.between(0, 0.1) : 0,
+        slowMs: [durations.retryMs, durations.leaseMs * 2],
+      },
+      logLinks: {
+        lossChance: lossy ? dice.between(0, 0.15) : 0,
+        delayMs: [0.1, logDelayMs],
+        slowChance: isCalm ? 0 : dice.between(0, 0.1),
+        slowMs: [logDelayMs, leaderLeaseMs * 2],
+      },
+      refuseChance: dice.chance(0.5) ? dice.between(0, 0.3) : 0,
+      maxSpansPerBatch: dice.chance(0.3) ? virtualNodes * dice.integer(1, 3) : 4_096,
+      compactEveryBatches: dice.pick([2, 5, 20, 1_000]),
+      rateSpread: dice.chance(0.3) ? 1 : rate,
+      lateMs: isCalm ? 1 : dice.pick([0, 2, 20]),
+    },
+  };
+}

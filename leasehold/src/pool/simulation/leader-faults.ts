@@ -1,0 +1,286 @@
+/**
+ * What befalls Managers, above all the one that leads, and the log that they share.
+ */
+
+import type { LogBatch } from '../../log/log.ts';
+import type { Ask } from '../../log/simulated-messages.ts';
+import { takeoverHoldMs } from '../options.ts';
+import { decodeBatch } from '../state.ts';
+import type { Fate } from './fate.ts';
+import type { MemberFaults } from './member-faults.ts';
+import type { ManagerNode } from './nodes.ts';
+import { ENGINE } from './pool-world.ts';
+
+export class LeaderFaults {
+  readonly #fate: Fate;
+  readonly #members: MemberFaults;
+
+  constructor(fate: Fate, members: MemberFaults) {
+    this.#fate = fate;
+    this.#members = members;
+  }
+
+  troubleManager(): void {
+    const { pool, dice } = this.#fate;
+    if (this.#fate.holdsBack()) return;
+    const { managers, leader, world } = pool;
+    const node = dice.chance(0.6) && leader !== undefined ? leader : dice.pick(managers);
+    const { process } = node;
+    if (!process.alive) {
+      process.start();
+      return;
+    }
+    world.count('manager troubles');
+    const ms = this.#fate.leases(0.05, 1.2);
+    switch (dice.pick(['crash', 'crash', 'pause', 'suspend', 'step-down'] as const)) {
+      case 'crash':
+        process.crash();
+        this.#fate.after(0, 1, () => process.alive || process.start());
+        break;
+      case 'pause':
+        process.pause(ms);
+        break;
+      case 'suspend':
+        process.suspend(ms);
+        break;
+      case 'step-down':
+        node.stepDown();
+        this.#fate.after(0, 1, () => node.standAgain());
+    }
+  }
+
+  cutManagerFromLog(): void {
+    const { pool, dice } = this.#fate;
+    if (this.#fate.holdsBack()) return;
+    const { managers, leader, logNetwork } = pool;
+    const node = dice.chance(0.5) && leader !== undefined ? leader : dice.pick(managers);
+    const way = dice.pick(['to', 'from', 'both'] as const);
+    if (way !== 'from') logNetwork.cut(node.name, ENGINE);
+    if (way !== 'to') logNetwork.cut(ENGINE, node.name);
+    this.#fate.after(0.05, 2, () => logNetwork.heal(node.name, ENGINE));
+  }
+
+  /**
+   * The log drops a leader that does not hear of it and goes on for a leader lease, renewing owners
+   * that cannot reach anybody else. It does not hear of it because it is cut off, because it
+   * reaches only a member that has been replaced and calls its lease alive, or because the last answer takes long to come.
+   */
+  staleLeader(): void {
+    const { pool, dice } = this.#fate;
+    const { logNetwork, engine } = pool;
+    const { leader } = this.#fate;
+    if (leader === undefined || this.#fate.holdsBack()) return;
+    this.#fate.did('stale leaders', leader.name);
+    this.#fate.stage();
+    this.#fate.divide(leader, 0.5);
+    this.#anotherKindSucceeds(leader);
+    switch (dice.pick(['cut off', 'stranded', 'answered late'] as const)) {
+      case 'cut off':
+        logNetwork.cutBoth(leader.name, ENGINE);
+        this.#fate.after(1.3, 2.5, () => logNetwork.heal(leader.name, ENGINE));
+        engine.dropLeader();
+        break;
+      case 'stranded':
+        engine.strand(leader.name, this.#fate.leases(0.5, 2));
+        engine.dropLeader();
+        break;
+      case 'answered late':
+        this.#fate.onceAsked(
+          leader.name,
+          ({ ask }) => ask === 'confirm',
+          0.5,
+          () => this.#dropBeforeItHears(leader),
+        );
+    }
+  }
+
+  /** It is about to be told that it leads, and will be told nothing else. */
+  #dropBeforeItHears(leader: ManagerNode): void {
+    const { logNetwork, engine, world } = this.#fate.pool;
+    const { leaderLeaseMs } = leader.durations;
+    const delayMs = [0.7 * leaderLeaseMs, 1.2 * leaderLeaseMs] as const;
+    this.#fate.slowDown(logNetwork, [ENGINE, leader.name], delayMs, [0.5, 1.5]);
+    logNetwork.cut(leader.name, ENGINE);
+    this.#fate.after(1.3, 2.5, () => logNetwork.heal(leader.name, ENGINE));
+    world.after(0, () => engine.dropLeader());
+  }
+
+  /**
+   * If Managers differ, the next to lead is one that would by itself not wait for as long as this one's leases
+   * last; or, if this one's are short, one with long leases.
+   */
+  #anotherKindSucceeds(leader: ManagerNode): void {
+    const others = this.#fate.pool.managers.filter((manager) => manager !== leader);
+    const next = this.#extreme(others, leader === this.#extreme(this.#fate.pool.managers, 1) ? -1 : 1);
+    for (const { process, durations } of others)
+      if (takeoverHoldMs(durations) !== takeoverHoldMs(next.durations))
+        process.pause(this.#fate.leases(0.2, 0.4));
+  }
+
+  /** The one with the longest leases (1), or the shortest (-1). */
+  #extreme(managers: readonly ManagerNode[], sign: 1 | -1): ManagerNode {
+    const of = ({ durations }: ManagerNode): number => sign * takeoverHoldMs(durations);
+    return managers.reduce((most, manager) => (of(manager) > of(most) ? manager : most));
+  }
+
+  /** A Manager that was just elected renews what it can, cannot write, and is dropped again. */
+  briefLeader(): void {
+    const { pool, dice } = this.#fate;
+    if (!this.#fate.holdsBack()) this.#leadBriefly(dice.pick(pool.managers));
+  }
+
+  /** The one with the longest leases comes late, and leads before the log says how long those are. */
+  longLeasesComeLate(): void {
+    const longest = this.#extreme(this.#fate.pool.managers, 1);
+    longest.process.crash();
+    this.#fate.after(1.5, 4, () => {
+      if (!longest.process.alive) longest.process.start();
+      this.#fate.after(0.1, 0.3, () => this.#leadBriefly(longest));
+    });
+  }
+
+  #leadBriefly(candidate: ManagerNode): void {
+    const { managers, logNetwork, engine, world } = this.#fate.pool;
+    this.#fate.stage();
+    this.#fate.divide(candidate, 0.5); // So that those who reach it are looking for it already.
+    for (const { process } of managers.filter((manager) => manager !== candidate))
+      process.pause(this.#fate.leases(0.1, 0.3));
+    const isIt = ({ ask }: Ask): boolean => ask === 'read-all';
+    this.#fate.onceAsked(candidate.name, isIt, 1, () => {
+      this.#fate.did('brief leaders', candidate.name);
+      this.#fate.stage();
+      this.#anotherKindSucceeds(candidate);
+      world.after(0, () => {
+        logNetwork.cut(candidate.name, ENGINE);
+        engine.dropLeader();
+      });
+      this.#fate.after(1.3, 2.5, () => logNetwork.heal(candidate.name, ENGINE));
+    });
+    this.#fate.after(0.05, 0.1, () => engine.dropLeader());
+  }
+
+  /** An owner does not hear what it was granted, and speaks again while its removal is being written. */
+  lateOwner(): void {
+    const { pool } = this.#fate;
+    const { network, managers, owners, checker } = pool;
+    this.#members.addOwner();
+    const node = owners.at(-1);
+    if (node === undefined || this.#fate.holdsBack()) return;
+    const { incarnation } = node;
+    const isGranted = (): boolean =>
+      checker.truth.pool(node.pool).segments.some(({ owner }) => owner === incarnation);
+    this.#fate.when(isGranted, 1, () => {
+      const { leader } = this.#fate;
+      if (!isGranted() || leader === undefined) return;
+      this.#fate.did('late owners', node.name);
+      this.#fate.stage();
+      for (const { name } of managers) network.cutBoth(node.name, name, { dropInFlight: true });
+      const heal = (): void => {
+        for (const { name } of managers) network.heal(node.name, name);
+      };
+      this.#fate.after(2, 3, heal);
+      const isIt = (body: Ask): boolean => body.ask === 'append' && removes(body.batch, incarnation);
+      this.#fate.onceAsked(leader.name, isIt, 2, () => {
+        pool.engine.withholdOutcomes(this.#fate.leases(0.2, 0.6));
+        heal();
+      });
+    });
+  }
+
+  /** The log elects a Manager whose machine falls asleep before the answer comes. */
+  sleepingCandidate(): void {
+    const { pool } = this.#fate;
+    const { managers, logNetwork, engine } = pool;
+    const { leader } = this.#fate;
+    const candidate = managers.find((manager) => manager !== leader && manager.process.running);
+    if (leader === undefined || candidate === undefined || this.#fate.holdsBack()) return;
+    this.#fate.stage();
+    for (const { process } of managers.filter((manager) => manager !== candidate))
+      process.pause(this.#fate.leases(0.05, 0.2));
+    const isIt = ({ ask }: Ask): boolean => ask === 'read-all';
+    this.#fate.onceAsked(candidate.name, isIt, 0.5, () => {
+      this.#fate.did('sleeping candidates', candidate.name);
+      candidate.process.suspend(this.#fate.leases(0.4, 0.8));
+      logNetwork.cut(candidate.name, ENGINE);
+      this.#fate.after(1.5, 3, () => logNetwork.heal(candidate.name, ENGINE));
+      this.#fate.divide(candidate, 0.7);
+      this.#fate.after(0.1, 0.3, () => engine.dropLeader());
+    });
+    engine.dropLeader();
+  }
+
+  /** What the leader writes is written, and it does not hear so, while keys are lost. */
+  unknownOutcomes(): void {
+    const { pool } = this.#fate;
+    const { leader } = this.#fate;
+    if (leader === undefined || this.#fate.holdsBack()) return;
+    this.#fate.did('outcomes withheld', leader.name);
+    this.#fate.stage();
+    pool.engine.withholdOutcomes(this.#fate.leases(0.3, 2));
+    const others = pool.managers.filter((manager) => manager !== leader);
+    for (const node of pool.lookups) if (this.#fate.dice.chance(0.3)) this.#fate.cutOff(node, others);
+    this.#loseSomething();
+  }
+
+  /** A standby follows nothing for a while, and look-ups reach no other. */
+  deafStandby(): void {
+    const { pool, dice } = this.#fate;
+    const standbys = pool.managers.filter((node) => node.core?.role === 'standby');
+    if (standbys.length === 0 || this.#fate.holdsBack()) return;
+    const standby = dice.pick(standbys);
+    this.#fate.did('deaf standbys', standby.name);
+    this.#fate.stage();
+    pool.engine.deafen(standby.name, this.#fate.leases(0.3, 2));
+    const others = pool.managers.filter((manager) => manager !== standby);
+    for (const node of pool.lookups) if (dice.chance(0.5)) this.#fate.cutOff(node, others);
+    this.#loseSomething();
+  }
+
+  #loseSomething(): void {
+    if (this.#fate.dice.chance(0.5)) this.#members.leave();
+    else this.#members.crashOwner();
+  }
+
+  dropLeader(): void {
+    if (this.#fate.holdsBack()) return;
+    this.#fate.did('leaders dropped early');
+    this.#fate.pool.engine.dropLeader();
+  }
+
+  /** The engine changes its own leader; when the old one comes back, it may end the lease of ours. */
+  changeEngineLeader(): void {
+    const { pool, dice } = this.#fate;
+    if (this.#fate.holdsBack()) return;
+    this.#fate.did('engine leader changes');
+    pool.engine.changeLeader(this.#fate.leases(0.02, 0.6));
+    if (dice.chance(0.4)) this.#fate.after(0, 1.5, () => pool.engine.dropLeader());
+  }
+
+  stopMember(): void {
+    const { pool, dice } = this.#fate;
+    const { leader } = pool;
+    this.#fate.did('engine members stopped');
+    const member =
+      leader !== undefined && dice.chance(0.5) ? pool.engine.memberOf(leader.name) : dice.integer(0, 2);
+    pool.engine.stopMember(member, this.#fate.leases(0.1, 2));
+  }
+
+  engineDown(): void {
+    const { pool, dice } = this.#fate;
+    if (this.#fate.holdsBack()) return;
+    const { engine } = pool;
+    this.#fate.did('engine outages');
+    engine.down = true;
+    const how = dice.pick(['late', 'thawed', 'anew'] as const);
+    this.#fate.after(0.1, 2, () => {
+      if (how === 'thawed') engine.thaw();
+      else if (how === 'anew') engine.restart();
+      else engine.down = false;
+    });
+  }
+}
+
+const removes = ({ bytes }: LogBatch, incarnation: string): boolean =>
+  decodeBatch(bytes).pools.some(({ records }) =>
+    records.some((record) => record.kind === 'leave' && record.incarnation === incarnation),
+  );

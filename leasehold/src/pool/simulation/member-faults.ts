@@ -1,0 +1,169 @@
+/**
+ * What befalls owners, look-ups and the machines they run on.
+ */
+
+import type { Fate } from './fate.ts';
+
+export class MemberFaults {
+  readonly #fate: Fate;
+  readonly #pools: readonly string[];
+
+  constructor(fate: Fate, pools: readonly string[]) {
+    this.#fate = fate;
+    this.#pools = pools;
+  }
+
+  addOwner(): void {
+    const { pool, dice } = this.#fate;
+    const { retryMs, revokeWithinMs } = pool.durations;
+    if (pool.owners.length >= 20) return;
+    const node = pool.addOwner(`owner-${pool.owners.length + 1}`, {
+      pool: dice.pick(this.#pools),
+      slowMs: dice.pick([0, 0, retryMs, revokeWithinMs * 1.5]),
+      supervised: dice.chance(0.4),
+    });
+    this.#fate.takeSide(node);
+  }
+
+  addLookup(): void {
+    const { pool, dice } = this.#fate;
+    if (pool.lookups.length >= 20) return;
+    const node = pool.addLookup(`lookup-${pool.lookups.length + 1}`, {
+      pool: dice.pick(this.#pools),
+      resumes: dice.chance(0.5),
+    });
+    this.#fate.takeSide(node);
+  }
+
+  leave(): void {
+    const { pool, dice } = this.#fate;
+    const staying = pool.owners.filter((node) => node.process.running && !node.leaving);
+    if (staying.length === 0) return;
+    const leavers = dice.chance(0.1) ? staying : [dice.pick(staying)];
+    pool.world.count('leaves', leavers.length);
+    for (const node of leavers) this.#fate.after(0, 0.02, () => node.leave());
+  }
+
+  crashOwner(): void {
+    const { pool, dice } = this.#fate;
+    const node = this.#fate.someOwner();
+    if (node === undefined) return;
+    pool.world.count('owner crashes');
+    pool.crashOwner(node);
+    if (dice.chance(0.8))
+      this.#fate.after(0, dice.pick([0.02, 0.5, 2]), () => node.process.alive || node.process.start());
+  }
+
+  stopOwner(): void {
+    const { pool, dice } = this.#fate;
+    const node = this.#fate.someOwner();
+    if (node === undefined) return;
+    const ms = this.#fate.leases(0.1, 2);
+    if (dice.chance(0.5)) {
+      pool.world.count('owner pauses');
+      node.process.pause(ms);
+      return;
+    }
+    pool.world.count('owner suspensions');
+    node.process.suspend(ms);
+    // Its wall clock is set meanwhile, as happens on waking; mostly by more than it has slept.
+    if (dice.chance(0.5)) node.process.stepWall(dice.pick([-30_000, -30_000, 30_000]));
+  }
+
+  cutOwner(): void {
+    const { pool, dice } = this.#fate;
+    const node = this.#fate.someOwner();
+    if (node === undefined || this.#fate.holdsBack()) return;
+    this.#fate.did('owner cuts', node.name);
+    const way = dice.pick(['to', 'from', 'both'] as const);
+    const { network, managers } = pool;
+    const cut = managers.filter(() => dice.chance(0.8));
+    for (const manager of cut) {
+      if (way !== 'from') network.cut(node.name, manager.name);
+      if (way !== 'to') network.cut(manager.name, node.name);
+    }
+    this.#fate.healAfter(0.1, 2.5, node, cut);
+  }
+
+  /** What the Managers say to a look-up takes long. */
+  slowAnswers(): void {
+    const { pool, dice } = this.#fate;
+    const { network, managers, lookups, durations } = pool;
+    if (lookups.length === 0) return;
+    const node = dice.pick(lookups);
+    this.#fate.did('slow answers', node.name);
+    for (const { name } of managers)
+      this.#fate.slowDown(
+        network,
+        [name, node.name],
+        [durations.retryMs, durations.staleAfterMs * 0.8],
+        [1, 4],
+      );
+  }
+
+  troubleLookup(): void {
+    const { pool, dice } = this.#fate;
+    const { lookups, network, managers } = pool;
+    if (lookups.length === 0) return;
+    const node = dice.pick(lookups);
+    const { process } = node;
+    if (!process.alive) {
+      process.start();
+      return;
+    }
+    switch (dice.pick(['crash', 'pause', 'suspend', 'cut', 'cut'] as const)) {
+      case 'crash':
+        process.crash();
+        this.#fate.after(0, 0.5, () => process.alive || process.start());
+        break;
+      case 'pause':
+        process.pause(this.#fate.leases(0.1, 3));
+        break;
+      case 'suspend':
+        process.suspend(this.#fate.leases(0.1, 3));
+        break;
+      case 'cut':
+        this.#fate.did('lookup cuts', node.name);
+        for (const manager of managers) network.cutBoth(node.name, manager.name);
+        this.#fate.healAfter(0.1, 6, node, managers);
+    }
+  }
+
+  /** Again and again too short to be noticed, while the wall clock is being set and nobody answers. */
+  drowsyOwner(): void {
+    const { pool, dice } = this.#fate;
+    const node = this.#fate.someOwner();
+    if (node === undefined || this.#fate.holdsBack()) return;
+    this.#fate.did('drowsy owners', node.name);
+    const { managers, network, world, durations } = pool;
+    const nextMs = durations.leaseMs / 10;
+    for (let nap = 0; nap < 9; nap += 1) {
+      world.after(nap * nextMs, () => {
+        if (this.#fate.isOver || !node.process.running) return;
+        node.process.suspend(0.9 * durations.suspensionToleranceMs);
+        node.process.stepWall(dice.pick([-30_000, 30_000]));
+      });
+    }
+    this.#fate.after(0, 0.2, () => {
+      for (const manager of managers) network.cutBoth(node.name, manager.name);
+    });
+    this.#fate.healAfter(1.5, 2, node, managers);
+  }
+
+  /** Too short to be noticed: the margins must cover it. */
+  shortSuspension(): void {
+    const { pool, dice } = this.#fate;
+    const { owners, managers, lookups, durations } = pool;
+    const node = dice.pick([...owners, ...managers, ...lookups]);
+    if (node.process.clock.suspended) return;
+    node.process.suspend(dice.between(0, durations.suspensionToleranceMs));
+  }
+
+  troubleClock(): void {
+    const { pool, dice } = this.#fate;
+    const { owners, managers, lookups } = pool;
+    const node = dice.pick([...owners, ...managers, ...lookups]);
+    if (dice.chance(0.5)) node.process.setRate(pool.drawRate());
+    else node.process.stepWall(dice.between(-30_000, 30_000));
+  }
+}
