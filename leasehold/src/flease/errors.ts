@@ -3,6 +3,7 @@
  */
 
 import { LeaseholdError } from '../runtime/errors.ts';
+import type { EndReason } from './claim.ts';
 
 /** The group cannot be changed like this, or not yet. */
 export class GroupChangeError extends LeaseholdError {
@@ -13,5 +14,103 @@ export class GroupChangeError extends LeaseholdError {
   constructor(message: string, retryable: boolean) {
     super(message);
     this.retryable = retryable;
+  }
+}
+
+const quoted = (resource: string): string => JSON.stringify(resource);
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
+
+/** Somebody else has it. Nothing was acquired; ask again later, or wait longer (`waitMs`). */
+export class LeaseHeldError extends LeaseholdError {
+  override readonly name = 'LeaseHeldError';
+  readonly code = 'LEASE_HELD';
+  readonly retryable = true;
+  readonly resource: string;
+  /** The member that has it, as last seen. */
+  readonly holder: string;
+  /** Until when, if it is not renewed, by the group's clock. */
+  readonly untilMs: number;
+
+  constructor(resource: string, holder: string, untilMs: number, waitedMs: number) {
+    super(
+      `the lease on ${quoted(resource)} was held by ${holder} for all of the ${seconds(waitedMs)} that were waited: ask again later, or wait longer`,
+    );
+    this.resource = resource;
+    this.holder = holder;
+    this.untilMs = untilMs;
+  }
+}
+
+/** Too few members said yes, so nothing is known and nothing was acquired. `reasons` says what each of them did. */
+export class NoMajorityError extends LeaseholdError {
+  override readonly name = 'NoMajorityError';
+  readonly code = 'NO_MAJORITY';
+  readonly retryable = true;
+  readonly resource: string;
+  /** Why each member that did not say yes did not. */
+  readonly reasons: ReadonlyMap<string, string>;
+
+  constructor(resource: string, reasons: ReadonlyMap<string, string>, needed: number, members: number) {
+    const each = [...reasons].map(([member, why]) => `${member} (${why})`);
+    super(
+      `no majority for ${quoted(resource)}: ${needed} of ${members} members have to agree, and these did not: ${each.join(', ')}`,
+    );
+    this.resource = resource;
+    this.reasons = reasons;
+  }
+}
+
+export type LeaseEnd = EndReason | 'ending';
+
+const HOW: Record<LeaseEnd, string> = {
+  ending: 'is about to end and could not be renewed so far: stop what you do under it',
+  lapsed: 'has run out, because it could not be renewed in time: discard what was not finished',
+  lost: 'was found to be no longer ours: discard what was not finished',
+  clock: 'was given up, because the clock of this machine jumped or is not that of the others',
+  released: 'was given back',
+  closed: 'was given back, because the group was closed here',
+};
+
+/**
+ * The lease is over, or about to be: the reason of its signal. Unless it was given back, what was done under it may
+ * overlap with what its next holder does; whoever stores results should compare lease numbers.
+ */
+export class LeaseEndedError extends LeaseholdError {
+  override readonly name = 'LeaseEndedError';
+  readonly code = 'LEASE_ENDED';
+  readonly retryable = true;
+  readonly resource: string;
+  readonly number: number;
+  readonly how: LeaseEnd;
+
+  constructor(resource: string, number: number, how: LeaseEnd) {
+    super(`the lease on ${quoted(resource)} (number ${number}) ${HOW[how]}`);
+    this.resource = resource;
+    this.number = number;
+    this.how = how;
+  }
+}
+
+/** This process does not hold it, so it cannot hand it over. Acquire it first. */
+export class LeaseNotHeldError extends LeaseholdError {
+  override readonly name = 'LeaseNotHeldError';
+  readonly code = 'LEASE_NOT_HELD';
+  readonly retryable = false;
+  readonly resource: string;
+
+  constructor(resource: string) {
+    super(`this process does not hold the lease on ${quoted(resource)}, so it cannot hand it over`);
+    this.resource = resource;
+  }
+}
+
+/** This member has left its group. Join again. */
+export class GroupClosedError extends LeaseholdError {
+  override readonly name = 'GroupClosedError';
+  readonly code = 'CLOSED';
+  readonly retryable = false;
+
+  constructor() {
+    super('the group was closed in this process, so it cannot be used any more; join it again (joinFlease)');
   }
 }

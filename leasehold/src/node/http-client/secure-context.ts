@@ -22,8 +22,19 @@ export interface SecureContextOptions {
   key?: string | undefined;
 }
 
+/** The same as texts, for those who make contexts themselves. */
+export interface SecureTexts {
+  readonly ca?: string[];
+  readonly cert?: string;
+  readonly key?: string;
+}
+
 /** @throws {InvalidOptionError} with the path, but never with what is in a file */
-export function secureContext({ ca, cert, key }: SecureContextOptions): SecureContext {
+export const secureContext = (options: SecureContextOptions): SecureContext =>
+  createSecureContext(secureTexts(options));
+
+/** @throws {InvalidOptionError} with the path, but never with what is in a file */
+export function secureTexts({ ca, cert, key }: SecureContextOptions): SecureTexts {
   if ((cert === undefined) !== (key === undefined)) {
     const [given, missing] = cert === undefined ? (['key', 'cert'] as const) : (['cert', 'key'] as const);
     throw new InvalidOptionError(
@@ -33,13 +44,14 @@ export function secureContext({ ca, cert, key }: SecureContextOptions): SecureCo
     );
   }
   const trusted = ca === undefined ? {} : { ca: certificates(ca) };
-  if (cert === undefined || key === undefined) return createSecureContext(trusted);
+  if (cert === undefined || key === undefined) return trusted;
   const own = { cert: pem('cert', cert, 'CERTIFICATE'), key: pem('key', key, 'PRIVATE KEY') };
   try {
-    return createSecureContext({ ...trusted, ...own });
+    createSecureContext({ ...trusted, ...own });
   } catch (error) {
     throw new InvalidOptionError('cert', shown(cert), `it and key must be a pair: ${wordsOf(error)}`);
   }
+  return { ...trusted, ...own };
 }
 
 /** Node takes no notice of one that it cannot read, and would trust nobody then. */

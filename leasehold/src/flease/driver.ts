@@ -1,0 +1,129 @@
+/**
+ * What a member needs around it, in a real process and in a simulated one: it is handed inputs with a reading of
+ * both clocks, what comes of them is sent and told, and its one alarm is set.
+ *
+ *     acquire ─┐                                        ┌─► packets: one to each peer
+ *     acquire ─┼─► member ─────── end of the turn ──────┼─► events
+ *     packet ──┘                                        └─► alarm
+ *
+ * All inputs of one turn of the event loop go out together. A thousand resources that are asked for at once are
+ * then one packet to each peer and not a thousand, and that is most of what makes it fast. When a turn ends is for
+ * the surroundings to say: a simulator has no turns, and carries out each input at once.
+ *
+ * Whoever is told of an event may bring in the next input from there. It goes to the member at once, for the
+ * member has nothing under way; but what comes of it is sent and told after all that came before.
+ *
+ * If sending or telling throws, the rest is done all the same, and then the first thing thrown is thrown on. So
+ * one fault neither is swallowed nor ends all renewals in a process that survives it.
+ */
+
+import type { Alarm } from '../runtime/driver.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { ClockReading } from './group-clock.ts';
+import { Member, type MemberEvent, type MemberSettings } from './member.ts';
+import type { Packet } from './messages.ts';
+
+export interface FleaseDriverOptions {
+  readonly settings: MemberSettings;
+  readonly clock: Pick<Runtime, 'now' | 'wallMs'>;
+  /** Makes the alarm that wakes the member. */
+  alarm(wake: () => void): Alarm;
+  /** Calls back at the end of this turn; or at once, where there are no turns. */
+  atEndOfTurn(callback: () => void): void;
+  send(to: string, packet: Packet): void;
+  tell(event: MemberEvent): void;
+  /** After all that came of the inputs of a turn. */
+  afterwards?(): void;
+}
+
+export class FleaseDriver {
+  /** To be asked, not to be told: inputs go through {@link input}. */
+  readonly member: Member;
+  readonly #options: FleaseDriverOptions;
+  readonly #alarm: Alarm;
+  readonly #flush = (): void => this.#carryOut();
+  /** There is something to carry out, and it will be. */
+  #isDue = false;
+  #isBusy = false;
+  #isOver = false;
+
+  constructor(options: FleaseDriverOptions) {
+    this.#options = options;
+    this.member = new Member(options.settings, this.read());
+    this.#alarm = options.alarm(() => this.input((member, reading) => member.wake(reading)));
+  }
+
+  /** Both clocks, one after the other. */
+  read(): ClockReading {
+    const { clock } = this.#options;
+    return { now: clock.now(), wallMs: clock.wallMs() };
+  }
+
+  /** Tells what the member had to say when it began, and goes on from there. */
+  start(): void {
+    this.#soon();
+  }
+
+  /** @throws what the member throws; what came of it before is carried out */
+  input(act: (member: Member, reading: ClockReading) => void): void {
+    if (this.#isOver) return;
+    try {
+      act(this.member, this.read());
+    } finally {
+      this.#soon();
+    }
+  }
+
+  receive(packet: Packet): void {
+    if (this.#isOver) return;
+    this.member.receive(packet, this.read());
+    this.#soon();
+  }
+
+  /** Nothing is sent, told or done any more. */
+  stop(): void {
+    this.#isOver = true;
+    this.#alarm.set(undefined);
+  }
+
+  #soon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    if (!this.#isBusy) this.#options.atEndOfTurn(this.#flush);
+  }
+
+  #carryOut(): void {
+    if (this.#isOver) return;
+    this.#isBusy = true;
+    this.#isDue = false;
+    let fault: { readonly thrown: unknown } | undefined;
+    const { packets, events } = this.member.take();
+    for (const { to, packet } of packets) {
+      try {
+        this.#options.send(to, packet);
+      } catch (thrown) {
+        fault ??= { thrown };
+      }
+    }
+    for (const event of events) {
+      try {
+        this.#options.tell(event);
+      } catch (thrown) {
+        fault ??= { thrown };
+      }
+    }
+    try {
+      this.#options.afterwards?.();
+    } catch (thrown) {
+      fault ??= { thrown };
+    }
+    this.#isBusy = false;
+    if (!this.#isOver) this.#alarm.set(this.member.wakeAt);
+    try {
+      if (this.#isDue) this.#options.atEndOfTurn(this.#flush);
+    } catch (thrown) {
+      fault ??= { thrown };
+    }
+    if (fault !== undefined) throw fault.thrown;
+  }
+}

@@ -1,0 +1,35 @@
+/** Who holds this lease? For a small group of processes that need no disk, and no other service, to agree. */
+
+export { InvalidOptionError, LeaseholdError, MalformedMessageError } from '../runtime/errors.ts';
+export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
+export {
+  GroupChangeError,
+  GroupClosedError,
+  type LeaseEnd,
+  LeaseEndedError,
+  LeaseHeldError,
+  LeaseNotHeldError,
+  NoMajorityError,
+} from './errors.ts';
+export { RESOURCE_BYTES_MAX } from './messages.ts';
+export type { FleaseDurations } from './options.ts';
+export type {
+  AcquireOptions,
+  Flease,
+  FleaseStatus,
+  Holder,
+  PeerStatus,
+  WatchOptions,
+} from './shell/flease.ts';
+export type { FleaseLease } from './shell/flease-lease.ts';
+export type { HolderAnswer, PeerAnswer, StatusAnswer } from './shell/http/answers.ts';
+export { fleaseMetrics } from './shell/http/metrics.ts';
+export {
+  DEFAULT_FLEASE_HTTP_PORT,
+  type FleaseServer,
+  serveFlease,
+  type ServeFleaseOptions,
+} from './shell/http/serve-member.ts';
+export { type JoinFleaseOptions, joinFlease } from './shell/join-flease.ts';
+export type { Peers } from './shell/peers-option.ts';
+export { AddressUnavailableError, PortInUseError } from './shell/system-errors.ts';

@@ -1,0 +1,97 @@
+/**
+ * What people complain of in the libraries they use for this, each as a test: locks that are returned after they
+ * have run out, signals that do not abort while the loop is blocked, work that goes on when somebody else has the lock,
+ * and "no quorum" without a reason.
+ */
+
+import { describe, expect, it, vi } from 'vitest';
+import { NoMajorityError } from '../errors.ts';
+import { join, LEASE_MS, TestGroup } from './testing/groups.ts';
+
+const LONG_MS = 30_000;
+
+/** Nothing else in this process happens meanwhile. */
+function block(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('a lease that is returned', { timeout: LONG_MS }, () => {
+  it('has not run out, whenever the process was blocked while it was asked for', async () => {
+    const leaseMs = 400;
+    await using group = await TestGroup.start(['a', 'b', 'c'], { leaseMs, clockSkewMs: 20 });
+    for (let turns = 0; turns < 5; turns += 1) {
+      const asking = group.of('a').acquire(`r${turns}`);
+      for (let passed = 0; passed < turns; passed += 1) await turn();
+      block(1.3 * leaseMs);
+      const lease = await asking;
+      expect(lease.isHeld(), `blocked after ${turns} turns`).toBe(true);
+    }
+  });
+});
+
+describe('a process that was blocked for longer than its lease', { timeout: LONG_MS }, () => {
+  it('finds it ended at the first look, and the next holder has a higher number', async () => {
+    await using group = await TestGroup.start();
+    const lease = await group.of('a').acquire('r');
+    const { signal } = lease;
+    const heard = vi.fn();
+    signal.addEventListener('abort', heard);
+    const next = group.of('b').acquire('r');
+    await vi.waitUntil(() => group.of('b').status().attempts > 0, { timeout: 5_000, interval: 1 });
+    expect([signal.aborted, lease.isHeld()]).toEqual([false, true]);
+
+    block(1.3 * LEASE_MS);
+    expect(signal.aborted).toBe(true);
+    expect(heard).toHaveBeenCalledOnce();
+    expect(lease.isHeld()).toBe(false);
+    expect(() => signal.throwIfAborted()).toThrow('has run out');
+    const { number } = await next;
+    expect(number).toBeGreaterThan(lease.number);
+    expect(lease.isHeld()).toBe(false);
+  });
+
+  it('finds so by isHeld() alone, or by throwIfAborted() alone', async () => {
+    await using group = await TestGroup.start();
+    const [one, other] = await Promise.all([group.of('a').acquire('r1'), group.of('a').acquire('r2')]);
+    const { signal } = other;
+    block(1.3 * LEASE_MS);
+    expect(one.isHeld()).toBe(false);
+    expect(one.signal.aborted).toBe(true);
+    expect(() => signal.throwIfAborted()).toThrow(/lease on "r2" .* has run out/);
+  });
+});
+
+describe('without a majority', { timeout: LONG_MS }, () => {
+  it('one is told what each member did', async () => {
+    await using group = await TestGroup.start(['a', 'b', 'c'], {}, 2);
+    const [a, b] = [group.of('a'), group.of('b')];
+    await b.close();
+    await using _ = await join('b', group.peers);
+    await vi.waitUntil(() => a.status().peers[0]?.connected, { timeout: 5_000, interval: 2 });
+    const why = await a.acquire('r', { waitMs: 250 }).catch((error: unknown) => error);
+    expect(why).toBeInstanceOf(NoMajorityError);
+    const { reasons, message, code, retryable } = why as NoMajorityError;
+    expect([code, retryable, [...reasons.keys()]]).toEqual(['NO_MAJORITY', true, ['b', 'c']]);
+    expect(reasons.get('b')).toMatch(/^recovering for 0\.\d s$/);
+    expect(reasons.get('c')).toMatch(/^not connected: cannot reach 127\.0\.0\.1:\d+: nobody listens there/);
+    expect(message).toContain(
+      'no majority for "r": 2 of 3 members have to agree, and these did not: b (recovering',
+    );
+  });
+
+  it('whoever does not want to wait is told as well', async () => {
+    await using group = await TestGroup.start(['a', 'b', 'c'], {}, 1);
+    await expect(group.of('a').tryAcquire('s')).rejects.toThrow(NoMajorityError);
+    await expect(group.of('a').holder('s')).rejects.toThrow(NoMajorityError);
+  });
+
+  it('whoever waits goes on waiting, and gets it when there is one', async () => {
+    await using group = await TestGroup.start(['a', 'b', 'c'], {}, 1);
+    const waiting = group.of('a').acquire('r');
+    await using _ = await join('b', group.peers);
+    expect((await waiting).isHeld()).toBe(true);
+  });
+});

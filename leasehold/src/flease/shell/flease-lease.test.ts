@@ -1,0 +1,103 @@
+import { describe, expect, it, vi } from 'vitest';
+import { Tenure } from '../claim.ts';
+import { FleaseLease } from './flease-lease.ts';
+
+const NOTICE_MS = 100;
+
+/** A lease until 1,000, and a clock that is moved by hand. */
+function bench() {
+  const clock: { ms: number | undefined } = { ms: 0 };
+  const release = vi.fn(async () => {});
+  const tenure = new Tenure('r', 7, 1_000);
+  const lease = new FleaseLease({ noticeMs: NOTICE_MS, nowMs: () => clock.ms, release }, tenure);
+  return { clock, tenure, lease, release };
+}
+
+describe('a lease', () => {
+  it('says what it is', () => {
+    const { lease } = bench();
+    expect([lease.resource, lease.number, lease.validUntil]).toEqual(['r', 7, 1_000]);
+  });
+
+  it('is held until its end, and at its end', () => {
+    const { clock, lease } = bench();
+    clock.ms = 1_000;
+    expect(lease.isHeld()).toBe(true);
+    clock.ms = 1_000.1;
+    expect(lease.isHeld()).toBe(false);
+  });
+
+  it('is never held again once it was not', () => {
+    const { clock, lease, tenure } = bench();
+    clock.ms = 1_001;
+    expect(lease.isHeld()).toBe(false);
+    tenure.untilMs = 5_000;
+    expect(lease.isHeld()).toBe(false);
+    expect(lease.signal.aborted).toBe(true);
+  });
+
+  it('is not held when the clock has jumped', () => {
+    const { clock, lease } = bench();
+    clock.ms = undefined;
+    expect(lease.isHeld()).toBe(false);
+    expect(lease.signal.reason).toMatchObject({ how: 'clock' });
+  });
+
+  it('gives itself back when it is disposed of', async () => {
+    const { lease, tenure, release } = bench();
+    await lease[Symbol.asyncDispose]();
+    expect(release).toHaveBeenCalledWith(tenure);
+  });
+});
+
+describe('the signal of a lease', () => {
+  it('aborts some time before the end, by its clock or when it is told', () => {
+    const { clock, lease } = bench();
+    clock.ms = 899;
+    expect(lease.signal.aborted).toBe(false);
+    clock.ms = 900;
+    expect(lease.signal.aborted).toBe(true);
+    expect(lease.signal.reason).toMatchObject({
+      code: 'LEASE_ENDED',
+      how: 'ending',
+      resource: 'r',
+      number: 7,
+    });
+    expect(lease.isHeld()).toBe(true);
+    const told = bench().lease;
+    const { signal } = told;
+    const heard = vi.fn();
+    signal.addEventListener('abort', heard);
+    told.ending();
+    told.ended('lapsed');
+    expect(heard).toHaveBeenCalledOnce();
+    expect(told.isHeld()).toBe(false);
+  });
+
+  it('does not abort while it is renewed', () => {
+    const { clock, lease, tenure } = bench();
+    const { signal } = lease;
+    clock.ms = 850;
+    expect(signal.aborted).toBe(false);
+    tenure.untilMs = 2_000;
+    clock.ms = 1_850;
+    expect(signal.aborted).toBe(false);
+    expect(() => signal.throwIfAborted()).not.toThrow();
+  });
+
+  it('is one and the same, also for those who ask after the end', () => {
+    const { lease } = bench();
+    lease.ended('lost');
+    expect(lease.signal).toBe(lease.signal);
+    expect(lease.signal.reason).toMatchObject({ how: 'lost' });
+    expect(() => lease.signal.throwIfAborted()).toThrow('no longer ours');
+  });
+
+  it('is a signal that others can follow', () => {
+    const { lease } = bench();
+    const any = AbortSignal.any([lease.signal]);
+    lease.ended('released');
+    expect(any.aborted).toBe(true);
+    expect(lease.signal).toBeInstanceOf(AbortSignal);
+  });
+});

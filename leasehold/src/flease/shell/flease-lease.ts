@@ -1,0 +1,108 @@
+/**
+ * A lease that this process holds, for the application. It renews itself until it is given back or lost.
+ *
+ *     ├──────────── renewed ────────────┤ notice │         isHeld() is true until here
+ *                                       │ signal           unless it is renewed before that
+ *
+ * `isHeld()` reads the clocks and is right whenever it is asked. Once it has said no it never says yes again.
+ * No check helps against a pause right after it: hand `number` to whoever stores the result, and let it refuse a
+ * lower one than it has seen.
+ */
+
+import type { Tenure } from '../claim.ts';
+import { type LeaseEnd, LeaseEndedError } from '../errors.ts';
+import { type LeaseSignal, leaseSignal } from './lease-signal.ts';
+
+/** What a lease asks of its group. @internal */
+export interface LeaseKeeper {
+  readonly noticeMs: number;
+  /** What the group's clock shows this instant; undefined if it has jumped, and nothing can be held. */
+  nowMs(): number | undefined;
+  release(tenure: Tenure): Promise<void>;
+}
+
+export class FleaseLease implements AsyncDisposable {
+  readonly resource: string;
+  /** Grows with every change of holder. For whoever stores the result to compare: the greater one is the later. */
+  readonly number: number;
+  /** @internal */
+  readonly tenure: Tenure;
+  readonly #keeper: LeaseKeeper;
+  #signal: LeaseSignal | undefined;
+  #end: LeaseEnd | undefined;
+
+  /** @internal */
+  constructor(keeper: LeaseKeeper, tenure: Tenure) {
+    this.resource = tenure.resource;
+    this.number = tenure.number;
+    this.#keeper = keeper;
+    this.tenure = tenure;
+  }
+
+  /** Until when it is held if it is not renewed: milliseconds since 1970, by the group's clock. */
+  get validUntil(): number {
+    return this.tenure.untilMs;
+  }
+
+  /** Whether it is held this instant. Looks at the clocks, so it is right even if no timer has fired yet. */
+  isHeld(): boolean {
+    if (this.#isOver) return false;
+    const nowMs = this.#keeper.nowMs();
+    if (nowMs !== undefined && this.tenure.isHeldAt(nowMs)) return true;
+    this.ended(this.tenure.ended ?? (nowMs === undefined ? 'clock' : 'lapsed'));
+    return false;
+  }
+
+  /**
+   * Aborts, with a {@link LeaseEndedError}, some time before the lease would end without having been renewed
+   * (`noticeMs`), when it has ended, and when it was given back. `aborted` looks at the clocks, too.
+   */
+  get signal(): AbortSignal {
+    if (this.#signal === undefined) {
+      this.#signal = leaseSignal(() => this.#look());
+      if (this.#end !== undefined) this.#abort(this.#end);
+    }
+    return this.#signal.signal;
+  }
+
+  /** Gives it back, at once. Resolves when the others know, or it would have run out by itself. */
+  async release(): Promise<void> {
+    await this.#keeper.release(this.tenure);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  /** @internal How it ended, or is about to. */
+  get how(): LeaseEnd | undefined {
+    return this.#end;
+  }
+
+  /** @internal It is about to end. */
+  ending(): void {
+    if (this.#end === undefined) this.#abort('ending');
+  }
+
+  /** @internal It has ended, for good. */
+  ended(how: LeaseEnd): void {
+    if (this.#isOver) return;
+    if (this.#end === undefined) this.#abort(how);
+    this.#end = how;
+  }
+
+  get #isOver(): boolean {
+    return this.#end !== undefined && this.#end !== 'ending';
+  }
+
+  #abort(how: LeaseEnd): void {
+    this.#end = how;
+    this.#signal?.abort(new LeaseEndedError(this.resource, this.number, how));
+  }
+
+  #look(): void {
+    if (this.#end !== undefined || !this.isHeld()) return;
+    const nowMs = this.#keeper.nowMs() ?? Number.POSITIVE_INFINITY;
+    if (nowMs >= this.tenure.untilMs - this.#keeper.noticeMs) this.ending();
+  }
+}

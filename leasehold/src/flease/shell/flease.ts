@@ -1,0 +1,504 @@
+/**
+ * One member of a group in a running process: the core of `member.ts` with clocks and connections.
+ *
+ * The application's promises and signals are all here; what is decided is decided in the core. Whoever waits is
+ * answered by an event, and after every turn those who wait for a state (`ready`, `settled`, a lease that was given
+ * back) look whether it has come.
+ */
+
+import { alarmOn } from '../../runtime/driver.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { showAs } from '../../runtime/inspection.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { Waiters } from '../../runtime/waiters.ts';
+import type { Request, Tenure } from '../claim.ts';
+import { FleaseDriver } from '../driver.ts';
+import {
+  GroupClosedError,
+  type LeaseEnd,
+  LeaseEndedError,
+  LeaseNotHeldError,
+  NoMajorityError,
+} from '../errors.ts';
+import type { Lease } from '../lease.ts';
+import type { MemberEvent } from '../member.ts';
+import type { Packet } from '../messages.ts';
+import type { ResolvedFleaseDurations } from '../options.ts';
+import type { View } from '../view.ts';
+import type { Connections } from './connections.ts';
+import { Departures } from './departures.ts';
+import { Diary } from './diary.ts';
+import { FleaseLease, type LeaseKeeper } from './flease-lease.ts';
+import { checkPeers, checkResource, type Peers } from './peers-option.ts';
+import { pause } from './pause.ts';
+import { Reasons } from './reasons.ts';
+import { type Answer, type Pending, Requests } from './requests.ts';
+
+export interface AcquireOptions {
+  /** Stops waiting, and rejects with its reason. */
+  signal?: AbortSignal | undefined;
+
+  /** How long to wait, in milliseconds. @default for ever */
+  waitMs?: number | undefined;
+}
+
+export interface WatchOptions {
+  /** Ends it, with its reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Who has a lease. */
+export interface Holder {
+  readonly holder: string;
+  readonly number: number;
+  /** Until when, if it is not renewed: milliseconds since 1970, by the group's clock. */
+  readonly validUntil: number;
+}
+
+export interface PeerStatus {
+  readonly id: string;
+  readonly address: string | undefined;
+  readonly connected: boolean;
+  /** Undefined: never. */
+  readonly heardAgoMs: number | undefined;
+  /** How far its clock is ahead of ours, as far as that is certain. */
+  readonly clockAheadMs: { readonly atLeast: number; readonly atMost: number } | undefined;
+  /** What is the matter with it, if anything is. */
+  readonly trouble: string | undefined;
+}
+
+export interface FleaseStatus {
+  readonly id: string;
+  readonly group: string;
+  readonly view: number;
+  /** False while members of the view before are still needed for a majority. */
+  readonly isSettled: boolean;
+  /** Why this member takes no part at present, and for how long. */
+  readonly silence: { readonly why: string; readonly forMs: number } | undefined;
+  readonly peers: readonly PeerStatus[];
+  /** How many leases are held here. */
+  readonly held: number;
+  /** How many requests of this process wait for an answer. */
+  readonly waiting: number;
+  /** Of how many resources something is remembered here for the group. */
+  readonly registers: number;
+  /** How many attempts this member has made. */
+  readonly attempts: number;
+}
+
+/** @internal */
+export interface FleaseSurroundings {
+  readonly id: string;
+  readonly group: string;
+  readonly life: number;
+  readonly view: View;
+  readonly addresses: ReadonlyMap<string, string>;
+  readonly durations: ResolvedFleaseDurations;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly connections: Connections;
+  atEndOfTurn(callback: () => void): void;
+}
+
+const ACQUIRE_OPTIONS: OptionNames<AcquireOptions> = { signal: true, waitMs: true };
+const WATCH_OPTIONS: OptionNames<WatchOptions> = { signal: true };
+
+/** How often a watch asks, within a lease: while nobody has it, and while somebody does. */
+const LOOKS_WHILE_FREE = 10;
+const LOOKS_WHILE_HELD = 4;
+/** How long closing waits for the others to hear of what was given back, in times to answer. */
+const CLOSING_ANSWERS = 2;
+
+export class Flease implements AsyncDisposable {
+  readonly id: string;
+  readonly group: string;
+  readonly #around: FleaseSurroundings;
+  readonly #driver: FleaseDriver;
+  readonly #diary: Diary;
+  readonly #requests: Requests;
+  readonly #waiters = new Waiters();
+  readonly #departures: Departures;
+  /** What is held here, by resource. */
+  readonly #held = new Map<string, FleaseLease>();
+  readonly #reasons: Reasons;
+  readonly #keeper: LeaseKeeper;
+  #addresses: ReadonlyMap<string, string>;
+  #closed: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(around: FleaseSurroundings) {
+    const { id, group, life, view, durations, runtime, connections, logger } = around;
+    this.id = id;
+    this.group = group;
+    this.#around = around;
+    this.#addresses = around.addresses;
+    this.#diary = new Diary(logger);
+    this.#requests = new Requests(runtime);
+    this.#driver = new FleaseDriver({
+      settings: { group, id, life, view, durations, random: () => runtime.random() },
+      clock: runtime,
+      alarm: (wake) => alarmOn(runtime, wake),
+      atEndOfTurn: around.atEndOfTurn,
+      send: (to, packet) => connections.send(to, packet),
+      tell: (event) => this.#tell(event),
+      afterwards: () => {
+        this.#waiters.look();
+        this.#departures.look();
+      },
+    });
+    this.#departures = new Departures((tenure) => this.#isLeaving(tenure), around.atEndOfTurn);
+    this.#keeper = {
+      noticeMs: durations.noticeMs,
+      nowMs: () => this.#driver.member.timeAt(this.#driver.read()),
+      release: (tenure) => this.#release(tenure),
+    };
+    this.#reasons = new Reasons(id, this.#driver.member, connections, runtime);
+    connections.addresses = this.#addresses;
+    this.#driver.start();
+  }
+
+  /**
+   * Resolves when it is held. Those who wait for the same are served in the order in which they came, as
+   * long as its holders live.
+   *
+   * @throws {LeaseHeldError} if somebody else had it for all of `waitMs`
+   * @throws {NoMajorityError} if too few members could be asked within `waitMs`; it says what each of them did
+   * @throws {InvalidOptionError} if the resource has no name, or one that is too long
+   * @throws {GroupClosedError} if this member is closed before that
+   * @throws the signal's reason, if it aborts first
+   */
+  acquire(resource: string, options?: AcquireOptions): Promise<FleaseLease> {
+    return this.#ask('acquire', resource, options) as Promise<FleaseLease>;
+  }
+
+  /**
+   * Resolves with the lease, or with undefined if somebody else has it, in this process or in another.
+   *
+   * @throws {NoMajorityError} if too few members could be asked, or this one still keeps silent
+   * @throws {GroupClosedError} if this member is closed before that
+   */
+  async tryAcquire(resource: string): Promise<FleaseLease | undefined> {
+    return (await this.#ask('try', resource)) as FleaseLease | undefined;
+  }
+
+  /**
+   * Who has it; undefined: nobody. True when it was asked; by the time it is read it may have changed.
+   *
+   * @throws {NoMajorityError} if too few members could be asked, or this one still keeps silent
+   * @throws {GroupClosedError} if this member is closed before that
+   */
+  async holder(resource: string): Promise<Holder | undefined> {
+    const lease = (await this.#ask('ask', resource)) as Lease | undefined;
+    if (lease?.state !== 'held') return undefined;
+    return { holder: lease.holder, number: lease.number, validUntil: lease.untilMs };
+  }
+
+  /**
+   * Who has it, at first and whenever that changes. It asks a majority ten times in a lease while nobody has it
+   * and four times while somebody does, so a change is told that much later, and one that was undone in between not
+   * at all. While no majority answers nothing is told.
+   *
+   * @throws {GroupClosedError} if this member is closed
+   * @throws the signal's reason, when it aborts
+   */
+  async *watch(resource: string, options: WatchOptions = {}): AsyncGenerator<Holder | undefined, void, void> {
+    checkOptionNames('', options, WATCH_OPTIONS);
+    const { signal } = options;
+    const { runtime, durations } = this.#around;
+    let told: { readonly holder: Holder | undefined } | undefined;
+    for (;;) {
+      await this.ready(signal);
+      const holder = await this.#holderIfKnown(resource);
+      const isNew = holder !== NOT_KNOWN && !(told !== undefined && isSame(told.holder, holder));
+      if (isNew) {
+        told = { holder };
+        yield holder;
+      }
+      const looks = told?.holder === undefined ? LOOKS_WHILE_FREE : LOOKS_WHILE_HELD;
+      await pause(runtime, durations.leaseMs / looks, signal);
+    }
+  }
+
+  /**
+   * Terms of leadership, one after the other. A term lasts as long as the body of the loop: it should end when
+   * the term's signal aborts. Leaving the loop gives the lease back.
+   *
+   *     for await (const term of group.elect('scheduler', { signal })) await lead(term.signal, term.number);
+   *
+   * @throws {GroupClosedError} if this member is closed
+   * @throws the signal's reason, when it aborts while waiting
+   */
+  async *elect(name: string, options: WatchOptions = {}): AsyncGenerator<FleaseLease, void, void> {
+    checkOptionNames('', options, WATCH_OPTIONS);
+    for (;;) {
+      await using term = await this.acquire(name, options);
+      yield term;
+    }
+  }
+
+  /**
+   * Gives a lease that is held here to another member: nobody else gets it before that one has asked for it, or
+   * a lease has passed. Resolves when that is written.
+   *
+   * @throws {LeaseEndedError} if the lease is no longer held
+   * @throws {LeaseNotHeldError} if nobody in this process holds the resource
+   * @throws {InvalidOptionError} if there is no such member
+   */
+  async handover(what: FleaseLease | string, to: string): Promise<void> {
+    const resource = typeof what === 'string' ? what : what.resource;
+    const lease = this.#held.get(resource);
+    const { members } = this.#driver.member.view;
+    if (to === this.id || !members.includes(to)) {
+      const others = members.filter((member) => member !== this.id).join(', ');
+      throw new InvalidOptionError('to', to, `it must be another member of the group: ${others}`);
+    }
+    if (typeof what !== 'string' && (lease !== what || !what.isHeld())) {
+      throw new LeaseEndedError(resource, what.number, what.how ?? 'lapsed');
+    }
+    if (lease === undefined) throw new LeaseNotHeldError(resource);
+    await this.#release(lease.tenure, to);
+  }
+
+  /**
+   * Moves this member to the next view of the group. Do the same at every member that stays, start those that are
+   * to come with `view` and `before`, and stop those that are to go once it is {@link settled}. Leases go on.
+   *
+   * @throws {GroupChangeError} if the present view is not settled yet
+   * @throws {InvalidOptionError} if these are no peers, or this member is not among them
+   */
+  async changeGroup(change: { readonly peers: Peers }): Promise<void> {
+    checkOptionNames('', change, { peers: true });
+    const peers = checkPeers('peers', change.peers);
+    if (!peers.has(this.id)) {
+      throw new InvalidOptionError(
+        'peers',
+        [...peers.keys()].join(', '),
+        `${this.id} must be among them: close it instead`,
+      );
+    }
+    this.#throwIfClosed();
+    this.#driver.input((member, reading) => member.move([...peers.keys()], reading));
+    this.#addresses = new Map([...this.#addresses, ...peers]);
+    this.#around.connections.addresses = this.#addresses;
+    this.#around.logger.info(`moved to view ${this.#driver.member.view.number}`, {
+      peers: [...peers.keys()].join(', '),
+    });
+  }
+
+  /** Resolves when members of the view before are no longer needed; at once if there is none. */
+  async settled(signal?: AbortSignal): Promise<void> {
+    await this.#until(() => this.#driver.member.view.before === undefined, signal);
+  }
+
+  /** Resolves when this member takes part: not before it has been silent for a lease and twice the skew. */
+  async ready(signal?: AbortSignal): Promise<void> {
+    await this.#until(() => this.#driver.member.silence === undefined, signal);
+  }
+
+  status(): FleaseStatus {
+    const { member } = this.#driver;
+    const { connections } = this.#around;
+    return {
+      id: this.id,
+      group: this.group,
+      view: member.view.number,
+      isSettled: member.view.before === undefined,
+      silence: member.silence,
+      peers: [...member.peers()].map(({ id, heardAgoMs, clock, trouble }) => ({
+        ...{ id, address: connections.addressOf(id), connected: connections.isConnected(id), heardAgoMs },
+        clockAheadMs: clock && { atLeast: clock.aheadAtLeastMs, atMost: clock.aheadAtMostMs },
+        trouble: connections.problemOf(id) ?? trouble,
+      })),
+      held: this.#held.size,
+      waiting: this.#requests.size,
+      registers: member.registersKept,
+      attempts: member.attemptsMade,
+    };
+  }
+
+  /** Gives everything back, tells the others as long as that is quick, and leaves. */
+  async close(): Promise<void> {
+    this.#closed ??= this.#close();
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** @internal */
+  receive(packet: Packet): void {
+    this.#reasons.hear(packet);
+    this.#driver.receive(packet);
+  }
+
+  #ask(kind: Request['kind'], resource: string, options?: AcquireOptions): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      checkResource(resource);
+      if (options !== undefined) checkAcquireOptions(options);
+      this.#throwIfClosed();
+      if (kind !== 'acquire' && this.#driver.member.silence !== undefined) {
+        throw this.#reasons.noMajority(resource, undefined);
+      }
+      const pending = this.#requests.add(resource, resolve, reject);
+      if (options?.signal !== undefined || options?.waitMs !== undefined) this.#limit(pending, options);
+      const request = { kind, id: pending.id };
+      this.#driver.input((member, reading) => member.request(resource, request, reading));
+    });
+  }
+
+  #limit(pending: Pending, options: AcquireOptions): void {
+    const { id, resource } = pending;
+    this.#requests.limit(pending, options, () => {
+      const why = this.#reasons.whyNot(resource, this.#held.get(resource), options.waitMs ?? 0);
+      this.#driver.input((member, reading) => member.cancel(resource, id, reading));
+      return why;
+    });
+  }
+
+  #tell(event: MemberEvent): void {
+    switch (event.kind) {
+      case 'granted':
+        this.#granted(event.request, event.tenure);
+        return;
+      case 'held':
+        this.#requests.take(event.request)?.resolve(undefined);
+        return;
+      case 'told':
+        this.#requests.take(event.request)?.resolve(event.lease);
+        return;
+      case 'failed': {
+        const pending = this.#requests.take(event.request);
+        pending?.reject(this.#reasons.noMajority(pending.resource, event.reluctant));
+        return;
+      }
+      case 'renewed':
+        return;
+      case 'ending':
+        this.#leaseOf(event.tenure)?.ending();
+        return;
+      case 'ended':
+        this.#ended(event.tenure);
+        return;
+      case 'speaking':
+        this.#around.connections.tellWhoIsMissing();
+        this.#diary.note(event);
+        return;
+      case 'settled':
+        this.#forgetThoseBefore();
+        this.#diary.note(event);
+        return;
+      default:
+        this.#diary.note(event);
+    }
+  }
+
+  #forgetThoseBefore(): void {
+    const { members } = this.#driver.member.view;
+    this.#addresses = new Map([...this.#addresses].filter(([member]) => members.includes(member)));
+    this.#around.connections.addresses = this.#addresses;
+  }
+
+  #granted(request: number, tenure: Tenure): void {
+    const pending = this.#requests.take(request);
+    if (pending === undefined) {
+      this.#driver.input((member, reading) => member.release(tenure, reading));
+      return;
+    }
+    const lease = new FleaseLease(this.#keeper, tenure);
+    this.#held.set(tenure.resource, lease);
+    if (tenure.ended !== undefined) this.#ended(tenure);
+    pending.resolve(lease);
+  }
+
+  #ended(tenure: Tenure): void {
+    const lease = this.#leaseOf(tenure);
+    if (lease === undefined) return;
+    this.#held.delete(tenure.resource);
+    lease.ended(tenure.ended ?? 'lapsed');
+  }
+
+  #leaseOf(tenure: Tenure): FleaseLease | undefined {
+    const lease = this.#held.get(tenure.resource);
+    return lease?.tenure === tenure ? lease : undefined;
+  }
+
+  async #release(tenure: Tenure, heir?: string): Promise<void> {
+    if (this.#closed !== undefined) return this.#closed;
+    this.#letGo(tenure, 'released', heir);
+    await this.#departures.over(tenure);
+  }
+
+  /** From here on it is not held; the others hear of it by and by. */
+  #letGo(tenure: Tenure, how: LeaseEnd, heir?: string): void {
+    const lease = this.#leaseOf(tenure);
+    if (lease !== undefined) {
+      this.#held.delete(tenure.resource);
+      lease.ended(how);
+    }
+    this.#driver.input((member, reading) => member.release(tenure, reading, heir));
+  }
+
+  #isLeaving({ resource, number }: Tenure): boolean {
+    return this.#driver.member.waitingFor(resource).leaving === number;
+  }
+
+  async #until(isSo: () => boolean, signal?: AbortSignal): Promise<void> {
+    await this.#waiters.until(() => {
+      this.#throwIfClosed();
+      return isSo() ? true : undefined;
+    }, signal);
+  }
+
+  #throwIfClosed(): void {
+    if (this.#closed !== undefined) throw new GroupClosedError();
+  }
+
+  async #holderIfKnown(resource: string): Promise<Holder | undefined | typeof NOT_KNOWN> {
+    try {
+      return await this.holder(resource);
+    } catch (error) {
+      if (error instanceof NoMajorityError) return NOT_KNOWN;
+      throw error;
+    }
+  }
+
+  async #close(): Promise<void> {
+    const { runtime, durations, connections } = this.#around;
+    for (const { id, resource, reject } of [...this.#requests.values()]) {
+      this.#requests.take(id);
+      this.#driver.input((member, reading) => member.cancel(resource, id, reading));
+      reject(new GroupClosedError());
+    }
+    for (const { tenure } of [...this.#held.values()]) {
+      this.#letGo(tenure, 'closed');
+      void this.#departures.over(tenure);
+    }
+    const stop = new AbortController();
+    const patience = pause(runtime, CLOSING_ANSWERS * durations.answerMs, stop.signal);
+    await Promise.race([this.#departures.allOver(), patience]); // What could not be told runs out by itself.
+    stop.abort();
+    this.#driver.stop();
+    this.#departures.end();
+    this.#waiters.look();
+    await connections[Symbol.asyncDispose]();
+  }
+}
+
+showAs(Flease, 'Flease', (flease) => flease.status());
+
+const NOT_KNOWN = Symbol('no majority has answered');
+
+const isSame = (one: Holder | undefined, other: Holder | undefined): boolean =>
+  one?.holder === other?.holder && one?.number === other?.number;
+
+function checkAcquireOptions(options: AcquireOptions): void {
+  checkOptionNames('', options, ACQUIRE_OPTIONS);
+  const { waitMs, signal } = options;
+  if (waitMs !== undefined && !(waitMs >= 0)) {
+    throw new InvalidOptionError('waitMs', waitMs, 'it must be a number of milliseconds from 0');
+  }
+  signal?.throwIfAborted();
+}

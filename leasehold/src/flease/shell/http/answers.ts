@@ -1,0 +1,47 @@
+/**
+ * What a member answers over HTTP. Every field is always there; what is not known, or has no end, is null.
+ */
+
+import type { FleaseStatus, Holder, PeerStatus } from '../flease.ts';
+
+type Known<T> = { readonly [Field in keyof T]-?: Exclude<T[Field], undefined> | NullIfUndefined<T[Field]> };
+type NullIfUndefined<T> = undefined extends T ? null : never;
+
+export type PeerAnswer = Known<PeerStatus>;
+
+export interface StatusAnswer extends Omit<Known<FleaseStatus>, 'silence' | 'peers'> {
+  /** `forMs` is null as long as nobody can say. */
+  readonly silence: { readonly why: string; readonly forMs: number | null } | null;
+  readonly peers: readonly PeerAnswer[];
+}
+
+export interface HolderAnswer {
+  readonly resource: string;
+  /** Null: nobody. */
+  readonly holder: Holder | null;
+}
+
+export function statusAnswer(status: FleaseStatus): StatusAnswer {
+  const { silence } = status;
+  return {
+    ...status,
+    silence: silence === undefined ? null : { why: silence.why, forMs: finite(silence.forMs) },
+    peers: status.peers.map(peerAnswer),
+  };
+}
+
+const peerAnswer = ({ address, heardAgoMs, clockAheadMs, trouble, ...peer }: PeerStatus): PeerAnswer => ({
+  ...peer,
+  address: address ?? null,
+  heardAgoMs: heardAgoMs ?? null,
+  clockAheadMs: clockAheadMs ?? null,
+  trouble: trouble ?? null,
+});
+
+/** JSON has no infinity. */
+const finite = (ms: number): number | null => (Number.isFinite(ms) ? ms : null);
+
+export const holderAnswer = (resource: string, holder: Holder | undefined): HolderAnswer => ({
+  resource,
+  holder: holder ?? null,
+});

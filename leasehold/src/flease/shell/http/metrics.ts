@@ -1,0 +1,133 @@
+/**
+ * What a member tells Prometheus. `docs/metrics.md` has the same list, and a test keeps it so.
+ *
+ * Labels are groups and peers, of which there are few; never resources, of which there is no end.
+ */
+
+import type { ProcessUsage } from '../../../node/http/process-usage.ts';
+import { type Family, metricsText, type Sample } from '../../../runtime/metrics-text.ts';
+import type { Flease, FleaseStatus, PeerStatus } from '../flease.ts';
+
+export interface Metric {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge';
+  readonly labels: readonly string[];
+  readonly help: string;
+  read(status: FleaseStatus): readonly Sample[];
+}
+
+const MS_PER_SECOND = 1_000;
+
+const ofMember = (
+  type: Metric['type'],
+  name: string,
+  help: string,
+  value: (status: FleaseStatus) => number,
+): Metric => ({
+  ...{ name, type, labels: ['group'], help },
+  read: (status) => [{ labels: { group: status.group }, value: value(status) }],
+});
+
+/** One for each peer; undefined: not known, and so no sample. */
+const ofPeers = (name: string, help: string, value: (peer: PeerStatus) => number | undefined): Metric => ({
+  ...{ name, type: 'gauge', labels: ['group', 'peer'], help },
+  read: ({ group, peers }) =>
+    peers.flatMap((peer) => {
+      const known = value(peer);
+      return known === undefined ? [] : [{ labels: { group, peer: peer.id }, value: known }];
+    }),
+});
+
+const seconds = (ms: number | undefined): number | undefined =>
+  ms === undefined ? undefined : ms / MS_PER_SECOND;
+
+export const METRICS: readonly Metric[] = [
+  ofMember('gauge', 'leasehold_flease_held', 'Leases held by this member.', ({ held }) => held),
+  ofMember(
+    'gauge',
+    'leasehold_flease_waiting',
+    'Requests of this process that wait for an answer.',
+    ({ waiting }) => waiting,
+  ),
+  ofMember(
+    'gauge',
+    'leasehold_flease_registers',
+    'Resources of which something is remembered here for the group.',
+    ({ registers }) => registers,
+  ),
+  ofMember(
+    'counter',
+    'leasehold_flease_attempts_total',
+    'Attempts to acquire, renew, release or ask, of this member.',
+    ({ attempts }) => attempts,
+  ),
+  ofMember('gauge', 'leasehold_flease_silent', '1 while it keeps silent, otherwise 0.', ({ silence }) =>
+    silence === undefined ? 0 : 1,
+  ),
+  ofMember(
+    'gauge',
+    'leasehold_flease_silence_seconds',
+    'How much longer it keeps silent; infinite while its clock is off.',
+    ({ silence }) => (silence?.forMs ?? 0) / MS_PER_SECOND,
+  ),
+  ofMember('gauge', 'leasehold_flease_view', 'The view of the group that it is in.', ({ view }) => view),
+  ofMember(
+    'gauge',
+    'leasehold_flease_settled',
+    '0 while members of the view before are still needed, otherwise 1.',
+    ({ isSettled }) => Number(isSettled),
+  ),
+  ofPeers('leasehold_flease_peer_connected', '1 if there is a connection to the peer, otherwise 0.', (peer) =>
+    Number(peer.connected),
+  ),
+  ofPeers(
+    'leasehold_flease_peer_heard_seconds',
+    'How long ago the peer was last heard; none if never.',
+    ({ heardAgoMs }) => seconds(heardAgoMs),
+  ),
+  ofPeers(
+    'leasehold_flease_peer_clock_ahead_at_least_seconds',
+    "The peer's clock is ahead of ours by at least this.",
+    ({ clockAheadMs }) => seconds(clockAheadMs?.atLeast),
+  ),
+  ofPeers(
+    'leasehold_flease_peer_clock_ahead_at_most_seconds',
+    "The peer's clock is ahead of ours by at most this.",
+    ({ clockAheadMs }) => seconds(clockAheadMs?.atMost),
+  ),
+  ofPeers(
+    'leasehold_flease_peer_trouble',
+    '1 if something is the matter with the peer, otherwise 0; the status says what.',
+    ({ trouble }) => Number(trouble !== undefined),
+  ),
+];
+
+const PROCESS: readonly (Omit<Family, 'samples'> & { read(usage: ProcessUsage): number })[] = [
+  {
+    ...{ name: 'leasehold_event_loop_delay_seconds', type: 'gauge' },
+    help: 'The longest time within the last minute or two that the event loop did not turn.',
+    read: ({ eventLoopDelaySeconds }) => eventLoopDelaySeconds,
+  },
+  {
+    ...{ name: 'process_resident_memory_bytes', type: 'gauge', help: 'Resident memory.' },
+    read: ({ residentBytes }) => residentBytes,
+  },
+  {
+    ...{ name: 'process_cpu_seconds_total', type: 'counter' },
+    help: 'Processor time used, user and system.',
+    read: ({ cpuSeconds }) => cpuSeconds,
+  },
+];
+
+/** For an application with metrics of its own: those of the groups it is in, in the text format of Prometheus. */
+export function fleaseMetrics(groups: readonly Pick<Flease, 'status'>[]): string {
+  const all = groups.map((group) => group.status());
+  return metricsText(
+    METRICS.map(({ name, type, help, read }) => ({ name, type, help, samples: all.flatMap(read) })),
+  );
+}
+
+export const processMetrics = (usage: ProcessUsage): string =>
+  metricsText(
+    PROCESS.map(({ name, type, help, read }) => ({ name, type, help, samples: [{ value: read(usage) }] })),
+  );

@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { GroupClosedError, LeaseEndedError, LeaseHeldError, LeaseNotHeldError } from '../errors.ts';
+import type { FleaseLease } from './flease-lease.ts';
+import { freePeers, join, LEASE_MS, TestGroup } from './testing/groups.ts';
+
+const LONG_MS = 30_000;
+
+const until = (isSo: () => unknown): Promise<unknown> =>
+  vi.waitUntil(isSo, { timeout: LONG_MS, interval: 2 });
+
+describe('three members in one process', { timeout: LONG_MS }, () => {
+  let group: TestGroup;
+  beforeAll(async () => {
+    group = await TestGroup.start();
+  }, LONG_MS);
+  afterAll(async () => {
+    await group[Symbol.asyncDispose]();
+  });
+
+  it('give a lease to one of them at a time, and numbers that grow', async () => {
+    const [a, b] = [group.of('a'), group.of('b')];
+    const first = await a.acquire('r1');
+    expect(first.isHeld()).toBe(true);
+    expect(first.signal.aborted).toBe(false);
+    expect(await b.tryAcquire('r1')).toBeUndefined();
+    expect(await a.tryAcquire('r1')).toBeUndefined();
+    expect(await b.holder('r1')).toMatchObject({ holder: 'a', number: first.number });
+    await first.release();
+    expect(first.isHeld()).toBe(false);
+    expect(first.signal.reason).toMatchObject({ code: 'LEASE_ENDED', how: 'released' });
+    expect(await b.holder('r1')).toBeUndefined();
+    const second = await b.tryAcquire('r1');
+    expect(second?.number).toBeGreaterThan(first.number);
+  });
+
+  it('keep a lease for as long as it is wanted', async () => {
+    const lease = await group.of('a').acquire('r2');
+    const { validUntil } = lease;
+    await until(() => lease.validUntil > validUntil + 2 * LEASE_MS);
+    expect(lease.isHeld()).toBe(true);
+    expect(lease.signal.aborted).toBe(false);
+    expect(await group.of('c').holder('r2')).toMatchObject({ holder: 'a', number: lease.number });
+  });
+
+  it('serve those who wait in the order in which they came, in other processes and in the same', async () => {
+    const order: string[] = [];
+    const wait = async (member: string, name: string): Promise<void> => {
+      await using lease = await group.of(member).acquire('r3');
+      order.push(name);
+      expect(lease.isHeld()).toBe(true);
+    };
+    const first = await group.of('a').acquire('r3');
+    const waiting: Promise<void>[] = [];
+    for (const [member, name] of [
+      ['b', 'b1'],
+      ['c', 'c1'],
+      ['a', 'a1'],
+    ] as const) {
+      waiting.push(wait(member, name));
+      const other = group.of(member);
+      // It has been told that the lease is held, and so has taken its place.
+      await expect(other.acquire('r3', { waitMs: LEASE_MS / 4 })).rejects.toThrow(LeaseHeldError);
+    }
+    await first.release();
+    await Promise.all(waiting);
+    expect(order).toEqual(['b1', 'c1', 'a1']);
+  });
+
+  it('do not wait longer than they are told to, and say who has it', async () => {
+    const held = await group.of('a').acquire('r4');
+    const why = await group
+      .of('b')
+      .acquire('r4', { waitMs: LEASE_MS / 3 })
+      .catch((error: unknown) => error);
+    expect(why).toBeInstanceOf(LeaseHeldError);
+    expect(why).toMatchObject({ code: 'LEASE_HELD', retryable: true, resource: 'r4', holder: 'a' });
+    expect((why as LeaseHeldError).untilMs).toBeGreaterThan(held.validUntil - 2 * LEASE_MS);
+    await expect(group.of('a').acquire('r4', { waitMs: 10 })).rejects.toMatchObject({ holder: 'a' });
+  });
+
+  it('stop waiting when they are told to, and then stand in nobody’s way', async () => {
+    const held = await group.of('a').acquire('r5');
+    const stop = new AbortController();
+    const waiting = group.of('b').acquire('r5', { signal: stop.signal });
+    const reason = new Error('no longer wanted');
+    stop.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await expect(group.of('b').acquire('r5', { signal: stop.signal })).rejects.toBe(reason);
+    expect(group.of('b').status().waiting).toBe(0);
+    await held.release();
+    expect((await group.of('c').acquire('r5')).isHeld()).toBe(true);
+  });
+
+  it('hand a lease over to the one that is named, whoever else waits', async () => {
+    const lease = await group.of('a').acquire('r6');
+    const taken: string[] = [];
+    const take = async (member: string): Promise<void> => {
+      await using _ = await group.of(member).acquire('r6');
+      taken.push(member);
+    };
+    const both = Promise.all([take('b'), take('c')]);
+    await group.of('a').handover(lease, 'c');
+    expect(lease.isHeld()).toBe(false);
+    await both;
+    expect(taken).toEqual(['c', 'b']);
+    await expect(group.of('a').handover(lease, 'c')).rejects.toThrow(LeaseEndedError);
+    await expect(group.of('a').handover('r6', 'c')).rejects.toThrow(LeaseNotHeldError);
+    const again = await group.of('a').acquire('again');
+    await expect(group.of('a').handover(again, 'd')).rejects.toThrow(
+      'it must be another member of the group: b, c',
+    );
+    await group.of('a').handover('again', 'b');
+    expect(again.isHeld()).toBe(false);
+  });
+
+  it('tell who watches of every holder', async () => {
+    const stop = new AbortController();
+    const seen: (string | undefined)[] = [];
+    const watching = (async () => {
+      for await (const now of group.of('c').watch('r7', { signal: stop.signal })) seen.push(now?.holder);
+    })();
+    await until(() => seen.length === 1);
+    const first = await group.of('a').acquire('r7');
+    await until(() => seen.length === 2);
+    await group.of('a').handover(first, 'b');
+    await group.of('b').acquire('r7');
+    await until(() => seen.at(-1) === 'b');
+    expect(seen.filter((one) => one !== undefined)).toEqual(['a', 'b']);
+    expect(seen[0]).toBeUndefined();
+    stop.abort(new Error('seen enough'));
+    await expect(watching).rejects.toThrow('seen enough');
+  });
+
+  it('elect one leader after the other', async () => {
+    const terms: { readonly member: string; readonly number: number }[] = [];
+    let leading = 0;
+    const stand = async (member: string): Promise<void> => {
+      for await (const term of group.of(member).elect('leader')) {
+        leading += 1;
+        expect(leading).toBe(1);
+        terms.push({ member, number: term.number });
+        expect(term.isHeld()).toBe(true);
+        leading -= 1;
+        if (terms.filter((each) => each.member === member).length === 2) break;
+      }
+    };
+    await Promise.all([stand('a'), stand('b'), stand('c')]);
+    expect(terms.map(({ member }) => member).sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
+    const numbers = terms.map(({ number }) => number);
+    expect(numbers).toEqual([...numbers].sort((one, other) => one - other));
+    expect(new Set(numbers).size).toBe(numbers.length);
+    expect(await group.of('a').holder('leader')).toBeUndefined();
+  });
+
+  it('are asked for a thousand things at once', async () => {
+    const names = Array.from({ length: 1_000 }, (_, at) => `one of many ${at}`);
+    const leases: FleaseLease[] = await Promise.all(names.map((name) => group.of('a').acquire(name)));
+    expect(leases.every((lease) => lease.isHeld())).toBe(true);
+    expect(group.of('a').status().waiting).toBe(0);
+    expect(group.of('a').status().held).toBeGreaterThanOrEqual(1_000);
+    expect(group.of('b').status().registers).toBeGreaterThanOrEqual(1_000);
+  });
+
+  it('say how they are', async () => {
+    const { a } = group.peers;
+    const status = group.of('b').status();
+    expect(status).toMatchObject({ id: 'b', group: 'default', view: 1, isSettled: true, silence: undefined });
+    const [peer] = status.peers;
+    expect(peer).toMatchObject({ id: 'a', address: a, connected: true, trouble: undefined });
+    expect(peer?.heardAgoMs).toBeLessThan(LEASE_MS);
+    expect(peer?.clockAheadMs?.atLeast).toBeLessThanOrEqual(peer?.clockAheadMs?.atMost ?? -1);
+  });
+});
+
+describe('members that come and go', { timeout: LONG_MS }, () => {
+  it('give everything back when they leave, at once', async () => {
+    await using group = await TestGroup.start();
+    const a = group.of('a');
+    const lease = await a.acquire('r');
+    const next = group.of('b').acquire('r');
+    const other = await group.of('b').acquire('s');
+    const refused = expect(a.acquire('s')).rejects.toThrow(GroupClosedError);
+    await a.close();
+    await refused;
+    expect(lease.isHeld()).toBe(false);
+    expect(lease.signal.reason).toMatchObject({ how: 'closed' });
+    await expect(a.acquire('t')).rejects.toThrow(GroupClosedError);
+    await expect(a.ready()).rejects.toThrow(GroupClosedError);
+    const { number } = await next;
+    expect(number).toBeGreaterThan(lease.number);
+    expect(Date.now()).toBeLessThan(lease.validUntil);
+    expect(other.isHeld()).toBe(true);
+  });
+
+  it('go on when one of them is gone, and take it back when it has been silent', async () => {
+    await using group = await TestGroup.start();
+    const lease = await group.of('a').acquire('r');
+    await group.of('c').close();
+    expect((await group.of('b').acquire('s')).isHeld()).toBe(true);
+    await using again = await join('c', group.peers);
+    expect(again.status().silence?.why).toBe('began');
+    await expect(again.tryAcquire('t')).rejects.toThrow('c (keeps silent for 1.1 s: it may have forgotten');
+    await again.ready();
+    expect(again.status().silence).toBeUndefined();
+    expect(await again.holder('r')).toMatchObject({ holder: 'a', number: lease.number });
+    expect(lease.isHeld()).toBe(true);
+  });
+});
+
+describe('a change of the group', { timeout: LONG_MS }, () => {
+  it('replaces a member while leases go on', async () => {
+    await using group = await TestGroup.start();
+    const [a, b, c] = group.members;
+    const lease = await a?.acquire('r');
+    const { d } = await freePeers('d');
+    const { a: atA = '', b: atB = '' } = group.peers;
+    const peers = { a: atA, b: atB, d: d ?? '' };
+    await using added = await join('d', peers, { view: 2, before: group.peers });
+    await Promise.all([a?.changeGroup({ peers }), b?.changeGroup({ peers })]);
+    await expect(a?.changeGroup({ peers })).rejects.toMatchObject({ code: 'GROUP_CHANGE', retryable: true });
+    await c?.close();
+    await Promise.all([a?.settled(), b?.settled(), added.settled()]);
+    await added.ready();
+    expect(added.status()).toMatchObject({ view: 2, isSettled: true });
+    expect(lease?.isHeld()).toBe(true);
+    expect(await added.holder('r')).toMatchObject({ holder: 'a', number: lease?.number });
+    await b?.close();
+    expect((await added.acquire('s')).isHeld()).toBe(true);
+  });
+
+  it('is not for one who is to go', async () => {
+    await using group = await TestGroup.start(['a']);
+    const { a: _, ...others } = { ...group.peers, ...(await freePeers('b')) };
+    await expect(group.of('a').changeGroup({ peers: others })).rejects.toThrow('a must be among them');
+  });
+});
+
+describe('groups', { timeout: LONG_MS }, () => {
+  it('of one or two work', async () => {
+    await using one = await TestGroup.start(['a']);
+    expect((await one.of('a').acquire('r')).isHeld()).toBe(true);
+    await using two = await TestGroup.start(['a', 'b']);
+    await using _ = await two.of('a').acquire('r');
+    expect(await two.of('b').tryAcquire('r')).toBeUndefined();
+  });
+
+  it('of different names do not know each other', async () => {
+    const one = await freePeers('a');
+    const other = await freePeers('a');
+    await using first = await join('a', one, { group: 'one' });
+    await using second = await join('a', other, { group: 'two' });
+    await Promise.all([first.ready(), second.ready()]);
+    const leases = await Promise.all([first.acquire('r'), second.acquire('r')]);
+    expect(leases.map((lease) => lease.isHeld())).toEqual([true, true]);
+  });
+});

@@ -1,0 +1,166 @@
+import { describe, expect, it, vi } from 'vitest';
+import { framed } from '../../node/tcp/frame-writer.ts';
+import { listeningLogger, RawPeer } from '../../node/tcp/socket-script.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { RESOURCE_BYTES_MAX } from '../messages.ts';
+import { FLEASE_PROTOCOL } from '../wire/codec.ts';
+import { encodePacket } from '../wire/encode.ts';
+import { GREETING } from '../wire/samples.ts';
+import type { AcquireOptions } from './flease.ts';
+import { type JoinFleaseOptions, joinFlease } from './join-flease.ts';
+import { PortInUseError } from './system-errors.ts';
+import { freePeers, join, LEASE_MS, SKEW_MS, TestGroup } from './testing/groups.ts';
+
+const LONG_MS = 30_000;
+
+const until = (isSo: () => unknown): Promise<unknown> =>
+  vi.waitUntil(isSo, { timeout: LONG_MS, interval: 2 });
+
+const PEERS = { a: '127.0.0.1:7500', b: '127.0.0.1:7501' };
+
+describe('joining a group', { timeout: LONG_MS }, () => {
+  it.each<[string, object, string]>([
+    ['without a name', { peers: PEERS }, 'option id is undefined'],
+    ['without peers', { id: 'a' }, 'option peers is undefined, but it must name the members'],
+    ['with no peers', { id: 'a', peers: {} }, 'a group needs a member'],
+    [
+      'with peers that it is not among',
+      { id: 'c', peers: PEERS },
+      'c, which is this member, must be among them',
+    ],
+    [
+      'with two members at one address',
+      { id: 'a', peers: { ...PEERS, c: PEERS.a } },
+      'a and c cannot both be there',
+    ],
+    [
+      'with an address that is none',
+      { id: 'a', peers: { a: 'here' } },
+      'option peers.a is here, but it must be host:port',
+    ],
+    ['with a misspelt option', { id: 'a', peers: PEERS, leaseSeconds: 3 }, 'there is no such option'],
+    [
+      'with clocks too far apart',
+      { id: 'a', peers: PEERS, leaseMs: 100, clockSkewMs: 100 },
+      'option clockSkewMs',
+    ],
+    ['with a view that is none', { id: 'a', peers: PEERS, view: 0 }, 'option view'],
+    ['on an open address', { id: 'a', peers: { a: '0.0.0.0:7500' } }, 'or say insecure: true'],
+    [
+      'listening on one',
+      { id: 'a', peers: PEERS, listen: '10.0.0.1:7500' },
+      'option listen is 10.0.0.1:7500',
+    ],
+  ])('%s is refused', async (_, options, why) => {
+    const joining = joinFlease(options as JoinFleaseOptions);
+    await expect(joining).rejects.toThrow(InvalidOptionError);
+    await expect(joining).rejects.toThrow(why);
+  });
+
+  it('where somebody listens already is refused', async () => {
+    const peers = await freePeers('a');
+    await using _ = await join('a', peers);
+    await expect(join('a', peers)).rejects.toThrow(PortInUseError);
+  });
+
+  it('says that it keeps silent, for how long and why; and what a small group does not tolerate', async () => {
+    const logger = listeningLogger();
+    await using group = await TestGroup.start(['a', 'b'], { logger });
+    const said = logger.lines.filter(({ level }) => level === 'info').map(({ message }) => message);
+    expect(said).toContain(
+      'keeps silent for 1.1 s: it may have forgotten what it promised before it was started',
+    );
+    expect(said).toContain('takes part in the group from here on');
+    expect(said.join()).toContain('a group of two: when either is down, nobody can hold anything');
+    expect(logger.lines.filter(({ level }) => level === 'warn')).toEqual([]);
+    expect(group.members).toHaveLength(2);
+  });
+
+  it('says by name who cannot be reached, once, and that it can be again', async () => {
+    const logger = listeningLogger();
+    await using group = await TestGroup.start(['a', 'b'], { logger }, 1);
+    const warned = (): string[] =>
+      logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(warned()).toEqual(['member b cannot be reached']);
+    await using _ = await join('b', group.peers);
+    await until(() => warned().length > 1);
+    expect(warned()).toEqual(['member b cannot be reached', 'member b can be reached again']);
+  });
+
+  it('finds out that another member is at an address than was said', async () => {
+    const { a = '', b = '', c = '' } = await freePeers('a', 'b', 'c');
+    await using wrong = await join('a', { a, b: c, c: b });
+    await using _ = await join('b', { a, b, c });
+    await wrong.ready();
+    await until(() => wrong.status().peers.some(({ trouble }) => trouble?.includes('is b of group')));
+    const why = await wrong.acquire('r', { waitMs: 100 }).catch((error: Error) => error.message);
+    expect(why).toContain(`at ${b} is b of group default, not c of default: mend the addresses in peers`);
+  });
+
+  it('says by name who has other durations', async () => {
+    const logger = listeningLogger();
+    const peers = await freePeers('a', 'b');
+    await using _a = await join('a', peers, { logger });
+    await using _b = await join('b', peers, { leaseMs: 2 * LEASE_MS });
+    await until(() => logger.lines.some(({ message }) => message.startsWith('trouble with member b')));
+    const [line] = logger.lines.filter(({ message }) => message.startsWith('trouble with member b'));
+    expect(line?.message).toContain(`it has leaseMs ${2 * LEASE_MS} and clockSkewMs ${SKEW_MS}`);
+  });
+});
+
+describe('a member', { timeout: LONG_MS }, () => {
+  it('passes over what is said in the name of another, and says so once', async () => {
+    const logger = listeningLogger();
+    const peers = await freePeers('a', 'b', 'c');
+    await using member = await join('a', peers, { logger });
+    using peer = new RawPeer(Number(peers['a']?.split(':')[1])).introduce('b', FLEASE_PROTOCOL);
+    const say = (from: string): void => {
+      const packet = { ...GREETING, from, sentMs: Date.now(), leaseMs: LEASE_MS, clockSkewMs: SKEW_MS };
+      for (const frame of encodePacket(packet)) peer.say(framed(frame));
+    };
+    await until(() => peer.heard.length > 0);
+    say('c');
+    say('c');
+    say('b');
+    await until(() => member.status().peers[0]?.heardAgoMs !== undefined);
+    expect(member.status().peers.map(({ heardAgoMs }) => heardAgoMs === undefined)).toEqual([false, true]);
+    const warned = logger.lines.filter(({ message }) => message.includes('in the name of another'));
+    expect(warned).toMatchObject([{ peer: 'b', speaksAs: 'c' }]);
+  });
+
+  it('hangs up on one who sends nonsense', async () => {
+    const peers = await freePeers('a', 'b');
+    await using _ = await join('a', peers);
+    using peer = new RawPeer(Number(peers['a']?.split(':')[1])).introduce('b', FLEASE_PROTOCOL);
+    await until(() => peer.heard.length > 0);
+    peer.say(framed(Uint8Array.of(1, 2, 3)));
+    await until(() => peer.isClosed);
+  });
+
+  it.each<[unknown, string]>([
+    ['', 'it must be a text that names something'],
+    [7, 'it must be a text that names something'],
+    ['x'.repeat(RESOURCE_BYTES_MAX + 1), 'at most 1024 bytes in UTF-8, and has 1025'],
+    ['é'.repeat(RESOURCE_BYTES_MAX / 2 + 1), 'at most 1024 bytes in UTF-8, and has 1026'],
+    ['\ud800', 'well-formed Unicode'],
+  ])('does not take %j for a resource', async (resource, why) => {
+    await using a = await join('a', await freePeers('a'));
+    const name = resource as string;
+    for (const ask of [() => a.acquire(name), () => a.tryAcquire(name), () => a.holder(name)]) {
+      await expect(ask()).rejects.toThrow(InvalidOptionError);
+      await expect(ask()).rejects.toThrow(why);
+    }
+  });
+
+  it('takes the longest name that there is', async () => {
+    await using group = await TestGroup.start(['a', 'b']);
+    const longest = `é${'x'.repeat(RESOURCE_BYTES_MAX - 2)}`;
+    expect((await group.of('a').acquire(longest)).resource).toBe(longest);
+  });
+
+  it('refuses to wait in a way that makes no sense', async () => {
+    await using a = await join('a', await freePeers('a'));
+    await expect(a.acquire('r', { waitMs: -1 })).rejects.toThrow('option waitMs is -1');
+    await expect(a.acquire('r', { timeout: 3 } as AcquireOptions)).rejects.toThrow('there is no such option');
+  });
+});

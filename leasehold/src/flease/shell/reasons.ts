@@ -1,0 +1,161 @@
+/**
+ * Why a member did not say yes, in words. "No quorum" alone leaves one guessing among cables, clocks and
+ * configurations; each of the members knows, or we do.
+ */
+
+import type { Runtime } from '../../runtime/runtime.ts';
+import { type Instant, later } from '../../runtime/time.ts';
+import type { Reluctance } from '../attempt.ts';
+import { LeaseHeldError, NoMajorityError } from '../errors.ts';
+import type { Member, SilenceReason } from '../member.ts';
+import type { Packet } from '../messages.ts';
+import type { ClockBounds } from '../peer-clocks.ts';
+import { majorityOf } from '../view.ts';
+
+/** What is known of a peer, beside what it said. */
+export interface PeerFacts {
+  readonly heardAgoMs: number | undefined;
+  readonly view: number;
+  readonly trouble: string | undefined;
+  readonly clock: ClockBounds | undefined;
+  /** Why there is no connection to it. */
+  readonly problem: string | undefined;
+  /** How much longer it keeps silent, by its own word. */
+  readonly recoversInMs: number | undefined;
+}
+
+export class Reasons {
+  readonly #id: string;
+  readonly #member: Member;
+  readonly #connections: { problemOf(member: string): string | undefined };
+  readonly #clock: Pick<Runtime, 'now'>;
+  /** Until when peers will keep silent, as they said last. */
+  readonly #recoveringUntil = new Map<string, Instant>();
+
+  constructor(
+    id: string,
+    member: Member,
+    connections: { problemOf(member: string): string | undefined },
+    clock: Pick<Runtime, 'now'>,
+  ) {
+    this.#id = id;
+    this.#member = member;
+    this.#connections = connections;
+    this.#clock = clock;
+  }
+
+  /** Takes note of how long a peer keeps silent. It says nothing else then, so the first word is enough. */
+  hear({ from, items }: Packet): void {
+    const first = items[0];
+    if (first?.kind !== 'refused' || first.why !== 'recovering') return;
+    this.#recoveringUntil.set(from, later(this.#clock.now(), first.detail));
+  }
+
+  /**
+   * Why a resource that was waited for has not been had.
+   *
+   * @param own the lease on it that somebody else in this process has
+   */
+  whyNot(resource: string, own: { readonly validUntil: number } | undefined, waitedMs: number): Error {
+    if (own !== undefined) return new LeaseHeldError(resource, this.#id, own.validUntil, waitedMs);
+    const { seen, reluctant } = this.#member.waitingFor(resource);
+    const isHeld = seen !== undefined && reluctant === undefined && this.#member.silence === undefined;
+    if (!isHeld) return this.noMajority(resource, reluctant);
+    const holder = seen.state === 'left' ? (seen.heir ?? seen.holder) : seen.holder;
+    return new LeaseHeldError(resource, holder, seen.untilMs, waitedMs);
+  }
+
+  /** @param reluctant who did not say yes, and why; undefined: nobody has answered yet */
+  noMajority(resource: string, reluctant: ReadonlyMap<string, Reluctance> | undefined): NoMajorityError {
+    const { view, silence } = this.#member;
+    const reasons = new Map<string, string>();
+    if (silence !== undefined) reasons.set(this.#id, ownReason(silence.why, silence.forMs));
+    else if (reluctant?.has(this.#id)) {
+      reasons.set(this.#id, peerReason(reluctant.get(this.#id), OURSELVES));
+    }
+    for (const { id, ...known } of this.#member.peers()) {
+      if (silence !== undefined || (reluctant !== undefined && !reluctant.has(id))) continue;
+      reasons.set(id, peerReason(reluctant?.get(id), { ...known, ...this.#factsOf(id) }));
+    }
+    return new NoMajorityError(resource, reasons, majorityOf(view.members.length), view.members.length);
+  }
+
+  #factsOf(peer: string): Pick<PeerFacts, 'problem' | 'recoversInMs'> {
+    const until = this.#recoveringUntil.get(peer);
+    return {
+      problem: this.#connections.problemOf(peer),
+      recoversInMs: until === undefined ? undefined : Math.max(0, until - this.#clock.now()),
+    };
+  }
+}
+
+const OURSELVES: PeerFacts = {
+  ...{
+    heardAgoMs: 0,
+    view: 0,
+    trouble: undefined,
+    clock: undefined,
+    problem: undefined,
+    recoversInMs: undefined,
+  },
+};
+
+const seconds = (ms: number): string =>
+  Number.isFinite(ms) ? `${(ms / 1_000).toFixed(1)} s` : 'as long as its clock is off';
+
+/** @param reluctance undefined: the attempt is under way, and it has not answered yet */
+export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts): string {
+  switch (reluctance) {
+    case 'outbid':
+      return 'outbid: another member asks for the same at the same time';
+    case 'late':
+      return 'by its clock the attempt began too long ago; its clock, or ours, may be off';
+    case 'early':
+      return 'by its clock the attempt has not begun yet; its clock, or ours, may be off';
+    case 'clock-off':
+      return offBy(facts.clock);
+    case 'recovering':
+      return facts.recoversInMs === undefined
+        ? 'recovering'
+        : `recovering for ${seconds(facts.recoversInMs)}`;
+    case 'other-view':
+      return `in another view of the group: ${facts.view}`;
+    default:
+      return unheard(facts);
+  }
+}
+
+function unheard({ problem, trouble, clock, heardAgoMs, view }: PeerFacts): string {
+  if (problem !== undefined) return `not connected: ${problem}`;
+  switch (trouble) {
+    case 'clock-off':
+      return offBy(clock);
+    case 'later-view':
+      return `in another view of the group: ${view}`;
+    case 'other-durations':
+      return 'it was started with another leaseMs or clockSkewMs';
+    case 'same-name':
+      return 'two processes speak in its name';
+    default:
+      return heardAgoMs === undefined ? 'silent: never heard of' : `silent for ${seconds(heardAgoMs)}`;
+  }
+}
+
+/** Only what is certain is said. */
+function offBy(bounds: ClockBounds | undefined): string {
+  if (bounds === undefined) return 'its clock is not that of the others';
+  const { aheadAtLeastMs, aheadAtMostMs } = bounds;
+  return aheadAtLeastMs > 0
+    ? `its clock is ahead of ours by at least ${Math.round(aheadAtLeastMs)} ms`
+    : `its clock is behind ours by at least ${Math.round(-aheadAtMostMs)} ms`;
+}
+
+const SILENCE: Record<SilenceReason, string> = {
+  began: 'it may have forgotten what it promised before it was started',
+  'clock-jumped': 'its wall clock was set, and it cannot be told which time was right',
+  'odd-one-out': 'its clock is off from those of most others',
+};
+
+/** Why this process says nothing itself. */
+export const ownReason = (why: SilenceReason, forMs: number): string =>
+  `keeps silent for ${seconds(forMs)}: ${SILENCE[why]}`;

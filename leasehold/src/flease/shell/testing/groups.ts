@@ -1,0 +1,60 @@
+/** For tests only: groups in one process, over real sockets on loopback, with short leases. */
+
+import { createServer, type AddressInfo } from 'node:net';
+import { silent } from '../../../runtime/logger.ts';
+import type { Flease } from '../flease.ts';
+import { type JoinFleaseOptions, joinFlease } from '../join-flease.ts';
+
+/** Short, but not so short that a busy machine takes leases away. */
+export const LEASE_MS = 1_000;
+export const SKEW_MS = 50;
+
+/** Addresses on which nobody listens, for these members. */
+export async function freePeers(...members: string[]): Promise<Record<string, string>> {
+  const servers = members.map(() => createServer());
+  await Promise.all(
+    servers.map((server) => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return Object.fromEntries(members.map((member, at) => [member, `127.0.0.1:${ports[at]}`]));
+}
+
+export const join = (
+  id: string,
+  peers: Record<string, string>,
+  options: Partial<JoinFleaseOptions> = {},
+): Promise<Flease> =>
+  joinFlease({ id, peers, leaseMs: LEASE_MS, clockSkewMs: SKEW_MS, logger: silent, ...options });
+
+/** A group of these members, of which the first `alive` are started and take part. */
+export class TestGroup implements AsyncDisposable {
+  readonly members: readonly Flease[];
+  readonly peers: Record<string, string>;
+
+  private constructor(members: readonly Flease[], peers: Record<string, string>) {
+    this.members = members;
+    this.peers = peers;
+  }
+
+  static async start(
+    names: readonly string[] = ['a', 'b', 'c'],
+    options: Partial<JoinFleaseOptions> = {},
+    alive: number = names.length,
+  ): Promise<TestGroup> {
+    const peers = await freePeers(...names);
+    const members = await Promise.all(names.slice(0, alive).map((name) => join(name, peers, options)));
+    await Promise.all(members.map((member) => member.ready()));
+    return new TestGroup(members, peers);
+  }
+
+  of(name: string): Flease {
+    const found = this.members.find(({ id }) => id === name);
+    if (found === undefined) throw new Error(`${name} was not started`);
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.members.map((member) => member.close()));
+  }
+}

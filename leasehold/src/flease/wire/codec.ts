@@ -1,0 +1,21 @@
+/**
+ * Flease as bytes, for a transport. `docs/protocol.md` is the same in English, for those who write a member in
+ * another language.
+ *
+ * What goes out is bytes already, because a packet may take several frames and a transport wants one at a time:
+ *
+ *     for (const frame of encodePacket(packet)) dialer.send(address, frame);
+ */
+
+import type { Codec } from '../../runtime/codec.ts';
+import type { Packet } from '../messages.ts';
+import { decodePacket } from './decode.ts';
+
+/** We speak `version`, and understand all from `oldest` on. */
+export const FLEASE_PROTOCOL: { readonly name: string; readonly version: number; readonly oldest: number } = {
+  name: 'leasehold-flease',
+  version: 1,
+  oldest: 1,
+};
+
+export const fleaseCodec: Codec<Uint8Array, Packet> = { encode: (frame) => frame, decode: decodePacket };

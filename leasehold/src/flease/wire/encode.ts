@@ -1,0 +1,159 @@
+/**
+ * Packets as bytes: `form.ts` says how they look. One writer serves all packets, and what goes out is copied
+ * from it once.
+ */
+
+import { assert, unreachable } from '../../runtime/assert.ts';
+import { ByteWriter } from '../../runtime/msgpack/bytes.ts';
+import type { Lease } from '../lease.ts';
+import type { Item, Packet, Promised, Read, Refused, Write } from '../messages.ts';
+import { KIND, REASONS, STATES } from './form.ts';
+import { FRAME_BYTES } from './rules.ts';
+
+const writer = new ByteWriter();
+const writeLength = (length: number): void => writer.varint(length);
+
+/** The names in the frame that is being written, and their places. */
+const places = new Map<string, number>();
+/** What was looked up last: mostly it is the same again. */
+let lastName: string | undefined;
+let lastPlace = 0;
+
+/** One frame, or as many as it takes. */
+export function encodePacket(packet: Packet): Uint8Array[] {
+  try {
+    return framesOf(packet);
+  } finally {
+    writer.clear(); // If it could not be written, nothing is left of it for the next.
+  }
+}
+
+function framesOf(packet: Packet): Uint8Array[] {
+  const frames: Uint8Array[] = [];
+  writeHead(packet);
+  for (const item of packet.items) {
+    if (writer.length > FRAME_BYTES) {
+      frames.push(writer.take());
+      writeHead(packet);
+    }
+    writeItem(item);
+  }
+  frames.push(writer.take());
+  return frames;
+}
+
+function writeHead(packet: Packet): void {
+  const { group, view, from, life, toLife, sentMs, echo, leaseMs, clockSkewMs } = packet;
+  places.clear();
+  places.set(from, 0);
+  lastName = undefined;
+  writeText(group);
+  writer.varint(view);
+  writeText(from);
+  writer.float64(life);
+  writer.float64(toLife);
+  writer.float64(sentMs);
+  writer.float64(leaseMs);
+  writer.float64(clockSkewMs);
+  if (echo === undefined) {
+    writer.uint8(0);
+    return;
+  }
+  writer.uint8(1);
+  writer.float64(echo.sentMs);
+  writer.float64(echo.receivedMs);
+}
+
+function writeItem(item: Item): void {
+  switch (item.kind) {
+    case 'read':
+      writeQuestion(KIND.read, item);
+      return;
+    case 'write':
+      writeQuestion(KIND.write, item);
+      writeLease(item.lease);
+      return;
+    case 'promised':
+      writePromised(item);
+      return;
+    case 'accepted':
+      writer.uint8(KIND.accepted);
+      writer.varint(item.attempt);
+      return;
+    case 'refused':
+      writeRefused(item);
+      return;
+    case 'wish':
+    case 'unwish':
+      writer.uint8(KIND[item.kind]);
+      writeText(item.resource);
+      writeName(item.member);
+      return;
+    case 'freed':
+      writer.uint8(KIND.freed);
+      writeText(item.resource);
+      return;
+    default:
+      unreachable(item);
+  }
+}
+
+function writeQuestion(kind: number, { attempt, resource, askedMs, round }: Read | Write): void {
+  writer.uint8(kind);
+  writer.varint(attempt);
+  writeText(resource);
+  writer.float64(askedMs);
+  writer.varint(round);
+}
+
+function writePromised({ attempt, written, lease }: Promised): void {
+  if (written === undefined || lease === undefined) {
+    assert(written === lease, 'a lease is written under a ballot, and nothing else is');
+    writer.uint8(KIND.promisedNothing);
+    writer.varint(attempt);
+    return;
+  }
+  writer.uint8(KIND.promised);
+  writer.varint(attempt);
+  writer.float64(written.askedMs);
+  writer.varint(written.round);
+  writeName(written.member);
+  writer.float64(written.life);
+  writer.varint(written.attempt);
+  writeLease(lease);
+}
+
+function writeRefused({ attempt, of, why, detail }: Refused): void {
+  writer.uint8(of === 'read' ? KIND.refusedRead : KIND.refusedWrite);
+  writer.varint(attempt);
+  writer.uint8(REASONS.indexOf(why));
+  if (why === 'outbid') writer.varint(detail);
+  else if (why === 'recovering') writer.float64(detail);
+}
+
+function writeLease({ holder, life, number, untilMs, state, heir }: Lease): void {
+  writeName(holder);
+  writer.float64(life);
+  writer.float64(number);
+  writer.float64(untilMs);
+  writer.uint8(STATES.indexOf(state));
+  assert((heir !== undefined) === (state === 'left'), 'what was left has an heir, and nothing else has');
+  if (heir !== undefined) writeName(heir);
+}
+
+function writeName(name: string): void {
+  if (name === lastName) {
+    writer.varint(lastPlace);
+    return;
+  }
+  const known = places.get(name);
+  const place = known ?? places.size;
+  writer.varint(place);
+  lastName = name;
+  lastPlace = place;
+  if (known !== undefined) return;
+  places.set(name, place);
+  writeText(name);
+}
+
+const writeText = (text: string): void => writer.text(text, writeLength);

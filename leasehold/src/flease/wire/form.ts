@@ -1,0 +1,50 @@
+/**
+ * The form of a packet in a frame. All that is said of it is here, in `encode.ts` and in `decode.ts`;
+ * `docs/protocol.md` says it in English.
+ *
+ *     packet   group  view  from  life  toLife  sentMs  leaseMs  clockSkewMs  echo  item item item … until the frame ends
+ *
+ *      1  read       attempt  resource  askedMs  round
+ *      2  write      attempt  resource  askedMs  round  lease
+ *      3  promised   attempt                                   nothing is written there
+ *      4  promised   attempt  askedMs  round  member  life  attempt  lease
+ *      5  accepted   attempt
+ *      6  refused    attempt  why  detail                      a read
+ *      7  refused    attempt  why  detail                      a write
+ *      8  wish       resource  member
+ *      9  unwish     resource  member
+ *     10  freed      resource
+ *
+ *     lease    holder  life  number  untilMs  state  heir?
+ *
+ * There is no count of the items, so there is none to believe: a packet that is too long for a frame is cut between
+ * two items, and each piece gets the same head. Small numbers are varints, times and numbers that are large
+ * anyway are doubles: to write 51 bits as a varint costs more than the bytes it does not save.
+ *
+ * Members are few and are named often. A name is the place that it has among the names of this packet; the
+ * sender's is 0. The first free place means that the name itself follows, and has that place from then on.
+ */
+
+import type { Lease } from '../lease.ts';
+import type { RefusalReason } from '../messages.ts';
+
+export const KIND = {
+  read: 1,
+  write: 2,
+  promisedNothing: 3,
+  promised: 4,
+  accepted: 5,
+  refusedRead: 6,
+  refusedWrite: 7,
+  wish: 8,
+  unwish: 9,
+  freed: 10,
+} as const;
+
+/** In the order of their numbers, from 0. */
+export const REASONS: readonly RefusalReason[] = [
+  ...(['outbid', 'late', 'early', 'clock-off', 'recovering', 'other-view'] as const),
+];
+
+/** In the order of their numbers, from 0. */
+export const STATES: readonly Lease['state'][] = ['held', 'free', 'left'];

@@ -1,0 +1,64 @@
+/** One packet with an item of every kind, and one with nothing in it: for tests, for the fuzzer and for the document. */
+
+import type { Packet } from '../messages.ts';
+
+export const GREETING: Packet = {
+  group: 'default',
+  view: 1,
+  from: 'a',
+  life: 7,
+  toLife: 0,
+  sentMs: 1_700_000_000_000,
+  echo: undefined,
+  leaseMs: 10_000,
+  clockSkewMs: 500,
+  items: [],
+};
+
+const lease = {
+  holder: 'a',
+  life: 7,
+  number: 1_700_000_000_100_000,
+  untilMs: 1_700_000_010_100,
+  state: 'held',
+  heir: undefined,
+} as const;
+
+const written = { askedMs: 1_700_000_000_090.5, round: 2, member: 'b', life: 9, attempt: 4 };
+
+export const QUESTIONS: Packet = {
+  ...GREETING,
+  sentMs: 1_700_000_000_100,
+  echo: { sentMs: 1_700_000_000_040, receivedMs: 1_700_000_000_041.25 },
+  items: [
+    { kind: 'read', attempt: 1, resource: 'job', askedMs: 1_700_000_000_100, round: 1 },
+    { kind: 'write', attempt: 300, resource: 'é', askedMs: 1_700_000_000_100, round: 2, lease },
+    { kind: 'wish', resource: 'job', member: 'b' },
+    { kind: 'unwish', resource: 'job', member: 'b' },
+    { kind: 'freed', resource: 'job' },
+  ],
+};
+
+export const ANSWERS: Packet = {
+  ...GREETING,
+  view: 300,
+  toLife: 9,
+  items: [
+    { kind: 'promised', attempt: 1, written: undefined, lease: undefined },
+    { kind: 'promised', attempt: 2, written, lease: { ...lease, holder: 'b', state: 'free' } },
+    { kind: 'promised', attempt: 3, written, lease: { ...lease, state: 'left', heir: 'c' } },
+    { kind: 'accepted', attempt: 4 },
+    { kind: 'refused', attempt: 5, of: 'read', why: 'outbid', detail: 3 },
+    { kind: 'refused', attempt: 6, of: 'write', why: 'late', detail: 0 },
+    { kind: 'refused', attempt: 7, of: 'read', why: 'early', detail: 0 },
+    { kind: 'refused', attempt: 8, of: 'read', why: 'clock-off', detail: 0 },
+    { kind: 'refused', attempt: 9, of: 'write', why: 'recovering', detail: 3_200.5 },
+    { kind: 'refused', attempt: 10, of: 'read', why: 'other-view', detail: 0 },
+  ],
+};
+
+export const SAMPLES: Readonly<Record<string, Packet>> = {
+  flease_greeting: GREETING,
+  flease_questions: QUESTIONS,
+  flease_answers: ANSWERS,
+};
