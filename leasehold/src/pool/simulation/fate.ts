@@ -17,6 +17,7 @@ export class Fate {
   #stagedUntilMs = 0;
   #spoilChance = 0;
   #division: { readonly manager: ManagerNode; readonly chance: number; readonly untilMs: number } | undefined;
+  readonly #setAside = new Set<OwnerNode>();
   readonly #listeners = new Set<(client: string, body: Ask) => void>();
   /** What puts slow links right again. */
   readonly #slow = new Set<() => void>();
@@ -104,8 +105,14 @@ export class Fate {
     return this.isStaged && !this.dice.chance(this.#spoilChance);
   }
 
+  /** For so many leases nothing else befalls this one. */
+  setAside(node: OwnerNode, leases: number): void {
+    this.#setAside.add(node);
+    this.pool.world.after(leases * this.leaseMs, () => this.#setAside.delete(node));
+  }
+
   someOwner(): OwnerNode | undefined {
-    const alive = this.pool.owners.filter(({ process }) => process.alive);
+    const alive = this.pool.owners.filter((node) => node.process.alive && !this.#setAside.has(node));
     return alive.length === 0 ? undefined : this.dice.pick(alive);
   }
 

@@ -132,15 +132,18 @@ export class MemberFaults {
   /** Again and again too short to be noticed, while the wall clock is being set and nobody answers. */
   drowsyOwner(): void {
     const { pool, dice } = this.#fate;
+    const { managers, network, world, durations } = pool;
     const node = this.#fate.someOwner();
     if (node === undefined || this.#fate.holdsBack()) return;
+    this.#fate.setAside(node, 2);
+    this.#fate.stage();
     this.#fate.did('drowsy owners', node.name);
-    const { managers, network, world, durations } = pool;
-    const nextMs = durations.leaseMs / 10;
-    for (let nap = 0; nap < 9; nap += 1) {
-      world.after(nap * nextMs, () => {
+    // It must look at its clocks between two of them, or it would see both as one; and it does when it reports.
+    const nextMs = 1.1 * durations.renewEveryMs;
+    for (let atMs = 0; atMs < durations.leaseMs; atMs += nextMs) {
+      world.after(atMs, () => {
         if (this.#fate.isOver || !node.process.running) return;
-        node.process.suspend(0.9 * durations.suspensionToleranceMs);
+        node.process.suspend(0.95 * durations.suspensionToleranceMs);
         node.process.stepWall(dice.pick([-30_000, 30_000]));
       });
     }

@@ -13,6 +13,7 @@ const LEADER = 'pool/manager/leader.ts';
 const HOLDS = 'pool/manager/holds.ts';
 const WRITING = 'pool/manager/writing.ts';
 const MANAGER = 'pool/manager/manager.ts';
+const STANDBY = 'pool/manager/standby.ts';
 const DECISION = 'pool/manager/decision.ts';
 const TABLE = 'pool/table.ts';
 const SIGHTINGS = 'pool/manager/sightings.ts';
@@ -113,8 +114,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-owner',
     story: 'A standby answers the report of an owner with an update, as if it led.',
     file: MANAGER,
-    from: "return message.kind === 'report' ? this.#pointOn(role, from, message) : [];",
-    to: "if (message.kind !== 'report' || role.history === undefined) return [];\n      const { pool, incarnation, sequence, heard } = message;\n      const table = role.state.pool(pool);\n      if (!table.members.has(incarnation)) return [];\n      const spans = table.rowsOf(incarnation).map((row) => ({ ...row, recalled: false }));\n      const { durations } = settingsFor(this.#settings, pool);\n      const said = { pool, incarnation, history: role.history, term: role.state.term, sequence: (heard?.sequence ?? 0) + 1 };\n      return [{ do: 'send', to: from, message: { kind: 'update', ...said, position: role.state.position, acknowledges: sequence, leaseMs: durations.leaseMs, pace: durations, admitted: true, spans } }];",
+    from: "return message.kind === 'report' ? standby.pointOn(from, message) : [];",
+    to: "if (message.kind !== 'report' || standby.history === undefined) return [];\n      const { pool, incarnation, sequence, heard } = message;\n      const table = standby.state.pool(pool);\n      if (!table.members.has(incarnation)) return [];\n      const spans = table.rowsOf(incarnation).map((row) => ({ ...row, recalled: false }));\n      const { durations } = settingsFor(this.#settings, pool);\n      const said = { pool, incarnation, history: standby.history, term: standby.state.term, sequence: (heard?.sequence ?? 0) + 1 };\n      return [{ do: 'send', to: from, message: { kind: 'update', ...said, position: standby.state.position, acknowledges: sequence, leaseMs: durations.leaseMs, pace: durations, admitted: true, spans } }];",
   },
   {
     name: 'recovery-does-not-wait',
@@ -349,9 +350,9 @@ export const mutants: readonly Mutant[] = [
     name: 'stale-standby-counts-as-fresh',
     promise: 'every-loss-told',
     story: 'A standby answers a sync from what it has, without asking the log whether that is all.',
-    file: MANAGER,
-    from: 'role.waiting = role.waiting.filter((other) => !isFrom(other) || other.sync.lookup === sync.lookup);',
-    to: "if (role.history !== undefined) { const message = answerTo(sync, role.history, role.state.term, role.state); if (message !== undefined) return [{ do: 'send', to: from, message }]; }",
+    file: STANDBY,
+    from: 'this.#waiting = this.#waiting.filter((other) => !isFrom(other) || other.sync.lookup === sync.lookup);',
+    to: "if (this.#history !== undefined) { const message = answerTo(sync, this.#history, this.#state.term, this.#state); if (message !== undefined) return [{ do: 'send', to: from, message }]; }",
   },
   {
     name: 'look-up-silent-when-cut-off',
@@ -405,8 +406,8 @@ export const mutants: readonly Mutant[] = [
     name: 'standby-vouches-for-what-it-has-not-followed',
     promise: 'every-loss-told',
     story: 'A standby has read how far the log goes, and answers before it has followed up to there.',
-    file: MANAGER,
-    from: 'if (head !== undefined && history !== undefined && state.position >= head.position && !role.recovers) {',
+    file: STANDBY,
+    from: 'if (head !== undefined && history !== undefined && state.position >= head.position && !this.#recovers) {',
     to: 'if (head !== undefined && history !== undefined) {',
   },
   {
