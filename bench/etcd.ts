@@ -11,7 +11,7 @@ import { Agent, request } from 'node:http';
 import process from 'node:process';
 import type { EtcdTransaction } from '../leasehold/src/log/etcd/client.ts';
 import { transactionBody } from '../leasehold/src/log/etcd/gateway/requests.ts';
-import { Asking, done, put } from '../leasehold/src/log/etcd/testing/asking.ts';
+import { PromiseClient, done, put } from '../leasehold/src/log/etcd/testing/promise-client.ts';
 import { EtcdCluster, installed } from '../leasehold/src/log/etcd/testing/etcd-cluster.ts';
 import { realClient } from '../leasehold/src/log/etcd/testing/real-client.ts';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
@@ -116,7 +116,7 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
   await using _ = new Workshop(tools);
   await using cluster = await EtcdCluster.start();
   const { endpoint } = await cluster.whenLed();
-  const asking = new Asking(realClient(cluster, { endpoints: [endpoint] }));
+  const asking = new PromiseClient(realClient(cluster, { endpoints: [endpoint] }));
   const { revision } = done(await asking.put('bench/leader', 'x'));
   const [member] = await asking.health();
   const log = new Log(revision);

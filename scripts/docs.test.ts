@@ -98,6 +98,7 @@ describe('the checks', () => {
       '  }',
       '  /** Says so. */',
       '  async d<T>(e: T): Promise<T> {}',
+      '  async *e(): AsyncGenerator<T> {}',
       '  /** @internal For us. */',
       '  f(): void {}',
       '  private g(): void {}',
@@ -105,7 +106,7 @@ describe('the checks', () => {
       '}',
       'interface Other { h(): void }',
     ];
-    expect(membersOf(source('a.ts', text.join('\n')), 'Thing')).toEqual(['empty', 'a', 'c', 'd']);
+    expect(membersOf(source('a.ts', text.join('\n')), 'Thing')).toEqual(['empty', 'a', 'c', 'd', 'e']);
   });
 
   it('read what is said to a logger', () => {
@@ -196,6 +197,14 @@ describe('docs/options.md', () => {
       ],
     ],
     ['superviseCommand', [[`${shell}/supervise-command.ts`, 'SuperviseCommandOptions']]],
+    [
+      'joinFlease',
+      [
+        ['leasehold/src/flease/shell/join-flease.ts', 'JoinFleaseOptions'],
+        ['leasehold/src/flease/options.ts', 'FleaseDurations'],
+      ],
+    ],
+    ['serveFlease', [['leasehold/src/flease/shell/http/serve-member.ts', 'ServeFleaseOptions']]],
   ] as const)('has every option of %s, and no other', (heading, interfaces) => {
     const declared = interfaces.flatMap(([path, name]) => optionsOf(sourceAt(path), name));
     expect(declared.length).toBeGreaterThan(0);
@@ -213,6 +222,8 @@ describe('docs/reference.md', () => {
     ['RangeSet', 'leasehold/src/runtime/keys/range-set.ts'],
     ['PoolManager', `${shell}/pool-manager.ts`],
     ['SupervisedEnd', `${shell}/supervision/supervised-end.ts`],
+    ['Flease', 'leasehold/src/flease/shell/flease.ts'],
+    ['FleaseLease', 'leasehold/src/flease/shell/flease-lease.ts'],
   ])('has every public member of %s, and no other', (name, path) => {
     const rows = documentAt('docs/reference.md').rows.get(name) ?? [];
     const described = rows.flatMap(([first = '']) => /^`(?:[A-Z]\w+\.)?(\w+)/.exec(first)?.[1] ?? []);
@@ -222,7 +233,7 @@ describe('docs/reference.md', () => {
   });
 });
 
-describe('the log lines in docs/production-one-machine.md', () => {
+describe('the log lines in docs/production-one-machine.md and docs/flease.md', () => {
   const described = documents
     .flatMap(({ rows }) => rows.get('Log lines') ?? [])
     .flatMap(([first = '']) =>
@@ -231,7 +242,7 @@ describe('the log lines in docs/production-one-machine.md', () => {
     .map((words) => words.trim())
     .filter((words) => words !== '');
   const said = files
-    .filter(({ path }) => /^(?:leasehold\/src\/(?:node|log|pool)|apps\/cli\/src)\//.test(path))
+    .filter(({ path }) => /^(?:leasehold\/src\/(?:node|log|pool|flease)|apps\/cli\/src)\//.test(path))
     .filter(({ path }) => !/\.test\.ts$|script\.ts$|\/(?:simulation|testing|etcd)\/|\/etcd-/.test(path))
     .flatMap((file) => logLinesOf(file).map((line) => ({ line, path: file.path })));
 

@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz`: bytes that no honest peer would send, through everything that reads bytes from a network:
- * frames and handshakes, and the messages of the pool. Each input is refused by an error that is meant for
+ * frames and handshakes, the messages of the pool, and the packets of flease. Each input is refused by an error that is meant for
  * it, or understood and the same when written and read again; anything else ends the run with the seed and
  * the bytes. The memory that is kept is bounded, and printed.
  */
@@ -14,7 +14,7 @@ const HELP = `Random, truncated and damaged frames and messages.
 
   npm run fuzz [-- options]
 
-  --inputs N   how many, half of them frames and half of them messages (1,000,000)
+  --inputs N   how many, a third of them frames, messages and packets each (1,000,000)
   --seed S     where chance begins (a new one each time)
   --help       this text`;
 
@@ -49,16 +49,22 @@ await runCommand('npm run fuzz --', async () => {
   const frames = await import(await bundle('leasehold/src/node/tcp/fuzz-script.ts'));
   /** @type {{ fuzzCodec(inputs: number, seed: number): object }} */
   const messages = await import(await bundle('leasehold/src/pool/wire/fuzz.ts'));
+  /** @type {{ fuzzFlease(inputs: number, seed: number): object }} */
+  const packets = await import(await bundle('leasehold/src/flease/wire/fuzz.ts'));
+  const fuzzers = /** @type {const} */ ([
+    ['frames', frames.fuzz],
+    ['messages', messages.fuzzCodec],
+    ['packets', packets.fuzzFlease],
+  ]);
 
   /** @type {Record<string, number>} */
   const counts = {};
   let most = 0;
   for (let done = 0, chunk = 0; done < inputs; done += CHUNK, chunk += 1) {
     const count = Math.min(CHUNK, inputs - done);
-    const found =
-      chunk % 2 === 0 ? frames.fuzz(count, seed + chunk) : messages.fuzzCodec(count, seed + chunk);
-    for (const [what, number] of Object.entries(found)) {
-      const name = `${chunk % 2 === 0 ? 'frames' : 'messages'} ${what}`;
+    const [kind, fuzz] = fuzzers[chunk % 3] ?? fuzzers[0];
+    for (const [what, number] of Object.entries(fuzz(count, seed + chunk))) {
+      const name = `${kind} ${what}`;
       counts[name] = (counts[name] ?? 0) + Number(number);
     }
     most = Math.max(most, process.memoryUsage().rss);

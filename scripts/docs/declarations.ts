@@ -38,7 +38,7 @@ export function membersOf({ path, text, bare }: Source, name: string): readonly 
   return members;
 }
 
-const MEMBER = /^ {2}(?!private)(?:(?:static|readonly|async|get) )*(\w+)\??(?:<\w+>)?[(:]/;
+const MEMBER = /^ {2}(?!private)(?:(?:static|readonly|async|get) )*\*?(\w+)\??(?:<\w+>)?[(:]/;
 
 /** What is said to a logger in so many words; of a text with something put in, the part before that. */
 export function logLinesOf({ code }: Source): readonly string[] {

@@ -8,4 +8,5 @@ export const protocols = {
   pool: 'leasehold/src/pool/simulation/index.ts',
   'file-log': 'leasehold/src/log/file/simulation/index.ts',
   'etcd-log': 'leasehold/src/log/etcd/simulation/index.ts',
+  flease: 'leasehold/src/flease/simulation/index.ts',
 };

@@ -90,6 +90,18 @@ export const steps = [
     sayLast: true,
   },
   {
+    name: 'sim-flease',
+    what: 'flease in 500 hostile worlds',
+    commands: [[sim, 'flease', '--seeds', '500']],
+    sayLast: true,
+  },
+  {
+    name: 'mutants-flease',
+    what: 'deliberate faults in flease, each to be caught',
+    commands: [[sim, 'flease', '--mutants']],
+    sayLast: true,
+  },
+  {
     name: 'fuzz',
     what: 'a million inputs that no honest peer would send',
     commands: [[join(root, 'scripts', 'fuzz.mjs'), '--inputs', '1000000']],

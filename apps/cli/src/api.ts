@@ -1,6 +1,6 @@
 /**
- * A client of the Manager's HTTP API. Three things can go wrong, and a person does something else
- * about each: nobody answers, somebody else answers, or the Manager says no.
+ * A client of the HTTP API of a Manager, or of a member of a group. Three things can go wrong, and a person does
+ * something else about each: nobody answers, somebody else answers, or the one who is asked says no.
  */
 
 import { LeaseholdError } from 'leasehold/manager';
@@ -10,6 +10,23 @@ import { UsageError } from './failure.ts';
 export const DEFAULT_API = 'http://127.0.0.1:7401';
 const ANSWER_WITHIN_MS = 10_000;
 
+/** Who is asked, and how one gets to where one answers. */
+export interface Respondent {
+  readonly who: string;
+  /** The words that start one. */
+  readonly command: string;
+  /** How to say where it is. */
+  readonly place: string;
+  readonly usualPort: number;
+}
+
+const MANAGER: Respondent = {
+  who: 'Manager',
+  command: 'manager',
+  place: '--api URL or LEASEHOLD_API',
+  usualPort: 7401,
+};
+
 /** Nobody answers at that address. */
 export class ApiUnreachableError extends LeaseholdError {
   override readonly name = 'ApiUnreachableError';
@@ -18,30 +35,30 @@ export class ApiUnreachableError extends LeaseholdError {
   /** In a few words. */
   readonly reason: string;
 
-  constructor(url: string, calledAs: string, cause: unknown) {
+  constructor(url: string, calledAs: string, { who, command, place }: Respondent, cause: unknown) {
     const reason = reasonOf(cause);
     super(
-      `no Manager answers at ${url}: ${reason}. Start one with "${calledAs} manager", or say where it is with --api URL or LEASEHOLD_API`,
+      `no ${who} answers at ${url}: ${reason}. Start one with "${calledAs} ${command}", or say where it is with ${place}`,
       { cause },
     );
     this.reason = reason;
   }
 }
 
-/** Something answers there that is no Manager, or one that this program does not understand. */
+/** Something else answers there, or one that this program does not understand. */
 export class ApiForeignError extends LeaseholdError {
   override readonly name = 'ApiForeignError';
   readonly code = 'API_FOREIGN';
   readonly retryable = false;
 
-  constructor(url: string, finding: string) {
+  constructor(url: string, { who, usualPort }: Respondent, finding: string) {
     super(
-      `${url} answers, but not as a Manager does: ${finding}. Is it the HTTP port of a Manager (7401 if nothing else was said)?`,
+      `${url} answers, but not as a ${who} does: ${finding}. Is it the HTTP port of a ${who} (${usualPort} if nothing else was said)?`,
     );
   }
 }
 
-/** The Manager's own word, with its code. */
+/** The word of the one who was asked, with its code. */
 export class ApiRefusedError extends LeaseholdError {
   override readonly name = 'ApiRefusedError';
   readonly code: string;
@@ -58,18 +75,15 @@ export interface ApiOption {
   readonly api?: string;
 }
 
-export class ManagerApi {
+export class HttpApi {
   readonly url: string;
   readonly #calledAs: string;
+  readonly #respondent: Respondent;
 
-  constructor(url: string, calledAs: string) {
+  constructor(url: string, calledAs: string, respondent: Respondent) {
     this.url = url;
     this.#calledAs = calledAs;
-  }
-
-  /** By option, environment, or where a Manager is if nobody says anything. */
-  static of({ environment, calledAs }: Context, { api }: ApiOption): ManagerApi {
-    return new ManagerApi(parseApi(api ?? (environment['LEASEHOLD_API'] || DEFAULT_API)), calledAs);
+    this.#respondent = respondent;
   }
 
   async get<T>(path: string, withinMs: number = ANSWER_WITHIN_MS): Promise<T> {
@@ -103,22 +117,37 @@ export class ManagerApi {
       const type = response.headers.get('content-type') ?? 'nothing';
       if (/^(?:application\/json|text\/event-stream)/.test(type)) return response;
       await response.body?.cancel();
-      throw new ApiForeignError(this.url, `${path} is ${type}`);
+      throw new ApiForeignError(this.url, this.#respondent, `${path} is ${type}`);
     }
     throw await this.#refused(path, response);
   }
 
   unreachable(cause: unknown): ApiUnreachableError {
-    return new ApiUnreachableError(this.url, this.#calledAs, cause);
+    return new ApiUnreachableError(this.url, this.#calledAs, this.#respondent, cause);
   }
 
   async #refused(path: string, response: Response): Promise<LeaseholdError> {
     const body: unknown = await response.json().catch(() => undefined);
     const error = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined;
     if (typeof error !== 'object' || error === null || !('code' in error) || !('message' in error)) {
-      return new ApiForeignError(this.url, `${path} was answered with status ${response.status}`);
+      return new ApiForeignError(
+        this.url,
+        this.#respondent,
+        `${path} was answered with status ${response.status}`,
+      );
     }
     return new ApiRefusedError(String(error.code), String(error.message), response.status);
+  }
+}
+
+export class ManagerApi extends HttpApi {
+  constructor(url: string, calledAs: string) {
+    super(url, calledAs, MANAGER);
+  }
+
+  /** By option, environment, or where a Manager is if nobody says anything. */
+  static of({ environment, calledAs }: Context, { api }: ApiOption): ManagerApi {
+    return new ManagerApi(parseApi(api ?? (environment['LEASEHOLD_API'] || DEFAULT_API)), calledAs);
   }
 }
 
@@ -126,10 +155,10 @@ export class ManagerApi {
 export const poolPath = (pool: string, rest = ''): string => `/v1/pools/${encodeURIComponent(pool)}${rest}`;
 
 /** @throws {UsageError} */
-export function parseApi(text: string): string {
+export function parseApi(text: string, example: string = DEFAULT_API): string {
   const whole = /^https?:\/\//.test(text) ? text : `http://${text}`;
   if (!URL.canParse(whole)) {
-    throw new UsageError(`"${text}" is no address of an API; it looks like ${DEFAULT_API}`);
+    throw new UsageError(`"${text}" is no address of an API; it looks like ${example}`);
   }
   const { origin, pathname } = new URL(whole);
   return `${origin}${pathname.replace(/\/+$/, '')}`;

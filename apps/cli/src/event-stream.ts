@@ -1,13 +1,13 @@
 /**
- * The Manager's events as they happen, across broken connections and restarts of the Manager.
+ * Events as they happen, across broken connections and restarts of whoever tells them.
  *
  * The stream is resumed after the last event that was seen. What was missed meanwhile is told first;
- * if the Manager no longer knows, it says `gap`, and whoever keeps a picture of the pool draws it
+ * if a Manager no longer knows, it says `gap`, and whoever keeps a picture of the pool draws it
  * anew. A connection on which not even a heartbeat is heard is given up.
  */
 
 import type { Gap, LoggedEvent } from './answers.ts';
-import type { ManagerApi } from './api.ts';
+import type { HttpApi } from './api.ts';
 
 export interface StreamMessage {
   readonly id: string | undefined;
@@ -45,10 +45,10 @@ export class StreamParser {
   }
 }
 
-export interface FollowOptions {
-  readonly api: ManagerApi;
-  /** Only of this pool, and of the Manager itself. */
-  readonly pool?: string | undefined;
+export interface StreamOptions {
+  readonly api: HttpApi;
+  /** The path of the stream. */
+  readonly path: string;
   /** The id of the last event seen; without it, from now on. */
   readonly after?: string | undefined;
   readonly signal: AbortSignal;
@@ -57,15 +57,26 @@ export interface FollowOptions {
   readonly silentAfterMs?: number | undefined;
 }
 
+export interface FollowOptions extends Omit<StreamOptions, 'path'> {
+  /** Only of this pool, and of the Manager itself. */
+  readonly pool?: string | undefined;
+}
+
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
+
+/** What happens at a Manager. Ends when the signal aborts. */
+export function followEvents({ pool, ...options }: FollowOptions): AsyncGenerator<LoggedEvent | Gap, void> {
+  const query = pool === undefined ? '' : `?pool=${encodeURIComponent(pool)}`;
+  return followStream<LoggedEvent | Gap>({ ...options, path: `/v1/events${query}` });
+}
 
 /**
  * Ends when the signal aborts.
  *
  * @throws {ApiUnreachableError} if there is no connection at the beginning; later ones are tried again
  */
-export async function* followEvents(options: FollowOptions): AsyncGenerator<LoggedEvent | Gap, void> {
+export async function* followStream<T>(options: StreamOptions): AsyncGenerator<T, void> {
   const { signal, onState } = options;
   let { after } = options;
   let hasBeenOpen = false;
@@ -82,7 +93,7 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Logg
           continue;
         }
         after = message.id ?? after;
-        yield JSON.parse(message.data) as LoggedEvent | Gap;
+        yield JSON.parse(message.data) as T;
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -96,19 +107,18 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Logg
 }
 
 async function* connection(
-  { api, pool, signal, silentAfterMs = 45_000 }: FollowOptions,
+  { api, path, signal, silentAfterMs = 45_000 }: StreamOptions,
   after: string | undefined,
 ): AsyncGenerator<StreamMessage | 'open'> {
   const silence = new AbortController();
   const headers: Record<string, string> = { accept: 'text/event-stream' };
   if (after !== undefined) headers['last-event-id'] = after;
-  const query = pool === undefined ? '' : `?pool=${encodeURIComponent(pool)}`;
   const watchdog = setTimeout(
     () => silence.abort(new Error('nothing was heard for too long')),
     silentAfterMs,
   );
   try {
-    const response = await api.open(`/v1/events${query}`, {
+    const response = await api.open(path, {
       signal: AbortSignal.any([signal, silence.signal]),
       headers,
     });
@@ -119,7 +129,7 @@ async function* connection(
       watchdog.refresh();
       yield* parser.push(decoder.decode(piece, { stream: true }));
     }
-    throw new Error('the Manager closed the stream');
+    throw new Error('the other side closed the stream');
   } finally {
     clearTimeout(watchdog);
     silence.abort();

@@ -5,8 +5,13 @@
  *     0  it was done
  *     1  it could not be done
  *     2  it was asked in a way that makes no sense: an unknown option, a wrong value
- *     3  nobody answered: no Manager there
+ *     3  nobody answered: no Manager there, or no member of a group
  *     4  a Manager answered, and there is no such thing: no such pool
+ *    75  a lease was not to be had in time; later it may be
+ *    76  the lease was lost while the command ran, which was therefore ended
+ *
+ * The last two are far from what programs use themselves, so that a command that ran under a lease can be told from
+ * one that did not.
  */
 
 import { type Command, CommanderError } from 'commander';
@@ -15,7 +20,7 @@ import { CommandError } from 'leasehold/supervisor';
 import { colorsFor, type Context } from './context.ts';
 import { usageAdvice, usageSentence } from './usage.ts';
 
-export const EXIT = { failure: 1, usage: 2, unreachable: 3, notFound: 4 } as const;
+export const EXIT = { failure: 1, usage: 2, unreachable: 3, notFound: 4, notHad: 75, lost: 76 } as const;
 
 const BY_CODE: Readonly<Record<string, number>> = {
   INVALID_OPTION: EXIT.usage,
@@ -26,6 +31,9 @@ const BY_CODE: Readonly<Record<string, number>> = {
   MANAGERS_UNREACHABLE: EXIT.unreachable,
   UNKNOWN_POOL: EXIT.notFound,
   NOT_FOUND: EXIT.notFound,
+  LEASE_HELD: EXIT.notHad,
+  NO_MAJORITY: EXIT.notHad,
+  LEASE_ENDED: EXIT.lost,
 };
 
 /** The command line makes no sense. The message says why, and what would. */

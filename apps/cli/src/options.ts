@@ -44,6 +44,16 @@ export function seconds(text: string): number {
   throw new InvalidArgumentError('It must be a number of seconds, as 10 or 0.5.');
 }
 
+const MS_OF_UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000 };
+
+/** `10s` in milliseconds. */
+export function milliseconds(text: string): number {
+  const [, value = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|min|h)$/.exec(text) ?? [];
+  const ofUnit = MS_OF_UNIT[unit];
+  if (ofUnit !== undefined) return Number(value) * ofUnit;
+  throw new InvalidArgumentError('It must be a time with its unit (ms, s, min, h), as 500ms or 10s.');
+}
+
 /** `a,b` as a list. */
 export const list = (text: string): readonly string[] => text.split(',').map((word) => word.trim());
 

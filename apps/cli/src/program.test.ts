@@ -28,6 +28,7 @@ describe('the command line', () => {
         'lookup',
         'explain',
         'watch',
+        'flease',
         'completion',
         'demo',
       ]),

@@ -5,6 +5,7 @@ import { VERSION } from 'leasehold/manager';
 import { completionCommand } from './commands/completion.ts';
 import { demoCommands } from './commands/demo.ts';
 import { explainCommand } from './commands/explain.ts';
+import { fleaseCommand } from './commands/flease.ts';
 import { lookupCommand } from './commands/lookup.ts';
 import { managerCommand } from './commands/manager.ts';
 import { poolsCommand } from './commands/pools.ts';
@@ -30,6 +31,7 @@ export function buildProgram(context: Context): Command {
     lookupCommand(context),
     explainCommand(context),
     watchCommand(context),
+    fleaseCommand(context),
     completionCommand(context, () => program),
   ]) {
     program.addCommand(command);
@@ -41,10 +43,11 @@ export function buildProgram(context: Context): Command {
     ['manager', 'start a Manager on this machine'],
     ['run -- node server.js', 'start a server whose death is noticed at once'],
     ['watch', 'see who joins, what moves and what is lost'],
+    ['flease hold backup -- ./backup.sh', 'run a command while nobody else in a small group does'],
   ]);
   program.addHelpText(
     'after',
-    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no Manager answers, 4 no such pool.',
+    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 nobody answers, 4 no such pool, 75 lease not had, 76 lease lost.',
   );
   settle(program, context);
   return program;

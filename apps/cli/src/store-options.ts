@@ -1,15 +1,21 @@
 /**
- * Where a Manager's log is, as the command line says it: in a directory, or in an etcd. The address of an etcd
- * may have a password in it, and everybody on a machine can see the arguments of a process; so it may also stand in
- * the environment. Nothing of it is ever repeated here.
+ * Where a Manager's log is, as the command line says it: in a directory, in an etcd, or nowhere, if Managers elect each
+ * other. The address of an etcd may have a password in it, and everybody on a machine can see the arguments of a
+ * process; so it may also stand in the environment. Nothing of it is ever repeated here.
  */
 
 import { type Command, Option } from 'commander';
-import { type EtcdStore, storePlace } from 'leasehold/manager';
+import { type EtcdStore, fleasePlace, type FleaseStore, storePlace } from 'leasehold/manager';
 import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
+import { peersOf } from './flease/member-options.ts';
+import { milliseconds } from './options.ts';
 
 const VARIABLE = 'LEASEHOLD_STORE';
+const PEERS_VARIABLE = 'LEASEHOLD_FLEASE_PEERS';
+const ID_VARIABLE = 'LEASEHOLD_FLEASE_ID';
+/** What `--store` says if nothing is to be kept. */
+const FLEASE = 'flease';
 
 export interface StoreOptions {
   readonly data?: string;
@@ -19,23 +25,55 @@ export interface StoreOptions {
   readonly storeCa?: string;
   readonly storeCert?: string;
   readonly storeKey?: string;
+  readonly fleaseId?: string;
+  readonly fleasePeers?: string;
+  readonly fleaseGroup?: string;
+  readonly fleaseListen?: string;
+  /** In milliseconds. */
+  readonly fleaseSkew?: number;
 }
+
+export type SharedStore = EtcdStore | FleaseStore;
+
+export const isFlease = (store: SharedStore): store is FleaseStore => 'flease' in store;
 
 export const withStoreOptions = (command: Command): Command =>
   command
     .addOption(
       new Option(
         '--store <address>',
-        `an etcd instead, as etcd://h1:2379,h2:2379/prefix, or etcds:// for TLS (default: ${VARIABLE})`,
+        `an etcd instead, as etcd://h1:2379,h2:2379/prefix, or etcds:// for TLS; or ${FLEASE}: nothing is kept (default: ${VARIABLE})`,
       ).conflicts(['data', 'memory']),
     )
-    .option('--cluster <name>', 'whose log it is, if several share one etcd (default: leasehold)')
+    .option('--cluster <name>', 'whose log it is, if several share one etcd or group (default: leasehold)')
     .option('--store-ca <file>', 'certificates of those who may vouch for etcd (default: those of Node)')
     .option('--store-cert <file>', 'our own certificate for etcd; needs --store-key')
     .option('--store-key <file>', 'the private key of --store-cert');
 
-/** @throws {UsageError} undefined: no etcd is wanted */
-export function storeOf({ environment }: Context, options: StoreOptions): EtcdStore | undefined {
+/** For Managers that elect each other, and keep nothing. */
+export const withFleaseOptions = (command: Command): Command =>
+  command
+    .option('--flease-id <name>', `with --store ${FLEASE}: which of the peers this is (default: ${ID_VARIABLE})`)
+    .option(
+      '--flease-peers <addresses>',
+      `all Managers, this one too, as a=host:port,b=host:port, at ports of their own (default: ${PEERS_VARIABLE})`,
+    )
+    .option('--flease-group <name>', 'groups of different names do not elect each other (default: default)')
+    .option('--flease-listen <address>', 'where to listen for the others, if not where the peers are told')
+    .addOption(
+      new Option(
+        '--flease-skew <time>',
+        'how far apart clocks may be; the same everywhere (default: a tenth of the leader lease)',
+      ).argParser(milliseconds),
+    );
+
+/** Whether Managers are to elect each other and keep nothing. */
+export const keepsNothing = ({ environment }: Context, { store }: StoreOptions): boolean =>
+  (store ?? environment[VARIABLE]) === FLEASE;
+
+/** @throws {UsageError} undefined: neither an etcd is wanted nor others to be elected by */
+export function storeOf(context: Context, options: StoreOptions): SharedStore | undefined {
+  const { environment } = context;
   const { store, cluster, storeCa: ca, storeCert: cert, storeKey: key } = options;
   const fromEnvironment = store === undefined ? environment[VARIABLE] || undefined : undefined;
   const etcd = store ?? fromEnvironment;
@@ -43,8 +81,11 @@ export function storeOf({ environment }: Context, options: StoreOptions): EtcdSt
     const other = options.memory ? '--memory' : options.data === undefined ? undefined : '--data';
     if (other !== undefined)
       throw new UsageError(`${VARIABLE} is set, and ${other} given: a Manager keeps its log in one place`);
+    if (etcd === FLEASE) return fleaseOf(context, options);
+    refuseFlease(options);
     return { etcd, cluster, ca, cert, key };
   }
+  refuseFlease(options);
   const useless = Object.entries({ cluster, 'store-ca': ca, 'store-cert': cert, 'store-key': key }).find(
     ([, value]) => value !== undefined,
   );
@@ -54,8 +95,41 @@ export function storeOf({ environment }: Context, options: StoreOptions): EtcdSt
   );
 }
 
+function fleaseOf({ environment }: Context, options: StoreOptions): FleaseStore {
+  const { cluster, storeCa: ca, storeCert: cert, storeKey: key } = options;
+  const peers = options.fleasePeers ?? (environment[PEERS_VARIABLE] || undefined);
+  const id = options.fleaseId ?? (environment[ID_VARIABLE] || undefined);
+  if (peers === undefined) {
+    throw new UsageError(
+      `who elects? Give --flease-peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500, or set ${PEERS_VARIABLE}`,
+    );
+  }
+  const parsed = peersOf('--flease-peers', peers);
+  if (id === undefined || !Object.hasOwn(parsed, id)) {
+    const names = Object.keys(parsed).join(', ');
+    throw new UsageError(`which of ${names} is this? Give --flease-id, or set ${ID_VARIABLE}`);
+  }
+  const given = [ca, cert, key].filter((file) => file !== undefined).length;
+  if (given > 0 && given < 3)
+    throw new UsageError('members of a group know each other by --store-ca, --store-cert and --store-key, all three');
+  const tls = ca === undefined || cert === undefined || key === undefined ? undefined : { ca, cert, key };
+  const { fleaseGroup: group, fleaseListen: listen, fleaseSkew: clockSkewMs } = options;
+  return { flease: { id, peers: parsed, group, listen, clockSkewMs, tls }, cluster };
+}
+
+function refuseFlease(options: StoreOptions): void {
+  const useless = Object.keys(options).find((name) => name.startsWith(FLEASE));
+  if (useless === undefined) return;
+  const name = useless.slice(FLEASE.length).toLowerCase();
+  throw new UsageError(`--flease-${name} is about Managers that elect each other: give --store ${FLEASE}`);
+}
+
 /** `etcd at 10.0.0.1:2379, 10.0.0.2:2379, under leasehold/`: what may be shown of it. */
-export function storeWords(store: EtcdStore): string {
+export function storeWords(store: SharedStore): string {
+  if (isFlease(store)) {
+    const { members, cluster } = fleasePlace(store);
+    return `nothing: ${members.join(', ')} elect who leads cluster ${cluster}`;
+  }
   const { members, prefix, cluster } = storePlace(store);
   const name = store.cluster === undefined ? '' : ` (cluster ${cluster})`;
   return `etcd at ${members.join(', ')}, under ${prefix}${name}`;

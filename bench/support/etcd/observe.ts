@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { Asking, done, put, Watched } from '../../../leasehold/src/log/etcd/testing/asking.ts';
+import { PromiseClient, done, put, Watched } from '../../../leasehold/src/log/etcd/testing/promise-client.ts';
 import { EtcdCluster, type EtcdMember, endOf } from '../../../leasehold/src/log/etcd/testing/etcd-cluster.ts';
 import { realClient } from '../../../leasehold/src/log/etcd/testing/real-client.ts';
 import { percentile } from '../processes/statistics.ts';
@@ -55,7 +55,7 @@ interface Held {
 }
 
 /** A key under a lease whose holder is gone after one more sign of life. */
-async function abandon(asking: Asking, name: string, ttlSeconds: number): Promise<Held> {
+async function abandon(asking: PromiseClient, name: string, ttlSeconds: number): Promise<Held> {
   const key = `${PREFIX}${name}`;
   const { lease } = done(await asking.grant(ttlSeconds));
   done(await asking.put(key, 'x', lease));
@@ -71,7 +71,7 @@ export async function expiry(
   samples: number,
   say: Say,
 ): Promise<void> {
-  const asking = new Asking(realClient(cluster));
+  const asking = new PromiseClient(realClient(cluster));
   const { revision } = done(await asking.range({ key: PREFIX }));
   using deletions = new Deletions(cluster, cluster.endpoints, revision + 1);
   const held: Held[] = [];
@@ -99,7 +99,7 @@ export async function expiryAcrossKill(
   for (const [round, waitMs] of afterMs.entries()) {
     const leader = await cluster.whenLed();
     const others = cluster.members.filter((member) => member !== leader).map(({ endpoint }) => endpoint);
-    const asking = new Asking(realClient(cluster, { endpoints: others }), 10_000);
+    const asking = new PromiseClient(realClient(cluster, { endpoints: others }), 10_000);
     const { revision } = done(await asking.range({ key: PREFIX }));
     using deletions = new Deletions(cluster, survivors(cluster, leader), revision + 1);
     const held: Held[] = [];
@@ -133,7 +133,7 @@ export async function election(
   for (let round = 0; round < rounds; round += 1) {
     const leader = await cluster.whenLed();
     const others = cluster.members.filter((member) => member !== leader).map(({ endpoint }) => endpoint);
-    const asking = new Asking(realClient(cluster, { endpoints: others }), 100);
+    const asking = new PromiseClient(realClient(cluster, { endpoints: others }), 100);
     if (how === 'kill') await leader.kill();
     else leader.pause();
     const from = now();
@@ -191,7 +191,10 @@ export async function inFlight(cluster: EtcdCluster, rounds: number, each: numbe
     await killing;
     const all = await Promise.all(fates);
     await cluster.whenLed();
-    const asking = new Asking(realClient(cluster, { endpoints: [...survivors(cluster, leader)] }), 10_000);
+    const asking = new PromiseClient(
+      realClient(cluster, { endpoints: [...survivors(cluster, leader)] }),
+      10_000,
+    );
     const present = new Set<string>();
     const look = async (): Promise<void> => {
       const { keyValues } = done(await asking.range({ key: PREFIX, end: END }));
@@ -237,7 +240,7 @@ async function underWay(
   killed: { readonly is: boolean },
   onWhy: (why: string, afterMs: number) => void,
 ): Promise<Fate> {
-  const asking = new Asking(realClient(cluster, { endpoints: [member.endpoint] }), 10_000);
+  const asking = new PromiseClient(realClient(cluster, { endpoints: [member.endpoint] }), 10_000);
   for (let count = 0; ; count += 1) {
     const key = `${name}-${count}`;
     const askedAt = now();
@@ -268,7 +271,7 @@ async function follower(cluster: EtcdCluster): Promise<EtcdMember> {
 
 /** Until the watch has seen this key put. */
 async function written(cluster: EtcdCluster, at: EtcdMember, key: string): Promise<void> {
-  const asking = new Asking(realClient(cluster, { endpoints: survivors(cluster, at) }), 500);
+  const asking = new PromiseClient(realClient(cluster, { endpoints: survivors(cluster, at) }), 500);
   while ((await asking.put(key, 'x')).kind !== 'done') await pause(5);
 }
 
@@ -341,7 +344,7 @@ async function watchAtPaused(cluster: EtcdCluster, say: Say): Promise<void> {
   await polled.until((each) => each.includes('watch-paused'));
   first.pause();
   const pausedAt = now();
-  const asking = new Asking(gateway, 1_000);
+  const asking = new PromiseClient(gateway, 1_000);
   let polls = 0;
   while (!polled.told.some((each) => each.startsWith('ended'))) {
     await asking.range({ key: PREFIX });
@@ -365,7 +368,7 @@ async function watchAtCutOff(cluster: EtcdCluster, rounds: number, say: Say): Pr
     await cluster.cutOff(member);
     const from = now();
     const ended = watch.until((word) => word.startsWith('ended')).then(() => noticed.push(now() - from));
-    const asking = new Asking(realClient(cluster, { endpoints: [member.endpoint] }), 200);
+    const asking = new PromiseClient(realClient(cluster, { endpoints: [member.endpoint] }), 200);
     for (;;) {
       const answer = await asking.range({ key: PREFIX });
       if (answer.kind === 'refused' && /no leader/.test(answer.refusal.message)) break;
@@ -384,7 +387,7 @@ export async function paused(cluster: EtcdCluster, rounds: number, each: number,
   let [unknown, effective] = [0, 0];
   for (let round = 0; round < rounds; round += 1) {
     const member = round % 2 === 0 ? await cluster.whenLed() : await follower(cluster);
-    const asking = new Asking(realClient(cluster, { endpoints: [member.endpoint] }), 500);
+    const asking = new PromiseClient(realClient(cluster, { endpoints: [member.endpoint] }), 500);
     done(await asking.put(`${PREFIX}paused`, 'x'));
     member.pause();
     const keys = Array.from({ length: each }, (_, index) => `${PREFIX}paused-${round}-${index}`);
@@ -412,7 +415,7 @@ export async function early(cluster: EtcdCluster, rounds: number, each: number, 
   const after: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const leader = await cluster.whenLed();
-    const asking = new Asking(realClient(cluster, { endpoints: survivors(cluster, leader) }), 2_000);
+    const asking = new PromiseClient(realClient(cluster, { endpoints: survivors(cluster, leader) }), 2_000);
     const { revision } = done(await asking.range({ key: PREFIX }));
     using deletions = new Deletions(cluster, survivors(cluster, leader), revision + 1);
     const leases: string[] = [];

@@ -7,7 +7,7 @@
  * many can be killed at once, each at another time after its last word.
  */
 
-import { Asking, done, put, Watched } from '../../../leasehold/src/log/etcd/testing/asking.ts';
+import { PromiseClient, done, put, Watched } from '../../../leasehold/src/log/etcd/testing/promise-client.ts';
 import { type EtcdCluster, endOf } from '../../../leasehold/src/log/etcd/testing/etcd-cluster.ts';
 import { realClient } from '../../../leasehold/src/log/etcd/testing/real-client.ts';
 import { nowMs, pause } from '../processes/conversation.ts';
@@ -19,13 +19,13 @@ const KEEP_EVERY_MS = (LEASE_SECONDS * 1_000) / 3;
 
 /** From the kill of each holder to its successor having the key. */
 export async function etcdElection(cluster: EtcdCluster, times: number): Promise<readonly number[]> {
-  const asking = new Asking(realClient(cluster));
+  const asking = new PromiseClient(realClient(cluster));
   return await Promise.all(
     Array.from({ length: times }, (_, index) => once(asking, `peer/${index}/`, index / times)),
   );
 }
 
-async function once(asking: Asking, key: string, phase: number): Promise<number> {
+async function once(asking: PromiseClient, key: string, phase: number): Promise<number> {
   const { lease } = done(await asking.grant(LEASE_SECONDS));
   const { revision } = done(await asking.put(key, 'holder', lease));
   using watched = new Watched(asking.client, key, endOf(key), revision + 1);

@@ -83,10 +83,15 @@ export class Acquaintances {
     }
   }
 
-  /** Our clock is another: what was measured against it means nothing. */
+  /** Our clock is another: what was measured against it means nothing, and what was noted by it may lie far ahead. */
   forgetClocks(nowMs: number): void {
     this.#clocks.beginAnew(nowMs);
-    for (const peer of this.#peers.values()) peer.echo = undefined;
+    for (const peer of this.#peers.values()) {
+      peer.echo = undefined;
+      peer.saidAtMs = NEVER;
+      peer.heardAtMs = NEVER;
+      peer.doubtedUntilMs = Math.min(peer.doubtedUntilMs, nowMs + this.#settings.durations.recoveryMs);
+    }
   }
 
   /** More clocks are off than agree with ours. */
@@ -107,7 +112,7 @@ export class Acquaintances {
     const peer = this.#recognise(packet);
     if (peer === undefined || !this.#isItsLife(packet, peer, nowMs)) return false;
     const { from, view, sentMs } = packet;
-    peer.sentMs = Math.max(peer.sentMs, sentMs);
+    peer.sentMs = Math.max(peer.sentMs, this.#saneMs(sentMs, nowMs));
     peer.heardAtMs = nowMs;
     peer.view = Math.max(peer.view, view);
     peer.echo = { sentMs, receivedMs: nowMs };
@@ -168,8 +173,15 @@ export class Acquaintances {
     return undefined;
   }
 
-  #isItsLife({ from, life, sentMs }: Packet, peer: Peer, nowMs: number): boolean {
+  /** A clock that is ahead must not keep the lives after it, whose clock is right, from being heard. */
+  #saneMs(sentMs: number, nowMs: number): number {
+    return Math.min(sentMs, nowMs + this.#settings.durations.clockSkewMs);
+  }
+
+  #isItsLife(packet: Packet, peer: Peer, nowMs: number): boolean {
+    const { from, life } = packet;
     if (life !== peer.life) {
+      const sentMs = this.#saneMs(packet.sentMs, nowMs);
       if (sentMs <= peer.sentMs) return false;
       if (life === peer.lifeBefore && sentMs > peer.beganMs) {
         peer.doubtedUntilMs = nowMs + this.#settings.durations.recoveryMs;

@@ -98,6 +98,7 @@ export class Attempt {
 
   #refuse(from: string, { of, why, detail }: Refused): Progress {
     if ((of === 'write') !== this.isWriting || !this.#quorums.has(from)) return 'waiting';
+    if (this.#quorums.includes(this.#yes, from)) return 'waiting'; // It has said yes; this is to a copy of the question.
     if (why === 'outbid') this.roundSeen = Math.max(this.roundSeen, detail);
     this.#no = this.#quorums.with(this.#no, from);
     this.#refusals ??= new Map();

@@ -2,8 +2,9 @@
  * What this process wants of one resource: who waits for it here, what it holds, who waits for it elsewhere.
  *
  * Those who wait stand in one line, in the order in which they came: other members by name, and this process
- * once, for all of its own. Who gives the lease back gives it to the first of them. So nobody is overtaken
- * for as long as holders live; after a death whoever is first at the registers has it.
+ * once, for all of its own. Who gives the lease back gives it to the first of them, and the rest of the line with
+ * it. So nobody is overtaken for as long as holders live and what they say arrives; after a death whoever is
+ * first at the registers has it.
  */
 
 import type { Attempt, Reluctance } from './attempt.ts';

@@ -47,9 +47,9 @@ const HEIR_ANSWERS = 3;
 
 export function decideToTake(self: Self, { askedMs, nowMs, found }: Reading): Decision {
   const { id, life, durations } = self;
-  const takeAtMs = isOurs(self, found)
-    ? Number.NEGATIVE_INFINITY
-    : takeableAtMs(found, id, durations.clockSkewMs);
+  // What we have left for somebody else we leave, too.
+  const isOver = isOurs(self, found) && found?.state === 'held';
+  const takeAtMs = isOver ? Number.NEGATIVE_INFINITY : takeableAtMs(found, id, durations.clockSkewMs);
   if (found !== undefined && nowMs <= takeAtMs) return { do: 'leave', lease: found, takeAtMs };
   const number = nextNumber(askedMs, found, durations.clockSkewMs);
   if (number === undefined) return { do: 'try-later' };

@@ -7,8 +7,10 @@
  *     this clock  ──────────┘     misled, so the member loses its memory: as after a restart
  *
  * Small steps are followed. Forward at once; back by standing still, so that it never goes back: a clock that
- * stands still was within the skew of the others before, and they move on. Between two readings of the wall
- * clock the monotonic one supplies what is finer than a millisecond.
+ * stands still was within the skew of the others before, and they move on. What is finer than a millisecond the
+ * monotonic clock supplies: a wall clock that reads 17 is somewhere from 17 to 18, and of all that fits to that
+ * this one shows what is nearest to what it showed before. So it is less than a millisecond off, either way,
+ * and two of them differ by up to 2 ms more than the wall clocks do.
  *
  * A machine that was suspended finds its wall clock ahead of the monotonic one, and so is noticed here too. A
  * pause that freezes both is not; then the others find us behind, and say so: `peer-clocks.ts`. Until one
@@ -22,8 +24,10 @@ export interface ClockReading {
   readonly wallMs: number;
 }
 
-/** Differences up to this are how the two clocks are read, in whole milliseconds and one after the other. */
-const READING_MS = 2;
+/** A wall clock is read in whole milliseconds, and may be this much further. */
+const READING_MS = 1;
+/** Finer than this such great numbers cannot be told apart, with some to spare. */
+const FINEST_MS = 0.001;
 
 export class GroupClock {
   readonly #toleranceMs: number;
@@ -68,12 +72,12 @@ export class GroupClock {
     return this.#shownMs;
   }
 
-  /** When this clock will show that, on the monotonic one. */
+  /** When this clock will have passed that, on the monotonic one: whoever is woken then need not be woken again. */
   instantOf(ms: number): Instant {
-    return later(this.#reading.now, Math.max(0, ms - this.#shownMs));
+    return later(this.#reading.now, Math.max(0, ms - this.#shownMs) + FINEST_MS);
   }
 
   #follow(aheadMs: number): number {
-    return Math.abs(aheadMs - this.#aheadMs) > READING_MS ? aheadMs : this.#aheadMs;
+    return Math.min(Math.max(this.#aheadMs, aheadMs), aheadMs + READING_MS);
   }
 }

@@ -158,6 +158,8 @@ export class Member {
   waitingFor(resource: string): {
     seen: Lease | undefined;
     reluctant: ReadonlyMap<string, Reluctance> | undefined;
+    /** The number of a lease that was let go of, until the others have been told. */
+    leaving: number | undefined;
   } {
     return this.#proposer.waitingFor(resource);
   }
@@ -288,16 +290,18 @@ export class Member {
         this.#answerTo(from, life, this.#answer(item, from, life, refusal, nowMs));
         return;
       case 'wish':
-        this.#proposer.wish(item.resource, from);
+        this.#proposer.wish(item.resource, item.member);
         return;
       case 'unwish':
-        this.#proposer.unwish(item.resource, from);
+        this.#proposer.unwish(item.resource, item.member);
         return;
       case 'freed':
         this.#proposer.freed(item.resource, nowMs);
         return;
       default:
-        if (refusal === undefined && toLife === this.#settings.life) this.#proposer.answer(from, item, nowMs);
+        if (toLife !== this.#settings.life) return;
+        // Who refuses promises nothing, and is believed in any view.
+        if (refusal === undefined || item.kind === 'refused') this.#proposer.answer(from, item, nowMs);
     }
   }
 

@@ -67,13 +67,18 @@ export interface Refused {
   readonly detail: number;
 }
 
-/** "I wait for this", or no longer: said to its holder, who gives it to those who wait, one after the other. */
+/**
+ * "This member waits for it", or no longer: said to its holder, who gives it to those who wait, one after the other,
+ * and tells whoever has it next who is still waiting.
+ */
 export interface Wish {
   readonly kind: 'wish' | 'unwish';
   readonly resource: string;
+  /** Mostly the sender. */
+  readonly member: string;
 }
 
-/** "Try again": what you wait for was given back. A hint, of no consequence if it is lost or false. */
+/** "Try again": what you wait for was left for you. A hint, of no consequence if it is lost or false. */
 export interface Freed {
   readonly kind: 'freed';
   readonly resource: string;

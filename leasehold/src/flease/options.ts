@@ -32,8 +32,9 @@ export interface FleaseDurations {
   leaseMs?: number | undefined;
 
   /**
-   * How far apart the wall clocks of any two members may be, in milliseconds: ε of the paper. The one promise
-   * that rests on you; machines that keep time by NTP stay within a tenth of the default.
+   * How far apart the wall clocks of any two members may be, in milliseconds, and 2 ms more, since they are read in
+   * whole ones: ε of the paper. The one promise that rests on you; machines that keep time by NTP stay within a
+   * tenth of the default.
    *
    * @default 500
    */
@@ -66,7 +67,7 @@ export interface ResolvedFleaseDurations {
 export const DEFAULT_LEASE_MS = 10_000;
 export const DEFAULT_CLOCK_SKEW_MS = 500;
 
-/** Clocks are read in whole milliseconds, so they always seem to differ by one. */
+/** Clocks are read in whole milliseconds: two that show the same may seem to differ by this much. */
 const CLOCK_SKEW_MS_MIN = 2;
 const LEASE_MS_MIN = 20;
 const LEASE_MS_MAX = 24 * 3_600_000;

@@ -111,9 +111,11 @@ export class Proposer {
   waitingFor(resource: string): {
     seen: Lease | undefined;
     reluctant: ReadonlyMap<string, Reluctance> | undefined;
+    /** The number of a lease that was let go of, until the others have been told. */
+    leaving: number | undefined;
   } {
     const claim = this.#claims.get(resource);
-    return { seen: claim?.seen, reluctant: claim?.reluctant };
+    return { seen: claim?.seen, reluctant: claim?.reluctant, leaving: claim?.leaving?.number };
   }
 
   request(resource: string, request: Request, nowMs: number): void {
@@ -134,7 +136,9 @@ export class Proposer {
     if (claim === undefined) return;
     const [withdrawn] = claim.withdraw((request) => request.id === id);
     if (withdrawn?.kind === 'acquire' && !claim.wants('acquire')) {
-      this.#sendToHolder(claim.seen, { kind: 'unwish', resource });
+      // Whoever has it by this time has the line.
+      const unwish: Item = { kind: 'unwish', resource, member: this.#settings.id };
+      for (const member of this.#quorums.everybody) this.#settings.send(member, unwish);
     }
     this.#step(claim, nowMs);
   }
@@ -151,10 +155,9 @@ export class Proposer {
     this.#step(claim, nowMs);
   }
 
-  /** Somebody waits for what we hold. */
+  /** Somebody waits for what we hold, or are about to take, or to leave. */
   wish(resource: string, member: string): void {
-    const claim = this.#claims.get(resource);
-    if (claim?.tenure !== undefined) claim.standInLine(member);
+    this.#claims.get(resource)?.standInLine(member);
   }
 
   unwish(resource: string, member: string): void {
@@ -195,7 +198,11 @@ export class Proposer {
       this.#abandon(claim);
       this.#end(claim, reason);
       claim.leaving = undefined;
+      // By a clock that may have been far ahead.
+      claim.tryAtMs = Number.NEGATIVE_INFINITY;
+      claim.lookAtMs = Number.POSITIVE_INFINITY;
     }
+    this.#looks.clear();
   }
 
   /** What waits may go on. */
@@ -353,12 +360,15 @@ export class Proposer {
     this.#conclude(claim, nowMs);
   }
 
-  /** Those who wait may try; the first of them is the heir. */
+  /** The heir may take it, and is told who waits behind it. */
   #left(claim: Claim, nowMs: number): void {
+    const { resource, line } = claim;
     const heir = claim.attempt?.proposal?.heir;
-    const others = claim.line.filter((member) => member !== this.#settings.id && member !== heir);
-    const told = heir === undefined ? others : [heir, ...others];
-    for (const member of told) this.#settings.send(member, { kind: 'freed', resource: claim.resource });
+    if (heir !== undefined) {
+      const send = (item: Item): void => this.#settings.send(heir, item);
+      for (const member of line) if (member !== heir) send({ kind: 'wish', resource, member });
+      send({ kind: 'freed', resource });
+    }
     claim.leaving = undefined;
     claim.disperse();
     this.#conclude(claim, nowMs);
@@ -378,8 +388,9 @@ export class Proposer {
     for (const { id } of claim.withdraw(({ kind }) => kind === 'try')) {
       this.#settings.tell({ kind: 'held', request: id, lease: found });
     }
+    claim.disperse(); // They will find who has it, as we did.
     if (claim.wants('acquire')) {
-      this.#sendToHolder(found, { kind: 'wish', resource: claim.resource });
+      this.#sendToHolder(found, { kind: 'wish', resource: claim.resource, member: this.#settings.id });
     }
     this.#conclude(claim, nowMs, takeAtMs);
   }

@@ -21,8 +21,10 @@
  * **Numbers.** The term is the group's lease number, which grows; so does the floor, which is the same. It counts
  * microseconds. A leader would have to write a million batches a second to come to the floor of its successor.
  *
- * **Time.** A leader lease is counted on the monotonic clock, the group's on wall clocks that may move against it by the skew,
- * once while it was asked for and once since. So a leader believes in it for twice the skew less.
+ * **Time.** A leader lease is counted on the monotonic clock, the group's on wall clocks: see `candidate.ts`.
+ *
+ * **What is not kept cannot be told.** How long a successor has to wait stands in other logs; here it goes by its own
+ * settings. So they must be the same everywhere, or longer with whoever may lead next.
  */
 
 import type { DeposedReason, FencedLog, Following, LeaderEvents, Leadership } from '../log/log.ts';

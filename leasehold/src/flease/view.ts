@@ -17,9 +17,12 @@
  * a majority of the new members is enough.
  *
  * Nobody moves on to view 9 before view 8 is settled; and nobody may be started with an older view than it had:
- * a process without a disk cannot know that, so it is a rule for whoever starts it. Moving costs no lease, and no pause:
- * leases go on as long as both majorities can be had. A new member keeps silent at first like anybody who
- * has just begun.
+ * a process without a disk cannot know that, so it is a rule for whoever starts it. Whoever leaves and is needed for
+ * the majority of the old members moves as well, and runs until all others say that the change is settled: they
+ * have to hear it from there. Once one of them has said so, others may be started without the old members.
+ *
+ * Moving costs no lease, and no pause: leases go on as long as both majorities can be had. A new member keeps
+ * silent at first like anybody who has just begun.
  */
 
 import { InvalidOptionError } from '../runtime/errors.ts';

@@ -30,7 +30,7 @@ export interface LogStart {
   readonly snapshot: { readonly position: number; readonly bytes: Uint8Array } | undefined;
   /** The batches after the snapshot, in order. */
   readonly batches: readonly LogBatch[];
-  /** The next batch goes above both this and the last position. An operator can raise it. */
+  /** The next batch goes above both this and the last position. An operator can raise it; a log in etcd begins with one. */
   readonly floor: number;
 }
 

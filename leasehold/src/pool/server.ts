@@ -5,6 +5,7 @@ export {
   EtcdUnavailableError,
   LeaderAliveError,
   PrefixInUseError,
+  StoreWentBackError,
 } from '../log/etcd/errors.ts';
 export { DamagedLogError, StorageFailedError, UnknownLogFormatError } from '../log/file/errors.ts';
 export { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
@@ -19,6 +20,7 @@ export {
 } from './shell/configuration-file.ts';
 export { AloneError, ClosedError } from './shell/errors.ts';
 export { type EtcdPlace, storePlace } from './shell/etcd-connection.ts';
+export { type FleaseGroup, fleasePlace, type FleasePlace, type FleaseStore } from './shell/flease-store.ts';
 export type { PoolManager } from './shell/pool-manager.ts';
 export {
   type Counters,

@@ -5,6 +5,8 @@ import {
   DEFAULT_HTTP_PORT,
   DEFAULT_PORT,
   type EtcdStore,
+  fleasePlace,
+  type FleaseStore,
   openConfigurationFile,
   type PoolManager,
   startManager,
@@ -17,7 +19,14 @@ import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, list, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
 import { preferSmallHeap } from '../small-heap.ts';
-import { type StoreOptions, storeOf, storeWords, withStoreOptions } from '../store-options.ts';
+import {
+  isFlease,
+  type StoreOptions,
+  storeOf,
+  storeWords,
+  withFleaseOptions,
+  withStoreOptions,
+} from '../store-options.ts';
 import { recoverCommand } from './recover.ts';
 import { stepDownCommand } from './step-down.ts';
 
@@ -42,20 +51,21 @@ interface ManagerOptions extends JsonOption, StoreOptions {
 type Kept =
   | { readonly in: 'memory' }
   | { readonly in: 'file'; readonly directory: string }
-  | { readonly in: 'etcd'; readonly store: EtcdStore };
+  | { readonly in: 'etcd'; readonly store: EtcdStore }
+  | { readonly in: 'flease'; readonly store: FleaseStore };
 
 export function managerCommand(context: Context): Command {
   const command = new Command('manager')
     .summary('Start a Manager')
     .description(
-      'Start a Manager: it knows who owns what, and keeps that in a directory, or in an etcd that it shares with others.',
+      'Start a Manager: it knows who owns what, and keeps that in a directory, or in an etcd that it shares with others; or keeps nothing, and is one of several that elect a leader.',
     )
     .enablePositionalOptions()
     .option('--data <directory>', `what it must not forget (default: ${DEFAULT_DATA})`)
     .addOption(
       new Option('--memory', 'keep nothing: all leases are gone with the process').conflicts('data'),
     );
-  withStoreOptions(command)
+  withFleaseOptions(withStoreOptions(command))
     .option('--host <host>', 'where owners and look-ups connect', '127.0.0.1')
     .option('--port <port>', 'and at which port; 0 for any that is free', port, DEFAULT_PORT)
     .option(
@@ -82,6 +92,10 @@ export function managerCommand(context: Context): Command {
     ['manager', `on this machine, with its data in ${DEFAULT_DATA}`],
     ['manager --data /var/lib/leasehold', 'somewhere else'],
     ['manager --store etcd://10.0.0.1:2379,10.0.0.2:2379', 'one of several, of which one leads'],
+    [
+      'manager --store flease --flease-id a --flease-peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500',
+      'one of three that keep nothing',
+    ],
     ['manager --memory --port 0 --http-port 0 --json', 'for a test'],
     ['manager --allowed-hosts metrics.internal', 'for a scraper that asks by that name'],
     ['manager --config pools.json', '{ "pools": { "presence": { "leaseMs": 5000 } } }'],
@@ -106,12 +120,12 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
     await using manager = await startManager({
       ...{ ...file?.first, logger, host: options.host, port: options.port, id: options.id, signal: over },
       directory: kept.in === 'file' ? kept.directory : undefined,
-      store: kept.in === 'etcd' ? kept.store : undefined,
+      store: 'store' in kept ? kept.store : undefined,
       http: options.http ? httpOf(options) : false,
       ...{ advertise: options.advertise, insecure: options.insecure },
     });
     file?.follow((configuration) => manager.configure(configuration));
-    if (kept.in === 'etcd') await settled(manager, over);
+    if ('store' in kept) await settled(manager, over);
     announce(context, options, kept, manager);
     await Promise.race([aborted(over), manager.failed]);
     say('Closing.');
@@ -124,7 +138,7 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
 
 function keptIn(context: Context, options: ManagerOptions): Kept {
   const store = storeOf(context, options);
-  if (store !== undefined) return { in: 'etcd', store };
+  if (store !== undefined) return isFlease(store) ? { in: 'flease', store } : { in: 'etcd', store };
   return options.memory ? { in: 'memory' } : { in: 'file', directory: resolve(options.data ?? DEFAULT_DATA) };
 }
 
@@ -136,6 +150,8 @@ const httpOf = ({ host, httpHost = host, httpPort, allowedHosts = [] }: ManagerO
 
 function keptLine(kept: Kept, { data }: ManagerOptions): string {
   if (kept.in === 'memory') return 'It keeps nothing: all leases are gone when it ends.';
+  if (kept.in === 'flease')
+    return `It keeps ${storeWords(kept.store)}. It leads or stands by in a moment: nobody votes who was just started.`;
   if (kept.in === 'etcd') return `Its log is in ${storeWords(kept.store)}.`;
   return data === undefined
     ? `It is to keep its data in ${kept.directory} (--data DIRECTORY for another place, --memory for none).`
@@ -159,12 +175,7 @@ function announce(context: Context, options: ManagerOptions, kept: Kept, manager
   const { address, httpUrl, id } = manager;
   const { role, term, leader } = standing(manager);
   if (options.json) {
-    const {
-      members = null,
-      prefix = null,
-      cluster = null,
-    } = kept.in === 'etcd' ? storePlace(kept.store) : {};
-    const store = { kind: kept.in, members, prefix, cluster };
+    const store = { kind: kept.in, ...placeOf(kept) };
     const directory = kept.in === 'file' ? kept.directory : null;
     const where = { address, http: httpUrl ?? null, directory, store, role, term, leader };
     out.write(`${JSON.stringify({ ...where, id, pid: process.pid, version: VERSION })}\n`);
@@ -176,11 +187,11 @@ function announce(context: Context, options: ManagerOptions, kept: Kept, manager
   const lines = [
     `  owners and look-ups   ${colors.bold(address)}`,
     `  page, API, metrics    ${httpUrl === undefined ? 'nowhere (--no-http)' : colors.bold(httpUrl)}`,
-    ...(kept.in === 'etcd' ? [`  role                  ${colors.bold(roleWords(manager))}`] : []),
+    ...('store' in kept ? [`  role                  ${colors.bold(roleWords(manager))}`] : []),
     'What to try next, in another terminal:',
     `  ${calledAs} run ${isUsual ? '' : `--managers ${address} `}-- node server.js`,
     ...(httpUrl === undefined ? [] : [`  ${calledAs} status${api}`, `  ${calledAs} watch${api}`]),
-    ...(kept.in === 'etcd' && httpUrl !== undefined ? [`  ${calledAs} manager step-down${api}`] : []),
+    ...('store' in kept && httpUrl !== undefined ? [`  ${calledAs} manager step-down${api}`] : []),
     LAST_WORDS[kept.in],
   ];
   out.write(`${lines.join('\n')}\n`);
@@ -190,7 +201,19 @@ const LAST_WORDS: Readonly<Record<Kept['in'], string>> = {
   memory: 'Ctrl-C ends it.',
   file: 'Ctrl-C ends it; nobody loses a lease if it is back soon.',
   etcd: 'Ctrl-C ends it; another Manager takes over at once, if there is one.',
+  flease: 'Ctrl-C ends it; if it leads, another takes over, and all leases begin anew.',
 };
+
+interface KeptPlace {
+  readonly members: readonly string[] | null;
+  readonly prefix: string | null;
+  readonly cluster: string | null;
+}
+
+function placeOf(kept: Kept): KeptPlace {
+  if (kept.in === 'flease') return { prefix: null, ...fleasePlace(kept.store) };
+  return kept.in === 'etcd' ? storePlace(kept.store) : { members: null, prefix: null, cluster: null };
+}
 
 interface Standing {
   readonly role: 'standby' | 'leading' | 'halted';
@@ -200,10 +223,10 @@ interface Standing {
 }
 
 function standing(manager: PoolManager): Standing {
-  const { role, term, state } = manager.observe();
-  const { leader, address = null } = state.reign;
+  const { role, term } = manager.observe();
+  const { leader } = manager;
   if (role === 'leading') return { role, term, leader: { id: manager.id, address: manager.address } };
-  return { role, term, leader: leader === '' ? null : { id: leader, address } };
+  return { role, term, leader: leader === undefined ? null : { ...leader, address: leader.address ?? null } };
 }
 
 function roleWords(manager: PoolManager): string {

@@ -43,7 +43,10 @@ async function manage(store: string, id: string, ...argv: string[]): Promise<Run
 }
 
 async function manageThree(store: string): Promise<readonly [Running, Running, Running]> {
-  return [await manage(store, 'm1'), await manage(store, 'm2'), await manage(store, 'm3')];
+  const first = await manage(store, 'm1');
+  // It has begun a log, and says in it who leads when it has waited for what may be held under an earlier one.
+  await eventually(async () => (await statusOf(first)).leader !== null);
+  return [first, await manage(store, 'm2'), await manage(store, 'm3')];
 }
 
 async function join(managers: readonly Running[], name: string): Promise<PoolOwner> {

@@ -5,7 +5,7 @@ import { UsageError } from '../failure.ts';
 import { createLogger } from '../logger.ts';
 import { jsonOption, wholeNumberFrom, withExamples } from '../options.ts';
 import { type JsonOption, show } from '../output.ts';
-import { type StoreOptions, storeOf, storeWords, withStoreOptions } from '../store-options.ts';
+import { keepsNothing, type StoreOptions, storeOf, storeWords, withStoreOptions } from '../store-options.ts';
 
 interface RecoverOptions extends JsonOption, StoreOptions {
   readonly seenTerm?: number;
@@ -42,6 +42,8 @@ export function recoverCommand(context: Context): Command {
 }
 
 async function recover(context: Context, options: RecoverOptions): Promise<void> {
+  if (keepsNothing(context, options))
+    throw new UsageError('Managers that elect each other keep nothing: there is nothing to recover, start them');
   const store = storeOf(context, options);
   if (store === undefined && options.data === undefined) {
     throw new UsageError('say which log: --data DIRECTORY, or --store etcd://… (or LEASEHOLD_STORE)');

@@ -60,7 +60,7 @@ export function statusLines(status: StatusAnswer): readonly string[] {
   return [
     `Manager ${status.id} is ${status.role}, up ${duration(status.uptimeSeconds * 1_000)}, version ${status.version}`,
     ...(status.whyNotReady === null ? [] : [`  not ready    ${status.whyNotReady}`]),
-    ...(status.store.kind === 'etcd' ? [`  leader       ${leaderWords(status)}`] : []),
+    ...(status.store.kind === 'etcd' || status.store.kind === 'flease' ? [`  leader       ${leaderWords(status)}`] : []),
     `  log          position ${status.logPosition}, term ${status.term}; ${kept}`,
     `  pools        ${status.pools}, ${pools}`,
     `  members      ${counted(status.owners, 'owner')}, ${counted(status.lookups, 'look-up')}`,
@@ -78,10 +78,10 @@ function leaderWords({ role, id, leader, term, behind }: StatusAnswer): string {
         ? '; this one has all of its log'
         : `; this one is ${counted(behind, 'commit')} behind`;
   if (leader === null || leader.id === id) return `nobody, as far as this one knows${lag}`;
-  return `${leader.id}${leader.address === null ? '' : ` at ${leader.address}`}, in term ${term}${lag}`;
+  return `${leader.id}${leader.address === null ? '' : ` at ${leader.address}`}${term === 0 ? '' : `, in term ${term}`}${lag}`;
 }
 
-/** Nothing if there is only this one, as always when it has a directory of its own. */
+/** Nothing if it shares its log with nobody; on etcd there is a list also when it is alone on it. */
 export function managerLines(status: StatusAnswer, managers: readonly AskedManager[]): readonly string[] {
   if (status.store.kind !== 'etcd') return [];
   const rows = managers.map((manager) => [
@@ -97,8 +97,16 @@ export function managerLines(status: StatusAnswer, managers: readonly AskedManag
   return ['', ...table(['MANAGER', 'ROLE', 'BEHIND', 'UP', 'VERSION', 'ADDRESS', 'HTTP', ''], rows)];
 }
 
-export function storeLines({ store: { members } }: StatusAnswer): readonly string[] {
+export function storeLines({ store: { kind, members } }: StatusAnswer): readonly string[] {
   if (members.length === 0) return [];
+  if (kind === 'flease') {
+    const rows = members.map(({ endpoint, isReachable, isLeader, complaint }) => [
+      endpoint,
+      isReachable ? (isLeader ? 'leads' : 'stands by') : 'not connected',
+      complaint ?? '',
+    ]);
+    return ['', ...table(['ELECTOR', 'ROLE', ''], rows)];
+  }
   const rows = members.map(({ endpoint, isReachable, isLeader, version, databaseBytes, complaint }) => [
     endpoint,
     isReachable ? (isLeader ? 'leads' : 'follows') : 'no answer',
@@ -111,6 +119,7 @@ export function storeLines({ store: { members } }: StatusAnswer): readonly strin
 
 function keptIn({ kind, where }: StatusAnswer['store'], size: string): string {
   if (kind === 'memory') return 'kept in memory, gone with the process';
+  if (kind === 'flease') return `kept nowhere, gone with its leader (${where})`;
   return kind === 'etcd' ? `kept in etcd under ${where}` : `kept in ${where}${size}`;
 }
 

@@ -9,7 +9,7 @@ interface StepDownOptions extends ApiOption, JsonOption {
   readonly follow: boolean;
 }
 
-/** A Manager gives up after ten seconds, and says so. */
+/** With default durations a Manager says after six seconds at most that it is alone, unless etcd is slow. */
 const ANSWER_WITHIN_MS = 15_000;
 /** Whoever leads can change while we are on the way. */
 const FOLLOWED_MAX = 3;

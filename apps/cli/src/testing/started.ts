@@ -30,8 +30,9 @@ export class Started implements AsyncDisposable {
 
   constructor(path: string, argv: readonly string[], { cwd, environment }: StartedOptions) {
     const inherited = { ...process.env };
-    for (const name of ['NO_COLOR', 'LEASEHOLD_API', 'LEASEHOLD_MANAGERS', 'LEASEHOLD_STORE'])
-      delete inherited[name];
+    for (const name of Object.keys(inherited)) {
+      if (name === 'NO_COLOR' || name.startsWith('LEASEHOLD_')) delete inherited[name];
+    }
     this.child = spawn(process.execPath, [path, ...argv], {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd,

@@ -12,7 +12,9 @@ import { showAs } from '../../runtime/inspection.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import type { Instant } from '../../runtime/time.ts';
 import { Waiters } from '../../runtime/waiters.ts';
+import { Candidate } from '../candidate.ts';
 import type { Request, Tenure } from '../claim.ts';
 import { FleaseDriver } from '../driver.ts';
 import {
@@ -26,6 +28,7 @@ import type { Lease } from '../lease.ts';
 import type { MemberEvent } from '../member.ts';
 import type { Packet } from '../messages.ts';
 import type { ResolvedFleaseDurations } from '../options.ts';
+import type { ElectedEvents } from '../soft-log.ts';
 import type { View } from '../view.ts';
 import type { Connections } from './connections.ts';
 import { Departures } from './departures.ts';
@@ -122,6 +125,8 @@ export class Flease implements AsyncDisposable {
   readonly #departures: Departures;
   /** What is held here, by resource. */
   readonly #held = new Map<string, FleaseLease>();
+  /** Who stands for a lease in order to lead by it. */
+  readonly #candidates = new Set<Candidate>();
   readonly #reasons: Reasons;
   readonly #keeper: LeaseKeeper;
   #addresses: ReadonlyMap<string, string>;
@@ -334,6 +339,45 @@ export class Flease implements AsyncDisposable {
     this.#driver.receive(packet);
   }
 
+  /**
+   * Stands for a resource until it is had, once, and tells of every renewal by the clock `now`.
+   *
+   * @internal
+   */
+  stand(resource: string, now: () => Instant, events: ElectedEvents): Disposable {
+    checkResource(resource);
+    this.#throwIfClosed();
+    const candidate = new Candidate(
+      {
+        clockSkewMs: this.#around.durations.clockSkewMs,
+        now,
+        leftMs: ({ untilMs }) => untilMs - (this.#keeper.nowMs() ?? untilMs),
+        acquire: (granted) => this.#standFor(resource, granted),
+        release: (tenure) => void this.#release(tenure),
+      },
+      events,
+    );
+    this.#candidates.add(candidate);
+    return candidate;
+  }
+
+  #standFor(resource: string, granted: (tenure: Tenure) => void): () => void {
+    const resolve = (answer: Answer): void => granted((answer as FleaseLease).tenure);
+    const { id } = this.#requests.add(resource, resolve, () => {});
+    this.#driver.input((member, reading) => member.request(resource, { kind: 'acquire', id }, reading));
+    return () => {
+      if (this.#requests.take(id) === undefined) return;
+      this.#driver.input((member, reading) => member.cancel(resource, id, reading));
+    };
+  }
+
+  #tellCandidates(event: MemberEvent): void {
+    for (const candidate of this.#candidates) {
+      if (!candidate.isOver) candidate.hear(event);
+      if (candidate.isOver) this.#candidates.delete(candidate);
+    }
+  }
+
   #ask(kind: Request['kind'], resource: string, options?: AcquireOptions): Promise<Answer> {
     return new Promise((resolve, reject) => {
       checkResource(resource);
@@ -375,12 +419,14 @@ export class Flease implements AsyncDisposable {
         return;
       }
       case 'renewed':
+        this.#tellCandidates(event);
         return;
       case 'ending':
         this.#leaseOf(event.tenure)?.ending();
         return;
       case 'ended':
         this.#ended(event.tenure);
+        this.#tellCandidates(event);
         return;
       case 'speaking':
         this.#around.connections.tellWhoIsMissing();

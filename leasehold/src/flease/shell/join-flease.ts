@@ -101,7 +101,7 @@ export async function joinFlease(options: JoinFleaseOptions): Promise<Flease> {
     throw new InvalidOptionError(
       'listen',
       options.listen ?? own,
-      'everybody who can connect there could take part; listen on 127.0.0.1, give tls, or say insecure: true if the network keeps others away',
+      'everybody who can connect there could take part; listen on 127.0.0.1, give tls (--ca, --cert, --key), or say insecure: true (--insecure) if the network keeps others away',
     );
   }
   const logger = options.logger ?? warnings;

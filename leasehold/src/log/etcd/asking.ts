@@ -3,7 +3,8 @@
  * often it is met.
  *
  * Only the callers know what may be asked again: a read always, a transaction if it can tell from what
- * it finds whether an earlier try of it was carried out. `insist` is for those.
+ * it finds whether an earlier try of it was carried out. For those, `insist` asks until it is done, and `within` for
+ * somebody who waits for it: no longer than a time, and then it can be said what was in the way.
  */
 
 import type { Logger } from '../../runtime/logger.ts';
@@ -14,13 +15,18 @@ import type {
   EtcdRange,
   EtcdRangeResult,
   EtcdRefusal,
+  EtcdRefusalReason,
   EtcdTransaction,
   EtcdTransactionResult,
 } from './client.ts';
+import { EtcdUnavailableError } from './errors.ts';
 import type { Lifetime } from './lifetime.ts';
 import { Troubles } from './troubles.ts';
 
 type Hear<T> = (answer: EtcdAnswer<T>) => void;
+
+/** Hears the answer to one step of something; if that is none, all of it begins anew. */
+export type Hearing = <T>(use: (value: T) => void) => Hear<T>;
 
 export interface AskingOptions {
   readonly client: EtcdClient;
@@ -80,8 +86,8 @@ export class Asking {
   }
 
   /**
-   * Asks until it is done. `refused` hears of a refusal that is not only for lack of a majority; without it,
-   * that is asked again too.
+   * Asks until it is done. `refused` hears of a refusal that is not only for lack of a majority, also of one that may
+   * have come after the deed; without it, that is asked again too.
    */
   insist<T>(
     life: Lifetime,
@@ -93,20 +99,49 @@ export class Asking {
       ask(
         life.hearing((answer) => {
           if (answer.kind === 'done') return use(answer.value);
-          if (answer.kind === 'unknown') return void life.after(this.pauseMs(), attempt);
-          const isPassing = answer.refusal.reason === 'unavailable';
-          if (!isPassing && refused !== undefined) return refused(answer.refusal);
+          const { refusal } = answer;
+          if (refusal === undefined) return void life.after(this.pauseMs(), attempt);
+          const isPassing = refusal.reason === 'unavailable';
+          if (!isPassing && refused !== undefined) return refused(refusal);
           life.after(this.pauseMs(isPassing ? 1 : REFUSED_TIMES), attempt);
         }),
       );
     if (!life.isOver) attempt();
   }
 
+  /**
+   * Asks in steps, each heard by what `begin` is given, and from the first step on again when one is not done. If life
+   * lasts so long that `limitMs` are over, or etcd denies it or is several, `unavailable` is told of the last thing that was in the way.
+   *
+   * @param doing `open the log`
+   */
+  within(
+    life: Lifetime,
+    limitMs: number,
+    doing: string,
+    begin: (hearing: Hearing) => void,
+    unavailable: (error: EtcdUnavailableError) => void,
+  ): void {
+    let why = 'no answer yet';
+    let reason: EtcdRefusalReason | undefined;
+    const giveUp = (): void => unavailable(new EtcdUnavailableError(doing, why, reason));
+    const hearing: Hearing = (use) =>
+      life.hearing((answer) => {
+        if (answer.kind === 'done') return use(answer.value);
+        why = answer.kind === 'unknown' ? answer.why : answer.refusal.message;
+        reason = answer.refusal?.reason;
+        if (reason === 'denied' || reason === 'divided') giveUp();
+        else life.after(this.pauseMs(), () => begin(hearing));
+      });
+    life.after(limitMs, giveUp);
+    begin(hearing);
+  }
+
   #noting<T>(hear: Hear<T>): Hear<T> {
     return (answer) => {
       if (answer.kind === 'done') this.troubles.over(UNANSWERED);
+      else if (answer.refusal !== undefined) this.#noteRefusal(answer.refusal);
       else if (answer.kind === 'unknown') this.troubles.met(UNANSWERED, { why: answer.why });
-      else this.#noteRefusal(answer.refusal);
       hear(answer);
     };
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { beginRaising } from './raise-counters.ts';
+import { beginRaising } from './counters.ts';
 import { bytes, contents, PREFIX, QuietEtcd, Standing } from './simulation/quiet-etcd.ts';
 
 // In these worlds a leader lease and etcd's lease are 2000 ms long; an extension is asked for every 500 ms.
@@ -102,19 +102,55 @@ describe('a candidate', () => {
     expect(standing.untilMs).toBeGreaterThan(bench.world.trueMs);
   });
 
+  it('that cannot read the log lets go of the key after some leader leases, and another gets it', () => {
+    const { bench, a, standA, standB } = scene();
+    const { leading } = standA('a.0').elected();
+    leading.append({ position: 1, bytes: bytes('x') }, () => leading.resign());
+    for (let times = 0; times < 1_000; times++) a.client.fail('range', 'lost');
+    const first = standA();
+    bench.until(() => bench.get('leader')?.includes('a.1') === true);
+    const electedAtMs = bench.world.trueMs;
+    const second = standB();
+    bench.pass(9_500);
+    expect([first.told, second.told]).toEqual([[], []]);
+    second.elected();
+    expect(bench.world.trueMs).toBeLessThan(electedAtMs + 10_500);
+    expect(bench.lines).toContain('warn elected, and has not read the log in time: lets go');
+  });
+
+  it('that is alone allows itself twice as long the next time', () => {
+    const { bench, a, standA } = scene();
+    const { leading } = standA('a.0').elected();
+    leading.append({ position: 1, bytes: bytes('x') }, () => leading.resign());
+    for (let times = 0; times < 3_000; times++) a.client.fail('range', 'lost');
+    standA();
+    bench.until(() => bench.get('leader')?.includes('a.1') === true);
+    const keys = [0, 10_500, 19_000, 1_500].map((ms) => {
+      bench.pass(ms);
+      return bench.get('leader');
+    });
+    expect(keys[1]).not.toBe(keys[0]);
+    expect(keys[2]).toBe(keys[1]);
+    expect(keys[3]).not.toBe(keys[2]);
+  });
+
+  it('says so if etcd keeps the key of a dead leader for longer than owners can wait', () => {
+    const { bench, a } = scene();
+    bench.etcd.ttlSecondsMin = 8;
+    const log = bench.open(a, { leaderChangeMs: 5_000 });
+    new Standing(bench, a, log, 'a.2').elected().leading.resign();
+    expect(bench.lines).toEqual([expect.stringMatching(/^warn etcd grants more than a leader lease/)]);
+    bench.etcd.ttlSecondsMin = 0;
+    new Standing(bench, a, log, 'a.3').elected();
+    expect(bench.lines.at(-1)).toMatch(/^info over: etcd grants more/);
+  });
+
   it('is elected on the counters as they are, if they are raised while it stands', () => {
     const { bench, a, b, standA } = scene();
     a.faults.answerMs = [100, 100];
     const standing = standA();
     bench.until(() => a.client.asked.includes('grant'));
-    const { runtime, client } = b;
-    beginRaising(
-      {
-        ...{ client, runtime, logger: bench.logger, prefix: PREFIX, cluster: 'c' },
-        ...{ randomId: () => 'raised', term: 1_000, position: 50 },
-      },
-      () => {},
-    );
+    beginRaising(bench.raising(b, { term: 1_000, position: 50 }), () => {});
     standing.elected();
     expect(standing.leading.term).toBeGreaterThan(1_000);
     expect(standing.leading.start).toMatchObject({ history: 'raised', floor: 50 });
@@ -195,6 +231,30 @@ describe('the leader lease', () => {
     bench.etcd.isDown = false;
     bench.until(() => standing.told.includes('extended'));
     expect(standing.append(1, 'a')).toBe('appended 1');
+  });
+
+  it('that etcd extends while it answers nothing else is let go of, and another leads', () => {
+    const { bench, a, standA, standB } = scene();
+    const first = standA().elected();
+    const second = standB();
+    bench.pass(100);
+    for (let times = 0; times < 12; times++) a.client.fail('transact', { refused: 'denied' });
+    bench.pass(5_500);
+    expect(first.told).toEqual(['elected']);
+    bench.until(() => first.told.length > 1);
+    expect(first.told).toEqual(['elected', 'deposed resigned']);
+    second.elected();
+  });
+
+  it('that could not be confirmed for a while goes on when it can', () => {
+    const { bench, a, standA } = scene();
+    const standing = standA().elected();
+    for (let times = 0; times < 11; times++) a.client.fail('transact', { refused: 'denied' });
+    bench.pass(30_000);
+    for (let times = 0; times < 11; times++) a.client.fail('transact', 'lost');
+    bench.pass(30_000);
+    expect(standing.told.filter((what) => what !== 'extended')).toEqual(['elected']);
+    expect(standing.untilMs).toBeGreaterThan(bench.world.trueMs);
   });
 
   it('that was let go of is tried again until etcd has heard it', () => {

@@ -24,8 +24,13 @@
  * earlier leaders appended had compared their key, which was gone when ours was put; so it is there to be
  * read, and nothing of theirs can come after it.
  *
+ * **Who cannot read does not stay.** An elected candidate that is not done reading after some leader leases lets go of the
+ * key, and others, who may have a better way to etcd, get it first. Each time it allows itself twice as long: where
+ * nobody can read as quickly as that, somebody is elected all the same.
+ *
  * The transaction also compares `meta`: the term counts from the `termBase` that was read with it, and where
- * there is no log any more nobody is elected.
+ * there is no log any more nobody is elected. And it compares `halted`, which must not be there: on a log that somebody
+ * has found to have gone back in time nobody leads before an operator was there (see `halting.ts`).
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
@@ -33,7 +38,7 @@ import type { DeposedReason, LeaderEvents } from '../log.ts';
 import type { EtcdTransactionResult } from './client.ts';
 import type { LogContext } from './context.ts';
 import { Fence } from './fence.ts';
-import { afterKey, encodeLeader, type Meta, sameBytes } from './layout.ts';
+import { afterKey, decodeHalt, encodeLeader, type Halt, type Meta, sameBytes } from './layout.ts';
 import { type KeptLease, keepLease } from './leader-lease.ts';
 import { Leading } from './leadership.ts';
 import { Lifetime } from './lifetime.ts';
@@ -44,6 +49,21 @@ interface Attempt extends KeptLease {
   readonly metaRevision: number;
   readonly value: Uint8Array;
 }
+
+/** How long reading everything may take, at first. */
+const READING_LEASES = 5;
+
+/** A key outlives its lease by up to this. */
+const LATE_MS = 500;
+
+const LONG_GRANT = 'etcd grants more than a leader lease: when a leader dies, owners run out of their leases';
+
+/** Waiting for an operator, who alone can change it. */
+const HALTED_TIMES = 10;
+
+const HALTED =
+  'nobody may lead on the log in etcd, which somebody has found to have gone back in time: stop all Managers, raise ' +
+  'its counters (leasehold manager recover --store etcd://…), and start them';
 
 /** Elected, and perhaps told. */
 interface Reign {
@@ -64,6 +84,7 @@ export class Campaign implements Disposable {
   #lease: string | undefined;
   #reign: Reign | undefined;
   #waiting: Disposable[] = [];
+  #readingMs: number;
 
   constructor(
     context: LogContext,
@@ -76,12 +97,8 @@ export class Campaign implements Disposable {
     this.#events = events;
     this.#onEnd = onEnd;
     this.#life = new Lifetime(context.options.runtime);
+    this.#readingMs = READING_LEASES * context.options.leaderLeaseMs;
     this.#look();
-  }
-
-  /** The term that it leads, as far as it was told. */
-  get term(): number | undefined {
-    return this.#reign?.leadership?.term;
   }
 
   /** Withdraws, or resigns. Nothing is told. */
@@ -94,24 +111,35 @@ export class Campaign implements Disposable {
     this.#onEnd(this);
   }
 
-  /** Ends because the log is closed: who leads is told. */
-  close(): void {
+  /** Ends because the log is closed. Call what it returns a little later: it tells whoever leads. */
+  close(): () => void {
     const isTold = this.#reign?.leadership !== undefined;
     this[Symbol.dispose]();
-    if (isTold) queueMicrotask(() => this.#events.deposed('resigned'));
+    return () => {
+      if (isTold) this.#events.deposed('resigned');
+    };
   }
 
   #look(): void {
-    const { reader, layout } = this.#context;
+    const { reader, layout, asking } = this.#context;
     this.#stopWaiting();
-    reader.overview(this.#life, [layout.leader], ({ revision, meta, metaRevision, others: [leader] }) => {
+    const keys = [layout.leader, layout.halted];
+    reader.overview(this.#life, keys, ({ revision, meta, metaRevision, others: [leader, halted] }) => {
+      const halt = decodeHalt(halted);
+      if (halt !== undefined) return this.#halted(halt);
+      asking.troubles.over(HALTED);
       if (leader === undefined) this.#grant(meta, metaRevision);
       else this.#wait(revision);
     });
   }
 
-  #lookLater(): void {
-    this.#life.after(this.#context.asking.pauseMs(), () => this.#look());
+  #lookLater(times = 1): void {
+    this.#life.after(this.#context.asking.pauseMs(times), () => this.#look());
+  }
+
+  #halted({ why, term, position }: Halt): void {
+    this.#context.asking.troubles.met(HALTED, { why, seenTerm: term, seenPosition: position });
+    this.#lookLater(HALTED_TIMES);
   }
 
   /** Until the leader key goes. A watch can be deaf, so it looks from time to time. */
@@ -142,6 +170,7 @@ export class Campaign implements Disposable {
         if (answer.kind !== 'done') return this.#lookLater();
         const { lease } = answer.value;
         this.#lease = lease;
+        this.#weigh(answer.value.ttlSeconds);
         if (answer.value.ttlSeconds * 1_000 >= leaderLeaseMs) {
           const value = encodeLeader(this.#candidate, lease, about);
           return this.#elect({ lease, askedAt, meta, metaRevision, value });
@@ -154,10 +183,18 @@ export class Campaign implements Disposable {
     );
   }
 
+  /** etcd grants no less than one and a half of its own election timeouts, whatever it is asked for. */
+  #weigh(ttlSeconds: number): void {
+    const { asking, options } = this.#context;
+    const { leaderLeaseMs, leaderChangeMs } = options;
+    if (ttlSeconds * 1_000 + LATE_MS <= leaderChangeMs) asking.troubles.over(LONG_GRANT);
+    else asking.troubles.met(LONG_GRANT, { leaderLeaseMs, leaderChangeMs, granted: ttlSeconds });
+  }
+
   #elect(attempt: Attempt): void {
     const { asking, layout } = this.#context;
     const { lease, value, metaRevision } = attempt;
-    const { leader, meta } = layout;
+    const { leader, meta, halted } = layout;
     asking.insist<EtcdTransactionResult>(
       this.#life,
       (hear) =>
@@ -166,6 +203,7 @@ export class Campaign implements Disposable {
             compare: [
               { key: leader, createRevision: 0 },
               { key: meta, modRevision: metaRevision },
+              { key: halted, createRevision: 0 },
             ],
             success: [{ do: 'put', key: leader, value, lease }],
             failure: [{ do: 'get', key: leader }],
@@ -195,14 +233,13 @@ export class Campaign implements Disposable {
   }
 
   #elected(attempt: Attempt, createRevision: number): void {
-    const { reader, layout, options, counts } = this.#context;
+    const { reader, layout, options } = this.#context;
     const { runtime, leaderLeaseMs } = options;
     const life = new Lifetime(runtime);
     const until = later(attempt.askedAt, leaderLeaseMs);
     const reign: Reign = { lease: attempt.lease, life, until, contents: undefined, leadership: undefined };
     const fence = new Fence(layout.leader, createRevision, attempt.value);
     this.#reign = reign;
-    counts.elections += 1;
     keepLease(this.#context, life, attempt, fence, {
       written: () => reign.leadership?.written ?? 0,
       sawHead: (head, written) => reign.leadership?.sawHead(head, written),
@@ -219,6 +256,15 @@ export class Campaign implements Disposable {
       reign.contents = contents;
       this.#tell(reign, attempt.meta, fence);
     });
+    life.after(this.#readingMs, () => this.#outOfTime(reign));
+  }
+
+  #outOfTime({ leadership }: Reign): void {
+    if (leadership !== undefined) return;
+    const withinMs = this.#readingMs;
+    this.#readingMs *= 2;
+    this.#context.asking.troubles.met('elected, and has not read the log in time: lets go', { withinMs });
+    this.#lost('resigned');
   }
 
   /** As soon as everything is read; but not with a leader lease that is over. */

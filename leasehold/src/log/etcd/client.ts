@@ -11,6 +11,9 @@
  *     refused   surely without effect, and to ask again at once would be refused again
  *     unknown   sent, perhaps carried out, perhaps yet to be: the answer was lost, late, or no answer
  *
+ * Of what is unknown one kind will not change any more: etcd has refused, but it may have done so after the deed
+ * (see `gateway/refusals.ts`). Whoever reads after such an answer finds out.
+ *
  * Positions of the store's history (`revision`) and identities of leases stay as etcd gives them: a
  * revision fits a number, a lease is a text of digits.
  */
@@ -18,16 +21,23 @@
 export type EtcdAnswer<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'refused'; readonly refusal: EtcdRefusal }
-  | { readonly kind: 'unknown'; readonly why: string };
+  | {
+      readonly kind: 'unknown';
+      readonly why: string;
+      /** Carried out or not, it will not be any more; it was refused with this, before or after. */
+      readonly refusal?: EtcdRefusal | undefined;
+    };
 
 /**
  * Why etcd did not do as it was asked:
  *
  *  - `denied`: wrong credentials, or not enough rights
- *  - `no-space`: its database is full; it takes nothing more until an operator makes room
+ *  - `no-space`: its database is full; it takes nothing more until an operator makes room. It may have taken this
+ *    very transaction
  *  - `too-large`: the request is larger than it takes
  *  - `compacted`: the revision that was asked for is no longer kept
  *  - `no-lease`: there is no such lease (any more)
+ *  - `divided`: the endpoints belong to different clusters
  *  - `unavailable`: it has no leader, or is overloaded, and has not begun
  *  - `other`: anything else, in its own words
  */
@@ -37,6 +47,7 @@ export type EtcdRefusalReason =
   | 'too-large'
   | 'compacted'
   | 'no-lease'
+  | 'divided'
   | 'unavailable'
   | 'other';
 
@@ -115,6 +126,8 @@ export interface EtcdMemberHealth {
   readonly reachable: boolean;
   /** Why it is not, or what it complains of. */
   readonly complaint: string | undefined;
+  /** It has raised the alarm that its database has no room, and refuses whatever writes. */
+  readonly isFull: boolean;
   readonly version: string | undefined;
   readonly databaseBytes: number | undefined;
   readonly isLeader: boolean;

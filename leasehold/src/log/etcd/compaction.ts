@@ -15,7 +15,9 @@
  * goes with it. A position is tried once by a leader, so pieces under one position are always of one
  * snapshot.
  *
- * If etcd refuses (it is full), the log goes on without; the next compaction tries again.
+ * If etcd refuses (it is full), the log goes on without; the next compaction tries again. But it may have put
+ * `snapshot` before it refused, as with an append (see `leadership.ts`); so after such a refusal that is read, or
+ * this leader would compare with a revision that is gone, and never compact again.
  */
 
 import { checksum } from '../file/checksum.ts';
@@ -86,7 +88,7 @@ export class Compaction {
       [this.#unchanged()],
       [{ do: 'put', key: layout.chunk(position, place), value }],
       () => this.#putChunk(snapshot, place + 1),
-      () => this.#refused(),
+      () => this.#begin(),
     );
   }
 
@@ -102,16 +104,15 @@ export class Compaction {
         // An earlier try went through.
         if (pointer !== undefined && sameBytes(pointer.value, value))
           return this.#replaced(snapshot, pointer.modRevision);
-        this.#refused();
+        this.#begin();
       },
     );
   }
 
   #replaced(snapshot: Snapshot, revision: number): void {
-    const { layout, counts } = this.#context;
+    const { layout } = this.#context;
     const { position } = snapshot;
     this.#pointerRevision = revision;
-    counts.compactions += 1;
     const deletions = [
       { do: 'delete', ...layout.batchesUpTo(position) },
       { do: 'delete', ...layout.chunksBefore(position) },
@@ -130,7 +131,8 @@ export class Compaction {
 
   /**
    * Asks until it is known. A refusal counts only if no earlier try can have been carried out, or can be
-   * yet; else it is asked again, too.
+   * yet; else it is asked again, too. After one that may have come after the deed, what a failure would have found is
+   * read.
    */
   #change(
     compare: readonly EtcdCompare[],
@@ -140,6 +142,7 @@ export class Compaction {
   ): void {
     const { asking, layout } = this.#context;
     const { life, fence, deposed } = this.#options;
+    const again = (): void => void life.after(asking.pauseMs(), attempt);
     let mayBeDone = false;
     const transaction = {
       compare: [...fence.compare, ...compare],
@@ -154,20 +157,33 @@ export class Compaction {
         transaction,
         life.hearing((answer) => {
           if (answer.kind === 'done') {
-            if (answer.value.succeeded) return succeeded(answer.value);
-            return fence.isOurs(answer.value.found[0]) ? failed(answer.value) : deposed('superseded');
-          }
-          if (answer.kind === 'unknown') mayBeDone = true;
-          const isFinal = answer.kind === 'refused' && answer.refusal.reason !== 'unavailable';
-          if (isFinal && !mayBeDone) return this.#refused();
-          life.after(asking.pauseMs(), attempt);
+            if (answer.value.succeeded) succeeded(answer.value);
+            else found(answer.value);
+          } else if (answer.kind === 'unknown') {
+            if (answer.refusal !== undefined) return look();
+            mayBeDone = true;
+            again();
+          } else if (answer.refusal.reason === 'unavailable' || mayBeDone) again();
+          else this.#begin();
         }),
       );
+    const found = (result: EtcdTransactionResult): void => {
+      const [leader] = result.found;
+      if (fence.isOurs(leader)) failed(result);
+      else deposed(fence.reason(leader));
+    };
+    /** The last try was carried out or never will be. */
+    const look = (): void =>
+      asking.insist<EtcdTransactionResult>(
+        life,
+        (hear) => asking.get([layout.leader, layout.snapshot], hear),
+        (result) => {
+          const [leader, pointer] = result.found;
+          const isAsBefore = fence.isOurs(leader) && (pointer?.modRevision ?? 0) === this.#pointerRevision;
+          if (isAsBefore && mayBeDone) again();
+          else found(result);
+        },
+      );
     attempt();
-  }
-
-  #refused(): void {
-    this.#context.counts.compactionsRefused += 1;
-    this.#begin();
   }
 }

@@ -36,10 +36,45 @@ export class DamagedEtcdLogError extends LeaseholdError {
     super(
       `the log in etcd is damaged at "${key}": ${finding}. Nothing was changed. Somebody has written to the keys of the ` +
         'log, or deleted some of them: find out who. Then restore etcd from a backup and raise the counters (`leasehold ' +
-        'manager recover`); or delete all keys under the prefix, once all Managers and owners are stopped and a hold has ' +
-        'passed: every lease and all lease numbers begin anew, and look-ups report everything as lost.',
+        'manager recover`); or stop all Managers, delete all keys under the prefix, and start them: all leases are ' +
+        'waited out, everybody joins anew, and look-ups report everything as lost.',
     );
     this.key = key;
+  }
+}
+
+/**
+ * A leader finds that the log ends before what it has written there itself: etcd was put back from a backup while it led.
+ * The log has forgotten numbers that others store and compare, so nobody may lead on it before they were left behind.
+ */
+export class StoreWentBackError extends LeaseholdError {
+  override readonly name = 'StoreWentBackError';
+  readonly code = 'STORE_WENT_BACK';
+  readonly retryable = false;
+  readonly key: string;
+  readonly history: string;
+  /** In which it led. */
+  readonly term: number;
+  /** Up to here it had been written. */
+  readonly position: number;
+
+  constructor(
+    key: string,
+    {
+      history,
+      term,
+      position,
+    }: { readonly history: string; readonly term: number; readonly position: number },
+  ) {
+    super(
+      `the log in etcd ends before ${position}, which this Manager has written ("${key}"): etcd was put back from a ` +
+        'backup. Stop all Managers, raise the counters of the log (`leasehold manager recover --store etcd://…`), and ' +
+        'start them.',
+    );
+    this.key = key;
+    this.history = history;
+    this.term = term;
+    this.position = position;
   }
 }
 
@@ -47,14 +82,14 @@ export class DamagedEtcdLogError extends LeaseholdError {
 export class EtcdUnavailableError extends LeaseholdError {
   override readonly name = 'EtcdUnavailableError';
   readonly code = 'ETCD_UNAVAILABLE';
-  /** False if it denied what was asked: wrong credentials, or not enough rights. */
+  /** False if waiting does not mend it: wrong credentials, not enough rights, endpoints of different clusters. */
   readonly retryable: boolean;
   /** Undefined: no answer. */
   readonly reason: EtcdRefusalReason | undefined;
 
   constructor(doing: string, why: string, reason: EtcdRefusalReason | undefined) {
     super(`could not ${doing}: ${ADVICE[reason ?? 'unavailable']} etcd: ${why}`);
-    this.retryable = reason !== 'denied';
+    this.retryable = reason !== 'denied' && reason !== 'divided';
     this.reason = reason;
   }
 }
@@ -66,6 +101,9 @@ const ADVICE: Readonly<Record<EtcdRefusalReason, string>> = {
     'etcd denies it. Check user, password and certificates, and the rights of that user under the prefix.',
   'no-space': 'the database of etcd is full. Compact and defragment it, then disarm its alarm.',
   unavailable: 'no answer from a majority of etcd. Check the endpoints, and that most of its members run.',
+  divided:
+    'its endpoints belong to different clusters of etcd: a member was set up anew, or the list is wrong. Name the ' +
+    'members of one cluster, and have a member that lost its data join that one again.',
   'too-large': TROUBLE,
   compacted: TROUBLE,
   'no-lease': TROUBLE,

@@ -22,8 +22,10 @@
  *
  * While etcd has no majority, or is out of reach, nothing is answered: a leader's appends wait, followers
  * hear nothing, and all goes on when it is back. That is said once, by a line of the logger. If what is
- * under the prefix cannot be read, `onFatal` is told; if it is gone, everybody waits for an operator, because
- * to begin anew would forget leases that owners still hold.
+ * under the prefix cannot be read, `onFatal` is told; if it is gone, everybody waits for an operator: it may
+ * be put back, and to begin another costs everybody what he holds. Only who is started begins one (`opening.ts`).
+ * That the log went back in time is written down, so that it is not forgotten with the process that has found it
+ * out (`halting.ts`).
  *
  * Nobody is called back from within a call.
  */
@@ -33,8 +35,10 @@ import type { FencedLog, FollowerEvents, Following, LeaderEvents } from '../log.
 import { Asking } from './asking.ts';
 import { Campaign } from './campaign.ts';
 import type { EtcdMemberHealth } from './client.ts';
-import { type EtcdLogCounts, type LogContext, noCounts } from './context.ts';
+import type { LogContext } from './context.ts';
+import { StoreWentBackError } from './errors.ts';
 import { Follower } from './following.ts';
+import { type HaltedHistory, Halting } from './halting.ts';
 import { Layout } from './layout.ts';
 import { Releases } from './leader-lease.ts';
 import { Lifetime } from './lifetime.ts';
@@ -42,18 +46,17 @@ import { Opening } from './opening.ts';
 import { type EtcdLogOptions, type ResolvedEtcdLogOptions, resolveEtcdLogOptions } from './options.ts';
 import { LogReader } from './reading.ts';
 
-/** Plain fields, read when somebody wants to know. */
-export interface EtcdLogStats extends Readonly<EtcdLogCounts> {
-  /** The term that this process leads; undefined if it does not. */
-  readonly term: number | undefined;
-}
-
 export interface EtcdLog extends FencedLog, AsyncDisposable {
   readonly prefix: string;
-  readonly stats: EtcdLogStats;
 
   /** Asks each member of etcd how it is. */
   health(answer: (members: readonly EtcdMemberHealth[]) => void): void;
+
+  /**
+   * Somebody has seen more of the log than there is: writes that down, so that nobody leads on it before an operator
+   * has raised its counters. Tries for a while, until the log is closed.
+   */
+  halt(found: HaltedHistory): void;
 
   /**
    * Withdraws, resigns and stops following. Whoever leads is deposed. Resolves when the leader key is gone,
@@ -65,15 +68,23 @@ export interface EtcdLog extends FencedLog, AsyncDisposable {
 /**
  * Finds the log under the prefix, or begins one.
  *
- * Rejects with PrefixInUseError or UnknownLogFormatError, having written nothing; or with EtcdUnavailableError.
+ * Rejects with PrefixInUseError or UnknownLogFormatError, having written nothing; with EtcdUnavailableError; or with
+ * the reason of the signal, if that is aborted first.
  */
-export async function openEtcdLog(options: EtcdLogOptions): Promise<EtcdLog> {
+export async function openEtcdLog(options: EtcdLogOptions, signal?: AbortSignal): Promise<EtcdLog> {
   const resolved = resolveEtcdLogOptions(options);
+  signal?.throwIfAborted();
   return await new Promise((resolve, reject) => {
-    beginEtcdLog(resolved, (log, error) => {
+    const giveUp = (): void => {
+      opening[Symbol.dispose]();
+      reject(signal?.reason);
+    };
+    const opening = beginEtcdLog(resolved, (log, error) => {
+      signal?.removeEventListener('abort', giveUp);
       if (log === undefined) reject(error);
       else resolve(log);
     });
+    signal?.addEventListener('abort', giveUp, { once: true });
   });
 }
 
@@ -91,6 +102,11 @@ export function beginEtcdLog(
   });
 }
 
+/** How long a Manager that has halted tries to note it: it stays, and has time. */
+const NOTE_WITHIN_MS = 60_000;
+/** And one that ends. */
+const LAST_NOTE_WITHIN_MS = 5_000;
+
 /** A log that is open: who stands, who follows, and what is to be let go of. */
 export class OpenEtcdLog implements EtcdLog {
   readonly maxBatchBytes: number;
@@ -101,6 +117,10 @@ export class OpenEtcdLog implements EtcdLog {
   /** Outlasts those who stand and follow. */
   readonly #life: Lifetime;
   readonly #releases: Releases;
+  /** What is being written down, and what is let go of only when it is: others could be elected before they know of it. */
+  #noting:
+    | { readonly halting: Halting; readonly leases: string[]; readonly afterwards: (() => void)[] }
+    | undefined;
   #closing: Promise<void> | undefined;
   #isOpen = true;
 
@@ -114,19 +134,17 @@ export class OpenEtcdLog implements EtcdLog {
     this.#context = {
       ...{ options, asking, layout, unreadable },
       reader: new LogReader({ asking, layout, cluster, runtime, unreadable }),
-      counts: noCounts(),
-      release: (lease) => this.#releases.release(lease),
+      release: (lease) => this.#release(lease),
     };
-  }
-
-  get stats(): EtcdLogStats {
-    const [term] = [...this.#campaigns].flatMap((campaign) => campaign.term ?? []);
-    return { ...this.#context.counts, term };
   }
 
   health(answer: (members: readonly EtcdMemberHealth[]) => void): void {
     const { client, requestTimeoutMs } = this.#context.options;
     client.health(requestTimeoutMs, answer);
+  }
+
+  halt(found: HaltedHistory): void {
+    if (this.#isOpen && this.#noting === undefined) this.#note(found, NOTE_WITHIN_MS);
   }
 
   campaign(candidate: string, events: LeaderEvents): Disposable {
@@ -151,24 +169,59 @@ export class OpenEtcdLog implements EtcdLog {
   /** As disposing, in events. */
   close(closed: () => void): void {
     this.#isOpen = false;
-    for (const campaign of [...this.#campaigns]) campaign.close();
+    const tell = [...this.#campaigns].map((campaign) => campaign.close());
     for (const follower of [...this.#followers]) follower[Symbol.dispose]();
     const end = (): void => {
       if (this.#life.isOver) return;
       this.#life[Symbol.dispose]();
+      this.#noting?.halting[Symbol.dispose]();
       closed();
     };
     this.#life.after(this.#context.options.requestTimeoutMs, end);
-    this.#releases.whenDone(end);
+    this.#life.after(0, () => {
+      for (const each of tell) each();
+      this.#whenNoted(() => this.#releases.whenDone(end));
+    });
   }
 
   #fail(error: LeaseholdError): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    for (const campaign of [...this.#campaigns]) campaign[Symbol.dispose]();
-    for (const follower of [...this.#followers]) follower[Symbol.dispose]();
     const { logger, onFatal } = this.#context.options;
     logger.error(error.message, { code: error.code });
-    this.#life.after(0, () => onFatal(error));
+    const isToBeNoted = error instanceof StoreWentBackError;
+    if (isToBeNoted && this.#noting === undefined) {
+      const { history, term, position, message: why } = error;
+      this.#note({ history, term, position, why }, LAST_NOTE_WITHIN_MS);
+    }
+    const deposing = [...this.#campaigns].map((campaign) => campaign.close());
+    for (const follower of [...this.#followers]) follower[Symbol.dispose]();
+    this.#life.after(0, () => {
+      // Whoever is told of the end may end the process. Until then it must not go on leading.
+      if (isToBeNoted) for (const depose of deposing) depose();
+      this.#whenNoted(() => onFatal(error));
+    });
+  }
+
+  #note(found: HaltedHistory, withinMs: number): void {
+    const { options, asking, layout } = this.#context;
+    const halting = new Halting({ ...options, asking, layout, withinMs }, found, () => {
+      const { leases = [], afterwards = [] } = this.#noting ?? {};
+      this.#noting = undefined;
+      for (const lease of leases) this.#releases.release(lease);
+      for (const act of afterwards) act();
+    });
+    this.#noting = { halting, leases: [], afterwards: [] };
+  }
+
+  /** Calls back when nothing is being noted: within the call if nothing is. */
+  #whenNoted(act: () => void): void {
+    if (this.#noting === undefined) act();
+    else this.#noting.afterwards.push(act);
+  }
+
+  #release(lease: string): void {
+    if (this.#noting === undefined) this.#releases.release(lease);
+    else this.#noting.leases.push(lease);
   }
 }

@@ -184,13 +184,12 @@ class Watching implements Disposable {
 
   /** Looks where the head is after a while, and whether we have come to where it was. */
   #lookFrom(headBefore: number): void {
-    const { reader, options, counts } = this.#context;
+    const { reader, options } = this.#context;
     this.#life.after(options.pollMs, () => {
       const { position, revision, history } = this.#place;
       reader.overview(this.#life, [], (overview) => {
         const isDeaf = this.#place.position < headBefore;
         const wentBack = overview.head < position || overview.revision < revision;
-        if (isDeaf) counts.hungWatches += 1;
         if (isDeaf || wentBack || overview.meta.history !== history)
           return this.#over(() => this.#events.outdated());
         this.#lookFrom(overview.head);

@@ -4,6 +4,7 @@
  *     meta                        { format: 1, cluster, history, termBase, floor }, made once
  *     leader                      { candidate, lease, … }, under the leader's lease: whoever's it is leads
  *     head                        the position of the last batch, as digits
+ *     halted                      { term, position, why }: nobody may lead before an operator was there; see `halting.ts`
  *     log/<position>              one batch, its bytes as they are; 16 hexadecimal digits
  *     snapshot                    { position, chunks, bytes, checksum }: which snapshot counts
  *     snapshots/<position>/<n>    its pieces, 0 to chunks - 1; 4 hexadecimal digits
@@ -16,7 +17,7 @@
  *
  * A term is `termBase` plus the revision that created the leader key. Revisions grow with everything
  * that is written, so terms do; and when the store was put back from a backup, an operator raises
- * `termBase` and `floor` (see `raise-counters.ts`).
+ * `termBase` and `floor` (see `counters.ts`).
  */
 
 import { UnknownLogFormatError } from '../file/errors.ts';
@@ -36,11 +37,13 @@ export class Layout {
   readonly meta: string;
   readonly leader: string;
   readonly head: string;
+  readonly halted: string;
   readonly snapshot: string;
   readonly all: KeyRange;
   /** The log and `meta`. */
   readonly watched: KeyRange;
   readonly allChunks: KeyRange;
+  readonly managers: KeyRange;
   readonly #log: string;
   readonly #snapshots: string;
 
@@ -50,12 +53,19 @@ export class Layout {
     this.meta = `${prefix}meta`;
     this.leader = `${prefix}leader`;
     this.head = `${prefix}head`;
+    this.halted = `${prefix}halted`;
     this.snapshot = `${prefix}snapshot`;
     this.#log = `${prefix}log/`;
     this.#snapshots = `${prefix}snapshots/`;
     this.allChunks = { key: this.#snapshots, end: afterFolder(this.#snapshots) };
+    const managers = `${prefix}managers/`;
+    this.managers = { key: managers, end: afterFolder(managers) };
     this.all = { key: prefix, end: afterFolder(prefix) };
     this.watched = { key: this.#log, end: afterKey(this.meta) };
+  }
+
+  manager(id: string): string {
+    return this.managers.key + encodeURIComponent(id);
   }
 
   batch(position: number): string {
@@ -106,6 +116,14 @@ export interface Meta {
   readonly floor: number;
 }
 
+/** What somebody has seen of a log that does not show it any more. */
+export interface Halt {
+  readonly term: number;
+  readonly position: number;
+  /** For people. */
+  readonly why: string;
+}
+
 export interface SnapshotPointer {
   readonly position: number;
   readonly chunks: number;
@@ -140,6 +158,19 @@ export function decodeHead(found: EtcdKeyValue | undefined): number {
   return Number(text);
 }
 
+export const encodeHalt = ({ term, position, why }: Halt): Uint8Array => encodeJson({ term, position, why });
+
+/** That it is there counts, whatever it says. */
+export function decodeHalt(found: EtcdKeyValue | undefined): Halt | undefined {
+  if (found === undefined) return undefined;
+  const { term, position, why } = decodeJson(found.value);
+  return {
+    term: isCount(term) ? term : 0,
+    position: isCount(position) ? position : 0,
+    why: typeof why === 'string' ? why : 'it does not say why',
+  };
+}
+
 export const encodePointer = (pointer: SnapshotPointer): Uint8Array => encodeJson({ ...pointer });
 
 export function decodePointer(found: EtcdKeyValue | undefined): SnapshotPointer | undefined {
@@ -171,11 +202,11 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const encodeText = (text: string): Uint8Array => encoder.encode(text);
 const decodeText = (bytes: Uint8Array): string => decoder.decode(bytes);
-const encodeJson = (fields: Readonly<Record<string, unknown>>): Uint8Array =>
+export const encodeJson = (fields: Readonly<Record<string, unknown>>): Uint8Array =>
   encodeText(JSON.stringify(fields));
 
 /** No fields if it is none of ours. */
-function decodeJson(value: Uint8Array): Partial<Record<string, unknown>> {
+export function decodeJson(value: Uint8Array): Partial<Record<string, unknown>> {
   try {
     const fields: unknown = JSON.parse(decodeText(value));
     return typeof fields === 'object' && fields !== null ? { ...fields } : {};

@@ -25,10 +25,15 @@
  * is still ours: then nobody was elected before it was asked for.
  *
  * The head is read in the same step. A store that was put back from a backup may have our key in it, and
- * nothing else would tell us before we next write; but its head is behind what we have written.
+ * nothing else would tell us before we next write; but its head is behind what we have written. And so is what somebody
+ * else may have found out about the log: nobody leads on one that has halted (`halting.ts`), so we let go.
  *
  * That a leader lease has run out deposes nobody. If etcd was away and comes back with the key still
  * there, the leader goes on: nobody was elected meanwhile, and what it wrote was compared with the key.
+ *
+ * But whoever keeps a lease alive and can do nothing else stands in everybody's way. etcd asks nobody for a name to keep
+ * a lease alive, so one whose rights were taken away, for example, could do so for ever, and answer nobody. So after some
+ * extensions in a row that could not be confirmed we let go: whoever can read leads then.
  */
 
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -44,6 +49,10 @@ import type { Lifetime } from './lifetime.ts';
 const TRIES = 4;
 /** And so many if they are not: a process that is short of time needs patience more than attempts. */
 const SLOW_TRIES = 2;
+/** Extensions in a row that were granted and not confirmed: three leader leases, or more if etcd is slow to fail. */
+const UNCONFIRMED_MAX = 3 * TRIES;
+
+const UNCONFIRMED = 'etcd keeps the leader key alive and answers nothing else: lets go of it';
 
 export interface KeptLease {
   readonly lease: string;
@@ -62,7 +71,7 @@ export interface LeaseEvents {
 
 /** Keeps the lease alive until it is lost, or life ends; first when a quarter of the grant is over. */
 export function keepLease(
-  { asking, layout, counts, options: { runtime, leaderLeaseMs } }: LogContext,
+  { asking, layout, options: { runtime, leaderLeaseMs } }: LogContext,
   life: Lifetime,
   { lease, askedAt: grantedFrom }: KeptLease,
   fence: Fence,
@@ -70,6 +79,7 @@ export function keepLease(
 ): void {
   const everyMs = leaderLeaseMs / TRIES;
   const withinMs = leaderLeaseMs / SLOW_TRIES;
+  let unconfirmed = 0;
   const next = (askedAt: Instant): void =>
     void life.after(Math.max(0, later(askedAt, everyMs) - runtime.now()), extend);
 
@@ -93,15 +103,19 @@ export function keepLease(
   const confirm = (askedAt: Instant): void => {
     const written = events.written();
     asking.get(
-      [layout.leader, layout.head],
+      [layout.leader, layout.head, layout.halted],
       life.hearing((answer) => {
         if (answer.kind === 'done') {
-          const [found, head] = answer.value.found;
+          const [found, head, halted] = answer.value.found;
           if (!fence.isOurs(found)) return events.lost(fence.reason(found));
           events.sawHead(head, written);
           if (life.isOver) return;
-          counts.lastExtensionMs = runtime.now() - askedAt;
+          if (halted !== undefined) return events.lost('resigned');
+          unconfirmed = 0;
           events.extended(later(askedAt, leaderLeaseMs));
+        } else if (++unconfirmed >= UNCONFIRMED_MAX) {
+          asking.troubles.met(UNCONFIRMED, { tries: unconfirmed });
+          return events.lost('resigned');
         }
         next(askedAt);
       }),

@@ -79,6 +79,35 @@ describe('an append', () => {
     expect(read()).toBe('1 a');
   });
 
+  it('with which etcd becomes full is appended, although etcd says that it has no room for it', () => {
+    const { bench, leader, read } = scene();
+    bench.etcd.isAboutToBeFull = true;
+    expect(leader.append(1, 'a')).toBe('appended 1');
+    expect(leader.append(2, 'b')).toBe('refused 2');
+    bench.etcd.isFull = false;
+    expect(leader.append(2, 'c')).toBe('appended 2');
+    expect(read()).toBe('1 a 2 c');
+  });
+
+  it('whose answer was lost is found to be written also in an etcd that is full by then', () => {
+    const { bench, a, leader } = scene();
+    a.client.fail('transact', 'unanswered', 'log/');
+    bench.etcd.isAboutToBeFull = true;
+    expect(leader.append(1, 'a')).toBe('appended 1');
+    expect([bench.etcd.isFull, bench.get('head')]).toEqual([true, '1']);
+  });
+
+  it('with which etcd becomes full finds it out too if another leads meanwhile', () => {
+    const { bench, a, b, logB, leader } = scene();
+    a.client.fail('transact', 'crossing-the-quota', 'log/');
+    leader.submit(1, 'a');
+    bench.pass(5);
+    bench.etcd.changeLeader(1);
+    const next = new Standing(bench, b, logB, 'b.1').elected();
+    expect(contents(next.leading.start)).toBe('1 a');
+    expect([leader.outcomes, leader.told.at(-1)]).toEqual([[], 'deposed lease-ended']);
+  });
+
   it('of one who was superseded does nothing, however late it arrives', () => {
     const { bench, a, b, logB, leader } = scene();
     a.client.fail('transact', { lateMs: 1_000 }, 'log/');
@@ -93,10 +122,21 @@ describe('an append', () => {
     expect(bench.get('log/0000000000000001')).toBe('fresh');
   });
 
-  it('goes above the last position and above the floor', () => {
+  it('goes above the last position', () => {
     const { leader } = scene();
     leader.append(5, 'a');
     expect(() => leader.submit(5, 'b')).toThrow(AssertionError);
+  });
+
+  it('goes above the floor', () => {
+    const { bench, b, logB, leader } = scene();
+    leader.append(1, 'a');
+    leader.leading.resign();
+    bench.pass(50);
+    bench.raise(b, { term: 0, position: 50 });
+    const next = new Standing(bench, b, logB, 'b.1').elected();
+    expect(() => next.submit(50, 'b')).toThrow(AssertionError);
+    expect(next.append(51, 'b')).toBe('appended 51');
   });
 
   it('finds it out if the store was put back with its own key in it, before it writes again: that is fatal', () => {
@@ -106,7 +146,20 @@ describe('an append', () => {
     leader.append(2, 'b');
     restore(true);
     bench.pass(1_500);
-    expect(bench.fatal).toMatchObject([{ code: 'DAMAGED_LOG', key: '/test/head' }]);
+    expect(bench.fatal).toMatchObject([{ code: 'STORE_WENT_BACK', key: '/test/head', position: 2 }]);
+    expect(bench.fatal[0]?.message).toMatch(/Stop all Managers, raise the counters .* and start them/);
+  });
+
+  it('finds it out with its next write, if that comes first', () => {
+    const { bench, leader } = scene();
+    leader.append(1, 'a');
+    const restore = bench.etcd.backup();
+    leader.append(2, 'b');
+    restore(true);
+    leader.submit(3, 'c');
+    bench.pass(50);
+    expect(bench.fatal).toMatchObject([{ code: 'STORE_WENT_BACK', position: 2 }]);
+    expect(leader.outcomes).toEqual(['appended 1', 'appended 2']);
   });
 
   it('finds it out if somebody else has written to the log: that is fatal', () => {
@@ -130,25 +183,6 @@ describe('a leader', () => {
     bench.etcd.isDown = false;
     bench.until(() => leader.outcomes.length > 0);
     expect(bench.lines).toEqual(['warn no answer from etcd', 'info over: no answer from etcd']);
-  });
-
-  it('counts what it does', () => {
-    const { bench, a, logA, leader } = scene();
-    a.client.fail('transact', 'unanswered', 'log/');
-    leader.append(1, 'a');
-    leader.leading.compact(bytes('snapshot'), 1);
-    bench.pass(1_000);
-    const { term } = leader.leading;
-    expect(logA.stats).toMatchObject({
-      term,
-      elections: 1,
-      appends: 1,
-      refused: 0,
-      unknown: 1,
-      compactions: 1,
-    });
-    expect(logA.stats.lastAppendMs).toBeGreaterThan(0);
-    expect(logA.stats.lastExtensionMs).toBeGreaterThan(0);
   });
 
   it('says how etcd is', () => {

@@ -18,6 +18,11 @@
  * **Known or deposed.** If the comparison fails, what is found says which. Not our key: we are deposed. Our
  * key, and our bytes at the position: an earlier try went through. What etcd refuses is refused only if no
  * earlier try of the same append can have been written, or can be yet; otherwise it is asked again.
+ *
+ * **An etcd that becomes full** may refuse what it has just written, and from then on refuses the transaction
+ * without comparing anything. So after such a refusal the same keys are read: they say whether that try was
+ * written, and it will not be later. To take it for refused would leave a batch in the log that followers are
+ * told of and its leader knows nothing about.
  */
 
 import { assert } from '../../runtime/assert.ts';
@@ -26,7 +31,7 @@ import { LeaseholdError } from '../../runtime/errors.ts';
 import type { EtcdKeyValue, EtcdRefusal, EtcdTransaction, EtcdTransactionResult } from './client.ts';
 import { Compaction } from './compaction.ts';
 import type { LogContext } from './context.ts';
-import { DamagedEtcdLogError } from './errors.ts';
+import { DamagedEtcdLogError, StoreWentBackError } from './errors.ts';
 import type { Fence } from './fence.ts';
 import { decodeHead, encodeHead, sameBytes } from './layout.ts';
 import type { Lifetime } from './lifetime.ts';
@@ -44,7 +49,6 @@ export interface LeadingOptions {
 interface Append {
   readonly batch: LogBatch;
   readonly done: (outcome: AppendOutcome) => void;
-  readonly startedAt: number;
   /** An earlier try may have been written, or may be yet. */
   mayBeWritten: boolean;
 }
@@ -76,13 +80,13 @@ export class Leading implements Leadership {
   append(batch: LogBatch, done: (outcome: AppendOutcome) => void): void {
     const { life } = this.#options;
     if (life.isOver) return;
-    const { runtime, maxBatchBytes, logger } = this.#context.options;
+    const { maxBatchBytes, logger } = this.#context.options;
     const { position, bytes } = batch;
     const before = this.#appending?.batch.position;
     assert(before === undefined, `append ${position} while ${before} is in flight`);
     const above = Math.max(this.#last, this.start.floor);
     assert(position > above, `append at ${position}, but the log is at ${above}`);
-    const append: Append = { batch, done, startedAt: runtime.now(), mayBeWritten: false };
+    const append: Append = { batch, done, mayBeWritten: false };
     this.#appending = append;
     if (bytes.length <= maxBatchBytes) {
       this.#try(append);
@@ -105,13 +109,8 @@ export class Leading implements Leadership {
 
   /** The head was read after we knew this to be written: it cannot be behind. */
   sawHead(found: EtcdKeyValue | undefined, written: number): void {
-    const { unreadable } = this.#context;
-    try {
-      if (decodeHead(found) < written) unreadable(this.#strayed());
-    } catch (error) {
-      if (!(error instanceof LeaseholdError)) throw error;
-      unreadable(error);
-    }
+    const error = this.#flawOf(found, written);
+    if (error !== undefined) this.#context.unreadable(error);
   }
 
   resign(): void {
@@ -119,18 +118,37 @@ export class Leading implements Leadership {
   }
 
   #try(append: Append): void {
-    const { asking, counts } = this.#context;
+    const { asking } = this.#context;
     const { life } = this.#options;
     asking.transact(
       this.#transaction(append.batch),
       life.hearing((answer) => {
         if (answer.kind === 'done') return this.#heard(append, answer.value);
         if (answer.kind === 'refused') return this.#refused(append, answer.refusal);
+        if (answer.refusal !== undefined) return this.#lookFor(append);
         append.mayBeWritten = true;
-        counts.unknown += 1;
         this.#tryAgain(append);
       }),
     );
+  }
+
+  /** The last try was written or never will be; is it there? */
+  #lookFor(append: Append): void {
+    const { asking, layout } = this.#context;
+    const { position } = append.batch;
+    asking.insist<EtcdTransactionResult>(
+      this.#options.life,
+      (hear) => asking.get([layout.leader, layout.head, layout.batch(position)], hear),
+      (result) => this.#looked(append, result),
+    );
+  }
+
+  #looked(append: Append, result: EtcdTransactionResult): void {
+    const [leader, head] = result.found;
+    const isUntouched = this.#options.fence.isOurs(leader) && (head?.modRevision ?? 0) === this.#headRevision;
+    if (!isUntouched) this.#heard(append, { ...result, succeeded: false });
+    else if (append.mayBeWritten) this.#tryAgain(append);
+    else this.#finish(append, 'refused');
   }
 
   #tryAgain(append: Append): void {
@@ -155,11 +173,12 @@ export class Leading implements Leadership {
   }
 
   #heard(append: Append, { succeeded, revision, found: [leader, head, there] }: EtcdTransactionResult): void {
+    const { fence, deposed } = this.#options;
     const isThere = there !== undefined && sameBytes(there.value, append.batch.bytes);
     if (succeeded) this.#written(append, revision);
-    else if (!this.#options.fence.isOurs(leader)) this.#options.deposed('superseded');
+    else if (!fence.isOurs(leader)) deposed(fence.reason(leader));
     else if (head !== undefined && isThere) this.#written(append, head.modRevision);
-    else this.#context.unreadable(this.#strayed());
+    else this.#context.unreadable(this.#flawOf(head, this.#last) ?? this.#strayed());
   }
 
   #refused(append: Append, { reason }: EtcdRefusal): void {
@@ -167,25 +186,39 @@ export class Leading implements Leadership {
     else this.#finish(append, 'refused');
   }
 
+  get #seen(): { readonly history: string; readonly term: number } {
+    return { history: this.start.history, term: this.term };
+  }
+
+  /** What is wrong with this head, if up to that position the log was written before it was read. */
+  #flawOf(found: EtcdKeyValue | undefined, written: number): LeaseholdError | undefined {
+    const { head } = this.#context.layout;
+    try {
+      return decodeHead(found) < written
+        ? new StoreWentBackError(head, { ...this.#seen, position: written })
+        : undefined;
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      return error;
+    }
+  }
+
   /** We lead, and yet somebody else has written. */
   #strayed(): DamagedEtcdLogError {
-    const finding = `it is not where the leader left it, at ${this.#last}. Was etcd put back from a backup while a Manager led?`;
-    return new DamagedEtcdLogError(this.#context.layout.head, finding);
+    return new DamagedEtcdLogError(
+      this.#context.layout.head,
+      `somebody else has written it since the leader did, at ${this.#last}`,
+    );
   }
 
   #written(append: Append, headRevision: number): void {
-    const { counts, options } = this.#context;
     this.#headRevision = headRevision;
     this.#last = append.batch.position;
-    counts.lastAppendMs = options.runtime.now() - append.startedAt;
     this.#finish(append, 'appended');
   }
 
   #finish(append: Append, outcome: AppendOutcome): void {
-    const { counts } = this.#context;
     this.#appending = undefined;
-    if (outcome === 'appended') counts.appends += 1;
-    else counts.refused += 1;
     append.done(outcome);
   }
 }

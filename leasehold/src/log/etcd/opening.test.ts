@@ -1,19 +1,34 @@
 import { describe, expect, it } from 'vitest';
 import { InvalidOptionError } from '../../runtime/errors.ts';
-import { beginEtcdLog } from './etcd-log.ts';
+import { beginEtcdLog, type OpenEtcdLog, openEtcdLog } from './etcd-log.ts';
 import { resolveEtcdLogOptions } from './options.ts';
 import { contents, QuietEtcd, Standing } from './simulation/quiet-etcd.ts';
 
 describe('opening a log on etcd', () => {
   it('begins one where there is nothing, and finds it again', () => {
     const bench = new QuietEtcd();
-    bench.open(bench.machine('a'));
+    bench.tryToOpen(bench.machine('a'));
     expect(JSON.parse(bench.get('meta') ?? '')).toEqual({
-      ...{ format: 1, cluster: 'c', history: 'history-1', termBase: 0, floor: 0 },
+      ...{ format: 1, cluster: 'c', history: 'history-1', termBase: 0, floor: expect.any(Number) },
     });
     const b = bench.machine('b');
     const { start } = new Standing(bench, b, bench.open(b), 'b.1').elected().leading;
-    expect([start.history, start.floor, contents(start)]).toEqual(['history-1', 0, '']);
+    expect([start.history, contents(start)]).toEqual(['history-1', '']);
+  });
+
+  it('has the one it begins go on above all numbers of another that was there before', () => {
+    const bench = new QuietEtcd();
+    const a = bench.machine('a');
+    const before = new Standing(bench, a, bench.tryToOpen(a).log as OpenEtcdLog, 'a.1').elected();
+    const { floor } = before.leading.start;
+    for (let used = 1; used <= 5; used += 1) before.append(floor + used, 'x');
+    bench.delete('', '~');
+    bench.pass(100);
+    const b = bench.machine('b');
+    const { start } = new Standing(bench, b, bench.tryToOpen(b).log as OpenEtcdLog, 'b.1').elected().leading;
+    expect(start.floor).toBeGreaterThan(floor + 5);
+    // By that, whoever leads first knows that it must wait.
+    expect([start.batches, start.snapshot]).toEqual([[], undefined]);
   });
 
   it('takes what another has made in the same moment', () => {
@@ -31,7 +46,7 @@ describe('opening a log on etcd', () => {
     const bench = new QuietEtcd();
     const a = bench.machine('a');
     a.client.fail('transact', { lateMs: 100 }, 'meta');
-    bench.open(a);
+    expect(bench.tryToOpen(a).error).toBeUndefined();
     const made = bench.get('meta');
     bench.pass(200);
     expect(bench.get('meta')).toBe(made);
@@ -91,6 +106,21 @@ describe('opening a log on etcd', () => {
       retryable: false,
       reason: 'denied',
     });
+  });
+
+  it('can be given up by a signal, with its reason; then nothing is asked any more', async () => {
+    const bench = new QuietEtcd();
+    const a = bench.machine('a');
+    bench.etcd.isDown = true;
+    const giveUp = new AbortController();
+    const opening = openEtcdLog(bench.options(a), giveUp.signal);
+    bench.pass(1_000);
+    giveUp.abort(new Error('enough'));
+    await expect(opening).rejects.toThrow('enough');
+    const asked = a.client.asked.length;
+    bench.pass(5_000);
+    expect(a.client.asked).toHaveLength(asked);
+    await expect(openEtcdLog(bench.options(a), giveUp.signal)).rejects.toThrow('enough');
   });
 
   it.each([

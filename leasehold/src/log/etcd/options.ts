@@ -1,7 +1,6 @@
 /**
- * How a log on etcd is told where it lies and how patient to be. Two rules tie the durations to each
- * other: the leader lease is not longer than what etcd grants, or others could be elected within it;
- * and a leader asks for more several times before it is over.
+ * How a log on etcd is told where it lies and how patient to be. What etcd is asked for is never shorter than the leader
+ * lease, or others could be elected within it; how often a leader asks for more is in `leader-lease.ts`.
  */
 
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
@@ -32,6 +31,14 @@ export interface EtcdLogOptions {
    * least: its key goes when the next whole second is over.
    */
   readonly leaderLeaseMs: number;
+
+  /**
+   * The longest time without a leader that those who depend on it are to survive, in milliseconds. If etcd keeps the key
+   * of a dead leader for longer, that is said.
+   *
+   * @default without end
+   */
+  readonly leaderChangeMs?: number | undefined;
 
   /** Written into the leader key beside the candidate's name, for people: id, address. */
   readonly about?: Readonly<Record<string, string>> | undefined;
@@ -80,6 +87,7 @@ const TTL_SECONDS_MIN = 2;
 export function resolveEtcdLogOptions(options: EtcdLogOptions): ResolvedEtcdLogOptions {
   const resolved: ResolvedEtcdLogOptions = {
     ...options,
+    leaderChangeMs: options.leaderChangeMs ?? Number.POSITIVE_INFINITY,
     about: options.about ?? {},
     requestTimeoutMs: options.requestTimeoutMs ?? 2_000,
     retryMs: options.retryMs ?? 200,

@@ -6,6 +6,10 @@
  * small keys linearizably and says which revision that is; the others name it. If etcd has forgotten that
  * revision meanwhile (it compacts its own history), reading begins anew.
  *
+ * What is large comes in pages. How large a page may be is not known beforehand: it must fit into the memory that is
+ * allowed for an answer, and come within the time that is allowed for a request, by whatever way leads to etcd. So it
+ * begins small and grows with what it finds; one that is not answered is asked for by half, down to a single key.
+ *
  * The `head` is written together with each batch. So it says where the log must end, and a log that
  * lost its last batches to somebody's `etcdctl del` is not taken for a shorter one.
  */
@@ -63,14 +67,18 @@ export interface ReaderOptions {
 
 /** As many keys as make about this many bytes are asked for at a time. */
 const PAGE_BYTES = 2_000_000;
+/** As few as make this many, if larger pages have not come. */
+const SLOW_PAGE_BYTES = 100_000;
 const FIRST_PAGE_KEYS = 8;
 const PAGE_KEYS_MAX = 1_000;
+/** By how much a page has more keys than the one before, at most: those that come next may be larger than those that came. */
+const PAGE_GROWTH = 4;
 /** Waiting for an operator, who alone can bring it back. */
 const GONE_TIMES = 10;
 
 const LOG_GONE =
-  'the log is gone from etcd: restore it from a backup and raise the counters; ' +
-  'or, once all owners are stopped and a hold has passed, start all Managers anew';
+  'the log is gone from etcd: restore it from a backup and raise the counters; or restart the Managers, who begin ' +
+  'another: then all leases are waited out, everybody joins anew, and look-ups report everything as lost';
 
 export class LogReader {
   readonly #options: ReaderOptions;
@@ -169,10 +177,20 @@ export class LogReader {
     const { asking } = this.#options;
     const all: EtcdKeyValue[] = [];
     let bytes = 0;
-    const page = (key: string, limit: number): void =>
+    let pageBytes = PAGE_BYTES;
+    const page = (key: string, most: number): void => {
+      let limit = most;
+      const smaller = (): void => {
+        limit = Math.ceil(limit / 2);
+        pageBytes = Math.max(SLOW_PAGE_BYTES, pageBytes / 2);
+      };
       asking.insist<EtcdRangeResult>(
         life,
-        (hear) => asking.range({ key, end: range.end, limit, revision }, hear),
+        (hear) =>
+          asking.range({ key, end: range.end, limit, revision }, (answer) => {
+            if (answer.kind === 'unknown') smaller();
+            hear(answer);
+          }),
         ({ keyValues, more }) => {
           for (const found of keyValues) {
             all.push(found);
@@ -180,8 +198,8 @@ export class LogReader {
           }
           const last = keyValues.at(-1);
           if (!more || last === undefined) return use(all);
-          const fitting = Math.floor((PAGE_BYTES * all.length) / bytes);
-          page(afterKey(last.key), Math.max(1, Math.min(PAGE_KEYS_MAX, fitting)));
+          const fitting = Math.floor((pageBytes * all.length) / bytes);
+          page(afterKey(last.key), Math.max(1, Math.min(PAGE_GROWTH * limit, PAGE_KEYS_MAX, fitting)));
         },
         ({ reason }) => {
           // Small ones were followed by large ones.
@@ -190,6 +208,7 @@ export class LogReader {
           else anew();
         },
       );
+    };
     page(range.key, FIRST_PAGE_KEYS);
   }
 

@@ -5,7 +5,8 @@ import { silent } from '../../runtime/logger.ts';
 import { type ConformanceBench, describeFencedLog } from '../conformance.ts';
 import type { Leadership, LogStart } from '../log.ts';
 import { type EtcdLog, openEtcdLog } from './etcd-log.ts';
-import { Asking, done } from './testing/asking.ts';
+import { encodeMeta } from './layout.ts';
+import { PromiseClient, done } from './testing/promise-client.ts';
 import { type EtcdCluster, installed } from './testing/etcd-cluster.ts';
 import { LONG_MS, leaveOutWithoutEtcd, sharedEtcd } from './testing/on-etcd.ts';
 import { realClient } from './testing/real-client.ts';
@@ -28,6 +29,12 @@ const open = (cluster: EtcdCluster, prefix: string, index: number): Promise<Etcd
     },
   });
 
+/** A log without a floor, so that positions begin with 1; one that is begun takes its floor from the clock. */
+async function begin(cluster: EtcdCluster, prefix: string): Promise<void> {
+  const meta = encodeMeta({ cluster: 'c', history: randomId(), termBase: 0, floor: 0 });
+  done(await new PromiseClient(realClient(cluster)).put(`${prefix}meta`, meta));
+}
+
 async function conformanceBench(cluster: EtcdCluster, prefix: string): Promise<ConformanceBench> {
   const runtime = nodeRuntime();
   const start = (): Promise<EtcdLog[]> =>
@@ -35,8 +42,9 @@ async function conformanceBench(cluster: EtcdCluster, prefix: string): Promise<C
   const stop = async (logs: readonly EtcdLog[]): Promise<void> => {
     await Promise.all(logs.map((log) => log[Symbol.asyncDispose]()));
   };
+  await begin(cluster, prefix);
   let logs = await start();
-  const asking = new Asking(realClient(cluster));
+  const asking = new PromiseClient(realClient(cluster));
   const dropLeader = async (): Promise<void> => {
     const [leader] = done(await asking.range({ key: `${prefix}leader` })).keyValues;
     done(await asking.revoke(leader?.lease ?? ''));
@@ -71,6 +79,7 @@ describe.skipIf(!isInstalled)('on a real etcd of three members', { timeout: LONG
   it(
     'keeps what it acknowledged, in order, while members are killed and stopped',
     onEtcd(async ({ cluster, prefix }) => {
+      await begin(cluster, prefix);
       await using log = await open(cluster, prefix, 0);
       const appending = new Appending(log);
       for (let round = 0; round < 4; round += 1) {

@@ -32,7 +32,7 @@ import type {
   EtcdRangeResult,
   EtcdTransactionResult,
 } from './client.ts';
-import { Layout } from './layout.ts';
+import { decodeJson, encodeJson, Layout } from './layout.ts';
 import { Lifetime } from './lifetime.ts';
 import { Troubles } from './troubles.ts';
 
@@ -71,7 +71,6 @@ const NAMESAKE = 'another Manager has the same id: give each its own';
 export class Roll {
   readonly #options: RollOptions;
   readonly #layout: Layout;
-  readonly #folder: string;
   readonly #life: Lifetime;
   readonly #troubles: Troubles;
   #entries: readonly RollEntry[] = [];
@@ -82,7 +81,6 @@ export class Roll {
     const { prefix, runtime, logger } = options;
     this.#options = options;
     this.#layout = new Layout(prefix);
-    this.#folder = `${prefix}managers/`;
     this.#life = new Lifetime(runtime);
     this.#troubles = new Troubles(logger, runtime);
     this.#look();
@@ -128,7 +126,7 @@ export class Roll {
   }
 
   get #everybody(): EtcdRange {
-    return { key: this.#folder, end: `${this.#folder.slice(0, -1)}0`, limit: MOST };
+    return { ...this.#layout.managers, limit: MOST };
   }
 
   #look(): void {
@@ -186,7 +184,7 @@ export class Roll {
   #check(lease: string): void {
     const own = this.#own;
     if (own === undefined) return;
-    const key = this.#folder + encodeURIComponent(own.id);
+    const key = this.#layout.manager(own.id);
     const { meta } = this.#layout;
     this.#options.client.transact(
       {
@@ -218,7 +216,7 @@ export class Roll {
           { key: this.#layout.meta, modRevision: logRevision },
           { key, modRevision: revision },
         ],
-        success: [{ do: 'put', key, value: encodeEntry(own), lease }],
+        success: [{ do: 'put', key, value: encodeJson({ ...own }), lease }],
         failure: [],
       },
       REQUEST_TIMEOUT_MS,
@@ -232,11 +230,9 @@ export class Roll {
   }
 }
 
-const encodeEntry = (entry: RollEntry): Uint8Array => new TextEncoder().encode(JSON.stringify(entry));
-
 /** Undefined if it is none, by whoever wrote it. */
 function decodeEntry({ value }: EtcdKeyValue): RollEntry | undefined {
-  const { id, address, http, version, sinceMs } = fieldsOf(value);
+  const { id, address, http, version, sinceMs } = decodeJson(value);
   const isEntry =
     isText(id) &&
     isText(address) &&
@@ -244,16 +240,6 @@ function decodeEntry({ value }: EtcdKeyValue): RollEntry | undefined {
     (http === undefined || isText(http)) &&
     Number.isSafeInteger(sinceMs);
   return isEntry ? { id, address, http, version, sinceMs: sinceMs as number } : undefined;
-}
-
-function fieldsOf(value: Uint8Array): Partial<Record<string, unknown>> {
-  try {
-    const fields: unknown = JSON.parse(new TextDecoder().decode(value));
-    return typeof fields === 'object' && fields !== null ? { ...fields } : {};
-  } catch (error) {
-    if (error instanceof SyntaxError) return {};
-    throw error;
-  }
 }
 
 const LONGEST = 2_048;

@@ -85,7 +85,7 @@ export interface StepDownAnswer {
 
 export interface StoreAnswer {
   readonly kind: StoreObservation['kind'];
-  /** The directory, or the prefix of all keys in etcd. */
+  /** The directory, the prefix of all keys in etcd, or the group that elects. */
   readonly where: string | null;
   readonly bytes: number | null;
   readonly members: readonly {
@@ -201,7 +201,7 @@ export function status(source: ApiSource): StatusAnswer {
     rows: tables.reduce((sum, { rows }) => sum + rows.length, 0),
     connections: source.traffic().connections,
     store: storeAnswer(source.store()),
-    leader: leaderAnswer(seen),
+    leader: leaderAnswer(source, seen),
     managers: managerAnswers(source, seen),
     behind: behindBy(seen) ?? null,
     latestEventId: source.events.latestId,
@@ -216,7 +216,12 @@ const storeAnswer = ({ kind, where, bytes, members }: StoreObservation): StoreAn
   })),
 });
 
-function leaderAnswer({ state: { reign } }: ManagerObservation): StatusAnswer['leader'] {
+function leaderAnswer(
+  source: ApiSource,
+  { role, state: { reign } }: ManagerObservation,
+): StatusAnswer['leader'] {
+  const elected = role === 'leading' ? undefined : source.elected();
+  if (elected !== undefined) return { id: elected.id, address: null };
   if (reign.leader === '') return null;
   return { id: reign.leader, address: reign.address ?? null };
 }
@@ -236,7 +241,7 @@ export const behindBy = ({ headSeen, state }: ManagerObservation): number | unde
 
 export function stepDownAnswer(source: ApiSource, hasSteppedDown: boolean): StepDownAnswer {
   const seen = source.observe();
-  const leader = leaderAnswer(seen);
+  const leader = leaderAnswer(source, seen);
   const place = managerAnswers(source, seen).find(({ id }) => id === leader?.id);
   return {
     hasSteppedDown,

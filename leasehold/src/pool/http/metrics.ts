@@ -9,7 +9,7 @@
 import type { ManagerObservation } from '../manager/observation.ts';
 import { behindBy, msUntil, poolNames } from './answers.ts';
 import type { Histogram, ManagerCounters } from './counters.ts';
-import { type Family, metricsText, type Sample } from './metrics-text.ts';
+import { type Family, metricsText, type Sample } from '../../runtime/metrics-text.ts';
 import { misplacedShare, tallyOf } from './shares.ts';
 import type {
   ApiSource,

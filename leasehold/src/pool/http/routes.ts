@@ -31,7 +31,7 @@ import {
 } from './exchange.ts';
 import { explainAnswer, keyAnswer } from './explain.ts';
 import { renderMetrics } from './metrics.ts';
-import { METRICS_CONTENT_TYPE } from './metrics-text.ts';
+import { METRICS_CONTENT_TYPE } from '../../runtime/metrics-text.ts';
 import { openApiDocument } from './openapi.ts';
 import { pageAnswer } from './page.ts';
 import { schemaOf } from './schemas.ts';

@@ -138,15 +138,15 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     rows: whole('rows of all tables'),
     connections: whole('open connections of owners, look-ups and supervisors'),
     store: object({
-      kind: oneOf(['file', 'memory', 'etcd'], 'what the log is kept in'),
-      where: textOrNull('the directory, or the prefix of all keys in etcd'),
+      kind: oneOf(['file', 'memory', 'etcd', 'flease'], 'what the log is kept in; flease: in nothing'),
+      where: textOrNull('the directory, or the prefix of all keys in etcd, or the group that elects'),
       bytes: wholeOrNull('what it takes up; null if that is not known'),
-      members: listOf(ref('StoreMember'), 'the members of etcd, as they last said of themselves'),
+      members: listOf(ref('StoreMember'), 'the members of etcd, as they last said of themselves, or of the group that elects'),
     }),
     leader: orNull(
       object(
         { id: text('the id of the Manager'), address: textOrNull('where owners can reach it') },
-        'who leads, as far as the log says; null if nobody ever did',
+        'who leads, as far as the log or the group says; null if nobody ever did',
       ),
     ),
     managers: listOf(ref('ManagerPlace'), 'those that share the store, as far as is known; this one first'),

@@ -112,6 +112,7 @@ export class ManagerToLookAt {
       state: this.state,
       leadsUntil: this.role === 'leading' ? instant(this.nowMs + 2_000) : undefined,
       headSeen: this.headSeen,
+      waitsUntil: undefined,
       isWriting: false,
       owners: [...this.#members(), ...this.strangers],
       lookups: this.lookups,
@@ -154,6 +155,7 @@ export class ManagerToLookAt {
       declaredPools: () => this.declared,
       settings: () => ({ durations: resolveDurations(), virtualNodes: 64 }),
       store: () => ({ kind: 'file', where: 'data', bytes: 4_096, members: [] }),
+      elected: () => undefined,
       managers: () => [
         { id: 'm1', address: '10.0.0.1:7400', http: 'http://10.0.0.1:7401', isSelf: true },
         ...this.others,

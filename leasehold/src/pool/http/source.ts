@@ -25,6 +25,8 @@ export interface ApiSource {
   /** What is in force for a pool at the moment. */
   settings(pool: string): PoolInForce;
   store(): StoreObservation;
+  /** Another that leads, if the store knows it and not the log. */
+  elected(): { readonly id: string; readonly term: number } | undefined;
   /** Those that share the store, as far as is known: this one first, then the others by id. */
   managers(): readonly ManagerPlace[];
   traffic(): TrafficObservation;
@@ -54,8 +56,8 @@ export interface PoolInForce {
 }
 
 export interface StoreObservation {
-  readonly kind: 'file' | 'memory' | 'etcd';
-  /** The directory, or the prefix of all keys. */
+  readonly kind: 'file' | 'memory' | 'etcd' | 'flease';
+  /** The directory, or the prefix of all keys; of Managers that keep nothing, the group and what they elect a leader by. */
   readonly where: string | undefined;
   /** What the log takes up, snapshots included. */
   readonly bytes: number | undefined;

@@ -24,7 +24,8 @@
  * knows less than its owners: keys it shows as free may be leased, numbers it shows may have been let
  * go of. So nobody is answered until everything that may be leased has run out; then everybody is
  * removed, which is a loss, and may join again. If that takes more than one batch, each but the last says so,
- * and whoever leads by then begins once more.
+ * and whoever leads by then begins once more. A log that was just begun in etcd has a floor too: it may stand in the place
+ * of another that is gone (`log/etcd/opening.ts`).
  *
  * Inputs return effects, to be carried out in order; nothing here does I/O. `manager.ts` wraps it.
  */
@@ -61,7 +62,7 @@ const FOREVER: Instant = instant(Number.POSITIVE_INFINITY);
 export class Leader {
   readonly term: number;
   readonly history: string;
-  /** Where the log ended when this term began, or the floor that an operator set. */
+  /** Where the log ended when this term began, or the floor. */
   readonly startPosition: number;
   readonly audience: Audience;
   #settings: ManagerSettings;
@@ -73,7 +74,7 @@ export class Leader {
   readonly #deaths: Deaths;
   readonly #wishes: Wishes;
   readonly #writing = new Writing();
-  /** After a recovery: when everything that may have been leased has run out. */
+  /** After a recovery, or on a log that was begun: when everything that may have been leased has run out. */
   #recoversAt: Instant | undefined;
   #batchesSinceSnapshot: number;
   /** No later than the first instant at which something is due. */
@@ -113,6 +114,7 @@ export class Leader {
   observe(): LeaderObservation {
     return {
       leadsUntil: this.#until,
+      waitsUntil: this.#recoversAt,
       isWriting: this.#writing.inFlight !== undefined,
       owners: observeOwners(this.#state, this.#correspondence, this.#holds),
       wish: (pool) => this.#wishes.last(pool),

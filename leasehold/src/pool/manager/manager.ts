@@ -7,13 +7,8 @@
  *        │                  │  somebody has seen more of the log than there is
  *        └──────► halted ◄──┘
  *
- * A standby answers look-ups; owners it only tells who leads, which promises nothing. Its answer counts as fresh only if it read the head of
- * the log, linearizably, *after* the sync came, and has followed up to there: a standby that is
- * cut off from the log cannot vouch for anything. Syncs that come while a read is under way share
- * the next one.
- *
- * Leading is in `leader.ts`, with the argument why it is safe. No I/O here: call an input with the
- * present instant, carry out the effects in order, call {@link Manager.wake} at
+ * Leading is in `leader.ts` and standing by in `standby.ts`, each with the argument why it is safe; here is who does which.
+ * No I/O: call an input with the present instant, carry out the effects in order, call {@link Manager.wake} at
  * {@link Manager.wakeAt}.
  */
 
@@ -21,42 +16,20 @@ import { assert } from '../../runtime/assert.ts';
 import { type Instant, instant } from '../../runtime/time.ts';
 import { trace } from '../../runtime/trace.ts';
 import type { DeposedReason, LogBatch, LogStart } from '../../log/log.ts';
-import type { Report, Sync, ToManager } from '../messages.ts';
-import { decodeBatch, ManagerState } from '../state.ts';
-import { answerTo, Audience } from './audience.ts';
+import type { Seen, ToManager } from '../messages.ts';
+import type { ManagerState } from '../state.ts';
 import { Leader, type LeaderEffect } from './leader.ts';
 import { type ManagerObservation, NOT_LEADING } from './observation.ts';
-import { elsewhere, unknownPool } from './refusal.ts';
+import { unknownPool } from './refusal.ts';
 import { isKnown, type ManagerSettings, settingsFor } from './settings.ts';
 import { Sightings } from './sightings.ts';
+import { Standby, type StandbyEffect } from './standby.ts';
 
 /**
  * What the driver must do, in order. On `resign` it gives up the leadership or the campaign, follows the
  * log anew, calls {@link Manager.standing} and stands again under a new name; on `halt` it stands no more.
  */
-export type ManagerEffect = LeaderEffect | { readonly do: 'ask-head' };
-
-interface Waiting {
-  readonly from: string;
-  readonly sync: Sync;
-  readonly receivedAt: Instant;
-}
-
-interface Standby {
-  readonly name: 'standby';
-  history: string | undefined;
-  state: ManagerState;
-  readonly audience: Audience;
-  /** Syncs that wait for proof that we are up to date. */
-  waiting: Waiting[];
-  /** The head as it was read last. */
-  head: { readonly position: number; readonly askedAt: Instant } | undefined;
-  asking: boolean;
-  /** The log was restored from a backup, and nobody has led since: there is nothing to vouch for. */
-  recovers: boolean;
-  /** How far we had followed when we asked. */
-  askedFrom: number;
-}
+export type ManagerEffect = LeaderEffect | StandbyEffect;
 
 /** The last it knew, for whoever has to find out what happened. Nothing is answered from it. */
 interface Known {
@@ -66,7 +39,7 @@ interface Known {
 }
 
 type Role =
-  | Standby
+  | { readonly name: 'standby'; readonly standby: Standby }
   | { readonly name: 'leading'; readonly leader: Leader }
   | { readonly name: 'halted'; readonly reason: string; readonly known: Known };
 
@@ -90,6 +63,11 @@ export class Manager {
     return this.#role.name === 'halted' ? this.#role.reason : undefined;
   }
 
+  /** The furthest that anybody has told it of, in that history. */
+  seen(history: string): Seen | undefined {
+    return this.#sightings.in(history);
+  }
+
   get term(): number | undefined {
     return this.#role.name === 'leading' ? this.#role.leader.term : undefined;
   }
@@ -98,7 +76,7 @@ export class Manager {
   get state(): ManagerState {
     const role = this.#role;
     if (role.name === 'leading') return role.leader.state;
-    return role.name === 'standby' ? role.state : role.known.state;
+    return role.name === 'standby' ? role.standby.state : role.known.state;
   }
 
   get wakeAt(): Instant | undefined {
@@ -116,14 +94,15 @@ export class Manager {
   observe(): ManagerObservation {
     const role = this.#role;
     const leader = role.name === 'leading' ? role.leader : undefined;
-    const audience = leader?.audience ?? (role.name === 'standby' ? role.audience : undefined);
+    const standby = role.name === 'standby' ? role.standby : undefined;
+    const audience = leader?.audience ?? standby?.audience;
     return {
       id: this.#settings.id,
       role: role.name,
       haltedBecause: this.haltedBecause,
       ...this.#known,
       ...(leader?.observe() ?? NOT_LEADING),
-      headSeen: role.name === 'standby' ? role.head : undefined,
+      headSeen: standby?.headSeen,
       lookups: [...(audience?.listeners() ?? [])],
       policy: (pool) => settingsFor(this.#settings, pool).policy.name,
     };
@@ -132,9 +111,7 @@ export class Manager {
   /** It stands for election from here on. */
   standing(): void {
     this.#sightings.standing();
-    if (this.#role.name !== 'standby') return;
-    this.#role.asking = false; // The log is followed anew: what was asked before is answered by nobody.
-    this.#role.askedFrom = 0;
+    if (this.#role.name === 'standby') this.#role.standby.standing();
   }
 
   /** Leads from here on; `until` is the end of the leader lease. */
@@ -183,8 +160,7 @@ export class Manager {
 
   /** A standby reads the head of the log, to know how far behind it is. */
   lookAtHead(now: Instant): ManagerEffect[] {
-    this.#observe(now);
-    return this.#role.name === 'standby' && !this.#role.asking ? [this.#askHead(this.#role)] : [];
+    return this.#whileStandingBy(now, (standby) => standby.lookAtHead());
   }
 
   /**
@@ -196,48 +172,16 @@ export class Manager {
   }
 
   reset(start: LogStart, now: Instant): ManagerEffect[] {
-    this.#observe(now);
-    const role = this.#role;
-    if (role.name !== 'standby') return [];
-    const state = ManagerState.replay(start);
-    if (role.history === start.history && state.position < role.state.position) {
-      return this.#halt(
-        `the log ends at ${state.position}, but we have followed it to ${role.state.position}: the store went back in time`,
-      );
-    }
-    role.history = start.history;
-    role.state = state;
-    role.recovers = start.floor > state.position || state.reign.recovering === true;
-    this.#sightings.hear({ history: start.history, term: state.term, position: state.position });
-    role.askedFrom = 0;
-    return this.#answerWaiting(role);
+    return this.#whileStandingBy(now, (standby) => standby.reset(start));
   }
 
   followed(batch: LogBatch, now: Instant): ManagerEffect[] {
-    this.#observe(now);
-    const role = this.#role;
-    if (role.name !== 'standby' || role.history === undefined || batch.position <= role.state.position)
-      return [];
-    const before = role.state;
-    role.state = before.apply(batch.position, decodeBatch(batch.bytes));
-    role.recovers = role.state.reign.recovering === true;
-    this.#sightings.hear({ history: role.history, term: role.state.term, position: role.state.position });
-    return [...role.audience.push(role.history, before, role.state, now), ...this.#answerWaiting(role)];
+    return this.#whileStandingBy(now, (standby) => standby.followed(batch, now));
   }
 
   /** The head of the log was at `position` at some instant after `askedAt`. */
   head(position: number, askedAt: Instant, now: Instant): ManagerEffect[] {
-    this.#observe(now);
-    const role = this.#role;
-    if (role.name !== 'standby') return [];
-    role.asking = false;
-    if (position < role.askedFrom) {
-      return this.#halt(
-        `the log ends at ${position}, but we have followed it to ${role.askedFrom}: the store went back in time`,
-      );
-    }
-    role.head = { position, askedAt };
-    return this.#answerWaiting(role);
+    return this.#whileStandingBy(now, (standby) => standby.head(position, askedAt));
   }
 
   receive(from: string, message: ToManager, now: Instant): ManagerEffect[] {
@@ -251,8 +195,9 @@ export class Manager {
       if (isRefused) return [unknownPool(from, message, [...(this.#settings.pools?.keys() ?? [])])];
     }
     if (role.name === 'standby') {
-      if (message.kind === 'sync') return this.#hearSync(role, from, message, now);
-      return message.kind === 'report' ? this.#pointOn(role, from, message) : [];
+      const { standby } = role;
+      if (message.kind === 'sync') return standby.hearSync(from, message, now);
+      return message.kind === 'report' ? standby.pointOn(from, message) : [];
     }
     const { leader } = role;
     switch (message.kind) {
@@ -274,22 +219,17 @@ export class Manager {
     return this.#role.name === 'leading' ? this.#watched(act(this.#role.leader)) : [];
   }
 
-  #standingBy(): Standby {
-    return {
-      name: 'standby',
-      history: undefined,
-      state: ManagerState.empty,
-      audience: new Audience((pool) => settingsFor(this.#settings, pool).durations.syncEveryMs),
-      waiting: [],
-      head: undefined,
-      asking: false,
-      askedFrom: 0,
-      recovers: false,
-    };
+  #whileStandingBy(now: Instant, act: (standby: Standby) => StandbyEffect[]): ManagerEffect[] {
+    this.#observe(now);
+    return this.#role.name === 'standby' ? this.#watched(act(this.#role.standby)) : [];
   }
 
-  /** A leader that resigns or halts ends here; the driver may stand again. */
-  #watched(effects: LeaderEffect[]): ManagerEffect[] {
+  #standingBy(): Role {
+    return { name: 'standby', standby: new Standby(() => this.#settings, this.#sightings) };
+  }
+
+  /** Who resigns or halts ends here; the driver may stand again. */
+  #watched(effects: ManagerEffect[]): ManagerEffect[] {
     for (const effect of effects) {
       if (effect.do === 'halt') return this.#halt(effect.reason);
       if (effect.do === 'resign') return this.#resign(this.#latestNow);
@@ -305,55 +245,13 @@ export class Manager {
     const role = this.#role;
     if (role.name === 'halted') return role.known;
     if (role.name === 'leading') return knownTo(role.leader);
-    return { history: role.history, term: role.state.term, state: role.state };
+    const { history, state } = role.standby;
+    return { history, term: state.term, state };
   }
 
   #halt(reason: string, known: Known = this.#known): ManagerEffect[] {
     this.#role = { name: 'halted', reason, known };
     return [trace('halted', { reason }), { do: 'halt', reason }, { do: 'resign' }];
-  }
-
-  /** A report is for whoever leads; if we know of nobody, whoever sent it asks all Managers soon. */
-  #pointOn({ state: { reign }, history }: Standby, from: string, report: Report): ManagerEffect[] {
-    const { term, address, leader } = reign;
-    const seenTerm = report.seen?.history === history ? report.seen?.term : undefined;
-    if (address === undefined || leader === this.#settings.id || (seenTerm ?? 0) > term) return [];
-    return [elsewhere(from, report, term, address)];
-  }
-
-  #hearSync(role: Standby, from: string, sync: Sync, now: Instant): ManagerEffect[] {
-    role.audience.hear(from, sync, now);
-    // One that asks again is answered by what it asked first, or a slow log would starve it.
-    const isFrom = (other: Waiting): boolean => other.from === from && other.sync.pool === sync.pool;
-    role.waiting = role.waiting.filter((other) => !isFrom(other) || other.sync.lookup === sync.lookup);
-    if (!role.waiting.some(isFrom)) role.waiting.push({ from, sync, receivedAt: now });
-    if (role.asking) return [];
-    return [this.#askHead(role)];
-  }
-
-  #askHead(role: Standby): ManagerEffect {
-    role.asking = true;
-    role.askedFrom = role.state.position;
-    return { do: 'ask-head' };
-  }
-
-  /** Answers the syncs that came before the head was read, once we have followed up to it. */
-  #answerWaiting(role: Standby): ManagerEffect[] {
-    const { head, history, state } = role;
-    const effects: ManagerEffect[] = [];
-    if (head !== undefined && history !== undefined && state.position >= head.position && !role.recovers) {
-      const ready = role.waiting.filter(({ receivedAt }) => receivedAt <= head.askedAt);
-      role.waiting = role.waiting.filter(({ receivedAt }) => receivedAt > head.askedAt);
-      for (const { from, sync } of ready) {
-        const message = answerTo(sync, history, state.term, state);
-        if (message !== undefined) effects.push({ do: 'send', to: from, message });
-      }
-    }
-    const unread = role.waiting.some(({ receivedAt }) => head === undefined || receivedAt > head.askedAt);
-    if (unread && !role.asking) {
-      effects.push(this.#askHead(role));
-    }
-    return effects;
   }
 
   #observe(now: Instant): void {

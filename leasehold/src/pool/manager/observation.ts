@@ -45,6 +45,8 @@ export interface ManagerObservation {
   readonly headSeen: { readonly position: number; readonly askedAt: Instant } | undefined;
   /** The end of the leader lease; undefined unless it leads. */
   readonly leadsUntil: Instant | undefined;
+  /** Nobody is answered before: what others may hold that the log does not know of has run out then. Undefined if it need not wait. */
+  readonly waitsUntil: Instant | undefined;
   /** A batch is being written. */
   readonly isWriting: boolean;
   /** Members of all pools, and those who want to be. */
@@ -57,10 +59,14 @@ export interface ManagerObservation {
 }
 
 /** What there is to see only of one that leads. */
-export type LeaderObservation = Pick<ManagerObservation, 'leadsUntil' | 'isWriting' | 'owners' | 'wish'>;
+export type LeaderObservation = Pick<
+  ManagerObservation,
+  'leadsUntil' | 'waitsUntil' | 'isWriting' | 'owners' | 'wish'
+>;
 
 export const NOT_LEADING: LeaderObservation = {
   leadsUntil: undefined,
+  waitsUntil: undefined,
   isWriting: false,
   owners: [],
   wish: () => [],

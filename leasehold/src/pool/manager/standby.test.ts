@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { playManager } from './manager-script.ts';
+import type { LogStart } from '../../log/log.ts';
+import { instant } from '../../runtime/time.ts';
+import { resolveDurations } from '../options.ts';
+import { encodeBatch } from '../state.ts';
+import { evenShares, playManager } from './manager-script.ts';
 import { LOG } from './openings-script.ts';
+import type { ManagerSettings } from './settings.ts';
+import { Sightings } from './sightings.ts';
+import { Standby } from './standby.ts';
 
 // In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
 function plays(script: string): void {
@@ -160,4 +167,55 @@ describe('a standby', () => {
       30    head 1 20
               > l: changes 1 0..1 answers=1 0-16:a#1
     `));
+});
+
+describe('a standby whose log goes back', () => {
+  it('halts when what it is reset to ends before what it has followed', () =>
+    plays(`${LOG}
+      0     reset
+      10    followed 2 1
+      20    reset
+              > halt: the log ends at 1, but we have followed it to 2: the store went back in time
+              > resign
+    `));
+
+  it('halts when the head lies below where it was when it asked', () =>
+    plays(`${LOG}
+      0     reset
+      10    followed 2 1
+      20    sync l 1
+              > ask-head
+      30    head 1 20
+              > halt: the log ends at 1, but we have followed it to 2: the store went back in time
+              > resign
+    `));
+
+  it('is not what it is when it has followed further since it asked', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 1 seen=1.1
+              > ask-head
+      20    followed 2 1
+      30    head 1 10
+              > l: changes 1 1..2 answers=1
+    `));
+
+  it('is not what it is when it has come to another history since it asked', () => {
+    const settings: ManagerSettings = {
+      ...{ id: 'm1', durations: resolveDurations(), policy: evenShares },
+      ...{ pools: new Map(), declaredOnly: false, maxSpansPerBatch: 100, compactEveryBatches: 100 },
+    };
+    const startAt = (history: string, position: number): LogStart => {
+      const batch = { term: 1, leader: 'm9', takeoverMs: 0, address: 'm9:7400', pools: [] };
+      const batches = [{ position, bytes: encodeBatch(batch) }];
+      return { history, snapshot: undefined, batches, floor: 0 };
+    };
+    const standby = new Standby(() => settings, new Sightings());
+    standby.reset(startAt('before', 9));
+    expect(standby.lookAtHead()).toEqual([{ do: 'ask-head' }]);
+    expect(standby.reset(startAt('after', 2))).toEqual([]);
+    expect(standby.lookAtHead(), 'it is still asking').toEqual([]);
+    expect(standby.head(2, instant(0))).toEqual([]);
+    expect(standby.headSeen).toEqual({ position: 2, askedAt: 0 });
+  });
 });

@@ -7,8 +7,8 @@
 import { formatAddress, parseAddress } from '../../node/tcp/address.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
-import { isLoopback } from './binding.ts';
-import { textOption } from './text-option.ts';
+import { isLoopback } from '../../node/tcp/binding.ts';
+import { textOption } from '../../runtime/text-option.ts';
 
 const EVERYWHERE = new Set(['0.0.0.0', '::', '[::]', '']);
 

@@ -19,7 +19,7 @@ export interface ApiSourceParts {
   readonly watch: Pick<ManagerWatch, 'counters' | 'events'>;
   readonly runtime: Pick<Runtime, 'now' | 'wallMs'>;
   readonly listener: { readonly counters: TcpCounters };
-  readonly store: Pick<Store, 'observe' | 'isShared' | 'enrolled'>;
+  readonly store: Pick<Store, 'observe' | 'isShared' | 'enrolled' | 'elected'>;
   /** Where this Manager says it can be reached. */
   self(): Omit<ManagerPlace, 'isSelf'>;
   stepDown(): Promise<boolean>;
@@ -48,6 +48,7 @@ export function apiSource(parts: ApiSourceParts): ApiSource {
     declaredPools: () => [...configuration().pools.keys()],
     settings: (pool) => configuration().pools.get(pool) ?? configuration().defaults,
     store: () => store.observe(),
+    elected: () => store.elected,
     managers: () => {
       const self = parts.self();
       const others = store.enrolled.filter(({ id }) => id !== self.id);
@@ -86,6 +87,8 @@ function whyNotReady({ core, store, runtime, failure, standsBySince }: ApiSource
       : undefined;
   }
   if (!store.isShared) return 'it does not lead yet';
+  if (store.elected !== undefined) return undefined; // There is no log to follow, and it would take over.
+  if (history === undefined && store.observe().kind === 'flease') return 'it does not know who leads yet';
   if (history === undefined) return 'it has read nothing of the log yet';
   const heardAt = latest(standsBySince(), headSeen?.askedAt ?? standsBySince());
   const isCutOff = later(heardAt, CUT_OFF_AFTER_MS) < now;

@@ -8,8 +8,8 @@ import { LONGEST_NAME } from '../wire/rules.ts';
 import type { ManagerSettings, PoolSettings } from '../manager/settings.ts';
 import { type PoolDurations, resolveDurations } from '../options.ts';
 import { consistentHashing } from '../policy/consistent-hashing.ts';
-import { checkOptionNames, type OptionNames } from './option-names.ts';
-import { textOption } from './text-option.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import { textOption } from '../../runtime/text-option.ts';
 
 /** Of one pool. What is left out is as for all pools, or the default. */
 export interface PoolConfiguration extends PoolDurations {

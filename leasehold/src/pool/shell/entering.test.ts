@@ -5,7 +5,7 @@ import { type LogFacts, silent } from '../../runtime/logger.ts';
 import type { Refused } from '../messages.ts';
 import { enter, withinOption } from './entering.ts';
 import { Refusals } from './refusals.ts';
-import { Waiters } from './waiters.ts';
+import { Waiters } from '../../runtime/waiters.ts';
 
 const refused = (code: string, retryable: boolean): Refused => ({
   ...{ kind: 'refused', pool: 'p', asker: 'a.1', code, message: `because of ${code}`, retryable },

@@ -13,7 +13,7 @@ import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
-import { deadline } from './deadline.ts';
+import { deadline } from '../../runtime/deadline.ts';
 import { ManagersUnreachableError, type RefusedError } from './errors.ts';
 
 /** An owner or a look-up that has just begun to ask. */

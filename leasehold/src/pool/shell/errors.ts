@@ -113,7 +113,7 @@ export class ClosedError extends LeaseholdError {
 
 const ANOTHER = 'Start another one on the same etcd first (leasehold manager --store)';
 
-/** There is no other Manager that could lead. This one goes on. */
+/** No other Manager can lead instead, or none has taken over in time. This one goes on. */
 export class AloneError extends LeaseholdError {
   override readonly name = 'AloneError';
   readonly code = 'ALONE';

@@ -8,8 +8,7 @@
  */
 
 import type { EtcdMemberHealth } from '../../log/etcd/client.ts';
-import { beginEtcdLog, type EtcdLog } from '../../log/etcd/etcd-log.ts';
-import { resolveEtcdLogOptions } from '../../log/etcd/options.ts';
+import { type EtcdLog, openEtcdLog } from '../../log/etcd/etcd-log.ts';
 import { Roll, type RollEntry } from '../../log/etcd/roll.ts';
 import { randomId } from '../../node/id.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -40,9 +39,12 @@ export async function openEtcdStore(options: EtcdStore, around: StoreSurrounding
     log,
     isShared: true,
     leaderLeaseMs,
+    elected: undefined,
     observe: () => ({ kind: 'etcd', where: prefix, bytes: undefined, members: health.members }),
+    halt: (found) => log.halt(found),
     enrol: (entry: RollEntry) => roll.enter(entry),
     whenOther: () => new Promise((resolve) => roll.whenOther(OTHER_WITHIN_MS, resolve)),
+    fullMember: () => health.members.find(({ isFull }) => isFull)?.endpoint,
     get enrolled() {
       return roll.entries;
     },
@@ -60,26 +62,17 @@ async function openLog(
   around: StoreSurroundings,
   openWithinMs: number,
 ): Promise<EtcdLog> {
-  const { runtime, logger, leaderLeaseMs, about, signal } = around;
-  signal?.throwIfAborted();
-  const options = resolveEtcdLogOptions({
-    ...{ client, prefix, cluster, runtime, logger, leaderLeaseMs, about, openWithinMs, randomId },
-    onFatal: (error) => around.onFatal(error),
-  });
+  const { runtime, logger, leaderLeaseMs, leaderChangeMs, about, signal } = around;
   using waiting = new Waiting(around, members, openWithinMs);
-  const log = await new Promise<EtcdLog>((resolve, reject) => {
-    const giveUp = (): void => {
-      opening[Symbol.dispose]();
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', giveUp, { once: true });
-    const opening = beginEtcdLog(options, (opened, error) => {
-      signal?.removeEventListener('abort', giveUp);
-      if (opened === undefined) reject(error);
-      else resolve(opened);
-    });
-  });
-  waiting.isOver();
+  const log = await openEtcdLog(
+    {
+      ...{ client, prefix, cluster, runtime, logger, about, openWithinMs, randomId },
+      ...{ leaderLeaseMs, leaderChangeMs },
+      onFatal: (error) => around.onFatal(error),
+    },
+    signal,
+  );
+  waiting.answered();
   return log;
 }
 
@@ -103,7 +96,8 @@ class Waiting implements Disposable {
     this.#next = this.#sayIn(FIRST_WORD_MS);
   }
 
-  isOver(): void {
+  /** Says so, if it has said that it waits. */
+  answered(): void {
     if (this.#hasSpoken) this.#around.logger.info('etcd answers', { waitedSeconds: this.#waitedSeconds() });
   }
 

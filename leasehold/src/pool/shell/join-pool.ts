@@ -15,14 +15,14 @@ import type { RangeSet } from '../../runtime/keys/range-set.ts';
 import { LONGEST_NAME, LONGEST_URL } from '../wire/rules.ts';
 import { resolveDurations } from '../options.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
-import { Closing } from './closing.ts';
+import { Closing } from '../../runtime/closing.ts';
 import { dialManagers } from './dial-managers.ts';
 import { enter, withinOption } from './entering.ts';
-import { checkOptionNames, type OptionNames } from './option-names.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { PoolOwner } from './pool-owner.ts';
 import { LOCK_WAIT_MS } from './supervision/locked-proof.ts';
 import { proveDeath } from './supervision/prove-death.ts';
-import { textOption } from './text-option.ts';
+import { textOption } from '../../runtime/text-option.ts';
 import type { Upcall } from './upcalls.ts';
 
 export interface JoinOptions {

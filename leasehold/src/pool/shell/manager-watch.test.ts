@@ -24,7 +24,8 @@ async function bench() {
   const store = await openStore(
     { kind: 'memory' },
     {
-      ...{ runtime, logger: silent, leaderLeaseMs: 2_000, about: {} },
+      ...{ runtime, logger: silent, leaderLeaseMs: 2_000, leaderChangeMs: 5_000, about: {} },
+      onChange: () => {},
       onFatal: (error) => expect.fail(error.message),
     },
   );

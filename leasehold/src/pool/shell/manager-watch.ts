@@ -32,6 +32,8 @@ export interface ManagerWatchOptions {
   readonly logger: Logger;
   /** How often an owner of the pool is to be heard. */
   renewEveryMs(pool: string): number;
+  /** The core has halted. */
+  halted(why: string): void;
   /** Ends the Manager. */
   cannotGoOn(error: LeaseholdError): void;
   /** After an input and all that came of it, once it is noted. */
@@ -103,6 +105,7 @@ export class ManagerWatch implements ManagerWatcher {
 
   halted(why: string): void {
     this.#options.logger.error('halted', { why, next: AFTER_A_HALT });
+    this.#options.halted(why);
   }
 
   /** Said once to whoever reads the log; the one refused asks again every now and then. */
@@ -121,6 +124,18 @@ export class ManagerWatch implements ManagerWatcher {
   traced({ what, facts }: TraceEvent): void {
     const isNews = what === 'elected' || what === 'deposed' || what === 'halted';
     this.#options.logger[isNews ? 'info' : 'debug'](what, facts);
+    if (what === 'elected') this.#sayIfItWaits();
+  }
+
+  /** Everybody is told nothing meanwhile, and whoever looks on wants to know why. */
+  #sayIfItWaits(): void {
+    const { core, runtime, logger } = this.#options;
+    const { waitsUntil } = core.observe();
+    if (waitsUntil === undefined) return;
+    const seconds = Math.ceil((waitsUntil - runtime.now()) / 1_000);
+    logger.info('waits until whoever held keys under an earlier log has let go; then it gives out keys', {
+      seconds,
+    });
   }
 
   afterwards(): void {

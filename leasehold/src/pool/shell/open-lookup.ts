@@ -13,12 +13,12 @@ import type { Logger } from '../../runtime/logger.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { resolveDurations } from '../options.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
-import { Closing } from './closing.ts';
+import { Closing } from '../../runtime/closing.ts';
 import { dialManagers } from './dial-managers.ts';
 import { enter, withinOption } from './entering.ts';
-import { checkOptionNames, type OptionNames } from './option-names.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { type Loss, type LookupPosition, PoolLookup } from './pool-lookup.ts';
-import { textOption } from './text-option.ts';
+import { textOption } from '../../runtime/text-option.ts';
 
 export interface OpenLookupOptions {
   /** Where the Managers are. @default LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, 127.0.0.1:7400 */

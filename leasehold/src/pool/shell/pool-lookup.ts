@@ -24,9 +24,9 @@ import type { FromManager, LookupPace, Refused, TableRow, ToManager } from '../m
 import type { ResolvedDurations } from '../options.ts';
 import { Application, type Surface } from './application.ts';
 import { ClosedError, type RefusedError } from './errors.ts';
-import { showAs } from './inspection.ts';
+import { showAs } from '../../runtime/inspection.ts';
 import { Refusals } from './refusals.ts';
-import { Waiters } from './waiters.ts';
+import { Waiters } from '../../runtime/waiters.ts';
 
 /** Where a look-up is in the log; store it, and a later look-up can go on from there. */
 export interface LookupPosition {

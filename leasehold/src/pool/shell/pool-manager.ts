@@ -35,11 +35,11 @@ import {
   shortestLeaderLeaseMs,
   shortestToleranceMs,
 } from './configuration.ts';
-import { deadline } from './deadline.ts';
-import { AloneError, ClosedError } from './errors.ts';
+import { ClosedError } from './errors.ts';
 import { ManagerWatch } from './manager-watch.ts';
+import { StepDown } from './step-down.ts';
 import type { Store } from './store.ts';
-import { Waiters } from './waiters.ts';
+import { Waiters } from '../../runtime/waiters.ts';
 
 /** @internal */
 export interface ManagerSurroundings {
@@ -59,8 +59,6 @@ export interface ManagerSurroundings {
 
 /** How often a standby reads the head of the log. */
 const LOOK_EVERY_MS = 2_000;
-/** Of the time without a leader that owners survive, one such part is given to others to take over. */
-const STEP_DOWN_SHARE = 2;
 
 export class PoolManager implements AsyncDisposable {
   /** What the HTTP API is made of. @internal */
@@ -69,6 +67,7 @@ export class PoolManager implements AsyncDisposable {
   readonly #core: Manager;
   readonly #guard: SuspensionGuard;
   readonly #driver: ManagerDriver;
+  readonly #stepDown: StepDown;
   readonly #usage = new ProcessMonitor();
   readonly #waiters = new Waiters();
   #configuration: ResolvedConfiguration;
@@ -78,8 +77,8 @@ export class PoolManager implements AsyncDisposable {
   #url: string | undefined;
   #advertisedHttp: string | undefined;
   readonly #over = new AbortController();
-  #steppingDown: Promise<boolean> | undefined;
   #nextLook: Disposable | undefined;
+  /** The last instant at which it led; or, if it never did, its first. */
   #standsBySince: Instant;
 
   /** @internal */
@@ -94,8 +93,9 @@ export class PoolManager implements AsyncDisposable {
     const watch = new ManagerWatch({
       ...{ id, core, runtime, logger },
       renewEveryMs: (pool) => this.source.settings(pool).durations.renewEveryMs,
+      halted: (why) => this.#noteHalt(why),
       cannotGoOn: (error) => this.fail(error),
-      afterwards: () => this.#waiters.look(),
+      afterwards: () => this.#afterwards(),
     });
     this.source = apiSource({
       ...{ core, watch, runtime, listener, store },
@@ -112,6 +112,11 @@ export class PoolManager implements AsyncDisposable {
       alarm: (wake) => alarmOn(runtime, wake),
       candidate: (campaign) => `${id}.${randomId(4)}.${campaign}`,
     });
+    this.#stepDown = new StepDown({
+      ...{ core, store, runtime, logger, driver: this.#driver, isOver: this.#over.signal },
+      leaderChangeMs: () => shortestLeaderChangeMs(this.#configuration),
+      until: (isSo, signal) => this.#until(isSo, signal),
+    });
     if (store.isShared) this.#lookAtHead();
   }
 
@@ -127,6 +132,15 @@ export class PoolManager implements AsyncDisposable {
   /** Where the HTTP API and the page are; undefined if they are nowhere. */
   get httpUrl(): string | undefined {
     return this.#url;
+  }
+
+  /** Who leads, as far as is known. */
+  get leader(): { readonly id: string; readonly address: string | undefined } | undefined {
+    if (this.#core.role === 'leading') return { id: this.id, address: this.#around.advertised };
+    const { elected } = this.#around.store;
+    if (elected !== undefined) return { id: elected.id, address: undefined };
+    const { leader: id, address } = this.#core.state.reign;
+    return id === '' ? undefined : { id, address };
   }
 
   /** What somebody who watches can see. */
@@ -154,6 +168,9 @@ export class PoolManager implements AsyncDisposable {
    * Rejects when it cannot go on; pending for as long as it can.
    *
    * @throws {StorageFailedError} if the disk failed
+   * @throws {StoreWentBackError} if etcd was restored from a backup while it led
+   * @throws {DamagedEtcdLogError} and whatever else keeps a Manager from starting on a log, if it is found while it runs
+   * @throws {UnreadableLogError} if a newer version wrote what it follows
    * @throws {ClosedError} if it had been closed already
    */
   get failed(): Promise<never> {
@@ -175,7 +192,7 @@ export class PoolManager implements AsyncDisposable {
   /** Resolves when it leads; at once if it does. Rejects with the reason of the signal, or when it is closed. */
   async whenLeading(signal?: AbortSignal): Promise<void> {
     const isOver = AbortSignal.any([this.#over.signal, ...(signal === undefined ? [] : [signal])]);
-    await this.#waiters.until(() => this.#orFailure(this.#core.role === 'leading'), isOver);
+    await this.#until(() => this.#core.role === 'leading', isOver);
   }
 
   /**
@@ -187,51 +204,20 @@ export class PoolManager implements AsyncDisposable {
    * @throws {ClosedError} if it is closed meanwhile
    */
   stepDown(): Promise<boolean> {
-    this.#steppingDown ??= this.#stepDown().finally(() => (this.#steppingDown = undefined));
-    return this.#steppingDown;
-  }
-
-  async #stepDown(): Promise<boolean> {
-    const { store, runtime, logger } = this.#around;
-    if (!store.isShared) throw new AloneError('its log is its own');
-    if (this.#core.role !== 'leading') return false;
-    // It keeps leading until it is likely that another can.
-    checkRoom(store);
-    if (!(await this.#whenOther())) throw new AloneError('no other is there');
-    if (this.#core.role !== 'leading') return false;
-    const term = this.#core.term ?? 0;
-    logger.info('steps down', { term });
-    // The rest is left for us to be elected again, should nobody have been there after all.
-    const withinMs = shortestLeaderChangeMs(this.#configuration) / STEP_DOWN_SHARE;
-    using until = deadline(runtime, withinMs, this.#over.signal);
-    this.#driver.stepDown();
-    try {
-      return await this.#waiters.until(() => this.#orFailure(this.#core.state.term > term), until.signal);
-    } catch (error) {
-      if (!until.isOver) throw error;
-      throw new AloneError(`no other has taken over within ${withinMs / 1_000} s`);
-    } finally {
-      if (!this.#over.signal.aborted) this.#driver.standAgain();
-    }
-  }
-
-  #whenOther(): Promise<boolean> {
-    const { signal } = this.#over;
-    return new Promise((resolve, reject) => {
-      const closed = (): void => reject(signal.reason);
-      signal.addEventListener('abort', closed, { once: true });
-      void this.#around.store.whenOther().then((isThere) => {
-        signal.removeEventListener('abort', closed);
-        resolve(isThere);
-      });
-    });
+    return this.#stepDown.begin();
   }
 
   /** @internal Resolves when it serves somebody: when it leads, or stands by with others; or has halted and says why. */
   async serving(signal?: AbortSignal): Promise<void> {
-    const isServing = (): boolean =>
-      this.#core.role !== 'standby' || (this.#around.store.isShared && this.#hasRead());
-    await this.#waiters.until(() => this.#orFailure(isServing()), signal);
+    const { store } = this.#around;
+    const knowsOfOthers = (): boolean => store.isShared && (this.#hasRead() || store.elected !== undefined);
+    const isServing = (): boolean => this.#core.role !== 'standby' || knowsOfOthers();
+    await this.#until(isServing, signal);
+  }
+
+  /** @internal Something outside may have come to be what somebody waits for. */
+  look(): void {
+    this.#waiters.look();
   }
 
   /** @internal Where its HTTP API is, for whoever started it, and for others. */
@@ -247,17 +233,39 @@ export class PoolManager implements AsyncDisposable {
     this.#owned = owned;
   }
 
-  #orFailure(isSo: boolean): true | undefined {
-    if (this.#failure !== undefined) throw this.#failure;
-    return isSo || undefined;
+  /** Resolves when it is so; rejects if it cannot go on, or with the reason of the signal. */
+  #until(isSo: () => boolean, signal?: AbortSignal): Promise<true> {
+    return this.#waiters.until(() => {
+      if (this.#failure !== undefined) throw this.#failure;
+      return isSo() || undefined;
+    }, signal);
+  }
+
+  /** After an input, and all that came of it. */
+  #afterwards(): void {
+    if (this.#core.role === 'leading') this.#standsBySince = this.#around.runtime.now();
+    this.#waiters.look();
   }
 
   /** So that a standby knows how far behind it is, also when no look-up asks. */
   #lookAtHead(): void {
     const { runtime } = this.#around;
-    if (this.#core.role === 'leading') this.#standsBySince = runtime.now();
     this.#driver.input((now) => this.#core.lookAtHead(now));
     this.#nextLook = runtime.wakeAt(later(runtime.now(), LOOK_EVERY_MS), () => this.#lookAtHead());
+  }
+
+  /** It knows by what it remembers; whoever would lead next, also itself after a restart, by what is in the store. */
+  #noteHalt(why: string): void {
+    const { history, term, state } = this.#core.observe();
+    if (history === undefined) return;
+    const { id, store } = this.#around;
+    const seen = this.#core.seen(history);
+    store.halt({
+      history,
+      term: Math.max(term, seen?.term ?? 0),
+      position: Math.max(state.position, seen?.position ?? 0),
+      why: `${id}: ${why}`,
+    });
   }
 
   #hasRead(): boolean {
@@ -281,18 +289,6 @@ export class PoolManager implements AsyncDisposable {
     this.#failure = error;
     this.#waiters.look();
   }
-}
-
-/** Where nothing can be written, nobody can be elected: neither another nor this one again. */
-function checkRoom({ observe }: Store): void {
-  const full = observe().members.find(
-    ({ reachable, complaint }) => reachable && complaint?.includes('NOSPACE'),
-  );
-  if (full === undefined) return;
-  throw new AloneError(
-    `etcd takes nothing (${full.endpoint} says NOSPACE), so nobody could be elected`,
-    'Make room in it first: compact, defragment, and disarm its alarm',
-  );
 }
 
 /** The store was told how long a leader may act without asking; a successor must wait at least as long. */

@@ -19,15 +19,15 @@ import type { FromManager, NumberedSpan, Refused, ToManager } from '../messages.
 import type { ResolvedDurations } from '../options.ts';
 import { Owner, type OwnerEffect, type OwnerIdentity } from '../owner/owner.ts';
 import { Application, type Surface } from './application.ts';
-import { deadline } from './deadline.ts';
+import { deadline } from '../../runtime/deadline.ts';
 import { ClosedError, LeaseLostError, NotOwnerError, type RefusedError } from './errors.ts';
 import { type HeldKey, HeldKeys } from './held-keys.ts';
-import { showAs } from './inspection.ts';
+import { showAs } from '../../runtime/inspection.ts';
 import { KeyQueue } from './key-queue.ts';
 import { Patience } from './patience.ts';
 import { Refusals } from './refusals.ts';
 import { type Upcall, Upcalls } from './upcalls.ts';
-import { Waiters } from './waiters.ts';
+import { Waiters } from '../../runtime/waiters.ts';
 
 /** @internal */
 export interface OwnerApplication {

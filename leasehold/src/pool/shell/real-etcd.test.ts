@@ -1,14 +1,14 @@
 /** Managers in one process, on a real etcd: what an operator sees of them when things go well, and when they do not. */
 
 import { describe, expect, it, vi } from 'vitest';
-import { Asking, done, put } from '../../log/etcd/testing/asking.ts';
+import { PromiseClient, done, put } from '../../log/etcd/testing/promise-client.ts';
 import type { EtcdCluster } from '../../log/etcd/testing/etcd-cluster.ts';
 import { LONG_MS, type Scene, sharedEtcd } from '../../log/etcd/testing/on-etcd.ts';
 import { realClient } from '../../log/etcd/testing/real-client.ts';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { StatusAnswer } from '../http/answers.ts';
-import { Closing } from './closing.ts';
+import { Closing } from '../../runtime/closing.ts';
 import { joinPool } from './join-pool.ts';
 import { openLookup } from './open-lookup.ts';
 import type { Loss } from './pool-lookup.ts';
@@ -26,7 +26,7 @@ const onLocked = sharedEtcd({ members: 1 }, (cluster) =>
 
 const onSmall = sharedEtcd({ members: 1, quotaBytes: 4_000_000 });
 
-const storeOn = ({ endpoints }: EtcdCluster, prefix: string, user = ''): string =>
+const storeOn = ({ endpoints }: Pick<EtcdCluster, 'endpoints'>, prefix: string, user = ''): string =>
   `etcd://${user}${endpoints.map((endpoint) => new URL(endpoint).host).join(',')}/${prefix}`;
 
 const start = (
@@ -67,6 +67,8 @@ describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
       for (const manager of managers) {
         await eventually(async () => (await statusOf(manager)).managers.length === 3);
         await eventually(async () => (await statusOf(manager)).store.members.length === 3);
+        // It says so in the log when it has waited for what may be held under an earlier one.
+        await eventually(async () => (await statusOf(manager)).leader !== null);
         const status = await statusOf(manager);
         expect(status.leader).toEqual({ id: 'm1', address: managers[0].address });
         expect(status.managers[0]).toMatchObject({ id: manager.id, isSelf: true });
@@ -124,9 +126,9 @@ describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
       const leader = all.use(await start(scene, 'm1'));
       await leader.whenLeading();
       all.use(await start(scene, 'm2'));
-      const asking = new Asking(realClient(scene.cluster));
+      const asking = new PromiseClient(realClient(scene.cluster));
       const fill = async (): Promise<boolean> =>
-        (await asking.put(`${scene.prefix}rubbish`, Buffer.alloc(1_000_000))).kind === 'refused';
+        (await asking.put(`${scene.prefix}rubbish`, Buffer.alloc(1_000_000))).kind !== 'done';
       await eventually(fill);
       await eventually(async () =>
         /NOSPACE/.test((await statusOf(leader)).store.members[0]?.complaint ?? ''),
@@ -216,7 +218,7 @@ describe('a Manager that starts', { timeout: LONG_MS }, () => {
         ...{ code: 'PREFIX_IN_USE', retryable: false },
         message: expect.stringContaining('"blue"'),
       });
-      done(await new Asking(realClient(cluster)).put(`${prefix}more/x`, 'a value'));
+      done(await new PromiseClient(realClient(cluster)).put(`${prefix}more/x`, 'a value'));
       const within = startManager({
         store: storeOn(cluster, `${prefix}more`),
         port: 0,
@@ -224,6 +226,25 @@ describe('a Manager that starts', { timeout: LONG_MS }, () => {
         logger: silent,
       });
       await expect(within).rejects.toMatchObject({ code: 'PREFIX_IN_USE' });
+    }),
+  );
+
+  it(
+    'ends at once if its endpoints are not of one cluster, and says which belongs to which',
+    onEtcd(async (scene) => {
+      const { cluster: stray } = await onSmall.scene();
+      const endpoints = [...scene.cluster.endpoints.slice(0, 2), ...stray.endpoints];
+      for (let tries = 0; tries < 4; tries += 1) {
+        const starting = start(scene, 'm1', {
+          store: storeOn({ endpoints }, scene.prefix),
+        });
+        await expect(starting).rejects.toMatchObject({
+          ...{ code: 'ETCD_UNAVAILABLE', retryable: false, reason: 'divided' },
+          message: expect.stringMatching(new RegExp(`cluster \\d+ at ${stray.endpoints[0]}(;|$)`)),
+        });
+      }
+      const found = await new PromiseClient(realClient(stray)).range({ key: scene.prefix, end: scene.end });
+      expect(done(found).keyValues).toEqual([]);
     }),
   );
 
@@ -250,13 +271,36 @@ describe('a Manager that starts', { timeout: LONG_MS }, () => {
   );
 });
 
+describe('a log in etcd that somebody has deleted', { timeout: LONG_MS }, () => {
+  it(
+    'is begun anew by a Manager that starts; it gives nobody a key that another may hold, and no number twice',
+    onEtcd(async (scene) => {
+      await using all = new Closing();
+      const defaults = { leaseMs: 4_000 };
+      const first = all.use(await start(scene, 'm1', { defaults }));
+      await first.whenLeading();
+      const join = async (name: string, { address }: PoolManager) =>
+        all.use(await joinPool({ managers: [address], pool, name, url: `http://${name}`, logger: silent }));
+      const one = await join('a', first);
+      const before = await one.whenOwned('alice');
+      const asking = new PromiseClient(realClient(scene.cluster));
+      done(await asking.transact({ success: [{ do: 'delete', key: scene.prefix, end: scene.end }] }));
+      const second = all.use(await start(scene, 'm2', { defaults }));
+      const two = await join('b', second);
+      const number = await two.whenOwned('alice');
+      expect(one.checkLeaseNow('alice')).toBeUndefined();
+      expect(number).toBeGreaterThan(before);
+    }),
+  );
+});
+
 describe('a log in etcd that was put back from a backup', { timeout: LONG_MS }, () => {
   it(
     'halts the Manager that leads on it; with its counters raised it goes on above all that was given',
     onEtcd(async (scene) => {
       const { cluster, prefix, end } = scene;
       const store = storeOn(cluster, prefix);
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const options = { defaults: { leaseMs: 9_000 } };
       const first = await start(scene, 'm1', options);
       const port = Number(first.address.split(':')[1]);
@@ -284,6 +328,15 @@ describe('a log in etcd that was put back from a backup', { timeout: LONG_MS }, 
       await eventually(() => third.observe().role === 'halted');
       await third.close();
 
+      // Its supervisor starts it again; it remembers nothing, but does not lead.
+      const logger = listeningLogger();
+      const again = await start(scene, 'm1', { ...options, port, logger });
+      await eventually(() =>
+        logger.lines.some(({ message }) => /^nobody may lead.*manager recover/.test(message)),
+      );
+      expect(again.observe().role).toBe('standby');
+      await again.close();
+
       const recovery = await planRecovery({ store, logger: silent });
       expect(recovery.found.position).toBeLessThan(position);
       expect(recovery.above.position).toBe(recovery.found.position + LEAP);
@@ -291,7 +344,7 @@ describe('a log in etcd that was put back from a backup', { timeout: LONG_MS }, 
       expect(raised.history).not.toBe(recovery.found.history);
 
       await using fourth = await start(scene, 'm1', { ...options, port });
-      await eventually(() => (one.checkLeaseNow('alice') ?? 0) > LEAP);
+      await eventually(() => (one.checkLeaseNow('alice') ?? 0) > recovery.above.position);
       expect(fourth.observe().term).toBeGreaterThan(LEAP);
       await eventually(() => losses.some(({ has }) => has('alice')));
       await one.leave();

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { listeningLogger } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
 import { joinPool } from './join-pool.ts';
 import { LEAP, planRecovery } from './recover.ts';
@@ -34,9 +35,18 @@ describe('the recovery of a directory that was put back', () => {
     expect(raised).toMatchObject({ term: above.term, floor: above.position });
     expect(raised.history).not.toBe(recovery.found.history);
 
-    await using manager = await startManager({ ...options, directory });
+    const logger = listeningLogger();
+    await using manager = await startManager({ ...options, directory, logger });
+    expect(manager.observe().waitsUntil).toBeDefined();
+    expect(logger.lines).toContainEqual(
+      expect.objectContaining({
+        message: expect.stringMatching(/^waits until whoever held keys/),
+        seconds: expect.any(Number),
+      }),
+    );
     const managers = [manager.address];
     await using owner = await joinPool({ managers, pool: 'p', name: 'b', url: 'http://b', logger: silent });
+    expect(manager.observe().waitsUntil).toBeUndefined();
     expect(await owner.whenOwned('alice')).toBeGreaterThan(above.position);
     const members = [...manager.observe().state.pool('p').members.values()];
     expect(members.map(({ name }) => name)).toEqual(['b']);

@@ -15,12 +15,7 @@
  * At least one position is left out in any case: that is how whoever leads next knows that it must wait.
  */
 
-import { Asking } from '../../log/etcd/asking.ts';
-import type { EtcdRefusalReason, EtcdTransactionResult } from '../../log/etcd/client.ts';
-import { EtcdUnavailableError, LeaderAliveError, PrefixInUseError } from '../../log/etcd/errors.ts';
-import { decodeHead, decodeMeta, Layout, leaderName } from '../../log/etcd/layout.ts';
-import { Lifetime } from '../../log/etcd/lifetime.ts';
-import { raiseEtcdCounters } from '../../log/etcd/raise-counters.ts';
+import { raiseEtcdCounters, readEtcdCounters } from '../../log/etcd/counters.ts';
 import { raiseCounters, type RaisedCounters } from '../../log/file/raise-counters.ts';
 import { listFiles, recover } from '../../log/file/recovery.ts';
 import { randomId } from '../../node/id.ts';
@@ -30,9 +25,9 @@ import { openExistingDirectory } from '../../node/storage.ts';
 import { warnings } from '../../node/warnings.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { Runtime } from '../../runtime/runtime.ts';
-import { connectEtcd, type EtcdConnection } from './etcd-connection.ts';
-import { checkOptionNames, type OptionNames } from './option-names.ts';
+import { connectEtcd } from './etcd-connection.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import type { FleaseStore } from './flease-store.ts';
 import { type EtcdStore, planStore } from './store.ts';
 
 export type { RaisedCounters } from '../../log/file/raise-counters.ts';
@@ -47,7 +42,7 @@ export interface RecoveryOptions {
   directory?: string | undefined;
 
   /** The etcd that its log is in, as for `startManager`; or `directory`. */
-  store?: string | EtcdStore | undefined;
+  store?: string | EtcdStore | FleaseStore | undefined;
 
   /** The highest term that anybody has seen. @default what the log says, and a leap above it */
   seenTerm?: number | undefined;
@@ -101,19 +96,24 @@ export async function planRecovery(options: RecoveryOptions): Promise<Recovery> 
   if (plan.kind === 'memory') {
     throw new InvalidOptionError('directory', 'not given', 'either it or store must say where the log is');
   }
+  if (plan.kind === 'flease') {
+    const rule = 'Managers that elect each other keep nothing, so there is nothing to put back or to raise';
+    throw new InvalidOptionError('store', 'flease', rule);
+  }
   const logger = options.logger ?? warnings;
   const log = plan.kind === 'file' ? logIn(plan.directory, logger) : logOn(plan.options, logger);
-  const found = await log.read();
+  const { found, noted } = await log.read();
   const { seenTerm, seenPosition } = options;
   const above = {
-    term: Math.max(found.term, seenTerm ?? found.term + LEAP),
-    position: Math.max(found.position + 1, seenPosition ?? found.position + LEAP),
+    term: Math.max(found.term, noted?.term ?? 0, seenTerm ?? found.term + LEAP),
+    position: Math.max(found.position + 1, noted?.position ?? 0, seenPosition ?? found.position + LEAP),
   };
   return { found, above, carryOut: () => log.raise(above) };
 }
 
 interface StoredLog {
-  read(): Promise<Recovery['found']>;
+  /** `noted`: what Managers have seen that found out that it went back, if they could note it in the store. */
+  read(): Promise<{ readonly found: Recovery['found']; readonly noted: Counters | undefined }>;
   raise(above: Counters): Promise<RaisedCounters>;
 }
 
@@ -128,11 +128,8 @@ function logIn(directory: string, logger: Logger): StoredLog {
       using _ = await lock();
       const { history, term, floor, batches, snapshot, tail } = await recover({ storage, logger, randomId });
       await tail.file.close();
-      return {
-        history,
-        term,
-        position: Math.max(floor, batches.at(-1)?.position ?? snapshot?.position ?? 0),
-      };
+      const position = Math.max(floor, batches.at(-1)?.position ?? snapshot?.position ?? 0);
+      return { found: { history, term, position }, noted: undefined };
     },
     raise: async (above) =>
       raiseCounters({ ...above, storage: await openExistingDirectory(directory), lock, logger, randomId }),
@@ -140,48 +137,16 @@ function logIn(directory: string, logger: Logger): StoredLog {
 }
 
 function logOn(options: EtcdStore, logger: Logger): StoredLog {
-  const runtime = nodeRuntime();
+  const around = { runtime: nodeRuntime(), logger };
   return {
     read: async () => {
-      using connection = connectEtcd(options, { runtime, logger });
-      return await readCounters(connection, runtime, logger);
+      using connection = connectEtcd(options, around);
+      const { halt, ...found } = await readEtcdCounters({ ...connection, ...around });
+      return { found, noted: halt };
     },
     raise: async (above) => {
-      using connection = connectEtcd(options, { runtime, logger });
-      const { client, prefix, cluster } = connection;
-      return await raiseEtcdCounters({ ...above, client, prefix, cluster, runtime, logger, randomId });
+      using connection = connectEtcd(options, around);
+      return await raiseEtcdCounters({ ...connection, ...around, ...above, randomId });
     },
   };
-}
-
-const READ_WITHIN_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 2_000;
-const RETRY_MS = 200;
-
-async function readCounters(
-  { client, prefix, cluster }: EtcdConnection,
-  runtime: Runtime,
-  logger: Logger,
-): Promise<Recovery['found']> {
-  const layout = new Layout(prefix);
-  const timing = { requestTimeoutMs: REQUEST_TIMEOUT_MS, retryMs: RETRY_MS };
-  const asking = new Asking({ client, runtime, logger, ...timing });
-  using life = new Lifetime(runtime);
-  const unavailable = (why: string, reason?: EtcdRefusalReason): EtcdUnavailableError =>
-    new EtcdUnavailableError('read the log', why, reason);
-  const { revision, found } = await new Promise<EtcdTransactionResult>((resolve, reject) => {
-    life.after(READ_WITHIN_MS, () => reject(unavailable(`no answer within ${READ_WITHIN_MS / 1_000} s`)));
-    asking.insist<EtcdTransactionResult>(
-      life,
-      (hear) => asking.get([layout.meta, layout.head, layout.leader], hear),
-      resolve,
-      ({ message, reason }) => reject(unavailable(message, reason)),
-    );
-  });
-  const [meta, head, leader] = found;
-  if (meta === undefined)
-    throw new PrefixInUseError(layout.meta, 'is missing: there is no log under the prefix');
-  const { history, termBase, floor } = decodeMeta(meta, cluster);
-  if (leader !== undefined) throw new LeaderAliveError(leaderName(leader));
-  return { history, term: termBase + revision, position: Math.max(floor, decodeHead(head)) };
 }

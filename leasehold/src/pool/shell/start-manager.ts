@@ -2,7 +2,8 @@
  * A Manager in a running process: `startManager`, and what it can be told.
  *
  * It is up when this resolves: its store is open and read, the port is open, and it leads; or, where
- * several Managers share a store, it stands by and answers look-ups.
+ * several Managers share a store, it stands by and answers look-ups. Of Managers that keep nothing, one that stands by
+ * knows who leads, and that is all.
  * What goes wrong before that is thrown, and nothing is left open. What goes wrong later ends it
  * (`failed`): a disk that cannot sync, for one, leaves nothing to go on with.
  */
@@ -20,18 +21,20 @@ import { LONGEST_NAME } from '../wire/rules.ts';
 import type { FromManager, ToManager } from '../messages.ts';
 import { managerCodec, POOL_PROTOCOL } from '../wire/codec.ts';
 import { advertisedHttp, checkAdvertise } from './advertised.ts';
-import { isLoopback } from './binding.ts';
-import { Closing } from './closing.ts';
+import { isLoopback } from '../../node/tcp/binding.ts';
+import { Closing } from '../../runtime/closing.ts';
 import {
   CONFIGURATION_OPTIONS,
   type ManagerConfiguration,
   resolveConfiguration,
+  shortestLeaderChangeMs,
   shortestLeaderLeaseMs,
 } from './configuration.ts';
-import { checkOptionNames, type OptionNames } from './option-names.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { PoolManager } from './pool-manager.ts';
+import type { FleaseStore } from './flease-store.ts';
 import { type EtcdStore, openStore, planStore } from './store.ts';
-import { textOption } from './text-option.ts';
+import { textOption } from '../../runtime/text-option.ts';
 
 export interface StartManagerOptions extends ManagerConfiguration {
   /** Where owners and look-ups connect. @default '127.0.0.1' */
@@ -55,8 +58,11 @@ export interface StartManagerOptions extends ManagerConfiguration {
   /**
    * An etcd, instead of a directory: any number of Managers share it, one leads, and the others take over
    * when it dies. `etcd://10.0.0.1:2379,10.0.0.2:2379/prefix`, or with more to say.
+   *
+   * Or nothing at all: `{ flease: { id, peers } }`. These Managers elect a leader among themselves and keep
+   * nothing: when it dies all leases run out, and everything is reported as lost. Their configuration must be the same.
    */
-  store?: string | EtcdStore | undefined;
+  store?: string | EtcdStore | FleaseStore | undefined;
 
   /** Where owners can reach this Manager, as `host:port`, for the others to tell them. @default where it listens */
   advertise?: string | undefined;
@@ -64,7 +70,7 @@ export interface StartManagerOptions extends ManagerConfiguration {
   /** Gives up starting, with its reason. Once started it does nothing; `close()` does. */
   signal?: AbortSignal | undefined;
 
-  /** Names this Manager in what it says. @default a random one */
+  /** Names this Manager in what it says. @default a random one; with `store.flease`, its name in the group */
   id?: string | undefined;
 
   /** Allows to listen elsewhere than on loopback, where everybody who can connect can do everything. @default false */
@@ -119,7 +125,8 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
       'everybody who can connect there could do everything; listen on 127.0.0.1, or say insecure: true (--insecure) if the network keeps others away',
     );
   }
-  const id = textOption('id', options.id ?? randomId(4), LONGEST_NAME);
+  const ownName = plan.kind === 'flease' ? plan.options.flease.id : randomId(4);
+  const id = textOption('id', options.id ?? ownName, LONGEST_NAME);
   checkAdvertise(options.advertise, host, plan.kind === 'etcd');
   const { signal } = options;
   signal?.throwIfAborted();
@@ -137,8 +144,10 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
   };
   const store = open.use(
     await openStore(plan, {
-      ...{ runtime, logger, onFatal, signal, about: { id } },
+      ...{ runtime, logger, onFatal, signal, about: { id }, insecure: options.insecure },
+      onChange: () => manager?.look(),
       leaderLeaseMs: shortestLeaderLeaseMs(configuration),
+      leaderChangeMs: shortestLeaderChangeMs(configuration),
     }),
   );
   const greeting: Record<string, string> = {};

@@ -1,10 +1,11 @@
 /**
  * Where a Manager keeps what it must not forget: a directory of its own, memory, or an etcd that it shares
- * with other Managers, of which one leads. The Manager asks only for a fenced log; what people want to
- * know of the rest is told here in one shape for all.
+ * with other Managers, of which one leads; or nowhere, if they elect a leader among themselves. The Manager asks only for
+ * a fenced log; what people want to know of the rest is told here in one shape for all.
  */
 
 import { parseEtcdAddress } from '../../log/etcd/gateway/address.ts';
+import type { HaltedHistory } from '../../log/etcd/halting.ts';
 import type { RollEntry } from '../../log/etcd/roll.ts';
 import { openFileLog } from '../../log/file/file-log.ts';
 import type { FencedLog } from '../../log/log.ts';
@@ -19,8 +20,9 @@ import type { StoreObservation } from '../http/source.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { DEFAULT_CLUSTER } from './etcd-connection.ts';
 import { openEtcdStore } from './etcd-store.ts';
-import type { OptionNames } from './option-names.ts';
-import { textOption } from './text-option.ts';
+import { checkFleaseStore, type FleaseStore, openFleaseStore } from './flease-store.ts';
+import type { OptionNames } from '../../runtime/option-names.ts';
+import { textOption } from '../../runtime/text-option.ts';
 
 export interface EtcdStore {
   /** `etcd://10.0.0.1:2379,10.0.0.2:2379/prefix`, or `etcds://…` for TLS; `user:password@` may come first. */
@@ -50,7 +52,15 @@ const OPTIONS: OptionNames<EtcdStore> = {
 export type StorePlan =
   | { readonly kind: 'memory' }
   | { readonly kind: 'file'; readonly directory: string }
-  | { readonly kind: 'etcd'; readonly options: EtcdStore };
+  | { readonly kind: 'etcd'; readonly options: EtcdStore }
+  | { readonly kind: 'flease'; readonly options: FleaseStore };
+
+/** Who leads, if not the log but the store itself knows it. */
+export interface Elected {
+  /** Its name in the group. */
+  readonly id: string;
+  readonly term: number;
+}
 
 export interface Store extends AsyncDisposable {
   readonly log: FencedLog;
@@ -60,8 +70,14 @@ export interface Store extends AsyncDisposable {
   readonly leaderLeaseMs: number | undefined;
   /** Who shares the store, by id, as far as is known. For people. */
   readonly enrolled: readonly RollEntry[];
+  /** Another that leads, of a store whose log cannot be followed; undefined if it can be, or nobody is known. */
+  readonly elected: Elected | undefined;
   /** Resolves as soon as it is known that another Manager is there; with false if that takes longer than a moment. */
   whenOther(): Promise<boolean>;
+  /** One that takes nothing more, because it is full, as far as is known. */
+  fullMember(): string | undefined;
+  /** Somebody has seen more of the log than there is: whoever would lead next is to know of it. */
+  halt(found: HaltedHistory): void;
   /** From here on those who share the store see this Manager. */
   enrol(entry: RollEntry): void;
   observe(): StoreObservation;
@@ -71,16 +87,25 @@ export interface StoreSurroundings {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly leaderLeaseMs: number;
+  /** The longest time without a leader that owners are to survive, in milliseconds. */
+  readonly leaderChangeMs: number;
   /** For people who look into the store. */
   readonly about: Readonly<Record<string, string>>;
   /** Gives up opening. */
   readonly signal?: AbortSignal | undefined;
+  /** Whether it may listen elsewhere than on loopback, where everybody who can connect can take part. */
+  readonly insecure?: boolean | undefined;
+  /** Another is {@link Store.elected}. */
+  onChange(): void;
   /** The store cannot keep what was promised: end the process. */
   onFatal(error: LeaseholdError): void;
 }
 
 /** @throws {InvalidOptionError} */
-export function planStore(directory: string | undefined, store: string | EtcdStore | undefined): StorePlan {
+export function planStore(
+  directory: string | undefined,
+  store: string | EtcdStore | FleaseStore | undefined,
+): StorePlan {
   if (store === undefined) return directory === undefined ? { kind: 'memory' } : { kind: 'file', directory };
   if (directory !== undefined) {
     throw new InvalidOptionError(
@@ -88,6 +113,10 @@ export function planStore(directory: string | undefined, store: string | EtcdSto
       'given',
       'a directory is given too, and what must not be forgotten is kept in one place',
     );
+  }
+  if (isFleaseStore(store)) {
+    checkFleaseStore(store);
+    return { kind: 'flease', options: store };
   }
   const options = typeof store === 'string' ? { etcd: store } : store;
   checkNames(options);
@@ -106,13 +135,16 @@ export function planStore(directory: string | undefined, store: string | EtcdSto
   return { kind: 'etcd', options };
 }
 
+const isFleaseStore = (store: string | EtcdStore | FleaseStore): store is FleaseStore =>
+  typeof store === 'object' && store !== null && 'flease' in store;
+
 /** What stands under a name that there is not may be a password in the wrong place: it is not shown. */
 function checkNames(options: unknown): void {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidOptionError(
       'store',
       typeof options,
-      "it must be 'etcd://…', or an object with etcd in it",
+      "it must be 'etcd://…', or an object with etcd or flease in it",
     );
   }
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(OPTIONS, name));
@@ -133,6 +165,8 @@ export async function openStore(plan: StorePlan, around: StoreSurroundings): Pro
       return fileStore(wholePath(plan.directory), around);
     case 'etcd':
       return openEtcdStore(plan.options, around);
+    case 'flease':
+      return openFleaseStore(plan.options, around);
   }
 }
 
@@ -146,7 +180,10 @@ async function fileStore(directory: string | undefined, around: StoreSurrounding
     isShared: false,
     leaderLeaseMs: undefined,
     enrolled: [],
+    elected: undefined,
     whenOther: async () => false,
+    fullMember: () => undefined,
+    halt: () => {},
     enrol: () => {},
     observe: () => ({
       kind: directory === undefined ? 'memory' : 'file',

@@ -9,7 +9,7 @@ import { warnings } from '../../node/warnings.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
-import { checkOptionNames, type OptionNames } from './option-names.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { supervise } from './supervision/supervise.ts';
 import type { SupervisedEnd } from './supervision/supervised-end.ts';
 

@@ -144,6 +144,7 @@ describe('answers about leases, members and names', () => {
       endpoint: 'http://a',
       reachable: true,
       complaint: undefined,
+      isFull: false,
       version: '3.4.23',
       databaseBytes: 20_480,
       isLeader: true,
@@ -151,6 +152,7 @@ describe('answers about leases, members and names', () => {
     expect(readStatus('http://a', { ...answer, leader: '9', errors: ['alarm:NOSPACE '] })).toMatchObject({
       isLeader: false,
       complaint: 'alarm:NOSPACE',
+      isFull: true,
     });
     expect(readStatus('http://a', { header })).toMatchObject({
       isLeader: false,

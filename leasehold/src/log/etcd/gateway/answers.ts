@@ -138,6 +138,7 @@ export function readStatus(endpoint: string, answer: Fields): EtcdMemberHealth {
     endpoint,
     reachable: true,
     complaint: complaints.length === 0 ? undefined : complaints.join('; '),
+    isFull: errors.some((each) => /\balarm:NOSPACE\b/.test(each)),
     version: optionalText(answer['version'], 'version'),
     databaseBytes: count(answer['dbSize'], 'dbSize'),
     isLeader: leader !== '0' && leader === identity(header['member_id'], 'header.member_id'),

@@ -22,7 +22,7 @@
  *
  * The answers of one call, and of all calls of one client, must come from one cluster. Two clusters in one
  * list, or a member that was set up anew, would show another log: each answer's cluster is compared with
- * the first one's.
+ * the one that is meant (`identity.ts`).
  */
 
 import { present, unreachable } from '../../../runtime/assert.ts';
@@ -30,10 +30,10 @@ import { MalformedMessageError } from '../../../runtime/errors.ts';
 import type { HttpExchange } from '../../../runtime/http.ts';
 import { type Instant, later } from '../../../runtime/time.ts';
 import type { EtcdAnswer, EtcdRefusal, EtcdRefusalReason } from '../client.ts';
-import { clusterOf, type Fields, objectOf } from './answers.ts';
+import { type Fields, objectOf } from './answers.ts';
 import { Body } from './body.ts';
 import { errorIn, type Verdict, verdictOn, verdictOnStranger } from './refusals.ts';
-import { type GatewaySurroundings, headersWith } from './surroundings.ts';
+import { type GatewaySurroundings, headersWith, strangerTo } from './surroundings.ts';
 
 export interface Question<T> {
   /** `/v3/kv/range` */
@@ -193,12 +193,8 @@ export class Call<T> {
    * nothing is it sure that it had no effect.
    */
   #strangerTo(endpoint: string, answer: Fields): Verdict | undefined {
-    const id = clusterOf(answer);
-    this.#around.clusterId ??= id;
-    if (id === undefined || id === this.#around.clusterId) return undefined;
-    const message =
-      `${endpoint} belongs to another etcd cluster than the one asked before; ` +
-      'name the members of one cluster, and restart this process if it was set up anew or restored';
+    const message = strangerTo(this.#around, endpoint, answer);
+    if (message === undefined) return undefined;
     return this.#question.kind === 'read'
       ? { kind: 'elsewhere', reason: 'other', message }
       : { kind: 'unclear', message };
@@ -213,6 +209,10 @@ export class Call<T> {
       case 'refused':
         this.#around.endpoints.answered(endpoint);
         this.#finish(refused(outcome.reason, outcome.message));
+        break;
+      case 'settled':
+        this.#around.endpoints.answered(endpoint);
+        this.#finish(settled(this.#question.kind, outcome));
         break;
       case 'token':
         this.#tokens?.forget(token);
@@ -261,6 +261,12 @@ const refused = (
   kind: 'refused',
   refusal: { reason, message },
 });
+
+/** Of a request that is as good twice as once, and of one that only reads, nobody minds that it may have been carried out. */
+function settled(kind: Question<unknown>['kind'], { reason, message }: EtcdRefusal): EtcdAnswer<never> {
+  if (kind !== 'once') return refused(reason, message);
+  return { kind: 'unknown', why: message, refusal: { reason, message } };
+}
 
 /** `{"result":{…}}`: what a line of a stream is about. */
 export function objectIn(line: Fields): Fields {

@@ -21,6 +21,7 @@ class Bench {
     })();
     const endpoints = ['http://a', 'http://b', 'http://c'];
     const { http, runtime, logger } = this;
+    if ((rest.endpoints ?? endpoints).length > 1) http.introduction = { header };
     this.client = gatewayClient({ endpoints, http, runtime, logger, ...rest });
   }
 
@@ -118,7 +119,6 @@ describe('a request that surely had no effect', () => {
   });
 
   it.each([
-    ['etcdserver: mvcc: database space exceeded', 8, 'refused no-space'],
     ['etcdserver: request is too large', 3, 'refused too-large'],
     ['etcdserver: requested lease not found', 5, 'refused no-lease'],
     ['etcdserver: permission denied', 7, 'refused denied'],
@@ -129,6 +129,29 @@ describe('a request that surely had no effect', () => {
     expect(bench.told).toEqual([told]);
     expect(bench.http.posts).toHaveLength(1);
     expect(bench.lines).toEqual([]);
+  });
+});
+
+describe('a request that etcd has no room for', () => {
+  const FULL = 'etcdserver: mvcc: database space exceeded';
+
+  it('may have been carried out just so, if it writes; but it will not be later', () => {
+    const bench = new Bench();
+    const heard: EtcdAnswer<unknown>[] = [];
+    bench.client.transact(WRITE, 1_000, (answer) => heard.push(answer));
+    bench.http.last.refuse(FULL, 8, 429);
+    expect(heard).toEqual([{ kind: 'unknown', why: FULL, refusal: { reason: 'no-space', message: FULL } }]);
+    expect(bench.http.posts).toHaveLength(1);
+    expect(bench.lines).toEqual([]);
+  });
+
+  it('is refused if it is none the worse for having been carried out', () => {
+    const bench = new Bench();
+    bench.client.grant(3, 1_000, bench.tell);
+    bench.http.last.refuse(FULL, 8, 429);
+    bench.read();
+    bench.http.last.refuse(FULL, 8, 429);
+    expect(bench.told).toEqual(['refused no-space', 'refused no-space']);
   });
 });
 
@@ -391,6 +414,20 @@ describe('a name and a password', () => {
     expect(bench.lines).toEqual(['warn etcd asks nobody for a name and a password']);
   });
 
+  it('are given when somebody asks for them after all', () => {
+    const bench = new Bench({ credentials });
+    bench.read();
+    bench.http.last.refuse('etcdserver: authentication is not enabled', 9, 412);
+    bench.http.last.answer({ header });
+    bench.write();
+    bench.http.last.refuse('etcdserver: user name is empty', 3);
+    bench.http.last.answer({ header, token: 'one' });
+    expect(bench.http.last.post.headers['authorization']).toBe('one');
+    bench.http.last.answer(WRITTEN);
+    expect(bench.told).toEqual(['done', 'done']);
+    expect(bench.lines.at(-1)).toBe('info over: etcd asks nobody for a name and a password');
+  });
+
   it('that nobody has checked in time refuse the request, which was not sent', () => {
     const bench = new Bench({ credentials });
     bench.write(1_000);
@@ -409,7 +446,7 @@ describe('health', () => {
     a?.answer({ header, version: '3.4.23', dbSize: '5', leader: '8' });
     b?.failUnsent('connect ECONNREFUSED');
     c?.refuse('etcdserver: permission denied', 7);
-    const nothing = { version: undefined, databaseBytes: undefined, isLeader: false };
+    const nothing = { version: undefined, databaseBytes: undefined, isFull: false, isLeader: false };
     expect(answers).toEqual([
       {
         endpoint: 'http://a',
@@ -417,6 +454,7 @@ describe('health', () => {
         complaint: undefined,
         version: '3.4.23',
         databaseBytes: 5,
+        isFull: false,
         isLeader: true,
       },
       { ...nothing, endpoint: 'http://b', reachable: false, complaint: 'http://b: connect ECONNREFUSED' },

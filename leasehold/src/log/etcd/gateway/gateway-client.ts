@@ -9,6 +9,7 @@ import { assert } from '../../../runtime/assert.ts';
 import type { HttpClient } from '../../../runtime/http.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import { later } from '../../../runtime/time.ts';
 import type {
   EtcdAnswer,
   EtcdClient,
@@ -32,6 +33,7 @@ import {
 } from './answers.ts';
 import { Call, type Question, type Tokens } from './call.ts';
 import { Endpoints } from './endpoints.ts';
+import { Identity } from './identity.ts';
 import { grantBody, leaseBody, rangeBody, transactionBody, watchBody } from './requests.ts';
 import type { GatewaySurroundings } from './surroundings.ts';
 import { TokenKeeper } from './token-keeper.ts';
@@ -62,6 +64,7 @@ export function gatewayClient(options: GatewayOptions): EtcdClient {
 class GatewayClient implements EtcdClient {
   readonly #around: GatewaySurroundings;
   readonly #tokens: Tokens | undefined;
+  readonly #identity: Identity;
 
   constructor({ endpoints, credentials, http, runtime, logger, answerBytesMax }: GatewayOptions) {
     assert(endpoints.length > 0, 'no endpoints');
@@ -75,6 +78,7 @@ class GatewayClient implements EtcdClient {
       clusterId: undefined,
     };
     this.#tokens = credentials === undefined ? undefined : new TokenKeeper(this.#around, credentials);
+    this.#identity = new Identity(this.#around, this.#tokens);
   }
 
   /** One too many runs out by itself. */
@@ -128,11 +132,17 @@ class GatewayClient implements EtcdClient {
     this.#call({ path: '/v3/kv/range', body, read: readRange, kind: 'read' }, timeoutMs, answer);
   }
 
+  /** It names a revision, which somebody has read before: so it is known which cluster is meant. */
   watch(key: string, end: string, fromRevision: number, events: EtcdWatchEvents): Disposable {
     return new Watch(this.#around, this.#tokens, watchBody(key, end, fromRevision), events);
   }
 
+  /** Also of members that are not agreed on which cluster it is, or do not say. */
   health(timeoutMs: number, answer: (members: readonly EtcdMemberHealth[]) => void): void {
+    this.#identity.whenKnown(timeoutMs, () => this.#health(timeoutMs, answer));
+  }
+
+  #health(timeoutMs: number, answer: (members: readonly EtcdMemberHealth[]) => void): void {
     const { all } = this.#around.endpoints;
     const members: EtcdMemberHealth[] = [];
     for (const [index, endpoint] of all.entries()) {
@@ -148,7 +158,13 @@ class GatewayClient implements EtcdClient {
   }
 
   #call<T>(question: Question<T>, timeoutMs: number, answer: (answer: EtcdAnswer<T>) => void): void {
-    new Call(this.#around, question, { timeoutMs, tokens: this.#tokens }, answer);
+    const { runtime } = this.#around;
+    const until = later(runtime.now(), timeoutMs);
+    this.#identity.whenKnown(timeoutMs, (known) => {
+      const leftMs = until - runtime.now();
+      if (known.kind === 'refused') answer(known);
+      else new Call(this.#around, question, { timeoutMs: leftMs, tokens: this.#tokens }, answer);
+    });
   }
 }
 
@@ -158,6 +174,7 @@ function unwell(endpoint: string, answer: Exclude<EtcdAnswer<unknown>, { kind: '
     endpoint,
     reachable: isRefused,
     complaint: answer.kind === 'refused' ? answer.refusal.message : answer.why,
+    isFull: false,
     version: undefined,
     databaseBytes: undefined,
     isLeader: false,

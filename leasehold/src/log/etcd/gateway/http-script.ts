@@ -4,9 +4,17 @@ import type { HttpClient, HttpEvents, HttpExchange, HttpPost } from '../../../ru
 
 export class ScriptedHttp implements HttpClient {
   readonly posts: ScriptedPost[] = [];
+  /** With this each endpoint answers when it is first asked how it is; that is not written down. */
+  introduction: object | undefined;
+  readonly #introduced = new Set<string>();
 
   post(post: HttpPost, events: HttpEvents): HttpExchange {
     const scripted = new ScriptedPost(post, events);
+    if (this.introduction !== undefined && post.url.endsWith('/status') && !this.#introduced.has(post.url)) {
+      this.#introduced.add(post.url);
+      scripted.answer(this.introduction);
+      return scripted;
+    }
     this.posts.push(scripted);
     return scripted;
   }

@@ -4,7 +4,7 @@ import { secureContext } from '../../../node/http-client/secure-context.ts';
 import { nodeRuntime } from '../../../node/runtime.ts';
 import { listeningLogger } from '../../../node/tcp/socket-script.ts';
 import { silent } from '../../../runtime/logger.ts';
-import { Asking, done, Watched } from '../testing/asking.ts';
+import { PromiseClient, done, Watched } from '../testing/promise-client.ts';
 import type { EtcdCluster } from '../testing/etcd-cluster.ts';
 import { LONG_MS, sharedEtcd } from '../testing/on-etcd.ts';
 import { realClient } from '../testing/real-client.ts';
@@ -24,7 +24,7 @@ describe('a real etcd that wants a name and a password', () => {
       const [endpoint = ''] = cluster.endpoints;
       const user = `${encodeURIComponent(SOMEBODY.user)}:${encodeURIComponent(SOMEBODY.password)}`;
       const { endpoints, credentials } = parseEtcdAddress(endpoint.replace('http://', `etcd://${user}@`));
-      const asking = new Asking(realClient(cluster, { endpoints, credentials }));
+      const asking = new PromiseClient(realClient(cluster, { endpoints, credentials }));
       const { lease } = done(await asking.grant(20));
       const { revision } = done(await asking.put(`${prefix}a`, '1', lease));
       expect(done(await asking.keepAlive(lease)).ttlSeconds).toBe(20);
@@ -41,7 +41,7 @@ describe('a real etcd that wants a name and a password', () => {
     'refuses wrong ones and none at all, and keys that are not ours',
     onLocked(async ({ cluster, prefix }) => {
       const refusedWith = async (credentials: typeof SOMEBODY | undefined, key: string): Promise<unknown> =>
-        await new Asking(realClient(cluster, { credentials })).put(key, '1');
+        await new PromiseClient(realClient(cluster, { credentials })).put(key, '1');
       const denied = { kind: 'refused', refusal: { reason: 'denied' } };
       expect(await refusedWith({ ...SOMEBODY, password: 'wrong' }, `${prefix}a`)).toMatchObject(denied);
       expect(await refusedWith({ ...SOMEBODY, user: 'nobody' }, `${prefix}a`)).toMatchObject(denied);
@@ -64,7 +64,7 @@ describe('a real etcd that wants a name and a password', () => {
     'forgets its tokens when it is restarted, which nobody notices',
     onLocked(async ({ cluster, prefix }) => {
       const logger = listeningLogger();
-      const asking = new Asking(realClient(cluster, { credentials: SOMEBODY, logger }));
+      const asking = new PromiseClient(realClient(cluster, { credentials: SOMEBODY, logger }));
       done(await asking.put(`${prefix}a`, '1'));
       const [member] = cluster.members;
       await member?.kill();
@@ -82,10 +82,29 @@ describe('a real etcd that wants a name and a password', () => {
   );
 });
 
+const onOpen = sharedEtcd({ members: 1 });
+
+describe('a real etcd on which authentication is switched on', () => {
+  it(
+    'is given the name and the password that it did not ask for before',
+    onOpen(async ({ cluster, prefix }) => {
+      const asking = new PromiseClient(realClient(cluster, { credentials: SOMEBODY }));
+      const { lease } = done(await asking.grant(20));
+      done(await asking.put(`${prefix}a`, '1', lease));
+      await cluster.enableAuth(SOMEBODY.user, SOMEBODY.password, prefix);
+      expect(done(await asking.keepAlive(lease)).ttlSeconds).toBe(20);
+      done(await asking.put(`${prefix}a`, '2'));
+      expect(done(await asking.range({ key: `${prefix}a` })).keyValues).toHaveLength(1);
+      expect((await asking.revoke(lease)).kind).toBe('done');
+    }),
+    LONG_MS,
+  );
+});
+
 const onSecure = sharedEtcd({ members: 1, isSecure: true });
 
-const secureClient = (cluster: EtcdCluster, options: Parameters<typeof secureContext>[0]): Asking =>
-  new Asking(
+const secureClient = (cluster: EtcdCluster, options: Parameters<typeof secureContext>[0]): PromiseClient =>
+  new PromiseClient(
     gatewayClient({
       endpoints: cluster.endpoints,
       http: httpClient({ secureContext: secureContext(options) }),
@@ -99,7 +118,7 @@ describe('a real etcd by TLS', () => {
   it(
     'answers whom it knows',
     onSecure(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const { revision } = done(await asking.put(`${prefix}a`, '1'));
       using watched = new Watched(asking.client, prefix, end, revision);
       await watched.until((word) => word === `put ${prefix}a 1`);
@@ -130,7 +149,7 @@ describe('a real etcd by TLS', () => {
         expect(['refused', 'unknown']).toContain(answer.kind);
         if (answer.kind === 'refused') expect(answer.refusal.reason).toBe('unavailable');
       }
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       expect(done(await asking.range({ key: prefix, end })).keyValues).toEqual([]);
     }),
     LONG_MS,
@@ -140,7 +159,7 @@ describe('a real etcd by TLS', () => {
     'says so if it is asked without TLS',
     onSecure(async ({ cluster, prefix }) => {
       const endpoints = cluster.endpoints.map((endpoint) => endpoint.replace('https', 'http'));
-      const answer = await new Asking(realClient(cluster, { endpoints })).put(`${prefix}a`, '1');
+      const answer = await new PromiseClient(realClient(cluster, { endpoints })).put(`${prefix}a`, '1');
       expect(JSON.stringify(answer)).toMatch(/write etcds:\/\//);
     }),
     LONG_MS,

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { Asking, done, put, Watched } from '../testing/asking.ts';
+import { PromiseClient, done, put, Watched } from '../testing/promise-client.ts';
 import { EtcdCluster } from '../testing/etcd-cluster.ts';
 import { LONG_MS, leaveOutWithoutEtcd, sharedEtcd } from '../testing/on-etcd.ts';
 import { realClient } from '../testing/real-client.ts';
@@ -13,7 +13,7 @@ describe('a transaction on a real etcd', () => {
   it(
     'compares by create revision, by revision and by value, and tells what it found',
     onEtcd(async ({ cluster, prefix }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const key = `${prefix}a`;
       const absent = { compare: [{ key, createRevision: 0 }], success: [put(key, 'one')] };
       const first = done(await asking.transact(absent));
@@ -55,7 +55,7 @@ describe('a transaction on a real etcd', () => {
   it(
     'puts, gets and deletes all at once, at the revision that it names',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const { revision } = done(
         await asking.transact({ success: [put(`${prefix}a`, 'x'), put(`${prefix}b`, 'y')] }),
       );
@@ -74,7 +74,7 @@ describe('a transaction on a real etcd', () => {
   it(
     'keeps every byte, and values that are empty',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const odd = Uint8Array.from({ length: 256 }, (_, byte) => byte);
       done(await asking.transact({ success: [put(`${prefix}a`, odd), put(`${prefix}b`, '')] }));
       const [a, b] = done(await asking.range({ key: prefix, end })).keyValues;
@@ -86,7 +86,7 @@ describe('a transaction on a real etcd', () => {
   it(
     'is refused if it is too large, and leaves nothing',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       for (const bytes of [1_600_000, 2_500_000]) {
         expect(await asking.put(`${prefix}a`, new Uint8Array(bytes))).toMatchObject({
           kind: 'refused',
@@ -106,7 +106,7 @@ describe('a range of a real etcd', () => {
   it(
     'is in order, in pages, and as it was at a revision',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       for (const key of ['c', 'a', 'b']) done(await asking.put(prefix + key, key));
       const first = done(await asking.range({ key: prefix, end, limit: 2 }));
       expect([first.keyValues.map(({ value }) => text(value)), first.more]).toEqual([['a', 'b'], true]);
@@ -120,7 +120,7 @@ describe('a range of a real etcd', () => {
   it(
     'is refused if its revision is no longer kept, or not there yet',
     onEtcd(async ({ cluster, prefix }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       done(await asking.put(`${prefix}a`, 'x'));
       const { revision } = done(await asking.put(`${prefix}a`, 'y'));
       const [member] = cluster.members;
@@ -136,7 +136,7 @@ describe('a range of a real etcd', () => {
   it(
     'is refused if it is larger than we read',
     onEtcd(async ({ cluster, prefix }) => {
-      const asking = new Asking(realClient(cluster, { answerBytesMax: 10_000 }));
+      const asking = new PromiseClient(realClient(cluster, { answerBytesMax: 10_000 }));
       done(await asking.put(`${prefix}a`, new Uint8Array(8_000)));
       expect(await asking.range({ key: `${prefix}a` })).toMatchObject({ refusal: { reason: 'too-large' } });
     }),
@@ -148,7 +148,7 @@ describe('a lease of a real etcd', () => {
   it(
     'takes its keys with it when it is revoked',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const { lease, ttlSeconds } = done(await asking.grant(30));
       expect(ttlSeconds).toBe(30);
       done(await asking.put(`${prefix}a`, 'x', lease));
@@ -166,7 +166,7 @@ describe('a lease of a real etcd', () => {
   it(
     'runs out when nobody keeps it alive, not before, and takes its keys with it',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const { lease, ttlSeconds } = done(await asking.grant(1));
       const { revision } = done(await asking.put(`${prefix}a`, 'x', lease));
       using watched = new Watched(asking.client, prefix, end, revision);
@@ -184,7 +184,7 @@ describe('a watch on a real etcd', () => {
   it(
     'begins in the past and goes on with what comes',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const { revision } = done(await asking.put(`${prefix}a`, '1'));
       done(await asking.put(`${prefix}a`, '2'));
       using watched = new Watched(asking.client, prefix, end, revision + 1);
@@ -208,7 +208,7 @@ describe('a watch on a real etcd', () => {
   it(
     'brings megabytes of the past in fragments, all of it',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const { revision } = done(await asking.put(`${prefix}first`, 'x'));
       const large = 'x'.repeat(700_000);
       for (let index = 0; index < 12; index += 1) done(await asking.put(`${prefix}${index}`, large));
@@ -222,7 +222,7 @@ describe('a watch on a real etcd', () => {
   it(
     'ends if its revision is no longer kept',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       done(await asking.put(`${prefix}a`, 'x'));
       const { revision } = done(await asking.put(`${prefix}a`, 'y'));
       const [member] = cluster.members;
@@ -245,12 +245,12 @@ describe('an etcd that is full', () => {
     async (context) => {
       leaveOutWithoutEtcd(context);
       cluster = await EtcdCluster.start({ members: 1, quotaBytes: 4 * 1024 * 1024 });
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       let answer = await asking.put('full/0', new Uint8Array(500_000));
       for (let index = 1; answer.kind === 'done' && index < 50; index += 1) {
         answer = await asking.put(`full/${index}`, new Uint8Array(500_000));
       }
-      expect(answer).toMatchObject({ kind: 'refused', refusal: { reason: 'no-space' } });
+      expect(answer).toMatchObject({ kind: 'unknown', refusal: { reason: 'no-space' } });
       expect(await asking.grant(10)).toMatchObject({ kind: 'refused', refusal: { reason: 'no-space' } });
       expect((await asking.range({ key: 'full/0' })).kind).toBe('done');
       expect((await asking.transact({ success: [{ do: 'delete', key: 'full/0' }] })).kind).toBe('done');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { listeningLogger } from '../../../node/tcp/socket-script.ts';
-import { Asking, done, put, Watched } from '../testing/asking.ts';
+import { PromiseClient, done, put, Watched } from '../testing/promise-client.ts';
 import type { EtcdCluster, EtcdMember } from '../testing/etcd-cluster.ts';
 import { LONG_MS, sharedEtcd } from '../testing/on-etcd.ts';
 import { realClient } from '../testing/real-client.ts';
@@ -20,7 +20,7 @@ describe('a member of a real etcd that is killed', () => {
     'is followed by the next, and said to fail once and to be well once',
     onEtcd(async ({ cluster, prefix }) => {
       const logger = listeningLogger();
-      const asking = new Asking(realClient(cluster, { logger }));
+      const asking = new PromiseClient(realClient(cluster, { logger }));
       done(await asking.put(`${prefix}a`, '1'));
       await first(cluster).kill();
       await insist(() => asking.put(`${prefix}a`, '2'));
@@ -42,7 +42,7 @@ describe('a member of a real etcd that is killed', () => {
     onEtcd(async ({ cluster, prefix }) => {
       await first(cluster).kill();
       await cluster.whenLed();
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       expect((await asking.put(`${prefix}a`, '1')).kind).toBe('done');
     }),
     LONG_MS,
@@ -51,8 +51,8 @@ describe('a member of a real etcd that is killed', () => {
   it(
     'ends its watch, and the next one goes on at another where it ended',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const { client } = new Asking(realClient(cluster));
-      const asking = new Asking(realClient(cluster, { random: 0.9 }));
+      const { client } = new PromiseClient(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster, { random: 0.9 }));
       const { revision } = done(await asking.put(`${prefix}a`, '1'));
       using watched = new Watched(client, prefix, end, revision);
       await watched.until((word) => word.endsWith('1'));
@@ -69,7 +69,7 @@ describe('a member of a real etcd that is killed', () => {
   it(
     'takes no lease with it that is kept alive at another',
     onEtcd(async ({ cluster, prefix }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const { lease } = done(await asking.grant(30));
       done(await asking.put(`${prefix}a`, '1', lease));
       await (await cluster.whenLed()).kill();
@@ -84,7 +84,7 @@ describe('a member of a real etcd that is stopped', () => {
   it(
     'costs a read half of its time',
     onEtcd(async ({ cluster, prefix }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       done(await asking.put(`${prefix}a`, '1'));
       first(cluster).pause();
       await cluster.whenLed();
@@ -96,7 +96,7 @@ describe('a member of a real etcd that is stopped', () => {
   it(
     'leaves a transaction unknown, and does it later or never; the next one is done elsewhere',
     onEtcd(async ({ cluster, prefix }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       done(await asking.put(`${prefix}a`, '1'));
       first(cluster).pause();
       expect((await asking.transact({ success: [put(`${prefix}c`, '1')] }, 500)).kind).toBe('unknown');
@@ -109,7 +109,7 @@ describe('a member of a real etcd that is stopped', () => {
   it(
     'ends its watch when another request there is not answered',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const { revision } = done(await asking.put(`${prefix}a`, '1'));
       using watched = new Watched(asking.client, prefix, end, revision);
       await watched.until((word) => word.endsWith('1'));
@@ -129,7 +129,7 @@ describe('a member of a real etcd that is cut off from the others', () => {
   it(
     'refuses soon, so that the next is asked, and ends its watch',
     onEtcd(async ({ cluster, prefix, end }) => {
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       const watching = realClient(cluster);
       const { revision } = done(await asking.put(`${prefix}a`, '1'));
       using watched = new Watched(watching, prefix, end, revision);
@@ -147,7 +147,7 @@ describe('an etcd without a majority', () => {
   it(
     'does nothing, and says which members are not there',
     onEtcd(async ({ cluster, prefix }) => {
-      const asking = new Asking(realClient(cluster), 1_500);
+      const asking = new PromiseClient(realClient(cluster), 1_500);
       const [, second, third] = cluster.members;
       await second?.kill();
       await third?.kill();
@@ -163,7 +163,7 @@ describe('an etcd without a majority', () => {
     'that is not there at all refuses: nothing was sent',
     onEtcd(async ({ cluster, prefix }) => {
       for (const member of cluster.members) await member.kill();
-      const asking = new Asking(realClient(cluster));
+      const asking = new PromiseClient(realClient(cluster));
       expect(await asking.put(`${prefix}a`, '1')).toMatchObject({
         kind: 'refused',
         refusal: { reason: 'unavailable' },

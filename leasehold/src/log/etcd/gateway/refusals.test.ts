@@ -27,7 +27,7 @@ describe('an error of the gateway', () => {
 
 describe('what etcd says when it says no', () => {
   it.each([
-    ['etcdserver: mvcc: database space exceeded', 8, 'refused', 'no-space'],
+    ['etcdserver: mvcc: database space exceeded', 8, 'settled', 'no-space'],
     ['etcdserver: request is too large', 3, 'refused', 'too-large'],
     ['etcdserver: too many operations in txn request', 3, 'refused', 'too-large'],
     ['etcdserver: mvcc: required revision has been compacted', 11, 'refused', 'compacted'],
@@ -35,7 +35,6 @@ describe('what etcd says when it says no', () => {
     ['etcdserver: requested lease not found', 5, 'refused', 'no-lease'],
     ['etcdserver: permission denied', 7, 'refused', 'denied'],
     ['etcdserver: authentication failed, invalid user ID or password', 3, 'refused', 'denied'],
-    ['etcdserver: user name is empty', 3, 'refused', 'denied'],
     ['etcdserver: duplicate key given in txn request', 3, 'refused', 'other'],
     ['something that only a later version says', 9, 'refused', 'other'],
     ['something that only a later version says', 7, 'refused', 'denied'],
@@ -46,9 +45,17 @@ describe('what etcd says when it says no', () => {
     expect(verdictOn({ code, message }, 100)).toEqual({ kind, reason, message });
   });
 
+  it('is the same sentence in a text of its own', () => {
+    const message = 'rpc error: code = PermissionDenied desc = etcdserver: permission denied';
+    expect(verdictOn({ code: undefined, message }, 100)).toEqual({
+      ...{ kind: 'refused', reason: 'denied', message: 'etcdserver: permission denied' },
+    });
+  });
+
   it.each([
     ['etcdserver: invalid auth token', 16],
     ['etcdserver: revision of auth store is old', 3],
+    ['etcdserver: user name is empty', 3],
     ['something that only a later version says', 16],
   ])('%s (%i): another token is needed', (message, code) => {
     expect(verdictOn({ code, message }, 100).kind).toBe('token');

@@ -1,7 +1,8 @@
 /**
- * What an answer that is no success means for the one who asked. There are four things to do:
+ * What an answer that is no success means for the one who asked. There are five things to do:
  *
  *     refused     it had no effect, and no other member would do it       tell the caller
+ *     settled     it had its effect, or never will                        let the caller read which
  *     elsewhere   it had no effect, but another member may do it          ask the next one
  *     token       it had no effect; the token was not taken               get another token
  *     unclear     it may have had an effect                               only the caller can tell
@@ -13,18 +14,28 @@
  *     3.6        {"code":14,"message":"etcdserver: no leader","details":[]}
  *     in a stream, 3.4 and 3.5   {"error":{"grpc_code":14,"http_code":503,"message":"…","http_status":"…"}}
  *     in a stream, 3.6           {"error":{"code":14,"message":"…","details":[]}}
+ *     a watch that it ends       "cancel_reason":"rpc error: code = PermissionDenied desc = etcdserver: permission denied"
  *
- * Whoever decides that something had no effect must be sure of it. etcd checks rights, sizes, quotas and
- * the request itself either before it proposes anything or before it applies any of it; so those codes
- * are refusals whatever the sentence. `unavailable` is not: a request that timed out may still be
- * applied. Of those only the sentences that are said before anything is proposed are sure.
+ * Whoever decides that something had no effect must be sure of it. etcd checks rights, sizes and the request
+ * itself either before it proposes anything or before it applies any of it; so those codes are refusals
+ * whatever the sentence. `unavailable` is not: a request that timed out may still be applied. Of those only
+ * the sentences that are said before anything is proposed are sure.
+ *
+ * That the database is full is said at three places. Two are before the deed: when the request comes in, and,
+ * once the alarm is raised, before it is applied. The third is after it: whatever crosses the quota between
+ * the one check and the other is *applied*, and then answered with the same sentence. The words do not tell
+ * which it was. But in each case it is over, so a read that comes after the answer does (`settled`).
  */
 
 import type { EtcdRefusalReason } from '../client.ts';
 import type { Fields } from './answers.ts';
 
 export type Verdict =
-  | { readonly kind: 'refused' | 'elsewhere'; readonly reason: EtcdRefusalReason; readonly message: string }
+  | {
+      readonly kind: 'refused' | 'settled' | 'elsewhere';
+      readonly reason: EtcdRefusalReason;
+      readonly message: string;
+    }
   | { readonly kind: 'token' | 'unclear'; readonly message: string };
 
 export interface GatewayError {
@@ -51,17 +62,16 @@ const WITHOUT_EFFECT = new Set([
   UNIMPLEMENTED,
 ]);
 
-type Sentence = readonly [says: string, kind: 'refused' | 'elsewhere', reason: EtcdRefusalReason];
+type Sentence = readonly [says: string, kind: 'refused' | 'settled' | 'elsewhere', reason: EtcdRefusalReason];
 
 const SENTENCES: readonly Sentence[] = [
-  ['etcdserver: mvcc: database space exceeded', 'refused', 'no-space'],
+  ['etcdserver: mvcc: database space exceeded', 'settled', 'no-space'],
   ['etcdserver: request is too large', 'refused', 'too-large'],
   ['etcdserver: too many operations in txn request', 'refused', 'too-large'],
   ['etcdserver: mvcc: required revision has been compacted', 'refused', 'compacted'],
   ['etcdserver: requested lease not found', 'refused', 'no-lease'],
   ['etcdserver: permission denied', 'refused', 'denied'],
   ['etcdserver: authentication failed', 'refused', 'denied'],
-  ['etcdserver: user name is empty', 'refused', 'denied'],
   ['etcdserver: user name not found', 'refused', 'denied'],
   // Said before anything is proposed, because we ask with `hasleader`.
   ['etcdserver: no leader', 'elsewhere', 'unavailable'],
@@ -71,11 +81,15 @@ const SENTENCES: readonly Sentence[] = [
   ['etcdserver: not capable', 'elsewhere', 'unavailable'],
 ];
 
-/** The token is of a member's earlier life, or older than a change of the rights. */
-const TOKEN = /^etcdserver: (?:invalid auth token|revision of auth store is old)/;
+/** The token is of a member's earlier life, or older than a change of the rights, or there was no need of one before. */
+const TOKEN = /^etcdserver: (?:invalid auth token|revision of auth store is old|user name is empty)/;
+
+/** As etcd writes its own errors where there is room for a text only: why it ends a watch. */
+const WRAPPED = /^rpc error: code = \w+ desc = /;
 
 /** @param requestBytes the size of what was asked */
-export function verdictOn({ code, message }: GatewayError, requestBytes: number): Verdict {
+export function verdictOn({ code, message: text }: GatewayError, requestBytes: number): Verdict {
+  const message = text.replace(WRAPPED, '');
   if (TOKEN.test(message)) return { kind: 'token', message };
   const sentence = SENTENCES.find(([says]) => message.startsWith(says));
   if (sentence !== undefined) return { kind: sentence[1], reason: sentence[2], message };

@@ -3,6 +3,7 @@
 import type { HttpClient } from '../../../runtime/http.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Troubles } from '../troubles.ts';
+import { clusterOf, type Fields } from './answers.ts';
 import type { Endpoints } from './endpoints.ts';
 
 export interface GatewaySurroundings {
@@ -12,8 +13,26 @@ export interface GatewaySurroundings {
   readonly troubles: Troubles;
   /** The largest answer, or line of a stream, that is read. */
   readonly answerBytesMax: number;
-  /** Of the first member that answered; see `call.ts`. */
+  /** Undefined until it is known; see `identity.ts`. */
   clusterId: string | undefined;
+}
+
+/**
+ * What is to be said of a member that answers for another cluster than the one that is meant; undefined if it does not, or
+ * that is not known yet.
+ */
+export function strangerTo(
+  around: GatewaySurroundings,
+  endpoint: string,
+  answer: Fields,
+): string | undefined {
+  const id = clusterOf(answer);
+  if (around.endpoints.all.length === 1) around.clusterId ??= id;
+  if (id === undefined || around.clusterId === undefined || id === around.clusterId) return undefined;
+  return (
+    `${endpoint} belongs to another etcd cluster than the one asked before; ` +
+    'name the members of one cluster, and restart this process if it was set up anew or restored'
+  );
 }
 
 /**

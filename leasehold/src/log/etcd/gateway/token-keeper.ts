@@ -4,7 +4,8 @@
  * changed the rights); then one more is fetched, however many requests were refused at the same time.
  *
  * An etcd that wants no names is used without one. That is said once, because who wrote a password into a
- * configuration believes that it protects something.
+ * configuration believes that it protects something. When it wants one after all, somebody having switched that on, it
+ * misses it, and one is fetched as for a token that it refuses.
  */
 
 import { later } from '../../../runtime/time.ts';
@@ -25,6 +26,7 @@ interface Waiting {
 /** However little time those who wait for it have: etcd makes passwords slow to check. */
 const FETCH_MS = 5_000;
 
+const NOT_ASKED = 'etcd asks nobody for a name and a password';
 const NOT_ENABLED = 'etcdserver: authentication is not enabled';
 
 export class TokenKeeper implements Tokens {
@@ -72,6 +74,7 @@ export class TokenKeeper implements Tokens {
 
   #fetched(answer: TokenAnswer): void {
     if (answer.kind === 'done') this.#kept = { token: answer.value };
+    if (this.#kept?.token !== undefined) this.#around.troubles.over(NOT_ASKED);
     const all = [...this.#waiting];
     this.#waiting.clear();
     for (const { timer, use } of all) {
@@ -81,7 +84,7 @@ export class TokenKeeper implements Tokens {
   }
 
   #withoutToken(): TokenAnswer {
-    this.#around.troubles.met('etcd asks nobody for a name and a password', { user: this.#credentials.user });
+    this.#around.troubles.met(NOT_ASKED, { user: this.#credentials.user });
     return { kind: 'done', value: undefined };
   }
 }

@@ -20,21 +20,20 @@ import { MalformedMessageError } from '../../../runtime/errors.ts';
 import type { HttpExchange } from '../../../runtime/http.ts';
 import { later } from '../../../runtime/time.ts';
 import type { EtcdAnswer, EtcdWatchEvents } from '../client.ts';
-import { clusterOf, type Fields, objectOf, readWatch, type WatchAnswer, type WatchEvent } from './answers.ts';
+import { objectOf, readWatch, type WatchAnswer, type WatchEvent } from './answers.ts';
 import { Lines } from './body.ts';
 import { objectIn, type Tokens } from './call.ts';
-import { errorIn } from './refusals.ts';
-import { type GatewaySurroundings, headersWith } from './surroundings.ts';
+import { errorIn, type GatewayError, verdictOn } from './refusals.ts';
+import { type GatewaySurroundings, headersWith, strangerTo } from './surroundings.ts';
 
 const CREATED_WITHIN_MS = 5_000;
-
-const DENIED = /permission denied|auth token|auth store|user name/;
 
 export class Watch implements Disposable {
   readonly #around: GatewaySurroundings;
   readonly #tokens: Tokens | undefined;
   readonly #endpoint: string;
   readonly #lines: Lines;
+  readonly #bodyBytes: number;
   #events: EtcdWatchEvents | undefined;
   #exchange: HttpExchange | undefined;
   #token: string | undefined;
@@ -53,6 +52,7 @@ export class Watch implements Disposable {
     this.#tokens = tokens;
     this.#endpoint = endpoints.current;
     this.#lines = new Lines(around.answerBytesMax);
+    this.#bodyBytes = body.length;
     this.#events = events;
     this.#silence = endpoints.onSilence(this.#endpoint, () => this.#end('the member does not answer'));
     this.#timer = runtime.wakeAt(later(runtime.now(), CREATED_WITHIN_MS), () => {
@@ -105,20 +105,16 @@ export class Watch implements Disposable {
     try {
       const line = objectOf(text);
       const error = errorIn(line);
-      if (error === undefined) return readWatch(this.#ofOurCluster(objectIn(line)));
-      this.#refused(error.message);
+      if (error !== undefined) return void this.#refused(error);
+      const answer = objectIn(line);
+      const stranger = strangerTo(this.#around, this.#endpoint, answer);
+      if (stranger === undefined) return readWatch(answer);
+      this.#fail(stranger);
     } catch (error) {
       if (!(error instanceof MalformedMessageError)) throw error;
       this.#fail(error.message);
     }
     return undefined;
-  }
-
-  #ofOurCluster(answer: Fields): Fields {
-    const id = clusterOf(answer);
-    this.#around.clusterId ??= id;
-    if (id === undefined || id === this.#around.clusterId) return answer;
-    throw new MalformedMessageError('header.cluster_id', 'is that of another etcd cluster');
   }
 
   #answered(answer: WatchAnswer): void {
@@ -128,7 +124,8 @@ export class Watch implements Disposable {
     }
     this.#tell(answer);
     if (answer.isCompacted) this.#end('its revision has been compacted', true);
-    else if (answer.isCanceled) this.#refused(answer.why === '' ? 'the member cancelled it' : answer.why);
+    else if (answer.isCanceled)
+      this.#refused({ code: undefined, message: answer.why || 'the member cancelled it' });
   }
 
   #tell({ events, isFragment }: WatchAnswer): void {
@@ -141,12 +138,14 @@ export class Watch implements Disposable {
   }
 
   /** etcd itself says why. */
-  #refused(why: string): void {
-    if (DENIED.test(why)) {
+  #refused(error: GatewayError): void {
+    const verdict = verdictOn(error, this.#bodyBytes);
+    const isDenied = verdict.kind === 'refused' && verdict.reason === 'denied';
+    if (isDenied || verdict.kind === 'token') {
       // Some versions call an old token so.
       this.#tokens?.forget(this.#token);
-      this.#end(why);
-    } else this.#fail(why);
+      this.#end(verdict.message);
+    } else this.#fail(verdict.message);
   }
 
   #fail(why: string): void {

@@ -7,7 +7,10 @@
  *  - `nothing-lost`: what was answered as appended was written; a leader starts from all that was;
  *    nothing is deleted that no snapshot holds
  *  - `refused-never-appears`: what was refused, or never submitted, is not written, then or later
- *  - `counters-grow`: terms grow with every election, positions after a recovery are above what was seen
+ *  - `counters-grow`: terms grow with every election, positions after a recovery are above what was seen and leave one
+ *    out, and those of a log that is begun where one was deleted are above what was seen too
+ *  - `halt-kept`: once somebody has noted that the log went back, nobody is elected and no leader lease grows before
+ *    an operator has raised the counters above what was noted; and nothing is noted of a history that is over
  *  - `snapshot-whole`: when a snapshot begins to count, it is there and right, and later than the one before
  *  - `told-once`: elected once, then perhaps deposed once, nothing after that or after withdrawing
  *  - `alone-within-lease`: as long as etcd keeps its leases, nobody is elected before the leader lease is
@@ -25,7 +28,7 @@
  */
 
 import type { AppendOutcome, LogBatch, LogStart } from '../../log.ts';
-import { decodePointer, Layout } from '../layout.ts';
+import { decodeHalt, decodePointer, Layout } from '../layout.ts';
 import type { Cause } from './simulated-etcd.ts';
 import type { Change, SimulatedStore } from './simulated-store.ts';
 import { batchBytes, batchId, Line } from './truth.ts';
@@ -36,6 +39,7 @@ export const PROMISES = [
   'nothing-lost',
   'refused-never-appears',
   'counters-grow',
+  'halt-kept',
   'snapshot-whole',
   'told-once',
   'alone-within-lease',
@@ -48,6 +52,9 @@ export const PROMISES = [
   'quiet',
   'settles',
 ] as const;
+
+/** What the operator calls the history that begins when he raises the counters. */
+export const RECOVERED = 'history-recovered';
 
 export type PromiseName = (typeof PROMISES)[number];
 
@@ -88,6 +95,8 @@ export class Checker {
   #present: Election | undefined;
   #snapshotAt = 0;
   #ids = 0;
+  /** What was noted, and when. */
+  #halt: { readonly position: number; readonly atMs: number } | undefined;
   /** What the operator said when he first tried to raise the counters. */
   #raisedAbove: number | undefined;
   /** The highest that anybody was told. */
@@ -108,11 +117,12 @@ export class Checker {
   }
 
   changed(changes: readonly Change[], cause: Cause): void {
-    const { leader, meta, snapshot, prefix } = this.#layout;
+    const { leader, meta, halted, snapshot, prefix } = this.#layout;
     for (const change of changes) {
       const { key } = change;
       if (key === leader) this.#leaderChanged(change, cause);
       else if (key === meta) this.#metaChanged(change);
+      else if (key === halted) this.#haltedChanged(change);
       else if (key.startsWith(prefix)) {
         if (cause.by !== 'request' || cause.who !== this.#present?.who)
           this.#break('fenced', `${key} was changed by ${describe(cause)} while ${this.#leaderName} led`);
@@ -157,13 +167,15 @@ export class Checker {
     }
     election.term = term;
     this.seen.term = Math.max(this.seen.term, term);
-    this.extended(election, untilMs);
+    this.#extend(election, untilMs);
     return election;
   }
 
   extended(election: Election, untilMs: number): void {
-    election.untilMs = untilMs;
-    this.#checkLease(election);
+    this.#extend(election, untilMs);
+    const { leaderLeaseMs, toleranceMs } = this.#options;
+    if (this.#halt !== undefined && untilMs > this.#halt.atMs + leaderLeaseMs + toleranceMs)
+      this.#break('halt-kept', `the lease of ${election.candidate} was extended on a log that has halted`);
   }
 
   /** Stops acting, because it was told to, or wants to. */
@@ -192,14 +204,26 @@ export class Checker {
   /** Remembers how things are, for when etcd is put back to this. */
   backup(): () => void {
     const { entries, histories } = this.line;
-    const [count, present, snapshotAt] = [entries.length, this.#present, this.#snapshotAt];
+    const [count, present, snapshotAt, halt] = [entries.length, this.#present, this.#snapshotAt, this.#halt];
     const names = histories.slice();
     return () => {
       for (const election of this.#elections) election.isCutShort = true;
       this.#lines.push(new Line(this.#options.now(), entries.slice(0, count), names));
       this.#present = present;
       this.#snapshotAt = snapshotAt;
+      this.#halt = halt;
     };
+  }
+
+  /** Everything was deleted: whatever is begun there must go on above what was seen. */
+  wiped(): void {
+    for (const election of this.#elections) election.isCutShort = true;
+    const line = new Line(this.#options.now());
+    line.above = this.seen.position;
+    this.#lines.push(line);
+    this.#present = undefined;
+    this.#snapshotAt = 0;
+    this.#halt = undefined;
   }
 
   #leaderChanged({ value }: Change, cause: Cause): void {
@@ -212,6 +236,8 @@ export class Checker {
     const { candidate } = JSON.parse(new TextDecoder().decode(value)) as { candidate: string };
     if (this.#present !== undefined)
       this.#break('fenced', `${candidate} was elected while ${this.#leaderName} led`);
+    if (this.#halt !== undefined)
+      this.#break('halt-kept', `${candidate} was elected on a log that has halted`);
     const election: Election = {
       ...{ candidate, who: cause.by === 'request' ? cause.who : '', atMs: this.#options.now() },
       ...{ line: this.line, count: this.line.entries.length, above: this.line.above },
@@ -220,6 +246,11 @@ export class Checker {
     this.#elections.push(election);
     this.#present = election;
     for (const other of this.#elections) this.#checkLease(other);
+  }
+
+  #extend(election: Election, untilMs: number): void {
+    election.untilMs = untilMs;
+    this.#checkLease(election);
   }
 
   #checkLease(election: Election): void {
@@ -238,9 +269,26 @@ export class Checker {
       floor: number;
     };
     this.line.histories.push(history);
-    this.line.above = this.#raisedAbove ?? 0;
+    this.line.above = Math.max(this.line.above, this.#raisedAbove ?? 0);
+    if (history === RECOVERED && floor <= this.line.head)
+      this.#break('counters-grow', `the floor is ${floor}, and the log ends at ${this.line.head}`);
+    if (floor < (this.#halt?.position ?? 0))
+      this.#break('halt-kept', `the floor is ${floor}, and ${this.#halt?.position} was noted`);
     if (floor < this.line.above)
       this.#break('counters-grow', `the floor is ${floor}, and ${this.line.above} was seen`);
+  }
+
+  #haltedChanged({ key, value, revision }: Change): void {
+    if (value === undefined) {
+      if (this.#options.store.at(this.#layout.meta)?.modRevision !== revision)
+        this.#break('halt-kept', 'the note was taken away, and no counters were raised');
+      this.#halt = undefined;
+      return;
+    }
+    if (this.line.histories.at(-1) === RECOVERED)
+      this.#break('halt-kept', 'noted of a history in which nothing was found');
+    const { position = 0 } = decodeHalt(this.#options.store.at(key)) ?? {};
+    this.#halt = { position, atMs: this.#halt?.atMs ?? this.#options.now() };
   }
 
   #batchChanged(position: number, { value }: Change): void {

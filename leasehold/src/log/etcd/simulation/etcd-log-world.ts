@@ -6,6 +6,9 @@
  * (but one that leads may only seem to be, and comes back later), the counters are raised, the
  * Managers start again. In others the counters are raised although nothing was lost; then the third
  * process, which only follows, lives through it.
+ *
+ * In some the third process finds that the log went back, and notes it; the operator comes a little later. In some
+ * everything is deleted, and whoever is started next begins a log.
  */
 
 import { silent } from '../../../runtime/logger.ts';
@@ -14,8 +17,8 @@ import { SimProcess, type SimRuntime } from '../../../sim/process.ts';
 import type { Random } from '../../../sim/random.ts';
 import { World } from '../../../sim/world.ts';
 import { decodePointer, Layout } from '../layout.ts';
-import { beginRaising } from '../raise-counters.ts';
-import { Checker, type PromiseName } from './checker.ts';
+import { beginRaising } from '../counters.ts';
+import { Checker, type PromiseName, RECOVERED } from './checker.ts';
 import { Member } from './member.ts';
 import { type ClientFaults, noFaults, SimulatedEtcdClient } from './simulated-client.ts';
 import { type Cause, SimulatedEtcd } from './simulated-etcd.ts';
@@ -54,7 +57,9 @@ type Trouble =
   | 'good-order'
   | 'backup'
   | 'restore'
-  | 'raise';
+  | 'raise'
+  | 'halt'
+  | 'wipe';
 
 /** As often as they are listed. */
 const TROUBLES: readonly Trouble[] = [
@@ -70,6 +75,7 @@ const TROUBLES: readonly Trouble[] = [
   ] as const),
   ...(['etcd-compaction', 'etcd-compaction', 'watches-deaf', 'watches-deaf', 'watches-end'] as const),
   ...(['watches-end', 'resign', 'good-order', 'backup', 'backup', 'restore', 'restore', 'raise'] as const),
+  ...(['halt', 'wipe'] as const),
 ];
 
 export class EtcdLogWorld {
@@ -109,7 +115,7 @@ export class EtcdLogWorld {
       this.#forAWhile(6_000, (on) =>
         on ? this.#etcd.goStale(this.#leaderName() ?? '') : this.#etcd.endStaleness(),
       ),
-    'etcd-full': () => this.#forAWhile(2_000, (on) => (this.#etcd.isFull = on)),
+    'etcd-full': () => this.#forAWhile(2_000, (on) => (on ? this.#fill() : this.#makeSpace())),
     'etcd-compaction': () => {
       const { store } = this.#etcd;
       store.compact(store.revision - this.#random.pick([0, 0, 3, 50]));
@@ -123,6 +129,8 @@ export class EtcdLogWorld {
     backup: () => this.#backUp(),
     restore: () => this.#restore(),
     raise: () => this.#raise(),
+    halt: () => this.#haltNowOrLater(),
+    wipe: () => this.#wipe(),
   };
   #backup: (() => void) | undefined;
   /** The leader's lease is ended when it has written once more. */
@@ -130,6 +138,11 @@ export class EtcdLogWorld {
   #isRecovering = false;
   /** Once is enough. */
   #isRecovered = false;
+  /** Somebody has found that the log went back, and no operator was there yet. */
+  #isHalted = false;
+  /** Somebody will, as soon as nobody leads. */
+  #haltsNext = false;
+  #isWiped = false;
   /** The operator does not wait for the Managers to stop. */
   #isImpatient = false;
   #isChaos = true;
@@ -184,7 +197,7 @@ export class EtcdLogWorld {
     this.#pass(CHAOS_MS);
     troubles[Symbol.dispose]();
     this.#isChaos = false;
-    while (this.#isRecovering) this.#pass(100);
+    while (this.#isRecovering || this.#isHalted) this.#pass(100);
     this.#heal();
     this.#pass(HEAL_MS);
     this.#heal(); // Whatever was begun before and has ended since.
@@ -218,7 +231,11 @@ export class EtcdLogWorld {
         });
     this.#checker.changed(changes, cause);
     for (const { key, value } of changes) {
-      if (value === undefined || !this.#isChaos) continue;
+      if (!this.#isChaos) continue;
+      if (value === undefined) {
+        if (key === `${PREFIX}leader` && this.#haltsNext) this.#haltSoon(30);
+        continue;
+      }
       if (key === `${PREFIX}leader`) this.#afterElection();
       if (key.startsWith(`${PREFIX}log/`)) this.#afterAppend();
     }
@@ -286,7 +303,7 @@ export class EtcdLogWorld {
 
   #heal(): void {
     this.#etcd.isDown = false;
-    this.#etcd.isFull = false;
+    this.#makeSpace();
     this.#etcd.endStaleness();
     this.#etcd.losesKeepAlives = false;
     this.#etcd.refuseChance = 0;
@@ -309,6 +326,18 @@ export class EtcdLogWorld {
   #forAWhile(mostMs: number, set: (on: boolean) => void): void {
     set(true);
     this.world.after(this.#random.between(50, mostMs), () => set(false));
+  }
+
+  /** Half of the time with a put that it refuses when it has carried it out. */
+  #fill(): void {
+    const isAtOnce = this.#random.chance(0.5);
+    this.#etcd.isFull = isAtOnce;
+    this.#etcd.isAboutToBeFull = !isAtOnce;
+  }
+
+  #makeSpace(): void {
+    this.#etcd.isFull = false;
+    this.#etcd.isAboutToBeFull = false;
   }
 
   #kill(machine: Machine): void {
@@ -352,7 +381,7 @@ export class EtcdLogWorld {
   }
 
   #backUp(): void {
-    if (this.#isRecovered) return;
+    if (this.#isRecovered || !this.#hasLog) return;
     const [etcd, checker] = [this.#etcd.backup(), this.#checker.backup()];
     this.#backup = () => {
       etcd(this.#random.chance(0.5));
@@ -379,13 +408,53 @@ export class EtcdLogWorld {
     this.#beginRecovery();
   }
 
+  /** Not from when everything was deleted until somebody has begun a log. */
+  get #hasLog(): boolean {
+    return this.#etcd.store.at(new Layout(PREFIX).meta) !== undefined;
+  }
+
+  /** At once, or when somebody else is about to be elected. */
+  #haltNowOrLater(): void {
+    if (this.#isRecovered || this.#isHalted) return;
+    if (this.#random.chance(0.3)) this.#haltSoon(1);
+    else this.#haltsNext = true;
+  }
+
+  #haltSoon(withinMs: number): void {
+    this.#haltsNext = false;
+    this.world.after(this.#random.between(0, withinMs), () => {
+      const third = this.#machines[2];
+      if (this.#isRecovered || this.#isHalted || !this.#isChaos || !this.#hasLog) return;
+      if (third?.process.running !== true || third.member?.mayHalt !== true) return;
+      this.#isHalted = true;
+      third.process.perform(() => third.member?.halt());
+      this.world.after(this.#random.between(300, 4_000), () => this.#raise());
+    });
+  }
+
+  /** Somebody deletes everything, and one or the other is started again: it begins a log. */
+  #wipe(): void {
+    if (this.#isRecovered || this.#isHalted || this.#isWiped) return;
+    this.#isWiped = true;
+    this.#backup = undefined;
+    const told = this.#etcd.onChange;
+    this.#etcd.onChange = () => {};
+    const { all } = new Layout(PREFIX);
+    this.#etcd.transact({ compare: [], success: [{ do: 'delete', ...all }], failure: [] }, 'somebody');
+    this.#etcd.onChange = told;
+    this.#checker.wiped();
+    this.#happened('world', 'wiped', {});
+    for (const machine of this.#random.shuffle(this.#machines).slice(0, this.#random.integer(1, 3)))
+      this.#kill(machine);
+  }
+
   /**
    * The counters are raised, although the log is whole. Who only follows need not stop for it; and now and
    * then nobody is stopped, and it is done as soon as nobody leads for a moment, if that comes.
    */
   #raise(): void {
-    if (this.#isRecovered) return;
-    this.#isImpatient = this.#random.chance(0.5);
+    if (this.#isRecovered || !this.#hasLog) return;
+    this.#isImpatient = !this.#isHalted && this.#random.chance(0.5);
     for (const { process, member } of this.#isImpatient ? [] : this.#machines.slice(0, 2))
       if (member?.isLeading === true && this.#random.chance(0.3)) process.pause();
       else process.crash();
@@ -398,7 +467,7 @@ export class EtcdLogWorld {
     this.#isRecovering = true;
     this.#isRecovered = true;
     this.#etcd.isDown = false;
-    this.#etcd.isFull = false;
+    this.#makeSpace();
     this.#operator.start();
   }
 
@@ -416,7 +485,7 @@ export class EtcdLogWorld {
             logger: silent,
             ...this.#checker.recovering(),
           },
-          randomId: () => 'history-recovered',
+          randomId: () => RECOVERED,
         },
         (raised, error) => {
           if (raised !== undefined) return this.#recovered(raised.floor);
@@ -431,6 +500,7 @@ export class EtcdLogWorld {
     this.#happened('operator', 'recovered', { floor });
     this.world.after(0, () => this.#operator.crash());
     this.#isRecovering = false;
+    this.#isHalted = false;
     for (const machine of this.#machines) if (!machine.process.alive) this.#startLater(machine);
     this.world.after(3_000, () => this.#awakeAll());
   }

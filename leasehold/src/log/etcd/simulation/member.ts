@@ -60,6 +60,7 @@ export class Member {
   #history = '';
   #lines = 0;
   #isZombie = false;
+  #isClosing = false;
 
   constructor(options: MemberOptions) {
     this.#options = options;
@@ -98,6 +99,19 @@ export class Member {
     led.leadership.compact(bytes, position);
   }
 
+  /** Whether it knows a log. */
+  get mayHalt(): boolean {
+    return this.#history !== '' && !this.#isClosing;
+  }
+
+  /** Finds, as a Manager might, that more was seen of its log than there is. */
+  halt(): void {
+    const { checker, happened, random } = this.#options;
+    const { term, position } = checker.seen;
+    happened('halts');
+    this.#log?.halt({ history: this.#history, term, position: position + random.integer(1, 500), why: 'so' });
+  }
+
   /** It was thought dead, and etcd put back under it: whom it follows from then is nobody's concern. */
   zombify(): void {
     this.#isZombie = true;
@@ -106,10 +120,15 @@ export class Member {
 
   /** Ends in good order. */
   close(closed: () => void): void {
+    const led = this.#led;
     this.#stopLeading();
-    if (this.#campaign !== undefined) this.#campaign.isOver = true;
+    this.#isClosing = true;
     if (this.#log === undefined) closed();
-    else this.#log.close(closed);
+    this.#log?.close(() => {
+      if (led?.campaign.isOver === false)
+        this.#options.broken('told-once', `${led.candidate} was not told that its log is closed`);
+      closed();
+    });
   }
 
   #open(): void {
@@ -122,6 +141,7 @@ export class Member {
       randomId: () => `history-${process.name}-${process.life}`,
       onFatal: (error) => {
         if (!this.#isZombie) broken('readable', error.message);
+        this.#stopLeading();
       },
     });
     beginEtcdLog(options, (opened, error) => {
@@ -149,7 +169,7 @@ export class Member {
 
   #stand(): void {
     const log = this.#log;
-    if (log === undefined) return;
+    if (log === undefined || this.#isClosing) return;
     if (this.#campaign !== undefined) {
       this.#campaign.isOver = true;
       this.#campaign.standing[Symbol.dispose]();
@@ -161,7 +181,8 @@ export class Member {
     const campaign = { isOver: false };
     let election: Election | undefined;
     const check = (isInTurn: boolean, what: string): void => {
-      if (campaign.isOver || !isInTurn) this.#options.broken('told-once', `${candidate} was told ${what}`);
+      const isLate = campaign.isOver || (this.#isClosing && what !== 'deposed');
+      if (isLate || !isInTurn) this.#options.broken('told-once', `${candidate} was told ${what}`);
     };
     const standing = log.campaign(candidate, {
       elected: (leadership, until) => {

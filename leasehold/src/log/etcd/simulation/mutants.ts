@@ -13,7 +13,9 @@ const COMPACTION = 'log/etcd/compaction.ts';
 const READING = 'log/etcd/reading.ts';
 const FOLLOWING = 'log/etcd/following.ts';
 const LAYOUT = 'log/etcd/layout.ts';
-const RAISING = 'log/etcd/raise-counters.ts';
+const COUNTERS = 'log/etcd/counters.ts';
+const OPENING = 'log/etcd/opening.ts';
+const HALTING = 'log/etcd/halting.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -69,16 +71,16 @@ export const mutants: readonly Mutant[] = [
     promise: 'refused-never-appears',
     story: 'No answer is taken for a refusal.',
     file: LEADERSHIP,
-    from: 'counts.unknown += 1;\n        this.#tryAgain(append);',
-    to: "counts.unknown += 1;\n        this.#finish(append, 'refused');",
+    from: 'append.mayBeWritten = true;\n        this.#tryAgain(append);',
+    to: "append.mayBeWritten = true;\n        this.#finish(append, 'refused');",
   },
   {
     name: 'unknown-append-taken-for-appended',
     promise: 'nothing-lost',
     story: 'No answer is taken for success.',
     file: LEADERSHIP,
-    from: 'counts.unknown += 1;\n        this.#tryAgain(append);',
-    to: 'counts.unknown += 1;\n        this.#written(append, this.#headRevision);',
+    from: 'append.mayBeWritten = true;\n        this.#tryAgain(append);',
+    to: 'append.mayBeWritten = true;\n        this.#written(append, this.#headRevision);',
   },
   {
     name: 'refused-after-an-unknown-try',
@@ -87,6 +89,23 @@ export const mutants: readonly Mutant[] = [
     file: LEADERSHIP,
     from: "if (reason === 'unavailable' || append.mayBeWritten)",
     to: "if (reason === 'unavailable')",
+  },
+  {
+    name: 'append-without-room-taken-for-refused',
+    promise: 'refused-never-appears',
+    story: 'Etcd becomes full with a batch, says that it has no room for it, and is believed.',
+    file: LEADERSHIP,
+    from: 'if (answer.refusal !== undefined) return this.#lookFor(append);',
+    to: "if (answer.refusal !== undefined) return this.#finish(append, 'refused');",
+  },
+  {
+    name: 'refused-when-not-found-after-an-unknown-try',
+    promise: 'refused-never-appears',
+    story:
+      'A batch that etcd has no room for is looked for and not found; but an earlier try of it may come yet.',
+    file: LEADERSHIP,
+    from: 'else if (append.mayBeWritten) this.#tryAgain(append);',
+    to: '',
   },
   {
     name: 'extension-counted-from-the-answer',
@@ -133,8 +152,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'readable',
     story: 'The log is compacted while it is read, and half of it is missing.',
     file: READING,
-    from: 'asking.range({ key, end: range.end, limit, revision }, hear)',
-    to: 'asking.range({ key, end: range.end, limit }, hear)',
+    from: 'asking.range({ key, end: range.end, limit, revision }, (answer) => {',
+    to: 'asking.range({ key, end: range.end, limit }, (answer) => {',
   },
   {
     name: 'gives-up-when-the-revision-is-compacted',
@@ -159,6 +178,14 @@ export const mutants: readonly Mutant[] = [
     file: CAMPAIGN,
     from: 'if (!isTold) {\n      this.#giveUp();',
     to: 'if (isTold) this.#events.deposed(reason);\n    if (!this.#life.isOver) {\n      this.#giveUp();',
+  },
+  {
+    name: 'closed-without-a-word',
+    promise: 'told-once',
+    story: 'A log is closed, and whoever leads is not told.',
+    file: 'log/etcd/etcd-log.ts',
+    from: 'for (const each of tell) each();',
+    to: 'void tell;',
   },
   {
     name: 'watch-begins-one-too-late',
@@ -276,17 +303,66 @@ export const mutants: readonly Mutant[] = [
     name: 'base-raised-too-little',
     promise: 'counters-grow',
     story: 'A recovery forgets what others have seen of terms.',
-    file: RAISING,
-    from: 'termBase: Math.max(meta.termBase + revision, term),',
-    to: 'termBase: meta.termBase + 0 * Math.max(revision, term),',
+    file: COUNTERS,
+    from: 'termBase: Math.max(found.term, term, halt?.term ?? 0),',
+    to: 'termBase: meta.termBase + 0 * term,',
   },
   {
     name: 'floor-not-raised',
     promise: 'counters-grow',
     story: 'A recovery forgets what others have seen of positions.',
-    file: RAISING,
-    from: 'floor: Math.max(meta.floor, decodeHead(head), position),',
-    to: 'floor: Math.max(meta.floor, decodeHead(head), 0 * position),',
+    file: COUNTERS,
+    from: 'floor: Math.max(found.position + 1, position, halt?.position ?? 0),',
+    to: 'floor: Math.max(found.position + 1, 0 * position, halt?.position ?? 0),',
+  },
+  {
+    name: 'no-position-left-out',
+    promise: 'counters-grow',
+    story:
+      'A recovery of a log that has got as far as was seen leaves nothing by which the next leader knows of it.',
+    file: COUNTERS,
+    from: 'floor: Math.max(found.position + 1, position',
+    to: 'floor: Math.max(found.position, position',
+  },
+  {
+    name: 'log-begun-at-zero',
+    promise: 'counters-grow',
+    story: 'A log is begun where one was deleted, and gives its numbers again.',
+    file: OPENING,
+    from: 'const floor = Math.max(1, Math.floor(runtime.wallMs()));',
+    to: 'const floor = 0 * runtime.wallMs();',
+  },
+  {
+    name: 'elected-on-a-halted-log',
+    promise: 'halt-kept',
+    story: 'A candidate that looked before it was noted that the log went back is elected after it.',
+    file: CAMPAIGN,
+    from: '              { key: halted, createRevision: 0 },\n',
+    to: '',
+  },
+  {
+    name: 'led-although-halted',
+    promise: 'halt-kept',
+    story: 'Whoever leads on a log that others have found to have gone back goes on leading.',
+    file: LEASE,
+    from: "if (halted !== undefined) return events.lost('resigned');",
+    to: 'void halted;',
+  },
+  {
+    name: 'note-forgotten-by-the-recovery',
+    promise: 'halt-kept',
+    story: 'An operator who names less than was noted has positions given again.',
+    file: COUNTERS,
+    from: 'position, halt?.position ?? 0),',
+    to: 'position, 0 * (halt?.position ?? 0)),',
+  },
+  {
+    name: 'note-of-a-history-that-is-over',
+    promise: 'halt-kept',
+    story: 'What was found out before a recovery is noted after it, and stops a log that is well.',
+    file: HALTING,
+    from: 'historyIn(meta, cluster) !== this.#found.history',
+    to: 'historyIn(meta, cluster) === undefined',
   },
   {
     name: 'a-line-for-every-try',

@@ -9,22 +9,25 @@ import type { Logger } from '../../../runtime/logger.ts';
 import { SimProcess, type SimRuntime } from '../../../sim/process.ts';
 import { World } from '../../../sim/world.ts';
 import type { DeposedReason, Leadership, LogStart } from '../../log.ts';
+import type { RaisedCounters } from '../../file/raise-counters.ts';
 import type { EtcdAnswer, EtcdClient, EtcdRefusalReason } from '../client.ts';
+import { beginRaising, beginReading, type EtcdCounters, type RaiseEtcdCountersOptions } from '../counters.ts';
 import { beginEtcdLog, type OpenEtcdLog } from '../etcd-log.ts';
 import { type EtcdLogOptions, resolveEtcdLogOptions } from '../options.ts';
 import { type ClientFaults, noFaults, SimulatedEtcdClient } from './simulated-client.ts';
 import { SimulatedEtcd } from './simulated-etcd.ts';
-import { refused } from './simulated-store.ts';
+import { noSpace, refused } from './simulated-store.ts';
 
 export const PREFIX = '/test/';
 
 /**
- * What becomes of a request: it is lost; it is carried out and the answer lost; it is carried out so much
- * later, when nobody waits for the answer any more; it is refused.
+ * What becomes of a request: it is lost; it is carried out and the answer lost; it is carried out and etcd says that it
+ * has no room for it; it is carried out so much later, when nobody waits for the answer any more; it is refused.
  */
 export type Fate =
   | 'lost'
   | 'unanswered'
+  | 'crossing-the-quota'
   | { readonly lateMs: number }
   | { readonly refused: EtcdRefusalReason };
 
@@ -33,7 +36,6 @@ type Method = 'grant' | 'keepAlive' | 'revoke' | 'transact' | 'range';
 /** A client of which the next request of a kind can be told to fail. */
 export class TroubledClient implements EtcdClient {
   readonly asked: string[] = [];
-  readonly #client: EtcdClient;
   readonly #world: World;
   readonly #planned: { readonly method: Method; readonly fate: Fate; readonly puts: string | undefined }[] =
     [];
@@ -47,7 +49,6 @@ export class TroubledClient implements EtcdClient {
   readonly health: EtcdClient['health'];
 
   constructor(client: EtcdClient, world: World) {
-    this.#client = client;
     this.#world = world;
     const troubled =
       <Asked, T>(
@@ -65,8 +66,11 @@ export class TroubledClient implements EtcdClient {
     this.revoke = troubled('revoke', (asked, timeoutMs, hear) => client.revoke(asked, timeoutMs, hear));
     this.range = troubled('range', (asked, timeoutMs, hear) => client.range(asked, timeoutMs, hear));
     this.transact = troubled('transact', (asked, timeoutMs, hear) => client.transact(asked, timeoutMs, hear));
-    this.watch = (key, end, from, events) => this.#client.watch(key, end, from, events);
-    this.health = (timeoutMs, answer) => this.#client.health(timeoutMs, answer);
+    this.watch = (key, end, from, events) => {
+      this.asked.push('watch');
+      return client.watch(key, end, from, events);
+    };
+    this.health = (timeoutMs, answer) => client.health(timeoutMs, answer);
   }
 
   /** `puts`: only a transaction that puts a key which begins so after the prefix. */
@@ -90,6 +94,7 @@ export class TroubledClient implements EtcdClient {
     const say = (answer: EtcdAnswer<T>): void => void this.#world.after(5, () => hear(answer));
     if (fate === undefined) ask(hear);
     else if (fate === 'unanswered') ask(() => say({ kind: 'unknown', why: 'the answer was lost' }));
+    else if (fate === 'crossing-the-quota') ask(() => say(noSpace()));
     else if (fate === 'lost') say({ kind: 'unknown', why: 'it was lost' });
     else if ('refused' in fate) say(refused(fate.refused));
     else {
@@ -98,6 +103,9 @@ export class TroubledClient implements EtcdClient {
     }
   }
 }
+
+/** The highest that anybody has seen. */
+type Counters = Pick<RaiseEtcdCountersOptions, 'term' | 'position'>;
 
 export interface Machine {
   readonly process: SimProcess;
@@ -154,7 +162,12 @@ export class QuietEtcd {
     };
   }
 
+  /** A log that has no floor, so that positions in tests are small; one that is begun takes its floor from the clock. */
   open(machine: Machine, options: Partial<EtcdLogOptions> = {}): OpenEtcdLog {
+    if (this.get('meta') === undefined) {
+      const history = this.options(machine).randomId();
+      this.put('meta', JSON.stringify({ format: 1, cluster: 'c', history, termBase: 0, floor: 0 }));
+    }
     const { log, error } = this.tryToOpen(machine, options);
     if (log === undefined) throw error;
     return log;
@@ -170,6 +183,40 @@ export class QuietEtcd {
     });
     this.until(() => outcome !== undefined);
     return outcome as NonNullable<typeof outcome>;
+  }
+
+  /** Raises the counters, as an operator would, in a history called `raised`. */
+  raise(machine: Machine, seen: Counters): RaisedCounters {
+    const { raised, error } = this.tryToRaise(machine, seen);
+    if (raised === undefined) throw error;
+    return raised;
+  }
+
+  tryToRaise(
+    machine: Machine,
+    seen: Counters,
+  ): { readonly raised: RaisedCounters | undefined; readonly error: LeaseholdError | undefined } {
+    let outcome: ReturnType<QuietEtcd['tryToRaise']> | undefined;
+    beginRaising(this.raising(machine, seen), (raised, error) => (outcome = { raised, error }));
+    this.until(() => outcome !== undefined);
+    return outcome as NonNullable<typeof outcome>;
+  }
+
+  tryToRead(machine: Machine): {
+    readonly found: EtcdCounters | undefined;
+    readonly error: LeaseholdError | undefined;
+  } {
+    let outcome: ReturnType<QuietEtcd['tryToRead']> | undefined;
+    beginReading(this.raising(machine), (found, error) => (outcome = { found, error }));
+    this.until(() => outcome !== undefined);
+    return outcome as NonNullable<typeof outcome>;
+  }
+
+  raising({ runtime, client }: Machine, seen: Counters = { term: 0, position: 0 }): RaiseEtcdCountersOptions {
+    return {
+      ...{ client, runtime, logger: this.logger, prefix: PREFIX, cluster: 'c' },
+      ...{ ...seen, withinMs: 3_000, randomId: () => 'raised' },
+    };
   }
 
   /** Writes what a stranger would. */

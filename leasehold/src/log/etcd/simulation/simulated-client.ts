@@ -132,6 +132,7 @@ export class SimulatedEtcdClient implements EtcdClient {
     const complaint = reachable ? (this.#etcd.isFull ? 'no space' : undefined) : 'no answer';
     const member = {
       endpoint: 'simulated',
+      isFull: reachable && this.#etcd.isFull,
       version: undefined,
       databaseBytes: undefined,
       isLeader: reachable,

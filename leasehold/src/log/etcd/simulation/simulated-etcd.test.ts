@@ -146,6 +146,21 @@ describe('the simulated etcd, as the real one', () => {
     expect(etcd.store.at('a')).toBeUndefined();
   });
 
+  it('that is about to be full carries out what crosses the quota, and refuses it in the same words', () => {
+    const { etcd, put, range } = scene();
+    etcd.isAboutToBeFull = true;
+    const words = ['1', '2'].map((word) => {
+      const success = [{ do: 'put', key: 'a', value: bytes(word) }] as const;
+      return etcd.transact({ compare: [], success, failure: [] }, 'test');
+    });
+    const refusal = { reason: 'no-space', message: 'mvcc: database space exceeded' };
+    expect(words).toEqual(words.map(() => ({ kind: 'unknown', why: refusal.message, refusal })));
+    expect([range('a'), etcd.isFull]).toEqual(['a=1', true]);
+    etcd.isFull = false;
+    put('a', '3');
+    expect(range('a')).toBe('a=3');
+  });
+
   it('tells a watch what happened from its revision on, in order, until it ends or goes deaf', () => {
     const { etcd, put } = scene();
     const first = put('a', '1');

@@ -8,7 +8,8 @@
  *  - A member that was stopped and does not know it has been replaced goes on saying that leases are alive
  *    ({@link SimulatedEtcd.goStale}).
  *  - Watches end, or go deaf without a word.
- *  - It can have no majority, be full, forget its old revisions, and be put back from a backup.
+ *  - It can have no majority, forget its old revisions, and be put back from a backup.
+ *  - When it becomes full it carries out one more transaction, and says that it has no room for it.
  *
  * What it is asked comes through a client (`simulated-client.ts`), which loses, delays and gives up.
  */
@@ -22,7 +23,7 @@ import type {
   EtcdTransaction,
   EtcdTransactionResult,
 } from '../client.ts';
-import { type Change, done, refused, SimulatedStore } from './simulated-store.ts';
+import { type Change, done, refused, type Room, SimulatedStore } from './simulated-store.ts';
 
 /** Why something changed: a client asked for it, or a lease ended. */
 export type Cause =
@@ -64,9 +65,13 @@ export class SimulatedEtcd {
   #stale: { readonly who: string; readonly ttls: ReadonlyMap<string, number> } | undefined;
   /** Members pass keep-alives on by a way of their own, and that is cut. */
   losesKeepAlives = false;
+  /** No lease is shorter, whatever is asked for. */
+  ttlSecondsMin = 0;
   /** Whatever puts something is refused. */
   isFull = false;
-  /** How probable it is that it refuses a single put although it is not full. */
+  /** The next that puts something is carried out and refused; from then on it is full. */
+  isAboutToBeFull = false;
+  /** How probable it is that it refuses a single put: for sure, or in the words of one that is full. */
   refuseChance = 0;
   /** Told of every change at the instant it is made. */
   onChange: (changes: readonly Change[], cause: Cause) => void = () => {};
@@ -99,11 +104,12 @@ export class SimulatedEtcd {
   grant(ttlSeconds: number): EtcdAnswer<{ lease: string; ttlSeconds: number }> {
     this.#leasesGranted += 1;
     const id = String(7_587_000_000_000 + this.#leasesGranted);
-    const ttlMs = ttlSeconds * 1_000;
+    const granted = Math.max(ttlSeconds, this.ttlSecondsMin);
+    const ttlMs = granted * 1_000;
     const lease = { id, ttlMs, expiresAtMs: this.#world.trueMs + ttlMs, misled: false };
     this.#leases.set(id, lease);
     this.#expireLater(lease);
-    return done({ lease: id, ttlSeconds });
+    return done({ lease: id, ttlSeconds: granted });
   }
 
   keepAlive(id: string, who: string): EtcdAnswer<{ ttlSeconds: number }> {
@@ -127,8 +133,10 @@ export class SimulatedEtcd {
 
   transact(transaction: EtcdTransaction, who: string): EtcdAnswer<EtcdTransactionResult> {
     const puts = transaction.success.some((operation) => operation.do === 'put');
-    const isFull = this.isFull || (puts && this.#random.chance(this.refuseChance));
-    return this.store.transact(transaction, isFull, (changes) => this.#tell(changes, { by: 'request', who }));
+    const isUnlucky = puts && this.#random.chance(this.refuseChance);
+    if (isUnlucky && this.#random.chance(0.3)) return refused('too-large', 'request is too large');
+    const room = puts ? this.#room(isUnlucky) : 'enough';
+    return this.store.transact(transaction, room, (changes) => this.#tell(changes, { by: 'request', who }));
   }
 
   range(range: EtcdRange): EtcdAnswer<EtcdRangeResult> {
@@ -191,6 +199,17 @@ export class SimulatedEtcd {
       }
       this.breakWatches(1, 'end');
     };
+  }
+
+  #room(isUnlucky: boolean): Room {
+    if (this.isFull) return 'none';
+    if (this.isAboutToBeFull) {
+      this.isAboutToBeFull = false;
+      this.isFull = true;
+      return 'crossed';
+    }
+    if (!isUnlucky) return 'enough';
+    return this.#random.chance(0.5) ? 'none' : 'crossed';
   }
 
   #renewAll(): void {

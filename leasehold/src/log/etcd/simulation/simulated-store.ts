@@ -37,6 +37,15 @@ export const refused = (reason: EtcdRefusalReason, message: string = reason): Et
   refusal: { reason, message },
 });
 
+/** As etcd says it, and as the client of a real one passes it on: before the deed or after it, nobody can tell. */
+export const noSpace = (): EtcdAnswer<never> => {
+  const message = 'mvcc: database space exceeded';
+  return { kind: 'unknown', why: message, refusal: { reason: 'no-space', message } };
+};
+
+/** For what is put: there is some; there is none; this put crosses the quota, and is carried out and refused. */
+export type Room = 'enough' | 'none' | 'crossed';
+
 export const done = <T>(value: T): EtcdAnswer<T> => ({ kind: 'done', value });
 
 export class SimulatedStore {
@@ -96,10 +105,10 @@ export class SimulatedStore {
     return done({ revision: this.#revision, keyValues: found.slice(0, limit), more: found.length > limit });
   }
 
-  /** `changed` hears what was done, if anything was. `isFull`: what puts something is refused. */
+  /** `changed` hears what was done, if anything was. */
   transact(
     transaction: EtcdTransaction,
-    isFull: boolean,
+    room: Room,
     changed: (changes: readonly Change[]) => void,
   ): EtcdAnswer<EtcdTransactionResult> {
     const { compare, success, failure } = transaction;
@@ -107,7 +116,7 @@ export class SimulatedStore {
       return refused('other', 'too many operations in txn request');
     if (bytesOf(transaction) > REQUEST_BYTES_MAX) return refused('too-large', 'request is too large');
     const puts = [...success, ...failure].some((operation) => operation.do === 'put');
-    if (isFull && puts) return refused('no-space', 'mvcc: database space exceeded');
+    if (room === 'none' && puts) return noSpace();
     const succeeded = compare.every((each) => this.#holds(each));
     const operations = succeeded ? success : failure;
     const isOrphan = (operation: EtcdOperation): boolean =>
@@ -116,6 +125,7 @@ export class SimulatedStore {
     const found = operations.flatMap((operation) => (operation.do === 'get' ? [this.at(operation.key)] : []));
     const changes = this.write(operations);
     if (changes.length > 0) changed(changes);
+    if (room === 'crossed' && puts) return noSpace();
     return done({ succeeded, revision: this.#revision, found });
   }
 

@@ -30,6 +30,8 @@ const ENOUGH: Readonly<Record<string, number>> = {
   restored: 0.2,
   recovered: 0.4,
   zombie: 0.1,
+  halts: 0.1,
+  wiped: 0.1,
 };
 
 /** Fewer seeds are a look, not a proof; nothing is expected of them. */

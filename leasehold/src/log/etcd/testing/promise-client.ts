@@ -13,7 +13,7 @@ import type {
 
 const TIMEOUT_MS = 5_000;
 
-export class Asking {
+export class PromiseClient {
   readonly client: EtcdClient;
   readonly #timeoutMs: number;
 

@@ -1,0 +1,130 @@
+import { Command, Option } from 'commander';
+import { type Flease, type FleaseLease, joinFlease, type Logger, serveFlease } from 'leasehold/flease';
+import type { Context } from '../context.ts';
+import { runHeld } from '../flease/held-command.ts';
+import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
+import { CommandSignals } from '../flease/signals.ts';
+import { tellWhoIsWaitedFor } from '../flease/waiting.ts';
+import { createLogger, type LogFormat } from '../logger.ts';
+import { jsonOption, logOption, milliseconds, withExamples } from '../options.ts';
+import type { JsonOption } from '../output.ts';
+
+interface HoldOptions extends MemberOptions, JsonOption {
+  /** In milliseconds. */
+  readonly wait?: number;
+  /** In milliseconds. */
+  readonly grace?: number;
+  readonly log?: LogFormat;
+  readonly quiet?: true;
+}
+
+/** An answer takes no longer, unless there is none. */
+const ASKED_ONCE_MS = 1_000;
+/** After the notice of a lease, which is a tenth of it if nothing else was said. */
+const GRACE_OF_LEASE = 0.1;
+const DEFAULT_LEASE_MS = 10_000;
+
+export function fleaseHoldCommand(context: Context): Command {
+  const command = new Command('hold')
+    .summary('Run a command while a lease is held, like flock across machines')
+    .description(
+      `Run a command while a lease is held, like flock across machines. It finds the lease's number, which grows with every holder, in LEASEHOLD_NUMBER, and the resource in LEASEHOLD_RESOURCE. If the lease is lost it is ended: SIGTERM, and SIGKILL when the lease is over.
+
+It is a member of the group under its --id, and no two processes may be that at a time. Like every member that starts it keeps silent at first, for a lease and twice the skew (11 s by default), and a majority of the others has to run: "flease serve" is a member that only stays. A machine that needs many leases, or needs them fast, should use joinFlease in one process instead.
+
+Ends as the command does: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not to be had in time. 76: it was lost while the command ran. 2: wrong usage. 126, 127: the command did not start.`,
+    )
+    .usage('[options] <resource> -- <command> [args...]')
+    .argument('<resource>', 'what to hold: any text, the same for all who want it')
+    .argument('<command>', 'the program to start, without a shell')
+    .argument('[args...]', 'its arguments');
+  withMemberOptions(command)
+    .addOption(
+      new Option(
+        '--wait <time>',
+        'how long to wait for it, once this member takes part; 0s: ask once (default: for ever)',
+      ).argParser(milliseconds),
+    )
+    .addOption(
+      new Option(
+        '--grace <time>',
+        'how long before the end of a lease that is not renewed the command is asked to end (default: a tenth of the lease)',
+      ).argParser(milliseconds),
+    )
+    .option('--http <address>', 'where to tell how it is, as 7501 or host:7501 (default: nowhere)')
+    .option('--quiet', 'say only what goes wrong')
+    .addOption(logOption())
+    .addOption(jsonOption('log JSON lines; the standard output is the command’s own'))
+    .action((resource: string, program: string, args: readonly string[], options: HoldOptions) =>
+      hold(context, resource, program, args, options),
+    );
+  return withExamples(command, context, [
+    [
+      'flease hold backup -- ./backup.sh --all',
+      'id and peers by LEASEHOLD_FLEASE_ID and LEASEHOLD_FLEASE_PEERS',
+    ],
+    ['flease hold backup --wait 0s -- ./backup.sh', 'or not at all, if somebody else has it'],
+    [
+      'flease hold leader --id ada --peers ada=10.0.0.1:7500,ben=10.0.0.2:7500,cyd=10.0.0.3:7500 --insecure -- node leader.js',
+      'one leader among three machines',
+    ],
+  ]);
+}
+
+async function hold(
+  context: Context,
+  resource: string,
+  command: string,
+  args: readonly string[],
+  options: HoldOptions,
+): Promise<void> {
+  const logger = createLogger(context, {
+    format: options.log ?? (options.json ? 'json' : undefined),
+    level: options.quiet ? 'warn' : undefined,
+  });
+  const graceMs = options.grace ?? (options.lease ?? DEFAULT_LEASE_MS) * GRACE_OF_LEASE;
+  const join = { ...joinOptionsOf(context, options), noticeMs: options.grace, logger };
+  const http = httpOf(options);
+  using signals = new CommandSignals();
+  await using group = await joinFlease(join);
+  await using _ = http === undefined ? undefined : await serveFlease(group, { ...http, logger });
+  const lease = await acquired(group, resource, options.wait, signals, logger);
+  if (lease === undefined) {
+    logger.warn('gave up waiting: it was interrupted', { resource });
+    context.exitCode = signals.exitCode ?? 1;
+    return;
+  }
+  await using held = lease;
+  logger.info('holds it: the command is started', { resource, number: held.number, command });
+  context.exitCode = await runHeld({ command, args, lease: held, graceMs, signals, logger });
+  logger.info('the command has ended: the lease is given back', { resource, exitCode: context.exitCode });
+}
+
+/** Undefined if somebody wanted the waiting to end. */
+async function acquired(
+  group: Flease,
+  resource: string,
+  waitMs: number | undefined,
+  signals: CommandSignals,
+  logger: Logger,
+): Promise<FleaseLease | undefined> {
+  const over = new AbortController();
+  const signal = AbortSignal.any([signals.waiting, over.signal]);
+  const telling = tellWhoIsWaitedFor(group, resource, logger, signal);
+  try {
+    const silentMs = group.status().silence?.forMs ?? 0;
+    const lease = await group.acquire(resource, {
+      signal: signals.waiting,
+      waitMs: waitMs === undefined ? undefined : silentMs + Math.max(waitMs, ASKED_ONCE_MS),
+    });
+    if (!signals.waiting.aborted) return lease;
+    await lease.release();
+    return undefined;
+  } catch (error) {
+    if (signals.waiting.aborted) return undefined;
+    throw error;
+  } finally {
+    over.abort();
+    await telling;
+  }
+}

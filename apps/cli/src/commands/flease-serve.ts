@@ -1,0 +1,68 @@
+import process from 'node:process';
+import { Command } from 'commander';
+import { DEFAULT_FLEASE_HTTP_PORT, joinFlease, serveFlease } from 'leasehold/flease';
+import { VERSION } from 'leasehold/manager';
+import { aborted, type Context, interruption } from '../context.ts';
+import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
+import { createLogger, type LogFormat } from '../logger.ts';
+import { jsonOption, logOption, withExamples } from '../options.ts';
+import type { JsonOption } from '../output.ts';
+
+interface ServeOptions extends MemberOptions, JsonOption {
+  readonly log?: LogFormat;
+}
+
+const DEFAULT_HTTP = `127.0.0.1:${DEFAULT_FLEASE_HTTP_PORT}`;
+
+export function fleaseServeCommand(context: Context): Command {
+  const command = new Command('serve')
+    .summary('Be a member of a group, so that there is a majority')
+    .description(
+      'Be a member of a group that asks for nothing itself, so that there is a majority for those who do: for machines on which nothing else of the group runs all the time, and to look at the group with "flease status" and "flease watch". Ctrl-C closes it. Two processes must not have one --id: on a machine where "flease hold" is used as well, they are two members.',
+    );
+  withMemberOptions(command)
+    .option('--http <address>', 'where to tell how it is, as 7501 or host:7501', DEFAULT_HTTP)
+    .option('--no-http', 'tell nobody')
+    .addOption(logOption())
+    .addOption(jsonOption('print where it listens as one line of JSON, and log JSON lines'))
+    .action((options: ServeOptions) => serve(context, options));
+  return withExamples(command, context, [
+    ['flease serve', 'id and peers by LEASEHOLD_FLEASE_ID and LEASEHOLD_FLEASE_PEERS'],
+    [
+      'flease serve --id ada --peers ada=127.0.0.1:7500,ben=127.0.0.1:7510,cyd=127.0.0.1:7520',
+      'the first of three on this machine',
+    ],
+    ['flease serve --http 7511', 'where another member has 7501 already'],
+  ]);
+}
+
+async function serve(context: Context, options: ServeOptions): Promise<void> {
+  using interrupted = interruption();
+  const { out, calledAs } = context;
+  const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
+  const join = joinOptionsOf(context, options);
+  const http = httpOf(options);
+  await using group = await joinFlease({ ...join, logger });
+  await using server = http === undefined ? undefined : await serveFlease(group, { ...http, logger });
+  const address = join.listen ?? join.peers[group.id] ?? '';
+  const url = server?.url ?? null;
+  if (options.json) {
+    const { id, group: name } = group;
+    out.write(
+      `${JSON.stringify({ id, group: name, address, http: url, pid: process.pid, version: VERSION })}\n`,
+    );
+  } else {
+    const place = url === `http://${DEFAULT_HTTP}` ? '' : ` --http ${url?.replace('http://', '')}`;
+    const lines = [
+      `Member ${group.id} of group ${group.group}, with ${Object.keys(join.peers).join(', ')}`,
+      `  members connect to   ${address}`,
+      `  status and metrics   ${url ?? 'nowhere (--no-http)'}`,
+      ...(url === null
+        ? []
+        : ['What to try next, in another terminal:', `  ${calledAs} flease status${place}`]),
+      'Ctrl-C ends it.',
+    ];
+    out.write(`${lines.join('\n')}\n`);
+  }
+  await aborted(interrupted);
+}

@@ -1,0 +1,74 @@
+import { Command } from 'commander';
+import type { HolderAnswer, PeerAnswer, StatusAnswer } from 'leasehold/flease';
+import type { Context } from '../context.ts';
+import { type MemberApiOption, memberApi, memberApiOption, resourcePath } from '../flease/member-api.ts';
+import { jsonOption, withExamples } from '../options.ts';
+import { clockTime, counted, duration, type JsonOption, show, table } from '../output.ts';
+
+export function fleaseStatusCommand(context: Context): Command {
+  const command = new Command('status')
+    .summary('Tell how a member and its group are, or who has a resource')
+    .description(
+      'Ask a running member ("flease serve", or "flease hold" with --http) how it is and how it finds the others, or who has a resource.',
+    )
+    .argument('[resource]', 'tell who has this')
+    .addOption(memberApiOption())
+    .addOption(jsonOption())
+    .action(async (resource: string | undefined, options: MemberApiOption & JsonOption) => {
+      const api = memberApi(context, options);
+      if (resource === undefined) {
+        const status = await api.get<StatusAnswer>('/v1/status');
+        show(context, options, status, () => statusLines(status));
+        return;
+      }
+      const answer = await api.get<HolderAnswer>(resourcePath('/v1/holder', resource));
+      show(context, options, answer, () => [holderLine(answer)]);
+    });
+  return withExamples(command, context, [
+    ['flease status', 'a member on this machine, and how far the clocks of the others are off'],
+    ['flease status backup', 'who has it'],
+    ['flease status --http 10.0.0.2:7501 --json', 'another member, for programs'],
+  ]);
+}
+
+export function statusLines(status: StatusAnswer): readonly string[] {
+  const { id, group, view, isSettled, silence, held, waiting, registers, attempts, peers } = status;
+  return [
+    `Member ${id} of group ${group} ${silence === null ? 'takes part' : silenceWords(silence)}`,
+    `  view         ${view}${isSettled ? '' : ', not settled yet: members of the one before are still needed'}`,
+    `  holds        ${counted(held, 'lease')}; ${counted(waiting, 'request')} waiting`,
+    `  remembers    ${counted(registers, 'resource')} for the group`,
+    `  attempts     ${attempts}`,
+    '',
+    ...(peers.length === 0
+      ? ['There are no other members.']
+      : table(['PEER', 'ADDRESS', 'CONNECTED', 'HEARD', 'CLOCK AHEAD BY', ''], peers.map(peerCells))),
+  ];
+}
+
+const WHY_SILENT: Readonly<Record<string, string>> = {
+  began: 'it may have forgotten what it promised before it was started',
+  'clock-jumped': 'its wall clock was set',
+  'odd-one-out': 'its clock is off from those of most others, which has to be mended',
+};
+
+const silenceWords = ({ why, forMs }: NonNullable<StatusAnswer['silence']>): string =>
+  `keeps silent${forMs === null ? '' : ` for ${duration(forMs)}`}: ${WHY_SILENT[why] ?? why}`;
+
+const peerCells = (peer: PeerAnswer): readonly string[] => [
+  peer.id,
+  peer.address ?? '-',
+  peer.connected ? 'yes' : 'no',
+  peer.heardAgoMs === null ? 'never' : `${duration(peer.heardAgoMs)} ago`,
+  peer.clockAheadMs === null ? 'not known' : boundsWords(peer.clockAheadMs),
+  peer.trouble ?? '',
+];
+
+const boundsWords = ({ atLeast, atMost }: NonNullable<PeerAnswer['clockAheadMs']>): string =>
+  `${Math.round(atLeast)} to ${Math.round(atMost)} ms`;
+
+export function holderLine({ resource, holder }: HolderAnswer): string {
+  const what = JSON.stringify(resource);
+  if (holder === null) return `Nobody has ${what}.`;
+  return `${holder.holder} has ${what}, under number ${holder.number}, until ${clockTime(holder.validUntil)} unless it is renewed.`;
+}

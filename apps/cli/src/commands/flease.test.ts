@@ -1,0 +1,180 @@
+/** The commands as processes of their own, in groups of such processes on this machine. */
+
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { run, type Started, start } from '../testing/started.ts';
+
+const TIMEOUT_MS = 60_000;
+/** Of which three are always there, and so a majority. */
+const MEMBERS = ['a', 'b', 'c', 'd', 'e'];
+const SERVING = ['a', 'b', 'e'];
+/** Short, but not so short that a busy machine takes leases away. */
+const TIMES = ['--lease', '1500ms', '--skew', '100ms'];
+
+const folder = mkdtempSync(join(tmpdir(), 'leasehold-flease-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Ports on which nobody listens. */
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  await Promise.all(
+    servers.map((server) => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+/** Goes on until there is such a file, and ends with 5. Told to end before, it says so and does not. */
+const untilFile = (file: string): readonly string[] => [
+  'sh',
+  '-c',
+  `trap 'echo told' TERM; echo "$LEASEHOLD_RESOURCE $LEASEHOLD_NUMBER"; while [ ! -e ${file} ]; do sleep 0.05; done; exit 5`,
+];
+
+const numberOf = (holder: Started): Promise<number> =>
+  holder.until('a number', () => {
+    const [, number] = /^\S+ (\d+)$/m.exec(holder.stdout) ?? [];
+    return number === undefined ? undefined : Number(number);
+  });
+
+describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () => {
+  let environment: Readonly<Record<string, string>>;
+  let serving: readonly Started[];
+  let http: string;
+  const holders: Started[] = [];
+
+  beforeAll(async () => {
+    const ports = await freePorts(MEMBERS.length);
+    const peers = MEMBERS.map((member, at) => `${member}=127.0.0.1:${ports[at]}`).join(',');
+    environment = { LEASEHOLD_FLEASE_PEERS: peers };
+    serving = await Promise.all(
+      SERVING.map((id) =>
+        start(['flease', 'serve', '--id', id, ...TIMES, '--http', '0', '--json'], { environment }),
+      ),
+    );
+    const [first] = await Promise.all(
+      serving.map((member) => member.json<{ http: string }>('saying where it listens', () => true)),
+    );
+    http = first?.http ?? '';
+  }, TIMEOUT_MS);
+
+  afterEach(async () => {
+    await Promise.all(holders.splice(0).map((holder) => holder[Symbol.asyncDispose]()));
+  });
+  afterAll(async () => {
+    await Promise.all(serving.map((member) => member[Symbol.asyncDispose]()));
+  });
+
+  async function hold(id: string, resource: string, ...argv: readonly string[]): Promise<Started> {
+    const words = ['flease', 'hold', resource, '--id', id, ...TIMES, '--log', 'json', ...argv];
+    const holder = await start(words, { environment, cwd: folder });
+    holders.push(holder);
+    return holder;
+  }
+
+  const ask = (...argv: readonly string[]) => run(['flease', ...argv, '--http', http]);
+
+  it('one runs its command, the other waits, says for whom, and runs its own with a higher number', async () => {
+    const watching = await start(['flease', 'watch', 'two', '--http', http, '--json']);
+    holders.push(watching);
+    const one = await hold('c', 'two', '--', ...untilFile('two.done'));
+    const first = await numberOf(one);
+    expect(one.stderr).toContain('keeps silent for 1.7 s');
+    const other = await hold('d', 'two', '--', ...untilFile('two.done'));
+    await other.until(
+      'a word of whom it waits for',
+      () => other.stderr.includes('waiting for c') || undefined,
+    );
+    expect(other.stdout).toBe('');
+    expect((await ask('status', 'two')).stdout).toMatch(new RegExp(`^c has "two", under number ${first}, `));
+    expect(JSON.parse((await ask('status', 'two', '--json')).stdout)).toMatchObject({
+      holder: { holder: 'c', number: first },
+    });
+
+    writeFileSync(join(folder, 'two.done'), '');
+    expect(await one.ended).toBe(5);
+    expect(await numberOf(other)).toBeGreaterThan(first);
+    expect(await other.ended).toBe(5);
+    await watching.json<{ holder: { holder: string } | null }>(
+      'nobody having it',
+      ({ holder }) => holder?.holder === 'c',
+    );
+  });
+
+  it('one that asks once is refused while another has it, and says by whom', async () => {
+    const one = await hold('c', 'once', '--', ...untilFile('once.done'));
+    await numberOf(one);
+    const other = await hold('d', 'once', '--wait', '0s', '--json', '--', 'touch', 'once.ran');
+    expect(await other.ended).toBe(75);
+    expect(other.stderr).toMatch(/"error":\{"code":"LEASE_HELD","message":"[^\n]*was held by c /);
+    expect(existsSync(join(folder, 'once.ran'))).toBe(false);
+  });
+
+  it('signals are for the command, and the lease is given back when it has ended', async () => {
+    const one = await hold('c', 'signals', '--', ...untilFile('signals.done'));
+    await numberOf(one);
+    one.child.kill('SIGTERM');
+    await one.until('the word that the command was told', () => one.stdout.includes('told') || undefined);
+    writeFileSync(join(folder, 'signals.done'), '');
+    expect(await one.ended).toBe(5);
+    expect((await ask('status', 'signals')).stdout).toBe('Nobody has "signals".\n');
+  });
+
+  it('one that is interrupted while it waits ends as a shell would say', async () => {
+    const one = await hold('c', 'waiting', '--', 'true');
+    await one.until('its silence', () => one.stderr.includes('keeps silent') || undefined);
+    one.child.kill('SIGINT');
+    expect(await one.ended).toBe(130);
+    expect(one.stderr).toContain('gave up waiting');
+  });
+
+  it('a command that does not exist is said so, as a shell would', async () => {
+    const one = await hold('c', 'missing', '--', 'no-such-program-anywhere');
+    expect(await one.ended).toBe(127);
+    expect(one.stderr).toContain('COMMAND_NOT_FOUND');
+  });
+
+  it('tell how they are, to people and to programs', async () => {
+    const { code, stdout } = await ask('status');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Member a of group default takes part\n {2}view +1\n/);
+    expect(stdout).toMatch(
+      /\nPEER +ADDRESS +CONNECTED +HEARD +CLOCK AHEAD BY\nb .* yes .* ago .* to .* ms\n/,
+    );
+    expect(JSON.parse((await ask('status', '--json')).stdout)).toMatchObject({
+      ...{ id: 'a', group: 'default', view: 1, silence: null, held: 0 },
+      peers: [{ id: 'b', connected: true, trouble: null }, { id: 'c' }, { id: 'd' }, { id: 'e' }],
+    });
+  });
+
+  it('say what to do if nobody is there to ask', async () => {
+    const [port] = await freePorts(1);
+    const { code, stderr } = await run(['flease', 'status', '--http', String(port)]);
+    expect(code).toBe(3);
+    expect(stderr).toContain(`no member answers at http://127.0.0.1:${port}: nothing listens there`);
+    expect(stderr).toContain('Start one with "leasehold flease serve"');
+  });
+
+  it('a command whose holder is killed does not outlive it for long', async () => {
+    const one = await hold('c', 'killed', '--', ...untilFile('killed.done'));
+    await numberOf(one);
+    one.child.kill('SIGKILL');
+    expect(await one.ended).toBe('SIGKILL'); // When nobody has its output open any more.
+    expect(one.stdout).toContain('told');
+  });
+
+  // The last, since it takes the group apart.
+  it('a command whose lease is lost is asked to end, and then made to', async () => {
+    const one = await hold('c', 'lost', '--grace', '500ms', '--', ...untilFile('lost.done'));
+    await numberOf(one);
+    for (const member of serving) member.child.kill('SIGKILL');
+    expect(await one.ended).toBe(76);
+    expect(one.stdout).toContain('told');
+    expect(one.stderr).toContain('the lease is lost: the command is ended');
+    expect(one.stderr).toContain('LEASE_ENDED');
+  });
+});

@@ -1,0 +1,135 @@
+/**
+ * A command that runs for as long as a lease is held, and no longer.
+ *
+ *     lease    ├──────────── renewed ────────────┤ grace │ over: others may have it
+ *     command  ├──────────── runs ───────────────┤       │
+ *                                          SIGTERM       SIGKILL
+ *
+ * If the lease could not be renewed the command is asked to end while it still has the lease, and killed when it has
+ * it no more; if the lease is over at once, because the clock was set or this process was stopped for too long, it is killed
+ * at once. Should this process be killed itself, a small watchman outlives it and does the same. So whoever is next
+ * finds the command gone, unless all of them were stopped together: a lease cannot stop what nobody is there to stop, and that
+ * is what the number in `LEASEHOLD_NUMBER` is for.
+ *
+ * What the command has started is ended with it: it leads a group of its own. Not on a terminal, though, where a group of its
+ * own could not be typed to; there a script that wants its children to go with it has to say so itself.
+ */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import process from 'node:process';
+import type { FleaseLease } from 'leasehold/flease';
+import { LeaseholdError } from 'leasehold/flease';
+import { CommandError, type Logger } from 'leasehold/supervisor';
+import { exitCodeOf } from '../../../../leasehold/src/node/child.ts';
+import { inTerminalForeground, type Signal } from '../../../../leasehold/src/node/signals.ts';
+import type { CommandSignals } from './signals.ts';
+
+/** The command was ended, because its lease was. */
+export class CommandEndedError extends LeaseholdError {
+  override readonly name = 'CommandEndedError';
+  readonly code = 'LEASE_ENDED';
+  readonly retryable = true;
+
+  constructor(command: string, cause: Error) {
+    super(`"${command}" was ended before its time, or ran past it: ${cause.message}`, { cause });
+  }
+}
+
+export interface HeldCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly lease: FleaseLease;
+  /** How long it may take to end when the lease is over anyway. */
+  readonly graceMs: number;
+  readonly signals: CommandSignals;
+  readonly logger: Logger;
+}
+
+/**
+ * Resolves with what the command ended with, as a shell would say it.
+ *
+ * @throws {CommandError} if it does not start
+ * @throws {CommandEndedError} if the lease was lost before it had ended
+ */
+export async function runHeld({
+  command,
+  args,
+  lease,
+  graceMs,
+  signals,
+  logger,
+}: HeldCommand): Promise<number> {
+  const isGroup = !inTerminalForeground();
+  const { child, ended } = await started(command, args, lease, isGroup);
+  const kill = (signal: Signal): void => send(child, isGroup, signal);
+  using _ = signals.handTo(kill);
+  using __ = watchman(isGroup ? -(child.pid ?? 0) : (child.pid ?? 0), graceMs);
+  let lateness: NodeJS.Timeout | undefined;
+  const lost = (): void => {
+    const leftMs = lease.isHeld() ? Math.max(0, lease.validUntil - Date.now()) : 0;
+    const withinMs = Math.round(Math.min(leftMs, graceMs));
+    logger.warn('the lease is lost: the command is ended', { command, pid: child.pid, withinMs });
+    kill('SIGTERM');
+    lateness = setTimeout(() => kill('SIGKILL'), withinMs);
+  };
+  const { signal } = lease;
+  if (signal.aborted) lost();
+  else signal.addEventListener('abort', lost, { once: true });
+  const end = await ended;
+  clearTimeout(lateness);
+  signal.removeEventListener('abort', lost);
+  // Read again, by the clock: it may have been over before any timer said so.
+  if (signal.aborted) {
+    if (isGroup) kill('SIGKILL');
+    throw new CommandEndedError(command, signal.reason as Error);
+  }
+  return exitCodeOf(end);
+}
+
+interface Ended {
+  readonly code: number | undefined;
+  readonly signal: Signal | undefined;
+}
+
+async function started(
+  command: string,
+  args: readonly string[],
+  { number, resource }: FleaseLease,
+  detached: boolean,
+): Promise<{ readonly child: ChildProcess; readonly ended: Promise<Ended> }> {
+  const env = { ...process.env, LEASEHOLD_NUMBER: String(number), LEASEHOLD_RESOURCE: resource };
+  const child = spawn(command, args, { stdio: 'inherit', env, detached });
+  const ended = new Promise<Ended>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }));
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', (cause) => reject(new CommandError(command, cause)));
+  });
+  return { child, ended };
+}
+
+/** Reads a word, and all is well; reads the end of its input without one, and whoever should have said it is dead. */
+const WATCHMAN = 'read _ && exit; kill -s TERM -- "$1" && sleep "$2"; kill -s KILL -- "$1"';
+
+/** Ends a process, or a group of them, should we die first. Disposed of: it goes, and does nothing. */
+function watchman(target: number, graceMs: number): Disposable {
+  const args = ['-c', WATCHMAN, 'leasehold-watchman', String(target), String(graceMs / 1_000)];
+  const watch = spawn('/bin/sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  watch.on('error', () => {}); // Without it the command is as safe as its number.
+  watch.stdin.on('error', () => {});
+  return { [Symbol.dispose]: () => void watch.stdin.end('done\n') };
+}
+
+/** To it and, if it leads a group, to all of that. */
+function send(child: ChildProcess, isGroup: boolean, signal: Signal): void {
+  if (!isGroup || child.pid === undefined) {
+    child.kill(signal);
+    return;
+  }
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // All of it is gone.
+  }
+}

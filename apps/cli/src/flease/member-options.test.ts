@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { UsageError } from '../failure.ts';
+import { recordedContext } from '../testing/recorded-context.ts';
+import { httpOf, joinOptionsOf, peersOf } from './member-options.ts';
+
+const PEERS = 'ada=10.0.0.1:7500,ben=10.0.0.2:7500';
+
+describe('who this is, and who the others are', () => {
+  it('is said by options, in the words of joinFlease', () => {
+    const options = {
+      id: 'ada',
+      peers: PEERS,
+      lease: 5_000,
+      skew: 100,
+      view: 2,
+      before: 'ada=10.0.0.1:7500',
+    };
+    expect(joinOptionsOf(recordedContext(), options)).toMatchObject({
+      ...{ id: 'ada', peers: { ada: '10.0.0.1:7500', ben: '10.0.0.2:7500' }, leaseMs: 5_000 },
+      ...{ clockSkewMs: 100, view: 2, before: { ada: '10.0.0.1:7500' } },
+    });
+  });
+
+  it('is said by the environment, unless an option says otherwise', () => {
+    const environment = { LEASEHOLD_FLEASE_PEERS: PEERS, LEASEHOLD_FLEASE_ID: 'ada' };
+    const context = recordedContext({ environment });
+    expect(joinOptionsOf(context, {})).toMatchObject({ id: 'ada', peers: { ben: '10.0.0.2:7500' } });
+    expect(joinOptionsOf(context, { id: 'ben' }).id).toBe('ben');
+  });
+
+  it.each([
+    [{}, 'who is in the group?'],
+    [{ peers: PEERS }, 'which of ada, ben is this?'],
+    [{ peers: PEERS, id: 'cyd' }, '"cyd" is not among the peers, which are ada, ben'],
+    [{ peers: '10.0.0.1:7500', id: 'ada' }, 'is no member with its address'],
+    [{ peers: 'ada=', id: 'ada' }, 'is no member with its address'],
+    [{ peers: 'ada=a:1,ada=b:1', id: 'ada' }, 'has "ada" twice'],
+    [{ peers: PEERS, id: 'ada', ca: 'ca.pem', key: 'key.pem' }, 'and --cert is missing'],
+  ])('is complained of, with what would be right: %o', (options, complaint) => {
+    expect(() => joinOptionsOf(recordedContext(), options)).toThrow(UsageError);
+    expect(() => joinOptionsOf(recordedContext(), options)).toThrow(complaint);
+  });
+
+  it('comes with certificates, if they are named', () => {
+    const tls = { ca: 'ca.pem', cert: 'cert.pem', key: 'key.pem' };
+    expect(joinOptionsOf(recordedContext(), { peers: PEERS, id: 'ada', ...tls }).tls).toEqual(tls);
+  });
+
+  it('may have spaces, a comma at the end, and addresses of IPv6', () => {
+    expect(peersOf('--peers', 'a=[::1]:1, b=h:2,')).toEqual({ a: '[::1]:1', b: 'h:2' });
+  });
+});
+
+describe('where to tell how it is', () => {
+  it.each([
+    ['7501', { host: '127.0.0.1', port: 7501 }],
+    ['10.0.0.1:7501', { host: '10.0.0.1', port: 7501 }],
+    ['[::1]:7501', { host: '::1', port: 7501 }],
+    ['0', { host: '127.0.0.1', port: 0 }],
+  ])('is %s', (http, place) => {
+    expect(httpOf({ http })).toMatchObject(place);
+  });
+
+  it('is nowhere unless somebody says so', () => {
+    expect([httpOf({}), httpOf({ http: false })]).toEqual([undefined, undefined]);
+  });
+
+  it.each(['', 'here', '70000', 'a:b:1', '10.0.0.1:'])('is not "%s"', (http) => {
+    expect(() => httpOf({ http })).toThrow('neither a port');
+  });
+});

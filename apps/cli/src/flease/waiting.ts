@@ -1,0 +1,37 @@
+/** What to tell a person who waits for a lease: who has it, or who of the group is missing. Each once, until it changes. */
+
+import { type Flease, type Logger, NoMajorityError } from 'leasehold/flease';
+import { pause } from '../event-stream.ts';
+
+const LOOK_EVERY_MS = 2_000;
+
+/** Until the signal aborts. */
+export async function tellWhoIsWaitedFor(
+  group: Flease,
+  resource: string,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  let told = '';
+  const tell = (about: string, line: string, facts: Record<string, string | number>): void => {
+    if (about !== told && !signal.aborted) logger.info(line, facts);
+    told = about;
+  };
+  while (!signal.aborted) {
+    try {
+      await group.ready(signal);
+      const held = await group.holder(resource);
+      if (held === undefined) told = '';
+      else if (held.holder === group.id) tell('we', 'waiting: this member has it already', { resource });
+      else {
+        const { holder, number } = held;
+        tell(`held ${number}`, `waiting for ${holder}, which has it`, { resource, holder, number });
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof NoMajorityError)) throw error;
+      tell(`missing ${[...error.reasons.keys()].join()}`, `waiting: ${error.message}`, { resource });
+    }
+    await pause(LOOK_EVERY_MS, signal);
+  }
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { ElectedManagers } from './harness/elected-managers.ts';
+import { toldOf } from './harness/losses.ts';
+import type { Program } from './harness/program.ts';
+import { onScene, type Scene } from './harness/scene.ts';
+import { nowMs, until } from './harness/time.ts';
+
+interface Pool {
+  readonly owners: readonly Program[];
+  readonly lookup: Program;
+}
+
+async function pool(scene: Scene, { addresses: managers }: ElectedManagers): Promise<Pool> {
+  const owners = await Promise.all(['a', 'b'].map((name) => scene.owner({ name, managers })));
+  const lookup = await scene.lookup({ managers, syncEveryMs: 500, staleAfterMs: 60_000 });
+  await scene.shared(...owners);
+  return { owners, lookup };
+}
+
+/** Everything was lost, and said to be; what is held since was given after the last of it had run out. */
+async function beganAnew(scene: Scene, { owners, lookup }: Pool, failedMs: number): Promise<void> {
+  await toldOf(lookup, scene.keys);
+  const whys = lookup.events.filter(({ event }) => event === 'loss').map(({ why }) => why);
+  expect(whys, 'told once, and because another leads who knows of nothing').toEqual(['history-changed']);
+  await until('every key is held anew', () => (tenuresSince(scene, failedMs).size > 0 ? true : undefined));
+  await scene.shared(...owners);
+
+  const since = tenuresSince(scene, failedMs);
+  const before = scene.observer.tenures().filter((tenure) => !since.has(tenure));
+  const lastMs = Math.max(...before.map(({ lastAfterMs }) => lastAfterMs));
+  const firstMs = Math.min(...[...since].map(({ firstBeforeMs }) => firstBeforeMs));
+  expect(firstMs, 'no lease was given before all others had run out').toBeGreaterThan(lastMs);
+  const numbersBefore = Math.max(...before.map(({ number }) => number));
+  expect(Math.min(...[...since].map(({ number }) => number))).toBeGreaterThan(numbersBefore);
+  expect(scene.register.refused).toEqual([]);
+}
+
+const tenuresSince = (scene: Scene, beganMs: number) =>
+  new Set(scene.observer.tenures().filter(({ firstBeforeMs }) => firstBeforeMs > beganMs));
+
+describe('Managers that elect each other and keep nothing', () => {
+  it(
+    'the leader is killed: another leads, waits until all leases have run out, and everything is reported as lost',
+    onScene(async (scene) => {
+      const managers = await ElectedManagers.open(scene);
+      const there = await pool(scene, managers);
+      const leader = await managers.leader();
+      const { term } = await leader.ask('observe');
+      const killedMs = nowMs();
+      leader.signal('SIGKILL');
+      await leader.ended;
+      const next = await managers.leader(leader);
+      expect(Number((await next.ask('observe'))['term'])).toBeGreaterThan(Number(term));
+      await beganAnew(scene, there, killedMs);
+    }),
+  );
+
+  it(
+    'the leader stands still past its lease and goes on: it has been replaced, knows it, and says nothing false',
+    onScene(async (scene) => {
+      const managers = await ElectedManagers.open(scene);
+      const there = await pool(scene, managers);
+      const leader = await managers.leader();
+      const stoppedMs = nowMs();
+      leader.signal('SIGSTOP');
+      const next = await managers.leader(leader);
+      leader.signal('SIGCONT');
+      await leader.logged('deposed');
+      await beganAnew(scene, there, stoppedMs);
+      expect((await next.ask('observe'))['role']).toBe('leading');
+      expect((await leader.ask('observe'))['role']).toBe('standby');
+    }),
+  );
+});

@@ -1,0 +1,95 @@
+/**
+ * A member of a group with something to do: it asks for its keys, over and over, and while it has one it writes to the
+ * register, each write under the number of the check before it, as a careful application would.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { type FleaseLease, type JoinFleaseOptions, joinFlease } from 'leasehold/flease';
+import { errorFacts, fail, logger, obey, say, told } from './conversation.ts';
+import { RegisterClient } from './register-client.ts';
+
+interface Config {
+  readonly join: JoinFleaseOptions;
+  /** What it wants. */
+  readonly keys: readonly string[];
+  readonly register: string;
+  readonly writeEveryMs: number;
+}
+
+interface Request {
+  readonly key: string;
+  readonly number: number;
+  readonly keys: readonly string[];
+  readonly waitMs?: number;
+}
+
+const { join, keys, register: path, writeEveryMs } = told<Config>();
+const register = new RegisterClient(path);
+const incarnation = randomUUID();
+/** The last lease on each key, held or not. */
+const leases = new Map<string, FleaseLease>();
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function workUnder(lease: FleaseLease): Promise<void> {
+  const { resource: key, number, signal } = lease;
+  leases.set(key, lease);
+  signal.addEventListener('abort', () => say('aborted', { key, number, ...errorFacts(signal.reason) }));
+  say('acquired', { key, number });
+  while (lease.isHeld()) {
+    await register.write([{ key, number, incarnation }]);
+    await pause(writeEveryMs);
+  }
+  say('ended', { key, number });
+}
+
+try {
+  const group = await joinFlease({ ...join, logger });
+
+  const campaign = async (key: string): Promise<never> => {
+    for (;;) await workUnder(await group.acquire(key));
+  };
+
+  obey({
+    /** What is held, in one turn of the event loop. */
+    check: ({ keys: asked }: Request) => ({
+      held: [
+        {
+          incarnation,
+          numbers: asked.map((key) => {
+            const lease = leases.get(key);
+            return lease?.isHeld() ? lease.number : null;
+          }),
+        },
+      ],
+    }),
+    /** The first look at a lease after whatever happened. */
+    look: ({ key }: Request) => {
+      const lease = leases.get(key);
+      return { number: lease?.number, isHeld: lease?.isHeld(), isAborted: lease?.signal.aborted };
+    },
+    /** A write under a number that was good at some time. */
+    write: async ({ key, number }: Request) => ({
+      isAccepted: (await register.write([{ key, number, incarnation }]))[0],
+    }),
+    acquire: async ({ key, waitMs }: Request) => {
+      const lease = await group.acquire(key, { waitMs });
+      leases.set(key, lease);
+      return { number: lease.number };
+    },
+    release: async ({ key }: Request) => {
+      await leases.get(key)?.release();
+      return {};
+    },
+    status: () => ({ ...group.status() }),
+    ready: async () => {
+      await group.ready();
+      return {};
+    },
+  });
+  say('ready', { pid: process.pid, incarnation });
+  for (const key of keys) void campaign(key);
+} catch (error) {
+  fail(error);
+  process.exit();
+}

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { Acquaintances, type PeerTrouble } from './acquaintances.ts';
+import type { Packet } from './messages.ts';
+import { resolveFleaseDurations } from './options.ts';
+
+// A lease is 1000 ms, clocks are within 50: whoever is doubted is so for 1100.
+const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
+
+function bench(everybody: readonly string[] = ['a', 'b', 'c']) {
+  const reports: string[] = [];
+  const others = new Acquaintances({
+    ...{ group: 'g', id: 'a', durations: DURATIONS },
+    report: (peer: string, { why }: PeerTrouble) => reports.push(`${peer}: ${why}`),
+  });
+  others.meet(everybody);
+  const hears = (atMs: number, changes: Partial<Packet> = {}): boolean =>
+    others.hear(
+      {
+        ...{ group: 'g', view: 1, from: 'b', life: 1, toLife: 0, sentMs: atMs - 1, echo: undefined },
+        ...{ leaseMs: 1_000, clockSkewMs: 50, items: [] },
+        ...changes,
+      },
+      1,
+      atMs,
+    );
+  return { others, reports, hears };
+}
+
+describe('a packet is not heeded, and its sender reported once', () => {
+  it.each([
+    ['other-group', { group: 'h' }],
+    ['not-a-member', { from: 'x' }],
+    ['same-name', { from: 'a' }],
+    ['other-durations', { leaseMs: 2_000 }],
+    ['other-durations', { clockSkewMs: 60 }],
+  ] as const)('%s', (why, changes) => {
+    const { reports, hears } = bench();
+    expect(hears(1_000, changes)).toBe(false);
+    expect(hears(1_100, changes)).toBe(false);
+    expect(reports).toEqual([`${'from' in changes ? changes.from : 'b'}: ${why}`]);
+  });
+});
+
+describe('a member that restarts', () => {
+  it('is heeded in its next life, and in that alone', () => {
+    const { hears, reports } = bench();
+    expect(hears(1_000, { life: 1 })).toBe(true);
+    expect(hears(1_100, { life: 2 })).toBe(true);
+    expect(hears(1_101, { life: 1, sentMs: 1_050 })).toBe(false);
+    expect(hears(1_102, { life: 2 })).toBe(true);
+    expect(reports).toEqual([]);
+  });
+
+  it('is heeded although the clock of its last life was far ahead', () => {
+    const { hears } = bench();
+    hears(1_000, { life: 1, sentMs: 9_000_000 });
+    expect(hears(2_200, { life: 2 })).toBe(true);
+  });
+
+  it('is doubted if its last life goes on speaking: two processes have one name', () => {
+    const { hears, reports } = bench();
+    hears(1_000, { life: 1 });
+    hears(1_100, { life: 2 });
+    expect(hears(1_200, { life: 1 })).toBe(false);
+    expect(hears(1_300, { life: 2 })).toBe(false);
+    expect(reports).toEqual(['b: same-name']);
+  });
+
+  it('is heeded again when only one of the two has been heard for long enough', () => {
+    const { hears } = bench();
+    hears(1_000, { life: 1 });
+    hears(1_100, { life: 2 });
+    hears(1_200, { life: 1 });
+    expect(hears(1_250, { life: 1 })).toBe(false);
+    expect(hears(2_301, { life: 1 })).toBe(true);
+  });
+});
+
+describe('a change of the group', () => {
+  const view = { number: 2, members: ['a', 'b', 'd'], before: ['a', 'b', 'c'] };
+
+  it('has come about when most of those before are known to have moved, we among them', () => {
+    const { others, hears, reports } = bench();
+    expect(others.haveMoved(view)).toBe(false);
+    hears(1_000, { from: 'b', view: 2 });
+    expect(others.haveMoved(view)).toBe(true);
+    expect(reports).toEqual(['b: later-view']);
+  });
+
+  it('forgets those who are no longer there', () => {
+    const { others, hears } = bench();
+    others.meet(['a', 'b']);
+    expect(hears(1_000, { from: 'c' })).toBe(false);
+    expect(others.status(1_000).map(({ id }) => id)).toEqual(['b']);
+  });
+});
+
+describe('everybody is told something four times in a lease', () => {
+  it('if only the time', () => {
+    const { others } = bench();
+    expect(others.neglected(1_000)).toEqual(['b', 'c']);
+    others.said('b', 1_000);
+    others.said('c', 1_100);
+    expect(others.nextWordMs).toBe(1_250);
+    expect(others.neglected(1_250)).toEqual(['b']);
+  });
+
+  it('also when our clock, by which they were told last, has been set back', () => {
+    const { others } = bench();
+    others.said('b', 9_000_000);
+    others.said('c', 9_000_000);
+    others.forgetClocks(1_000);
+    expect(others.neglected(1_000)).toEqual(['b', 'c']);
+  });
+});
+
+describe('a peer whose clock is off', () => {
+  it('is reported, and no longer so when it is right', () => {
+    const { others, hears, reports } = bench();
+    hears(1_000, { sentMs: 1_100 });
+    expect(others.isClockOff('b')).toBe(true);
+    expect(reports).toEqual(['b: clock-off']);
+    hears(1_200);
+    expect(others.isClockOff('b')).toBe(false);
+    expect(others.status(1_200)[0]?.trouble).toBeUndefined();
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { decideToFree, decideToRenew, decideToTake, decideToTell, type Reading } from './decision.ts';
+import type { Lease } from './lease.ts';
+import { resolveFleaseDurations } from './options.ts';
+
+// A lease is 1000 ms, clocks are within 50, an answer is awaited for 100.
+const SELF = { id: 'a', life: 3, durations: resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 }) };
+
+const lease = (changes: Partial<Lease> = {}): Lease => ({
+  ...{ holder: 'b', life: 1, number: 7, untilMs: 2_000, state: 'held', heir: undefined },
+  ...changes,
+});
+const reading = (found: Lease | undefined, nowMs: number, isCertain = true): Reading => ({
+  ...{ askedMs: nowMs - 20, nowMs, found, isCertain },
+});
+const ours = (changes: Partial<Lease> = {}): Lease => lease({ holder: 'a', life: 3, ...changes });
+const NOBODY = { named: undefined, first: undefined };
+
+describe('who wants to take a lease', () => {
+  it('writes its own where there is none, from when it asked and under the number of that instant', () => {
+    expect(decideToTake(SELF, reading(undefined, 520))).toEqual({
+      do: 'write',
+      lease: ours({ number: 500_000, untilMs: 1_500 }),
+    });
+  });
+
+  it.each([
+    ['is held', lease(), 1_900],
+    ['is over by our clock, but perhaps not by that of its holder', lease(), 2_050],
+    ['is left for somebody else', lease({ state: 'left', heir: 'c' }), 1_900],
+    ['was ours, and is left for somebody else', ours({ state: 'left', heir: 'c' }), 1_900],
+    ['was ours in an earlier life', ours({ life: 2 }), 1_900],
+  ])('leaves it if it %s', (_, found, nowMs) => {
+    expect(decideToTake(SELF, reading(found, nowMs))).toEqual({ do: 'leave', lease: found, takeAtMs: 2_050 });
+  });
+
+  it.each([
+    ['over since the skew', lease(), 2_050.1],
+    ['free', lease({ state: 'free' }), 1_000],
+    ['left for us', lease({ state: 'left', heir: 'a' }), 1_000],
+    ['written for us, who do not hold it', ours(), 1_000],
+  ])('writes its own if it is %s', (_, found, nowMs) => {
+    expect(decideToTake(SELF, reading(found, nowMs))).toMatchObject({ do: 'write', lease: { holder: 'a' } });
+  });
+
+  it('never takes up what it has let go of: it writes it anew, under a higher number', () => {
+    const decision = decideToTake(SELF, reading(ours({ number: 990_000 }), 1_000));
+    expect(decision).toMatchObject({ do: 'write', lease: { number: 990_001 } });
+  });
+
+  it('waits for its clock if the number it found is too far ahead of it', () => {
+    const found = lease({ state: 'free', number: 9_000_000 });
+    expect(decideToTake(SELF, reading(found, 1_000))).toEqual({ do: 'try-later' });
+  });
+});
+
+describe('who wants to renew a lease', () => {
+  it('writes it with a later end and nothing else changed', () => {
+    expect(decideToRenew(SELF, 7, reading(ours(), 1_420))).toEqual({
+      do: 'write',
+      lease: ours({ untilMs: 2_400 }),
+    });
+  });
+
+  it.each([
+    ['nothing', undefined],
+    ["somebody else's", lease()],
+    ['that of an earlier life', ours({ life: 2 })],
+    ['another number', ours({ number: 8 })],
+    ['that it was given back', ours({ state: 'free' })],
+  ])('gives up if it finds %s', (_, found) => {
+    expect(decideToRenew(SELF, 7, reading(found, 1_420))).toEqual({ do: 'give-up' });
+  });
+});
+
+describe('who has let go of a lease', () => {
+  it('writes that it is free, if nobody waits', () => {
+    expect(decideToFree(SELF, 7, NOBODY, reading(ours(), 1_420))).toEqual({
+      do: 'write',
+      lease: ours({ untilMs: 2_400, state: 'free' }),
+    });
+  });
+
+  it('leaves it for whoever has waited longest, for as long as that takes to come', () => {
+    expect(decideToFree(SELF, 7, { named: undefined, first: 'b' }, reading(ours(), 1_420))).toEqual({
+      do: 'write',
+      lease: ours({ untilMs: 1_700, state: 'left', heir: 'b' }),
+    });
+  });
+
+  it('leaves it for the one it was handed over to, for a lease, whoever waits', () => {
+    expect(decideToFree(SELF, 7, { named: 'c', first: 'b' }, reading(ours(), 1_420))).toEqual({
+      do: 'write',
+      lease: ours({ untilMs: 2_400, state: 'left', heir: 'c' }),
+    });
+  });
+
+  it('says nothing if it is no longer there', () => {
+    expect(decideToFree(SELF, 7, NOBODY, reading(lease(), 1_420))).toEqual({ do: 'give-up' });
+  });
+});
+
+describe('who asks for the holder', () => {
+  it('is told of it, if a majority has the very same', () => {
+    expect(decideToTell(SELF, reading(lease(), 1_000))).toEqual({ do: 'say', lease: lease() });
+  });
+
+  it('has it written by a majority first, if not', () => {
+    expect(decideToTell(SELF, reading(lease(), 1_000, false))).toEqual({ do: 'write', lease: lease() });
+  });
+
+  it.each([
+    ['there is none', undefined, 1_000],
+    ['it is free', lease({ state: 'free' }), 1_000],
+    ['it is over since the skew', lease(), 2_050.1],
+  ])('is told that there is nobody, if %s', (_, found, nowMs) => {
+    expect(decideToTell(SELF, reading(found, nowMs, false))).toEqual({ do: 'say', lease: undefined });
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import type { Ballot } from './ballot.ts';
+import type { Lease } from './lease.ts';
+import { resolveFleaseDurations } from './options.ts';
+import { Registers } from './register.ts';
+
+// A lease is 1000 ms, an attempt counts for 500, clocks are within 50.
+const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
+const BEGAN_MS = 100_000;
+
+const ballot = (askedMs: number, round = 1, member = 'p'): Ballot => ({
+  ...{ askedMs: BEGAN_MS + askedMs, round, member, life: 1, attempt: 1 },
+});
+const lease = (askedMs: number, holder = 'p'): Lease => ({
+  ...{ holder, life: 1, number: 7, untilMs: BEGAN_MS + askedMs + 1_000, state: 'held', heir: undefined },
+});
+
+function bench() {
+  const registers = new Registers(DURATIONS);
+  const at = (ms: number) => BEGAN_MS + ms;
+  return {
+    registers,
+    read: (asked: Ballot, atMs: number) => registers.read('job', asked, at(atMs))?.refused ?? 'promised',
+    write: (asked: Ballot, what: Lease, atMs: number) =>
+      registers.write('job', asked, what, at(atMs))?.refused ?? 'accepted',
+    roundToExceed: (asked: Ballot, atMs: number) => registers.read('job', asked, at(atMs))?.round,
+    sweep: (atMs: number) => registers.sweep(at(atMs)),
+  };
+}
+
+describe('a register', () => {
+  it('promises, and says what is written', () => {
+    const { registers, read, write } = bench();
+    expect(read(ballot(0), 10)).toBe('promised');
+    expect(registers.written('job')).toMatchObject({ written: undefined, lease: undefined });
+    expect(write(ballot(0), lease(0), 20)).toBe('accepted');
+    expect(read(ballot(100, 2, 'q'), 110)).toBe('promised');
+    expect(registers.written('job')).toMatchObject({ written: ballot(0), lease: lease(0) });
+  });
+
+  it('refuses what is lower than what it has promised, to read and to write', () => {
+    const { read, write } = bench();
+    read(ballot(0, 3), 10);
+    expect(read(ballot(20, 2), 30)).toBe('outbid');
+    expect(write(ballot(20, 2), lease(20), 30)).toBe('outbid');
+  });
+
+  it('says which round to exceed, if that helps: in the next interval all begin anew', () => {
+    const { read, roundToExceed } = bench();
+    read(ballot(450, 3), 450);
+    expect(roundToExceed(ballot(450, 1), 460)).toBe(3);
+    read(ballot(510, 4), 510);
+    expect(roundToExceed(ballot(499, 9), 511)).toBe(0);
+  });
+
+  it('does not promise the same ballot twice, and writes it again to no effect', () => {
+    const { registers, read, write } = bench();
+    read(ballot(0), 10);
+    expect(read(ballot(0), 11)).toBe('outbid');
+    write(ballot(0), lease(0), 20);
+    expect(write(ballot(0), lease(0), 21)).toBe('accepted');
+    expect(registers.written('job').lease).toEqual(lease(0));
+  });
+
+  it('accepts a write that it has promised nothing for, from whoever it is', () => {
+    expect(bench().write(ballot(0), lease(0), 10)).toBe('accepted');
+  });
+
+  it('heeds nothing that was asked more than half a lease ago', () => {
+    const { read, write } = bench();
+    expect(read(ballot(0), 500)).toBe('promised');
+    expect(read(ballot(0, 2), 500.1)).toBe('late');
+    expect(write(ballot(0), lease(0), 500.1)).toBe('late');
+  });
+
+  it('heeds nothing that will be asked later than the skew from now', () => {
+    const { read, write } = bench();
+    expect(read(ballot(60), 10)).toBe('promised');
+    expect(read(ballot(60.1, 2), 10)).toBe('early');
+    expect(write(ballot(60.1, 2), lease(60.1), 10)).toBe('early');
+  });
+
+  it('does not write a lease that ends later than any that was asked for by now', () => {
+    expect(bench().write(ballot(0), lease(60.1), 10)).toBe('early');
+  });
+});
+
+describe('a register is forgotten', () => {
+  it('a lease and the skew after it was last asked for, and not before', () => {
+    const { registers, read, sweep } = bench();
+    read(ballot(0), 0);
+    sweep(1_050);
+    expect(registers.size).toBe(1);
+    // It is looked for eight times in a lease.
+    sweep(1_050 + 125);
+    expect(registers.size).toBe(0);
+    expect(registers.sweepAtMs).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('later, if it was asked for again', () => {
+    const { registers, read, sweep } = bench();
+    read(ballot(0), 0);
+    read(ballot(600), 600);
+    sweep(1_600);
+    expect(registers.size).toBe(1);
+    sweep(1_800);
+    expect(registers.size).toBe(0);
+  });
+
+  it('later, if what is written ends later than what was promised would', () => {
+    const { registers, write, sweep } = bench();
+    write(ballot(0), lease(40), 0);
+    sweep(1_080);
+    expect(registers.size).toBe(1);
+  });
+
+  it('only when whatever is heeded from then on has a higher ballot', () => {
+    const { registers, read, sweep } = bench();
+    const first = ballot(0, 1_000_000, 'z');
+    read(first, 0);
+    for (let ms = 0; registers.size > 0; ms += 1) sweep(ms);
+    // The earliest that is still heeded at that time.
+    const forgottenMs = 1_051;
+    expect(read(ballot(forgottenMs - 500, 1, 'a'), forgottenMs)).toBe('promised');
+    expect(read(first, forgottenMs)).toBe('late');
+  });
+
+  it('with all others when a member loses its memory', () => {
+    const { registers, read } = bench();
+    read(ballot(0), 0);
+    registers.clear();
+    expect(registers.size).toBe(0);
+    expect(registers.sweepAtMs).toBe(Number.POSITIVE_INFINITY);
+  });
+});

@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silent } from '../../../runtime/logger.ts';
+import { freePeers, join, LEASE_MS, SKEW_MS, TestGroup } from '../testing/groups.ts';
+import { fleaseMetrics, METRICS } from './metrics.ts';
+import { type FleaseServer, serveFlease } from './serve-member.ts';
+
+const LONG_MS = 30_000;
+
+const ask = async (server: FleaseServer, path: string): Promise<{ status: number; body: unknown }> => {
+  const answer = await fetch(`${server.url}${path}`);
+  return { status: answer.status, body: await answer.json() };
+};
+
+const resource = (path: string, name: string): string => `${path}?resource=${encodeURIComponent(name)}`;
+
+describe('a member that is asked over HTTP', { timeout: LONG_MS }, () => {
+  let group: TestGroup;
+  let server: FleaseServer;
+
+  beforeAll(async () => {
+    group = await TestGroup.start();
+    server = await serveFlease(group.of('a'), { port: 0, logger: silent });
+  }, LONG_MS);
+  afterAll(async () => {
+    await server.close();
+    await group[Symbol.asyncDispose]();
+  });
+
+  it('tells how it is, and how it finds the others, with null for what is not known', async () => {
+    const { status, body } = await ask(server, '/v1/status');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      ...{ id: 'a', group: 'default', view: 1, isSettled: true, silence: null },
+      peers: [
+        { id: 'b', connected: true, trouble: null },
+        { id: 'c', connected: true, trouble: null },
+      ],
+    });
+  });
+
+  it('tells who has a resource, whatever is in its name', async () => {
+    const name = 'a name/with ?&% and {more}';
+    expect((await ask(server, resource('/v1/holder', name))).body).toEqual({ resource: name, holder: null });
+    await using lease = await group.of('b').acquire(name);
+    expect((await ask(server, resource('/v1/holder', name))).body).toMatchObject({
+      resource: name,
+      holder: { holder: 'b', number: lease.number },
+    });
+  });
+
+  it('refuses a resource that is none, and says what it must be', async () => {
+    for (const path of ['/v1/holder', '/v1/watch?resource=', resource('/v1/holder', 'x'.repeat(2_000))]) {
+      const { status, body } = await ask(server, path);
+      expect([status, body]).toMatchObject([400, { error: { code: 'INVALID_PARAMETER' } }]);
+    }
+  });
+
+  it('streams who has it, at first and whenever that changes', async () => {
+    const leaving = new AbortController();
+    const answer = await fetch(`${server.url}${resource('/v1/watch', 'streamed')}`, {
+      signal: leaving.signal,
+    });
+    const seen: unknown[] = [];
+    let text = '';
+    const lease = await group.of('c').acquire('streamed');
+    const pieces = answer.body?.pipeThrough(new TextDecoderStream()) ?? [];
+    for await (const piece of pieces) {
+      text += piece;
+      for (const [, data = ''] of text.matchAll(/^data: (.*)\n\n/gm)) seen.push(JSON.parse(data));
+      text = text.slice(text.lastIndexOf('\n\n') + 2);
+      if (seen.some((each) => JSON.stringify(each).includes(String(lease.number)))) break;
+    }
+    expect(seen.at(-1)).toMatchObject({
+      resource: 'streamed',
+      holder: { holder: 'c', number: lease.number },
+    });
+    leaving.abort();
+    await lease.release();
+  });
+
+  it('tells Prometheus', async () => {
+    const answer = await fetch(`${server.url}/metrics`);
+    expect(answer.headers.get('content-type')).toContain('version=0.0.4');
+    const text = await answer.text();
+    for (const { name, type } of METRICS) expect(text).toContain(`# TYPE ${name} ${type}\n`);
+    expect(text).toContain('leasehold_flease_peer_connected{group="default",peer="b"} 1\n');
+    expect(text).toMatch(/^leasehold_flease_attempts_total\{group="default"\} [1-9]/m);
+    expect(text).toMatch(/^process_resident_memory_bytes \d/m);
+  });
+
+  it('can be told of together with other groups', () => {
+    const text = fleaseMetrics([
+      group.of('a'),
+      { status: () => ({ ...group.of('b').status(), group: 'other' }) },
+    ]);
+    expect(text.match(/# TYPE leasehold_flease_held gauge/g)).toHaveLength(1);
+    expect(text).toContain(
+      'leasehold_flease_held{group="default"} 0\nleasehold_flease_held{group="other"} 0\n',
+    );
+  });
+});
+
+describe('a member that is not ready, or alone', { timeout: LONG_MS }, () => {
+  it('says so, with reasons, until it takes part', async () => {
+    const peers = await freePeers('a', 'b');
+    await using alone = await join('a', peers);
+    await using server = await serveFlease(alone, { port: 0, logger: silent });
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(503);
+    expect((await ask(server, '/v1/status')).body).toMatchObject({ silence: { why: 'began' } });
+    await alone.ready();
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+    const { status, body } = await ask(server, resource('/v1/holder', 'r'));
+    expect([status, body]).toMatchObject([
+      503,
+      { error: { code: 'NO_MAJORITY', reasons: { b: expect.stringContaining('not connected') } } },
+    ]);
+  });
+
+  it('is told of to nobody beyond this machine, unless somebody says so', async () => {
+    const peers = await freePeers('a');
+    await using alone = await join('a', peers, { leaseMs: LEASE_MS, clockSkewMs: SKEW_MS });
+    await expect(serveFlease(alone, { host: '0.0.0.0', port: 0 })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+    });
+    await expect(serveFlease(alone, { portt: 0 } as object)).rejects.toThrow('portt');
+  });
+});
+
+describe('the metrics of a member', () => {
+  it('are listed in docs/metrics.md, and nothing else is', () => {
+    const text = readFileSync(new URL('../../../../../docs/metrics.md', import.meta.url), 'utf8');
+    const [, section = ''] = text.split('\n## A member of a group\n');
+    const documented = [...section.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$/gm)].map(
+      ([, name, type, labels, help]) => [name, type, labels?.replaceAll('`', ''), help],
+    );
+    expect(documented).toEqual(
+      METRICS.map(({ name, type, labels, help }) => [name, type, labels.join(', '), help]),
+    );
+  });
+});

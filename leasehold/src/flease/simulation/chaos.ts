@@ -1,0 +1,180 @@
+/**
+ * One seed: a world in which everything goes wrong for a while, and then nothing.
+ */
+
+import type { Random } from '../../sim/random.ts';
+import { Random as Dice } from '../../sim/random.ts';
+import { seeCalm } from './calm.ts';
+import { drawWorld } from './drawn-world.ts';
+import { FleaseWorld } from './flease-world.ts';
+import type { FleaseNode } from './node.ts';
+
+const TROUBLES = [
+  ...(['crash', 'shutdown', 'rolling restart', 'power cut', 'pause', 'suspension', 'partition'] as const),
+  ...(['one-way cut', 'bad network', 'clock set wrong', 'group change', 'group change', 'pause'] as const),
+] as const;
+
+type Trouble = (typeof TROUBLES)[number];
+
+/** Of all that can go wrong, this much does in one world: more of it, and nobody ever has a lease to lose. */
+const TROUBLES_EACH = [1, 2, 3, 4];
+
+export class Chaos {
+  readonly flease: FleaseWorld;
+  readonly #random: Random;
+  readonly #kinds: readonly Trouble[];
+  #isOver = false;
+  readonly #troubles: Readonly<Record<Trouble, (node: FleaseNode) => void>> = {
+    crash: (node) => this.#crash(node),
+    shutdown: (node) => this.#shutDown(node),
+    'rolling restart': () => this.#restartAll(),
+    'power cut': () => {
+      for (const node of this.flease.nodes) this.#crash(node);
+    },
+    pause: (node) => node.pause(this.#upToLeases(2)),
+    suspension: (node) => this.#suspend(node),
+    partition: () => this.#partition(),
+    'one-way cut': (node) => this.#cut(node),
+    'bad network': () => this.#spoilNetwork(),
+    'clock set wrong': (node) => this.#setClockWrong(node),
+    'group change': () => this.flease.operator.change(),
+  };
+
+  constructor(seed: number, trace: boolean) {
+    const drawn = drawWorld(new Dice(seed, 'drawn'));
+    this.flease = new FleaseWorld({ seed, trace, drawn });
+    this.#random = this.flease.world.random.fork('chaos');
+    const kinds = this.#random.pick(TROUBLES_EACH);
+    this.#kinds = this.#random.shuffle(TROUBLES).slice(0, kinds);
+  }
+
+  run(): void {
+    const { world, operator, drawn } = this.flease;
+    operator.startAll();
+    const { recoveryMs, leaseMs } = drawn.durations;
+    world.run({ untilMs: recoveryMs + this.#random.between(0, leaseMs) });
+    const troubles = world.every(drawn.troubleMs, () => this.#trouble());
+    world.run({ untilMs: world.trueMs + drawn.chaosMs });
+    troubles[Symbol.dispose]();
+    this.#isOver = true;
+    seeCalm(this.flease);
+  }
+
+  #trouble(): void {
+    const { world } = this.flease;
+    const what = this.#random.pick(this.#kinds);
+    const node = this.#pickNode();
+    world.count(what);
+    node.note('trouble', { what });
+    this.#troubles[what](node);
+  }
+
+  /** Mostly one that has something to lose. */
+  #pickNode(): FleaseNode {
+    const { nodes } = this.flease;
+    const holders = nodes.filter(({ member }) => member !== undefined && !isEmpty(member.tenures));
+    return this.#random.pick(holders.length > 0 && this.#random.chance(0.7) ? holders : nodes);
+  }
+
+  #upToLeases(leases: number): number {
+    return (
+      this.flease.drawn.durations.leaseMs * this.#random.between(0, this.#random.pick([leases / 4, leases]))
+    );
+  }
+
+  #crash(node: FleaseNode): void {
+    node.process.crash();
+    this.#startWithin(node, this.#random.pick([0, 0, this.#upToLeases(2)]));
+  }
+
+  #startWithin(node: FleaseNode, ms: number): void {
+    const { life } = node.process;
+    this.flease.world.after(ms, () => {
+      const isStill = !node.process.alive && node.process.life === life;
+      if (isStill && this.flease.nodes.includes(node)) node.process.start();
+    });
+  }
+
+  /** Lets go of everything, says so, and is there again at once. */
+  #shutDown(node: FleaseNode): void {
+    const { life } = node.process;
+    node.process.perform(() => node.releaseAll());
+    const { answerMs } = this.flease.drawn.durations;
+    this.flease.world.after(this.#random.between(0, answerMs), () => {
+      if (this.#isOver || !node.process.alive || node.process.life !== life) return;
+      node.process.crash();
+      this.#startWithin(node, 0);
+    });
+  }
+
+  /** One after the other: at any time most of them are there, and soon none remembers anything. */
+  #restartAll(): void {
+    const { recoveryMs } = this.flease.drawn.durations;
+    const pauseMs = recoveryMs * this.#random.pick([0.1, 0.5, 1.1]);
+    this.flease.nodes.forEach((node, place) => {
+      this.flease.world.after(place * pauseMs, () => {
+        if (!this.#isOver && this.flease.nodes.includes(node)) this.#shutDown(node);
+      });
+    });
+  }
+
+  #suspend(node: FleaseNode): void {
+    if (this.flease.timekeeping.isWrong(node)) return;
+    node.suspend(this.#random.pick([this.flease.drawn.durations.clockSkewMs / 3, this.#upToLeases(3)]));
+  }
+
+  #partition(): void {
+    const { network, nodes } = this.flease;
+    const names = this.#random.shuffle(nodes.map(({ name }) => name));
+    const at = this.#random.integer(1, Math.max(1, names.length - 1));
+    network.partition([names.slice(0, at), names.slice(at)]);
+    this.#healWithin(this.#upToLeases(3));
+  }
+
+  #cut(node: FleaseNode): void {
+    const { network, nodes } = this.flease;
+    const toIt = this.#random.chance(0.5);
+    for (const { name } of nodes) {
+      if (name === node.name || this.#random.chance(0.3)) continue;
+      if (toIt) network.cut(name, node.name);
+      else network.cut(node.name, name);
+    }
+    this.#healWithin(this.#upToLeases(3));
+  }
+
+  #healWithin(ms: number): void {
+    this.flease.world.after(ms, () => this.flease.network.heal());
+  }
+
+  #spoilNetwork(): void {
+    const { network, drawn, world } = this.flease;
+    const { leaseMs } = drawn.durations;
+    network.setFaults({
+      lossChance: this.#random.between(0, 0.6),
+      slowChance: this.#random.between(0, 0.5),
+      slowMs: [0, leaseMs * this.#random.pick([0.5, 2, 4])],
+    });
+    world.after(this.#upToLeases(2), () => {
+      if (!this.#isOver) network.setFaults(drawn.links);
+    });
+  }
+
+  #setClockWrong(node: FleaseNode): void {
+    const { timekeeping, drawn, operator } = this.flease;
+    const { leaseMs, clockSkewMs, recoveryMs } = drawn.durations;
+    const alone = operator.view.members.length === 1 || operator.view.before?.length === 1;
+    if (timekeeping.isAnyWrong || alone || node.process.clock.suspended) return;
+    const isFar = this.#random.chance(0.5);
+    const byMs = isFar
+      ? leaseMs * this.#random.pick([3, 10, 1_000])
+      : this.#random.between(clockSkewMs / 2 + 5, 2 * leaseMs);
+    const forMs = isFar ? this.#upToLeases(4) : recoveryMs * this.#random.between(0, 0.9);
+    timekeeping.setWrong(node, this.#random.pick([-byMs, byMs]), forMs);
+    if (this.#random.chance(0.3)) node.pause(this.#upToLeases(3));
+  }
+}
+
+function isEmpty(things: Iterable<unknown>): boolean {
+  for (const _ of things) return false;
+  return true;
+}

@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest';
+import { BrokenPromise } from '../../sim/world.ts';
+import type { Item, Packet } from '../messages.ts';
+import { type Asked, QuietGroup } from './quiet-group.ts';
+
+// A lease is 1000 ms, clocks are within 50, unless something else is said. All messages take 1 ms.
+
+/** A holder that is stopped while others wait for what it holds; its clock goes on. */
+function stopHolder(group: QuietGroup): void {
+  const first = group.acquire('a');
+  group.pass(20);
+  expect(first.tenure).toBeDefined();
+  const second = group.acquire('b');
+  group.pass(20);
+  group.node('a').pause(5_000);
+  group.pass(4_000);
+  expect(second.tenure).toBeDefined();
+}
+
+describe('clocks that differ by the skew', () => {
+  it.each([0, 10, 25, 48])(
+    'are harmless: the holder %d ms behind, the next ahead of true time by the rest',
+    (behindMs) => {
+      stopHolder(new QuietGroup({ deviationsMs: { a: -behindMs, b: 48 - behindMs } }));
+    },
+  );
+});
+
+describe('clocks that differ by more than the skew', () => {
+  it.each([60, 100, 200])(
+    'give a resource two holders if nobody compares them, and that is seen: %d ms',
+    (behindMs) => {
+      const group = new QuietGroup({ deviationsMs: { a: -behindMs }, comparesClocks: false });
+      expect(() => stopHolder(group)).toThrow(BrokenPromise);
+      expect(() =>
+        stopHolder(new QuietGroup({ deviationsMs: { a: -behindMs }, comparesClocks: false })),
+      ).toThrow(/one-holder/);
+    },
+  );
+
+  it('are found out when members compare them: the one that is off gets nothing', () => {
+    const group = new QuietGroup({ deviationsMs: { a: -60 } });
+    const asked = group.acquire('a');
+    group.pass(3_000);
+    expect(asked.tenure).toBeUndefined();
+    expect(group.node('a').member?.silence?.why).toBe('odd-one-out');
+    const other = group.acquire('b');
+    group.pass(100);
+    expect(other.tenure).toBeDefined();
+  });
+});
+
+describe('an acceptor that restarts', () => {
+  it.each(['crashed', 'shut down'])('is silent until a lease and two skews have passed, if it %s', (how) => {
+    const group = new QuietGroup();
+    group.acquire('a');
+    group.pass(100);
+    const said: { kind: Item['kind']; atMs: number }[] = [];
+    const { world, network } = group.flease;
+    const send = network.send.bind(network);
+    network.send = (from: string, to: string, packet: Packet) => {
+      if (from === 'b') for (const { kind } of packet.items) said.push({ kind, atMs: world.trueMs });
+      send(from, to, packet);
+    };
+    if (how === 'shut down') group.node('b').releaseAll();
+    group.node('b').process.restart();
+    const restartedMs = world.trueMs;
+    group.acquire('b');
+    group.pass(2_000);
+    const words = said.filter(({ kind }) => kind !== 'refused');
+    expect(said.some(({ kind, atMs }) => kind === 'refused' && atMs < restartedMs + 1_100)).toBe(true);
+    expect(Math.min(...words.map(({ atMs }) => atMs))).toBeGreaterThanOrEqual(restartedMs + 1_099);
+  });
+
+  it('cannot be asked by itself either: two of three that have forgotten are no majority', () => {
+    const group = new QuietGroup();
+    const held = group.acquire('a');
+    group.pass(100);
+    for (const name of ['b', 'c']) group.node(name).process.restart();
+    const asked = [group.acquire('b'), group.acquire('c')];
+    group.pass(1_000);
+    expect(asked.map(({ tenure }) => tenure)).toEqual([undefined, undefined]);
+    expect(held.tenure?.ended).toBe('lapsed');
+    group.pass(2_000);
+    expect(asked.some(({ tenure }) => tenure !== undefined)).toBe(true);
+  });
+});
+
+describe('messages that come twice', () => {
+  it('are harmless', () => {
+    const group = new QuietGroup({ links: { delayMs: [1, 300], duplicateChance: 1 } });
+    const asked = ['a', 'b', 'c'].map((name) => group.acquire(name));
+    group.pass(8_000);
+    expect(asked.filter(({ tenure }) => tenure !== undefined)).toHaveLength(1);
+  });
+});
+
+describe('a write that is answered when the lease is over', () => {
+  it('gives nothing: it is asked for anew, under another number', () => {
+    const group = new QuietGroup({ links: { delayMs: [5, 5] } });
+    const asked = group.acquire('a');
+    group.pass(15); // The answers to what it wrote are on their way.
+    group.node('a').pause(1_200);
+    group.pass(1_200);
+    expect(asked.tenure).toBeUndefined();
+    group.pass(100);
+    const { tenure } = asked;
+    expect(tenure && group.node('a').holds(tenure)).toBe(true);
+  });
+});
+
+describe('those who wait', () => {
+  it('have it one after the other, in the order in which they came, however it is given back', () => {
+    const group = new QuietGroup({ members: 5 });
+    const order: string[] = [];
+    const asked = new Map<string, Asked>();
+    for (const name of 'adbec') {
+      asked.set(name, group.acquire(name));
+      group.pass(50);
+    }
+    for (let turn = 0; turn < 5; turn++) {
+      for (const [name, { tenure }] of asked) {
+        if (tenure === undefined || tenure.ended !== undefined) continue;
+        order.push(name);
+        group.node(name).release(tenure);
+      }
+      group.pass(60);
+    }
+    expect(order.join('')).toBe('adbec');
+  });
+});

@@ -1,0 +1,166 @@
+/**
+ * A Manager that stands by: it follows the log, and answers look-ups from it.
+ *
+ * It does not lead, so what it has may be old; a standby that is cut off from the log cannot vouch for anything. Its
+ * answer to a sync counts as fresh only if it has read the head of the log, linearizably, *after* the sync came, and has
+ * followed up to there:
+ *
+ *     look-up   sync ╲                                           ╱► answer
+ *     standby         · ask ╲         ╱─ head 7 · · followed 6, 7
+ *     log                    · reads 7                  ╲──╱
+ *
+ * What was committed before the sync is at or below that head, and so is in the answer. Syncs that come while a read is
+ * under way share the next one: that read may have been done before they came.
+ *
+ * Owners it only tells who leads, as far as the log says. That promises nothing.
+ *
+ * **A log that goes back** is noticed here too. A log only grows; so a head may not lie below where we were when we
+ * asked for it, unless the log was reset since, by which we may have come to another history. Nor may what we are reset
+ * to end below what we have followed of the same history. Either is a `halt`: see `sightings.ts`.
+ */
+
+import type { LogBatch, LogStart } from '../../log/log.ts';
+import type { Instant } from '../../runtime/time.ts';
+import type { Report, Sync } from '../messages.ts';
+import { decodeBatch, ManagerState } from '../state.ts';
+import { answerTo, Audience } from './audience.ts';
+import type { LeaderEffect } from './leader.ts';
+import { elsewhere } from './refusal.ts';
+import { type ManagerSettings, settingsFor } from './settings.ts';
+import type { Sightings } from './sightings.ts';
+
+/** What a standby wants done: all that a leader may, and to read the head of the log. */
+export type StandbyEffect = LeaderEffect | { readonly do: 'ask-head' };
+
+interface Waiting {
+  readonly from: string;
+  readonly sync: Sync;
+  readonly receivedAt: Instant;
+}
+
+export interface Head {
+  readonly position: number;
+  /** It was there at some instant after this one. */
+  readonly askedAt: Instant;
+}
+
+export class Standby {
+  readonly audience: Audience;
+  readonly #settings: () => ManagerSettings;
+  readonly #sightings: Sightings;
+  #history: string | undefined;
+  #state: ManagerState = ManagerState.empty;
+  /** Syncs that wait for proof that we are up to date. */
+  #waiting: Waiting[] = [];
+  #head: Head | undefined;
+  /** A read of the head is under way, and cannot find less than `from`. */
+  #asked: { readonly from: number } | undefined;
+  /** The log was restored from a backup, and nobody has led since: there is nothing to vouch for. */
+  #recovers = false;
+
+  constructor(settings: () => ManagerSettings, sightings: Sightings) {
+    this.#settings = settings;
+    this.#sightings = sightings;
+    this.audience = new Audience((pool) => settingsFor(settings(), pool).durations.syncEveryMs);
+  }
+
+  /** Of the log that it follows; undefined if it has read nothing of it yet. */
+  get history(): string | undefined {
+    return this.#history;
+  }
+
+  get state(): ManagerState {
+    return this.#state;
+  }
+
+  /** As it was read last. */
+  get headSeen(): Head | undefined {
+    return this.#head;
+  }
+
+  /** It stands for election from here on, and follows the log anew: what was asked before is answered by nobody. */
+  standing(): void {
+    this.#asked = undefined;
+  }
+
+  reset(start: LogStart): StandbyEffect[] {
+    const state = ManagerState.replay(start);
+    if (this.#history === start.history && state.position < this.#state.position)
+      return [wentBack(state.position, this.#state.position)];
+    this.#history = start.history;
+    this.#state = state;
+    this.#recovers = start.floor > state.position || state.reign.recovering === true;
+    this.#sightings.hear({ history: start.history, term: state.term, position: state.position });
+    // What is under way may be answered from either log.
+    if (this.#asked !== undefined) this.#asked = { from: 0 };
+    return this.#answerWaiting();
+  }
+
+  followed(batch: LogBatch, now: Instant): StandbyEffect[] {
+    const before = this.#state;
+    const history = this.#history;
+    if (history === undefined || batch.position <= before.position) return [];
+    const state = before.apply(batch.position, decodeBatch(batch.bytes));
+    this.#state = state;
+    this.#recovers = state.reign.recovering === true;
+    this.#sightings.hear({ history, term: state.term, position: state.position });
+    return [...this.audience.push(history, before, state, now), ...this.#answerWaiting()];
+  }
+
+  /** The head of the log was at `position` at some instant after `askedAt`. */
+  head(position: number, askedAt: Instant): StandbyEffect[] {
+    const from = this.#asked?.from ?? 0;
+    this.#asked = undefined;
+    if (position < from) return [wentBack(position, from)];
+    this.#head = { position, askedAt };
+    return this.#answerWaiting();
+  }
+
+  /** Reads the head of the log, to know how far behind it is. */
+  lookAtHead(): StandbyEffect[] {
+    return this.#asked === undefined ? [this.#ask()] : [];
+  }
+
+  hearSync(from: string, sync: Sync, now: Instant): StandbyEffect[] {
+    this.audience.hear(from, sync, now);
+    // One that asks again is answered by what it asked first, or a slow log would starve it.
+    const isFrom = (other: Waiting): boolean => other.from === from && other.sync.pool === sync.pool;
+    this.#waiting = this.#waiting.filter((other) => !isFrom(other) || other.sync.lookup === sync.lookup);
+    if (!this.#waiting.some(isFrom)) this.#waiting.push({ from, sync, receivedAt: now });
+    return this.lookAtHead();
+  }
+
+  /** A report is for whoever leads; if we know of nobody, whoever sent it asks all Managers soon. */
+  pointOn(from: string, report: Report): StandbyEffect[] {
+    const { term, address, leader } = this.#state.reign;
+    const seenTerm = report.seen?.history === this.#history ? report.seen?.term : undefined;
+    if (address === undefined || leader === this.#settings().id || (seenTerm ?? 0) > term) return [];
+    return [elsewhere(from, report, term, address)];
+  }
+
+  #ask(): StandbyEffect {
+    this.#asked = { from: this.#state.position };
+    return { do: 'ask-head' };
+  }
+
+  /** Answers the syncs that came before the head was read, once we have followed up to it. */
+  #answerWaiting(): StandbyEffect[] {
+    const [head, history, state] = [this.#head, this.#history, this.#state];
+    const effects: StandbyEffect[] = [];
+    if (head !== undefined && history !== undefined && state.position >= head.position && !this.#recovers) {
+      const ready = this.#waiting.filter(({ receivedAt }) => receivedAt <= head.askedAt);
+      this.#waiting = this.#waiting.filter(({ receivedAt }) => receivedAt > head.askedAt);
+      for (const { from, sync } of ready) {
+        const message = answerTo(sync, history, state.term, state);
+        if (message !== undefined) effects.push({ do: 'send', to: from, message });
+      }
+    }
+    const isUnread = this.#waiting.some(({ receivedAt }) => head === undefined || receivedAt > head.askedAt);
+    return isUnread ? [...effects, ...this.lookAtHead()] : effects;
+  }
+}
+
+const wentBack = (end: number, followed: number): StandbyEffect => ({
+  do: 'halt',
+  reason: `the log ends at ${end}, but we have followed it to ${followed}: the store went back in time`,
+});

@@ -1,0 +1,191 @@
+/**
+ * No store at all: Managers that elect a leader among themselves, by Flease, and keep nothing.
+ *
+ * The group's lease on one resource is the leader lease, so both last equally long, and every Manager is a member of the
+ * group. What a store is asked besides, who else is there and who leads, the group knows too; the log does not
+ * say it, for there is none to follow. So this watches who holds the resource, and says so whenever that changes.
+ */
+
+import type { Flease, Holder } from '../../flease/shell/flease.ts';
+import { type JoinFleaseOptions, joinFlease } from '../../flease/shell/join-flease.ts';
+import { checkPeers } from '../../flease/shell/peers-option.ts';
+import { type ResolvedFleaseDurations, resolveFleaseDurations } from '../../flease/options.ts';
+import { SoftLog } from '../../flease/soft-log.ts';
+import { atEndOfTurn } from '../../node/turn.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import { textOption } from '../../runtime/text-option.ts';
+import { LONGEST_NAME } from '../wire/rules.ts';
+import { DEFAULT_CLUSTER } from './etcd-connection.ts';
+import type { Elected, Store, StoreSurroundings } from './store.ts';
+
+/** Which member of which group a Manager is: as for `joinFlease`, but for the lease, which is the leader lease. */
+export interface FleaseGroup
+  extends Pick<JoinFleaseOptions, 'id' | 'peers' | 'group' | 'view' | 'before' | 'listen' | 'tls'> {
+  /**
+   * How far apart the wall clocks of any two members may be, in milliseconds. The same everywhere.
+   *
+   * @default leaderLeaseMs / 10
+   */
+  clockSkewMs?: number | undefined;
+}
+
+export interface FleaseStore {
+  flease: FleaseGroup;
+
+  /** Whom they elect, if several clusters of Managers share one group: one leader for each name. @default 'leasehold' */
+  cluster?: string | undefined;
+}
+
+/** What may be shown of such a store. None of it is secret. */
+export interface FleasePlace {
+  /** `a=10.0.0.1:7500`, for each member. */
+  readonly members: readonly string[];
+  readonly cluster: string;
+}
+
+const GROUP_OPTIONS: OptionNames<FleaseGroup> = {
+  ...{ id: true, peers: true, group: true, view: true, before: true, listen: true, tls: true },
+  clockSkewMs: true,
+};
+const STORE_OPTIONS: OptionNames<FleaseStore> = { flease: true, cluster: true };
+
+/** What part of a leader lease clocks may differ by, unless somebody says otherwise. */
+const SKEW_PART = 10;
+
+const NOTHING_TO_DO: readonly never[] = [];
+
+/** @throws {InvalidOptionError} */
+export function checkFleaseStore(store: FleaseStore): void {
+  checkOptionNames('store.', store, STORE_OPTIONS);
+  const { flease, cluster } = store;
+  if (typeof flease !== 'object' || flease === null) {
+    throw new InvalidOptionError('store.flease', typeof flease, 'it must be an object with id and peers');
+  }
+  checkOptionNames('store.flease.', flease, GROUP_OPTIONS);
+  textOption('cluster', cluster ?? DEFAULT_CLUSTER, LONGEST_NAME);
+  const peers = checkPeers('store.flease.peers', flease.peers);
+  if (peers.has(flease.id)) return;
+  const rule = `it must be one of the peers, which are ${[...peers.keys()].join(', ')}`;
+  throw new InvalidOptionError('store.flease.id', flease.id, rule);
+}
+
+export const fleasePlace = ({ flease, cluster = DEFAULT_CLUSTER }: FleaseStore): FleasePlace => ({
+  members: Object.entries(flease.peers).map(([member, address]) => `${member}=${address}`),
+  cluster,
+});
+
+/**
+ * The durations of the group, by the leader lease and the skew. A leader believes in its lease for twice the skew less; what
+ * is left must be enough to renew it in.
+ *
+ * @throws {InvalidOptionError}
+ */
+export function groupDurations(leaderLeaseMs: number, clockSkewMs?: number): ResolvedFleaseDurations {
+  let durations: ResolvedFleaseDurations;
+  try {
+    durations = resolveFleaseDurations({
+      leaseMs: leaderLeaseMs,
+      clockSkewMs: clockSkewMs ?? leaderLeaseMs / SKEW_PART,
+    });
+  } catch (error) {
+    if (!(error instanceof InvalidOptionError)) throw error;
+    const option = error.option === 'leaseMs' ? 'leaderLeaseMs' : `store.flease.${error.option}`;
+    throw new InvalidOptionError(option, error.value, error.rule);
+  }
+  const { leaseMs, renewAfterMs, answerMs } = durations;
+  const mostMs = (leaseMs - renewAfterMs - answerMs) / 2;
+  if (durations.clockSkewMs <= mostMs) return durations;
+  throw new InvalidOptionError(
+    'store.flease.clockSkewMs',
+    durations.clockSkewMs,
+    `it must be at most ${mostMs} with leaderLeaseMs = ${leaderLeaseMs}: a leader believes in its lease for twice the skew less, and must have renewed it by then`,
+  );
+}
+
+export async function openFleaseStore(options: FleaseStore, around: StoreSurroundings): Promise<Store> {
+  const { runtime, logger, leaderLeaseMs, insecure, signal } = around;
+  const { cluster = DEFAULT_CLUSTER, flease } = options;
+  const { leaseMs, clockSkewMs } = groupDurations(leaderLeaseMs, flease.clockSkewMs);
+  signal?.throwIfAborted();
+  const group = await joinFlease({ ...flease, leaseMs, clockSkewMs, insecure, logger });
+  const resource = `manager/${cluster}`;
+  const electors = new Electors(group, resource, () => around.onChange());
+  const log = new SoftLog({
+    stand: (events) => group.stand(resource, () => runtime.now(), events),
+    soon: atEndOfTurn,
+  });
+  return {
+    log,
+    isShared: true,
+    leaderLeaseMs,
+    enrolled: NOTHING_TO_DO,
+    get elected() {
+      return electors.elected;
+    },
+    whenOther: async () => group.status().peers.some(({ connected }) => connected),
+    fullMember: () => undefined,
+    halt: () => {},
+    enrol: () => {},
+    observe: () => ({
+      kind: 'flease',
+      where: `${group.group}, ${resource}`,
+      bytes: undefined,
+      members: electors.members(flease.peers),
+    }),
+    [Symbol.asyncDispose]: async () => {
+      electors[Symbol.dispose]();
+      await group.close();
+    },
+  };
+}
+
+/** Those who elect, and whom they have elected. */
+class Electors implements Disposable {
+  readonly #group: Flease;
+  readonly #over = new AbortController();
+  #holder: Holder | undefined;
+
+  constructor(group: Flease, resource: string, changed: () => void) {
+    this.#group = group;
+    void this.#watch(resource, changed);
+  }
+
+  /** Another than this one; undefined if that is not known. */
+  get elected(): Elected | undefined {
+    const holder = this.#holder;
+    if (holder === undefined || holder.holder === this.#group.id) return undefined;
+    return { id: holder.holder, term: holder.number };
+  }
+
+  members(peers: FleaseGroup['peers']): ReturnType<Store['observe']>['members'] {
+    const { id, peers: others } = this.#group.status();
+    return Object.entries(peers).map(([member, address]) => {
+      const other = others.find((peer) => peer.id === member);
+      return {
+        endpoint: `${member}=${address}`,
+        reachable: member === id || other?.connected === true,
+        complaint: other?.trouble,
+        version: undefined,
+        databaseBytes: undefined,
+        isLeader: this.#holder?.holder === member,
+      };
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#over.abort();
+  }
+
+  async #watch(resource: string, changed: () => void): Promise<void> {
+    const { signal } = this.#over;
+    try {
+      for await (const holder of this.#group.watch(resource, { signal })) {
+        this.#holder = holder;
+        changed();
+      }
+    } catch (error) {
+      if (error !== signal.reason) throw error;
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * A leader steps down: it lets another Manager lead, and stands by for it. It is for restarts, so that nobody has to wait
+ * until a leader lease has run out.
+ *
+ *     leads ─► could another be elected? ──yes──► withdraws ─► another leads: it stands by
+ *                │ no                                └─────── nobody does in time: it stands again, ALONE
+ *                └► ALONE, and it leads on
+ *
+ * Nothing is lost by it whatever comes, since owners go on for some time without a leader. What it must not do is use up
+ * that time for nothing. So it looks first, while it still leads: whether the store takes anything, and whether anybody
+ * else is there. Both can be out of date a moment later; therefore it waits for half of that time only, and the other half
+ * is left for it to be elected again.
+ */
+
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { deadline } from '../../runtime/deadline.ts';
+import type { ManagerDriver } from '../manager/driver.ts';
+import type { Manager } from '../manager/manager.ts';
+import { AloneError } from './errors.ts';
+import type { Store } from './store.ts';
+
+export interface StepDownOptions {
+  readonly core: Pick<Manager, 'role' | 'term' | 'state'>;
+  readonly driver: Pick<ManagerDriver, 'stepDown' | 'standAgain'>;
+  readonly store: Pick<Store, 'isShared' | 'whenOther' | 'fullMember' | 'elected'>;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  /** Aborted when the Manager is closed. */
+  readonly isOver: AbortSignal;
+  /** How long owners can be without a leader, in milliseconds. */
+  leaderChangeMs(): number;
+  /** Resolves when it is so; rejects if the Manager cannot go on, or with the reason of the signal. */
+  until(isSo: () => boolean, signal: AbortSignal): Promise<true>;
+}
+
+/** Of the time without a leader that owners survive, one such part is given to others to take over. */
+const SHARE = 2;
+
+const PATIENCE =
+  'It stands again. See how the others are (leasehold status), and whether etcd is slow; then try again';
+const ROOM = 'Make room in it first: compact, defragment, and disarm its alarm';
+
+export class StepDown {
+  readonly #options: StepDownOptions;
+  #underWay: Promise<boolean> | undefined;
+
+  constructor(options: StepDownOptions) {
+    this.#options = options;
+  }
+
+  /** Whoever asks while it is under way hears how that goes. */
+  begin(): Promise<boolean> {
+    this.#underWay ??= this.#stepDown().finally(() => (this.#underWay = undefined));
+    return this.#underWay;
+  }
+
+  async #stepDown(): Promise<boolean> {
+    const { core, store, logger } = this.#options;
+    if (!store.isShared) throw new AloneError('its log is its own');
+    if (core.role !== 'leading') return false;
+    this.#checkRoom();
+    if (!(await this.#whenOther())) throw new AloneError('no other is there');
+    if (core.role !== 'leading') return false;
+    const term = core.term ?? 0;
+    logger.info('steps down', { term });
+    return await this.#whenSucceeded(term);
+  }
+
+  /** Where nothing can be written, nobody can be elected: neither another nor this one again. */
+  #checkRoom(): void {
+    const full = this.#options.store.fullMember();
+    if (full === undefined) return;
+    throw new AloneError(`etcd takes nothing (${full} says NOSPACE), so nobody could be elected`, ROOM);
+  }
+
+  #whenOther(): Promise<boolean> {
+    const { store, isOver } = this.#options;
+    return new Promise((resolve, reject) => {
+      const closed = (): void => reject(isOver.reason);
+      isOver.addEventListener('abort', closed, { once: true });
+      void store.whenOther().then((isThere) => {
+        isOver.removeEventListener('abort', closed);
+        resolve(isThere);
+      });
+    });
+  }
+
+  async #whenSucceeded(term: number): Promise<true> {
+    const { core, driver, store, runtime, isOver } = this.#options;
+    const isLed = (): boolean => Math.max(core.state.term, store.elected?.term ?? 0) > term;
+    const withinMs = this.#options.leaderChangeMs() / SHARE;
+    using within = deadline(runtime, withinMs, isOver);
+    driver.stepDown();
+    try {
+      return await this.#options.until(isLed, within.signal);
+    } catch (error) {
+      if (!within.isOver) throw error;
+      throw new AloneError(`no other has taken over within ${withinMs / 1_000} s`, PATIENCE);
+    } finally {
+      if (!isOver.aborted) driver.standAgain();
+    }
+  }
+}
