@@ -12,8 +12,8 @@ interface Pool {
 
 async function pool(scene: Scene, { addresses: managers }: ElectedManagers): Promise<Pool> {
   const owners = await Promise.all(['a', 'b'].map((name) => scene.owner({ name, managers })));
-  const lookup = await scene.lookup({ managers, syncEveryMs: 500, staleAfterMs: 60_000 });
   await scene.shared(...owners);
+  const lookup = await scene.lookup({ managers, syncEveryMs: 500, staleAfterMs: 60_000 });
   return { owners, lookup };
 }
 

@@ -9,8 +9,8 @@ const NAMES: readonly string[] = ['m0', 'm1', 'm2'];
 
 /** Long enough that a busy machine does not cost a leader its lease. */
 export const DURATIONS: { readonly leaseMs: number; readonly leaderLeaseMs: number } = {
-  leaseMs: 3_600,
-  leaderLeaseMs: 1_500,
+  leaseMs: 2_700,
+  leaderLeaseMs: 1_200,
 };
 
 export class ElectedManagers {

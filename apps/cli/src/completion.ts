@@ -44,7 +44,7 @@ function nodesOf(command: Command, path: readonly string[]): readonly Node[] {
   const children = help.visibleCommands(command).filter((child) => child.name() !== 'help');
   const node: Node = {
     path,
-    commands: children.map((child) => ({ word: child.name(), what: child.description() })),
+    commands: children.map((child) => ({ word: child.name(), what: child.summary() || child.description() })),
     options: help.visibleOptions(command).map(optionWord),
     choices: command.registeredArguments[0]?.argChoices ?? [],
   };

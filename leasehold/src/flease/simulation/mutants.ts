@@ -206,14 +206,6 @@ export const mutants: readonly Mutant[] = [
     to: '    claim.leaving',
   },
   {
-    name: 'anybody-is-the-heir',
-    promise: 'progress',
-    story: 'What was left for whoever waited first is taken by whoever comes first.',
-    file: LEASE,
-    from: "if (lease.state === 'left' && lease.heir === member)",
-    to: "if (lease.state === 'left')",
-  },
-  {
     name: 'taken-while-somebody-has-it',
     promise: 'one-holder',
     story: 'What is found to be held is taken all the same.',

@@ -106,14 +106,9 @@ export class FleaseNode {
   }
 
   /** Whether it would say that it holds this, if it asked at this instant. */
-  holds(tenure: Tenure, reading: ClockReading = this.reading()): boolean {
-    const timeMs = this.member?.timeAt(reading);
+  holds(tenure: Tenure): boolean {
+    const timeMs = this.member?.timeAt(this.reading());
     return timeMs !== undefined && tenure.isHeldAt(timeMs);
-  }
-
-  /** Whether it held this when it last looked at its clocks. */
-  held(tenure: Tenure): boolean {
-    return this.#lastReading !== undefined && this.holds(tenure, this.#lastReading);
   }
 
   request(kind: Request['kind'], resource: string, answered: (event: MemberEvent) => void): number {

@@ -6,8 +6,7 @@
  * and sets the one alarm. What the checker wants to know, it hears through {@link Observer}.
  */
 
-import type { LogMessage } from '../../log/simulated-messages.ts';
-import { type ClientOptions, SimulatedLog } from '../../log/simulated-log.ts';
+import type { FencedLog } from '../../log/log.ts';
 import { highOf, lowOf, type Position } from '../../runtime/keys/position.ts';
 import { digest } from '../../runtime/digest.ts';
 import { Driver } from '../../runtime/driver.ts';
@@ -86,8 +85,8 @@ export interface ManagerNodeOptions extends NodeOptions {
   readonly settings: Omit<ManagerSettings, 'id' | 'durations'>;
   /** @default those of its surroundings */
   readonly durations?: ResolvedDurations | undefined;
-  readonly logNetwork: Network<LogMessage>;
-  readonly logClient: Omit<ClientOptions, 'strayed'>;
+  /** The log of each life. What it finds by `strayed` ends that life. */
+  openLog(runtime: SimRuntime, strayed: () => void): FencedLog;
 }
 
 export class ManagerNode extends Node {
@@ -125,7 +124,7 @@ export class ManagerNode extends Node {
   protected override start(runtime: SimRuntime, life: number): void {
     const { world, network, observer } = this.around;
     const { durations } = this;
-    const { settings, logNetwork, logClient } = this.#options;
+    const { settings } = this.#options;
     const core = new Manager({ ...settings, id: this.name, durations });
     const strayed = (): void => this.#strayed(life);
     let heard: { readonly from: string; readonly message: ToManager } | undefined;
@@ -136,7 +135,7 @@ export class ManagerNode extends Node {
       clock: runtime,
       guard: new SuspensionGuard(runtime, durations.suspensionToleranceMs),
       alarm: (wake) => runtime.alarm(wake),
-      log: new SimulatedLog(runtime, runtime.transport(logNetwork), { ...logClient, strayed }),
+      log: this.#options.openLog(runtime, strayed),
       transport: managerTransport(runtime.transport(network)),
       candidate: (campaign) => `${this.name}.${life}.${campaign}`,
       watcher: {

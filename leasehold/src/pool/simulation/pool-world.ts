@@ -4,6 +4,7 @@
  */
 
 import { SimulatedEngine } from '../../log/simulated-engine.ts';
+import { SimulatedLog } from '../../log/simulated-log.ts';
 import { ENGINE, type LogMessage } from '../../log/simulated-messages.ts';
 import { SimClock } from '../../sim/clock.ts';
 import { type LinkFaults, Network } from '../../sim/network.ts';
@@ -134,8 +135,11 @@ export class PoolWorld {
       clock: this.clock(),
       lateMs: this.#lateMs,
       settings: { policy, maxSpansPerBatch, compactEveryBatches },
-      logNetwork: this.logNetwork,
-      logClient: { leaderLeaseMs, retryMs: Math.min(retryMs, leaderLeaseMs / 4), pollMs: leaderLeaseMs },
+      openLog: (runtime, strayed) =>
+        new SimulatedLog(runtime, runtime.transport(this.logNetwork), {
+          ...{ leaderLeaseMs, retryMs: Math.min(retryMs, leaderLeaseMs / 4), pollMs: leaderLeaseMs },
+          strayed,
+        }),
     });
   }
 

@@ -8,6 +8,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
+import { SimulatedLog } from '../../../log/simulated-log.ts';
 import { MalformedMessageError } from '../../../runtime/errors.ts';
 import type { Network } from '../../../sim/network.ts';
 import { playManager } from '../../manager/manager-script.ts';
@@ -292,8 +293,11 @@ describe('a Manager', () => {
           maxSpansPerBatch: 4_096,
           compactEveryBatches: 64,
         },
-        logNetwork,
-        logClient: { leaderLeaseMs: long.leaderLeaseMs, retryMs: 500, pollMs: long.leaderLeaseMs },
+        openLog: (runtime, strayed) =>
+          new SimulatedLog(runtime, runtime.transport(logNetwork), {
+            ...{ leaderLeaseMs: long.leaderLeaseMs, retryMs: 500, pollMs: long.leaderLeaseMs },
+            strayed,
+          }),
       },
     );
     first.process.start();
