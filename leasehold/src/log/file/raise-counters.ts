@@ -50,7 +50,7 @@ export async function raiseCounters(options: RaiseCountersOptions): Promise<Rais
     const raised = {
       history: randomId(),
       term: Math.max(found.term, options.term),
-      floor: Math.max(found.floor, last, options.position),
+      floor: Math.max(found.floor, last + 1, options.position), // One is left out at least: that is how it shows.
     };
     const sequence = tail.sequence + 1;
     const head = { ...raised, sequence, firstIndex: tail.index, beginsHistory: true };
