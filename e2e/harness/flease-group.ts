@@ -103,6 +103,17 @@ export class FleaseGroup {
     });
   }
 
+  /** Whoever has the key gives it back, until somebody else has it: the same one may, while nobody waits in line yet. */
+  async passOn(): Promise<{ readonly member: Program; readonly number: number }> {
+    const { member: first } = await this.holder();
+    return await until(`somebody else than ${first.name} has the key`, async () => {
+      const held = await this.holder();
+      if (held.member !== first) return held;
+      await first.ask('release', { key: KEY });
+      return undefined;
+    });
+  }
+
   /** Every time that anybody had the key, as they came. */
   get terms(): readonly ProgramEvent[] {
     return this.members

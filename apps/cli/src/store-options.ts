@@ -53,7 +53,10 @@ export const withStoreOptions = (command: Command): Command =>
 /** For Managers that elect each other, and keep nothing. */
 export const withFleaseOptions = (command: Command): Command =>
   command
-    .option('--flease-id <name>', `with --store ${FLEASE}: which of the peers this is (default: ${ID_VARIABLE})`)
+    .option(
+      '--flease-id <name>',
+      `with --store ${FLEASE}: which of the peers this is (default: ${ID_VARIABLE})`,
+    )
     .option(
       '--flease-peers <addresses>',
       `all Managers, this one too, as a=host:port,b=host:port, at ports of their own (default: ${PEERS_VARIABLE})`,
@@ -111,7 +114,9 @@ function fleaseOf({ environment }: Context, options: StoreOptions): FleaseStore 
   }
   const given = [ca, cert, key].filter((file) => file !== undefined).length;
   if (given > 0 && given < 3)
-    throw new UsageError('members of a group know each other by --store-ca, --store-cert and --store-key, all three');
+    throw new UsageError(
+      'members of a group know each other by --store-ca, --store-cert and --store-key, all three',
+    );
   const tls = ca === undefined || cert === undefined || key === undefined ? undefined : { ca, cert, key };
   const { fleaseGroup: group, fleaseListen: listen, fleaseSkew: clockSkewMs } = options;
   return { flease: { id, peers: parsed, group, listen, clockSkewMs, tls }, cluster };

@@ -282,3 +282,38 @@ describe('a change of the group', () => {
     expect(group.saidTo('b').some(({ kind }) => kind === 'write')).toBe(false);
   });
 });
+
+describe('a member that wants very many at once', () => {
+  const MANY = 10_000;
+  const reads = (items: readonly Item[]): number[] =>
+    items.flatMap((item) => (item.kind === 'read' ? [item.attempt] : []));
+
+  it('asks for some thousands, and for the next as they are answered, until it has them all', () => {
+    const group = bench();
+    group.at(1_101);
+    for (let id = 0; id < MANY; id++) {
+      group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
+    }
+    group.take();
+    const sizes: number[] = [];
+    for (let asked = reads(group.saidTo('b')); asked.length > 0; asked = reads(group.saidTo('b'))) {
+      sizes.push(asked.length);
+      group.hears('b', asked.map(promised));
+      group.hears('b', asked.map(accepted));
+    }
+    expect(sizes).toEqual([4_096, 4_096, MANY - 2 * 4_096]);
+    expect(group.told('granted')).toHaveLength(MANY);
+  });
+
+  it('looks no further after those whose turn never came', () => {
+    const group = bench();
+    group.at(1_101);
+    for (let id = 0; id < MANY; id++) {
+      group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
+    }
+    for (let id = 0; id < MANY; id++) group.member.cancel(`job ${id}`, id, group.reading());
+    group.take();
+    group.hears('b', reads(group.saidTo('b')).map(promised));
+    expect(group.told('granted')).toHaveLength(0);
+  });
+});

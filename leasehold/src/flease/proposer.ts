@@ -68,6 +68,11 @@ export type ProposerEvent =
 const LOOKS_PER_LEASE = 2_000;
 /** The first pause after a failed attempt, as a part of the time to answer; each is up to twice the one before. */
 const FIRST_PAUSE = 1 / 32;
+/**
+ * So many attempts are under way at a time. With more, answers would come later than they are waited for, and all
+ * would be made again: a hundred thousand leases are renewed one after the other, not all at once and in vain.
+ */
+const ATTEMPTS_MAX = 4_096;
 /** A `try` or an `ask` fails after so many attempts without a majority. */
 const TRIES_MAX = 3;
 
@@ -76,6 +81,8 @@ export class Proposer {
   readonly #claims = new Map<string, Claim>();
   readonly #attempts = new Map<number, Claim>();
   readonly #looks: Agenda<Claim>;
+  /** Those that would begin an attempt if there were not so many under way, in the order in which they came. */
+  readonly #crowd = new Set<Claim>();
   #quorums: Quorums;
   #attemptsMade = 0;
   #isSilent = false;
@@ -180,6 +187,7 @@ export class Proposer {
     if (progress === 'has-read') this.#decide(claim, attempt, nowMs);
     else if (progress === 'has-written') this.#finish(claim, attempt, nowMs);
     else if (progress === 'failed') this.#fail(claim, attempt, nowMs);
+    if (this.#crowd.size > 0) this.#admit(nowMs);
   }
 
   wake(nowMs: number): void {
@@ -189,6 +197,7 @@ export class Proposer {
       claim.lookAtMs = Number.POSITIVE_INFINITY;
       this.#step(claim, nowMs);
     }
+    this.#admit(nowMs);
   }
 
   /** Lets go of everything without a word, and begins nothing until {@link speak}. */
@@ -203,6 +212,7 @@ export class Proposer {
       claim.lookAtMs = Number.POSITIVE_INFINITY;
     }
     this.#looks.clear();
+    this.#crowd.clear();
   }
 
   /** What waits may go on. */
@@ -237,10 +247,21 @@ export class Proposer {
     if (claim.leaving !== undefined && nowMs > claim.leaving.untilMs) claim.leaving = undefined;
     if (claim.attempt === undefined && nowMs >= claim.tryAtMs && !this.#isSilent) {
       const purpose = this.#purposeOf(claim, nowMs);
-      if (purpose !== undefined) this.#begin(claim, purpose, nowMs);
+      if (purpose === undefined) this.#crowd.delete(claim);
+      else if (this.#attempts.size >= ATTEMPTS_MAX) this.#crowd.add(claim);
+      else this.#begin(claim, purpose, nowMs);
     }
     if (claim.isIdle) this.#claims.delete(claim.resource);
     else if (!this.#isSilent) this.#look(claim, this.#nextMs(claim, nowMs));
+  }
+
+  /** There may be room for those that wait for it. */
+  #admit(nowMs: number): void {
+    for (const claim of this.#crowd) {
+      if (this.#attempts.size >= ATTEMPTS_MAX) return;
+      this.#crowd.delete(claim);
+      if (this.#claims.get(claim.resource) === claim) this.#step(claim, nowMs);
+    }
   }
 
   #purposeOf(claim: Claim, nowMs: number): Purpose | undefined {
@@ -481,6 +502,7 @@ export class Proposer {
     const { attempt, tenure } = claim;
     let nextMs = Number.POSITIVE_INFINITY;
     if (attempt !== undefined) nextMs = this.#answerByMs(attempt);
+    else if (this.#crowd.has(claim)) nextMs = Number.POSITIVE_INFINITY;
     else if (tenure === undefined || claim.leaving !== undefined) nextMs = claim.tryAtMs;
     else nextMs = Math.max(this.#renewAtMs(tenure), claim.tryAtMs);
     if (tenure !== undefined) {

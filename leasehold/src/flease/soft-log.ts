@@ -51,6 +51,7 @@ const MAX_BATCH_BYTES = 2 ** 28;
 
 export class SoftLog implements FencedLog {
   readonly maxBatchBytes: number = MAX_BATCH_BYTES;
+  readonly canBeFollowed = false;
   readonly #electorate: Electorate;
 
   constructor(electorate: Electorate) {

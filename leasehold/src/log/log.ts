@@ -88,4 +88,6 @@ export interface FencedLog {
    */
   campaign(candidate: string, events: LeaderEvents): Disposable;
   follow(events: FollowerEvents): Following;
+  /** False for a log that is nowhere but with its leader: whoever follows it hears of nothing. @default true */
+  readonly canBeFollowed?: boolean;
 }

@@ -43,7 +43,9 @@ export function recoverCommand(context: Context): Command {
 
 async function recover(context: Context, options: RecoverOptions): Promise<void> {
   if (keepsNothing(context, options))
-    throw new UsageError('Managers that elect each other keep nothing: there is nothing to recover, start them');
+    throw new UsageError(
+      'Managers that elect each other keep nothing: there is nothing to recover, start them',
+    );
   const store = storeOf(context, options);
   if (store === undefined && options.data === undefined) {
     throw new UsageError('say which log: --data DIRECTORY, or --store etcd://… (or LEASEHOLD_STORE)');

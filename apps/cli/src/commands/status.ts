@@ -60,7 +60,9 @@ export function statusLines(status: StatusAnswer): readonly string[] {
   return [
     `Manager ${status.id} is ${status.role}, up ${duration(status.uptimeSeconds * 1_000)}, version ${status.version}`,
     ...(status.whyNotReady === null ? [] : [`  not ready    ${status.whyNotReady}`]),
-    ...(status.store.kind === 'etcd' || status.store.kind === 'flease' ? [`  leader       ${leaderWords(status)}`] : []),
+    ...(status.store.kind === 'etcd' || status.store.kind === 'flease'
+      ? [`  leader       ${leaderWords(status)}`]
+      : []),
     `  log          position ${status.logPosition}, term ${status.term}; ${kept}`,
     `  pools        ${status.pools}, ${pools}`,
     `  members      ${counted(status.owners, 'owner')}, ${counted(status.lookups, 'look-up')}`,

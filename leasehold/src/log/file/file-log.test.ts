@@ -484,12 +484,12 @@ describe('raising the counters', () => {
     expect(await bench.read()).toMatchObject({ history: raised.history, floor: 900, batches: [] });
   });
 
-  it('never lowers anything, and needs the lock', async () => {
+  it('never lowers anything, leaves a position out, and needs the lock', async () => {
     const bench = new Bench();
     await bench.filled('a', 'b');
     expect(await raiseCounters({ ...bench.surroundings, term: 0, position: 0 })).toMatchObject({
       term: 1,
-      floor: 2,
+      floor: 3,
     });
     bench.isLocked = true;
     await expect(raiseCounters({ ...bench.surroundings, term: 9, position: 9 })).rejects.toThrow('LOCKED');

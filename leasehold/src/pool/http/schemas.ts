@@ -141,7 +141,10 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       kind: oneOf(['file', 'memory', 'etcd', 'flease'], 'what the log is kept in; flease: in nothing'),
       where: textOrNull('the directory, or the prefix of all keys in etcd, or the group that elects'),
       bytes: wholeOrNull('what it takes up; null if that is not known'),
-      members: listOf(ref('StoreMember'), 'the members of etcd, as they last said of themselves, or of the group that elects'),
+      members: listOf(
+        ref('StoreMember'),
+        'the members of etcd, as they last said of themselves, or of the group that elects',
+      ),
     }),
     leader: orNull(
       object(

@@ -74,6 +74,8 @@ export class ManagerDriver implements Disposable {
     this.#following = this.#follow();
     this.#listening = transport.listen((from, message) => {
       watcher.receives(from, message);
+      // It could not answer, nor ever will: to remember who asks would only fill its memory.
+      if (message.kind === 'sync' && core.role === 'standby' && options.log.canBeFollowed === false) return;
       this.input((now) => core.receive(from, message, now));
     });
     this.#stand();

@@ -1,7 +1,8 @@
 /** What goes wrong around Managers that elect each other: most of it with the one that leads. */
 
 import type { Random } from '../../../sim/random.ts';
-import { clockRateBound } from '../../options.ts';
+import { World } from '../../../sim/world.ts';
+import { clockRateBound, resolveDurations } from '../../options.ts';
 import type { ManagerNode } from '../nodes.ts';
 import { type SoftFault, SoftWorld } from './soft-world.ts';
 
@@ -14,7 +15,7 @@ type Trouble = (soft: SoftWorld, random: Random) => void;
 
 /** A world of this seed, with everything going wrong that may. */
 export function drawSoftWorld(seed: number, fault?: SoftFault, trace = false): SoftWorld {
-  const dice = new SoftWorld({ seed }).world.random.fork('drawn');
+  const dice = new World({ seed }).random.fork('soft chaos');
   const leaseMs = dice.between(1_500, 4_000);
   const leaderLeaseMs = leaseMs * dice.between(0.15, 0.5);
   const renewEveryMs = leaseMs / dice.between(5, 8);
@@ -26,14 +27,10 @@ export function drawSoftWorld(seed: number, fault?: SoftFault, trace = false): S
   };
   const lossChance = dice.pick([0, 0.02, 0.1]);
   const links = { lossChance, duplicateChance: lossChance, delayMs: [0.5, leaderLeaseMs / 40] as const };
-  const soft = new SoftWorld({
-    ...{ seed, trace, durations, links, groupLinks: links, fault },
-    clockSkewMs: leaderLeaseMs * dice.pick([0.02, 0.1, 0.24]),
-  });
   return new SoftWorld({
     ...{ seed, trace, durations, links, groupLinks: links, fault },
-    clockSkewMs: soft.group.clockSkewMs,
-    rateSpread: clockRateBound(soft.durations),
+    clockSkewMs: leaderLeaseMs * dice.pick([0.02, 0.1, 0.24]),
+    rateSpread: clockRateBound(resolveDurations(durations)),
   });
 }
 

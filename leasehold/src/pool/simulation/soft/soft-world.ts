@@ -18,7 +18,12 @@ import { SimClock } from '../../../sim/clock.ts';
 import { type LinkFaults, Network } from '../../../sim/network.ts';
 import type { Random } from '../../../sim/random.ts';
 import { World } from '../../../sim/world.ts';
-import { type PoolDurations, type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../../options.ts';
+import {
+  type PoolDurations,
+  type ResolvedDurations,
+  resolveDurations,
+  takeoverHoldMs,
+} from '../../options.ts';
 import { consistentHashing } from '../../policy/consistent-hashing.ts';
 import { encodeSnapshot, ManagerState } from '../../state.ts';
 import { type Bounds, boundsOf } from '../bounds.ts';
@@ -177,7 +182,9 @@ export class SoftWorld {
   /** How long after the last fault all is well: a silence, a dead leader's lease, a wait, and what it takes in any pool. */
   get settleMs(): number {
     const { recoveryMs, leaseMs, clockSkewMs } = this.group;
-    return 2 * recoveryMs + 2 * (leaseMs + clockSkewMs) + this.bounds.takeoverMs + this.bounds.settleMs + 1_000;
+    return (
+      2 * recoveryMs + 2 * (leaseMs + clockSkewMs) + this.bounds.takeoverMs + this.bounds.settleMs + 1_000
+    );
   }
 
   get takeoverMs(): number {
@@ -206,6 +213,7 @@ export class SoftWorld {
   #watched(log: FencedLog): FencedLog {
     return {
       maxBatchBytes: log.maxBatchBytes,
+      canBeFollowed: false,
       follow: (events) => log.follow(events),
       campaign: (candidate, events) =>
         log.campaign(candidate, {

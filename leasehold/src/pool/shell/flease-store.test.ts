@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePeers } from '../../flease/shell/testing/groups.ts';
+import { silent } from '../../runtime/logger.ts';
+import { fleasePlace, type FleaseStore, groupDurations } from './flease-store.ts';
+import type { PoolManager } from './pool-manager.ts';
+import { planRecovery } from './recover.ts';
+import { startManager } from './start-manager.ts';
+import { planStore } from './store.ts';
+
+const PEERS = { a: '127.0.0.1:7601', b: '127.0.0.1:7602', c: '127.0.0.1:7603' };
+const LONG_MS = 30_000;
+
+describe('Managers that are told to elect each other', () => {
+  it('need a name in the group and all of its members', () => {
+    const store = { flease: { id: 'a', peers: PEERS, clockSkewMs: 20 }, cluster: 'c' };
+    expect(planStore(undefined, store)).toEqual({ kind: 'flease', options: store });
+    const members = ['a=127.0.0.1:7601', 'b=127.0.0.1:7602', 'c=127.0.0.1:7603'];
+    expect(fleasePlace(store)).toEqual({ members, cluster: 'c' });
+    expect(fleasePlace({ flease: { id: 'a', peers: PEERS } }).cluster).toBe('leasehold');
+  });
+
+  it.each<[unknown, string]>([
+    [{ flease: { id: 'd', peers: PEERS } }, 'option store.flease.id is "d", but it must be one of the peers'],
+    [{ flease: { id: 'a', peers: {} } }, 'option store.flease.peers is'],
+    [{ flease: { id: 'a', peers: PEERS, leaseMs: 5 } }, 'option store.flease.leaseMs'],
+    [{ flease: { id: 'a', peers: PEERS }, etcd: 'etcd://h' }, 'option store.etcd'],
+    [{ flease: { id: 'a', peers: PEERS }, cluster: '' }, 'option cluster is'],
+    [{ flease: 'a' }, 'option store.flease is "string", but it must be an object with id and peers'],
+  ])('are not started with %j', (store, complaint) => {
+    expect(() => planStore(undefined, store as FleaseStore)).toThrow(complaint);
+  });
+
+  it('keep nothing in a directory, and have nothing to recover', async () => {
+    const store = { flease: { id: 'a', peers: PEERS } };
+    expect(() => planStore('data', store)).toThrow('a directory is given too');
+    await expect(planRecovery({ store })).rejects.toThrow('keep nothing, so there is nothing to put back');
+  });
+});
+
+describe('the durations of their group', () => {
+  it('follow from the leader lease: clocks may differ by a tenth of it', () => {
+    expect(groupDurations(2_000)).toMatchObject({ leaseMs: 2_000, clockSkewMs: 200 });
+    expect(groupDurations(2_000, 50)).toMatchObject({ leaseMs: 2_000, clockSkewMs: 50 });
+  });
+
+  it('leave time to renew a lease in which a leader believes for twice the skew less', () => {
+    expect(groupDurations(2_000, 500).clockSkewMs).toBe(500);
+    expect(() => groupDurations(2_000, 501)).toThrow(
+      'option store.flease.clockSkewMs is 501, but it must be at most 500 with leaderLeaseMs = 2000',
+    );
+  });
+
+  it('are complained of by the names under which they were given', () => {
+    expect(() => groupDurations(10)).toThrow('option leaderLeaseMs is 10');
+    expect(() => groupDurations(2_000, 1)).toThrow('option store.flease.clockSkewMs is 1,');
+  });
+});
+
+describe('three of them in one process', { timeout: LONG_MS }, () => {
+  let managers: readonly PoolManager[];
+  const leading = (): PoolManager | undefined =>
+    managers.find((manager) => manager.observe().role === 'leading');
+
+  beforeAll(async () => {
+    const peers = await freePeers('a', 'b', 'c');
+    managers = await Promise.all(
+      Object.keys(peers).map((id) =>
+        startManager({
+          ...{ port: 0, http: false, logger: silent, store: { flease: { id, peers } } },
+          defaults: { leaseMs: 3_600, leaderLeaseMs: 1_000 },
+        }),
+      ),
+    );
+  }, LONG_MS);
+  afterAll(() => Promise.all(managers.map((manager) => manager.close())));
+
+  it('are started when one leads and the others know which', () => {
+    const leader = leading();
+    expect(managers.filter((manager) => manager.observe().role === 'standby')).toHaveLength(2);
+    expect(managers.map((manager) => manager.leader?.id)).toEqual(managers.map(() => leader?.id));
+    expect(leader?.leader).toEqual({ id: leader?.id, address: leader?.address });
+  });
+
+  it('are called as in the group unless they are given a name', () => {
+    expect(managers.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
+  });
+
+  it('say who elects, and who leads', () => {
+    for (const { source } of managers) {
+      const { kind, where, members } = source.store();
+      expect({ kind, where }).toEqual({ kind: 'flease', where: 'default, manager/leasehold' });
+      const leaders = members
+        .filter(({ isLeader }) => isLeader)
+        .map(({ endpoint }) => endpoint.split('=')[0]);
+      expect(leaders).toEqual([leading()?.id]);
+      expect(members.every(({ reachable }) => reachable)).toBe(true);
+      expect(source.whyNotReady()).toBeUndefined();
+    }
+  });
+
+  it('wait before they give anything, for they cannot know what was given before', () => {
+    expect(leading()?.observe().waitsUntil).toBeDefined();
+  });
+
+  it('let another lead when they are told to', async () => {
+    const leader = leading();
+    const { term = 0 } = leader?.observe() ?? {};
+    expect(await leader?.stepDown()).toBe(true);
+    expect(leader?.observe().role).toBe('standby');
+    expect(leader?.leader?.id).not.toBe(leader?.id);
+    const next = managers.find(({ id }) => id === leader?.leader?.id);
+    expect(next?.observe().term).toBeGreaterThan(term);
+  });
+});
