@@ -6,8 +6,9 @@
  *        ├────── log ◄── pool, flease, quorum, membership, ratelimit
  *        └──────────────────┘
  *
- * so that a protocol can be read, tested and simulated without the next one. Two kinds of files stand
- * outside the order: proofs (a protocol's `simulation/`, the simulated log, the tests) also use `sim`,
+ * so that a protocol can be read, tested and simulated without the next one. Only a Manager that keeps nothing is elected by
+ * flease, and that is put together where its core meets the world, real (`pool/shell/`) or simulated. Two kinds of files
+ * stand outside the order: proofs (a protocol's `simulation/`, the simulated log, the tests) also use `sim`,
  * and a protocol's `shell/`, which puts its cores into real processes, also uses `node`, and so does what
  * is only for tests (`testing/`).
  */
@@ -60,6 +61,8 @@ function wrongWith(path: string, target: string): string | undefined {
   if (allowed === undefined) return `${from} is not a known folder; say in imports.ts what it may import`;
   if (allowed.includes(to) || (to === 'sim' && maySimulate(path, from))) return undefined;
   if (to === 'node' && mayBeReal(path, from)) return undefined;
+  if (from === 'pool' && to === 'flease' && /^pool\/(shell|simulation)\//.test(path.slice(ROOT.length)))
+    return undefined;
   return `${from} may import ${allowed.length === 0 ? 'nothing of ours' : `only ${allowed.join(' and ')}`}`;
 }
 

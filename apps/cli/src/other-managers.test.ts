@@ -128,4 +128,33 @@ describe('the status of a Manager', () => {
       'http://e3:2379|no answer|-|-|no answer',
     ]);
   });
+
+  it('has who elects, of Managers that keep nothing, and who leads', () => {
+    const unknown = { complaint: null, version: null, databaseBytes: null };
+    const members = [
+      { endpoint: 'a=h1:7500', isReachable: true, isLeader: false, ...unknown },
+      { endpoint: 'b=h2:7500', isReachable: true, isLeader: true, ...unknown },
+      { endpoint: 'c=h3:7500', isReachable: false, isLeader: false, ...unknown, complaint: 'clock off' },
+    ];
+    const store = { kind: 'flease', where: 'default, manager/c', bytes: null, members } as const;
+    const status: StatusAnswer = {
+      ...STATUS,
+      role: 'standby',
+      term: 0,
+      store,
+      leader: { id: 'b', address: null },
+    };
+    expect(leaderLine(status)).toBe('  leader       b');
+    expect(statusLines(status)).toContain(
+      `  log          position ${STATUS.logPosition}, term 0; kept nowhere, gone with its leader (default, manager/c)`,
+    );
+    const [, head, ...lines] = storeLines(status);
+    expect(head).toMatch(/^ELECTOR +ROLE/);
+    expect(lines.map((line) => line.replace(/ {2,}/g, '|'))).toEqual([
+      'a=h1:7500|stands by',
+      'b=h2:7500|leads',
+      'c=h3:7500|not connected|clock off',
+    ]);
+    expect(managerLines(status, [])).toEqual([]);
+  });
 });

@@ -1,7 +1,13 @@
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { runCli } from './cli.ts';
-import { storeOf, type StoreOptions, storeWords, withStoreOptions } from './store-options.ts';
+import {
+  storeOf,
+  type StoreOptions,
+  storeWords,
+  withFleaseOptions,
+  withStoreOptions,
+} from './store-options.ts';
 import { recordedContext } from './testing/recorded-context.ts';
 
 const SECRET = 's3cret';
@@ -9,8 +15,8 @@ const ADDRESS = `etcds://me:${SECRET}@10.0.0.1,10.0.0.2:2380/prod`;
 
 /** What these words come to. */
 function read(argv: readonly string[], environment: Record<string, string> = {}) {
-  const command = withStoreOptions(
-    new Command().option('--data <directory>').option('--memory'),
+  const command = withFleaseOptions(
+    withStoreOptions(new Command().option('--data <directory>').option('--memory')),
   ).exitOverride();
   command.configureOutput({ outputError: () => {} }).parse(argv, { from: 'user' });
   return storeOf(recordedContext({ environment }), command.opts<StoreOptions>());
@@ -67,5 +73,63 @@ describe('where the command line says that the log is', () => {
       expect(await runCli(['manager', ...argv, ...json], context)).toBe(2);
       expect(context.printed() + context.complained()).not.toContain(SECRET);
     }
+  });
+});
+
+describe('Managers that elect each other, on the command line', () => {
+  const WORDS = ['--store', 'flease', '--flease-id', 'a', '--flease-peers', 'a=h1:7500,b=h2:7500'];
+  const PEERS = { a: 'h1:7500', b: 'h2:7500' };
+
+  it('are named by options or by the environment', () => {
+    expect(read(WORDS)).toMatchObject({ flease: { id: 'a', peers: PEERS } });
+    const more = [
+      '--cluster',
+      'c',
+      '--flease-group',
+      'g',
+      '--flease-listen',
+      '0.0.0.0:7500',
+      '--flease-skew',
+      '50ms',
+    ];
+    expect(read([...WORDS, ...more])).toMatchObject({
+      flease: { id: 'a', peers: PEERS, group: 'g', listen: '0.0.0.0:7500', clockSkewMs: 50, tls: undefined },
+      cluster: 'c',
+    });
+    const environment = { LEASEHOLD_STORE: 'flease', LEASEHOLD_FLEASE_ID: 'b' };
+    expect(read([], { ...environment, LEASEHOLD_FLEASE_PEERS: 'a=h1:7500,b=h2:7500' })).toMatchObject({
+      flease: { id: 'b', peers: PEERS },
+    });
+  });
+
+  it('know each other by all three of the certificates, or by none', () => {
+    const tls = ['--store-ca', 'ca', '--store-cert', 'cert', '--store-key', 'key'];
+    expect(read([...WORDS, ...tls])).toMatchObject({
+      flease: { tls: { ca: 'ca', cert: 'cert', key: 'key' } },
+    });
+    expect(() => read([...WORDS, ...tls.slice(0, 4)])).toThrow('all three');
+  });
+
+  it.each([
+    [['--store', 'flease'], 'who elects? Give --flease-peers'],
+    [['--store', 'flease', '--flease-peers', 'a=h:1'], 'which of a is this? Give --flease-id'],
+    [['--store', 'flease', '--flease-peers', 'a=h:1', '--flease-id', 'z'], 'which of a is this?'],
+    [['--flease-id', 'a'], '--flease-id is about Managers that elect each other: give --store flease'],
+    [['--store', ADDRESS, '--flease-skew', '1s'], '--flease-skew is about Managers that elect'],
+    [['--store', 'flease', '--data', 'x'], 'cannot be used with'],
+  ])('are refused if something is missing or of no use: %j', (argv, complaint) => {
+    expect(() => read(argv)).toThrow(complaint);
+  });
+
+  it('are told of in words', () => {
+    expect(storeWords({ flease: { id: 'a', peers: PEERS } })).toBe(
+      'nothing: a=h1:7500, b=h2:7500 elect who leads cluster leasehold',
+    );
+  });
+
+  it('have nothing to recover', async () => {
+    const context = recordedContext();
+    expect(await runCli(['manager', 'recover', '--store', 'flease', '--yes'], context)).toBe(2);
+    expect(context.complained()).toContain('keep nothing: there is nothing to recover');
   });
 });

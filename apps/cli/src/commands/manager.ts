@@ -191,7 +191,7 @@ function announce(context: Context, options: ManagerOptions, kept: Kept, manager
     'What to try next, in another terminal:',
     `  ${calledAs} run ${isUsual ? '' : `--managers ${address} `}-- node server.js`,
     ...(httpUrl === undefined ? [] : [`  ${calledAs} status${api}`, `  ${calledAs} watch${api}`]),
-    ...('store' in kept && httpUrl !== undefined ? [`  ${calledAs} manager step-down${api}`] : []),
+    ...(kept.in === 'etcd' && httpUrl !== undefined ? [`  ${calledAs} manager step-down${api}`] : []),
     LAST_WORDS[kept.in],
   ];
   out.write(`${lines.join('\n')}\n`);

@@ -60,10 +60,10 @@ export async function runHeld({
   logger,
 }: HeldCommand): Promise<number> {
   const isGroup = !inTerminalForeground();
-  const { child, ended } = await started(command, args, lease, isGroup);
+  using watchman = new Watchman(graceMs);
+  const { child, ended } = await started(command, args, lease, isGroup, watchman);
   const kill = (signal: Signal): void => send(child, isGroup, signal);
   using _ = signals.handTo(kill);
-  using __ = watchman(isGroup ? -(child.pid ?? 0) : (child.pid ?? 0), graceMs);
   let lateness: NodeJS.Timeout | undefined;
   const lost = (): void => {
     const leftMs = lease.isHeld() ? Math.max(0, lease.validUntil - Date.now()) : 0;
@@ -95,10 +95,12 @@ async function started(
   command: string,
   args: readonly string[],
   { number, resource }: FleaseLease,
-  detached: boolean,
+  isGroup: boolean,
+  watchman: Watchman,
 ): Promise<{ readonly child: ChildProcess; readonly ended: Promise<Ended> }> {
   const env = { ...process.env, LEASEHOLD_NUMBER: String(number), LEASEHOLD_RESOURCE: resource };
-  const child = spawn(command, args, { stdio: 'inherit', env, detached });
+  const child = spawn(command, args, { stdio: 'inherit', env, detached: isGroup });
+  if (child.pid !== undefined) watchman.watch(isGroup ? -child.pid : child.pid);
   const ended = new Promise<Ended>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }));
   });
@@ -109,16 +111,31 @@ async function started(
   return { child, ended };
 }
 
-/** Reads a word, and all is well; reads the end of its input without one, and whoever should have said it is dead. */
-const WATCHMAN = 'read _ && exit; kill -s TERM -- "$1" && sleep "$2"; kill -s KILL -- "$1"';
+/** Is told whom to end, and then that all is well. If its input ends before that, whoever should have said so is dead. */
+const WATCHMAN =
+  'read target || exit; read _ && exit; kill -s TERM -- "$target" && sleep "$1"; kill -s KILL -- "$target"';
 
-/** Ends a process, or a group of them, should we die first. Disposed of: it goes, and does nothing. */
-function watchman(target: number, graceMs: number): Disposable {
-  const args = ['-c', WATCHMAN, 'leasehold-watchman', String(target), String(graceMs / 1_000)];
-  const watch = spawn('/bin/sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-  watch.on('error', () => {}); // Without it the command is as safe as its number.
-  watch.stdin.on('error', () => {});
-  return { [Symbol.dispose]: () => void watch.stdin.end('done\n') };
+/** Ends a process, or a group of them, should we die first. It is there before the process is. */
+class Watchman implements Disposable {
+  readonly #child: ChildProcess;
+  #word = '';
+
+  constructor(graceMs: number) {
+    const args = ['-c', WATCHMAN, 'leasehold-watchman', String(graceMs / 1_000)];
+    this.#child = spawn('/bin/sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+    this.#child.on('error', () => {}); // Without it the command is as safe as its number.
+    this.#child.stdin?.on('error', () => {});
+  }
+
+  /** @param target a process, or a group if negative */
+  watch(target: number): void {
+    this.#child.stdin?.write(`${target}\n`);
+    this.#word = 'done\n';
+  }
+
+  [Symbol.dispose](): void {
+    this.#child.stdin?.end(this.#word);
+  }
 }
 
 /** To it and, if it leads a group, to all of that. */

@@ -34,9 +34,10 @@ export class CommandSignals implements Disposable {
     return this.#interruption === undefined ? undefined : 128 + signalNumber(this.#interruption);
   }
 
-  /** From here on they are for the command, until the result is disposed of. */
+  /** From here on they are for the command, and so is one that came while it was started; until the result is disposed of. */
   handTo(child: (signal: Signal) => void): Disposable {
     this.#child = child;
+    if (this.#interruption !== undefined) child(this.#interruption);
     return { [Symbol.dispose]: () => (this.#child = undefined) };
   }
 

@@ -185,7 +185,7 @@ class Electors implements Disposable {
         changed();
       }
     } catch (error) {
-      if (error !== signal.reason) throw error;
+      if (!signal.aborted) throw error; // What was under way may end in another way, as by the group being closed.
     }
   }
 }

@@ -1,0 +1,68 @@
+/** Managers as processes of their own that elect each other and keep nothing. */
+
+import { afterEach, describe, expect, it } from 'vitest';
+import { freePeers } from '../../../../leasehold/src/flease/shell/testing/groups.ts';
+import type { StatusAnswer } from '../answers.ts';
+import { run, type Started, start } from '../testing/started.ts';
+
+const LONG_MS = 60_000;
+
+interface Place {
+  readonly http: string;
+  readonly role: string;
+  readonly id: string;
+  readonly leader: { readonly id: string; readonly address: string | null } | null;
+  readonly store: { readonly kind: string; readonly members: readonly string[]; readonly cluster: string };
+}
+
+interface Running extends Place {
+  readonly process: Started;
+}
+
+const open: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each[Symbol.asyncDispose]();
+});
+
+async function manage(id: string, peers: string): Promise<Running> {
+  const argv = ['--store', 'flease', '--flease-id', id, '--flease-peers', peers];
+  const process = await start(['manager', ...argv, '--port', '0', '--http-port', '0', '--json']);
+  open.push(process);
+  return { process, ...(await process.json<Place>('saying where it listens', () => true)) };
+}
+
+async function manageThree(): Promise<readonly Running[]> {
+  const peers = Object.entries(await freePeers('a', 'b', 'c')).map(([id, address]) => `${id}=${address}`);
+  return await Promise.all(['a', 'b', 'c'].map((id) => manage(id, peers.join(','))));
+}
+
+describe('leasehold manager --store flease', () => {
+  it(
+    'starts Managers of which one leads and all say who; another leads when that one steps down',
+    async () => {
+      const managers = await manageThree();
+      const leader = managers.find(({ role }) => role === 'leading') as Running;
+      const others = managers.filter((manager) => manager !== leader);
+      expect(managers.map(({ role }) => role).sort()).toEqual(['leading', 'standby', 'standby']);
+      expect(managers.map((manager) => manager.leader?.id)).toEqual(managers.map(() => leader.id));
+      expect(leader.store).toMatchObject({ kind: 'flease', cluster: 'leasehold' });
+      expect(leader.store.members).toHaveLength(3);
+
+      const { stdout: status } = await run(['status', '--api', others[0]?.http ?? '']);
+      expect(status).toMatch(new RegExp(`^ {2}leader {7}${leader.id}$`, 'm'));
+      expect(status).toMatch(new RegExp(`^${leader.id}=127.0.0.1:\\d+ +leads$`, 'm'));
+
+      const { code, stdout } = await run(['manager', 'step-down', '--api', leader.http]);
+      expect({ code, stdout }).toMatchObject({ code: 0 });
+      const after = JSON.parse(
+        (await run(['status', '--json', '--api', leader.http])).stdout,
+      ) as StatusAnswer;
+      expect(after.role).toBe('standby');
+      expect(others.map(({ id }) => id)).toContain(after.leader?.id);
+
+      for (const { process } of managers) process.child.kill('SIGTERM');
+      expect(await Promise.all(managers.map(({ process }) => process.ended))).toEqual([0, 0, 0]);
+    },
+    LONG_MS,
+  );
+});
