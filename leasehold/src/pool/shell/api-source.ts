@@ -7,7 +7,7 @@ import type { TcpCounters } from '../../node/tcp/counters.ts';
 import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, latest, later } from '../../runtime/time.ts';
-import type { ApiSource, ManagerPlace, ProcessObservation } from '../http/source.ts';
+import type { ApiSource, ManagerPlace, ProcessObservation, StoreMember } from '../http/source.ts';
 import type { Manager } from '../manager/manager.ts';
 import { VERSION } from '../version.ts';
 import type { ResolvedConfiguration } from './configuration.ts';
@@ -75,6 +75,14 @@ export function apiSource(parts: ApiSourceParts): ApiSource {
 /** A standby that has not heard from the store for this long cannot answer look-ups. */
 const CUT_OFF_AFTER_MS = 10_000;
 
+/** There is no log to follow: one that stands by is ready if it could take over. */
+function whyNotElectable(members: readonly StoreMember[], elected: Store['elected']): string | undefined {
+  const connected = members.filter(({ reachable }) => reachable).length;
+  if (2 * connected <= members.length)
+    return `of the ${members.length} that elect, it is connected to too few: nobody could be elected`;
+  return elected === undefined ? 'it does not know who leads yet' : undefined;
+}
+
 function whyNotReady({ core, store, runtime, failure, standsBySince }: ApiSourceParts): string | undefined {
   const now = runtime.now();
   const failed = failure();
@@ -87,8 +95,8 @@ function whyNotReady({ core, store, runtime, failure, standsBySince }: ApiSource
       : undefined;
   }
   if (!store.isShared) return 'it does not lead yet';
-  if (store.elected !== undefined) return undefined; // There is no log to follow, and it would take over.
-  if (history === undefined && store.observe().kind === 'flease') return 'it does not know who leads yet';
+  const { kind, members } = store.observe();
+  if (kind === 'flease') return whyNotElectable(members, store.elected);
   if (history === undefined) return 'it has read nothing of the log yet';
   const heardAt = latest(standsBySince(), headSeen?.askedAt ?? standsBySince());
   const isCutOff = later(heardAt, CUT_OFF_AFTER_MS) < now;

@@ -110,4 +110,12 @@ describe('three of them in one process', { timeout: LONG_MS }, () => {
     const next = managers.find(({ id }) => id === leader?.leader?.id);
     expect(next?.observe().term).toBeGreaterThan(term);
   });
+
+  it('are not ready if there are too few of them to elect anybody', async () => {
+    const standby = managers.find((manager) => manager.observe().role === 'standby');
+    await Promise.all(managers.filter((manager) => manager !== standby).map((manager) => manager.close()));
+    // Perhaps it was elected while there were two; then first its lease runs out.
+    const why = 'of the 3 that elect, it is connected to too few: nobody could be elected';
+    await vi.waitUntil(() => standby?.source.whyNotReady() === why, { timeout: LONG_MS });
+  });
 });
