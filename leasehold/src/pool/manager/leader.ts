@@ -202,7 +202,9 @@ export class Leader {
     const { condemned } = flight;
     const before = this.#state;
     this.#state = flight.next;
-    if (flight.batch.recovering !== true) this.#recoversAt = undefined;
+    // What is left may turn out to be nothing, and the end of it has to be written all the same.
+    if (flight.batch.recovering === true) this.#writing.writeInAnyCase();
+    else this.#recoversAt = undefined;
     const farewells = this.#mayAnswer(now) ? this.#correspondence.farewells(condemned, this.#state) : [];
     this.#settle(flight, now);
     const effects: LeaderEffect[] = [

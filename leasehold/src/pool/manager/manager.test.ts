@@ -164,6 +164,23 @@ describe('a leader on a store that was restored, with its counters raised above 
       { floor: 500, maxSpansPerBatch: 1 },
     ));
 
+  it('has recovered also if those that were left for the next batch have left by themselves', () =>
+    plays(
+      `
+      0     log 1 1 join:a grant:a:0-16 join:b
+      1000  elected 9 2000000
+      12970 report b 7? leaving
+      12980 wake
+              > append 501 term 9 leave:a:recovered leave:b:left
+      12990 appended
+              > append 502 term 9
+      13000 appended
+      13010 report a 8? lapsed:0-16#1
+              > a: update ack=8 stranger
+    `,
+      { floor: 500, maxSpansPerBatch: 1 },
+    ));
+
   it('removes everybody after as long as the log says, if that is longer', () =>
     plays(
       `
