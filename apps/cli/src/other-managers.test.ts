@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { StatusAnswer } from './answers.ts';
-import { managerLines, statusLines, storeLines } from './commands/status.ts';
+import type { OwnerAnswer, PoolAnswer, StatusAnswer } from './answers.ts';
+import { leaderHint, managerLines, poolLines, statusLines, storeLines } from './commands/status.ts';
 import { askManagers } from './other-managers.ts';
 import { recordedContext } from './testing/recorded-context.ts';
 
@@ -87,6 +87,10 @@ describe('the status of a Manager', () => {
       { role: 'standby', leader: m2, behind: 1 },
       'm2 at 10.0.0.2:7400, in term 7; this one is 1 commit behind',
     ],
+    [
+      { role: 'standby', leader: m2, behind: 0, whyNotReady: 'the log is gone' },
+      'm2 at 10.0.0.2:7400, in term 7, when this one last read the log',
+    ],
     [{ role: 'standby', leader: { id: 'm2', address: null } }, 'm2, in term 7'],
     [{ role: 'standby', leader: null }, 'nobody, as far as this one knows'],
     [{ role: 'standby' }, 'nobody, as far as this one knows'],
@@ -156,5 +160,56 @@ describe('the status of a Manager', () => {
       'c=h3:7500|not connected|clock off',
     ]);
     expect(managerLines(status, [])).toEqual([]);
+  });
+});
+
+describe('the status of a pool', () => {
+  const durations = { leaseMs: 9_000, renewEveryMs: 1_500, holdMs: 9_700 } as PoolAnswer['durations'];
+  const POOL: PoolAnswer = {
+    ...{ name: 'presence', isDeclared: false, policy: 'consistent-hashing', owners: 1, lookups: 0, rows: 64 },
+    ...{
+      unownedPercent: 0,
+      misplacedPercent: null,
+      changedAt: 9,
+      lastLostAt: 0,
+      virtualNodes: 64,
+      durations,
+    },
+    bounds: { clockRate: 0.001, lossToldWithinMs: 12_000, takeoverHoldMs: 14_000 },
+  };
+  const OWNER: OwnerAnswer = {
+    ...{ incarnation: 'a.1', name: 'a', url: 'http://a', isMember: true, isLeaving: false, isProvable: true },
+    ...{ joinedAt: 8, ranges: 64, sharePercent: 100, wantedPercent: null, recalledRanges: 0 },
+    ...{ recalledPercent: 0, heardAgoMs: null, keptForMs: null, load: null },
+  };
+  const m2 = { id: 'm2', address: '10.0.0.2:7400' };
+  const managers = [place('m1', null, true), place('m2', 'http://10.0.0.2:7401')];
+  const standby: StatusAnswer = { ...STATUS, role: 'standby', leader: m2, managers };
+
+  it('has of the owners what a standby knows, and who knows more', () => {
+    const lines = poolLines(standby, POOL, [OWNER], 0);
+    expect(lines[0]).toBe('Pool presence: 1 owner, 0 look-ups at this Manager, 64 ranges');
+    expect(lines.slice(-2).map((line) => line.replace(/ {2,}/g, '|'))).toEqual([
+      'OWNER|SHARE|RANGES|PROOF|URL',
+      'a|100 %|64|yes|http://a',
+    ]);
+    expect(leaderHint(standby)).toEqual([
+      '',
+      'This Manager does not lead, and hears no owners. As far as it knows m2 does, and knows more of them: --api http://10.0.0.2:7401',
+    ]);
+  });
+
+  it('does not say that there are no owners if a standby knows of none', () => {
+    expect(poolLines(standby, POOL, [], 0)).toContain('This Manager knows of no owners.');
+    expect(leaderHint({ ...standby, managers: [] })[1]).toMatch(
+      /m2 does, and knows more of them: ask it, with --api$/,
+    );
+    expect(leaderHint({ ...standby, leader: null })[1]).toMatch(/this one does not know who that is\.$/);
+  });
+
+  it('is whole if the Manager leads', () => {
+    expect(poolLines(STATUS, POOL, [], 0)).toContain('There are no owners.');
+    expect(poolLines(STATUS, POOL, [OWNER], 0).at(-2)).toMatch(/^OWNER .* HEARD +KEPT FOR +LOAD/);
+    expect(leaderHint(STATUS)).toEqual([]);
   });
 });

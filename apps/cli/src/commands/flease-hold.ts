@@ -1,7 +1,9 @@
 import { Command, Option } from 'commander';
-import { type Flease, type FleaseLease, joinFlease, type Logger, serveFlease } from 'leasehold/flease';
+import { type Flease, type FleaseLease, type Logger, serveFlease } from 'leasehold/flease';
 import type { Context } from '../context.ts';
+import { unheardOf } from '../flease/command-ended-error.ts';
 import { runHeld } from '../flease/held-command.ts';
+import { joinAs } from '../flease/join.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
 import { CommandSignals } from '../flease/signals.ts';
 import { tellWhoIsWaitedFor } from '../flease/waiting.ts';
@@ -30,9 +32,9 @@ export function fleaseHoldCommand(context: Context): Command {
     .description(
       `Run a command while a lease is held, like flock across machines. It finds the lease's number, which grows with every holder, in LEASEHOLD_NUMBER, and the resource in LEASEHOLD_RESOURCE. If the lease is lost it is ended: SIGTERM, and SIGKILL when the lease is over.
 
-It is a member of the group under its --id, and no two processes may be that at a time. Like every member that starts it keeps silent at first, for a lease and twice the skew (11 s by default), and a majority of the others has to run: "flease serve" is a member that only stays. A machine that needs many leases, or needs them fast, should use joinFlease in one process instead.
+It is a member of the group under its --id, and no two processes may be that at a time. Like every member that starts it keeps silent at first, for a lease and twice the skew (11 s by default). The members that run, this one among them, have to be a majority of all --peers, and each id of a "hold" that does not run is one that is away: "flease serve" is a member that only stays. A machine that needs many leases, or needs them fast, should use joinFlease in one process instead.
 
-Ends as the command does: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not to be had in time. 76: it was lost while the command ran. 2: wrong usage. 126, 127: the command did not start.`,
+Ends as the command does: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not to be had in time. 76: it was lost while the command ran. 1: it could not begin, as where another process has its --id. 2: wrong usage. 126, 127: the command did not start.`,
     )
     .usage('[options] <resource> -- <command> [args...]')
     .argument('<resource>', 'what to hold: any text, the same for all who want it')
@@ -82,11 +84,12 @@ async function hold(
     format: options.log ?? (options.json ? 'json' : undefined),
     level: options.quiet ? 'warn' : undefined,
   });
-  const graceMs = options.grace ?? (options.lease ?? DEFAULT_LEASE_MS) * GRACE_OF_LEASE;
+  const leaseMs = options.lease ?? DEFAULT_LEASE_MS;
+  const graceMs = options.grace ?? leaseMs * GRACE_OF_LEASE;
   const join = { ...joinOptionsOf(context, options), noticeMs: options.grace, logger };
   const http = httpOf(options);
   using signals = new CommandSignals();
-  await using group = await joinFlease(join);
+  await using group = await joinAs(join);
   await using _ = http === undefined ? undefined : await serveFlease(group, { ...http, logger });
   const lease = await acquired(group, resource, options.wait, signals, logger);
   if (lease === undefined) {
@@ -95,8 +98,8 @@ async function hold(
     return;
   }
   await using held = lease;
-  logger.info('holds it: the command is started', { resource, number: held.number, command });
-  context.exitCode = await runHeld({ command, args, lease: held, graceMs, signals, logger });
+  const unheard = (): readonly string[] => unheardOf(group.status(), leaseMs);
+  context.exitCode = await runHeld({ command, args, lease: held, graceMs, unheard, signals, logger });
   logger.info('the command has ended: the lease is given back', { resource, exitCode: context.exitCode });
 }
 

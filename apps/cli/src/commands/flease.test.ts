@@ -136,6 +136,16 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     const one = await hold('c', 'missing', '--', 'no-such-program-anywhere');
     expect(await one.ended).toBe(127);
     expect(one.stderr).toContain('COMMAND_NOT_FOUND');
+    expect(one.stderr).not.toContain('the command is started');
+  });
+
+  it('one whose place is taken says that another process may be that member', async () => {
+    const one = await hold('a', 'taken', '--json', '--', 'touch', 'taken.ran');
+    expect(await one.ended).toBe(1);
+    expect(one.stderr).toMatch(
+      /"code":"PORT_IN_USE","message":"another process is a here, or something else/,
+    );
+    expect(existsSync(join(folder, 'taken.ran'))).toBe(false);
   });
 
   it('tell how they are, to people and to programs', async () => {
@@ -162,6 +172,8 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
   it('a command whose holder is killed does not outlive it for long', async () => {
     const one = await hold('c', 'killed', '--', ...untilFile('killed.done'));
     await numberOf(one);
+    const isWatched = (): true | undefined => one.stderr.includes('the command is started') || undefined;
+    await one.until('the word that the command is started', isWatched);
     one.child.kill('SIGKILL');
     expect(await one.ended).toBe('SIGKILL'); // When nobody has its output open any more.
     expect(one.stdout).toContain('told');
@@ -176,5 +188,9 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(one.stdout).toContain('told');
     expect(one.stderr).toContain('the lease is lost: the command is ended');
     expect(one.stderr).toContain('LEASE_ENDED');
+    expect(one.stderr).toMatch(
+      /lease on "lost" \(number \d+\) was not renewed in time, and "sh" may have run/,
+    );
+    expect(one.stderr).toMatch(/not heard from: a for .*, b for .*, d \S+.*, e for /);
   });
 });

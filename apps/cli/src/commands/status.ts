@@ -25,12 +25,16 @@ export function statusCommand(context: Context): Command {
         ]);
         return;
       }
-      const [answer, owners, lookups] = await Promise.all([
+      const [status, answer, owners, lookups] = await Promise.all([
+        api.get<StatusAnswer>('/v1/status'),
         api.get<PoolAnswer>(poolPath(pool)),
         allOwners(api, pool),
         api.get<LookupsAnswer>(poolPath(pool, '/lookups?limit=1')),
       ]);
-      show(context, options, { ...answer, members: owners }, () => poolLines(answer, owners, lookups.count));
+      show(context, options, { ...answer, members: owners }, () => [
+        ...poolLines(status, answer, owners, lookups.count),
+        ...leaderHint(status),
+      ]);
     });
   return withExamples(command, context, [
     ['status', 'its role, its log, how much it looks after, and who else is there'],
@@ -60,27 +64,34 @@ export function statusLines(status: StatusAnswer): readonly string[] {
   return [
     `Manager ${status.id} is ${status.role}, up ${duration(status.uptimeSeconds * 1_000)}, version ${status.version}`,
     ...(status.whyNotReady === null ? [] : [`  not ready    ${status.whyNotReady}`]),
-    ...(status.store.kind === 'etcd' || status.store.kind === 'flease'
-      ? [`  leader       ${leaderWords(status)}`]
-      : []),
+    ...(isShared(store) ? [`  leader       ${leaderWords(status)}`] : []),
     `  log          position ${status.logPosition}, term ${status.term}; ${kept}`,
     `  pools        ${status.pools}, ${pools}`,
-    `  members      ${counted(status.owners, 'owner')}, ${counted(status.lookups, 'look-up')}`,
+    `  members      ${counted(status.owners, 'owner')}, ${lookupWords(status.lookups, store)}`,
     `  ranges       ${status.rows}`,
     `  connections  ${status.connections}`,
   ];
 }
 
-function leaderWords({ role, id, leader, term, behind }: StatusAnswer): string {
+const isShared = ({ kind }: StatusAnswer['store']): boolean => kind === 'etcd' || kind === 'flease';
+
+/** A look-up asks one Manager, and the others do not know of it. */
+const lookupWords = (lookups: number, store: StatusAnswer['store']): string =>
+  `${counted(lookups, 'look-up')}${isShared(store) ? ' at this Manager' : ''}`;
+
+function leaderWords(status: StatusAnswer): string {
+  const { role, id, leader, term } = status;
   if (role === 'leading') return `this one, in term ${term}`;
-  const lag =
-    behind === null
-      ? ''
-      : behind === 0
-        ? '; this one has all of its log'
-        : `; this one is ${counted(behind, 'commit')} behind`;
+  const lag = lagWords(status);
   if (leader === null || leader.id === id) return `nobody, as far as this one knows${lag}`;
   return `${leader.id}${leader.address === null ? '' : ` at ${leader.address}`}${term === 0 ? '' : `, in term ${term}`}${lag}`;
+}
+
+/** What it saw of the log may be long ago if it is not ready, and says nothing of the present then. */
+function lagWords({ behind, whyNotReady }: StatusAnswer): string {
+  if (behind === null) return '';
+  if (whyNotReady !== null) return ', when this one last read the log';
+  return behind === 0 ? '; this one has all of its log' : `; this one is ${counted(behind, 'commit')} behind`;
 }
 
 /** Nothing if it shares its log with nobody; on etcd there is a list also when it is alone on it. */
@@ -126,27 +137,54 @@ function keptIn({ kind, where }: StatusAnswer['store'], size: string): string {
 }
 
 export function poolLines(
+  { role, store }: StatusAnswer,
   pool: PoolAnswer,
   owners: readonly OwnerAnswer[],
   lookups: number,
 ): readonly string[] {
   const { durations, bounds } = pool;
   const moving = pool.misplacedPercent === null ? '' : `, ${percent(pool.misplacedPercent)} to be moved`;
+  const isLeading = role === 'leading';
   return [
-    `Pool ${pool.name}: ${counted(pool.owners, 'owner')}, ${counted(lookups, 'look-up')}, ${counted(pool.rows, 'range')}`,
+    `Pool ${pool.name}: ${counted(pool.owners, 'owner')}, ${lookupWords(lookups, store)}, ${counted(pool.rows, 'range')}`,
     `  policy       ${pool.policy}${pool.virtualNodes === null ? '' : `, ${pool.virtualNodes} points an owner`}`,
     `  keys         ${percent(pool.unownedPercent)} unowned${moving}`,
     `  lease        ${duration(durations.leaseMs)}, renewed every ${duration(durations.renewEveryMs)}; kept ${duration(durations.holdMs)} for an owner that is silent`,
     `  a loss       is told to every look-up within ${duration(bounds.lossToldWithinMs)}`,
     '',
     ...(owners.length === 0
-      ? ['There are no owners.']
-      : table(
-          ['OWNER', 'SHARE', 'RANGES', 'WANTED', 'HEARD', 'KEPT FOR', 'LOAD', 'PROOF', 'URL'],
-          owners.map(ownerCells),
-        )),
+      ? [isLeading ? 'There are no owners.' : 'This Manager knows of no owners.']
+      : isLeading
+        ? table(
+            ['OWNER', 'SHARE', 'RANGES', 'WANTED', 'HEARD', 'KEPT FOR', 'LOAD', 'PROOF', 'URL'],
+            owners.map(ownerCells),
+          )
+        : table(['OWNER', 'SHARE', 'RANGES', 'PROOF', 'URL'], owners.map(loggedCells))),
   ];
 }
+
+/** Who does not lead hears no owners: it has of them what the log says, or nothing. */
+export function leaderHint({ role, id, leader, managers }: StatusAnswer): readonly string[] {
+  if (role === 'leading') return [];
+  const known = leader === null || leader.id === id ? undefined : leader;
+  const http = managers.find((manager) => manager.id === known?.id)?.http ?? null;
+  const where = http === null ? 'ask it, with --api' : `--api ${http}`;
+  const who =
+    known === undefined
+      ? 'Whoever does knows more of them, and this one does not know who that is.'
+      : `As far as it knows ${known.id} does, and knows more of them: ${where}`;
+  return ['', `This Manager does not lead, and hears no owners. ${who}`];
+}
+
+const loggedCells = ({
+  name,
+  sharePercent,
+  ranges,
+  isProvable,
+  url,
+}: OwnerAnswer): readonly (string | number)[] => [
+  ...[name, percent(sharePercent), ranges, isProvable ? 'yes' : 'no', url],
+];
 
 const ownerCells = (owner: OwnerAnswer): readonly (string | number)[] => [
   `${owner.name}${owner.isLeaving ? ' (leaving)' : owner.isMember ? '' : ' (joining)'}`,

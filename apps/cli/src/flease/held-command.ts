@@ -8,7 +8,8 @@
  * If the lease could not be renewed the command is asked to end while it still has the lease, and killed when it has
  * it no more; if the lease is over at once, because the clock was set or this process was stopped for too long, it is killed
  * at once. Should this process be killed itself, a small watchman outlives it and does the same. So whoever is next
- * finds the command gone, unless all of them were stopped together: a lease cannot stop what nobody is there to stop, and that
+ * finds the command gone, unless all of them were stopped together, or this process was killed in the very instant between
+ * starting the command and telling the watchman of it: a lease cannot stop what nobody is there to stop, and that
  * is what the number in `LEASEHOLD_NUMBER` is for.
  *
  * What the command has started is ended with it: it leads a group of its own. Not on a terminal, though, where a group of its
@@ -18,22 +19,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import process from 'node:process';
 import type { FleaseLease } from 'leasehold/flease';
-import { LeaseholdError } from 'leasehold/flease';
 import { CommandError, type Logger } from 'leasehold/supervisor';
 import { exitCodeOf } from '../../../../leasehold/src/node/child.ts';
 import { inTerminalForeground, type Signal } from '../../../../leasehold/src/node/signals.ts';
+import { CommandEndedError } from './command-ended-error.ts';
 import type { CommandSignals } from './signals.ts';
-
-/** The command was ended, because its lease was. */
-export class CommandEndedError extends LeaseholdError {
-  override readonly name = 'CommandEndedError';
-  readonly code = 'LEASE_ENDED';
-  readonly retryable = true;
-
-  constructor(command: string, cause: Error) {
-    super(`"${command}" was ended before its time, or ran past it: ${cause.message}`, { cause });
-  }
-}
 
 export interface HeldCommand {
   readonly command: string;
@@ -41,6 +31,8 @@ export interface HeldCommand {
   readonly lease: FleaseLease;
   /** How long it may take to end when the lease is over anyway. */
   readonly graceMs: number;
+  /** Members that were not heard from lately, for who asks why the lease was lost. */
+  readonly unheard: () => readonly string[];
   readonly signals: CommandSignals;
   readonly logger: Logger;
 }
@@ -56,12 +48,15 @@ export async function runHeld({
   args,
   lease,
   graceMs,
+  unheard,
   signals,
   logger,
 }: HeldCommand): Promise<number> {
   const isGroup = !inTerminalForeground();
+  const { resource, number } = lease;
   using watchman = new Watchman(graceMs);
   const { child, ended } = await started(command, args, lease, isGroup, watchman);
+  logger.info('holds it: the command is started', { resource, number, command, pid: child.pid });
   const kill = (signal: Signal): void => send(child, isGroup, signal);
   using _ = signals.handTo(kill);
   let lateness: NodeJS.Timeout | undefined;
@@ -81,7 +76,8 @@ export async function runHeld({
   // Read again, by the clock: it may have been over before any timer said so.
   if (signal.aborted) {
     if (isGroup) kill('SIGKILL');
-    throw new CommandEndedError(command, signal.reason as Error);
+    const loss = { resource, number, reason: signal.reason, wasHeldToTheEnd: lease.isHeld() };
+    throw new CommandEndedError(command, { ...loss, unheard: unheard() });
   }
   return exitCodeOf(end);
 }

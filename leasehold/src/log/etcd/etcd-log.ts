@@ -48,6 +48,8 @@ import { LogReader } from './reading.ts';
 
 export interface EtcdLog extends FencedLog, AsyncDisposable {
   readonly prefix: string;
+  /** Somebody has deleted it, as far as is known. */
+  readonly isGone: boolean;
 
   /** Asks each member of etcd how it is. */
   health(answer: (members: readonly EtcdMemberHealth[]) => void): void;
@@ -136,6 +138,10 @@ export class OpenEtcdLog implements EtcdLog {
       reader: new LogReader({ asking, layout, cluster, runtime, unreadable }),
       release: (lease) => this.#release(lease),
     };
+  }
+
+  get isGone(): boolean {
+    return this.#context.reader.isGone;
   }
 
   health(answer: (members: readonly EtcdMemberHealth[]) => void): void {

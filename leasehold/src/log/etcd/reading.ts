@@ -82,9 +82,15 @@ const LOG_GONE =
 
 export class LogReader {
   readonly #options: ReaderOptions;
+  #isGone = false;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
+  }
+
+  /** There was no log when it was last looked for. */
+  get isGone(): boolean {
+    return this.#isGone;
   }
 
   /** The small keys, and others, at one revision: read after this was called. */
@@ -99,6 +105,7 @@ export class LogReader {
         asking.get(keys, hear);
       },
       ({ revision, found: [meta, head, snapshot, ...rest] }) => {
+        this.#isGone = meta === undefined;
         if (meta === undefined) {
           asking.troubles.met(LOG_GONE, { key: layout.meta });
           life.after(asking.pauseMs(GONE_TIMES), () => this.overview(life, others, use));

@@ -276,6 +276,18 @@ describe('a Manager', () => {
     expect(manager.state.position).toBe(0);
   });
 
+  it('that stands by shows of the owners what the log says, and nothing that only a leader hears', () => {
+    const manager = managerOf();
+    const batches = [{ position: 1, bytes: batchOf(1) }];
+    manager.reset({ history: 'h', snapshot: undefined, batches, floor: 0 }, instant(0));
+    expect(manager.observe().owners).toEqual([
+      {
+        ...{ pool: 'p', incarnation: 'a.1', name: 'a', url: 'http://a', isMember: true, isProvable: false },
+        ...{ isLeaving: false, lastHeardAt: undefined, holdUntil: undefined, load: undefined, recalled: [] },
+      },
+    ]);
+  });
+
   describe('that has halted', () => {
     const batches = [1, 2].map((position) => ({ position, bytes: batchOf(position) }));
     const start = { history: 'h', snapshot: undefined, batches, floor: 0 };

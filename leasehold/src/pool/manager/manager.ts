@@ -19,7 +19,7 @@ import type { DeposedReason, LogBatch, LogStart } from '../../log/log.ts';
 import type { Seen, ToManager } from '../messages.ts';
 import type { ManagerState } from '../state.ts';
 import { Leader, type LeaderEffect } from './leader.ts';
-import { type ManagerObservation, NOT_LEADING } from './observation.ts';
+import { type ManagerObservation, observeWithoutLeading } from './observation.ts';
 import { unknownPool } from './refusal.ts';
 import { isKnown, type ManagerSettings, settingsFor } from './settings.ts';
 import { Sightings } from './sightings.ts';
@@ -101,7 +101,7 @@ export class Manager {
       role: role.name,
       haltedBecause: this.haltedBecause,
       ...this.#known,
-      ...(leader?.observe() ?? NOT_LEADING),
+      ...(leader?.observe() ?? observeWithoutLeading(this.state)),
       headSeen: standby?.headSeen,
       lookups: [...(audience?.listeners() ?? [])],
       policy: (pool) => settingsFor(this.#settings, pool).policy.name,

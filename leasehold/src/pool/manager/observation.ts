@@ -49,7 +49,7 @@ export interface ManagerObservation {
   readonly waitsUntil: Instant | undefined;
   /** A batch is being written. */
   readonly isWriting: boolean;
-  /** Members of all pools, and those who want to be. */
+  /** Members of all pools; of one that leads, also those who want to be. */
   readonly owners: readonly OwnerObservation[];
   readonly lookups: readonly LookupObservation[];
   /** Where the policy wants the keys of a pool; empty unless it leads. */
@@ -64,13 +64,18 @@ export type LeaderObservation = Pick<
   'leadsUntil' | 'waitsUntil' | 'isWriting' | 'owners' | 'wish'
 >;
 
-export const NOT_LEADING: LeaderObservation = {
-  leadsUntil: undefined,
-  waitsUntil: undefined,
-  isWriting: false,
-  owners: [],
-  wish: () => [],
-};
+/** One that does not lead hears no owners, and knows of them what the log says. */
+export function observeWithoutLeading(state: ManagerState): LeaderObservation {
+  const owners = [...state.pools].flatMap(([pool, table]) =>
+    [...table.members.values()].map(
+      ({ incarnation, name, url, proof }): OwnerObservation => ({
+        ...{ pool, incarnation, name, url, isMember: true, isProvable: proof !== undefined },
+        ...{ isLeaving: false, lastHeardAt: undefined, holdUntil: undefined, load: undefined, recalled: [] },
+      }),
+    ),
+  );
+  return { leadsUntil: undefined, waitsUntil: undefined, isWriting: false, owners, wish: () => [] };
+}
 
 /** Everybody heard of, and members not heard of yet. */
 export function observeOwners(

@@ -19,7 +19,7 @@ export interface ApiSourceParts {
   readonly watch: Pick<ManagerWatch, 'counters' | 'events'>;
   readonly runtime: Pick<Runtime, 'now' | 'wallMs'>;
   readonly listener: { readonly counters: TcpCounters };
-  readonly store: Pick<Store, 'observe' | 'isShared' | 'enrolled' | 'elected'>;
+  readonly store: Pick<Store, 'observe' | 'isShared' | 'isGone' | 'enrolled' | 'elected'>;
   /** Where this Manager says it can be reached. */
   self(): Omit<ManagerPlace, 'isSelf'>;
   stepDown(): Promise<boolean>;
@@ -97,6 +97,8 @@ function whyNotReady({ core, store, runtime, failure, standsBySince }: ApiSource
   if (!store.isShared) return 'it does not lead yet';
   const { kind, members } = store.observe();
   if (kind === 'flease') return whyNotElectable(members, store.elected);
+  if (store.isGone === true)
+    return 'the log is gone from etcd: nobody can lead until it is restored, or begun anew by a Manager that is started';
   if (history === undefined) return 'it has read nothing of the log yet';
   const heardAt = latest(standsBySince(), headSeen?.askedAt ?? standsBySince());
   const isCutOff = later(heardAt, CUT_OFF_AFTER_MS) < now;

@@ -12,7 +12,7 @@ const refused = (code: string, retryable: boolean): Refused => ({
 });
 
 /** Somebody who wants to get in within a second, at one address where nobody answers. */
-function bench(signal?: AbortSignal, withinMs = 1_000) {
+function bench(signal?: AbortSignal, withinMs = 1_000, current: readonly string[] = ['m1:1']) {
   const runtime = new HandMovedRuntime();
   const waiters = new Waiters();
   const warnings: LogFacts[] = [];
@@ -39,8 +39,11 @@ function bench(signal?: AbortSignal, withinMs = 1_000) {
   };
   const problems = new Map([['m1:1', new UnreachableError('m1:1', 'it is not there')]]);
   const entering = enter(entrant, {
-    ...{ runtime, logger, withinMs, startedAt: runtime.now(), signal, addresses: { current: ['m1:1'] } },
-    dialer: { problems: () => problems },
+    ...{ runtime, logger, withinMs, startedAt: runtime.now(), signal, addresses: { current } },
+    dialer: {
+      problems: () => problems,
+      welcome: (address) => (address.startsWith('connected') ? {} : undefined),
+    },
   });
   const say = (message: Refused): void => {
     refusals.heard(message);
@@ -67,6 +70,18 @@ describe('whoever enters a pool', () => {
     await entering;
     expect(warnings[2]).toEqual({ message: 'was let in', waitedMs: 7_000 });
     expect(runtime.timers).toBe(0);
+  });
+
+  it('tells who is connected and does not answer from who is not connected', async () => {
+    const addresses = ['m1:1', 'connected:1', 'dialled:1', 'connected:2'];
+    const { runtime, entering, letIn, warnings } = bench(undefined, 30_000, addresses);
+    runtime.pass(2_000);
+    expect(warnings[0]?.['why']).toBe(
+      'connected to connected:1, connected:2, without an answer: perhaps nobody leads yet, or whoever leads waits before it gives out keys; ' +
+        'cannot reach m1:1: it is not there; dialled:1 is not connected yet',
+    );
+    letIn();
+    await entering;
   });
 
   it('is in when a Manager says so, and no timer is left', async () => {

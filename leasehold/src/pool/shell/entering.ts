@@ -33,8 +33,12 @@ export interface EnteringOptions {
   readonly startedAt: Instant;
   readonly signal: AbortSignal | undefined;
   readonly addresses: { readonly current: readonly string[] };
-  /** Why each address is not connected. */
-  readonly dialer: { problems(): ReadonlyMap<string, LeaseholdError> };
+  readonly dialer: {
+    /** Why each address is not connected. */
+    problems(): ReadonlyMap<string, LeaseholdError>;
+    /** What was said there on connecting; undefined while it is not connected. */
+    welcome(address: string): object | undefined;
+  };
 }
 
 const WITHIN_MS = 30_000;
@@ -77,12 +81,8 @@ function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { i
   const waitedMs = (): number => Math.round(runtime.now() - startedAt);
   const sayAfter = (ms: number): void => {
     timer = runtime.wakeAt(later(runtime.now(), ms), () => {
-      const problems = dialer.problems();
-      const each = addresses.current.map(
-        (address) => problems.get(address)?.message ?? `${address} is silent`,
-      );
       logger.warn('still waiting to be let in', {
-        why: entrant.refusal?.message ?? each.join('; '),
+        why: entrant.refusal?.message ?? whatIsInTheWay(addresses.current, dialer),
         waitedMs: waitedMs(),
         givesUpAfterMs: withinMs,
       });
@@ -97,4 +97,20 @@ function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { i
     },
     [Symbol.dispose]: () => timer?.[Symbol.dispose](),
   };
+}
+
+/** One that is connected and says nothing may be as it should be: who stands by lets nobody in, nor does a leader that waits. */
+function whatIsInTheWay(addresses: readonly string[], dialer: EnteringOptions['dialer']): string {
+  const problems = dialer.problems();
+  const connected = addresses.filter((address) => dialer.welcome(address) !== undefined);
+  const others = addresses
+    .filter((address) => !connected.includes(address))
+    .map((address) => problems.get(address)?.message ?? `${address} is not connected yet`);
+  const silence =
+    connected.length === 0
+      ? []
+      : [
+          `connected to ${connected.join(', ')}, without an answer: perhaps nobody leads yet, or whoever leads waits before it gives out keys`,
+        ];
+  return [...silence, ...others].join('; ');
 }

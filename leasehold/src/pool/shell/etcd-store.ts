@@ -45,6 +45,9 @@ export async function openEtcdStore(options: EtcdStore, around: StoreSurrounding
     enrol: (entry: RollEntry) => roll.enter(entry),
     whenOther: () => new Promise((resolve) => roll.whenOther(OTHER_WITHIN_MS, resolve)),
     fullMember: () => health.members.find(({ isFull }) => isFull)?.endpoint,
+    get isGone() {
+      return log.isGone;
+    },
     get enrolled() {
       return roll.entries;
     },

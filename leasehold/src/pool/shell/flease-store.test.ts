@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePeers } from '../../flease/shell/testing/groups.ts';
-import { silent } from '../../runtime/logger.ts';
+import { listeningLogger } from '../../node/tcp/socket-script.ts';
 import { fleasePlace, type FleaseStore, groupDurations } from './flease-store.ts';
 import type { PoolManager } from './pool-manager.ts';
 import { planRecovery } from './recover.ts';
@@ -58,15 +58,16 @@ describe('the durations of their group', () => {
 
 describe('three of them in one process', { timeout: LONG_MS }, () => {
   let managers: readonly PoolManager[];
+  const loggers = { a: listeningLogger(), b: listeningLogger(), c: listeningLogger() };
   const leading = (): PoolManager | undefined =>
     managers.find((manager) => manager.observe().role === 'leading');
 
   beforeAll(async () => {
     const peers = await freePeers('a', 'b', 'c');
     managers = await Promise.all(
-      Object.keys(peers).map((id) =>
+      (['a', 'b', 'c'] as const).map((id) =>
         startManager({
-          ...{ port: 0, http: false, logger: silent, store: { flease: { id, peers } } },
+          ...{ port: 0, http: false, logger: loggers[id], store: { flease: { id, peers } } },
           defaults: { leaseMs: 3_600, leaderLeaseMs: 1_000 },
         }),
       ),
@@ -79,6 +80,16 @@ describe('three of them in one process', { timeout: LONG_MS }, () => {
     expect(managers.filter((manager) => manager.observe().role === 'standby')).toHaveLength(2);
     expect(managers.map((manager) => manager.leader?.id)).toEqual(managers.map(() => leader?.id));
     expect(leader?.leader).toEqual({ id: leader?.id, address: leader?.address });
+  });
+
+  it('say in their logs whom they follow', () => {
+    const leader = leading();
+    const said = Object.entries(loggers).filter(([id]) => id !== leader?.id);
+    for (const [, { lines }] of said) {
+      expect(lines).toContainEqual(
+        expect.objectContaining({ message: 'follows another Manager', leader: leader?.id }),
+      );
+    }
   });
 
   it('are called as in the group unless they are given a name', () => {

@@ -58,6 +58,8 @@ export class ManagerWatch implements ManagerWatcher {
   readonly #refusals = new Set<string>();
   /** The batch being written, or written last, and since when. */
   #writing: { readonly bytes: Uint8Array; readonly at: Instant } | undefined;
+  /** It was said that it leads and waits, and not yet that it waits no more. */
+  #waits = false;
 
   constructor(options: ManagerWatchOptions) {
     this.#options = options;
@@ -131,6 +133,7 @@ export class ManagerWatch implements ManagerWatcher {
   #sayIfItWaits(): void {
     const { core, runtime, logger } = this.#options;
     const { waitsUntil } = core.observe();
+    this.#waits = waitsUntil !== undefined;
     if (waitsUntil === undefined) return;
     const seconds = Math.ceil((waitsUntil - runtime.now()) / 1_000);
     logger.info('waits until whoever held keys under an earlier log has let go; then it gives out keys', {
@@ -138,8 +141,16 @@ export class ManagerWatch implements ManagerWatcher {
     });
   }
 
+  #sayIfItHasWaited(): void {
+    const { core, logger } = this.#options;
+    if (core.role === 'leading' && core.observe().waitsUntil !== undefined) return;
+    this.#waits = false;
+    if (core.role === 'leading') logger.info('has waited, and gives out keys from here on');
+  }
+
   afterwards(): void {
     const { id, core, afterwards } = this.#options;
+    if (this.#waits) this.#sayIfItHasWaited();
     const { role, haltedBecause, state } = core;
     const glimpse = { id, role, haltedBecause, state, term: core.term ?? state.term };
     const changes = this.#recorder.see(glimpse, this.#reasons());

@@ -80,6 +80,8 @@ export class PoolManager implements AsyncDisposable {
   #nextLook: Disposable | undefined;
   /** The last instant at which it led; or, if it never did, its first. */
   #standsBySince: Instant;
+  /** Whom it was last said to follow, and in which term. */
+  #followed: string | undefined;
 
   /** @internal */
   constructor(around: ManagerSurroundings) {
@@ -217,6 +219,7 @@ export class PoolManager implements AsyncDisposable {
 
   /** @internal Something outside may have come to be what somebody waits for. */
   look(): void {
+    this.#sayWhomItFollows();
     this.#waiters.look();
   }
 
@@ -244,7 +247,20 @@ export class PoolManager implements AsyncDisposable {
   /** After an input, and all that came of it. */
   #afterwards(): void {
     if (this.#core.role === 'leading') this.#standsBySince = this.#around.runtime.now();
+    else this.#sayWhomItFollows();
     this.#waiters.look();
+  }
+
+  #sayWhomItFollows(): void {
+    const { store, logger } = this.#around;
+    const { leader } = this;
+    if (this.#core.role !== 'standby' || !store.isShared) return;
+    if (leader === undefined || leader.id === this.id) return;
+    const term = store.elected?.term ?? this.#core.state.reign.term;
+    const followed = `${leader.id} in term ${term}`;
+    if (followed === this.#followed) return;
+    this.#followed = followed;
+    logger.info('follows another Manager', { leader: leader.id, address: leader.address, term });
   }
 
   /** So that a standby knows how far behind it is, also when no look-up asks. */

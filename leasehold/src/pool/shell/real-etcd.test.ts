@@ -273,6 +273,29 @@ describe('a Manager that starts', { timeout: LONG_MS }, () => {
 
 describe('a log in etcd that somebody has deleted', { timeout: LONG_MS }, () => {
   it(
+    'is said to be gone by those who follow it, and whom they followed stands in their log',
+    onEtcd(async (scene) => {
+      await using all = new Closing();
+      const defaults = { leaseMs: 4_000 };
+      const first = all.use(await start(scene, 'm1', { defaults }));
+      await first.whenLeading();
+      const logger = listeningLogger();
+      const standby = all.use(await start(scene, 'm2', { defaults, logger }));
+      await eventually(() => standby.leader !== undefined);
+      const { address } = first;
+      const { term } = first.observe();
+      expect(logger.lines.filter(({ message }) => message === 'follows another Manager')).toEqual([
+        { level: 'info', message: 'follows another Manager', leader: 'm1', address, term },
+      ]);
+      const asking = new PromiseClient(realClient(scene.cluster));
+      done(await asking.transact({ success: [{ do: 'delete', key: scene.prefix, end: scene.end }] }));
+      await eventually(async () =>
+        /^the log is gone from etcd/.test((await statusOf(standby)).whyNotReady ?? ''),
+      );
+    }),
+  );
+
+  it(
     'is begun anew by a Manager that starts; it gives nobody a key that another may hold, and no number twice',
     onEtcd(async (scene) => {
       await using all = new Closing();

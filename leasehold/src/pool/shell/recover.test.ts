@@ -47,6 +47,8 @@ describe('the recovery of a directory that was put back', () => {
     const managers = [manager.address];
     await using owner = await joinPool({ managers, pool: 'p', name: 'b', url: 'http://b', logger: silent });
     expect(manager.observe().waitsUntil).toBeUndefined();
+    const waited = logger.lines.filter(({ message }) => message.startsWith('has waited'));
+    expect(waited).toMatchObject([{ level: 'info', message: 'has waited, and gives out keys from here on' }]);
     expect(await owner.whenOwned('alice')).toBeGreaterThan(above.position);
     const members = [...manager.observe().state.pool('p').members.values()];
     expect(members.map(({ name }) => name)).toEqual(['b']);

@@ -66,6 +66,8 @@ export interface Store extends AsyncDisposable {
   readonly log: FencedLog;
   /** Other Managers may lead instead of this one. */
   readonly isShared: boolean;
+  /** Somebody has deleted the log, as far as is known. */
+  readonly isGone?: boolean;
   /** How long a leader acts without asking; undefined if it need not ask, because nobody else can lead. */
   readonly leaderLeaseMs: number | undefined;
   /** Who shares the store, by id, as far as is known. For people. */

@@ -1,0 +1,56 @@
+/**
+ * What is said in the end of a command whose lease was lost. By then all of it is past; who reads it wants to know
+ * whether the command can have overlapped with the next holder's, and whom of the group to look after.
+ */
+
+import { type FleaseStatus, type LeaseEnd, LeaseEndedError, LeaseholdError } from 'leasehold/flease';
+import { duration } from '../output.ts';
+
+export interface LostLease {
+  readonly resource: string;
+  readonly number: number;
+  /** Whether it was still held when the command had ended. */
+  readonly wasHeldToTheEnd: boolean;
+  /** What the lease's signal aborted with. */
+  readonly reason: unknown;
+  /** Members that may be why; see {@link unheardOf}. */
+  readonly unheard: readonly string[];
+}
+
+const HOW: Readonly<Record<LeaseEnd, string>> = {
+  ending: 'was not renewed in time',
+  lapsed: 'was not renewed in time',
+  lost: 'turned out to be no longer ours',
+  clock: 'was given up, because the clock of this machine jumped or was not that of the others',
+  released: 'was given back',
+  closed: 'was given back',
+};
+
+/** The command was ended, because its lease was. */
+export class CommandEndedError extends LeaseholdError {
+  override readonly name = 'CommandEndedError';
+  readonly code = 'LEASE_ENDED';
+  readonly retryable = true;
+
+  constructor(command: string, { resource, number, wasHeldToTheEnd, reason, unheard }: LostLease) {
+    const how = reason instanceof LeaseEndedError ? reason.how : 'lapsed';
+    const isForWantOfOthers = (how === 'ending' || how === 'lapsed') && unheard.length > 0;
+    super(
+      `the lease on ${JSON.stringify(resource)} (number ${number}) ${HOW[how]}, and "${command}" ${
+        wasHeldToTheEnd ? 'ended while it still had it' : 'may have run past it'
+      }${isForWantOfOthers ? `; not heard from: ${unheard.join(', ')}` : ''}`,
+      { cause: reason },
+    );
+  }
+}
+
+/** A member that lives says something four times in a lease, and answers whenever it is asked. */
+const UNHEARD_FOR_LEASES = 0.3;
+
+/** Members that are not connected or said nothing for long, each with how long that is. */
+export const unheardOf = ({ peers }: Pick<FleaseStatus, 'peers'>, leaseMs: number): readonly string[] =>
+  peers.flatMap(({ id, connected, heardAgoMs }) => {
+    if (heardAgoMs === undefined) return [`${id} at all`];
+    if (connected && heardAgoMs < leaseMs * UNHEARD_FOR_LEASES) return [];
+    return [`${id} for ${duration(heardAgoMs)}`];
+  });
