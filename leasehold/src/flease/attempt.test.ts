@@ -110,6 +110,30 @@ describe('an attempt', () => {
     expect(attempt.answer('c', promised())).toBe('has-read');
   });
 
+  it('was outbid if a majority has answered, and of those that refused all were faster', () => {
+    const outbid = begin('a', 'b', 'c');
+    outbid.answer('a', promised());
+    outbid.answer('b', refused('read', 'outbid', 4));
+    expect(outbid.isOutbid).toBe(true);
+    const unanswered = begin('a', 'b', 'c');
+    unanswered.answer('a', refused('read', 'outbid', 4));
+    unanswered.answer('b', refused('read', 'recovering', 90));
+    expect(unanswered.isOutbid).toBe(false);
+  });
+
+  it('as a query, counts what was found and no promise; otherwise a promise and not what was found', () => {
+    const quorums = new Quorums({ members: ['a', 'b', 'c'], before: undefined });
+    const found = { ...promised(900), kind: 'found' } as const;
+    const query = new Attempt('job', BALLOT, quorums, 500, true);
+    query.answer('a', found);
+    expect(query.answer('b', promised(900))).toBe('waiting');
+    expect(query.answer('b', found)).toBe('has-read');
+    expect(query).toMatchObject({ found: lease('b'), isCertain: true });
+    const read = begin('a', 'b', 'c');
+    read.answer('a', promised());
+    expect(read.answer('b', found)).toBe('waiting');
+  });
+
   it('knows the round to exceed, and who did not say yes and why', () => {
     const attempt = begin('a', 'b', 'c', 'd', 'e');
     attempt.answer('a', promised());

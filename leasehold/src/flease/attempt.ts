@@ -9,13 +9,17 @@
  * twice counts once; a refusal does not count towards a majority, and a promise that comes after the reading is
  * over counts for nothing.
  *
+ * A *query* is an attempt that ends when a majority has said what is written there. Nobody promises it anything, so
+ * it is never outbid and outbids nobody. If all of a majority have the very same, that was written by a majority, and
+ * nothing later was when the query began, or one of them would have it: so it says what a read would.
+ *
  * The paper gives up at the first refusal. We go on as long as a majority can still say yes, which is all that
  * its lemmas use.
  */
 
 import { type Ballot, compareBallots } from './ballot.ts';
 import type { Lease } from './lease.ts';
-import type { Answer, Promised, RefusalReason, Refused } from './messages.ts';
+import type { Answer, Found, Promised, RefusalReason, Refused } from './messages.ts';
 import type { Quorums } from './view.ts';
 
 /** Why somebody did not say yes. */
@@ -28,6 +32,8 @@ export class Attempt {
   readonly resource: string;
   readonly #quorums: Quorums;
   readonly #intervalMs: number;
+  /** Whether it only asks what is written, and never writes. */
+  readonly isQuery: boolean;
   #phase: 'reading' | 'writing' = 'reading';
   #yes = 0;
   #no = 0;
@@ -41,11 +47,12 @@ export class Attempt {
   /** What we write. */
   proposal: Lease | undefined;
 
-  constructor(resource: string, ballot: Ballot, quorums: Quorums, intervalMs: number) {
+  constructor(resource: string, ballot: Ballot, quorums: Quorums, intervalMs: number, isQuery = false) {
     this.resource = resource;
     this.ballot = ballot;
     this.#quorums = quorums;
     this.#intervalMs = intervalMs;
+    this.isQuery = isQuery;
   }
 
   /** Everybody who is asked. */
@@ -64,6 +71,15 @@ export class Attempt {
   /** Whether a majority has the very same, so that it need not be written again to be certain. */
   get isCertain(): boolean {
     return this.#isFoundByAll;
+  }
+
+  /** Whether a majority has answered, and somebody else was only faster. */
+  get isOutbid(): boolean {
+    let answered = this.#yes;
+    for (const [member, why] of this.#refusals ?? []) {
+      if (why === 'outbid') answered = this.#quorums.with(answered, member);
+    }
+    return this.#quorums.suffices(answered);
   }
 
   /** Who did not say yes, and why. */
@@ -88,9 +104,10 @@ export class Attempt {
   answer(from: string, answer: Answer): Progress {
     if (answer.kind === 'refused') return this.#refuse(from, answer);
     if ((answer.kind === 'accepted') !== this.isWriting) return 'waiting';
+    if ((answer.kind === 'found') !== this.isQuery) return 'waiting';
     const yes = this.#quorums.with(this.#yes, from);
     if (yes === this.#yes) return 'waiting';
-    if (answer.kind === 'promised') this.#note(answer);
+    if (answer.kind === 'promised' || answer.kind === 'found') this.#note(answer);
     this.#yes = yes;
     if (!this.#quorums.suffices(yes)) return 'waiting';
     return this.isWriting ? 'has-written' : 'has-read';
@@ -106,7 +123,7 @@ export class Attempt {
     return this.#quorums.canSuffice(this.#no) ? 'waiting' : 'failed';
   }
 
-  #note({ written, lease }: Promised): void {
+  #note({ written, lease }: Promised | Found): void {
     const first = this.#yes === 0;
     const order = this.#compare(written, this.#foundBallot);
     if (order !== 0 && !first) this.#isFoundByAll = false;

@@ -16,6 +16,11 @@ export interface Request {
   readonly id: number;
 }
 
+/** The same, and since when it waits for an answer, by the group's clock. */
+export interface Pending extends Request {
+  readonly sinceMs: number;
+}
+
 export type Purpose = 'take' | 'renew' | 'free' | 'ask';
 
 export type EndReason = 'released' | 'lapsed' | 'lost' | 'clock' | 'closed';
@@ -30,6 +35,8 @@ export class Tenure {
   ended: EndReason | undefined;
   /** Whether its holder was told that it is about to end. */
   isNoticed = false;
+  /** Whether a majority has it written that it was given back. */
+  isGivenBack = false;
 
   constructor(resource: string, number: number, untilMs: number) {
     this.resource = resource;
@@ -50,6 +57,8 @@ export interface Leaving {
   readonly untilMs: number;
   /** Who is to have it next, if it was said. */
   readonly heir: string | undefined;
+  /** Whose it was, if it was held. */
+  readonly tenure?: Tenure;
 }
 
 const NOBODY: readonly never[] = [];
@@ -58,7 +67,7 @@ export class Claim {
   readonly resource: string;
   readonly #self: string;
   /** In the order in which they came. Lists are replaced, not changed: most have none or one, a million times. */
-  #requests: readonly Request[] = NOBODY;
+  #requests: readonly Pending[] = NOBODY;
   #line: readonly string[] = NOBODY;
   tenure: Tenure | undefined;
   leaving: Leaving | undefined;
@@ -68,8 +77,15 @@ export class Claim {
   seen: Lease | undefined;
   /** Why the last attempt came to nothing. */
   reluctant: ReadonlyMap<string, Reluctance> | undefined;
+  /** Attempts that came to nothing since one came to something. */
   failures = 0;
+  /** The last so many of them without an answer from a majority. */
+  unanswered = 0;
+  /** Queries whose answers differed, since an attempt came to something. */
+  doubts = 0;
+  /** The highest round of somebody else, and the interval of ballots that it belongs to. */
   roundSeen = 0;
+  roundInterval = 0;
   /** Not before. */
   tryAtMs: number = Number.NEGATIVE_INFINITY;
   /** The soonest look at it that is on the agenda. */
@@ -94,9 +110,14 @@ export class Claim {
     return false;
   }
 
-  add(request: Request): void {
-    this.#requests = [...this.#requests, request];
+  add({ kind, id }: Request, nowMs: number): void {
+    this.#requests = [...this.#requests, { kind, id, sinceMs: nowMs }];
     this.#takePlace();
+  }
+
+  /** The clock was another until here, or nothing could be asked: all wait from here on. */
+  beginAnew(nowMs: number): void {
+    if (this.#requests.length > 0) this.#requests = this.#requests.map((one) => ({ ...one, sinceMs: nowMs }));
   }
 
   /** The first who wants to have it, and does not wait any more. */
@@ -106,7 +127,7 @@ export class Claim {
     return first;
   }
 
-  withdraw(which: (request: Request) => boolean): readonly Request[] {
+  withdraw(which: (request: Pending) => boolean): readonly Request[] {
     const withdrawn = this.#requests.filter(which);
     if (withdrawn.length === 0) return withdrawn;
     const left = this.#requests.filter((request) => !which(request));

@@ -95,12 +95,28 @@ describe('who has let go of a lease', () => {
     });
   });
 
+  it('says so again if only some of them have it written, to the same heir or to another', () => {
+    const found = ours({ state: 'left', heir: 'c', untilMs: 1_700 });
+    expect(decideToFree(SELF, 7, { named: 'c', first: undefined }, reading(found, 1_420, false))).toEqual({
+      do: 'write',
+      lease: ours({ untilMs: 2_400, state: 'left', heir: 'c' }),
+    });
+    expect(decideToFree(SELF, 7, NOBODY, reading(found, 1_420, false))).toEqual({
+      do: 'write',
+      lease: ours({ untilMs: 2_400, state: 'free' }),
+    });
+  });
+
   it('says nothing if it is no longer there', () => {
     expect(decideToFree(SELF, 7, NOBODY, reading(lease(), 1_420))).toEqual({ do: 'give-up' });
   });
 });
 
 describe('who asks for the holder', () => {
+  it('asks again if it was not over when it asked, and is by now: it may have been renewed meanwhile', () => {
+    expect(decideToTell(SELF, reading(lease(), 2_050.1))).toEqual({ do: 'try-later' });
+  });
+
   it('is told of it, if a majority has the very same', () => {
     expect(decideToTell(SELF, reading(lease(), 1_000))).toEqual({ do: 'say', lease: lease() });
   });
@@ -112,7 +128,7 @@ describe('who asks for the holder', () => {
   it.each([
     ['there is none', undefined, 1_000],
     ['it is free', lease({ state: 'free' }), 1_000],
-    ['it is over since the skew', lease(), 2_050.1],
+    ['it was over since the skew when we asked', lease(), 2_070.1],
   ])('is told that there is nobody, if %s', (_, found, nowMs) => {
     expect(decideToTell(SELF, reading(found, nowMs, false))).toEqual({ do: 'say', lease: undefined });
   });

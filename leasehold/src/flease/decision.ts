@@ -8,6 +8,7 @@
  *               anything else                             lost: believe the register
  *     free      what we held                              write that it is free, or for whom it is left
  *     ask       somebody's                                say so; written by a majority first, if it is not
+ *               over since the skew when we asked, or free  say that nobody has it
  *
  * In the skew after a lease's end nobody but its holder can know whether it is over: so it is left (lines 3 to 5).
  * Its holder does know. It never takes up a lease it has let go of, though: even what it finds written for itself
@@ -72,7 +73,8 @@ export function decideToFree(
   heirs: { readonly named: string | undefined; readonly first: string | undefined },
   { askedMs, found }: Reading,
 ): Decision {
-  if (found === undefined || !isHolding(self, found, number)) return { do: 'give-up' };
+  // What a majority may not have yet of an attempt before is written again.
+  if (found === undefined || !isOurs(self, found) || found.number !== number) return { do: 'give-up' };
   const { leaseMs, answerMs } = self.durations;
   const heir = heirs.named ?? heirs.first;
   if (heir === undefined) {
@@ -82,9 +84,11 @@ export function decideToFree(
   return { do: 'write', lease: { ...found, untilMs: askedMs + leftMs, state: 'left', heir } };
 }
 
-export function decideToTell(self: Self, { nowMs, found, isCertain }: Reading): Decision {
-  const isOver = found !== undefined && nowMs > found.untilMs + self.durations.clockSkewMs;
-  if (found === undefined || found.state === 'free' || isOver) return { do: 'say', lease: undefined };
+export function decideToTell(self: Self, { askedMs, nowMs, found, isCertain }: Reading): Decision {
+  if (found === undefined || found.state === 'free') return { do: 'say', lease: undefined };
+  const overMs = found.untilMs + self.durations.clockSkewMs;
+  if (askedMs > overMs) return { do: 'say', lease: undefined };
+  if (nowMs > overMs) return { do: 'try-later' }; // It may have been renewed since they answered.
   return isCertain ? { do: 'say', lease: found } : { do: 'write', lease: found };
 }
 

@@ -61,6 +61,36 @@ describe('the clock of a group', () => {
     },
   );
 
+  it('takes many small steps back for a jump as soon as they amount to one', () => {
+    const clock = begin();
+    clock.read(reading(100));
+    clock.read(reading(102, -15));
+    expect(shows(clock)).toBe(100);
+    expect(clock.hasJumped(reading(104, -30))).toBe(true);
+    clock.read(reading(104, -30));
+    expect(shows(clock)).toBe(74);
+    expect(clock.hasJumped(reading(204, -30))).toBe(false);
+  });
+
+  it('follows small steps back for as long as it has caught up before the next', () => {
+    const clock = begin();
+    for (let steps = 1; steps <= 10; steps += 1) {
+      const backMs = -15 * steps;
+      expect(clock.hasJumped(reading(100 * steps, backMs)), `step ${steps}`).toBe(false);
+      clock.read(reading(100 * steps, backMs));
+      clock.read(reading(100 * steps + 50, backMs));
+      expect(Math.abs(shows(clock) - (100 * steps + 50 + backMs))).toBeLessThanOrEqual(1);
+    }
+  });
+
+  it.each([2, 3])('takes no jump for what is only the end of a millisecond: a skew of %d ms', (skewMs) => {
+    const clock = new GroupClock(reading(0.999), skewMs);
+    for (let ms = 1; ms < 200; ms += 0.37) {
+      expect(clock.hasJumped(reading(ms)), `at ${ms}`).toBe(false);
+      clock.read(reading(ms));
+    }
+  });
+
   it('takes a suspension for a jump: the monotonic clock stood still', () => {
     const clock = begin();
     clock.read(reading(100));

@@ -29,7 +29,7 @@ export interface Lease {
   readonly heir: string | undefined;
 }
 
-const NUMBERS_PER_MS = 1_000;
+export const NUMBERS_PER_MS = 1_000;
 
 /** The number for whoever asked at `askedMs` and found `before`; undefined if it has to wait for its clock. */
 export function nextNumber(askedMs: number, before: Lease | undefined, skewMs: number): number | undefined {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../runtime/time.ts';
+import type { Tenure } from './claim.ts';
 import { GroupChangeError } from './errors.ts';
+import type { Lease } from './lease.ts';
 import { Member, type MemberEvent } from './member.ts';
 import type { Item, Packet } from './messages.ts';
 import { resolveFleaseDurations } from './options.ts';
@@ -181,6 +183,52 @@ describe('a holder', () => {
   });
 });
 
+describe('a lease that is let go of', () => {
+  const letGo = (heir?: string) => {
+    const group = holding();
+    const [tenure] = group.member.tenures;
+    group.release(heir);
+    group.saidTo('b');
+    return { group, tenure };
+  };
+  const found = (group: Bench, attempt: number, changes: Partial<Lease> = {}): Item => {
+    const { tenure } = group.told('granted')[0] as { tenure: Tenure };
+    const { number, untilMs } = tenure;
+    const written = { askedMs: WALL_MS + 1_101, round: 1, member: 'a', life: 7, attempt: 1 };
+    const lease = { holder: 'a', life: 7, number, untilMs, state: 'held' as const, heir: undefined };
+    return { kind: 'promised', attempt, written, lease: { ...lease, ...changes } };
+  };
+
+  it('is given back when a majority has that written, and not before', () => {
+    const { group, tenure } = letGo('c');
+    group.hears('b', [found(group, 2)]);
+    expect(tenure?.isGivenBack).toBe(false);
+    group.hears('b', [accepted(2)]);
+    expect(tenure?.isGivenBack).toBe(true);
+    expect(group.member.isLeaving).toBe(false);
+  });
+
+  it('is given back by the next attempt if the first was written in part', () => {
+    const { group, tenure } = letGo('c');
+    group.hears('b', [found(group, 2)]);
+    group.at(1_250); // Nobody but a itself has it written.
+    group.at(1_400);
+    const reads = group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item.attempt] : []));
+    const last = reads.at(-1) ?? 0;
+    expect(last).toBeGreaterThan(2);
+    group.hears('b', [found(group, last)]);
+    group.hears('b', [accepted(last)]);
+    expect(tenure?.isGivenBack).toBe(true);
+  });
+
+  it('was not, if it ran out before', () => {
+    const { group, tenure } = letGo();
+    for (let ms = 1_150; ms <= 2_400; ms += 50) group.at(ms);
+    expect(group.member.isLeaving).toBe(false);
+    expect(tenure?.isGivenBack).toBe(false);
+  });
+});
+
 describe('those who wait for what it holds', () => {
   const wish = (member: string): Item => ({ kind: 'wish', resource: 'job', member });
 
@@ -237,6 +285,162 @@ describe('those who wait for what it holds', () => {
       lease: { holder: 'a', life: 7, number, untilMs, state: 'held', heir: undefined },
     };
   }
+});
+
+describe('a holder that is outbid', () => {
+  it('soon leaps over whoever outbids it', () => {
+    const group = holding();
+    group.sent.length = 0;
+    const rounds: number[] = [];
+    for (let ms = 1_502; rounds.length < 4; ms += 10) {
+      group.at(ms);
+      for (const item of group.saidTo('b')) {
+        if (item.kind !== 'read') continue;
+        rounds.push(item.round);
+        const { attempt, round } = item;
+        for (const name of ['b', 'c']) {
+          group.hears(name, [{ kind: 'refused', attempt, of: 'read', why: 'outbid', detail: round }]);
+        }
+      }
+    }
+    expect(rounds).toEqual([1, 1 + 4, 5 + 16, 21 + 64]);
+  });
+});
+
+describe('a member that only looks', () => {
+  const look = (group: Bench, kind: 'ask' | 'try'): void => {
+    group.member.request('job', { kind, id: 1 }, group.reading());
+    group.take();
+  };
+  const found = (attempt: number, holder: string): Item => ({
+    ...{ kind: 'found', attempt },
+    written: { askedMs: WALL_MS + 1_000, round: 1, member: holder, life: 1, attempt: 1 },
+    lease: { holder, life: 1, number: 7, untilMs: WALL_MS + 2_000, state: 'held', heir: undefined },
+  });
+  const FREE = { kind: 'found', written: undefined, lease: undefined } as const;
+
+  it.each(['ask', 'try'] as const)('asks for no promise, to %s, if that is enough', (kind) => {
+    const group = bench();
+    group.at(1_101);
+    look(group, kind);
+    for (const name of ['b', 'c']) {
+      expect(group.saidTo(name)).toEqual([{ kind: 'query', attempt: 1, resource: 'job' }]);
+    }
+    for (const name of ['b', 'c']) group.hears(name, [found(1, 'c')]);
+    if (kind === 'try') {
+      expect(group.told('held')).toMatchObject([{ lease: { holder: 'c' } }]);
+      expect(group.saidTo('b')).toEqual([]);
+    }
+  });
+
+  it('to try, goes on to read if it can be taken', () => {
+    const group = bench();
+    group.at(1_101);
+    look(group, 'try');
+    group.hears('b', [{ ...FREE, attempt: 1 }]);
+    expect(group.saidTo('b').map(({ kind }) => kind)).toEqual(['query', 'read']);
+    group.hears('b', [promised(2)]);
+    group.hears('b', [accepted(2)]);
+    expect(group.told('granted')).toHaveLength(1);
+  });
+
+  it('to ask, goes on to read if the answers differ each time', () => {
+    const group = bench();
+    group.at(1_101);
+    look(group, 'ask');
+    // It has nothing itself.
+    for (const attempt of [1, 2, 3]) {
+      group.hears('b', [found(attempt, 'c')]);
+      group.at(1_101 + 10 * attempt);
+    }
+    expect(group.saidTo('b').map(({ kind }) => kind)).toEqual(['query', 'query', 'query', 'read']);
+    expect(group.told('told')).toEqual([]);
+  });
+
+  it('waits for as long as a majority answers, for three times to answer, and not for three attempts', () => {
+    const group = bench();
+    group.at(1_101);
+    look(group, 'try');
+    let attempts = 0;
+    for (let ms = 1_101; group.told('failed').length === 0; ms += 2) {
+      group.at(ms);
+      for (const item of group.saidTo('b')) {
+        if (item.kind === 'query') group.hears('b', [{ ...FREE, attempt: item.attempt }]);
+        if (item.kind !== 'read') continue;
+        attempts += 1;
+        const { attempt } = item;
+        for (const name of ['b', 'c']) {
+          group.hears(name, [{ kind: 'refused', attempt, of: 'read', why: 'outbid', detail: 1 }]);
+        }
+      }
+    }
+    expect(attempts).toBeGreaterThan(3);
+    expect(group.clock.ms).toBeGreaterThanOrEqual(1_101 + 300);
+    expect(group.clock.ms).toBeLessThan(1_101 + 500);
+  });
+
+  it('has nothing promised to it by those it asks', () => {
+    const group = holding();
+    group.sent.length = 0;
+    group.hears('b', [{ kind: 'query', attempt: 5, resource: 'job' }]);
+    expect(group.saidTo('b')).toMatchObject([{ kind: 'found', attempt: 5, lease: { holder: 'a' } }]);
+  });
+});
+
+describe('what cannot be true', () => {
+  const NOW_MS = WALL_MS + 1_101;
+  const lie = (untilMs: number, askedMs: number, number: number): Item => ({
+    ...{ kind: 'promised', attempt: 1 },
+    written: { askedMs, round: 1, member: 'b', life: 1, attempt: 1 },
+    lease: { holder: 'b', life: 1, number, untilMs, state: 'held', heir: undefined },
+  });
+
+  it.each([
+    ['a lease that ends later than any can', lie(NOW_MS + 1_100.1, NOW_MS, 7)],
+    ['a ballot of a time to come', lie(NOW_MS + 1_000, NOW_MS + 100.1, 7)],
+    ['a number of a time to come', lie(NOW_MS + 1_000, NOW_MS, (NOW_MS + 151) * 1_000)],
+  ])('is not believed: %s', (_, item) => {
+    const group = bench();
+    group.at(1_101);
+    group.acquire(1);
+    group.hears('b', [item]);
+    expect(group.member.waitingFor('job').seen).toBeUndefined();
+    group.hears('c', [promised(1)]);
+    group.hears('c', [accepted(1)]);
+    expect(group.told('granted')).toHaveLength(1);
+  });
+
+  it('a round to exceed is forgotten with its interval', () => {
+    const group = bench();
+    group.at(1_101);
+    group.acquire(1);
+    const outbid = (attempt: number): Item => ({
+      ...{ kind: 'refused', attempt, of: 'read', why: 'outbid', detail: 2 ** 32 },
+    });
+    const rounds = (): number[] =>
+      group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item.round] : []));
+    for (const name of ['b', 'c']) group.hears(name, [outbid(1)]);
+    group.at(1_110);
+    expect(rounds()).toEqual([1, 2 ** 32]);
+    for (const name of ['b', 'c']) group.hears(name, [outbid(2)]);
+    group.at(1_600);
+    expect(rounds()).toEqual([1]);
+  });
+
+  it('a stranger does not stand in line', () => {
+    const group = holding();
+    group.hears('b', [{ kind: 'wish', resource: 'job', member: 'x' }]);
+    group.release();
+    const number = (WALL_MS + 1_101) * 1_000;
+    group.hears('b', [
+      {
+        ...{ kind: 'promised', attempt: 2 },
+        written: { askedMs: WALL_MS + 1_101, round: 1, member: 'a', life: 7, attempt: 1 },
+        lease: { holder: 'a', life: 7, number, untilMs: WALL_MS + 2_101, state: 'held', heir: undefined },
+      },
+    ]);
+    expect(group.saidTo('b').at(-1)).toMatchObject({ kind: 'write', lease: { state: 'free' } });
+  });
 });
 
 describe('a member that waits and loses heart', () => {
@@ -303,6 +507,19 @@ describe('a member that wants very many at once', () => {
     }
     expect(sizes).toEqual([4_096, 4_096, MANY - 2 * 4_096]);
     expect(group.told('granted')).toHaveLength(MANY);
+  });
+
+  it('renews what it holds before it asks for any other', () => {
+    const group = holding();
+    for (let id = 0; id < MANY; id++) {
+      group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
+    }
+    group.take();
+    const [first = 0] = reads(group.saidTo('b')).slice(-1);
+    // The lease is due to be renewed, and others have waited for longer.
+    group.at(1_101 + 400);
+    const asked = group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item] : []));
+    expect(asked.some(({ attempt, resource }) => attempt > first && resource === 'job')).toBe(true);
   });
 
   it('looks no further after those whose turn never came', () => {

@@ -32,9 +32,10 @@ import type { Request, Tenure } from './claim.ts';
 import { GroupChangeError } from './errors.ts';
 import { type ClockReading, GroupClock } from './group-clock.ts';
 import type { Lease } from './lease.ts';
-import type { Answer, Item, Packet, Read, RefusalReason, Write } from './messages.ts';
+import type { Answer, Found, Item, Packet, Question, RefusalReason } from './messages.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
-import { Proposer, type ProposerEvent } from './proposer.ts';
+import { Proposer } from './proposer.ts';
+import type { ProposerEvent } from './proposer-events.ts';
 import { Registers } from './register.ts';
 import { checkView, Quorums, type View } from './view.ts';
 
@@ -82,7 +83,7 @@ export class Member {
   readonly #others: Acquaintances;
   readonly #outbox = new Map<string, Out>();
   /** What we say to ourselves, for after what is being done. */
-  #toSelf: (Read | Write)[] = [];
+  #toSelf: Question[] = [];
   #events: MemberEvent[] = [];
   #view: View;
   #silence: SilenceReason | undefined;
@@ -287,6 +288,7 @@ export class Member {
     switch (item.kind) {
       case 'read':
       case 'write':
+      case 'query':
         this.#answerTo(from, life, this.#answer(item, from, life, refusal, nowMs));
         return;
       case 'wish':
@@ -306,33 +308,40 @@ export class Member {
   }
 
   #answer(
-    item: Read | Write,
+    item: Question,
     member: string,
     life: number,
     refusal: RefusalReason | undefined,
     nowMs: number,
   ): Answer {
-    const { kind, attempt, resource, askedMs, round } = item;
+    const { attempt, resource } = item;
+    const of = item.kind === 'write' ? 'write' : 'read';
     if (refusal !== undefined) {
       const detail = refusal === 'recovering' ? Math.max(0, this.#silentUntilMs - nowMs) : 0;
-      return { kind: 'refused', attempt, of: kind, why: refusal, detail };
+      return { kind: 'refused', attempt, of, why: refusal, detail };
     }
+    if (item.kind === 'query') return { kind: 'found', attempt, ...this.#written(resource) };
+    const { askedMs, round } = item;
     const ballot = { askedMs, round, member, life, attempt };
     const verdict =
       item.kind === 'read'
         ? this.#registers.read(resource, ballot, nowMs)
         : this.#registers.write(resource, ballot, item.lease, nowMs);
     if (verdict !== undefined) {
-      return { kind: 'refused', attempt, of: kind, why: verdict.refused, detail: verdict.round };
+      return { kind: 'refused', attempt, of, why: verdict.refused, detail: verdict.round };
     }
     if (item.kind === 'write') return { kind: 'accepted', attempt };
+    return { kind: 'promised', attempt, ...this.#written(resource) };
+  }
+
+  #written(resource: string): Pick<Found, 'written' | 'lease'> {
     const { written, lease } = this.#registers.written(resource);
-    return { kind: 'promised', attempt, written, lease };
+    return { written, lease };
   }
 
   #send(to: string, item: Item): void {
     if (to !== this.#settings.id) this.#outTo(to).items.push(item);
-    else if (item.kind === 'read' || item.kind === 'write') this.#toSelf.push(item);
+    else if (isQuestion(item)) this.#toSelf.push(item);
   }
 
   #answerTo(to: string, life: number, answer: Answer): void {
@@ -408,5 +417,8 @@ export class Member {
   }
 }
 
+const isQuestion = (item: Item): item is Question =>
+  item.kind === 'read' || item.kind === 'write' || item.kind === 'query';
+
 const isAnswer = ({ kind }: Item): boolean =>
-  kind === 'promised' || kind === 'accepted' || kind === 'refused';
+  kind === 'promised' || kind === 'found' || kind === 'accepted' || kind === 'refused';

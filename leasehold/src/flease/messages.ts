@@ -29,9 +29,24 @@ export interface Write {
   readonly lease: Lease;
 }
 
+/** "Tell me what is written": nothing is promised, so nobody is outbid by it. */
+export interface Query {
+  readonly kind: 'query';
+  readonly attempt: number;
+  readonly resource: string;
+}
+
 /** To a read. The sender will refuse lower ballots; and this is what it has, under which ballot. */
 export interface Promised {
   readonly kind: 'promised';
+  readonly attempt: number;
+  readonly written: Ballot | undefined;
+  readonly lease: Lease | undefined;
+}
+
+/** To a query: this is what the sender has, under which ballot. */
+export interface Found {
+  readonly kind: 'found';
   readonly attempt: number;
   readonly written: Ballot | undefined;
   readonly lease: Lease | undefined;
@@ -57,10 +72,11 @@ export type RefusalReason =
   /** The acceptor knows of a later view of the group, or the asker does. */
   | 'other-view';
 
-/** To either. Nothing was changed. */
+/** To any of them. Nothing was changed. */
 export interface Refused {
   readonly kind: 'refused';
   readonly attempt: number;
+  /** A query counts as a read. */
   readonly of: 'read' | 'write';
   readonly why: RefusalReason;
   /** The round to exceed, if outbid in this interval; how long it will be, in milliseconds, if recovering; else 0. */
@@ -84,8 +100,9 @@ export interface Freed {
   readonly resource: string;
 }
 
-export type Answer = Promised | Accepted | Refused;
-export type Item = Read | Write | Answer | Wish | Freed;
+export type Question = Read | Write | Query;
+export type Answer = Promised | Found | Accepted | Refused;
+export type Item = Question | Answer | Wish | Freed;
 
 export interface Packet {
   /** Members of groups with other names have nothing to say to each other. */
@@ -109,6 +126,9 @@ export interface Echo {
   readonly sentMs: number;
   readonly receivedMs: number;
 }
+
+/** No ballot has a higher round: whoever claimed one would outbid all others for the rest of the interval. */
+export const ROUND_MAX: number = 2 ** 32;
 
 /** The longest name of a resource, in UTF-8. */
 export const RESOURCE_BYTES_MAX = 1_024;

@@ -13,7 +13,9 @@
  * Why nobody else can hold it meanwhile is lemma R5 of the register and the wait for ε: whoever writes under a
  * higher ballot has read from a majority, one of which has our lease, or has forgotten it because it is over.
  * What we read and somebody else holds, we leave. `ask` says who holds it, which is a promise too, so it says
- * only what a majority has: if those that answered differ, it writes what it has read before it says so.
+ * only what a majority has: if those that answered differ, it writes what it has read before it says so. But who only
+ * looks must not get in the way of a holder that renews: `ask` and `try` begin with a query, for which nobody has
+ * to promise anything, and go on to read under a ballot only if they have to.
  *
  *     nothing ──take──► held ──renew──► held ──free──► nothing
  *        ▲                │                │
@@ -30,7 +32,16 @@
 import { unreachable } from '../runtime/assert.ts';
 import { Agenda } from './agenda.ts';
 import { Attempt, type Reluctance } from './attempt.ts';
-import { Claim, type EndReason, type Leaving, type Purpose, type Request, Tenure } from './claim.ts';
+import { Crowd } from './crowd.ts';
+import {
+  Claim,
+  type EndReason,
+  type Leaving,
+  type Pending,
+  type Purpose,
+  type Request,
+  Tenure,
+} from './claim.ts';
 import {
   type Decision,
   decideToFree,
@@ -39,8 +50,10 @@ import {
   decideToTell,
   type Self,
 } from './decision.ts';
-import type { Lease } from './lease.ts';
-import type { Answer, Item } from './messages.ts';
+import { credible } from './credible.ts';
+import { type Lease, takeableAtMs } from './lease.ts';
+import { type Answer, type Item, ROUND_MAX } from './messages.ts';
+import type { ProposerEvent } from './proposer-events.ts';
 import type { Quorums } from './view.ts';
 
 export interface ProposerSettings extends Self {
@@ -51,38 +64,25 @@ export interface ProposerSettings extends Self {
   readonly tell: (event: ProposerEvent) => void;
 }
 
-export type ProposerEvent =
-  | { readonly kind: 'granted'; readonly request: number; readonly tenure: Tenure }
-  /** To a `try`: somebody else has it. */
-  | { readonly kind: 'held'; readonly request: number; readonly lease: Lease }
-  /** To an `ask`; undefined if nobody has it. */
-  | { readonly kind: 'told'; readonly request: number; readonly lease: Lease | undefined }
-  /** To a `try` or an `ask`: no majority. */
-  | { readonly kind: 'failed'; readonly request: number; readonly reluctant: ReadonlyMap<string, Reluctance> }
-  | { readonly kind: 'renewed'; readonly tenure: Tenure }
-  /** It is about to end, and could not be renewed so far. */
-  | { readonly kind: 'ending'; readonly tenure: Tenure }
-  | { readonly kind: 'ended'; readonly tenure: Tenure };
-
 /** A look at a claim may come late by this part of a lease. */
 const LOOKS_PER_LEASE = 2_000;
 /** The first pause after a failed attempt, as a part of the time to answer; each is up to twice the one before. */
 const FIRST_PAUSE = 1 / 32;
-/**
- * So many attempts are under way at a time. With more, answers would come later than they are waited for, and all
- * would be made again: a hundred thousand leases are renewed one after the other, not all at once and in vain.
- */
-const ATTEMPTS_MAX = 4_096;
-/** A `try` or an `ask` fails after so many attempts without a majority. */
+/** A `try` or an `ask` fails after so many attempts that no majority has answered. */
 const TRIES_MAX = 3;
+/** If a majority answers, and others are faster each time, it fails when it has waited for so many times to answer. */
+const PATIENCE_ANSWERS = 3;
+/** So often a query is made again if the answers differ, which they do while somebody renews; then under a ballot. */
+const DOUBTS_MAX = 3;
+/** How often who renews takes a leap that is four times as high, above the round that has outbid it. */
+const LEAPS_MAX = 12;
 
 export class Proposer {
   readonly #settings: ProposerSettings;
   readonly #claims = new Map<string, Claim>();
   readonly #attempts = new Map<number, Claim>();
   readonly #looks: Agenda<Claim>;
-  /** Those that would begin an attempt if there were not so many under way, in the order in which they came. */
-  readonly #crowd = new Set<Claim>();
+  readonly #crowd = new Crowd();
   #quorums: Quorums;
   #attemptsMade = 0;
   #isSilent = false;
@@ -132,8 +132,10 @@ export class Proposer {
       this.#settings.tell({ kind: 'held', request: request.id, lease: this.#leaseOf(tenure) });
       return;
     }
-    claim.add(request);
-    if (request.kind !== 'acquire') claim.tryAtMs = Number.NEGATIVE_INFINITY; // It is not for it to wait.
+    claim.add(request, nowMs);
+    // It is not for it to wait for somebody's end; but a pause is a pause, or all would ask without any.
+    const isPausing = claim.failures > 0 || claim.doubts > 0;
+    if (request.kind !== 'acquire' && !isPausing) claim.tryAtMs = Number.NEGATIVE_INFINITY;
     this.#step(claim, nowMs);
   }
 
@@ -155,16 +157,17 @@ export class Proposer {
     const claim = this.#claims.get(tenure.resource);
     if (claim?.tenure !== tenure) return;
     this.#end(claim, 'released');
-    claim.leaving = { number: tenure.number, untilMs: tenure.untilMs, heir };
+    claim.leaving = { number: tenure.number, untilMs: tenure.untilMs, heir, tenure };
     if (claim.purpose === 'renew') this.#abandon(claim);
     claim.failures = 0;
+    claim.unanswered = 0;
     claim.tryAtMs = Number.NEGATIVE_INFINITY;
     this.#step(claim, nowMs);
   }
 
   /** Somebody waits for what we hold, or are about to take, or to leave. */
   wish(resource: string, member: string): void {
-    this.#claims.get(resource)?.standInLine(member);
+    if (this.#quorums.has(member)) this.#claims.get(resource)?.standInLine(member);
   }
 
   unwish(resource: string, member: string): void {
@@ -183,11 +186,11 @@ export class Proposer {
     const claim = this.#attempts.get(answer.attempt);
     const attempt = claim?.attempt;
     if (claim === undefined || attempt === undefined) return;
-    const progress = attempt.answer(from, answer);
+    const progress = attempt.answer(from, credible(answer, this.#settings.durations, nowMs));
     if (progress === 'has-read') this.#decide(claim, attempt, nowMs);
     else if (progress === 'has-written') this.#finish(claim, attempt, nowMs);
     else if (progress === 'failed') this.#fail(claim, attempt, nowMs);
-    if (this.#crowd.size > 0) this.#admit(nowMs);
+    if (!this.#crowd.isEmpty) this.#admit(nowMs);
   }
 
   wake(nowMs: number): void {
@@ -218,7 +221,10 @@ export class Proposer {
   /** What waits may go on. */
   speak(nowMs: number): void {
     this.#isSilent = false;
-    for (const claim of [...this.#claims.values()]) this.#step(claim, nowMs);
+    for (const claim of [...this.#claims.values()]) {
+      claim.beginAnew(nowMs);
+      this.#step(claim, nowMs);
+    }
   }
 
   /** Whether anything is left to say to the others about what was let go of. */
@@ -247,9 +253,10 @@ export class Proposer {
     if (claim.leaving !== undefined && nowMs > claim.leaving.untilMs) claim.leaving = undefined;
     if (claim.attempt === undefined && nowMs >= claim.tryAtMs && !this.#isSilent) {
       const purpose = this.#purposeOf(claim, nowMs);
-      if (purpose === undefined) this.#crowd.delete(claim);
-      else if (this.#attempts.size >= ATTEMPTS_MAX) this.#crowd.add(claim);
-      else this.#begin(claim, purpose, nowMs);
+      if (purpose === undefined) this.#crowd.leave(claim);
+      else if (this.#crowd.enter(claim, purpose, this.#attempts.size)) {
+        this.#begin(claim, purpose, this.#mayQuery(claim, purpose), nowMs);
+      }
     }
     if (claim.isIdle) this.#claims.delete(claim.resource);
     else if (!this.#isSilent) this.#look(claim, this.#nextMs(claim, nowMs));
@@ -257,9 +264,7 @@ export class Proposer {
 
   /** There may be room for those that wait for it. */
   #admit(nowMs: number): void {
-    for (const claim of this.#crowd) {
-      if (this.#attempts.size >= ATTEMPTS_MAX) return;
-      this.#crowd.delete(claim);
+    for (const claim of this.#crowd.next(() => this.#attempts.size)) {
       if (this.#claims.get(claim.resource) === claim) this.#step(claim, nowMs);
     }
   }
@@ -279,25 +284,49 @@ export class Proposer {
     return first === undefined ? claim.wants('try') : first === this.#settings.id;
   }
 
-  #begin(claim: Claim, purpose: Purpose, nowMs: number): void {
-    const { id, life, durations } = this.#settings;
-    this.#attemptsMade += 1;
-    const attempt = this.#attemptsMade;
-    const round = claim.roundSeen + 1;
-    const ballot = { askedMs: nowMs, round, member: id, life, attempt };
-    claim.attempt = new Attempt(claim.resource, ballot, this.#quorums, durations.attemptMs);
-    claim.purpose = purpose;
-    this.#attempts.set(attempt, claim);
-    const read: Item = { kind: 'read', attempt, resource: claim.resource, askedMs: nowMs, round };
-    this.#sendAll(claim.attempt, read);
+  /**
+   * Whether to ask what is written before anybody has to promise anything: those who only look must not outbid a holder
+   * that renews, however many they are and however often they look. Who waits looks seldom, and saves the question.
+   */
+  #mayQuery(claim: Claim, purpose: Purpose): boolean {
+    if (purpose === 'ask') return claim.doubts < DOUBTS_MAX;
+    return purpose === 'take' && claim.leaving === undefined && claim.wants('try');
   }
 
-  /** A majority has promised, and this is what they have. */
+  #begin(claim: Claim, purpose: Purpose, isQuery: boolean, nowMs: number): void {
+    const { id, life, durations } = this.#settings;
+    this.#crowd.leave(claim);
+    this.#attemptsMade += 1;
+    const attempt = this.#attemptsMade;
+    const round = this.#roundFor(claim, purpose, nowMs);
+    const ballot = { askedMs: nowMs, round, member: id, life, attempt };
+    claim.attempt = new Attempt(claim.resource, ballot, this.#quorums, durations.attemptMs, isQuery);
+    claim.purpose = purpose;
+    this.#attempts.set(attempt, claim);
+    const { resource } = claim;
+    const read: Item = { kind: 'read', attempt, resource, askedMs: nowMs, round };
+    this.#sendAll(claim.attempt, isQuery ? { kind: 'query', attempt, resource } : read);
+  }
+
+  /**
+   * Higher than any that is known in this interval: in the next one all begin anew. Who renews has a lease to lose, and
+   * what it knows may be old: it soon exceeds those who have not.
+   */
+  #roundFor(claim: Claim, purpose: Purpose, nowMs: number): number {
+    const interval = Math.floor(nowMs / this.#settings.durations.attemptMs);
+    if (claim.roundInterval !== interval) claim.roundSeen = 0;
+    claim.roundInterval = interval;
+    const leap = purpose === 'renew' ? 4 ** Math.min(claim.failures, LEAPS_MAX) : 1;
+    return Math.min(ROUND_MAX, claim.roundSeen + leap);
+  }
+
+  /** A majority has promised, or was only asked, and this is what they have. */
   #decide(claim: Claim, attempt: Attempt, nowMs: number): void {
     const decision = this.#decision(claim, attempt, nowMs);
     switch (decision.do) {
       case 'write':
-        this.#write(attempt, decision.lease);
+        if (attempt.isQuery) this.#lookCloser(claim, nowMs);
+        else this.#write(attempt, decision.lease);
         return;
       case 'leave':
         this.#wait(claim, decision.lease, decision.takeAtMs, nowMs);
@@ -329,6 +358,19 @@ export class Proposer {
       return decideToFree(self, leaving.number, { named: leaving.heir, first: line[0] }, reading);
     }
     return purpose === 'ask' ? decideToTell(self, reading) : { do: 'give-up' };
+  }
+
+  /** What a query found is not enough: it can be taken, or is not certain. */
+  #lookCloser(claim: Claim, nowMs: number): void {
+    const { purpose } = claim;
+    this.#abandon(claim);
+    if (purpose === 'take') {
+      this.#begin(claim, purpose, false, nowMs);
+    } else {
+      claim.doubts += 1;
+      claim.tryAtMs = nowMs + this.#settings.durations.answerMs * FIRST_PAUSE;
+    }
+    this.#step(claim, nowMs);
   }
 
   #write(attempt: Attempt, lease: Lease): void {
@@ -390,16 +432,27 @@ export class Proposer {
       for (const member of line) if (member !== heir) send({ kind: 'wish', resource, member });
       send({ kind: 'freed', resource });
     }
+    if (claim.leaving?.tenure !== undefined) claim.leaving.tenure.isGivenBack = true;
     claim.leaving = undefined;
     claim.disperse();
     this.#conclude(claim, nowMs);
   }
 
   #told(claim: Claim, lease: Lease | undefined, nowMs: number): void {
-    for (const { id } of claim.withdraw(({ kind }) => kind === 'ask')) {
+    // Whoever asked later may know of more than was asked for here.
+    const askedMs = claim.attempt?.ballot.askedMs ?? nowMs;
+    for (const { id } of claim.withdraw(({ kind, sinceMs }) => kind === 'ask' && sinceMs <= askedMs)) {
       this.#settings.tell({ kind: 'told', request: id, lease });
     }
-    this.#conclude(claim, nowMs);
+    const { seen, tenure } = claim;
+    const isSeen = lease !== undefined && lease.holder === seen?.holder && lease.number === seen.number;
+    // Whoever waits for that one waits on, and need not look for itself each time that somebody asks.
+    if (tenure === undefined && isSeen && lease.state === seen?.state) {
+      const { id, durations } = this.#settings;
+      this.#conclude(claim, nowMs, takeableAtMs(lease, id, durations.clockSkewMs));
+    } else {
+      this.#conclude(claim, nowMs);
+    }
   }
 
   /** Somebody else has it: those who do not want to wait are told so, the others wait for its end. */
@@ -420,6 +473,8 @@ export class Proposer {
   #conclude(claim: Claim, nowMs: number, tryAtMs: number = Number.NEGATIVE_INFINITY): void {
     this.#abandon(claim);
     claim.failures = 0;
+    claim.unanswered = 0;
+    claim.doubts = 0;
     claim.roundSeen = 0;
     claim.reluctant = undefined;
     claim.tryAtMs = claim.wants('ask') ? Number.NEGATIVE_INFINITY : tryAtMs;
@@ -431,13 +486,20 @@ export class Proposer {
     claim.roundSeen = Math.max(claim.roundSeen, attempt.roundSeen);
     claim.reluctant = attempt.reluctant;
     claim.failures += 1;
+    claim.unanswered = attempt.isOutbid ? 0 : claim.unanswered + 1;
+    claim.doubts = 0;
     const { proposal } = attempt;
     if (claim.purpose === 'take' && proposal !== undefined) {
       claim.leaving = { number: proposal.number, untilMs: proposal.untilMs, heir: undefined };
     }
     this.#abandon(claim);
     if (claim.failures >= TRIES_MAX) {
-      for (const { id } of claim.withdraw(({ kind }) => kind !== 'acquire')) {
+      const sinceMs =
+        claim.unanswered >= TRIES_MAX
+          ? Number.POSITIVE_INFINITY
+          : nowMs - PATIENCE_ANSWERS * durations.answerMs;
+      const isOver = (one: Pending): boolean => one.kind !== 'acquire' && one.sinceMs <= sinceMs;
+      for (const { id } of claim.withdraw(isOver)) {
         this.#settings.tell({ kind: 'failed', request: id, reluctant: claim.reluctant });
       }
     }
@@ -502,7 +564,9 @@ export class Proposer {
     const { attempt, tenure } = claim;
     let nextMs = Number.POSITIVE_INFINITY;
     if (attempt !== undefined) nextMs = this.#answerByMs(attempt);
-    else if (this.#crowd.has(claim)) nextMs = Number.POSITIVE_INFINITY;
+    else if (this.#crowd.isRenewing(claim)) nextMs = Number.POSITIVE_INFINITY;
+    else if (this.#crowd.has(claim))
+      nextMs = tenure === undefined ? Number.POSITIVE_INFINITY : this.#renewAtMs(tenure);
     else if (tenure === undefined || claim.leaving !== undefined) nextMs = claim.tryAtMs;
     else nextMs = Math.max(this.#renewAtMs(tenure), claim.tryAtMs);
     if (tenure !== undefined) {

@@ -85,6 +85,14 @@ describe('a register', () => {
   });
 });
 
+describe('a number', () => {
+  it('is written only if somebody with a clock within the skew can have taken it', () => {
+    const numbered = (number: number): Lease => ({ ...lease(0), number });
+    expect(bench().write(ballot(0), numbered((BEGAN_MS + 110) * 1_000), 10)).toBe('accepted');
+    expect(bench().write(ballot(0), numbered((BEGAN_MS + 110) * 1_000 + 1), 10)).toBe('early');
+  });
+});
+
 describe('a register is forgotten', () => {
   it('a lease and the skew after it was last asked for, and not before', () => {
     const { registers, read, sweep } = bench();

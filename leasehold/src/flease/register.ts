@@ -35,7 +35,7 @@
 
 import { Agenda } from './agenda.ts';
 import { type Ballot, compareBallots } from './ballot.ts';
-import type { Lease } from './lease.ts';
+import { type Lease, NUMBERS_PER_MS } from './lease.ts';
 import type { RefusalReason } from './messages.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
 
@@ -69,7 +69,7 @@ export class Registers {
     return this.#sweeps.nextMs;
   }
 
-  /** What is written, after {@link read} has promised. */
+  /** What is written: to be said after {@link read} has promised, or to a query, which promises nothing. */
   written(resource: string): { readonly written: Ballot | undefined; readonly lease: Lease | undefined } {
     return this.#registers.get(resource) ?? NOTHING;
   }
@@ -96,6 +96,8 @@ export class Registers {
     if (untimely !== undefined) return untimely;
     const { leaseMs, clockSkewMs } = this.#durations;
     if (lease.untilMs > nowMs + leaseMs + clockSkewMs) return EARLY;
+    // Nobody takes a number further ahead than the skew of its clock, which is ahead of ours by no more than that.
+    if (lease.number > (nowMs + 2 * clockSkewMs) * NUMBERS_PER_MS) return EARLY;
     const register = this.#registers.get(resource);
     if (register === undefined) {
       this.#registers.set(resource, { promised: ballot, written: ballot, lease });

@@ -8,7 +8,7 @@
  *
  *     view 7   {a, b, c}
  *     view 8   {a, b, d} after {a, b, c}    two majorities       ├ settled: one
- *               a, b move; c is stopped    ├─── lease + 2 × skew ──┤
+ *               a, b, c move               ├─── lease + 2 × skew ──┤
  *
  * A member that has moved refuses attempts of the old view. Once a majority of the old members has moved, no
  * attempt of the old view can begin to succeed. One that was half written before may still become whole, by the
@@ -17,9 +17,9 @@
  * a majority of the new members is enough.
  *
  * Nobody moves on to view 9 before view 8 is settled; and nobody may be started with an older view than it had:
- * a process without a disk cannot know that, so it is a rule for whoever starts it. Whoever leaves and is needed for
- * the majority of the old members moves as well, and runs until all others say that the change is settled: they
- * have to hear it from there. Once one of them has said so, others may be started without the old members.
+ * a process without a disk cannot know that, so it is a rule for whoever starts it. Whoever leaves moves as well, and
+ * runs until all others say that the change is settled: of {a, b} and {a, d} a alone is no majority of the old members, so
+ * without b nobody could go on, nor back. Once one of them has said so, others may be started without the old members.
  *
  * Moving costs no lease, and no pause: leases go on as long as both majorities can be had. A new member keeps
  * silent at first like anybody who has just begun.

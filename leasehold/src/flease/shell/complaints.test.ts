@@ -30,6 +30,17 @@ describe('a lease that is returned', { timeout: LONG_MS }, () => {
       expect(lease.isHeld(), `blocked after ${turns} turns`).toBe(true);
     }
   });
+
+  it('has not run out either if the process was blocked when it had just been granted', async () => {
+    const leaseMs = 200;
+    await using alone = await TestGroup.start(['a'], { leaseMs, clockSkewMs: 20 });
+    const a = alone.of('a');
+    // A group of one agrees at once; only whoever asked has not been told yet.
+    const asking = [a.acquire('r'), a.tryAcquire('s'), a.acquire('t', { waitMs: 10 * leaseMs })];
+    block(1.3 * leaseMs);
+    for (const lease of await Promise.all(asking)) expect(lease?.isHeld()).toBe(true);
+    expect(a.status()).toMatchObject({ held: 3, waiting: 0 });
+  });
 });
 
 describe('a process that was blocked for longer than its lease', { timeout: LONG_MS }, () => {

@@ -245,9 +245,11 @@ export class Flease implements AsyncDisposable {
 
   /**
    * Gives a lease that is held here to another member: nobody else gets it before that one has asked for it, or
-   * a lease has passed. Resolves when that is written.
+   * a lease has passed. Resolves when a majority has that written. Whatever comes of it, it is not held here any more.
    *
    * @throws {LeaseEndedError} if the lease is no longer held
+   * @throws {NoMajorityError} if too few members could be told before the lease would have run out: then anybody gets it
+   * @throws {GroupClosedError} if this member is closed before that
    * @throws {LeaseNotHeldError} if nobody in this process holds the resource
    * @throws {InvalidOptionError} if there is no such member
    */
@@ -259,28 +261,35 @@ export class Flease implements AsyncDisposable {
       const others = members.filter((member) => member !== this.id).join(', ');
       throw new InvalidOptionError('to', to, `it must be another member of the group: ${others}`);
     }
-    if (typeof what !== 'string' && (lease !== what || !what.isHeld())) {
+    if (typeof what !== 'string' && lease !== what) {
       throw new LeaseEndedError(resource, what.number, what.how ?? 'lapsed');
     }
     if (lease === undefined) throw new LeaseNotHeldError(resource);
-    await this.#release(lease.tenure, to);
+    const { tenure } = lease;
+    if (!lease.isHeld()) throw new LeaseEndedError(resource, lease.number, lease.how ?? 'lapsed');
+    await this.#release(tenure, to);
+    if (tenure.isGivenBack) return;
+    this.#throwIfClosed();
+    throw this.#reasons.noMajority(resource, undefined);
   }
 
   /**
-   * Moves this member to the next view of the group. Do the same at every member that stays, start those that are
-   * to come with `view` and `before`, and stop those that are to go once it is {@link settled}. Leases go on.
+   * Moves this member to the next view of the group. Do the same at every member, also at those that are to go: a
+   * majority of the old members has to move. Start those that are to come with `view` and `before`, and let them be
+   * {@link ready}, before; close those that are to go once all that stay are {@link settled}. Leases go on; what is held
+   * by one that goes, until then.
    *
    * @throws {GroupChangeError} if the present view is not settled yet
-   * @throws {InvalidOptionError} if these are no peers, or this member is not among them
+   * @throws {InvalidOptionError} if these are no peers, or this member is neither among them nor in the present view
    */
   async changeGroup(change: { readonly peers: Peers }): Promise<void> {
     checkOptionNames('', change, { peers: true });
     const peers = checkPeers('peers', change.peers);
-    if (!peers.has(this.id)) {
+    if (!peers.has(this.id) && !this.#driver.member.view.members.includes(this.id)) {
       throw new InvalidOptionError(
         'peers',
         [...peers.keys()].join(', '),
-        `${this.id} must be among them: close it instead`,
+        `${this.id} must be among them, for it has left the group already: close it`,
       );
     }
     this.#throwIfClosed();
@@ -325,7 +334,14 @@ export class Flease implements AsyncDisposable {
 
   /** Gives everything back, tells the others as long as that is quick, and leaves. */
   async close(): Promise<void> {
-    this.#closed ??= this.#close();
+    if (this.#closed === undefined) {
+      let closing: (closed: Promise<void>) => void = () => {};
+      // Whoever is told of an end by what follows finds the group closed.
+      this.#closed = new Promise((resolve) => {
+        closing = resolve;
+      });
+      closing(this.#close());
+    }
     await this.#closed;
   }
 
@@ -363,8 +379,9 @@ export class Flease implements AsyncDisposable {
 
   #standFor(resource: string, granted: (tenure: Tenure) => void): () => void {
     const resolve = (answer: Answer): void => granted((answer as FleaseLease).tenure);
-    const { id } = this.#requests.add(resource, resolve, () => {});
-    this.#driver.input((member, reading) => member.request(resource, { kind: 'acquire', id }, reading));
+    const pending = this.#requests.add('acquire', resource, resolve, () => {});
+    const { id } = pending;
+    this.#request(pending);
     return () => {
       if (this.#requests.take(id) === undefined) return;
       this.#driver.input((member, reading) => member.cancel(resource, id, reading));
@@ -386,11 +403,14 @@ export class Flease implements AsyncDisposable {
       if (kind !== 'acquire' && this.#driver.member.silence !== undefined) {
         throw this.#reasons.noMajority(resource, undefined);
       }
-      const pending = this.#requests.add(resource, resolve, reject);
+      const pending = this.#requests.add(kind, resource, resolve, reject);
       if (options?.signal !== undefined || options?.waitMs !== undefined) this.#limit(pending, options);
-      const request = { kind, id: pending.id };
-      this.#driver.input((member, reading) => member.request(resource, request, reading));
+      this.#request(pending);
     });
+  }
+
+  #request({ kind, id, resource }: Pending): void {
+    this.#driver.input((member, reading) => member.request(resource, { kind, id }, reading));
   }
 
   #limit(pending: Pending, options: AcquireOptions): void {
@@ -448,14 +468,16 @@ export class Flease implements AsyncDisposable {
   }
 
   #granted(request: number, tenure: Tenure): void {
-    const pending = this.#requests.take(request);
-    if (pending === undefined) {
+    const pending = this.#requests.get(request);
+    const lease = new FleaseLease(this.#keeper, tenure);
+    if (pending === undefined || !lease.isHeld()) {
       this.#driver.input((member, reading) => member.release(tenure, reading));
+      // The process may have been blocked since it was granted, for longer than it lasts: whoever waits goes on to.
+      if (pending !== undefined) this.#request(pending);
       return;
     }
-    const lease = new FleaseLease(this.#keeper, tenure);
+    this.#requests.take(request);
     this.#held.set(tenure.resource, lease);
-    if (tenure.ended !== undefined) this.#ended(tenure);
     pending.resolve(lease);
   }
 

@@ -6,6 +6,7 @@
 
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
+import type { Request } from '../claim.ts';
 import type { Lease } from '../lease.ts';
 import type { FleaseLease } from './flease-lease.ts';
 
@@ -13,6 +14,7 @@ export type Answer = FleaseLease | Lease | undefined;
 
 export interface Pending {
   readonly id: number;
+  readonly kind: Request['kind'];
   readonly resource: string;
   resolve(answer: Answer): void;
   reject(why: unknown): void;
@@ -41,11 +43,21 @@ export class Requests {
   }
 
   /** The next request, and its number. */
-  add(resource: string, resolve: (answer: Answer) => void, reject: (why: unknown) => void): Pending {
+  add(
+    kind: Request['kind'],
+    resource: string,
+    resolve: (answer: Answer) => void,
+    reject: (why: unknown) => void,
+  ): Pending {
     this.#count += 1;
-    const pending = { id: this.#count, resource, resolve, reject };
+    const pending = { id: this.#count, kind, resource, resolve, reject };
     this.#pending.set(pending.id, pending);
     return pending;
+  }
+
+  /** Who waits for it, and goes on to; undefined if nobody does. */
+  get(id: number): Pending | undefined {
+    return this.#pending.get(id);
   }
 
   /** Who waits for it, who then does no longer; undefined if nobody does. */

@@ -1,6 +1,6 @@
 /**
  * What an application does with leases: acquires, holds for a while, gives back or hands over; tries, asks, and
- * loses patience. What it does under a lease goes to a register that compares numbers, and takes its time.
+ * loses patience. Some only poll: they try and ask, again and again, with hardly a pause. What it does under a lease goes to a register that compares numbers, and takes its time.
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
@@ -26,6 +26,8 @@ export type Mood = 'as-they-like' | 'in-turn' | 'no-more';
 
 /** How often everybody has it when all go in turn. */
 const TURNS = 3;
+/** How many of all callers poll. */
+const POLLING_SHARE = 0.15;
 
 export class Caller {
   readonly #node: FleaseNode;
@@ -34,6 +36,7 @@ export class Caller {
   readonly #demand: Demand;
   readonly #checker: Checker;
   readonly #mood: () => Mood;
+  readonly #isPolling: boolean;
   #tenure: Tenure | undefined;
   /** In turn with others. */
   #turns = 0;
@@ -51,6 +54,7 @@ export class Caller {
     this.#demand = context.demand;
     this.#checker = context.checker;
     this.#mood = context.mood;
+    this.#isPolling = random.chance(POLLING_SHARE);
     this.#rest();
   }
 
@@ -67,14 +71,15 @@ export class Caller {
     const mood = this.#mood();
     if (mood === 'in-turn') this.#turns += 1;
     if (mood === 'no-more' || this.#turns > TURNS) return;
-    this.#after(mood === 'in-turn' ? 1 : this.#random.between(0, this.#demand.idleMs), () => this.#act());
+    const idleMs = this.#isPolling ? this.#node.durations.answerMs / 4 : this.#demand.idleMs;
+    this.#after(mood === 'in-turn' ? 1 : this.#random.between(0, idleMs), () => this.#act());
   }
 
   #act(): void {
     const random = this.#random;
     const resource = random.pick(this.#demand.resources);
     const mood = this.#mood();
-    const draw = mood === 'in-turn' ? 0 : random.next();
+    const draw = mood === 'in-turn' ? 0 : random.between(this.#isPolling ? 0.7 : 0, 1);
     const kind = draw < 0.6 ? 'acquire' : draw < 0.75 ? 'try' : 'ask';
     let isAnswered = false;
     const id = this.#node.request(kind, resource, (event) => {

@@ -134,7 +134,12 @@ export class Checker implements Observer {
         this.#letsGo(item.resource, item.lease);
       }
       const isWord =
-        item.kind === 'read' || item.kind === 'write' || item.kind === 'promised' || item.kind === 'accepted';
+        item.kind === 'read' ||
+        item.kind === 'write' ||
+        item.kind === 'query' ||
+        item.kind === 'promised' ||
+        item.kind === 'found' ||
+        item.kind === 'accepted';
       if (isWord) this.#isNotSilent(node, item.kind);
     }
   }

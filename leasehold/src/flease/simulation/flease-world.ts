@@ -128,8 +128,11 @@ function describeItem(item: Item): string {
       const until = Math.round(untilMs - EPOCH_MS);
       return `write ${item.resource} #${item.attempt} ${holder} ${number} ${state} until ${until}`;
     }
+    case 'query':
+      return `query #${item.attempt} ${item.resource}`;
     case 'promised':
-      return `promised #${item.attempt} ${item.lease?.holder ?? 'nobody'} ${item.lease?.number ?? ''}`;
+    case 'found':
+      return `${item.kind} #${item.attempt} ${item.lease?.holder ?? 'nobody'} ${item.lease?.number ?? ''}`;
     case 'accepted':
       return `accepted #${item.attempt}`;
     case 'refused':

@@ -28,6 +28,14 @@ export const mutants: readonly Mutant[] = [
     to: "return { do: 'say', lease: found };",
   },
   {
+    name: 'over-by-the-time-of-the-answer',
+    promise: 'agreement',
+    story: 'Who asks is told that nobody has what is over by now, though it was renewed since they answered.',
+    file: DECISION,
+    from: '  if (askedMs > overMs) return',
+    to: '  if (Math.max(askedMs, nowMs) > overMs) return',
+  },
+  {
     name: 'no-wait-for-the-skew',
     promise: 'one-holder',
     story: 'A lease is taken as soon as it is over by the own clock; its holder may be behind.',
@@ -65,8 +73,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-holder',
     story: 'The clock was set, and what was held by the clock before is still held.',
     file: CLOCK,
-    from: 'return Math.abs(wallMs - now - this.#aheadMs) > this.#toleranceMs;',
-    to: 'return Math.abs(wallMs - now - this.#aheadMs) > 1e12 * this.#toleranceMs;',
+    from: 'return Math.max(steppedMs, leftBehindMs) > this.#toleranceMs;',
+    to: 'return Math.max(steppedMs, leftBehindMs) > 1e12 * this.#toleranceMs;',
   },
   {
     name: 'ballot-without-interval',

@@ -109,6 +109,36 @@ describe('a write that is answered when the lease is over', () => {
   });
 });
 
+describe('those who only look', () => {
+  it.each(['ask', 'try'] as const)('do not keep a holder from renewing, however often they %s', (kind) => {
+    const group = new QuietGroup();
+    const held = group.acquire('a');
+    group.pass(20);
+    const looks: Asked[] = [];
+    for (let ms = 0; ms < 5_000; ms += 5) {
+      looks.push(group.acquire('b', kind), group.acquire('c', kind));
+      group.pass(5);
+    }
+    group.pass(300);
+    expect(held.tenure?.ended).toBeUndefined();
+    const told = looks.flatMap(({ events }) => events.map((event) => event.kind));
+    expect(told).toEqual(looks.map(() => (kind === 'ask' ? 'told' : 'held')));
+  });
+});
+
+describe('a race of those who try', () => {
+  it('is won by one, and the others are told so: nobody is told that there is no majority', () => {
+    for (let race = 0; race < 20; race++) {
+      const group = new QuietGroup({ members: 5, links: { delayMs: [1, 1 + race / 4] } });
+      const racers = ['a', 'b', 'c', 'd', 'e'].map((name) => group.acquire(name, 'try'));
+      group.pass(900);
+      const told = racers.flatMap(({ events }) => events.map(({ kind }) => kind)).sort();
+      expect(told.filter((kind) => kind === 'failed')).toEqual([]);
+      expect(told.filter((kind) => kind === 'granted')).toHaveLength(1);
+    }
+  });
+});
+
 describe('those who wait', () => {
   it('have it one after the other, in the order in which they came, however it is given back', () => {
     const group = new QuietGroup({ members: 5 });

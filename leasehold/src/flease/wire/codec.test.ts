@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { MalformedMessageError } from '../../runtime/errors.ts';
 import type { Ballot } from '../ballot.ts';
 import type { Lease } from '../lease.ts';
-import { type Item, type Packet, RESOURCE_BYTES_MAX } from '../messages.ts';
+import { type Item, type Packet, RESOURCE_BYTES_MAX, ROUND_MAX } from '../messages.ts';
 import { FLEASE_PROTOCOL } from './codec.ts';
 import { decodePacket } from './decode.ts';
 import { encodePacket } from './encode.ts';
@@ -35,11 +35,12 @@ const text = (bytes: number): fc.Arbitrary<string> =>
 const name = text(NAME_CHARACTERS_MAX);
 const resource = text(RESOURCE_BYTES_MAX);
 const count = fc.oneof(fc.maxSafeNat(), fc.nat(300), fc.constantFrom(0, 127, 128, 2 ** 32, 2 ** 53 - 1));
+const round = count.map((value) => value % (ROUND_MAX + 1));
 const positive = count.map((value) => Math.max(1, value));
 const ms = fc.double({ min: 0, max: Number.MAX_VALUE, noNaN: true }).map((value) => value + 0);
 const duration = ms.filter((value) => value > 0);
 const ballot: fc.Arbitrary<Ballot> = record({
-  ...{ askedMs: ms, round: count, member: name, life: positive, attempt: count },
+  ...{ askedMs: ms, round, member: name, life: positive, attempt: count },
 });
 const lease: fc.Arbitrary<Lease> = fc
   .tuple(
@@ -48,26 +49,31 @@ const lease: fc.Arbitrary<Lease> = fc
     name,
   )
   .map(([rest, state, heir]) => ({ ...rest, state, heir: state === 'left' ? heir : undefined }));
-const question = { attempt: count, resource, askedMs: ms, round: count };
+const question = { attempt: count, resource, askedMs: ms, round };
 const of = fc.constantFrom('read' as const, 'write' as const);
 const items: fc.Arbitrary<Item> = fc.oneof<fc.Arbitrary<Item>[]>(
   record({ kind: fc.constant('read' as const), ...question }),
   record({ kind: fc.constant('write' as const), ...question, lease }),
   fc
-    .tuple(count, fc.option(fc.tuple(ballot, lease), { nil: undefined }))
-    .map(([attempt, found]) => ({ kind: 'promised', attempt, written: found?.[0], lease: found?.[1] })),
+    .tuple(
+      fc.constantFrom('promised' as const, 'found' as const),
+      count,
+      fc.option(fc.tuple(ballot, lease), { nil: undefined }),
+    )
+    .map(([kind, attempt, found]) => ({ kind, attempt, written: found?.[0], lease: found?.[1] })),
   record({ kind: fc.constant('accepted' as const), attempt: count }),
   fc
     .tuple(count, of, fc.constantFrom('late' as const, 'early' as const, 'other-view' as const))
     .map(([attempt, asked, why]) => ({ kind: 'refused', attempt, of: asked, why, detail: 0 })),
   fc
-    .tuple(count, of, count)
+    .tuple(count, of, round)
     .map(([attempt, asked, detail]) => ({ kind: 'refused', attempt, of: asked, why: 'outbid', detail })),
   fc
     .tuple(count, of, fc.oneof(ms, fc.constant(Number.POSITIVE_INFINITY)))
     .map(([attempt, asked, detail]) => ({ kind: 'refused', attempt, of: asked, why: 'recovering', detail })),
   record({ kind: fc.constantFrom('wish' as const, 'unwish' as const), resource, member: name }),
   record({ kind: fc.constant('freed' as const), resource }),
+  record({ kind: fc.constant('query' as const), attempt: count, resource }),
 );
 const packets: fc.Arbitrary<Packet> = record({
   ...{ group: name, view: positive, from: name, life: positive, toLife: count, sentMs: ms },
@@ -87,6 +93,13 @@ describe('a packet', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it.each([
+    ['to read', { kind: 'read', attempt: 1, resource: 'job', askedMs: 1, round: ROUND_MAX + 1 }],
+    ['to exceed', { kind: 'refused', attempt: 1, of: 'read', why: 'outbid', detail: ROUND_MAX + 1 }],
+  ] as const)('is malformed with a round %s that nobody comes to', (_, item) => {
+    expect(() => passed({ ...QUESTIONS, items: [item] })).toThrow(MalformedMessageError);
   });
 
   it('names a member once, however often it is meant', () => {

@@ -11,7 +11,14 @@ import { ByteReader } from '../../runtime/msgpack/bytes.ts';
 import { Flaw, inside, refusing } from '../../runtime/msgpack/flaw.ts';
 import type { Ballot } from '../ballot.ts';
 import type { Lease } from '../lease.ts';
-import { type Echo, type Item, type Packet, type Refused, RESOURCE_BYTES_MAX } from '../messages.ts';
+import {
+  type Echo,
+  type Item,
+  type Packet,
+  type Refused,
+  RESOURCE_BYTES_MAX,
+  ROUND_MAX,
+} from '../messages.ts';
 import { KIND, REASONS, STATES } from './form.ts';
 import { NAME_CHARACTERS_MAX } from './rules.ts';
 
@@ -71,14 +78,18 @@ class Decoder {
         const attempt = reader.varint();
         const resource = this.#resource();
         const askedMs = time(reader.float64());
-        return { kind: 'read', attempt, resource, askedMs, round: reader.varint() };
+        return { kind: 'read', attempt, resource, askedMs, round: round(reader.varint()) };
       }
       case KIND.write: {
         const attempt = reader.varint();
         const resource = this.#resource();
         const askedMs = time(reader.float64());
-        const round = reader.varint();
-        return { kind: 'write', attempt, resource, askedMs, round, lease: this.#lease() };
+        const inRound = round(reader.varint());
+        return { kind: 'write', attempt, resource, askedMs, round: inRound, lease: this.#lease() };
+      }
+      case KIND.query: {
+        const attempt = reader.varint();
+        return { kind: 'query', attempt, resource: this.#resource() };
       }
       case KIND.promisedNothing:
         return { kind: 'promised', attempt: reader.varint(), written: undefined, lease: undefined };
@@ -86,6 +97,13 @@ class Decoder {
         const attempt = reader.varint();
         const written = this.#ballot();
         return { kind: 'promised', attempt, written, lease: this.#lease() };
+      }
+      case KIND.foundNothing:
+        return { kind: 'found', attempt: reader.varint(), written: undefined, lease: undefined };
+      case KIND.found: {
+        const attempt = reader.varint();
+        const written = this.#ballot();
+        return { kind: 'found', attempt, written, lease: this.#lease() };
       }
       case KIND.accepted:
         return { kind: 'accepted', attempt: reader.varint() };
@@ -110,17 +128,18 @@ class Decoder {
     const number = reader.uint8();
     const why = REASONS[number];
     if (why === undefined) throw new Flaw(`has reason ${number}, which there is not`);
-    const detail = why === 'outbid' ? reader.varint() : why === 'recovering' ? wait(reader.float64()) : 0;
+    const detail =
+      why === 'outbid' ? round(reader.varint()) : why === 'recovering' ? wait(reader.float64()) : 0;
     return { kind: 'refused', attempt, of, why, detail };
   }
 
   #ballot(): Ballot {
     const reader = this.#reader;
     const askedMs = time(reader.float64());
-    const round = reader.varint();
+    const inRound = round(reader.varint());
     const member = this.#name();
     const life = positive(reader.float64());
-    return { askedMs, round, member, life, attempt: reader.varint() };
+    return { askedMs, round: inRound, member, life, attempt: reader.varint() };
   }
 
   #lease(): Lease {
@@ -174,6 +193,11 @@ function positive(value: number): number {
 function whole(value: number): number {
   if (Number.isSafeInteger(value) && value >= 0) return value + 0;
   throw new Flaw('must be a whole number from 0');
+}
+
+function round(value: number): number {
+  if (value <= ROUND_MAX) return value;
+  throw new Flaw('must have a round of at most 2^32');
 }
 
 function time(value: number): number {

@@ -6,7 +6,7 @@
 import { assert, unreachable } from '../../runtime/assert.ts';
 import { ByteWriter } from '../../runtime/msgpack/bytes.ts';
 import type { Lease } from '../lease.ts';
-import type { Item, Packet, Promised, Read, Refused, Write } from '../messages.ts';
+import type { Found, Item, Packet, Promised, Read, Refused, Write } from '../messages.ts';
 import { KIND, REASONS, STATES } from './form.ts';
 import { FRAME_BYTES } from './rules.ts';
 
@@ -73,8 +73,16 @@ function writeItem(item: Item): void {
       writeQuestion(KIND.write, item);
       writeLease(item.lease);
       return;
+    case 'query':
+      writer.uint8(KIND.query);
+      writer.varint(item.attempt);
+      writeText(item.resource);
+      return;
     case 'promised':
-      writePromised(item);
+      writeContent(KIND.promisedNothing, KIND.promised, item);
+      return;
+    case 'found':
+      writeContent(KIND.foundNothing, KIND.found, item);
       return;
     case 'accepted':
       writer.uint8(KIND.accepted);
@@ -106,14 +114,15 @@ function writeQuestion(kind: number, { attempt, resource, askedMs, round }: Read
   writer.varint(round);
 }
 
-function writePromised({ attempt, written, lease }: Promised): void {
+function writeContent(nothing: number, something: number, item: Promised | Found): void {
+  const { attempt, written, lease } = item;
   if (written === undefined || lease === undefined) {
     assert(written === lease, 'a lease is written under a ballot, and nothing else is');
-    writer.uint8(KIND.promisedNothing);
+    writer.uint8(nothing);
     writer.varint(attempt);
     return;
   }
-  writer.uint8(KIND.promised);
+  writer.uint8(something);
   writer.varint(attempt);
   writer.float64(written.askedMs);
   writer.varint(written.round);

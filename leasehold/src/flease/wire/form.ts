@@ -9,11 +9,14 @@
  *      3  promised   attempt                                   nothing is written there
  *      4  promised   attempt  askedMs  round  member  life  attempt  lease
  *      5  accepted   attempt
- *      6  refused    attempt  why  detail                      a read
+ *      6  refused    attempt  why  detail                      a read or a query
  *      7  refused    attempt  why  detail                      a write
  *      8  wish       resource  member
  *      9  unwish     resource  member
  *     10  freed      resource
+ *     11  query      attempt  resource
+ *     12  found      attempt                                   nothing is written there
+ *     13  found      attempt  askedMs  round  member  life  attempt  lease
  *
  *     lease    holder  life  number  untilMs  state  heir?
  *
@@ -39,6 +42,9 @@ export const KIND = {
   wish: 8,
   unwish: 9,
   freed: 10,
+  query: 11,
+  foundNothing: 12,
+  found: 13,
 } as const;
 
 /** In the order of their numbers, from 0. */

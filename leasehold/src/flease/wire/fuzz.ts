@@ -19,7 +19,9 @@ export interface FuzzOutcome {
 }
 
 /** Kinds, places of names, lengths that are long, and beginnings of doubles that are no numbers. */
-const BYTES: readonly number[] = [0, 1, 2, 3, 4, 6, 7, 10, 11, 0x7f, 0x80, 0x81, 0xff, 0xf0, 0x42];
+const BYTES: readonly number[] = [
+  0, 1, 2, 3, 4, 6, 7, 10, 11, 12, 13, 14, 0x7f, 0x80, 0x81, 0xff, 0xf0, 0x42,
+];
 
 /** @throws {Error} naming the input, if the codec does anything else */
 export function fuzzFlease(runs: number, seed: number): FuzzOutcome {

@@ -36,6 +36,7 @@ export const QUESTIONS: Packet = {
     { kind: 'wish', resource: 'job', member: 'b' },
     { kind: 'unwish', resource: 'job', member: 'b' },
     { kind: 'freed', resource: 'job' },
+    { kind: 'query', attempt: 2, resource: 'job' },
   ],
 };
 
@@ -54,6 +55,8 @@ export const ANSWERS: Packet = {
     { kind: 'refused', attempt: 8, of: 'read', why: 'clock-off', detail: 0 },
     { kind: 'refused', attempt: 9, of: 'write', why: 'recovering', detail: 3_200.5 },
     { kind: 'refused', attempt: 10, of: 'read', why: 'other-view', detail: 0 },
+    { kind: 'found', attempt: 11, written: undefined, lease: undefined },
+    { kind: 'found', attempt: 12, written, lease },
   ],
 };
 
