@@ -116,8 +116,8 @@ export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts)
       return offBy(facts.clock);
     case 'recovering':
       return facts.recoversInMs === undefined
-        ? 'recovering'
-        : `recovering for ${seconds(facts.recoversInMs)}`;
+        ? 'keeps silent'
+        : `keeps silent for ${seconds(facts.recoversInMs)}`;
     case 'other-view':
       return `in another view of the group: ${facts.view}`;
     default:
