@@ -17,7 +17,11 @@ describe('why a member did not say yes', () => {
     ['silent', { trouble: 'later-view', view: 8 }, 'in another view of the group: 8'],
     ['other-view', { view: 8 }, 'in another view of the group: 8'],
     ['recovering', { recoversInMs: 3_200 }, 'keeps silent for 3.2 s'],
-    ['recovering', { recoversInMs: Number.POSITIVE_INFINITY }, 'keeps silent for as long as its clock is off'],
+    [
+      'recovering',
+      { recoversInMs: Number.POSITIVE_INFINITY },
+      'keeps silent for as long as its clock is off',
+    ],
     ['recovering', {}, 'keeps silent'],
     ['outbid', {}, 'outbid: another member asks for the same at the same time'],
     ['late', {}, 'by its clock the attempt began too long ago; its clock, or ours, may be off'],
