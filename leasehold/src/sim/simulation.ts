@@ -18,6 +18,8 @@
  * no clock, no chance, no state left over from the run before.
  */
 
+import { BrokenPromise, type World } from './world.ts';
+
 /** How one seed went. Plain data: it crosses from the thread that ran it to the one that counts. */
 export interface SeedOutcome {
   readonly seed: number;
@@ -97,4 +99,55 @@ export interface Simulation {
   tooLittle(totals: Readonly<Record<string, number>>, seeds: number): readonly string[];
 
   readonly mutants: readonly Mutant[];
+}
+
+/** Plays a world to its end, and says how it went. */
+export function outcomeOf(world: World, seed: number, run: () => void): SeedOutcome {
+  try {
+    run();
+  } catch (error) {
+    return outcome(world, seed, brokenBy(error));
+  }
+  return outcome(world, seed);
+}
+
+/** The same for a world that awaits. */
+export async function outcomeOfAsync(
+  world: World,
+  seed: number,
+  run: () => Promise<void>,
+): Promise<SeedOutcome> {
+  try {
+    await run();
+  } catch (error) {
+    return outcome(world, seed, brokenBy(error));
+  }
+  return outcome(world, seed);
+}
+
+function outcome(world: World, seed: number, broken?: SeedOutcome['broken']): SeedOutcome {
+  const counts = Object.fromEntries(world.counts);
+  return { seed, broken, counts, trace: world.tracing ? world.story() : undefined };
+}
+
+function brokenBy(error: unknown): SeedOutcome['broken'] {
+  if (error instanceof BrokenPromise) return { promise: error.promise, message: error.message };
+  const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { promise: 'assertion', message };
+}
+
+/** Fewer seeds are a look, not a proof; nothing is expected of them. */
+const ENOUGH_SEEDS = 100;
+
+/** What of all that should happen so often in a seed, on average, did not. */
+export function shortfalls(
+  enough: Readonly<Record<string, number>>,
+  totals: Readonly<Record<string, number>>,
+  seeds: number,
+): readonly string[] {
+  if (seeds < ENOUGH_SEEDS) return [];
+  return Object.entries(enough).flatMap(([what, mean]) => {
+    const [got, expected] = [totals[what] ?? 0, Math.ceil(mean * seeds)];
+    return got >= expected ? [] : [`only ${got} ${what} in ${seeds} seeds, expected at least ${expected}`];
+  });
 }

@@ -1,7 +1,6 @@
 /** Flease as the runner of seeds sees it. */
 
-import type { SeedOutcome, Simulation } from '../../sim/simulation.ts';
-import { BrokenPromise } from '../../sim/world.ts';
+import { outcomeOf, type SeedOutcome, shortfalls, type Simulation } from '../../sim/simulation.ts';
 import { Chaos } from './chaos.ts';
 import { PROMISES } from './checker.ts';
 import { mutants } from './mutants.ts';
@@ -30,41 +29,13 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'refused, clock-off': 0.1,
 };
 
-/** Fewer seeds are a look, not a proof; nothing is expected of them. */
-const ENOUGH_SEEDS = 100;
-
 export const simulation: Simulation = {
   name: 'flease',
   promises: PROMISES,
   run(seed, { trace }): SeedOutcome {
     const chaos = new Chaos(seed, trace);
-    const { world } = chaos.flease;
-    let broken: SeedOutcome['broken'];
-    try {
-      chaos.run();
-    } catch (error) {
-      if (error instanceof BrokenPromise) broken = { promise: error.promise, message: error.message };
-      else
-        broken = {
-          promise: 'assertion',
-          message: error instanceof Error ? (error.stack ?? error.message) : String(error),
-        };
-    }
-    return {
-      seed,
-      broken,
-      counts: Object.fromEntries(world.counts),
-      trace: trace ? world.story() : undefined,
-    };
+    return outcomeOf(chaos.flease.world, seed, () => chaos.run());
   },
-  tooLittle(totals, seeds): readonly string[] {
-    if (seeds < ENOUGH_SEEDS) return [];
-    return Object.entries(ENOUGH).flatMap(([what, mean]) => {
-      const got = totals[what] ?? 0;
-      return got >= mean * seeds
-        ? []
-        : [`only ${got} ${what} in ${seeds} seeds, expected at least ${Math.ceil(mean * seeds)}`];
-    });
-  },
+  tooLittle: (totals, seeds) => shortfalls(ENOUGH, totals, seeds),
   mutants,
 };

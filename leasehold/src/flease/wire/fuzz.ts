@@ -7,6 +7,7 @@
  */
 
 import { Buffer } from 'node:buffer';
+import { Dice } from '../../runtime/dice.ts';
 import { MalformedMessageError } from '../../runtime/errors.ts';
 import type { Packet } from '../messages.ts';
 import { decodePacket } from './decode.ts';
@@ -85,23 +86,5 @@ function damage(
       return { cut: 0, put: bytes.subarray(at, at + length) };
     default:
       return { cut: dice.below(2) * 8, put: [dice.pick(BYTES), 0xf0, 0, 0, 0, 0, 0, 0] };
-  }
-}
-
-/** Chance from a seed: a multiplier and a sum modulo 2^32, of which the upper bits are used. */
-class Dice {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  below(limit: number): number {
-    this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((this.#state / 2 ** 32) * limit);
-  }
-
-  pick<T>(items: readonly T[]): T {
-    return items[this.below(items.length)] as T;
   }
 }

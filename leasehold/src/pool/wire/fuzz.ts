@@ -8,6 +8,7 @@
 
 import { Buffer } from 'node:buffer';
 import type { Codec } from '../../runtime/codec.ts';
+import { Dice } from '../../runtime/dice.ts';
 import { MalformedMessageError } from '../../runtime/errors.ts';
 import type { FromManager, ToManager } from '../messages.ts';
 import { clientCodec, managerCodec } from './codec.ts';
@@ -103,23 +104,5 @@ function damage(
       const other = dice.pick(frames);
       return { cut: bytes.length, put: other.subarray(dice.below(other.length)) };
     }
-  }
-}
-
-/** Chance from a seed: a multiplier and a sum modulo 2^32, of which the upper bits are used. */
-class Dice {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  below(limit: number): number {
-    this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((this.#state / 2 ** 32) * limit);
-  }
-
-  pick<T>(items: readonly T[]): T {
-    return items[this.below(items.length)] as T;
   }
 }

@@ -1,7 +1,6 @@
 /** The log on etcd, as the runner of seeds sees it. */
 
-import type { SeedOutcome, Simulation } from '../../../sim/simulation.ts';
-import { BrokenPromise } from '../../../sim/world.ts';
+import { outcomeOf, type SeedOutcome, shortfalls, type Simulation } from '../../../sim/simulation.ts';
 import { PROMISES } from './checker.ts';
 import { EtcdLogWorld } from './etcd-log-world.ts';
 import { mutants } from './mutants.ts';
@@ -34,32 +33,13 @@ const ENOUGH: Readonly<Record<string, number>> = {
   wiped: 0.1,
 };
 
-/** Fewer seeds are a look, not a proof; nothing is expected of them. */
-const ENOUGH_SEEDS = 100;
-
 export const simulation: Simulation = {
   name: 'etcd-log',
   promises: PROMISES,
   run(seed, { trace }): SeedOutcome {
     const log = new EtcdLogWorld(seed, trace);
-    let broken: SeedOutcome['broken'];
-    try {
-      log.run();
-    } catch (error) {
-      broken =
-        error instanceof BrokenPromise
-          ? { promise: error.promise, message: error.message }
-          : { promise: 'assertion', message: error instanceof Error ? String(error.stack) : String(error) };
-    }
-    const counts = Object.fromEntries(log.world.counts);
-    return { seed, broken, counts, trace: trace ? log.world.story() : undefined };
+    return outcomeOf(log.world, seed, () => log.run());
   },
-  tooLittle(totals, seeds): readonly string[] {
-    if (seeds < ENOUGH_SEEDS) return [];
-    return Object.entries(ENOUGH).flatMap(([what, mean]) => {
-      const [got, expected] = [totals[what] ?? 0, Math.ceil(mean * seeds)];
-      return got >= expected ? [] : [`only ${got} ${what} in ${seeds} seeds, expected at least ${expected}`];
-    });
-  },
+  tooLittle: (totals, seeds) => shortfalls(ENOUGH, totals, seeds),
   mutants,
 };
