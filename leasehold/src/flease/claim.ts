@@ -35,6 +35,8 @@ export class Tenure {
   ended: EndReason | undefined;
   /** Whether its holder was told that it is about to end. */
   isNoticed = false;
+  /** Whether it was given back, and the others are yet to be told. */
+  isLeaving = false;
   /** Whether a majority has it written that it was given back. */
   isGivenBack = false;
 
@@ -111,7 +113,7 @@ export class Claim {
   }
 
   add({ kind, id }: Request, nowMs: number): void {
-    this.#requests = [...this.#requests, { kind, id, sinceMs: nowMs }];
+    this.#requests = withOneMore(this.#requests, { kind, id, sinceMs: nowMs });
     this.#takePlace();
   }
 
@@ -122,8 +124,11 @@ export class Claim {
 
   /** The first who wants to have it, and does not wait any more. */
   shift(): Request | undefined {
-    const first = this.#requests.find(({ kind }) => kind !== 'ask');
-    if (first !== undefined) this.withdraw((request) => request === first);
+    const place = this.#requests.findIndex(({ kind }) => kind !== 'ask');
+    if (place === -1) return undefined;
+    const first = this.#requests[place];
+    this.#requests = this.#requests.length === 1 ? NOBODY : this.#requests.toSpliced(place, 1);
+    this.#takePlace();
     return first;
   }
 
@@ -136,6 +141,11 @@ export class Claim {
     return withdrawn;
   }
 
+  /** A majority knows, or whoever it was left to has it. */
+  givenBack(): void {
+    if (this.leaving?.tenure !== undefined) this.leaving.tenure.isGivenBack = true;
+  }
+
   get isIdle(): boolean {
     return (
       this.#requests.length === 0 &&
@@ -146,7 +156,7 @@ export class Claim {
   }
 
   standInLine(member: string): void {
-    if (!this.#line.includes(member)) this.#line = [...this.#line, member];
+    if (!this.#line.includes(member)) this.#line = withOneMore(this.#line, member);
   }
 
   leaveLine(member: string): void {
@@ -173,3 +183,7 @@ export class Claim {
     else this.leaveLine(this.#self);
   }
 }
+
+/** A list of one is as short as can be; one that is spread from another has room for more, a million times. */
+const withOneMore = <T>(list: readonly T[], one: T): readonly T[] =>
+  list.length === 0 ? [one] : [...list, one];

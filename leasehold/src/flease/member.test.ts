@@ -221,6 +221,23 @@ describe('a lease that is let go of', () => {
     expect(tenure?.isGivenBack).toBe(true);
   });
 
+  it('is given back, too, if whoever it was left to has it although it was written in part', () => {
+    const { group, tenure } = letGo('c');
+    group.hears('b', [found(group, 2)]);
+    group.at(1_250); // Nobody but a itself has it written, as far as it knows.
+    group.at(1_400);
+    const reads = group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item.attempt] : []));
+    const last = reads.at(-1) ?? 0;
+    const written = { askedMs: WALL_MS + 1_300, round: 1, member: 'c', life: 9, attempt: 1 };
+    const lease: Lease = {
+      ...{ holder: 'c', life: 9, number: (tenure?.number ?? 0) + 1, untilMs: WALL_MS + 2_300 },
+      ...{ state: 'held', heir: undefined },
+    };
+    group.hears('b', [{ kind: 'promised', attempt: last, written, lease }]);
+    expect(tenure?.isGivenBack).toBe(true);
+    expect(group.told('left')).toHaveLength(1);
+  });
+
   it('was not, if it ran out before', () => {
     const { group, tenure } = letGo();
     for (let ms = 1_150; ms <= 2_400; ms += 50) group.at(ms);

@@ -32,7 +32,7 @@ import type { Request, Tenure } from './claim.ts';
 import { GroupChangeError } from './errors.ts';
 import { type ClockReading, GroupClock } from './group-clock.ts';
 import type { Lease } from './lease.ts';
-import type { Answer, Found, Item, Packet, Question, RefusalReason } from './messages.ts';
+import type { Answer, Item, Packet, Question, RefusalReason } from './messages.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
 import { Proposer } from './proposer.ts';
 import type { ProposerEvent } from './proposer-events.ts';
@@ -159,8 +159,6 @@ export class Member {
   waitingFor(resource: string): {
     seen: Lease | undefined;
     reluctant: ReadonlyMap<string, Reluctance> | undefined;
-    /** The number of a lease that was let go of, until the others have been told. */
-    leaving: number | undefined;
   } {
     return this.#proposer.waitingFor(resource);
   }
@@ -320,7 +318,10 @@ export class Member {
       const detail = refusal === 'recovering' ? Math.max(0, this.#silentUntilMs - nowMs) : 0;
       return { kind: 'refused', attempt, of, why: refusal, detail };
     }
-    if (item.kind === 'query') return { kind: 'found', attempt, ...this.#written(resource) };
+    if (item.kind === 'query') {
+      const { written, lease } = this.#registers.written(resource);
+      return { kind: 'found', attempt, written, lease };
+    }
     const { askedMs, round } = item;
     const ballot = { askedMs, round, member, life, attempt };
     const verdict =
@@ -331,12 +332,8 @@ export class Member {
       return { kind: 'refused', attempt, of, why: verdict.refused, detail: verdict.round };
     }
     if (item.kind === 'write') return { kind: 'accepted', attempt };
-    return { kind: 'promised', attempt, ...this.#written(resource) };
-  }
-
-  #written(resource: string): Pick<Found, 'written' | 'lease'> {
     const { written, lease } = this.#registers.written(resource);
-    return { written, lease };
+    return { kind: 'promised', attempt, written, lease };
   }
 
   #send(to: string, item: Item): void {

@@ -15,4 +15,6 @@ export type ProposerEvent =
   | { readonly kind: 'renewed'; readonly tenure: Tenure }
   /** It is about to end, and could not be renewed so far. */
   | { readonly kind: 'ending'; readonly tenure: Tenure }
-  | { readonly kind: 'ended'; readonly tenure: Tenure };
+  | { readonly kind: 'ended'; readonly tenure: Tenure }
+  /** After it was let go of: the others know, or need not be told any more. */
+  | { readonly kind: 'left'; readonly tenure: Tenure };

@@ -52,7 +52,8 @@ import {
 } from './decision.ts';
 import { credible } from './credible.ts';
 import { type Lease, takeableAtMs } from './lease.ts';
-import { type Answer, type Item, ROUND_MAX } from './messages.ts';
+import type { Answer, Item } from './messages.ts';
+import { answerByMs, nextMs, pauseMs, renewAtMs, roundFor } from './pace.ts';
 import type { ProposerEvent } from './proposer-events.ts';
 import type { Quorums } from './view.ts';
 
@@ -66,16 +67,12 @@ export interface ProposerSettings extends Self {
 
 /** A look at a claim may come late by this part of a lease. */
 const LOOKS_PER_LEASE = 2_000;
-/** The first pause after a failed attempt, as a part of the time to answer; each is up to twice the one before. */
-const FIRST_PAUSE = 1 / 32;
 /** A `try` or an `ask` fails after so many attempts that no majority has answered. */
 const TRIES_MAX = 3;
 /** If a majority answers, and others are faster each time, it fails when it has waited for so many times to answer. */
 const PATIENCE_ANSWERS = 3;
 /** So often a query is made again if the answers differ, which they do while somebody renews; then under a ballot. */
 const DOUBTS_MAX = 3;
-/** How often who renews takes a leap that is four times as high, above the round that has outbid it. */
-const LEAPS_MAX = 12;
 
 export class Proposer {
   readonly #settings: ProposerSettings;
@@ -118,11 +115,9 @@ export class Proposer {
   waitingFor(resource: string): {
     seen: Lease | undefined;
     reluctant: ReadonlyMap<string, Reluctance> | undefined;
-    /** The number of a lease that was let go of, until the others have been told. */
-    leaving: number | undefined;
   } {
     const claim = this.#claims.get(resource);
-    return { seen: claim?.seen, reluctant: claim?.reluctant, leaving: claim?.leaving?.number };
+    return { seen: claim?.seen, reluctant: claim?.reluctant };
   }
 
   request(resource: string, request: Request, nowMs: number): void {
@@ -157,7 +152,7 @@ export class Proposer {
     const claim = this.#claims.get(tenure.resource);
     if (claim?.tenure !== tenure) return;
     this.#end(claim, 'released');
-    claim.leaving = { number: tenure.number, untilMs: tenure.untilMs, heir, tenure };
+    this.#leave(claim, { number: tenure.number, untilMs: tenure.untilMs, heir, tenure });
     if (claim.purpose === 'renew') this.#abandon(claim);
     claim.failures = 0;
     claim.unanswered = 0;
@@ -209,7 +204,7 @@ export class Proposer {
     for (const claim of this.#claims.values()) {
       this.#abandon(claim);
       this.#end(claim, reason);
-      claim.leaving = undefined;
+      this.#leave(claim, undefined);
       // By a clock that may have been far ahead.
       claim.tryAtMs = Number.NEGATIVE_INFINITY;
       claim.lookAtMs = Number.POSITIVE_INFINITY;
@@ -246,11 +241,12 @@ export class Proposer {
   #step(claim: Claim, nowMs: number): void {
     const { tenure } = claim;
     if (tenure !== undefined) this.#watch(claim, tenure, nowMs);
-    if (claim.attempt !== undefined && nowMs >= this.#answerByMs(claim.attempt)) {
+    const { durations } = this.#settings;
+    if (claim.attempt !== undefined && nowMs >= answerByMs(claim.attempt, durations)) {
       this.#fail(claim, claim.attempt, nowMs);
       return; // It has stepped.
     }
-    if (claim.leaving !== undefined && nowMs > claim.leaving.untilMs) claim.leaving = undefined;
+    if (claim.leaving !== undefined && nowMs > claim.leaving.untilMs) this.#leave(claim, undefined);
     if (claim.attempt === undefined && nowMs >= claim.tryAtMs && !this.#isSilent) {
       const purpose = this.#purposeOf(claim, nowMs);
       if (purpose === undefined) this.#crowd.leave(claim);
@@ -259,7 +255,7 @@ export class Proposer {
       }
     }
     if (claim.isIdle) this.#claims.delete(claim.resource);
-    else if (!this.#isSilent) this.#look(claim, this.#nextMs(claim, nowMs));
+    else if (!this.#isSilent) this.#look(claim, Math.max(nowMs, nextMs(claim, this.#crowd, durations)));
   }
 
   /** There may be room for those that wait for it. */
@@ -272,7 +268,9 @@ export class Proposer {
   #purposeOf(claim: Claim, nowMs: number): Purpose | undefined {
     const { tenure, leaving } = claim;
     if (leaving !== undefined) return this.#isOurTurn(claim, leaving) ? 'take' : 'free';
-    if (tenure !== undefined && nowMs >= this.#renewAtMs(tenure)) return 'renew';
+    if (tenure !== undefined && nowMs >= renewAtMs(tenure, this.#settings.durations)) {
+      return 'renew';
+    }
     if (claim.wants('ask')) return 'ask';
     return tenure === undefined && claim.isWanted ? 'take' : undefined;
   }
@@ -298,7 +296,7 @@ export class Proposer {
     this.#crowd.leave(claim);
     this.#attemptsMade += 1;
     const attempt = this.#attemptsMade;
-    const round = this.#roundFor(claim, purpose, nowMs);
+    const round = roundFor(claim, purpose, nowMs, durations);
     const ballot = { askedMs: nowMs, round, member: id, life, attempt };
     claim.attempt = new Attempt(claim.resource, ballot, this.#quorums, durations.attemptMs, isQuery);
     claim.purpose = purpose;
@@ -306,18 +304,6 @@ export class Proposer {
     const { resource } = claim;
     const read: Item = { kind: 'read', attempt, resource, askedMs: nowMs, round };
     this.#sendAll(claim.attempt, isQuery ? { kind: 'query', attempt, resource } : read);
-  }
-
-  /**
-   * Higher than any that is known in this interval: in the next one all begin anew. Who renews has a lease to lose, and
-   * what it knows may be old: it soon exceeds those who have not.
-   */
-  #roundFor(claim: Claim, purpose: Purpose, nowMs: number): number {
-    const interval = Math.floor(nowMs / this.#settings.durations.attemptMs);
-    if (claim.roundInterval !== interval) claim.roundSeen = 0;
-    claim.roundInterval = interval;
-    const leap = purpose === 'renew' ? 4 ** Math.min(claim.failures, LEAPS_MAX) : 1;
-    return Math.min(ROUND_MAX, claim.roundSeen + leap);
   }
 
   /** A majority has promised, or was only asked, and this is what they have. */
@@ -339,7 +325,8 @@ export class Proposer {
         return;
       case 'give-up':
         this.#end(claim, 'lost');
-        claim.leaving = undefined;
+        if (isWith(claim.leaving?.heir, attempt.found)) claim.givenBack();
+        this.#leave(claim, undefined);
         this.#conclude(claim, nowMs);
         return;
       default:
@@ -368,7 +355,7 @@ export class Proposer {
       this.#begin(claim, purpose, false, nowMs);
     } else {
       claim.doubts += 1;
-      claim.tryAtMs = nowMs + this.#settings.durations.answerMs * FIRST_PAUSE;
+      claim.tryAtMs = nowMs + pauseMs(1, this.#settings.durations);
     }
     this.#step(claim, nowMs);
   }
@@ -398,10 +385,10 @@ export class Proposer {
   }
 
   #taken(claim: Claim, lease: Lease, nowMs: number): void {
-    claim.leaving = undefined;
+    this.#leave(claim, undefined);
     const request = nowMs > lease.untilMs ? undefined : claim.shift();
     if (request === undefined) {
-      claim.leaving = { number: lease.number, untilMs: lease.untilMs, heir: undefined };
+      this.#leave(claim, { number: lease.number, untilMs: lease.untilMs, heir: undefined });
       this.#conclude(claim, nowMs);
       return;
     }
@@ -432,8 +419,8 @@ export class Proposer {
       for (const member of line) if (member !== heir) send({ kind: 'wish', resource, member });
       send({ kind: 'freed', resource });
     }
-    if (claim.leaving?.tenure !== undefined) claim.leaving.tenure.isGivenBack = true;
-    claim.leaving = undefined;
+    claim.givenBack();
+    this.#leave(claim, undefined);
     claim.disperse();
     this.#conclude(claim, nowMs);
   }
@@ -458,7 +445,7 @@ export class Proposer {
   /** Somebody else has it: those who do not want to wait are told so, the others wait for its end. */
   #wait(claim: Claim, found: Lease, takeAtMs: number, nowMs: number): void {
     claim.seen = found;
-    claim.leaving = undefined;
+    this.#leave(claim, undefined);
     for (const { id } of claim.withdraw(({ kind }) => kind === 'try')) {
       this.#settings.tell({ kind: 'held', request: id, lease: found });
     }
@@ -490,7 +477,7 @@ export class Proposer {
     claim.doubts = 0;
     const { proposal } = attempt;
     if (claim.purpose === 'take' && proposal !== undefined) {
-      claim.leaving = { number: proposal.number, untilMs: proposal.untilMs, heir: undefined };
+      this.#leave(claim, { number: proposal.number, untilMs: proposal.untilMs, heir: undefined });
     }
     this.#abandon(claim);
     if (claim.failures >= TRIES_MAX) {
@@ -503,11 +490,7 @@ export class Proposer {
         this.#settings.tell({ kind: 'failed', request: id, reluctant: claim.reluctant });
       }
     }
-    const pauseMs = Math.min(
-      durations.answerMs,
-      durations.answerMs * FIRST_PAUSE * 2 ** (claim.failures - 1),
-    );
-    claim.tryAtMs = nowMs + pauseMs * random();
+    claim.tryAtMs = nowMs + pauseMs(claim.failures, durations) * random();
     this.#step(claim, nowMs);
   }
 
@@ -536,6 +519,16 @@ export class Proposer {
     this.#settings.tell({ kind: 'ended', tenure });
   }
 
+  /** From here on this is to be told to the others, and no longer what was. */
+  #leave(claim: Claim, leaving: Leaving | undefined): void {
+    const tenure = claim.leaving?.tenure;
+    claim.leaving = leaving;
+    if (leaving?.tenure !== undefined) leaving.tenure.isLeaving = true;
+    if (tenure === undefined) return;
+    tenure.isLeaving = false;
+    this.#settings.tell({ kind: 'left', tenure });
+  }
+
   #leaseOf({ number, untilMs }: Tenure): Lease {
     const { id, life } = this.#settings;
     return { holder: id, life, number, untilMs, state: 'held', heir: undefined };
@@ -550,36 +543,12 @@ export class Proposer {
     for (const member of attempt.audience) this.#settings.send(member, item);
   }
 
-  #answerByMs(attempt: Attempt): number {
-    return attempt.ballot.askedMs + this.#settings.durations.answerMs;
-  }
-
-  #renewAtMs(tenure: Tenure): number {
-    const { leaseMs, renewAfterMs } = this.#settings.durations;
-    return tenure.untilMs - leaseMs + renewAfterMs;
-  }
-
-  /** When there will be something to do about this claim. */
-  #nextMs(claim: Claim, nowMs: number): number {
-    const { attempt, tenure } = claim;
-    let nextMs = Number.POSITIVE_INFINITY;
-    if (attempt !== undefined) nextMs = this.#answerByMs(attempt);
-    else if (this.#crowd.isRenewing(claim)) nextMs = Number.POSITIVE_INFINITY;
-    else if (this.#crowd.has(claim))
-      nextMs = tenure === undefined ? Number.POSITIVE_INFINITY : this.#renewAtMs(tenure);
-    else if (tenure === undefined || claim.leaving !== undefined) nextMs = claim.tryAtMs;
-    else nextMs = Math.max(this.#renewAtMs(tenure), claim.tryAtMs);
-    if (tenure !== undefined) {
-      const { noticeMs } = this.#settings.durations;
-      const endMs = tenure.isNoticed ? tenure.untilMs : tenure.untilMs - noticeMs;
-      nextMs = Math.min(nextMs, endMs);
-    }
-    return Math.max(nextMs, nowMs);
-  }
-
   #look(claim: Claim, atMs: number): void {
     if (atMs >= claim.lookAtMs) return;
     claim.lookAtMs = atMs;
     this.#looks.add(atMs, claim);
   }
 }
+
+const isWith = (member: string | undefined, lease: Lease | undefined): boolean =>
+  member !== undefined && lease?.holder === member;

@@ -36,7 +36,7 @@ import { Diary } from './diary.ts';
 import { FleaseLease, type LeaseKeeper } from './flease-lease.ts';
 import { checkPeers, checkResource, type Peers } from './peers-option.ts';
 import { pause } from './pause.ts';
-import { Reasons } from './reasons.ts';
+import { type OtherDurations, Reasons } from './reasons.ts';
 import { type Answer, type Pending, Requests } from './requests.ts';
 
 export interface AcquireOptions {
@@ -70,6 +70,8 @@ export interface PeerStatus {
   readonly clockAheadMs: { readonly atLeast: number; readonly atMost: number } | undefined;
   /** What is the matter with it, if anything is. */
   readonly trouble: string | undefined;
+  /** What it was started with, if that is not what this member was; then neither heeds the other. */
+  readonly otherDurations: OtherDurations | undefined;
 }
 
 export interface FleaseStatus {
@@ -78,6 +80,8 @@ export interface FleaseStatus {
   readonly view: number;
   /** False while members of the view before are still needed for a majority. */
   readonly isSettled: boolean;
+  readonly leaseMs: number;
+  readonly clockSkewMs: number;
   /** Why this member takes no part at present, and for how long. */
   readonly silence: { readonly why: string; readonly forMs: number } | undefined;
   readonly peers: readonly PeerStatus[];
@@ -122,7 +126,7 @@ export class Flease implements AsyncDisposable {
   readonly #diary: Diary;
   readonly #requests: Requests;
   readonly #waiters = new Waiters();
-  readonly #departures: Departures;
+  readonly #departures = new Departures();
   /** What is held here, by resource. */
   readonly #held = new Map<string, FleaseLease>();
   /** Who stands for a lease in order to lead by it. */
@@ -148,18 +152,14 @@ export class Flease implements AsyncDisposable {
       atEndOfTurn: around.atEndOfTurn,
       send: (to, packet) => connections.send(to, packet),
       tell: (event) => this.#tell(event),
-      afterwards: () => {
-        this.#waiters.look();
-        this.#departures.look();
-      },
+      afterwards: () => this.#waiters.look(),
     });
-    this.#departures = new Departures((tenure) => this.#isLeaving(tenure), around.atEndOfTurn);
     this.#keeper = {
       noticeMs: durations.noticeMs,
       nowMs: () => this.#driver.member.timeAt(this.#driver.read()),
       release: (tenure) => this.#release(tenure),
     };
-    this.#reasons = new Reasons(id, this.#driver.member, connections, runtime);
+    this.#reasons = new Reasons(id, this.#driver.member, durations, connections, runtime);
     connections.addresses = this.#addresses;
     this.#driver.start();
   }
@@ -313,17 +313,20 @@ export class Flease implements AsyncDisposable {
 
   status(): FleaseStatus {
     const { member } = this.#driver;
-    const { connections } = this.#around;
+    const { connections, durations } = this.#around;
     return {
       id: this.id,
       group: this.group,
       view: member.view.number,
       isSettled: member.view.before === undefined,
+      leaseMs: durations.leaseMs,
+      clockSkewMs: durations.clockSkewMs,
       silence: member.silence,
       peers: [...member.peers()].map(({ id, heardAgoMs, clock, trouble }) => ({
         ...{ id, address: connections.addressOf(id), connected: connections.isConnected(id), heardAgoMs },
         clockAheadMs: clock && { atLeast: clock.aheadAtLeastMs, atMost: clock.aheadAtMostMs },
         trouble: connections.problemOf(id) ?? trouble,
+        otherDurations: trouble === 'other-durations' ? this.#reasons.durationsOf(id) : undefined,
       })),
       held: this.#held.size,
       waiting: this.#requests.size,
@@ -448,6 +451,9 @@ export class Flease implements AsyncDisposable {
         this.#ended(event.tenure);
         this.#tellCandidates(event);
         return;
+      case 'left':
+        this.#departures.left(event.tenure);
+        return;
       case 'speaking':
         this.#around.connections.tellWhoIsMissing();
         this.#diary.note(event);
@@ -507,10 +513,6 @@ export class Flease implements AsyncDisposable {
       lease.ended(how);
     }
     this.#driver.input((member, reading) => member.release(tenure, reading, heir));
-  }
-
-  #isLeaving({ resource, number }: Tenure): boolean {
-    return this.#driver.member.waitingFor(resource).leaving === number;
   }
 
   async #until(isSo: () => boolean, signal?: AbortSignal): Promise<void> {

@@ -100,11 +100,17 @@ describe('joining a group', { timeout: LONG_MS }, () => {
   it('says by name who has other durations', async () => {
     const logger = listeningLogger();
     const peers = await freePeers('a', 'b');
-    await using _a = await join('a', peers, { logger });
+    await using a = await join('a', peers, { logger });
     await using _b = await join('b', peers, { leaseMs: 2 * LEASE_MS });
     await until(() => logger.lines.some(({ message }) => message.startsWith('trouble with member b')));
     const [line] = logger.lines.filter(({ message }) => message.startsWith('trouble with member b'));
     expect(line?.message).toContain(`it has leaseMs ${2 * LEASE_MS} and clockSkewMs ${SKEW_MS}`);
+    const otherDurations = { leaseMs: 2 * LEASE_MS, clockSkewMs: SKEW_MS };
+    expect(a.status()).toMatchObject({
+      leaseMs: LEASE_MS,
+      clockSkewMs: SKEW_MS,
+      peers: [{ otherDurations }],
+    });
   });
 });
 

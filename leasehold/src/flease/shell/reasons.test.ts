@@ -4,7 +4,7 @@ import { ownReason, type PeerFacts, peerReason } from './reasons.ts';
 
 const FINE: PeerFacts = {
   ...{ heardAgoMs: 1_234, view: 1, trouble: undefined, clock: undefined, problem: undefined },
-  recoversInMs: undefined,
+  ...{ recoversInMs: undefined, otherDurations: undefined },
 };
 
 describe('why a member did not say yes', () => {
@@ -12,7 +12,11 @@ describe('why a member did not say yes', () => {
     ['silent', {}, 'silent for 1.2 s'],
     ['silent', { heardAgoMs: undefined }, 'silent: never heard of'],
     [undefined, { problem: 'nobody listens there' }, 'not connected: nobody listens there'],
-    ['silent', { trouble: 'other-durations' }, 'it was started with another leaseMs or clockSkewMs'],
+    [
+      'silent',
+      { trouble: 'other-durations', otherDurations: { leaseMs: 5_000, clockSkewMs: 100 } },
+      'it was started with another leaseMs or clockSkewMs: 5000 and 100',
+    ],
     ['silent', { trouble: 'same-name' }, 'two processes speak in its name'],
     ['silent', { trouble: 'later-view', view: 8 }, 'in another view of the group: 8'],
     ['other-view', { view: 8 }, 'in another view of the group: 8'],

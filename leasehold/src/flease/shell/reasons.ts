@@ -9,8 +9,12 @@ import type { Reluctance } from '../attempt.ts';
 import { LeaseHeldError, NoMajorityError } from '../errors.ts';
 import type { Member, SilenceReason } from '../member.ts';
 import type { Packet } from '../messages.ts';
+import type { ResolvedFleaseDurations } from '../options.ts';
 import type { ClockBounds } from '../peer-clocks.ts';
 import { majorityOf } from '../view.ts';
+
+/** Those that must be the same everywhere. */
+export type OtherDurations = Pick<ResolvedFleaseDurations, 'leaseMs' | 'clockSkewMs'>;
 
 /** What is known of a peer, beside what it said. */
 export interface PeerFacts {
@@ -22,33 +26,49 @@ export interface PeerFacts {
   readonly problem: string | undefined;
   /** How much longer it keeps silent, by its own word. */
   readonly recoversInMs: number | undefined;
+  readonly otherDurations: OtherDurations | undefined;
 }
 
 export class Reasons {
   readonly #id: string;
   readonly #member: Member;
+  readonly #durations: OtherDurations;
   readonly #connections: { problemOf(member: string): string | undefined };
   readonly #clock: Pick<Runtime, 'now'>;
   /** Until when peers will keep silent, as they said last. */
   readonly #recoveringUntil = new Map<string, Instant>();
+  /** Of peers that have not ours, as they said last. */
+  readonly #otherDurations = new Map<string, OtherDurations>();
 
   constructor(
     id: string,
     member: Member,
+    durations: OtherDurations,
     connections: { problemOf(member: string): string | undefined },
     clock: Pick<Runtime, 'now'>,
   ) {
     this.#id = id;
     this.#member = member;
+    this.#durations = durations;
     this.#connections = connections;
     this.#clock = clock;
   }
 
-  /** Takes note of how long a peer keeps silent. It says nothing else then, so the first word is enough. */
-  hear({ from, items }: Packet): void {
+  /**
+   * Takes note of a peer's durations, and of how long it keeps silent. It says nothing else then, so the first word
+   * is enough.
+   */
+  hear(packet: Packet): void {
+    this.#hearDurations(packet);
+    const { from, items } = packet;
     const first = items[0];
     if (first?.kind !== 'refused' || first.why !== 'recovering') return;
     this.#recoveringUntil.set(from, later(this.#clock.now(), first.detail));
+  }
+
+  /** What a peer was started with, if not with ours. */
+  durationsOf(peer: string): OtherDurations | undefined {
+    return this.#otherDurations.get(peer);
   }
 
   /**
@@ -80,11 +100,20 @@ export class Reasons {
     return new NoMajorityError(resource, reasons, majorityOf(view.members.length), view.members.length);
   }
 
-  #factsOf(peer: string): Pick<PeerFacts, 'problem' | 'recoversInMs'> {
+  #hearDurations({ from, leaseMs, clockSkewMs }: Packet): void {
+    const ours = this.#durations;
+    if (leaseMs === ours.leaseMs && clockSkewMs === ours.clockSkewMs) this.#otherDurations.delete(from);
+    else if (this.#member.peers().some(({ id }) => id === from)) {
+      this.#otherDurations.set(from, { leaseMs, clockSkewMs });
+    }
+  }
+
+  #factsOf(peer: string): Pick<PeerFacts, 'problem' | 'recoversInMs' | 'otherDurations'> {
     const until = this.#recoveringUntil.get(peer);
     return {
       problem: this.#connections.problemOf(peer),
       recoversInMs: until === undefined ? undefined : Math.max(0, until - this.#clock.now()),
+      otherDurations: this.durationsOf(peer),
     };
   }
 }
@@ -97,6 +126,7 @@ const OURSELVES: PeerFacts = {
     clock: undefined,
     problem: undefined,
     recoversInMs: undefined,
+    otherDurations: undefined,
   },
 };
 
@@ -125,7 +155,7 @@ export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts)
   }
 }
 
-function unheard({ problem, trouble, clock, heardAgoMs, view }: PeerFacts): string {
+function unheard({ problem, trouble, clock, heardAgoMs, view, otherDurations }: PeerFacts): string {
   if (problem !== undefined) return `not connected: ${problem}`;
   switch (trouble) {
     case 'clock-off':
@@ -133,7 +163,9 @@ function unheard({ problem, trouble, clock, heardAgoMs, view }: PeerFacts): stri
     case 'later-view':
       return `in another view of the group: ${view}`;
     case 'other-durations':
-      return 'it was started with another leaseMs or clockSkewMs';
+      return `it was started with another leaseMs or clockSkewMs${
+        otherDurations === undefined ? '' : `: ${otherDurations.leaseMs} and ${otherDurations.clockSkewMs}`
+      }`;
     case 'same-name':
       return 'two processes speak in its name';
     default:

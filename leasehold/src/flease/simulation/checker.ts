@@ -169,6 +169,10 @@ export class Checker implements Observer {
       case 'ended':
         this.#ended(node, event.tenure);
         return;
+      case 'left':
+        this.happened(event.tenure.isGivenBack ? 'given back' : 'let go of, and not told to a majority');
+        node.note('left', describe(event.tenure));
+        return;
       case 'silent':
         this.happened(`silent, ${event.why}`);
         node.note('silent', { why: event.why });

@@ -210,8 +210,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-holder',
     story: 'A lease is used until the others have heard that it is given back, and one of them has it.',
     file: PROPOSER,
-    from: "    this.#end(claim, 'released');\n    claim.leaving",
-    to: '    claim.leaving',
+    from: "    this.#end(claim, 'released');\n    this.#leave(",
+    to: '    this.#leave(',
   },
   {
     name: 'taken-while-somebody-has-it',

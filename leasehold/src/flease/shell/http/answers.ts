@@ -30,12 +30,13 @@ export function statusAnswer(status: FleaseStatus): StatusAnswer {
   };
 }
 
-const peerAnswer = ({ address, heardAgoMs, clockAheadMs, trouble, ...peer }: PeerStatus): PeerAnswer => ({
+const peerAnswer = (peer: PeerStatus): PeerAnswer => ({
   ...peer,
-  address: address ?? null,
-  heardAgoMs: heardAgoMs ?? null,
-  clockAheadMs: clockAheadMs ?? null,
-  trouble: trouble ?? null,
+  address: peer.address ?? null,
+  heardAgoMs: peer.heardAgoMs ?? null,
+  clockAheadMs: peer.clockAheadMs ?? null,
+  trouble: peer.trouble ?? null,
+  otherDurations: peer.otherDurations ?? null,
 });
 
 /** JSON has no infinity. */

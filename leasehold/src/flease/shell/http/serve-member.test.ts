@@ -32,9 +32,10 @@ describe('a member that is asked over HTTP', { timeout: LONG_MS }, () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({
       ...{ id: 'a', group: 'default', view: 1, isSettled: true, silence: null },
+      ...{ leaseMs: LEASE_MS, clockSkewMs: SKEW_MS },
       peers: [
-        { id: 'b', connected: true, trouble: null },
-        { id: 'c', connected: true, trouble: null },
+        { id: 'b', connected: true, trouble: null, otherDurations: null },
+        { id: 'c', connected: true, trouble: null, otherDurations: null },
       ],
     });
   });
