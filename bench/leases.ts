@@ -19,6 +19,7 @@ import { batchFigures, diskFigure, failoverFigures } from './support/leases/figu
 import { flease, OURS } from './support/leases/flease.ts';
 import type { LeasePeer, PeerKind } from './support/leases/peer.ts';
 import { redlock, redlockPipelined } from './support/leases/redlock.ts';
+import { SlowDisk } from './support/leases/slow-disk.ts';
 import { Standings } from './support/leases/standings.ts';
 import {
   type BatchMeasured,
@@ -46,13 +47,14 @@ const SIZES: readonly number[] = [SMALL, MIDDLE, LARGE];
 const TURN: readonly number[] = [SMALL, SMALL, SMALL, MIDDLE, LARGE];
 /** For whom the largest would take more than twenty seconds. */
 const SLOW: readonly string[] = [etcd.name];
-/** So that everybody's code is compiled, theirs too. */
-const PRACTICE: readonly number[] = [MIDDLE, MIDDLE];
+/** So long everybody practises at first, so that its code is compiled, theirs too; and when its turn has come, for it was idle since. */
+const PRACTICE_MS = 8_000 * Math.min(1, SHARE * 2);
+const WARM_UP_MS: number = PRACTICE_MS / 8;
 
-const DISK_TURN: readonly number[] = [scaled(20_000)];
+const DISK_TURN: readonly number[] = [scaled(10_000)];
 /** Ours would be over before the disk has noticed. */
 const DISK_TURN_OF_OURS: readonly number[] = [LARGE, LARGE];
-const DISK_PAIRS = 3;
+const DISK_PAIRS = 5;
 const DISK_KINDS: readonly string[] = [OURS, zooKeeper.name, zooKeeperWithoutSync.name];
 
 type Report = (line: string) => void;
@@ -66,15 +68,22 @@ const sizesFor = (name: string): readonly number[] =>
 const said = ({ leases, perSecond, p50Ms, p99Ms, clientMicros, serverMicros }: BatchMeasured): string =>
   `${leases.toLocaleString('en')} at ${perSecond.toFixed(0)}/s, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${clientMicros.toFixed(0)} + ${serverMicros.toFixed(0)} µs`;
 
+/** As many batches as there is time for. */
+async function practise(peer: LeasePeer, forMs: number): Promise<void> {
+  const untilMs = performance.now() + forMs;
+  while (performance.now() < untilMs) await measureBatch(peer, MIDDLE);
+}
+
 async function race(peers: readonly LeasePeer[], report: Report): Promise<Standings> {
   const standings = new Standings();
   for (const peer of peers) {
     report(`${peer.name}: practice`);
-    for (const leases of PRACTICE) await measureBatch(peer, leases);
+    await practise(peer, PRACTICE_MS);
   }
   for (let round = 0; round < ROUNDS; round += 1) {
     for (let index = 0; index < peers.length; index += 1) {
       const peer = peers[(round + index) % peers.length] as LeasePeer;
+      await practise(peer, WARM_UP_MS);
       const turn = await takeTurn(peer, sizesFor(peer.name), report);
       standings.add(peer.name, turn);
       const largest = turn.batches.at(-1) as BatchMeasured;
@@ -91,13 +100,15 @@ interface DiskFindings {
   readonly told: string;
 }
 
-/** A batch while the disk is idle and one while it is busy, a few times; the ratio of each pair. */
+/** A batch while the disk is idle and one while it is busy, a few times, each first in turn; the ratio of each pair. */
 async function withBusyDisk(
   workshop: Workshop,
   peers: readonly LeasePeer[],
   report: Report,
 ): Promise<DiskFindings> {
   const load = await DiskLoad.open(workshop);
+  const pids = peers.flatMap(({ client, servers }) => [client.pid, ...servers]);
+  using slow = SlowDisk.under(workshop.directory, [...pids, load.pid]);
   const shares = new Map<string, number[]>(peers.map(({ name }) => [name, []]));
   const rates = new Map<string, string[]>(peers.map(({ name }) => [name, []]));
   const megabytes: number[] = [];
@@ -105,20 +116,22 @@ async function withBusyDisk(
     for (const peer of peers) {
       const sizes = peer.name === OURS ? DISK_TURN_OF_OURS : DISK_TURN;
       const rate = async (): Promise<number> => rateOf(await takeTurn(peer, sizes, report, [load.pid]));
-      const idle = await rate();
+      await practise(peer, WARM_UP_MS);
+      const idleFirst = pair % 2 === 0 ? await rate() : undefined;
       const { done: busy, written } = await load.during(rate);
+      const idle = idleFirst ?? (await rate());
       shares.get(peer.name)?.push(busy / idle);
       rates.get(peer.name)?.push(`${idle.toFixed(0)} → ${busy.toFixed(0)}`);
       megabytes.push(written.megabytesPerSecond);
       report(
-        `${peer.name}: ${idle.toFixed(0)}/s, ${busy.toFixed(0)}/s while the disk takes ${written.megabytesPerSecond.toFixed(0)} MB/s`,
+        `${peer.name}: ${idle.toFixed(0)}/s, ${busy.toFixed(0)}/s while the disk takes ${written.megabytesPerSecond.toFixed(1)} MB/s`,
       );
     }
   }
   const told = [...rates].map(([name, each]) => `${name} ${each.join(', ')}`).join('; ');
   return {
     shares: new Map([...shares].map(([name, each]) => [name, median(each)])),
-    told: `${DISK_PAIRS} pairs of ${count(DISK_TURN)} leases (of ours ${count(DISK_TURN_OF_OURS)}), in leases/s idle → busy: ${told}; busy: another process writes ${CHUNK_BYTES / 1_024} KB, syncs and rests ${REST_MS} ms, and came to ${median(megabytes).toFixed(0)} MB/s`,
+    told: `${DISK_PAIRS} pairs of ${count(DISK_TURN)} leases (of ours ${count(DISK_TURN_OF_OURS)}), in leases/s idle → busy: ${told}; busy: another process writes ${CHUNK_BYTES / 1_024} KB, syncs and rests ${REST_MS} ms, and came to ${median(megabytes).toFixed(1)} MB/s; ${slow.told}`,
   };
 }
 
@@ -177,7 +190,7 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
     conditions: {
       ...machineConditions(),
       asked: `by one process, ${IN_FLIGHT} at a time, each for a resource of its own that nobody asked for before; nothing is renewed or runs out meanwhile. All are up all the time, and clients and servers share the cores`,
-      rounds: `${ROUNDS}, everybody in turn, after practice; a turn is ${count(TURN)} leases (${SLOW.join(', ')}: without the last, which would take more than 20 s). The median of the rounds, and ratios within each`,
+      rounds: `${ROUNDS}, everybody in turn, after practice of ${PRACTICE_MS / 1_000} s each, and of ${WARM_UP_MS / 1_000} s before each turn; a turn is ${count(TURN)} leases (${SLOW.join(', ')}: without the last, which would take more than 20 s). The median of the rounds, and ratios within each`,
       'client + servers': 'processor time, for a lease',
       disk: `a write of 4 KB is synced in ${diskMs.toFixed(2)} ms`,
       'other processes': quietness(standings),
