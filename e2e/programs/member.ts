@@ -4,7 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { type FleaseLease, type JoinFleaseOptions, joinFlease } from 'leasehold/flease';
+import { type FleaseLease, type JoinFleaseOptions, joinFlease, type Peers } from 'leasehold/flease';
 import { errorFacts, fail, logger, obey, say, told } from './conversation.ts';
 import { RegisterClient } from './register-client.ts';
 
@@ -21,6 +21,7 @@ interface Request {
   readonly number: number;
   readonly keys: readonly string[];
   readonly waitMs?: number;
+  readonly peers: Peers;
 }
 
 const { join, keys, register: path, writeEveryMs } = told<Config>();
@@ -66,7 +67,8 @@ try {
     /** The first look at a lease after whatever happened. */
     look: ({ key }: Request) => {
       const lease = leases.get(key);
-      return { number: lease?.number, isHeld: lease?.isHeld(), isAborted: lease?.signal.aborted };
+      const [isHeld, isAborted] = [lease?.isHeld(), lease?.signal.aborted];
+      return { number: lease?.number, isHeld, isAborted, validUntil: lease?.validUntil };
     },
     /** A write under a number that was good at some time. */
     write: async ({ key, number }: Request) => ({
@@ -79,6 +81,14 @@ try {
     },
     release: async ({ key }: Request) => {
       await leases.get(key)?.release();
+      return {};
+    },
+    change: async ({ peers }: Request) => {
+      await group.changeGroup({ peers });
+      return {};
+    },
+    settled: async () => {
+      await group.settled();
       return {};
     },
     status: () => ({ ...group.status() }),

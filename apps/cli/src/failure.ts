@@ -4,7 +4,7 @@
  *
  *     0  it was done
  *     1  it could not be done
- *     2  it was asked in a way that makes no sense: an unknown option, a wrong value
+ *     2  it was asked in a way that makes no sense: an unknown option, a wrong value, one that others do not have
  *     3  nobody answered: no Manager there, or no member of a group
  *     4  a Manager answered, and there is no such thing: no such pool
  *    75  a lease was not to be had in time; later it may be
@@ -27,6 +27,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   INVALID_CONFIGURATION: EXIT.usage,
   INVALID_PARAMETER: EXIT.usage,
   USAGE: EXIT.usage,
+  OTHER_DURATIONS: EXIT.usage,
   API_UNREACHABLE: EXIT.unreachable,
   MANAGERS_UNREACHABLE: EXIT.unreachable,
   UNKNOWN_POOL: EXIT.notFound,

@@ -66,7 +66,7 @@ export const withFleaseOptions = (command: Command): Command =>
     .addOption(
       new Option(
         '--flease-skew <time>',
-        'how far apart clocks may be; the same everywhere (default: a tenth of the leader lease)',
+        'twice what a clock may be off from true time; the same everywhere (default: a tenth of the leader lease)',
       ).argParser(milliseconds),
     );
 

@@ -1,10 +1,11 @@
 import { Command, Option } from 'commander';
-import { type Flease, type FleaseLease, type Logger, serveFlease } from 'leasehold/flease';
+import { type Flease, type FleaseLease, type Logger, NoMajorityError, serveFlease } from 'leasehold/flease';
 import type { Context } from '../context.ts';
 import { unheardOf } from '../flease/command-ended-error.ts';
 import { runHeld } from '../flease/held-command.ts';
 import { joinAs } from '../flease/join.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
+import { isLikely, OtherDurationsError, tellOfOtherDurations } from '../flease/other-durations.ts';
 import { CommandSignals } from '../flease/signals.ts';
 import { tellWhoIsWaitedFor } from '../flease/waiting.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
@@ -24,7 +25,6 @@ interface HoldOptions extends MemberOptions, JsonOption {
 const ASKED_ONCE_MS = 1_000;
 /** After the notice of a lease, which is a tenth of it if nothing else was said. */
 const GRACE_OF_LEASE = 0.1;
-const DEFAULT_LEASE_MS = 10_000;
 
 export function fleaseHoldCommand(context: Context): Command {
   const command = new Command('hold')
@@ -34,7 +34,7 @@ export function fleaseHoldCommand(context: Context): Command {
 
 It is a member of the group under its --id, and no two processes may be that at a time. Like every member that starts it keeps silent at first, for a lease and twice the skew (11 s by default). The members that run, this one among them, have to be a majority of all --peers, and each id of a "hold" that does not run is one that is away: "flease serve" is a member that only stays. A machine that needs many leases, or needs them fast, should use joinFlease in one process instead.
 
-Ends as the command does: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not to be had in time. 76: it was lost while the command ran. 1: it could not begin, as where another process has its --id. 2: wrong usage. 126, 127: the command did not start.`,
+Ends as the command does: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not to be had in time. 76: it was lost while the command ran. 1: it could not begin, as where another process has its --id. 2: wrong usage, or the others have another --lease or --skew. 126, 127: the command did not start.`,
     )
     .usage('[options] <resource> -- <command> [args...]')
     .argument('<resource>', 'what to hold: any text, the same for all who want it')
@@ -84,40 +84,55 @@ async function hold(
     format: options.log ?? (options.json ? 'json' : undefined),
     level: options.quiet ? 'warn' : undefined,
   });
-  const leaseMs = options.lease ?? DEFAULT_LEASE_MS;
-  const graceMs = options.grace ?? leaseMs * GRACE_OF_LEASE;
   const join = { ...joinOptionsOf(context, options), noticeMs: options.grace, logger };
   const http = httpOf(options);
   using signals = new CommandSignals();
   await using group = await joinAs(join);
   await using _ = http === undefined ? undefined : await serveFlease(group, { ...http, logger });
-  const lease = await acquired(group, resource, options.wait, signals, logger);
+  const lease = await acquired(
+    { group, resource, members: Object.keys(join.peers), signals, logger },
+    options.wait,
+  );
   if (lease === undefined) {
     logger.warn('gave up waiting: it was interrupted', { resource });
     context.exitCode = signals.exitCode ?? 1;
     return;
   }
   await using held = lease;
-  const unheard = (): readonly string[] => unheardOf(group.status(), leaseMs);
+  const graceMs = options.grace ?? group.status().leaseMs * GRACE_OF_LEASE;
+  const unheard = (): readonly string[] => unheardOf(group.status());
   context.exitCode = await runHeld({ command, args, lease: held, graceMs, unheard, signals, logger });
   logger.info('the command has ended: the lease is given back', { resource, exitCode: context.exitCode });
 }
 
-/** Undefined if somebody wanted the waiting to end. */
+interface Wanted {
+  readonly group: Flease;
+  readonly resource: string;
+  readonly members: readonly string[];
+  readonly signals: CommandSignals;
+  readonly logger: Logger;
+}
+
+/**
+ * Undefined if somebody wanted the waiting to end.
+ *
+ * @throws {OtherDurationsError} if the others can never agree
+ */
 async function acquired(
-  group: Flease,
-  resource: string,
+  { group, resource, members, signals, logger }: Wanted,
   waitMs: number | undefined,
-  signals: CommandSignals,
-  logger: Logger,
 ): Promise<FleaseLease | undefined> {
   const over = new AbortController();
+  const vain = new AbortController();
   const signal = AbortSignal.any([signals.waiting, over.signal]);
-  const telling = tellWhoIsWaitedFor(group, resource, logger, signal);
+  const telling = Promise.all([
+    tellWhoIsWaitedFor(group, resource, logger, signal),
+    tellOfOtherDurations(group, members, signal, (error) => vain.abort(error)),
+  ]);
   try {
     const silentMs = group.status().silence?.forMs ?? 0;
     const lease = await group.acquire(resource, {
-      signal: signals.waiting,
+      signal: AbortSignal.any([signals.waiting, vain.signal]),
       waitMs: waitMs === undefined ? undefined : silentMs + Math.max(waitMs, ASKED_ONCE_MS),
     });
     if (!signals.waiting.aborted) return lease;
@@ -125,6 +140,8 @@ async function acquired(
     return undefined;
   } catch (error) {
     if (signals.waiting.aborted) return undefined;
+    const status = group.status();
+    if (error instanceof NoMajorityError && isLikely(status)) throw new OtherDurationsError(status);
     throw error;
   } finally {
     over.abort();

@@ -33,9 +33,11 @@ export function fleaseStatusCommand(context: Context): Command {
 
 export function statusLines(status: StatusAnswer): readonly string[] {
   const { id, group, view, isSettled, silence, held, waiting, registers, attempts, peers } = status;
+  const { leaseMs, clockSkewMs } = status;
   return [
     `Member ${id} of group ${group} ${silence === null ? 'takes part' : silenceWords(silence)}`,
     `  view         ${view}${isSettled ? '' : ', not settled yet: members of the one before are still needed'}`,
+    `  durations    lease ${duration(leaseMs)}, skew ${duration(clockSkewMs)}`,
     `  holds        ${counted(held, 'lease')}; ${counted(waiting, 'request')} waiting`,
     `  remembers    ${counted(registers, 'resource')} for the group`,
     `  attempts     ${attempts}`,
@@ -61,8 +63,12 @@ const peerCells = (peer: PeerAnswer): readonly string[] => [
   peer.connected ? 'yes' : 'no',
   peer.heardAgoMs === null ? 'never' : `${duration(peer.heardAgoMs)} ago`,
   peer.clockAheadMs === null ? 'not known' : boundsWords(peer.clockAheadMs),
-  peer.trouble ?? '',
+  peer.otherDurations === null ? (peer.trouble ?? '') : durationsWords(peer.otherDurations),
 ];
+
+/** To the millisecond, since they may differ by that. */
+const durationsWords = ({ leaseMs, clockSkewMs }: NonNullable<PeerAnswer['otherDurations']>): string =>
+  `has other durations: lease ${leaseMs} ms, skew ${clockSkewMs} ms`;
 
 const boundsWords = ({ atLeast, atMost }: NonNullable<PeerAnswer['clockAheadMs']>): string =>
   `${Math.round(atLeast)} to ${Math.round(atMost)} ms`;

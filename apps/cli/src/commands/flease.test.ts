@@ -148,15 +148,27 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(existsSync(join(folder, 'taken.ran'))).toBe(false);
   });
 
+  it('one that has another lease than the others is wrong usage, and says what they have', async () => {
+    const other = ['--lease', '1600ms', '--json', '--', 'touch', 'durations.ran'];
+    const one = await hold('c', 'durations', ...other);
+    expect(await one.ended).toBe(2);
+    expect(one.stderr).toMatch(
+      /"code":"OTHER_DURATIONS","message":"[^\n]*has --lease 1600ms --skew 100ms: a has --lease 1500ms --skew 100ms, b has /,
+    );
+    expect(existsSync(join(folder, 'durations.ran'))).toBe(false);
+  });
+
   it('tell how they are, to people and to programs', async () => {
     const { code, stdout } = await ask('status');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^Member a of group default takes part\n {2}view +1\n/);
+    expect(stdout).toMatch(
+      /^Member a of group default takes part\n {2}view +1\n {2}durations +lease 1.5 s, skew 100 ms\n/,
+    );
     expect(stdout).toMatch(
       /\nPEER +ADDRESS +CONNECTED +HEARD +CLOCK AHEAD BY\nb .* yes .* ago .* to .* ms\n/,
     );
     expect(JSON.parse((await ask('status', '--json')).stdout)).toMatchObject({
-      ...{ id: 'a', group: 'default', view: 1, silence: null, held: 0 },
+      ...{ id: 'a', group: 'default', view: 1, silence: null, held: 0, leaseMs: 1_500, clockSkewMs: 100 },
       peers: [{ id: 'b', connected: true, trouble: null }, { id: 'c' }, { id: 'd' }, { id: 'e' }],
     });
   });
@@ -172,8 +184,6 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
   it('a command whose holder is killed does not outlive it for long', async () => {
     const one = await hold('c', 'killed', '--', ...untilFile('killed.done'));
     await numberOf(one);
-    const isWatched = (): true | undefined => one.stderr.includes('the command is started') || undefined;
-    await one.until('the word that the command is started', isWatched);
     one.child.kill('SIGKILL');
     expect(await one.ended).toBe('SIGKILL'); // When nobody has its output open any more.
     expect(one.stdout).toContain('told');

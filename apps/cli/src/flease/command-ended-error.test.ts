@@ -26,6 +26,7 @@ describe('the last word of a command whose lease was lost', () => {
 describe('members that were not heard from', () => {
   const peer = (id: string, connected: boolean, heardAgoMs: number | undefined): PeerStatus => ({
     ...{ id, connected, heardAgoMs, address: undefined, clockAheadMs: undefined, trouble: undefined },
+    otherDurations: undefined,
   });
 
   it('are those without a connection, and those that were silent for longer than one that lives is', () => {
@@ -35,6 +36,6 @@ describe('members that were not heard from', () => {
       peer('cyd', false, 200),
       peer('dan', false, undefined),
     ];
-    expect(unheardOf({ peers }, 10_000)).toEqual(['ben for 4 s', 'cyd for 200 ms', 'dan at all']);
+    expect(unheardOf({ peers, leaseMs: 10_000 })).toEqual(['ben for 4 s', 'cyd for 200 ms', 'dan at all']);
   });
 });

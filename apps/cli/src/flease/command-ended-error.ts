@@ -48,7 +48,7 @@ export class CommandEndedError extends LeaseholdError {
 const UNHEARD_FOR_LEASES = 0.3;
 
 /** Members that are not connected or said nothing for long, each with how long that is. */
-export const unheardOf = ({ peers }: Pick<FleaseStatus, 'peers'>, leaseMs: number): readonly string[] =>
+export const unheardOf = ({ peers, leaseMs }: Pick<FleaseStatus, 'peers' | 'leaseMs'>): readonly string[] =>
   peers.flatMap(({ id, connected, heardAgoMs }) => {
     if (heardAgoMs === undefined) return [`${id} at all`];
     if (connected && heardAgoMs < leaseMs * UNHEARD_FOR_LEASES) return [];

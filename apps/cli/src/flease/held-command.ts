@@ -7,10 +7,10 @@
  *
  * If the lease could not be renewed the command is asked to end while it still has the lease, and killed when it has
  * it no more; if the lease is over at once, because the clock was set or this process was stopped for too long, it is killed
- * at once. Should this process be killed itself, a small watchman outlives it and does the same. So whoever is next
- * finds the command gone, unless all of them were stopped together, or this process was killed in the very instant between
- * starting the command and telling the watchman of it: a lease cannot stop what nobody is there to stop, and that
- * is what the number in `LEASEHOLD_NUMBER` is for.
+ * at once. Should this process be killed itself, a small watchman outlives it and does the same, and the command waits
+ * behind a gate until the watchman knows of it, unless its environment does not fit through (`gate.ts`). So whoever is
+ * next finds the command gone, unless all of them were stopped or killed together: a lease cannot stop what nobody is there to
+ * stop, and that is what the number in `LEASEHOLD_NUMBER` is for.
  *
  * What the command has started is ended with it: it leads a group of its own. Not on a terminal, though, where a group of its
  * own could not be typed to; there a script that wants its children to go with it has to say so itself.
@@ -23,7 +23,9 @@ import { CommandError, type Logger } from 'leasehold/supervisor';
 import { exitCodeOf } from '../../../../leasehold/src/node/child.ts';
 import { inTerminalForeground, type Signal } from '../../../../leasehold/src/node/signals.ts';
 import { CommandEndedError } from './command-ended-error.ts';
+import { behindGate, fitsGate } from './gate.ts';
 import type { CommandSignals } from './signals.ts';
+import { Watchman } from './watchman.ts';
 
 export interface HeldCommand {
   readonly command: string;
@@ -43,19 +45,12 @@ export interface HeldCommand {
  * @throws {CommandError} if it does not start
  * @throws {CommandEndedError} if the lease was lost before it had ended
  */
-export async function runHeld({
-  command,
-  args,
-  lease,
-  graceMs,
-  unheard,
-  signals,
-  logger,
-}: HeldCommand): Promise<number> {
+export async function runHeld(held: HeldCommand): Promise<number> {
+  const { command, lease, graceMs, unheard, signals, logger } = held;
   const isGroup = !inTerminalForeground();
   const { resource, number } = lease;
   using watchman = new Watchman(graceMs);
-  const { child, ended } = await started(command, args, lease, isGroup, watchman);
+  const { child, ended } = await started(held, isGroup, watchman);
   logger.info('holds it: the command is started', { resource, number, command, pid: child.pid });
   const kill = (signal: Signal): void => send(child, isGroup, signal);
   using _ = signals.handTo(kill);
@@ -88,15 +83,15 @@ interface Ended {
 }
 
 async function started(
-  command: string,
-  args: readonly string[],
-  { number, resource }: FleaseLease,
+  { command, args, lease: { number, resource }, logger }: HeldCommand,
   isGroup: boolean,
   watchman: Watchman,
 ): Promise<{ readonly child: ChildProcess; readonly ended: Promise<Ended> }> {
   const env = { ...process.env, LEASEHOLD_NUMBER: String(number), LEASEHOLD_RESOURCE: resource };
-  const child = spawn(command, args, { stdio: 'inherit', env, detached: isGroup });
-  if (child.pid !== undefined) watchman.watch(isGroup ? -child.pid : child.pid);
+  const options = { env, detached: isGroup };
+  const gated = watchman.isThere && fitsGate(command, env) ? behindGate(command, args, options) : undefined;
+  const child = gated?.child ?? spawn(command, args, { ...options, stdio: 'inherit' });
+  const watched = child.pid === undefined ? undefined : watchman.watch(isGroup ? -child.pid : child.pid);
   const ended = new Promise<Ended>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }));
   });
@@ -104,34 +99,11 @@ async function started(
     child.once('spawn', resolve);
     child.once('error', (cause) => reject(new CommandError(command, cause)));
   });
+  if (!(await watched)) {
+    logger.warn('nobody watches: should this process be killed, the command goes on', { command });
+  }
+  gated?.open();
   return { child, ended };
-}
-
-/** Is told whom to end, and then that all is well. If its input ends before that, whoever should have said so is dead. */
-const WATCHMAN =
-  'read target || exit; read _ && exit; kill -s TERM -- "$target" && sleep "$1"; kill -s KILL -- "$target"';
-
-/** Ends a process, or a group of them, should we die first. It is there before the process is. */
-class Watchman implements Disposable {
-  readonly #child: ChildProcess;
-  #word = '';
-
-  constructor(graceMs: number) {
-    const args = ['-c', WATCHMAN, 'leasehold-watchman', String(graceMs / 1_000)];
-    this.#child = spawn('/bin/sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-    this.#child.on('error', () => {}); // Without it the command is as safe as its number.
-    this.#child.stdin?.on('error', () => {});
-  }
-
-  /** @param target a process, or a group if negative */
-  watch(target: number): void {
-    this.#child.stdin?.write(`${target}\n`);
-    this.#word = 'done\n';
-  }
-
-  [Symbol.dispose](): void {
-    this.#child.stdin?.end(this.#word);
-  }
 }
 
 /** To it and, if it leads a group, to all of that. */

@@ -51,7 +51,7 @@ export const withMemberOptions = (command: Command): Command =>
     .addOption(
       new Option(
         '--skew <time>',
-        'how far apart clocks may be; the same everywhere (default: 500ms, or a tenth of the lease)',
+        'twice what a clock may be off from true time; the same everywhere (default: 500ms, or a tenth of the lease)',
       ).argParser(milliseconds),
     )
     .option('--listen <address>', 'where to listen, if not where the peers are told, as 0.0.0.0:7500')

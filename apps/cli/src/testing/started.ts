@@ -3,15 +3,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import process from 'node:process';
 
-let bundled: Promise<string> | undefined;
+let commandLine: Promise<string> | undefined;
 
 /** Made once for all tests. */
-const program = (): Promise<string> => (bundled ??= bundleProgram());
+const program = (): Promise<string> => (commandLine ??= bundled('apps/cli/src/main.ts'));
 
-async function bundleProgram(): Promise<string> {
+/** A module of ours as a program, by its path in the repository. */
+export async function bundled(entry: string): Promise<string> {
   const script = new URL('../../../../scripts/bundle.mjs', import.meta.url).href;
   const { bundle } = (await import(script)) as { bundle(entry: string): Promise<string> };
-  return bundle('apps/cli/src/main.ts');
+  return bundle(entry);
 }
 
 export interface StartedOptions {

@@ -23,7 +23,8 @@ import type { Elected, Store, StoreSurroundings } from './store.ts';
 export interface FleaseGroup
   extends Pick<JoinFleaseOptions, 'id' | 'peers' | 'group' | 'view' | 'before' | 'listen' | 'tls'> {
   /**
-   * How far apart the wall clocks of any two members may be, in milliseconds. The same everywhere.
+   * Each wall clock must be within half of this of true time, at every instant, also while it is set; in milliseconds. The
+   * same everywhere.
    *
    * @default leaderLeaseMs / 10
    */

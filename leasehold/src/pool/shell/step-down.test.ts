@@ -13,6 +13,7 @@ class Bench {
   isShared = true;
   isOtherThere: Promise<boolean> = Promise.resolve(true);
   full: string | undefined;
+  kind: 'etcd' | 'flease' = 'etcd';
   elected: { readonly id: string; readonly term: number } | undefined;
   readonly stepDown: StepDown;
   readonly #waiters = new Waiters();
@@ -42,6 +43,7 @@ class Bench {
         },
         whenOther: () => this.isOtherThere,
         fullMember: () => this.full,
+        observe: () => ({ kind: this.kind, where: undefined, bytes: undefined, members: [] }),
         get elected() {
           return bench.elected;
         },
@@ -122,6 +124,22 @@ describe('a leader that steps down', () => {
     bench.isOtherThere = Promise.resolve(false);
     await expect(bench.stepDown.begin()).rejects.toThrow(/no other is there\. Start another one/);
     expect(bench.did).toEqual([]);
+  });
+
+  it('says nothing of etcd to Managers that elect each other without one', async () => {
+    const alone = new Bench();
+    alone.kind = 'flease';
+    alone.isOtherThere = Promise.resolve(false);
+    await expect(alone.stepDown.begin()).rejects.toThrow(/Start another one of its group first/);
+
+    const late = new Bench();
+    late.kind = 'flease';
+    const refused = expect(late.stepDown.begin()).rejects.toThrow(
+      /whether the others are in reach and their clocks/,
+    );
+    await late.withdrawn();
+    late.runtime.pass(2_500);
+    await refused;
   });
 
   it('leads on if the store is full: nobody could be elected', async () => {

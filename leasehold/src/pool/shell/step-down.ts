@@ -23,7 +23,7 @@ import type { Store } from './store.ts';
 export interface StepDownOptions {
   readonly core: Pick<Manager, 'role' | 'term' | 'state'>;
   readonly driver: Pick<ManagerDriver, 'stepDown' | 'standAgain'>;
-  readonly store: Pick<Store, 'isShared' | 'whenOther' | 'fullMember' | 'elected'>;
+  readonly store: Pick<Store, 'isShared' | 'whenOther' | 'fullMember' | 'elected' | 'observe'>;
   readonly runtime: Runtime;
   readonly logger: Logger;
   /** Aborted when the Manager is closed. */
@@ -37,8 +37,19 @@ export interface StepDownOptions {
 /** Of the time without a leader that owners survive, one such part is given to others to take over. */
 const SHARE = 2;
 
-const PATIENCE =
-  'It stands again. See how the others are (leasehold status), and whether etcd is slow; then try again';
+/** What to do about it, by what a leader is elected by. */
+const ADVICE = {
+  etcd: {
+    whenAlone: undefined,
+    whenLate:
+      'It stands again. See how the others are (leasehold status), and whether etcd is slow; then try again',
+  },
+  flease: {
+    whenAlone: 'Start another one of its group first (leasehold manager --store flease)',
+    whenLate:
+      'It stands again. See whether the others are in reach and their clocks right (leasehold status); then try again',
+  },
+} as const;
 const ROOM = 'Make room in it first: compact, defragment, and disarm its alarm';
 
 export class StepDown {
@@ -60,11 +71,15 @@ export class StepDown {
     if (!store.isShared) throw new AloneError('its log is its own');
     if (core.role !== 'leading') return false;
     this.#checkRoom();
-    if (!(await this.#whenOther())) throw new AloneError('no other is there');
+    if (!(await this.#whenOther())) throw new AloneError('no other is there', this.#advice.whenAlone);
     if (core.role !== 'leading') return false;
     const term = core.term ?? 0;
     logger.info('steps down', { term });
     return await this.#whenSucceeded(term);
+  }
+
+  get #advice(): (typeof ADVICE)[keyof typeof ADVICE] {
+    return this.#options.store.observe().kind === 'flease' ? ADVICE.flease : ADVICE.etcd;
   }
 
   /** Where nothing can be written, nobody can be elected: neither another nor this one again. */
@@ -96,7 +111,7 @@ export class StepDown {
       return await this.#options.until(isLed, within.signal);
     } catch (error) {
       if (!within.isOver) throw error;
-      throw new AloneError(`no other has taken over within ${withinMs / 1_000} s`, PATIENCE);
+      throw new AloneError(`no other has taken over within ${withinMs / 1_000} s`, this.#advice.whenLate);
     } finally {
       if (!isOver.aborted) driver.standAgain();
     }
