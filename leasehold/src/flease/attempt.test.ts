@@ -10,7 +10,7 @@ const lease = (holder: string): Lease => ({
   ...{ holder, life: 1, number: 7, untilMs: 1_500, state: 'held', heir: undefined },
 });
 const begin = (...members: string[]) =>
-  new Attempt('job', BALLOT, new Quorums({ members, before: undefined }), 500);
+  new Attempt('job', BALLOT, { quorums: new Quorums({ members, before: undefined }), intervalMs: 500 });
 const promised = (askedMs?: number, holder = 'b'): Promised => ({
   ...{ kind: 'promised', attempt: 9 },
   written: askedMs === undefined ? undefined : { ...BALLOT, askedMs, member: holder },
@@ -26,7 +26,7 @@ describe('an attempt', () => {
     const attempt = begin('a', 'b', 'c');
     expect(attempt.answer('a', promised())).toBe('waiting');
     expect(attempt.answer('c', promised())).toBe('has-read');
-    attempt.write(lease('a'));
+    attempt.write(lease('a'), 1_000);
     expect(attempt.answer('a', ACCEPTED)).toBe('waiting');
     expect(attempt.answer('b', ACCEPTED)).toBe('has-written');
   });
@@ -49,7 +49,7 @@ describe('an attempt', () => {
     attempt.answer('a', promised());
     expect(attempt.answer('b', ACCEPTED)).toBe('waiting');
     attempt.answer('b', promised());
-    attempt.write(lease('a'));
+    attempt.write(lease('a'), 1_000);
     attempt.answer('a', ACCEPTED);
     expect(attempt.answer('c', promised())).toBe('waiting');
   });
@@ -95,7 +95,7 @@ describe('an attempt', () => {
     const attempt = begin('a', 'b', 'c');
     attempt.answer('a', promised());
     attempt.answer('b', promised());
-    attempt.write(lease('a'));
+    attempt.write(lease('a'), 1_000);
     attempt.answer('b', refused('read'));
     expect(attempt.answer('c', refused('read'))).toBe('waiting');
     expect(attempt.answer('c', refused('write'))).toBe('waiting');
@@ -124,7 +124,7 @@ describe('an attempt', () => {
   it('as a query, counts what was found and no promise; otherwise a promise and not what was found', () => {
     const quorums = new Quorums({ members: ['a', 'b', 'c'], before: undefined });
     const found = { ...promised(900), kind: 'found' } as const;
-    const query = new Attempt('job', BALLOT, quorums, 500, true);
+    const query = new Attempt('job', BALLOT, { quorums, intervalMs: 500, isQuery: true });
     query.answer('a', found);
     expect(query.answer('b', promised(900))).toBe('waiting');
     expect(query.answer('b', found)).toBe('has-read');

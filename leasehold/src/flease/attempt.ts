@@ -19,13 +19,23 @@
 
 import { type Ballot, compareBallots } from './ballot.ts';
 import type { Lease } from './lease.ts';
-import type { Answer, Found, Promised, RefusalReason, Refused } from './messages.ts';
+import type { Answer, Found, Promised, Question, RefusalReason, Refused } from './messages.ts';
 import type { Quorums } from './view.ts';
 
 /** Why somebody did not say yes. */
 export type Reluctance = RefusalReason | 'silent';
 
 export type Progress = 'waiting' | 'has-read' | 'has-written' | 'failed';
+
+export interface Asking {
+  readonly quorums: Quorums;
+  /** Of ballots. */
+  readonly intervalMs: number;
+  /** Who is asked at first. @default everybody */
+  readonly audience?: readonly string[] | undefined;
+  /** @default false */
+  readonly isQuery?: boolean | undefined;
+}
 
 export class Attempt {
   readonly ballot: Ballot;
@@ -34,6 +44,7 @@ export class Attempt {
   readonly #intervalMs: number;
   /** Whether it only asks what is written, and never writes. */
   readonly isQuery: boolean;
+  #audience: readonly string[];
   #phase: 'reading' | 'writing' = 'reading';
   #yes = 0;
   #no = 0;
@@ -46,18 +57,48 @@ export class Attempt {
   roundSeen = 0;
   /** What we write. */
   proposal: Lease | undefined;
+  /** Since when it asks what it asks at present. */
+  sinceMs: number;
 
-  constructor(resource: string, ballot: Ballot, quorums: Quorums, intervalMs: number, isQuery = false) {
+  constructor(resource: string, ballot: Ballot, asking: Asking) {
+    const { quorums, intervalMs, audience, isQuery } = asking;
     this.resource = resource;
     this.ballot = ballot;
+    this.sinceMs = ballot.askedMs;
     this.#quorums = quorums;
     this.#intervalMs = intervalMs;
-    this.isQuery = isQuery;
+    this.#audience = audience ?? quorums.everybody;
+    this.isQuery = isQuery ?? false;
   }
 
-  /** Everybody who is asked. */
+  /** Who is asked. */
   get audience(): readonly string[] {
-    return this.#quorums.everybody;
+    return this.#audience;
+  }
+
+  get asksEverybody(): boolean {
+    return this.#audience.length === this.#quorums.everybody.length;
+  }
+
+  /** Asks the others, too, and says who they are. */
+  askTheRest(): readonly string[] {
+    const asked = this.#audience;
+    this.#audience = this.#quorums.everybody;
+    return this.#audience.filter((member) => !asked.includes(member));
+  }
+
+  /** What is asked at present. */
+  get question(): Question {
+    const { resource, proposal: lease } = this;
+    const { attempt, askedMs, round } = this.ballot;
+    if (this.isQuery) return { kind: 'query', attempt, resource };
+    if (lease === undefined) return { kind: 'read', attempt, resource, askedMs, round };
+    return { kind: 'write', attempt, resource, askedMs, round, lease };
+  }
+
+  /** Who was asked and has not said yes. */
+  get unwilling(): readonly string[] {
+    return this.#audience.filter((member) => !this.#quorums.includes(this.#yes, member));
   }
 
   get isWriting(): boolean {
@@ -93,8 +134,9 @@ export class Attempt {
     return reluctant;
   }
 
-  write(proposal: Lease): void {
+  write(proposal: Lease, nowMs: number): void {
     this.#phase = 'writing';
+    this.sinceMs = nowMs;
     this.#yes = 0;
     this.#no = 0;
     this.#refusals = undefined;

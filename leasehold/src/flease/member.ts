@@ -26,6 +26,7 @@
  */
 
 import type { Instant } from '../runtime/time.ts';
+import { BUSY_FROM } from './audience.ts';
 import { Acquaintances, type PeerStatus, type PeerTrouble } from './acquaintances.ts';
 import type { Reluctance } from './attempt.ts';
 import type { Request, Tenure } from './claim.ts';
@@ -47,6 +48,8 @@ export interface MemberSettings {
   readonly view: View;
   readonly durations: ResolvedFleaseDurations;
   readonly random: () => number;
+  /** With so many attempts under way no more members are asked than have to be. @default BUSY_FROM */
+  readonly busyFrom?: number | undefined;
 }
 
 export type SilenceReason = 'began' | 'clock-jumped' | 'odd-one-out';
@@ -106,7 +109,12 @@ export class Member {
     const quorums = new Quorums(view);
     this.#others.meet(quorums.everybody);
     this.#proposer = new Proposer(
-      { ...settings, send: (to, item) => this.#send(to, item), tell: (event) => this.#events.push(event) },
+      {
+        ...settings,
+        busyFrom: settings.busyFrom ?? BUSY_FROM,
+        send: (to, item) => this.#send(to, item),
+        tell: (event) => this.#events.push(event),
+      },
       quorums,
     );
     this.#keepSilent('began');

@@ -2,7 +2,7 @@
  * How soon, and how high: when there is something to do about a claim, how long to pause when an attempt came to nothing, and
  * which round to take next.
  *
- *     asked ├──────── answer by ──┤ failed   ├ pause ┤ again, up to twice as long each time
+ *     asked ├ the rest, too ┤── answer by ──┤ failed   ├ pause ┤ again, up to twice as long each time
  *     held  ├── 0.4 × lease ──┤ renew        ├── notice ──┤ end
  *
  * Pauses are drawn at random up to these, so that two who outbid each other do not go on doing so.
@@ -16,11 +16,17 @@ import type { ResolvedFleaseDurations } from './options.ts';
 
 /** The first pause after a failed attempt, as a part of the time to answer. */
 const FIRST_PAUSE = 1 / 32;
+/** How long those who are asked first are waited for, as a part of the time to answer. */
+const REST_AFTER = 1 / 8;
 /** How often who renews takes a leap that is four times as high, above the round that has outbid it. */
 const LEAPS_MAX = 12;
 
 export const answerByMs = ({ ballot }: Attempt, { answerMs }: ResolvedFleaseDurations): number =>
   ballot.askedMs + answerMs;
+
+/** When those who are asked have had their time, and the others are asked as well. */
+export const askTheRestAtMs = ({ sinceMs }: Attempt, { answerMs }: ResolvedFleaseDurations): number =>
+  sinceMs + answerMs * REST_AFTER;
 
 export const renewAtMs = ({ untilMs }: Tenure, { leaseMs, renewAfterMs }: ResolvedFleaseDurations): number =>
   untilMs - leaseMs + renewAfterMs;
@@ -38,7 +44,9 @@ export function nextMs(claim: Claim, crowd: Crowd, durations: ResolvedFleaseDura
 
 function nextWorkMs(claim: Claim, crowd: Crowd, durations: ResolvedFleaseDurations): number {
   const { attempt, tenure, leaving, tryAtMs } = claim;
-  if (attempt !== undefined) return answerByMs(attempt, durations);
+  if (attempt !== undefined) {
+    return attempt.asksEverybody ? answerByMs(attempt, durations) : askTheRestAtMs(attempt, durations);
+  }
   if (crowd.isRenewing(claim)) return Number.POSITIVE_INFINITY;
   if (crowd.has(claim)) return tenure === undefined ? Number.POSITIVE_INFINITY : renewAtMs(tenure, durations);
   if (tenure === undefined || leaving !== undefined) return tryAtMs;

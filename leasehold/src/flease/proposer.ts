@@ -32,6 +32,7 @@
 import { unreachable } from '../runtime/assert.ts';
 import { Agenda } from './agenda.ts';
 import { Attempt, type Reluctance } from './attempt.ts';
+import { Audience } from './audience.ts';
 import { Crowd } from './crowd.ts';
 import {
   Claim,
@@ -53,7 +54,7 @@ import {
 import { credible } from './credible.ts';
 import { type Lease, takeableAtMs } from './lease.ts';
 import type { Answer, Item } from './messages.ts';
-import { answerByMs, nextMs, pauseMs, renewAtMs, roundFor } from './pace.ts';
+import { answerByMs, askTheRestAtMs, nextMs, pauseMs, renewAtMs, roundFor } from './pace.ts';
 import type { ProposerEvent } from './proposer-events.ts';
 import type { Quorums } from './view.ts';
 
@@ -63,6 +64,8 @@ export interface ProposerSettings extends Self {
   /** Says something to a member, ourselves among them. */
   readonly send: (to: string, item: Item) => void;
   readonly tell: (event: ProposerEvent) => void;
+  /** With so many attempts under way no more members are asked than have to be. */
+  readonly busyFrom: number;
 }
 
 /** A look at a claim may come late by this part of a lease. */
@@ -81,18 +84,21 @@ export class Proposer {
   readonly #looks: Agenda<Claim>;
   readonly #crowd = new Crowd();
   #quorums: Quorums;
+  #audience: Audience;
   #attemptsMade = 0;
   #isSilent = false;
 
   constructor(settings: ProposerSettings, quorums: Quorums) {
     this.#settings = settings;
     this.#quorums = quorums;
+    this.#audience = new Audience(settings.id, quorums, settings.busyFrom);
     this.#looks = new Agenda(settings.durations.leaseMs / LOOKS_PER_LEASE);
   }
 
   /** Others count from here on. What was asked of those before has to be asked anew. */
   regroup(quorums: Quorums, nowMs: number): void {
     this.#quorums = quorums;
+    this.#audience = new Audience(this.#settings.id, quorums, this.#settings.busyFrom);
     for (const claim of [...this.#attempts.values()]) {
       if (claim.attempt !== undefined) this.#fail(claim, claim.attempt, nowMs);
     }
@@ -182,9 +188,11 @@ export class Proposer {
     const attempt = claim?.attempt;
     if (claim === undefined || attempt === undefined) return;
     const progress = attempt.answer(from, credible(answer, this.#settings.durations, nowMs));
+    if (progress === 'has-read' || progress === 'has-written') this.#audience.wasQuick(from);
     if (progress === 'has-read') this.#decide(claim, attempt, nowMs);
     else if (progress === 'has-written') this.#finish(claim, attempt, nowMs);
     else if (progress === 'failed') this.#fail(claim, attempt, nowMs);
+    else if (answer.kind === 'refused') this.#askTheRest(attempt);
     if (!this.#crowd.isEmpty) this.#admit(nowMs);
   }
 
@@ -246,6 +254,9 @@ export class Proposer {
       this.#fail(claim, claim.attempt, nowMs);
       return; // It has stepped.
     }
+    if (claim.attempt !== undefined && nowMs >= askTheRestAtMs(claim.attempt, durations)) {
+      this.#askTheRest(claim.attempt);
+    }
     if (claim.leaving !== undefined && nowMs > claim.leaving.untilMs) this.#leave(claim, undefined);
     if (claim.attempt === undefined && nowMs >= claim.tryAtMs && !this.#isSilent) {
       const purpose = this.#purposeOf(claim, nowMs);
@@ -298,12 +309,12 @@ export class Proposer {
     const attempt = this.#attemptsMade;
     const round = roundFor(claim, purpose, nowMs, durations);
     const ballot = { askedMs: nowMs, round, member: id, life, attempt };
-    claim.attempt = new Attempt(claim.resource, ballot, this.#quorums, durations.attemptMs, isQuery);
+    const audience = this.#audience.of(this.#attempts.size);
+    const asking = { quorums: this.#quorums, intervalMs: durations.attemptMs, audience, isQuery };
+    claim.attempt = new Attempt(claim.resource, ballot, asking);
     claim.purpose = purpose;
     this.#attempts.set(attempt, claim);
-    const { resource } = claim;
-    const read: Item = { kind: 'read', attempt, resource, askedMs: nowMs, round };
-    this.#sendAll(claim.attempt, isQuery ? { kind: 'query', attempt, resource } : read);
+    this.#ask(claim.attempt, audience);
   }
 
   /** A majority has promised, or was only asked, and this is what they have. */
@@ -312,7 +323,7 @@ export class Proposer {
     switch (decision.do) {
       case 'write':
         if (attempt.isQuery) this.#lookCloser(claim, nowMs);
-        else this.#write(attempt, decision.lease);
+        else this.#write(attempt, decision.lease, nowMs);
         return;
       case 'leave':
         this.#wait(claim, decision.lease, decision.takeAtMs, nowMs);
@@ -360,10 +371,16 @@ export class Proposer {
     this.#step(claim, nowMs);
   }
 
-  #write(attempt: Attempt, lease: Lease): void {
-    attempt.write(lease);
-    const { attempt: id, askedMs, round } = attempt.ballot;
-    this.#sendAll(attempt, { kind: 'write', attempt: id, resource: attempt.resource, askedMs, round, lease });
+  #write(attempt: Attempt, lease: Lease, nowMs: number): void {
+    attempt.write(lease, nowMs);
+    this.#ask(attempt, attempt.audience);
+  }
+
+  /** Those who were asked so far have not all said yes in time. */
+  #askTheRest(attempt: Attempt): void {
+    if (attempt.asksEverybody) return;
+    for (const member of attempt.unwilling) this.#audience.wasLate(member);
+    this.#ask(attempt, attempt.askTheRest());
   }
 
   /** A majority has it written. */
@@ -539,8 +556,8 @@ export class Proposer {
     if (holder !== undefined && holder !== this.#settings.id) this.#settings.send(holder, item);
   }
 
-  #sendAll(attempt: Attempt, item: Item): void {
-    for (const member of attempt.audience) this.#settings.send(member, item);
+  #ask({ question }: Attempt, members: readonly string[]): void {
+    for (const member of members) this.#settings.send(member, question);
   }
 
   #look(claim: Claim, atMs: number): void {

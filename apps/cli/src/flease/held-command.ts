@@ -83,10 +83,11 @@ interface Ended {
 }
 
 async function started(
-  { command, args, lease: { number, resource }, logger }: HeldCommand,
+  { command, args, lease, logger }: HeldCommand,
   isGroup: boolean,
   watchman: Watchman,
 ): Promise<{ readonly child: ChildProcess; readonly ended: Promise<Ended> }> {
+  const { number, resource } = lease;
   const env = { ...process.env, LEASEHOLD_NUMBER: String(number), LEASEHOLD_RESOURCE: resource };
   const options = { env, detached: isGroup };
   const gated = watchman.isThere && fitsGate(command, env) ? behindGate(command, args, options) : undefined;
@@ -102,7 +103,8 @@ async function started(
   if (!(await watched)) {
     logger.warn('nobody watches: should this process be killed, the command goes on', { command });
   }
-  gated?.open();
+  // If it was lost meanwhile, whoever asks for the signal next ends what waits there.
+  if (lease.isHeld()) gated?.open();
   return { child, ended };
 }
 

@@ -25,6 +25,8 @@ export interface DrawnWorld {
   readonly troubleMs: readonly [number, number];
   /** How long faults go on. */
   readonly chaosMs: number;
+  /** With so many attempts under way a member asks no more others than it has to. */
+  readonly busyFrom: number;
 }
 
 function drawDurations(dice: Random): ResolvedFleaseDurations {
@@ -69,5 +71,6 @@ export function drawWorld(dice: Random): DrawnWorld {
     operatorMs: leaseMs * dice.pick([0.5, 3, 6]),
     troubleMs: [leaseMs * 0.05, leaseMs * dice.pick([0.5, 2, 4])],
     chaosMs: leaseMs * dice.between(15, 25),
+    busyFrom: dice.pick([0, 1, 2, Number.POSITIVE_INFINITY]),
   };
 }

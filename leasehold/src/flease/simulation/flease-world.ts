@@ -68,11 +68,11 @@ export class FleaseWorld {
   }
 
   #build(name: string): FleaseNode {
-    const { durations, lateMs, turnMs, resources, idleMs, holdMs, callersEach } = this.drawn;
+    const { durations, busyFrom, lateMs, turnMs, resources, idleMs, holdMs, callersEach } = this.drawn;
     const random = this.#random.fork(`node ${name}`);
     const { checker } = this;
     const node: FleaseNode = new FleaseNode(this.world, {
-      ...{ name, durations, lateMs, turnMs },
+      ...{ name, durations, busyFrom, lateMs, turnMs },
       network: this.network,
       clock: new SimClock({
         originMs: random.between(0, 1e8),

@@ -31,6 +31,7 @@ export interface NodeOptions {
   readonly network: Network<Packet>;
   readonly clock: SimClock;
   readonly durations: ResolvedFleaseDurations;
+  readonly busyFrom: number;
   readonly lateMs: number;
   /** How long a turn of the event loop takes; 0 if every input is a turn. */
   readonly turnMs: number;
@@ -152,7 +153,7 @@ export class FleaseNode {
   }
 
   #live(runtime: SimRuntime): void {
-    const { name, network, durations, observer, turnMs, comparesClocks } = this.#options;
+    const { name, network, durations, busyFrom, observer, turnMs, comparesClocks } = this.#options;
     this.#runtime = runtime;
     this.listeners.clear();
     const transport = runtime.transport(network);
@@ -160,7 +161,7 @@ export class FleaseNode {
     this.lifeNumber = life;
     const driver = new FleaseDriver({
       settings: {
-        ...{ group: 'group', id: name, life, durations },
+        ...{ group: 'group', id: name, life, durations, busyFrom },
         view: this.#options.view(),
         random: () => runtime.random(),
       },

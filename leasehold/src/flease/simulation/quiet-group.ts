@@ -14,6 +14,8 @@ export interface QuietGroupOptions {
   readonly deviationsMs?: Readonly<Record<string, number>>;
   readonly comparesClocks?: boolean;
   readonly links?: Partial<LinkFaults>;
+  /** With so many attempts under way a member asks no more others than it has to; never, if nothing is said. */
+  readonly busyFrom?: number;
 }
 
 export class QuietGroup {
@@ -29,6 +31,7 @@ export class QuietGroup {
       drawn: {
         ...{ members, durations, resources: ['job'], callersEach: 0, links, calmLinks: links },
         ...{ lateMs: 0, turnMs: 0, idleMs: 0, holdMs: [0], operatorMs: 1, troubleMs: [1, 1], chaosMs: 0 },
+        busyFrom: options.busyFrom ?? Number.POSITIVE_INFINITY,
       },
     });
     this.flease.operator.startAll();

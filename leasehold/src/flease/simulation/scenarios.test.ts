@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BrokenPromise } from '../../sim/world.ts';
+import type { Tenure } from '../claim.ts';
 import type { Item, Packet } from '../messages.ts';
 import { type Asked, QuietGroup } from './quiet-group.ts';
 
@@ -157,5 +158,57 @@ describe('those who wait', () => {
       group.pass(60);
     }
     expect(order.join('')).toBe('adbec');
+  });
+});
+
+describe('a member that is busy', () => {
+  const heard = (group: QuietGroup) => {
+    const questions = new Map<string, number>();
+    const { network } = group.flease;
+    const send = network.send.bind(network);
+    network.send = (from: string, to: string, packet: Packet) => {
+      const asked = packet.items.filter(({ kind }) => kind === 'read' || kind === 'write').length;
+      if (from === 'a') questions.set(to, (questions.get(to) ?? 0) + asked);
+      send(from, to, packet);
+    };
+    return questions;
+  };
+
+  it('asks no more others than it has to, as long as they answer', () => {
+    const group = new QuietGroup({ members: 5, busyFrom: 0 });
+    const questions = heard(group);
+    const asked = group.acquire('a');
+    group.pass(20);
+    expect(asked.tenure).toBeDefined();
+    expect([...questions.values()].filter((count) => count > 0)).toEqual([2, 2]);
+  });
+
+  it('asks the rest when somebody has fallen silent, and the silent one last from then on', () => {
+    const group = new QuietGroup({ busyFrom: 0 });
+    group.node('b').pause(5_000);
+    const first = group.acquire('a');
+    group.pass(3);
+    expect(first.tenure).toBeUndefined(); // b was asked, and nobody else.
+    group.pass(20);
+    expect(first.tenure).toBeDefined();
+    group.node('a').release(first.tenure as Tenure);
+    group.pass(20);
+    const questions = heard(group);
+    const second = group.acquire('a');
+    group.pass(5);
+    expect(second.tenure).toBeDefined();
+    expect(questions.get('b')).toBeUndefined();
+  });
+
+  it('asks the rest at once when somebody refuses', () => {
+    const group = new QuietGroup({ busyFrom: 0 });
+    const { process } = group.node('b');
+    process.crash();
+    process.start();
+    const asked = group.acquire('a');
+    group.pass(5); // There and back, twice over: b keeps silent, and says so.
+    expect(asked.tenure).toBeUndefined();
+    group.pass(5);
+    expect(asked.tenure).toBeDefined();
   });
 });
