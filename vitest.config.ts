@@ -32,5 +32,8 @@ export default defineConfig({
     isolate: false,
     // Many tests wait for real processes; two at a time keep two cores busy.
     maxWorkers: 2,
+    // For what hangs. How fast the machine is today is nothing that a test should fail by.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 });

@@ -34,7 +34,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   NOT_FOUND: EXIT.notFound,
   LEASE_HELD: EXIT.notHad,
   NO_MAJORITY: EXIT.notHad,
-  LEASE_ENDED: EXIT.lost,
+  COMMAND_ENDED: EXIT.lost,
 };
 
 /** The command line makes no sense. The message says why, and what would. */

@@ -94,7 +94,7 @@ export class Acquaintances {
     }
   }
 
-  /** More clocks are off than agree with ours. */
+  /** At least two clocks are off, and more than agree with ours. */
   get isOddOneOut(): boolean {
     return this.#clocks.isOddOneOut;
   }

@@ -10,7 +10,9 @@ const lease = (holder: string): Lease => ({
   ...{ holder, life: 1, number: 7, untilMs: 1_500, state: 'held', heir: undefined },
 });
 const begin = (...members: string[]) =>
-  new Attempt('job', BALLOT, { quorums: new Quorums({ members, before: undefined }), intervalMs: 500 });
+  new Attempt('job', BALLOT, {
+    ...{ purpose: 'take', quorums: new Quorums({ members, before: undefined }), intervalMs: 500 },
+  });
 const promised = (askedMs?: number, holder = 'b'): Promised => ({
   ...{ kind: 'promised', attempt: 9 },
   written: askedMs === undefined ? undefined : { ...BALLOT, askedMs, member: holder },
@@ -124,7 +126,7 @@ describe('an attempt', () => {
   it('as a query, counts what was found and no promise; otherwise a promise and not what was found', () => {
     const quorums = new Quorums({ members: ['a', 'b', 'c'], before: undefined });
     const found = { ...promised(900), kind: 'found' } as const;
-    const query = new Attempt('job', BALLOT, { quorums, intervalMs: 500, isQuery: true });
+    const query = new Attempt('job', BALLOT, { purpose: 'ask', quorums, intervalMs: 500, isQuery: true });
     query.answer('a', found);
     expect(query.answer('b', promised(900))).toBe('waiting');
     expect(query.answer('b', found)).toBe('has-read');

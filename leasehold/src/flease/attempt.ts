@@ -22,12 +22,16 @@ import type { Lease } from './lease.ts';
 import type { Answer, Found, Promised, Question, RefusalReason, Refused } from './messages.ts';
 import type { Quorums } from './view.ts';
 
+/** What it is made for. */
+export type Purpose = 'take' | 'renew' | 'free' | 'ask';
+
 /** Why somebody did not say yes. */
 export type Reluctance = RefusalReason | 'silent';
 
 export type Progress = 'waiting' | 'has-read' | 'has-written' | 'failed';
 
 export interface Asking {
+  readonly purpose: Purpose;
   readonly quorums: Quorums;
   /** Of ballots. */
   readonly intervalMs: number;
@@ -40,6 +44,7 @@ export interface Asking {
 export class Attempt {
   readonly ballot: Ballot;
   readonly resource: string;
+  readonly purpose: Purpose;
   readonly #quorums: Quorums;
   readonly #intervalMs: number;
   /** Whether it only asks what is written, and never writes. */
@@ -61,8 +66,9 @@ export class Attempt {
   sinceMs: number;
 
   constructor(resource: string, ballot: Ballot, asking: Asking) {
-    const { quorums, intervalMs, audience, isQuery } = asking;
+    const { purpose, quorums, intervalMs, audience, isQuery } = asking;
     this.resource = resource;
+    this.purpose = purpose;
     this.ballot = ballot;
     this.sinceMs = ballot.askedMs;
     this.#quorums = quorums;

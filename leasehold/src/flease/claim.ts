@@ -7,8 +7,9 @@
  * first at the registers has it.
  */
 
-import type { Attempt, Reluctance } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import type { Lease } from './lease.ts';
+import { Setbacks } from './setbacks.ts';
 
 /** What somebody in this process asked for. */
 export interface Request {
@@ -21,9 +22,7 @@ export interface Pending extends Request {
   readonly sinceMs: number;
 }
 
-export type Purpose = 'take' | 'renew' | 'free' | 'ask';
-
-export type EndReason = 'released' | 'lapsed' | 'lost' | 'clock' | 'closed';
+export type EndReason = 'released' | 'lapsed' | 'lost' | 'clock';
 
 /** A lease that is held: one holder, one number, for as long as it is renewed. Never comes back once over. */
 export class Tenure {
@@ -74,20 +73,10 @@ export class Claim {
   tenure: Tenure | undefined;
   leaving: Leaving | undefined;
   attempt: Attempt | undefined;
-  purpose: Purpose | undefined;
   /** Somebody else's lease, as last seen. */
   seen: Lease | undefined;
-  /** Why the last attempt came to nothing. */
-  reluctant: ReadonlyMap<string, Reluctance> | undefined;
-  /** Attempts that came to nothing since one came to something. */
-  failures = 0;
-  /** The last so many of them without an answer from a majority. */
-  unanswered = 0;
-  /** Queries whose answers differed, since an attempt came to something. */
-  doubts = 0;
-  /** The highest round of somebody else, and the interval of ballots that it belongs to. */
-  roundSeen = 0;
-  roundInterval = 0;
+  /** Of attempts since one came to something. */
+  setbacks: Setbacks | undefined;
   /** Not before. */
   tryAtMs: number = Number.NEGATIVE_INFINITY;
   /** The soonest look at it that is on the agenda. */
@@ -144,6 +133,12 @@ export class Claim {
   /** A majority knows, or whoever it was left to has it. */
   givenBack(): void {
     if (this.leaving?.tenure !== undefined) this.leaving.tenure.isGivenBack = true;
+  }
+
+  /** It has setbacks from here on. */
+  setBack(): Setbacks {
+    this.setbacks ??= new Setbacks();
+    return this.setbacks;
   }
 
   get isIdle(): boolean {

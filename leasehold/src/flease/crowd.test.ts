@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Claim, type Purpose } from './claim.ts';
+import type { Purpose } from './attempt.ts';
+import { Claim } from './claim.ts';
 import { Crowd } from './crowd.ts';
 
 const FULL = 4_096;

@@ -6,7 +6,8 @@
  * renew comes first, or what is held would run out behind those who want more.
  */
 
-import type { Claim, Purpose } from './claim.ts';
+import type { Purpose } from './attempt.ts';
+import type { Claim } from './claim.ts';
 
 const ATTEMPTS_MAX = 4_096;
 

@@ -4,21 +4,23 @@
 
 import { LeaseholdError } from '../runtime/errors.ts';
 import type { EndReason } from './claim.ts';
+import { seconds } from './wording.ts';
 
-/** The group cannot be changed like this, or not yet. */
+/** The group cannot be changed again before its last change is settled. Wait for `settled()`. */
 export class GroupChangeError extends LeaseholdError {
   override readonly name = 'GroupChangeError';
   readonly code = 'GROUP_CHANGE';
-  readonly retryable: boolean;
+  readonly retryable = true;
+  /** The one that is not settled yet. */
+  readonly view: number;
 
-  constructor(message: string, retryable: boolean) {
-    super(message);
-    this.retryable = retryable;
+  constructor(view: number) {
+    super(`view ${view} is not settled yet: a majority of those before it has to move first`);
+    this.view = view;
   }
 }
 
 const quoted = (resource: string): string => JSON.stringify(resource);
-const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
 /** Somebody else has it. Nothing was acquired; ask again later, or wait longer (`waitMs`). */
 export class LeaseHeldError extends LeaseholdError {
@@ -60,7 +62,7 @@ export class NoMajorityError extends LeaseholdError {
   }
 }
 
-export type LeaseEnd = EndReason | 'ending';
+export type LeaseEnd = EndReason | 'ending' | 'closed';
 
 const HOW: Record<LeaseEnd, string> = {
   ending: 'is about to end and could not be renewed so far: stop what you do under it',

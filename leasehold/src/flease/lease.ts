@@ -22,7 +22,10 @@ export interface Lease {
   readonly life: number;
   /** Grows with every change of holder: the application's fencing token. */
   readonly number: number;
-  /** By the group's clock; always one lease after it was asked for. */
+  /**
+   * By the group's clock. One lease after whoever wrote it had asked, and less if it is left for the first of those who
+   * wait. An `ask` that writes back what it found leaves it as it was.
+   */
   readonly untilMs: number;
   readonly state: 'held' | 'free' | 'left';
   /** For whom it was left. */
@@ -38,8 +41,8 @@ export function nextNumber(askedMs: number, before: Lease | undefined, skewMs: n
 }
 
 /**
- * When `member` may take what it has read: now (0 or less), or only later. Nobody but its holder knows for
- * certain that a lease is over before the skew has passed as well.
+ * After which instant of the group's clock `member` may take what it has read; minus infinity if it may at once. Nobody
+ * but its holder knows for certain that a lease is over before the skew has passed as well.
  */
 export function takeableAtMs(lease: Lease | undefined, member: string, skewMs: number): number {
   if (lease === undefined || lease.state === 'free') return Number.NEGATIVE_INFINITY;

@@ -329,25 +329,54 @@ describe('a member that only looks', () => {
     group.member.request('job', { kind, id: 1 }, group.reading());
     group.take();
   };
-  const found = (attempt: number, holder: string): Item => ({
-    ...{ kind: 'found', attempt },
+  const found = (attempt: number, holder: string) => ({
+    ...{ kind: 'found' as const, attempt },
     written: { askedMs: WALL_MS + 1_000, round: 1, member: holder, life: 1, attempt: 1 },
-    lease: { holder, life: 1, number: 7, untilMs: WALL_MS + 2_000, state: 'held', heir: undefined },
+    lease: {
+      ...{ holder, life: 1, number: 7, untilMs: WALL_MS + 2_000, state: 'held' as const, heir: undefined },
+    },
   });
   const FREE = { kind: 'found', written: undefined, lease: undefined } as const;
 
-  it.each(['ask', 'try'] as const)('asks for no promise, to %s, if that is enough', (kind) => {
-    const group = bench();
-    group.at(1_101);
-    look(group, kind);
+  /** That it has asked them, once, and for no promise. */
+  const expectOnlyQueries = (group: Bench): void => {
     for (const name of ['b', 'c']) {
       expect(group.saidTo(name)).toEqual([{ kind: 'query', attempt: 1, resource: 'job' }]);
     }
-    for (const name of ['b', 'c']) group.hears(name, [found(1, 'c')]);
-    if (kind === 'try') {
-      expect(group.told('held')).toMatchObject([{ lease: { holder: 'c' } }]);
-      expect(group.saidTo('b')).toEqual([]);
-    }
+  };
+
+  it('to try, asks for no promise if somebody has it, whoever else knows of that', () => {
+    const group = bench();
+    group.at(1_101);
+    look(group, 'try');
+    group.hears('b', [found(1, 'c')]);
+    expect(group.told('held')).toMatchObject([{ request: 1, lease: { holder: 'c' } }]);
+    expectOnlyQueries(group);
+  });
+
+  it('to ask, asks for no promise if a majority has the very same of somebody', () => {
+    const group = bench();
+    group.at(1_101);
+    const { written, lease } = found(1, 'c');
+    const ballot = { attempt: 1, resource: 'job', askedMs: written.askedMs, round: written.round };
+    group.hears('c', [
+      { kind: 'read', ...ballot },
+      { kind: 'write', ...ballot, lease },
+    ]);
+    expect(group.saidTo('c').map(({ kind }) => kind)).toEqual(['promised', 'accepted']);
+    look(group, 'ask');
+    group.hears('b', [found(1, 'c')]);
+    expect(group.told('told')).toEqual([{ kind: 'told', request: 1, lease }]);
+    expectOnlyQueries(group);
+  });
+
+  it('to ask, asks for no promise if a majority has nothing', () => {
+    const group = bench();
+    group.at(1_101);
+    look(group, 'ask');
+    group.hears('b', [{ ...FREE, attempt: 1 }]);
+    expect(group.told('told')).toEqual([{ kind: 'told', request: 1, lease: undefined }]);
+    expectOnlyQueries(group);
   });
 
   it('to try, goes on to read if it can be taken', () => {
@@ -539,15 +568,22 @@ describe('a member that wants very many at once', () => {
     expect(asked.some(({ attempt, resource }) => attempt > first && resource === 'job')).toBe(true);
   });
 
-  it('looks no further after those whose turn never came', () => {
+  it('asks for none that was given up before its turn, but for those behind it', () => {
     const group = bench();
     group.at(1_101);
     for (let id = 0; id < MANY; id++) {
       group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
     }
-    for (let id = 0; id < MANY; id++) group.member.cancel(`job ${id}`, id, group.reading());
+    for (let id = 0; id < MANY - 2; id++) group.member.cancel(`job ${id}`, id, group.reading());
     group.take();
-    group.hears('b', reads(group.saidTo('b')).map(promised));
-    expect(group.told('granted')).toHaveLength(0);
+    const asked = new Set<string>();
+    for (let said = group.saidTo('b'); said.length > 0; said = group.saidTo('b')) {
+      for (const item of said) if (item.kind === 'read') asked.add(item.resource);
+      group.hears('b', reads(said).map(promised));
+      group.hears('b', reads(said).map(accepted));
+    }
+    const underWay = Array.from({ length: 4_096 }, (_, id) => `job ${id}`);
+    expect([...asked]).toEqual([...underWay, `job ${MANY - 2}`, `job ${MANY - 1}`]);
+    expect(group.told('granted')).toMatchObject([{ request: MANY - 2 }, { request: MANY - 1 }]);
   });
 });

@@ -8,7 +8,7 @@
  *
  * **What is proved by whom.** The paper proves the register for messages that may be lost, late or out of order, and the
  * lease for clocks within ε. It does not speak of the rest, and this is where the rest is closed: messages that come
- * twice (`attempt.ts` counts names, `register.ts` refuses a ballot it has seen), commits that come late (`proposer.ts`
+ * twice (`attempt.ts` counts names, `register.ts` does the same again or nothing), commits that come late (`proposer.ts`
  * looks at the clock when it is done), forgetting (`register.ts`), clocks that jump (`group-clock.ts`) or were never
  * right (`peer-clocks.ts`), members with one name (`acquaintances.ts`), a change of the group (`view.ts`), numbers
  * (`lease.ts`).
@@ -186,13 +186,6 @@ export class Member {
     this.#hearSelf();
   }
 
-  /** Lets go of everything, and says so: the last words of a life. */
-  releaseAll(reading: ClockReading): void {
-    const nowMs = this.#read(reading);
-    for (const tenure of [...this.#proposer.tenures()]) this.#proposer.release(tenure, nowMs);
-    this.#hearSelf();
-  }
-
   /**
    * Moves to the next view, which comes after the present one.
    *
@@ -202,10 +195,7 @@ export class Member {
     const { number, members: present, before } = this.#view;
     const view = { number: number + 1, members, before: present };
     checkView(view);
-    if (before !== undefined) {
-      const message = `view ${number} is not settled yet: a majority of those before it has to move first`;
-      throw new GroupChangeError(message, true);
-    }
+    if (before !== undefined) throw new GroupChangeError(number);
     const nowMs = this.#read(reading);
     this.#movedAtMs = undefined;
     this.#outbox.clear(); // Whatever waits there was said in the view before.

@@ -130,5 +130,8 @@ export interface Echo {
 /** No ballot has a higher round: whoever claimed one would outbid all others for the rest of the interval. */
 export const ROUND_MAX: number = 2 ** 32;
 
+/** The longest name of a member or a group, in UTF-16 units, as `length` counts. */
+export const NAME_CHARACTERS_MAX = 128;
+
 /** The longest name of a resource, in UTF-8. */
 export const RESOURCE_BYTES_MAX = 1_024;

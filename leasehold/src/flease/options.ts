@@ -13,8 +13,8 @@
  *    and that is what lets an acceptor forget: see `register.ts`.
  *  - The clock of an acceptor may be ahead by the skew, so an attempt can be sure of half a lease less the
  *    skew. Hence a lease must be longer than twice the skew, or nobody would ever get one.
- *  - Two members may disagree about these numbers for no longer than it takes to say so: whoever is told of
- *    others refuses (`differs`).
+ *  - All of it adds the durations of one member to those of another. So members that differ in these two numbers do not
+ *    heed each other: every packet names them, and one with others is passed over unanswered (`acquaintances.ts`).
  *
  * The paper's interval is `lease − skew` and it knows no end of an attempt; any interval up to that would do
  * for its own argument.
@@ -25,7 +25,8 @@ import { InvalidOptionError } from '../runtime/errors.ts';
 export interface FleaseDurations {
   /**
    * How long a lease lasts from the instant it was asked for, in milliseconds: t_max of the paper. It renews
-   * itself; a holder that died keeps others waiting for this long, and the skew.
+   * itself; a holder that died keeps others waiting until this long after it last asked, and the skew, by the clock of
+   * the one who waits. That may be behind the holder's by the skew, so in true time it is up to twice the skew.
    *
    * @default 10_000
    */
@@ -37,7 +38,7 @@ export interface FleaseDurations {
    * at every instant, also while it is set or slewed. That all are wrong alike, and are put right together, is not
    * enough, for they do not notice together. Machines that keep time by NTP stay within a tenth of the default.
    *
-   * @default 500
+   * @default leaseMs / 10, at most 500
    */
   clockSkewMs?: number | undefined;
 
@@ -76,27 +77,47 @@ const LEASE_MS_MAX = 24 * 3_600_000;
 /** @throws {InvalidOptionError} naming the first rule that is broken */
 export function resolveFleaseDurations(durations: FleaseDurations = {}): ResolvedFleaseDurations {
   const leaseMs = durations.leaseMs ?? DEFAULT_LEASE_MS;
-  require('leaseMs', leaseMs, leaseMs >= LEASE_MS_MIN &&
-    leaseMs <= LEASE_MS_MAX, 'it must be from 20 ms to a day');
+  const isLeaseInRange = leaseMs >= LEASE_MS_MIN && leaseMs <= LEASE_MS_MAX;
+  demand('leaseMs', leaseMs, isLeaseInRange, 'it must be from 20 ms to a day');
+
   const clockSkewMs = durations.clockSkewMs ?? Math.min(DEFAULT_CLOCK_SKEW_MS, leaseMs / 10);
-  require('clockSkewMs', clockSkewMs, clockSkewMs >=
-    CLOCK_SKEW_MS_MIN, 'it must be at least 2: clocks are read in whole milliseconds');
-  require('clockSkewMs', clockSkewMs, clockSkewMs <
-    leaseMs /
-      2, `it must be less than half of leaseMs, which is ${leaseMs}: with clocks so far apart nobody would get a lease in time`);
+  const canBeRead = clockSkewMs >= CLOCK_SKEW_MS_MIN;
+  demand(
+    'clockSkewMs',
+    clockSkewMs,
+    canBeRead,
+    'it must be at least 2: clocks are read in whole milliseconds',
+  );
   const attemptMs = leaseMs / 2;
+  const leavesTime = clockSkewMs < attemptMs;
+  demand(
+    'clockSkewMs',
+    clockSkewMs,
+    leavesTime,
+    `it must be less than half of leaseMs, which is ${leaseMs}: with clocks so far apart nobody would get a lease in time`,
+  );
+
   const answerMs = durations.answerMs ?? Math.min(leaseMs / 10, 1_000);
-  require('answerMs', answerMs, answerMs > 0 &&
-    answerMs <=
-      attemptMs -
-        clockSkewMs, `it must be positive and at most leaseMs / 2 - clockSkewMs, which is ${attemptMs - clockSkewMs}`);
+  const answerMaxMs = attemptMs - clockSkewMs;
+  const isAnswerInTime = answerMs > 0 && answerMs <= answerMaxMs;
+  demand(
+    'answerMs',
+    answerMs,
+    isAnswerInTime,
+    `it must be positive and at most leaseMs / 2 - clockSkewMs, which is ${answerMaxMs}`,
+  );
+
   const noticeMs = durations.noticeMs ?? leaseMs / 10;
   const renewAfterMs = leaseMs * 0.4;
-  require('noticeMs', noticeMs, noticeMs >= 0 &&
-    noticeMs <=
-      leaseMs -
-        renewAfterMs -
-        answerMs, `it must not be negative, and at most ${leaseMs - renewAfterMs - answerMs}, so that a renewal can be answered before`);
+  const noticeMaxMs = leaseMs - renewAfterMs - answerMs;
+  const isNoticeAfterRenewal = noticeMs >= 0 && noticeMs <= noticeMaxMs;
+  demand(
+    'noticeMs',
+    noticeMs,
+    isNoticeAfterRenewal,
+    `it must not be negative, and at most ${noticeMaxMs}, so that a renewal can be answered before`,
+  );
+
   return {
     leaseMs,
     clockSkewMs,
@@ -108,6 +129,6 @@ export function resolveFleaseDurations(durations: FleaseDurations = {}): Resolve
   };
 }
 
-function require(option: string, value: number, holds: boolean, rule: string): void {
+function demand(option: string, value: number, holds: boolean, rule: string): void {
   if (!holds || !Number.isFinite(value)) throw new InvalidOptionError(option, value, rule);
 }

@@ -1,6 +1,5 @@
 /**
- * How soon, and how high: when there is something to do about a claim, how long to pause when an attempt came to nothing, and
- * which round to take next.
+ * How soon: when there is something to do about a claim, and how long to pause when an attempt came to nothing.
  *
  *     asked ├ the rest, too ┤── answer by ──┤ failed   ├ pause ┤ again, up to twice as long each time
  *     held  ├── 0.4 × lease ──┤ renew        ├── notice ──┤ end
@@ -9,17 +8,14 @@
  */
 
 import type { Attempt } from './attempt.ts';
-import type { Claim, Purpose, Tenure } from './claim.ts';
+import type { Claim, Tenure } from './claim.ts';
 import type { Crowd } from './crowd.ts';
-import { ROUND_MAX } from './messages.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
 
 /** The first pause after a failed attempt, as a part of the time to answer. */
 const FIRST_PAUSE = 1 / 32;
 /** How long those who are asked first are waited for, as a part of the time to answer. */
 const REST_AFTER = 1 / 8;
-/** How often who renews takes a leap that is four times as high, above the round that has outbid it. */
-const LEAPS_MAX = 12;
 
 export const answerByMs = ({ ballot }: Attempt, { answerMs }: ResolvedFleaseDurations): number =>
   ballot.askedMs + answerMs;
@@ -51,21 +47,4 @@ function nextWorkMs(claim: Claim, crowd: Crowd, durations: ResolvedFleaseDuratio
   if (crowd.has(claim)) return tenure === undefined ? Number.POSITIVE_INFINITY : renewAtMs(tenure, durations);
   if (tenure === undefined || leaving !== undefined) return tryAtMs;
   return Math.max(renewAtMs(tenure, durations), tryAtMs);
-}
-
-/**
- * Higher than any that is known in this interval: in the next one all begin anew. Who renews has a lease to lose, and
- * what it knows may be old: it soon exceeds those who have not.
- */
-export function roundFor(
-  claim: Claim,
-  purpose: Purpose,
-  nowMs: number,
-  { attemptMs }: ResolvedFleaseDurations,
-): number {
-  const interval = Math.floor(nowMs / attemptMs);
-  if (claim.roundInterval !== interval) claim.roundSeen = 0;
-  claim.roundInterval = interval;
-  const leap = purpose === 'renew' ? 4 ** Math.min(claim.failures, LEAPS_MAX) : 1;
-  return Math.min(ROUND_MAX, claim.roundSeen + leap);
 }

@@ -9,7 +9,10 @@
  *     peer    ─────── received ──────── answered ───────
  *
  * Only what is certain counts: a peer is *off* when even the nearer end is beyond the skew. It is then refused
- * by name, as if it were silent. If more peers are off than agree with us, it is we who are off.
+ * by name, as if it were silent. If more peers are off than agree with us, and at least two, it is we who are off; those
+ * of whom neither is certain do not count. Of two clocks that differ nobody can tell which is wrong: in a group of two
+ * both members would step back, and so would one that is right and has heard only the one that is wrong. To refuse each
+ * other is enough then: neither counts towards a majority of the other.
  */
 
 import type { Packet } from './messages.ts';
@@ -51,7 +54,7 @@ export class PeerClocks {
     return this.#bounds.get(peer);
   }
 
-  /** More are off than agree: then it is we. */
+  /** At least two are off, and more than agree: then it is we. */
   get isOddOneOut(): boolean {
     let off = 0;
     let agreeing = 0;

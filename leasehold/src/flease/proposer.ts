@@ -25,24 +25,16 @@
  * lost the lease runs out by itself. An attempt to take that failed may have been written in part; nobody holds
  * that, but others would wait for it, so it is freed too when nobody here wants it any more.
  *
- * This file does no I/O. Call an input with the present time of the group's clock, then carry out what
- * has gathered in its outbox and its events, and call {@link Proposer.wake} at {@link Proposer.wakeAtMs}.
+ * This file does no I/O. Call an input with the present time of the group's clock; what comes of it is sent and told by
+ * the functions it was given, before the input returns. Call {@link Proposer.wake} at {@link Proposer.wakeAtMs}.
  */
 
-import { unreachable } from '../runtime/assert.ts';
+import { assert, unreachable } from '../runtime/assert.ts';
 import { Agenda } from './agenda.ts';
-import { Attempt, type Reluctance } from './attempt.ts';
+import { Attempt, type Purpose, type Reluctance } from './attempt.ts';
 import { Audience } from './audience.ts';
 import { Crowd } from './crowd.ts';
-import {
-  Claim,
-  type EndReason,
-  type Leaving,
-  type Pending,
-  type Purpose,
-  type Request,
-  Tenure,
-} from './claim.ts';
+import { Claim, type EndReason, type Leaving, type Pending, type Request, Tenure } from './claim.ts';
 import {
   type Decision,
   decideToFree,
@@ -54,8 +46,9 @@ import {
 import { credible } from './credible.ts';
 import { type Lease, takeableAtMs } from './lease.ts';
 import type { Answer, Item } from './messages.ts';
-import { answerByMs, askTheRestAtMs, nextMs, pauseMs, renewAtMs, roundFor } from './pace.ts';
+import { answerByMs, askTheRestAtMs, nextMs, pauseMs, renewAtMs } from './pace.ts';
 import type { ProposerEvent } from './proposer-events.ts';
+import { FIRST_ROUND } from './setbacks.ts';
 import type { Quorums } from './view.ts';
 
 export interface ProposerSettings extends Self {
@@ -123,7 +116,7 @@ export class Proposer {
     reluctant: ReadonlyMap<string, Reluctance> | undefined;
   } {
     const claim = this.#claims.get(resource);
-    return { seen: claim?.seen, reluctant: claim?.reluctant };
+    return { seen: claim?.seen, reluctant: claim?.setbacks?.reluctant };
   }
 
   request(resource: string, request: Request, nowMs: number): void {
@@ -135,8 +128,9 @@ export class Proposer {
     }
     claim.add(request, nowMs);
     // It is not for it to wait for somebody's end; but a pause is a pause, or all would ask without any.
-    const isPausing = claim.failures > 0 || claim.doubts > 0;
-    if (request.kind !== 'acquire' && !isPausing) claim.tryAtMs = Number.NEGATIVE_INFINITY;
+    const { failures, doubts } = claim.setbacks ?? NONE;
+    if (request.kind !== 'acquire' && failures === 0 && doubts === 0)
+      claim.tryAtMs = Number.NEGATIVE_INFINITY;
     this.#step(claim, nowMs);
   }
 
@@ -159,9 +153,8 @@ export class Proposer {
     if (claim?.tenure !== tenure) return;
     this.#end(claim, 'released');
     this.#leave(claim, { number: tenure.number, untilMs: tenure.untilMs, heir, tenure });
-    if (claim.purpose === 'renew') this.#abandon(claim);
-    claim.failures = 0;
-    claim.unanswered = 0;
+    if (claim.attempt?.purpose === 'renew') this.#abandon(claim);
+    claim.setbacks?.beginAnew();
     claim.tryAtMs = Number.NEGATIVE_INFINITY;
     this.#step(claim, nowMs);
   }
@@ -187,12 +180,13 @@ export class Proposer {
     const claim = this.#attempts.get(answer.attempt);
     const attempt = claim?.attempt;
     if (claim === undefined || attempt === undefined) return;
-    const progress = attempt.answer(from, credible(answer, this.#settings.durations, nowMs));
+    const believed = credible(answer, this.#settings.durations, nowMs);
+    const progress = attempt.answer(from, believed);
     if (progress === 'has-read' || progress === 'has-written') this.#audience.wasQuick(from);
     if (progress === 'has-read') this.#decide(claim, attempt, nowMs);
     else if (progress === 'has-written') this.#finish(claim, attempt, nowMs);
     else if (progress === 'failed') this.#fail(claim, attempt, nowMs);
-    else if (answer.kind === 'refused') this.#askTheRest(attempt);
+    else if (believed.kind === 'refused') this.#askTheRest(attempt, [from]);
     if (!this.#crowd.isEmpty) this.#admit(nowMs);
   }
 
@@ -255,7 +249,7 @@ export class Proposer {
       return; // It has stepped.
     }
     if (claim.attempt !== undefined && nowMs >= askTheRestAtMs(claim.attempt, durations)) {
-      this.#askTheRest(claim.attempt);
+      this.#askTheRest(claim.attempt, claim.attempt.unwilling);
     }
     if (claim.leaving !== undefined && nowMs > claim.leaving.untilMs) this.#leave(claim, undefined);
     if (claim.attempt === undefined && nowMs >= claim.tryAtMs && !this.#isSilent) {
@@ -298,7 +292,7 @@ export class Proposer {
    * that renews, however many they are and however often they look. Who waits looks seldom, and saves the question.
    */
   #mayQuery(claim: Claim, purpose: Purpose): boolean {
-    if (purpose === 'ask') return claim.doubts < DOUBTS_MAX;
+    if (purpose === 'ask') return (claim.setbacks?.doubts ?? 0) < DOUBTS_MAX;
     return purpose === 'take' && claim.leaving === undefined && claim.wants('try');
   }
 
@@ -307,12 +301,11 @@ export class Proposer {
     this.#crowd.leave(claim);
     this.#attemptsMade += 1;
     const attempt = this.#attemptsMade;
-    const round = roundFor(claim, purpose, nowMs, durations);
+    const round = claim.setbacks?.round(purpose, nowMs, durations.attemptMs) ?? FIRST_ROUND;
     const ballot = { askedMs: nowMs, round, member: id, life, attempt };
     const audience = this.#audience.of(this.#attempts.size);
-    const asking = { quorums: this.#quorums, intervalMs: durations.attemptMs, audience, isQuery };
+    const asking = { purpose, quorums: this.#quorums, intervalMs: durations.attemptMs, audience, isQuery };
     claim.attempt = new Attempt(claim.resource, ballot, asking);
-    claim.purpose = purpose;
     this.#attempts.set(attempt, claim);
     this.#ask(claim.attempt, audience);
   }
@@ -322,7 +315,7 @@ export class Proposer {
     const decision = this.#decision(claim, attempt, nowMs);
     switch (decision.do) {
       case 'write':
-        if (attempt.isQuery) this.#lookCloser(claim, nowMs);
+        if (attempt.isQuery) this.#lookCloser(claim, attempt, nowMs);
         else this.#write(attempt, decision.lease, nowMs);
         return;
       case 'leave':
@@ -346,8 +339,8 @@ export class Proposer {
   }
 
   #decision(claim: Claim, attempt: Attempt, nowMs: number): Decision {
-    const { tenure, leaving, purpose, line } = claim;
-    const { found, isCertain, ballot } = attempt;
+    const { tenure, leaving, line } = claim;
+    const { purpose, found, isCertain, ballot } = attempt;
     const reading = { askedMs: ballot.askedMs, nowMs, found, isCertain };
     const self = this.#settings;
     if (purpose === 'take') return decideToTake(self, reading);
@@ -355,17 +348,17 @@ export class Proposer {
     if (purpose === 'free' && leaving !== undefined) {
       return decideToFree(self, leaving.number, { named: leaving.heir, first: line[0] }, reading);
     }
-    return purpose === 'ask' ? decideToTell(self, reading) : { do: 'give-up' };
+    if (purpose === 'ask') return decideToTell(self, reading);
+    return { do: 'give-up' }; // What was to be renewed, or to be said, is over.
   }
 
   /** What a query found is not enough: it can be taken, or is not certain. */
-  #lookCloser(claim: Claim, nowMs: number): void {
-    const { purpose } = claim;
+  #lookCloser(claim: Claim, { purpose }: Attempt, nowMs: number): void {
     this.#abandon(claim);
     if (purpose === 'take') {
       this.#begin(claim, purpose, false, nowMs);
     } else {
-      claim.doubts += 1;
+      claim.setBack().doubts += 1;
       claim.tryAtMs = nowMs + pauseMs(1, this.#settings.durations);
     }
     this.#step(claim, nowMs);
@@ -376,17 +369,18 @@ export class Proposer {
     this.#ask(attempt, attempt.audience);
   }
 
-  /** Those who were asked so far have not all said yes in time. */
-  #askTheRest(attempt: Attempt): void {
+  /** Those who were asked so far have not all said yes in time, because of these. */
+  #askTheRest(attempt: Attempt, unwilling: readonly string[]): void {
     if (attempt.asksEverybody) return;
-    for (const member of attempt.unwilling) this.#audience.wasLate(member);
+    for (const member of unwilling) this.#audience.wasLate(member);
     this.#ask(attempt, attempt.askTheRest());
   }
 
   /** A majority has it written. */
   #finish(claim: Claim, attempt: Attempt, nowMs: number): void {
-    const lease = attempt.proposal as Lease;
-    switch (claim.purpose) {
+    const { purpose, proposal: lease } = attempt;
+    assert(lease !== undefined, 'what is written was proposed');
+    switch (purpose) {
       case 'take':
         this.#taken(claim, lease, nowMs);
         return;
@@ -394,10 +388,13 @@ export class Proposer {
         this.#renewed(claim, lease, nowMs);
         return;
       case 'free':
-        this.#left(claim, nowMs);
+        this.#left(claim, lease.heir, nowMs);
+        return;
+      case 'ask':
+        this.#told(claim, lease, nowMs);
         return;
       default:
-        this.#told(claim, lease, nowMs);
+        unreachable(purpose);
     }
   }
 
@@ -428,9 +425,8 @@ export class Proposer {
   }
 
   /** The heir may take it, and is told who waits behind it. */
-  #left(claim: Claim, nowMs: number): void {
+  #left(claim: Claim, heir: string | undefined, nowMs: number): void {
     const { resource, line } = claim;
-    const heir = claim.attempt?.proposal?.heir;
     if (heir !== undefined) {
       const send = (item: Item): void => this.#settings.send(heir, item);
       for (const member of line) if (member !== heir) send({ kind: 'wish', resource, member });
@@ -476,52 +472,44 @@ export class Proposer {
   /** The attempt has come to its end, whatever that is. */
   #conclude(claim: Claim, nowMs: number, tryAtMs: number = Number.NEGATIVE_INFINITY): void {
     this.#abandon(claim);
-    claim.failures = 0;
-    claim.unanswered = 0;
-    claim.doubts = 0;
-    claim.roundSeen = 0;
-    claim.reluctant = undefined;
+    claim.setbacks = undefined;
     claim.tryAtMs = claim.wants('ask') ? Number.NEGATIVE_INFINITY : tryAtMs;
     this.#step(claim, nowMs);
   }
 
   #fail(claim: Claim, attempt: Attempt, nowMs: number): void {
     const { durations, random } = this.#settings;
-    claim.roundSeen = Math.max(claim.roundSeen, attempt.roundSeen);
-    claim.reluctant = attempt.reluctant;
-    claim.failures += 1;
-    claim.unanswered = attempt.isOutbid ? 0 : claim.unanswered + 1;
-    claim.doubts = 0;
-    const { proposal } = attempt;
-    if (claim.purpose === 'take' && proposal !== undefined) {
+    const setbacks = claim.setBack();
+    setbacks.failed(attempt, durations.attemptMs);
+    const { purpose, proposal } = attempt;
+    if (purpose === 'take' && proposal !== undefined) {
       this.#leave(claim, { number: proposal.number, untilMs: proposal.untilMs, heir: undefined });
     }
     this.#abandon(claim);
-    if (claim.failures >= TRIES_MAX) {
+    if (setbacks.failures >= TRIES_MAX) {
       const sinceMs =
-        claim.unanswered >= TRIES_MAX
+        setbacks.unanswered >= TRIES_MAX
           ? Number.POSITIVE_INFINITY
           : nowMs - PATIENCE_ANSWERS * durations.answerMs;
       const isOver = (one: Pending): boolean => one.kind !== 'acquire' && one.sinceMs <= sinceMs;
       for (const { id } of claim.withdraw(isOver)) {
-        this.#settings.tell({ kind: 'failed', request: id, reluctant: claim.reluctant });
+        this.#settings.tell({ kind: 'failed', request: id, reluctant: setbacks.reluctant });
       }
     }
-    claim.tryAtMs = nowMs + pauseMs(claim.failures, durations) * random();
+    claim.tryAtMs = nowMs + pauseMs(setbacks.failures, durations) * random();
     this.#step(claim, nowMs);
   }
 
   #abandon(claim: Claim): void {
     if (claim.attempt !== undefined) this.#attempts.delete(claim.attempt.ballot.attempt);
     claim.attempt = undefined;
-    claim.purpose = undefined;
   }
 
   /** Lets its holder know when it is about to end, and when it has. */
   #watch(claim: Claim, tenure: Tenure, nowMs: number): void {
     if (!tenure.isHeldAt(nowMs)) {
       this.#end(claim, 'lapsed');
-      if (claim.purpose === 'renew') this.#abandon(claim);
+      if (claim.attempt?.purpose === 'renew') this.#abandon(claim);
     } else if (!tenure.isNoticed && nowMs >= tenure.untilMs - this.#settings.durations.noticeMs) {
       tenure.isNoticed = true;
       this.#settings.tell({ kind: 'ending', tenure });
@@ -566,6 +554,8 @@ export class Proposer {
     this.#looks.add(atMs, claim);
   }
 }
+
+const NONE = { failures: 0, doubts: 0 } as const;
 
 const isWith = (member: string | undefined, lease: Lease | undefined): boolean =>
   member !== undefined && lease?.holder === member;

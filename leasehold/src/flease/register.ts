@@ -23,8 +23,9 @@
  * R + ε (`early` is refused), so it may be forgotten at R + L + 2ε: hence the silence after a restart, which is
  * t_max + 2ε and not the paper's t_max. A clean shutdown is a restart like any other.
  *
- * What the paper does not speak of: a message that comes twice finds its own ballot and is answered as before,
- * or not at all; one that comes late is refused by its age.
+ * What the paper does not speak of: a read that comes twice finds its own ballot and is refused as outbid, which the one
+ * who asked ignores from somebody who has said yes; a write that comes twice is written again, to no effect; one that comes late is
+ * refused by its age.
  *
  * Always true; relax any and `npm run sim -- flease` finds a world in which it matters:
  *

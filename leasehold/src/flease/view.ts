@@ -26,6 +26,7 @@
  */
 
 import { InvalidOptionError } from '../runtime/errors.ts';
+import { NAME_CHARACTERS_MAX } from './messages.ts';
 
 export interface View {
   /** From 1. */
@@ -37,7 +38,6 @@ export interface View {
 
 /** With those of the view before they must fit into one word of bits. */
 export const MEMBERS_MAX = 15;
-const MEMBER_CHARACTERS_MAX = 128;
 
 export const majorityOf = (members: number): number => Math.floor(members / 2) + 1;
 
@@ -56,8 +56,9 @@ function checkMembers(option: string, members: readonly string[]): void {
     throw new InvalidOptionError(option, `${members.length} members`, `there may be at most ${MEMBERS_MAX}`);
   }
   for (const member of members) {
-    if (member.length === 0 || member.length > MEMBER_CHARACTERS_MAX) {
-      throw new InvalidOptionError(option, JSON.stringify(member), 'a name has 1 to 128 characters');
+    if (member.length === 0 || member.length > NAME_CHARACTERS_MAX) {
+      const rule = `a name has 1 to ${NAME_CHARACTERS_MAX} characters`;
+      throw new InvalidOptionError(option, JSON.stringify(member), rule);
     }
   }
   const twice = members.find((member, place) => members.indexOf(member) !== place);

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { type Flease, type FleaseLease, type Logger, NoMajorityError, serveFlease } from 'leasehold/flease';
+import { resolveFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
 import type { Context } from '../context.ts';
 import { unheardOf } from '../flease/command-ended-error.ts';
 import { runHeld } from '../flease/held-command.ts';
@@ -23,8 +24,6 @@ interface HoldOptions extends MemberOptions, JsonOption {
 
 /** An answer takes no longer, unless there is none. */
 const ASKED_ONCE_MS = 1_000;
-/** After the notice of a lease, which is a tenth of it if nothing else was said. */
-const GRACE_OF_LEASE = 0.1;
 
 export function fleaseHoldCommand(context: Context): Command {
   const command = new Command('hold')
@@ -99,7 +98,7 @@ async function hold(
     return;
   }
   await using held = lease;
-  const graceMs = options.grace ?? group.status().leaseMs * GRACE_OF_LEASE;
+  const { noticeMs: graceMs } = resolveFleaseDurations(join);
   const unheard = (): readonly string[] => unheardOf(group.status());
   context.exitCode = await runHeld({ command, args, lease: held, graceMs, unheard, signals, logger });
   logger.info('the command has ended: the lease is given back', { resource, exitCode: context.exitCode });

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { HolderAnswer, PeerAnswer, StatusAnswer } from 'leasehold/flease';
+import { WHY_SILENT } from '../../../../leasehold/src/flease/shell/reasons.ts';
 import type { Context } from '../context.ts';
 import { type MemberApiOption, memberApi, memberApiOption, resourcePath } from '../flease/member-api.ts';
 import { jsonOption, withExamples } from '../options.ts';
@@ -48,14 +49,11 @@ export function statusLines(status: StatusAnswer): readonly string[] {
   ];
 }
 
-const WHY_SILENT: Readonly<Record<string, string>> = {
-  began: 'it may have forgotten what it promised before it was started',
-  'clock-jumped': 'its wall clock was set',
-  'odd-one-out': 'its clock is off from those of most others, which has to be mended',
-};
+/** A member of another version may have other reasons. */
+const whySilent: Readonly<Record<string, string | undefined>> = WHY_SILENT;
 
 const silenceWords = ({ why, forMs }: NonNullable<StatusAnswer['silence']>): string =>
-  `keeps silent${forMs === null ? '' : ` for ${duration(forMs)}`}: ${WHY_SILENT[why] ?? why}`;
+  `keeps silent${forMs === null ? '' : ` for ${duration(forMs)}`}: ${whySilent[why] ?? why}`;
 
 const peerCells = (peer: PeerAnswer): readonly string[] => [
   peer.id,
@@ -71,7 +69,9 @@ const durationsWords = ({ leaseMs, clockSkewMs }: NonNullable<PeerAnswer['otherD
   `has other durations: lease ${leaseMs} ms, skew ${clockSkewMs} ms`;
 
 const boundsWords = ({ atLeast, atMost }: NonNullable<PeerAnswer['clockAheadMs']>): string =>
-  `${Math.round(atLeast)} to ${Math.round(atMost)} ms`;
+  atMost === null
+    ? `at least ${Math.round(atLeast)} ms`
+    : `${Math.round(atLeast)} to ${Math.round(atMost)} ms`;
 
 export function holderLine({ resource, holder }: HolderAnswer): string {
   const what = JSON.stringify(resource);

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { HolderAnswer } from 'leasehold/flease';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { run, type Started, start } from '../testing/started.ts';
 
@@ -79,8 +80,6 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
   const ask = (...argv: readonly string[]) => run(['flease', ...argv, '--http', http]);
 
   it('one runs its command, the other waits, says for whom, and runs its own with a higher number', async () => {
-    const watching = await start(['flease', 'watch', 'two', '--http', http, '--json']);
-    holders.push(watching);
     const one = await hold('c', 'two', '--', ...untilFile('two.done'));
     const first = await numberOf(one);
     expect(one.stderr).toContain('keeps silent for 1.7 s');
@@ -99,10 +98,31 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(await one.ended).toBe(5);
     expect(await numberOf(other)).toBeGreaterThan(first);
     expect(await other.ended).toBe(5);
-    await watching.json<{ holder: { holder: string } | null }>(
-      'nobody having it',
-      ({ holder }) => holder?.holder === 'c',
-    );
+  });
+
+  it('who has a resource is told to whoever watches, at first and whenever it changes', async () => {
+    const watching = await start(['flease', 'watch', 'seen', '--http', http, '--json']);
+    holders.push(watching);
+    const told = (): readonly (string | null)[] =>
+      watching.lines.map((line) => (JSON.parse(line) as HolderAnswer).holder?.holder ?? null);
+    const isToldOf = (who: string | null): Promise<true> =>
+      watching.until(`a word that ${who ?? 'nobody'} has it`, () => told().at(-1) === who || undefined);
+
+    await isToldOf(null);
+    const one = await hold('c', 'seen', '--', ...untilFile('seen.first'));
+    await isToldOf('c');
+    const other = await hold('d', 'seen', '--', ...untilFile('seen.second'));
+    writeFileSync(join(folder, 'seen.first'), '');
+    await isToldOf('d');
+    writeFileSync(join(folder, 'seen.second'), '');
+    await isToldOf(null);
+
+    expect(told().filter((who) => who !== null)).toEqual(['c', 'd']);
+    const numbers = watching.lines.map((line) => (JSON.parse(line) as HolderAnswer).holder?.number);
+    expect(numbers.filter((number) => number !== undefined)).toEqual([
+      await numberOf(one),
+      await numberOf(other),
+    ]);
   });
 
   it('one that asks once is refused while another has it, and says by whom', async () => {
@@ -143,7 +163,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     const one = await hold('a', 'taken', '--json', '--', 'touch', 'taken.ran');
     expect(await one.ended).toBe(1);
     expect(one.stderr).toMatch(
-      /"code":"PORT_IN_USE","message":"another process is a here, or something else/,
+      /"code":"MEMBER_TAKEN","message":"another process is a here, or something else/,
     );
     expect(existsSync(join(folder, 'taken.ran'))).toBe(false);
   });
@@ -197,7 +217,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(await one.ended).toBe(76);
     expect(one.stdout).toContain('told');
     expect(one.stderr).toContain('the lease is lost: the command is ended');
-    expect(one.stderr).toContain('LEASE_ENDED');
+    expect(one.stderr).toContain('COMMAND_ENDED');
     expect(one.stderr).toMatch(
       /lease on "lost" \(number \d+\) was not renewed in time, and "sh" may have run/,
     );

@@ -2,24 +2,35 @@ import { type LeaseEnd, LeaseEndedError, type PeerStatus } from 'leasehold/fleas
 import { describe, expect, it } from 'vitest';
 import { CommandEndedError, unheardOf } from './command-ended-error.ts';
 
-const messageOf = (how: LeaseEnd, wasHeldToTheEnd: boolean, unheard: readonly string[] = []): string => {
+const endedBy = (
+  how: LeaseEnd,
+  wasHeldToTheEnd: boolean,
+  unheard: readonly string[] = [],
+): CommandEndedError => {
   const reason = new LeaseEndedError('backup', 7, how);
-  const loss = { resource: 'backup', number: 7, reason, wasHeldToTheEnd, unheard };
-  return new CommandEndedError('sh', loss).message;
+  return new CommandEndedError('sh', { resource: 'backup', number: 7, reason, wasHeldToTheEnd, unheard });
 };
 
 describe('the last word of a command whose lease was lost', () => {
   it('says whether it can have overlapped with the next holder’s', () => {
     const lease = 'the lease on "backup" (number 7) was not renewed in time';
-    expect(messageOf('ending', true)).toBe(`${lease}, and "sh" ended while it still had it`);
-    expect(messageOf('lapsed', false)).toBe(`${lease}, and "sh" may have run past it`);
+    expect(endedBy('ending', true).message).toBe(`${lease}, and "sh" ended while it still had it`);
+    expect(endedBy('lapsed', false).message).toBe(`${lease}, and "sh" may have run past it`);
   });
 
   it('names those who were not heard from, if that can be why', () => {
     const unheard = ['ben for 4 s', 'cyd at all'];
-    expect(messageOf('ending', true, unheard)).toMatch(/; not heard from: ben for 4 s, cyd at all$/);
-    expect(messageOf('clock', false, unheard)).not.toContain('ben');
-    expect(messageOf('lost', false, unheard)).not.toContain('ben');
+    expect(endedBy('ending', true, unheard).message).toMatch(/; not heard from: ben for 4 s, cyd at all$/);
+    expect(endedBy('clock', false, unheard).message).not.toContain('ben');
+    expect(endedBy('lost', false, unheard).message).not.toContain('ben');
+  });
+
+  it('has all of that for programs, too', () => {
+    expect(endedBy('lapsed', false, ['ben for 4 s'])).toMatchObject({
+      ...{ code: 'COMMAND_ENDED', command: 'sh', resource: 'backup', number: 7 },
+      ...{ how: 'lapsed', wasHeldToTheEnd: false, unheard: ['ben for 4 s'] },
+    });
+    expect(endedBy('clock', false, ['ben for 4 s']).unheard).toEqual([]);
   });
 });
 

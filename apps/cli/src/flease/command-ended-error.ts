@@ -29,8 +29,16 @@ const HOW: Readonly<Record<LeaseEnd, string>> = {
 /** The command was ended, because its lease was. */
 export class CommandEndedError extends LeaseholdError {
   override readonly name = 'CommandEndedError';
-  readonly code = 'LEASE_ENDED';
+  readonly code = 'COMMAND_ENDED';
   readonly retryable = true;
+  readonly command: string;
+  readonly resource: string;
+  readonly number: number;
+  readonly how: LeaseEnd;
+  /** Whether the lease was still held when the command had ended: if not, it may overlap with the next holder's. */
+  readonly wasHeldToTheEnd: boolean;
+  /** Members that may be why, each with how long it was not heard from. */
+  readonly unheard: readonly string[];
 
   constructor(command: string, { resource, number, wasHeldToTheEnd, reason, unheard }: LostLease) {
     const how = reason instanceof LeaseEndedError ? reason.how : 'lapsed';
@@ -41,6 +49,12 @@ export class CommandEndedError extends LeaseholdError {
       }${isForWantOfOthers ? `; not heard from: ${unheard.join(', ')}` : ''}`,
       { cause: reason },
     );
+    this.command = command;
+    this.resource = resource;
+    this.number = number;
+    this.how = how;
+    this.wasHeldToTheEnd = wasHeldToTheEnd;
+    this.unheard = isForWantOfOthers ? unheard : [];
   }
 }
 

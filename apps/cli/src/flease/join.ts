@@ -11,14 +11,20 @@ import {
 /** This member seems to run already. End that process, or be another member. */
 export class MemberTakenError extends LeaseholdError {
   override readonly name = 'MemberTakenError';
-  readonly code = 'PORT_IN_USE';
+  readonly code = 'MEMBER_TAKEN';
   readonly retryable = true;
+  readonly id: string;
+  readonly host: string;
+  readonly port: number;
 
   constructor(id: string, { host, port }: PortInUseError, options?: ErrorOptions) {
     super(
       `another process is ${id} here, or something else listens on port ${port} of ${host}: no two processes may have one --id at a time, so wait until that one has ended, or give this one an id and an address of its own in --peers, on every member`,
       options,
     );
+    this.id = id;
+    this.host = host;
+    this.port = port;
   }
 }
 

@@ -43,9 +43,10 @@ describe('members with other durations', () => {
   });
 
   it('are named, with what each has', () => {
-    const { message } = new OtherDurationsError(found('e', 'b'));
-    expect(message).toBe(
+    const error = new OtherDurationsError(found('e', 'b'));
+    expect(error.message).toBe(
       'no majority can agree with this member, which has --lease 1500ms --skew 100ms: b has --lease 10000ms --skew 500ms; both must be the same everywhere',
     );
+    expect(error).toMatchObject({ leaseMs: 1_500, clockSkewMs: 100, others: new Map([['b', OTHER]]) });
   });
 });

@@ -7,37 +7,50 @@
  */
 
 import { type Flease, type FleaseStatus, LeaseholdError } from 'leasehold/flease';
+import { majorityOf } from '../../../../leasehold/src/flease/view.ts';
 import { pause } from '../event-stream.ts';
 
 const LOOK_EVERY_MS = 500;
 
-type Status = Pick<FleaseStatus, 'leaseMs' | 'clockSkewMs'> & {
+type Durations = Pick<FleaseStatus, 'leaseMs' | 'clockSkewMs'>;
+
+type Status = Durations & {
   readonly peers: readonly Pick<FleaseStatus['peers'][number], 'id' | 'connected' | 'otherDurations'>[];
 };
 
-const flags = ({ leaseMs, clockSkewMs }: Pick<FleaseStatus, 'leaseMs' | 'clockSkewMs'>): string =>
-  `--lease ${leaseMs}ms --skew ${clockSkewMs}ms`;
+const flags = ({ leaseMs, clockSkewMs }: Durations): string => `--lease ${leaseMs}ms --skew ${clockSkewMs}ms`;
 
 /** The others were started with another lease or skew. Start all of them with the same. */
 export class OtherDurationsError extends LeaseholdError {
   override readonly name = 'OtherDurationsError';
   readonly code = 'OTHER_DURATIONS';
   readonly retryable = false;
+  /** Of this member. */
+  readonly leaseMs: number;
+  readonly clockSkewMs: number;
+  /** Of each member that has not the same. */
+  readonly others: ReadonlyMap<string, Durations>;
 
-  constructor({ peers, ...own }: Status) {
-    const others = peers.flatMap(({ id, otherDurations }) =>
-      otherDurations === undefined ? [] : [`${id} has ${flags(otherDurations)}`],
+  constructor({ peers, leaseMs, clockSkewMs }: Status) {
+    const others = new Map(
+      peers.flatMap(({ id, otherDurations }) =>
+        otherDurations === undefined ? [] : [[id, otherDurations] as const],
+      ),
     );
+    const each = [...others].map(([id, durations]) => `${id} has ${flags(durations)}`);
     super(
-      `no majority can agree with this member, which has ${flags(own)}: ${others.join(', ')}; both must be the same everywhere`,
+      `no majority can agree with this member, which has ${flags({ leaseMs, clockSkewMs })}: ${each.join(', ')}; both must be the same everywhere`,
     );
+    this.leaseMs = leaseMs;
+    this.clockSkewMs = clockSkewMs;
+    this.others = others;
   }
 }
 
 /** Whether these members have no majority for us, whoever else comes. */
 export function isCertain({ peers }: Status, members: readonly string[]): boolean {
   const others = apart(peers).filter(({ id }) => members.includes(id));
-  return members.length - others.length < Math.floor(members.length / 2) + 1;
+  return members.length - others.length < majorityOf(members.length);
 }
 
 /** Whether all that are there are of no use to us. */

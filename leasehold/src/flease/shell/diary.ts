@@ -4,11 +4,10 @@ import { unreachable } from '../../runtime/assert.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { PeerTrouble } from '../acquaintances.ts';
 import type { MemberEvent, SilenceReason } from '../member.ts';
+import { clockOff, seconds } from '../wording.ts';
 
 /** What is of interest beyond the one request or lease that it is about. */
 export type Noteworthy = Extract<MemberEvent, { kind: 'silent' | 'speaking' | 'trouble' | 'settled' }>;
-
-const seconds = (ms: number): string => `${Number((ms / 1_000).toFixed(1))} s`;
 
 export class Diary {
   readonly #logger: Logger;
@@ -75,12 +74,8 @@ function inWords(trouble: PeerTrouble): string {
       return `it has leaseMs ${trouble.leaseMs} and clockSkewMs ${trouble.clockSkewMs}; both must be the same everywhere`;
     case 'later-view':
       return `it is in view ${trouble.view}; move this member there as well`;
-    case 'clock-off': {
-      const { aheadAtLeastMs, aheadAtMostMs } = trouble.bounds;
-      const isAhead = aheadAtLeastMs > 0;
-      const offMs = Math.round(isAhead ? aheadAtLeastMs : -aheadAtMostMs);
-      return `its clock is ${isAhead ? 'ahead of' : 'behind'} ours by at least ${offMs} ms, which is more than clockSkewMs`;
-    }
+    case 'clock-off':
+      return `${clockOff(trouble.bounds)}, which is more than clockSkewMs`;
     default:
       return unreachable(trouble);
   }

@@ -36,7 +36,7 @@ import { Diary } from './diary.ts';
 import { FleaseLease, type LeaseKeeper } from './flease-lease.ts';
 import { checkPeers, checkResource, type Peers } from './peers-option.ts';
 import { pause } from './pause.ts';
-import { type OtherDurations, Reasons } from './reasons.ts';
+import { type GroupDurations, Reasons } from './reasons.ts';
 import { type Answer, type Pending, Requests } from './requests.ts';
 
 export interface AcquireOptions {
@@ -71,7 +71,7 @@ export interface PeerStatus {
   /** What is the matter with it, if anything is. */
   readonly trouble: string | undefined;
   /** What it was started with, if that is not what this member was; then neither heeds the other. */
-  readonly otherDurations: OtherDurations | undefined;
+  readonly otherDurations: GroupDurations | undefined;
 }
 
 export interface FleaseStatus {

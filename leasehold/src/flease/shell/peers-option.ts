@@ -4,8 +4,7 @@ import { Buffer } from 'node:buffer';
 import { parseAddress } from '../../node/tcp/address.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { textOption } from '../../runtime/text-option.ts';
-import { RESOURCE_BYTES_MAX } from '../messages.ts';
-import { NAME_CHARACTERS_MAX } from '../wire/rules.ts';
+import { NAME_CHARACTERS_MAX, RESOURCE_BYTES_MAX } from '../messages.ts';
 
 /** Members by name, with their addresses as `host:port`. */
 export type Peers = Readonly<Record<string, string>>;

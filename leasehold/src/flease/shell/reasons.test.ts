@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { instant } from '../../runtime/time.ts';
 import type { Reluctance } from '../attempt.ts';
-import { ownReason, type PeerFacts, peerReason } from './reasons.ts';
+import { Member } from '../member.ts';
+import type { Packet } from '../messages.ts';
+import { resolveFleaseDurations } from '../options.ts';
+import { ownReason, type PeerFacts, peerReason, Reasons } from './reasons.ts';
 
 const FINE: PeerFacts = {
   ...{ heardAgoMs: 1_234, view: 1, trouble: undefined, clock: undefined, problem: undefined },
@@ -49,7 +53,31 @@ describe('why a member did not say yes', () => {
       'keeps silent for 10.3 s: it may have forgotten what it promised before it was started',
     );
     expect(ownReason('odd-one-out', Number.POSITIVE_INFINITY)).toBe(
-      'keeps silent for as long as its clock is off: its clock is off from those of most others',
+      'keeps silent for as long as its clock is off: its clock is off from those of most others, and has to be mended',
     );
+  });
+});
+
+describe('how long a peer keeps silent', () => {
+  // It says so when it is asked something; that it waits no longer may stand in the same packet, and before that.
+  it('is heard wherever in a packet it is said', () => {
+    const durations = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
+    const view = { number: 1, members: ['a', 'b', 'c'], before: undefined };
+    const settings = { group: 'g', id: 'a', life: 7, view, durations, random: () => 0.5 };
+    const member = new Member(settings, { now: instant(0), wallMs: 1_750_000_000_000 });
+    member.wake({ now: instant(1_200), wallMs: 1_750_000_001_200 });
+    const connections = { problemOf: () => undefined };
+    const reasons = new Reasons('a', member, durations, connections, { now: () => instant(1_200) });
+    const packet: Packet = {
+      ...{ group: 'g', view: 1, from: 'b', life: 1, toLife: 7, sentMs: 1_750_000_001_200, echo: undefined },
+      ...{ leaseMs: 1_000, clockSkewMs: 50 },
+      items: [
+        { kind: 'unwish', resource: 'other', member: 'b' },
+        { kind: 'refused', attempt: 1, of: 'read', why: 'recovering', detail: 700 },
+      ],
+    };
+    reasons.hear(packet);
+    const why = reasons.noMajority('job', new Map<string, Reluctance>([['b', 'recovering']]));
+    expect(why.reasons).toEqual(new Map([['b', 'keeps silent for 0.7 s']]));
   });
 });

@@ -8,13 +8,14 @@ import { type Instant, later } from '../../runtime/time.ts';
 import type { Reluctance } from '../attempt.ts';
 import { LeaseHeldError, NoMajorityError } from '../errors.ts';
 import type { Member, SilenceReason } from '../member.ts';
-import type { Packet } from '../messages.ts';
+import type { Item, Packet, Refused } from '../messages.ts';
 import type { ResolvedFleaseDurations } from '../options.ts';
 import type { ClockBounds } from '../peer-clocks.ts';
 import { majorityOf } from '../view.ts';
+import { clockOff, seconds } from '../wording.ts';
 
 /** Those that must be the same everywhere. */
-export type OtherDurations = Pick<ResolvedFleaseDurations, 'leaseMs' | 'clockSkewMs'>;
+export type GroupDurations = Pick<ResolvedFleaseDurations, 'leaseMs' | 'clockSkewMs'>;
 
 /** What is known of a peer, beside what it said. */
 export interface PeerFacts {
@@ -26,24 +27,24 @@ export interface PeerFacts {
   readonly problem: string | undefined;
   /** How much longer it keeps silent, by its own word. */
   readonly recoversInMs: number | undefined;
-  readonly otherDurations: OtherDurations | undefined;
+  readonly otherDurations: GroupDurations | undefined;
 }
 
 export class Reasons {
   readonly #id: string;
   readonly #member: Member;
-  readonly #durations: OtherDurations;
+  readonly #durations: GroupDurations;
   readonly #connections: { problemOf(member: string): string | undefined };
   readonly #clock: Pick<Runtime, 'now'>;
   /** Until when peers will keep silent, as they said last. */
   readonly #recoveringUntil = new Map<string, Instant>();
   /** Of peers that have not ours, as they said last. */
-  readonly #otherDurations = new Map<string, OtherDurations>();
+  readonly #otherDurations = new Map<string, GroupDurations>();
 
   constructor(
     id: string,
     member: Member,
-    durations: OtherDurations,
+    durations: GroupDurations,
     connections: { problemOf(member: string): string | undefined },
     clock: Pick<Runtime, 'now'>,
   ) {
@@ -55,19 +56,18 @@ export class Reasons {
   }
 
   /**
-   * Takes note of a peer's durations, and of how long it keeps silent. It says nothing else then, so the first word
-   * is enough.
+   * Takes note of a peer's durations, and of how long it keeps silent. That it says in every answer, but an answer need not
+   * come first: even then it says what it no longer waits for.
    */
   hear(packet: Packet): void {
     this.#hearDurations(packet);
     const { from, items } = packet;
-    const first = items[0];
-    if (first?.kind !== 'refused' || first.why !== 'recovering') return;
-    this.#recoveringUntil.set(from, later(this.#clock.now(), first.detail));
+    const refusal = items.find(isOfOneSilent);
+    if (refusal !== undefined) this.#recoveringUntil.set(from, later(this.#clock.now(), refusal.detail));
   }
 
   /** What a peer was started with, if not with ours. */
-  durationsOf(peer: string): OtherDurations | undefined {
+  durationsOf(peer: string): GroupDurations | undefined {
     return this.#otherDurations.get(peer);
   }
 
@@ -130,8 +130,9 @@ const OURSELVES: PeerFacts = {
   },
 };
 
-const seconds = (ms: number): string =>
-  Number.isFinite(ms) ? `${(ms / 1_000).toFixed(1)} s` : 'as long as its clock is off';
+const isOfOneSilent = (item: Item): item is Refused => item.kind === 'refused' && item.why === 'recovering';
+
+const howLong = (ms: number): string => (Number.isFinite(ms) ? seconds(ms) : 'as long as its clock is off');
 
 /** @param reluctance undefined: the attempt is under way, and it has not answered yet */
 export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts): string {
@@ -147,7 +148,7 @@ export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts)
     case 'recovering':
       return facts.recoversInMs === undefined
         ? 'keeps silent'
-        : `keeps silent for ${seconds(facts.recoversInMs)}`;
+        : `keeps silent for ${howLong(facts.recoversInMs)}`;
     case 'other-view':
       return `in another view of the group: ${facts.view}`;
     default:
@@ -173,21 +174,16 @@ function unheard({ problem, trouble, clock, heardAgoMs, view, otherDurations }: 
   }
 }
 
-/** Only what is certain is said. */
-function offBy(bounds: ClockBounds | undefined): string {
-  if (bounds === undefined) return 'its clock is not that of the others';
-  const { aheadAtLeastMs, aheadAtMostMs } = bounds;
-  return aheadAtLeastMs > 0
-    ? `its clock is ahead of ours by at least ${Math.round(aheadAtLeastMs)} ms`
-    : `its clock is behind ours by at least ${Math.round(-aheadAtMostMs)} ms`;
-}
+const offBy = (bounds: ClockBounds | undefined): string =>
+  bounds === undefined ? 'its clock is not that of the others' : clockOff(bounds);
 
-const SILENCE: Record<SilenceReason, string> = {
+/** In words that follow "keeps silent". */
+export const WHY_SILENT: Readonly<Record<SilenceReason, string>> = {
   began: 'it may have forgotten what it promised before it was started',
   'clock-jumped': 'its wall clock was set, and it cannot be told which time was right',
-  'odd-one-out': 'its clock is off from those of most others',
+  'odd-one-out': 'its clock is off from those of most others, and has to be mended',
 };
 
 /** Why this process says nothing itself. */
 export const ownReason = (why: SilenceReason, forMs: number): string =>
-  `keeps silent for ${seconds(forMs)}: ${SILENCE[why]}`;
+  `keeps silent for ${howLong(forMs)}: ${WHY_SILENT[why]}`;

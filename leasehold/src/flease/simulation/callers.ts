@@ -1,6 +1,9 @@
 /**
  * What an application does with leases: acquires, holds for a while, gives back or hands over; tries, asks, and
- * loses patience. Some only poll: they try and ask, again and again, with hardly a pause. What it does under a lease goes to a register that compares numbers, and takes its time.
+ * loses patience. Some only poll: they try and ask, again and again, with hardly a pause.
+ *
+ * Who holds a lease works under it: it looks whether it still has it, and what it then writes takes its time to come to a
+ * register that compares numbers. So some of it comes when somebody else has the lease, and has to be refused.
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
@@ -21,8 +24,8 @@ export interface Demand {
   members(): readonly string[];
 }
 
-/** What callers are to do at present: whatever they like; only acquire, hold briefly and give back; or come to an end. */
-export type Mood = 'as-they-like' | 'in-turn' | 'no-more';
+/** What callers are to do at present: whatever they like; or only acquire, hold briefly and give back, a few times each. */
+export type Mood = 'as-they-like' | 'in-turn';
 
 /** How often everybody has it when all go in turn. */
 const TURNS = 3;
@@ -70,7 +73,7 @@ export class Caller {
   #rest(): void {
     const mood = this.#mood();
     if (mood === 'in-turn') this.#turns += 1;
-    if (mood === 'no-more' || this.#turns > TURNS) return;
+    if (this.#turns > TURNS) return;
     const idleMs = this.#isPolling ? this.#node.durations.answerMs / 4 : this.#demand.idleMs;
     this.#after(mood === 'in-turn' ? 1 : this.#random.between(0, idleMs), () => this.#act());
   }

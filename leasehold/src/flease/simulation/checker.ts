@@ -14,6 +14,8 @@
  *  - **told-of-the-end.** Every tenure that is over is said to be so, once and soon; and that it is about to be,
  *    before, if its process ran. None that was over is renewed.
  *  - **progress**, **forgets.** See `calm.ts`.
+ *  - **comes-to-an-end.** Time goes on: nobody is woken for ever without anything to do, which the world notices by the
+ *    number of events (`sim/world.ts`).
  */
 
 import type { World } from '../../sim/world.ts';

@@ -130,8 +130,9 @@ export class FleaseNode {
     this.#driver?.input((member, reading) => member.release(tenure, reading, heir));
   }
 
+  /** Lets go of everything, and says so: the last words of a life. */
   releaseAll(): void {
-    this.#driver?.input((member, reading) => member.releaseAll(reading));
+    for (const tenure of [...(this.member?.tenures ?? [])]) this.release(tenure);
   }
 
   move(members: readonly string[]): void {

@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest';
 import { MalformedMessageError } from '../../runtime/errors.ts';
 import type { Ballot } from '../ballot.ts';
 import type { Lease } from '../lease.ts';
-import { type Item, type Packet, RESOURCE_BYTES_MAX, ROUND_MAX } from '../messages.ts';
+import { type Item, NAME_CHARACTERS_MAX, type Packet, RESOURCE_BYTES_MAX, ROUND_MAX } from '../messages.ts';
 import { FLEASE_PROTOCOL } from './codec.ts';
 import { decodePacket } from './decode.ts';
 import { encodePacket } from './encode.ts';
 import { fuzzFlease } from './fuzz.ts';
-import { FRAME_BYTES, NAME_CHARACTERS_MAX } from './rules.ts';
+import { FRAME_BYTES } from './rules.ts';
 import { ANSWERS, GREETING, QUESTIONS, SAMPLES } from './samples.ts';
 
 /** There and back; however many frames it takes. */

@@ -14,13 +14,13 @@ import type { Lease } from '../lease.ts';
 import {
   type Echo,
   type Item,
+  NAME_CHARACTERS_MAX,
   type Packet,
   type Refused,
   RESOURCE_BYTES_MAX,
   ROUND_MAX,
 } from '../messages.ts';
 import { KIND, REASONS, STATES } from './form.ts';
-import { NAME_CHARACTERS_MAX } from './rules.ts';
 
 /** @throws {MalformedMessageError} and nothing else */
 export const decodePacket = (frame: Uint8Array): Packet => refusing(() => new Decoder(frame).packet());

@@ -1,6 +1,6 @@
 /**
  * The form of a packet in a frame. All that is said of it is here, in `encode.ts` and in `decode.ts`;
- * `docs/protocol.md` says it in English.
+ * `docs/flease-protocol.md` says it in English.
  *
  *     packet   group  view  from  life  toLife  sentMs  leaseMs  clockSkewMs  echo  item item item … until the frame ends
  *

@@ -7,6 +7,7 @@
  */
 
 import { Buffer } from 'node:buffer';
+import { isDeepStrictEqual } from 'node:util';
 import { Dice } from '../../runtime/dice.ts';
 import { MalformedMessageError } from '../../runtime/errors.ts';
 import type { Packet } from '../messages.ts';
@@ -27,7 +28,9 @@ const BYTES: readonly number[] = [
 /** @throws {Error} naming the input, if the codec does anything else */
 export function fuzzFlease(runs: number, seed: number): FuzzOutcome {
   const dice = new Dice(seed);
-  const frames = Object.values(SAMPLES).flatMap(encodePacket);
+  const samples = Object.values(SAMPLES);
+  samples.forEach(readBack); // What the encoder leaves out is in none of the frames to be damaged.
+  const frames = samples.flatMap(encodePacket);
   let accepted = 0;
   for (let run = 0; run < runs; run += 1) {
     const input = hostile(dice, frames);
@@ -49,10 +52,13 @@ function isAccepted(input: Uint8Array): boolean {
     if (error instanceof MalformedMessageError) return false;
     throw error;
   }
-  const ours = Buffer.concat(encodePacket(packet));
-  const again = Buffer.concat(encodePacket(decodePacket(ours)));
-  if (Buffer.compare(ours, again) !== 0) throw new Error('read back as another packet');
+  readBack(packet);
   return true;
+}
+
+function readBack(packet: Packet): void {
+  const again = decodePacket(Buffer.concat(encodePacket(packet))); // So little fits into one frame.
+  if (!isDeepStrictEqual(again, packet)) throw new Error('read back as another packet');
 }
 
 function hostile(dice: Dice, frames: readonly Uint8Array[]): Uint8Array {

@@ -7,7 +7,10 @@ import type { FleaseStatus, Holder, PeerStatus } from '../flease.ts';
 type Known<T> = { readonly [Field in keyof T]-?: Exclude<T[Field], undefined> | NullIfUndefined<T[Field]> };
 type NullIfUndefined<T> = undefined extends T ? null : never;
 
-export type PeerAnswer = Known<PeerStatus>;
+export interface PeerAnswer extends Omit<Known<PeerStatus>, 'clockAheadMs'> {
+  /** `atMost` is null until the peer has said when it heard us: nothing limits it before. */
+  readonly clockAheadMs: { readonly atLeast: number; readonly atMost: number | null } | null;
+}
 
 export interface StatusAnswer extends Omit<Known<FleaseStatus>, 'silence' | 'peers'> {
   /** `forMs` is null as long as nobody can say. */
@@ -30,11 +33,11 @@ export function statusAnswer(status: FleaseStatus): StatusAnswer {
   };
 }
 
-const peerAnswer = (peer: PeerStatus): PeerAnswer => ({
+const peerAnswer = ({ clockAheadMs, ...peer }: PeerStatus): PeerAnswer => ({
   ...peer,
   address: peer.address ?? null,
   heardAgoMs: peer.heardAgoMs ?? null,
-  clockAheadMs: peer.clockAheadMs ?? null,
+  clockAheadMs: clockAheadMs === undefined ? null : { ...clockAheadMs, atMost: finite(clockAheadMs.atMost) },
   trouble: peer.trouble ?? null,
   otherDurations: peer.otherDurations ?? null,
 });

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { Attempt } from './attempt.ts';
+import type { RefusalReason } from './messages.ts';
+import { Setbacks } from './setbacks.ts';
+import { Quorums } from './view.ts';
+
+const INTERVAL_MS = 500;
+
+/** An attempt that two of three have refused, one of them because of this round of somebody else. */
+function refused(askedMs: number, round: number, why: RefusalReason = 'outbid'): Attempt {
+  const ballot = { askedMs, round: 1, member: 'a', life: 1, attempt: 1 };
+  const quorums = new Quorums({ members: ['a', 'b', 'c'], before: undefined });
+  const attempt = new Attempt('job', ballot, { purpose: 'take', quorums, intervalMs: INTERVAL_MS });
+  attempt.answer('b', { kind: 'refused', attempt: 1, of: 'read', why, detail: round });
+  attempt.answer('c', { kind: 'refused', attempt: 1, of: 'read', why: 'recovering', detail: 0 });
+  return attempt;
+}
+
+const after = (...attempts: readonly Attempt[]): Setbacks => {
+  const setbacks = new Setbacks();
+  for (const attempt of attempts) setbacks.failed(attempt, INTERVAL_MS);
+  return setbacks;
+};
+
+describe('setbacks', () => {
+  it('are answered with a round above the highest that was seen', () => {
+    expect(after(refused(1_000, 7)).round('take', 1_100, INTERVAL_MS)).toBe(8);
+    expect(after(refused(1_000, 7), refused(1_100, 3)).round('take', 1_200, INTERVAL_MS)).toBe(8);
+  });
+
+  it('of an earlier interval of ballots do not count: all begin anew', () => {
+    expect(after(refused(1_000, 7)).round('take', 1_500, INTERVAL_MS)).toBe(1);
+    expect(after(refused(1_000, 7), refused(1_500, 3)).round('take', 1_600, INTERVAL_MS)).toBe(4);
+  });
+
+  it('are answered with leaps by who renews', () => {
+    const setbacks = after(refused(1_000, 7));
+    expect(setbacks.round('renew', 1_100, INTERVAL_MS)).toBe(11);
+    setbacks.failed(refused(1_100, 9), INTERVAL_MS);
+    expect(setbacks.round('renew', 1_200, INTERVAL_MS)).toBe(25);
+  });
+
+  it('never lead to a round that nobody would heed', () => {
+    expect(after(refused(1_000, 2 ** 32)).round('take', 1_100, INTERVAL_MS)).toBe(2 ** 32);
+  });
+
+  it('say how often, how often without an answer in a row, and why', () => {
+    const setbacks = after(refused(1_000, 7, 'clock-off'), refused(1_100, 7, 'clock-off'));
+    expect(setbacks).toMatchObject({ failures: 2, unanswered: 2 });
+    expect([...setbacks.reluctant]).toEqual([
+      ['a', 'silent'],
+      ['b', 'clock-off'],
+      ['c', 'recovering'],
+    ]);
+    setbacks.beginAnew();
+    expect(setbacks).toMatchObject({ failures: 0, unanswered: 0 });
+    expect(setbacks.round('take', 1_200, INTERVAL_MS)).toBe(1);
+  });
+
+  it('are not without an answer if a majority has answered, and somebody was faster', () => {
+    const attempt = refused(1_000, 7);
+    attempt.answer('a', { kind: 'promised', attempt: 1, written: undefined, lease: undefined });
+    expect(after(refused(900, 0, 'clock-off'), attempt)).toMatchObject({ failures: 2, unanswered: 0 });
+  });
+});

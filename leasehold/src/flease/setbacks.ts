@@ -1,0 +1,56 @@
+/**
+ * What attempts that came to nothing leave behind, until one comes to something: how often, why, and who was faster.
+ *
+ *     outbid in round 7 ──► round 8, after a pause; who renews: 8, 11, 23, 71, …
+ *
+ * Rounds begin anew in every interval of ballots, so what was seen of an earlier one is of no use. Who renews has a lease to
+ * lose, and what it knows of others may be old: it takes leaps, and soon exceeds those who have not.
+ *
+ * Most claims have no setbacks, and there may be millions of them; so this is there only when there are any.
+ */
+
+import type { Attempt, Purpose, Reluctance } from './attempt.ts';
+import { ROUND_MAX } from './messages.ts';
+
+/** How often who renews takes a leap that is four times as high, above the round that has outbid it. */
+const LEAPS_MAX = 12;
+
+export class Setbacks {
+  /** Attempts that came to nothing. */
+  failures = 0;
+  /** The last so many of them without an answer from a majority. */
+  unanswered = 0;
+  /** Queries whose answers differed, since the last of them. */
+  doubts = 0;
+  /** Why the last one came to nothing. */
+  reluctant: ReadonlyMap<string, Reluctance> = new Map();
+  /** The highest round of somebody else, and the interval of ballots that it belongs to. */
+  #roundSeen = 0;
+  #interval = Number.NaN;
+
+  /** @param intervalMs of ballots */
+  failed(attempt: Attempt, intervalMs: number): void {
+    const interval = Math.floor(attempt.ballot.askedMs / intervalMs);
+    this.#roundSeen = Math.max(this.#interval === interval ? this.#roundSeen : 0, attempt.roundSeen);
+    this.#interval = interval;
+    this.reluctant = attempt.reluctant;
+    this.failures += 1;
+    this.unanswered = attempt.isOutbid ? 0 : this.unanswered + 1;
+    this.doubts = 0;
+  }
+
+  /** Something else is to be done from here on, and at once. Who was faster is still worth knowing. */
+  beginAnew(): void {
+    this.failures = 0;
+    this.unanswered = 0;
+  }
+
+  /** Higher than any that is known in this interval. */
+  round(purpose: Purpose, nowMs: number, intervalMs: number): number {
+    const seen = this.#interval === Math.floor(nowMs / intervalMs) ? this.#roundSeen : 0;
+    const leap = purpose === 'renew' ? 4 ** Math.min(this.failures, LEAPS_MAX) : 1;
+    return Math.min(ROUND_MAX, seen + leap);
+  }
+}
+
+export const FIRST_ROUND = 1;
