@@ -150,24 +150,6 @@ export const mutants: readonly Mutant[] = [
     to: '    if (order === 0) return LATE;',
   },
   {
-    name: 'late-words-heeded',
-    promise: 'one-holder',
-    story:
-      'A word that was under way for more than half a lease is heeded, after what it was asked before was forgotten.',
-    file: REGISTER,
-    from: '    if (nowMs > ballot.askedMs + this.#durations.attemptMs) return LATE;\n',
-    to: '',
-  },
-  {
-    name: 'early-words-heeded',
-    promise: 'one-holder',
-    story:
-      'A word from further ahead than clocks may be apart is heeded, and outlives the silence of whoever forgets it.',
-    file: REGISTER,
-    from: '    if (ballot.askedMs > nowMs + this.#durations.clockSkewMs) return EARLY;\n',
-    to: '',
-  },
-  {
     name: 'forgotten-with-the-lease',
     promise: 'one-holder',
     story: 'A register is dropped when its lease is over by the acceptor, whose clock may be ahead.',
