@@ -23,6 +23,7 @@ import { SlowDisk } from './support/leases/slow-disk.ts';
 import { Standings } from './support/leases/standings.ts';
 import {
   type BatchMeasured,
+  type Turn,
   IN_FLIGHT,
   measureBatch,
   OTHERS_PERCENT_MAX,
@@ -39,7 +40,7 @@ const SHARE = Number(process.env['LEASES_SHARE'] ?? 1);
 const KINDS: readonly PeerKind[] = [flease, redlock, redlockPipelined, zooKeeperWithoutSync, zooKeeper, etcd];
 const ONLY: readonly string[] = process.env['LEASES_OF']?.split(';') ?? KINDS.map(({ name }) => name);
 
-const ROUNDS = 3;
+const ROUNDS = 5;
 const scaled = (leases: number): number => Math.max(1, Math.round(leases * SHARE));
 const [SMALL, MIDDLE, LARGE] = [1_000, 10_000, 50_000].map(scaled) as [number, number, number];
 const SIZES: readonly number[] = [SMALL, MIDDLE, LARGE];
@@ -80,16 +81,22 @@ async function race(peers: readonly LeasePeer[], report: Report): Promise<Standi
     report(`${peer.name}: practice`);
     await practise(peer, PRACTICE_MS);
   }
+  const ours = peers.find(({ name }) => name === OURS);
+  const others = peers.filter((peer) => peer !== ours);
+  const turnOf = async (peer: LeasePeer, round: number): Promise<Turn> => {
+    await practise(peer, WARM_UP_MS);
+    const turn = await takeTurn(peer, sizesFor(peer.name), report);
+    const largest = turn.batches.at(-1) as BatchMeasured;
+    report(
+      `round ${round + 1} of ${ROUNDS}, ${peer.name}: ${said(largest)}; others ${turn.othersPercent.toFixed(0)} % of a core`,
+    );
+    return turn;
+  };
   for (let round = 0; round < ROUNDS; round += 1) {
-    for (let index = 0; index < peers.length; index += 1) {
-      const peer = peers[(round + index) % peers.length] as LeasePeer;
-      await practise(peer, WARM_UP_MS);
-      const turn = await takeTurn(peer, sizesFor(peer.name), report);
-      standings.add(peer.name, turn);
-      const largest = turn.batches.at(-1) as BatchMeasured;
-      report(
-        `round ${round + 1} of ${ROUNDS}, ${peer.name}: ${said(largest)}; others ${turn.othersPercent.toFixed(0)} % of a core`,
-      );
+    for (const peer of others.length === 0 ? [undefined] : others) {
+      const own = ours && (await turnOf(ours, round));
+      if (own !== undefined) standings.addOurs(own);
+      if (peer !== undefined) standings.addTheirs(peer.name, await turnOf(peer, round), own);
     }
   }
   return standings;
@@ -138,9 +145,10 @@ async function withBusyDisk(
 /** What each did, for whoever wants more than the figures. */
 function told(standings: Standings, name: string): string {
   const values = SIZES.flatMap((leases) => {
-    const value = (of: (batch: BatchMeasured) => number): number =>
-      standings.value(name, leases, of) ?? Number.NaN;
-    if (standings.value(name, leases, ({ perSecond }) => perSecond) === undefined) return [];
+    const found = (of: (batch: BatchMeasured) => number): number | undefined =>
+      name === OURS ? standings.ours(leases, of) : standings.theirs(name, leases, of);
+    const value = (of: (batch: BatchMeasured) => number): number => found(of) ?? Number.NaN;
+    if (found(({ perSecond }) => perSecond) === undefined) return [];
     return said({
       leases,
       perSecond: value(({ perSecond }) => perSecond),
@@ -154,7 +162,7 @@ function told(standings: Standings, name: string): string {
 }
 
 function quietness(standings: Standings): string {
-  const turns = standings.names.flatMap((name) => standings.turns(name));
+  const { turns } = standings;
   const discarded = turns.reduce((sum, turn) => sum + turn.discarded, 0);
   const loud = turns.filter(({ othersPercent }) => othersPercent > OTHERS_PERCENT_MAX).length;
   const most = Math.max(...turns.map(({ othersPercent }) => othersPercent));
@@ -190,7 +198,7 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
     conditions: {
       ...machineConditions(),
       asked: `by one process, ${IN_FLIGHT} at a time, each for a resource of its own that nobody asked for before; nothing is renewed or runs out meanwhile. All are up all the time, and clients and servers share the cores`,
-      rounds: `${ROUNDS}, everybody in turn, after practice of ${PRACTICE_MS / 1_000} s each, and of ${WARM_UP_MS / 1_000} s before each turn; a turn is ${count(TURN)} leases (${SLOW.join(', ')}: without the last, which would take more than 20 s). The median of the rounds, and ratios within each`,
+      rounds: `${ROUNDS}, everybody in turn, ours before each of the others, after practice of ${PRACTICE_MS / 1_000} s each, and of ${WARM_UP_MS / 1_000} s before each turn; a turn is ${count(TURN)} leases (${SLOW.join(', ')}: without the last, which would take more than 20 s). The median of the rounds, and ratios of two turns that follow each other`,
       'client + servers': 'processor time, for a lease',
       disk: `a write of 4 KB is synced in ${diskMs.toFixed(2)} ms`,
       'other processes': quietness(standings),

@@ -25,7 +25,7 @@ const PEERS = [redlock, redlockPipelined, zooKeeperWithoutSync, zooKeeper, etcd]
 
 /** None if ours was not measured. */
 export function batchFigures(standings: Standings, sizes: readonly number[]): readonly Figure[] {
-  if (standings.turns(OURS).length === 0) return [];
+  if (standings.ours(sizes[0] ?? 0, perSecond) === undefined) return [];
   return sizes.flatMap((leases) => [
     rate(standings, leases, [zooKeeperWithoutSync.name, zooKeeper.name, etcd.name], TIMES_ZOOKEEPER),
     rate(standings, leases, [redlock.name, redlockPipelined.name], TIMES_REDLOCK),
@@ -49,18 +49,18 @@ const batchOf = (leases: number): string => `${leases.toLocaleString('en')} leas
 
 const valuesOf = (standings: Standings, names: readonly string[], leases: number, measure: Measure) =>
   names.flatMap((name) => {
-    const value = standings.value(name, leases, measure);
+    const value = standings.theirs(name, leases, measure);
     return value === undefined ? [] : [{ name, value }];
   });
 
 /** The goal is about the first of them; the others stand beside it. */
 function rate(standings: Standings, leases: number, peers: readonly string[], times: number): Figure {
   const [rival = ''] = peers;
-  const ratio = standings.ratio(OURS, rival, leases, perSecond);
+  const ratio = standings.ratio(rival, leases, perSecond);
   return {
     metric: `${batchOf(leases)}: rate, beside ${rival}`,
     unit: 'leases/s',
-    ours: standings.value(OURS, leases, perSecond) ?? Number.NaN,
+    ours: standings.ours(leases, perSecond) ?? Number.NaN,
     peers: valuesOf(standings, peers, leases, perSecond),
     ratio,
     goal: `at least ${times} times ${rival}${ratio === undefined ? ', which is not here' : ''}`,
@@ -71,20 +71,24 @@ function rate(standings: Standings, leases: number, peers: readonly string[], ti
 function least(standings: Standings, leases: number, what: string, unit: string, measure: Measure) {
   const peers = valuesOf(standings, PEERS, leases, measure);
   const [best] = [...peers].sort((one, other) => one.value - other.value);
-  const inverse = best && standings.ratio(best.name, OURS, leases, measure);
+  const inverse = best && inverted(standings.ratio(best.name, leases, measure));
   return {
     metric: `${batchOf(leases)}: ${what}`,
     unit,
-    ours: standings.value(OURS, leases, measure) ?? Number.NaN,
+    ours: standings.ours(leases, measure) ?? Number.NaN,
     peers,
     ratio: inverse,
   };
 }
 
+/** Where less is better. */
+const inverted = (ratio: number | undefined): number | undefined =>
+  ratio === undefined ? undefined : 1 / ratio;
+
 function slowest(standings: Standings, leases: number): Figure {
   const figure = least(standings, leases, 'until a lease is held, 99 %', 'ms', p99);
   const rivals = [redlock.name, zooKeeperWithoutSync.name];
-  const ratios = rivals.map((rival) => standings.ratio(rival, OURS, leases, p99));
+  const ratios = rivals.map((rival) => inverted(standings.ratio(rival, leases, p99)));
   const isComplete = ratios.every((ratio) => ratio !== undefined);
   return {
     ...figure,

@@ -1,6 +1,6 @@
 /**
- * What all turns came to. A machine is never equally quick for long, so a ratio is taken within each round, where everybody
- * suffered alike, and then the median of the rounds.
+ * What all turns came to. A machine is never equally quick for long, and so each of their turns has one of ours right before it: a
+ * ratio is taken between these two, who suffered alike, and then the median of the rounds.
  */
 
 import { median } from '../processes/statistics.ts';
@@ -8,40 +8,59 @@ import type { BatchMeasured, Turn } from './turn.ts';
 
 export type Measure = (batch: BatchMeasured) => number;
 
+interface Pair {
+  readonly ours: Turn;
+  readonly theirs: Turn;
+}
+
 export class Standings {
-  readonly #turns = new Map<string, Turn[]>();
+  readonly #ours: Turn[] = [];
+  readonly #pairs = new Map<string, Pair[]>();
 
-  add(name: string, turn: Turn): void {
-    this.#turns.set(name, [...(this.#turns.get(name) ?? []), turn]);
+  addOurs(turn: Turn): void {
+    this.#ours.push(turn);
   }
 
-  get names(): readonly string[] {
-    return [...this.#turns.keys()];
+  /** @param ours the one before it; undefined if ours is not measured */
+  addTheirs(name: string, theirs: Turn, ours: Turn | undefined): void {
+    const pair = { theirs, ours: ours ?? theirs };
+    this.#pairs.set(name, [...(this.#pairs.get(name) ?? []), pair]);
   }
 
-  turns(name: string): readonly Turn[] {
-    return this.#turns.get(name) ?? [];
+  get turns(): readonly Turn[] {
+    return [...this.#ours, ...[...this.#pairs.values()].flat().map(({ theirs }) => theirs)];
   }
 
-  /** Undefined if it made no such batch. */
-  value(name: string, leases: number, measure: Measure): number | undefined {
-    const rounds = this.#rounds(name, leases, measure);
-    return rounds.length === 0 ? undefined : median(rounds);
+  /** Undefined if there was no such batch. */
+  ours(leases: number, measure: Measure): number | undefined {
+    return medianOf(this.#ours.flatMap((turn) => valueOf(turn, leases, measure)));
   }
 
-  /** How many times that of the other. */
-  ratio(name: string, other: string, leases: number, measure: Measure): number | undefined {
-    const own = this.#rounds(name, leases, measure);
-    const theirs = this.#rounds(other, leases, measure);
-    if (own.length === 0 || own.length !== theirs.length) return undefined;
-    return median(own.map((value, round) => value / (theirs[round] as number)));
+  theirs(name: string, leases: number, measure: Measure): number | undefined {
+    return medianOf(this.#pairsOf(name).flatMap(({ theirs }) => valueOf(theirs, leases, measure)));
   }
 
-  /** One value for each round: the median, where a round has several batches of the size. */
-  #rounds(name: string, leases: number, measure: Measure): readonly number[] {
-    return this.turns(name).flatMap(({ batches }) => {
-      const values = batches.filter((batch) => batch.leases === leases).map(measure);
-      return values.length === 0 ? [] : [median(values)];
-    });
+  /** How many times theirs is ours. */
+  ratio(name: string, leases: number, measure: Measure): number | undefined {
+    if (this.#ours.length === 0) return undefined;
+    const ratios = this.#pairsOf(name).flatMap(({ ours, theirs }) =>
+      valueOf(theirs, leases, measure).map(
+        (their) => (valueOf(ours, leases, measure)[0] ?? Number.NaN) / their,
+      ),
+    );
+    return medianOf(ratios);
+  }
+
+  #pairsOf(name: string): readonly Pair[] {
+    return this.#pairs.get(name) ?? [];
   }
 }
+
+/** The median, where a turn has several batches of the size; nothing, where it has none. */
+function valueOf({ batches }: Turn, leases: number, measure: Measure): readonly number[] {
+  const values = batches.filter((batch) => batch.leases === leases).map(measure);
+  return values.length === 0 ? [] : [median(values)];
+}
+
+const medianOf = (values: readonly number[]): number | undefined =>
+  values.length === 0 ? undefined : median(values);

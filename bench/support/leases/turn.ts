@@ -14,7 +14,7 @@ import type { LeasePeer } from './peer.ts';
 
 export const IN_FLIGHT = 256;
 export const OTHERS_PERCENT_MAX = 15;
-export const TRIES_MAX = 3;
+export const TRIES_MAX = 2;
 const LOOK_EVERY_MS = 1_000;
 const LOOKS_MAX = 5;
 
