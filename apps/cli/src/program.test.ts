@@ -102,6 +102,26 @@ describe('the command line', () => {
     expect((await run('run')).complained).toContain('For example: leasehold run -- node server.js');
   });
 
+  it('says what it takes for what, if a command to run under a lease is missing or empty', async () => {
+    const peers = ['--id', 'ada', '--peers', 'ada=127.0.0.1:1'];
+    expect((await run('flease', 'hold', ...peers, '--', 'true')).complained).toMatch(
+      /^leasehold: missing required argument 'command': "true" is taken for the resource, [^\n]*\nFor example: leasehold flease hold backup -- /,
+    );
+    expect(await run('flease', 'hold', 'backup', ...peers, '--', '')).toMatchObject({
+      code: 2,
+      complained: expect.stringMatching(
+        /^leasehold: the command is empty: .*\nSee leasehold flease hold --help.\n$/,
+      ),
+    });
+    expect(await run('flease', 'hold', '', ...peers, '--', 'true')).toMatchObject({
+      code: 2,
+      complained: expect.stringContaining('the resource is empty, but it must be a text'),
+    });
+    expect(
+      (await run('flease', 'hold', 'backup', ...peers, '--skew', '6s', '--', 'true')).complained,
+    ).toContain('leasehold: --skew is 6000 ms, but it must be less than half of --lease');
+  });
+
   it('is told about as it is called, the demo by its own name', async () => {
     const context = recordedContext({ demoCalledAs: 'npm start --' });
     await runCli(['demo', '--help'], context);

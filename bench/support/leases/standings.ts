@@ -33,19 +33,19 @@ export class Standings {
 
   /** Undefined if there was no such batch. */
   ours(leases: number, measure: Measure): number | undefined {
-    return medianOf(this.#ours.flatMap((turn) => valueOf(turn, leases, measure)));
+    return medianOf(this.#ours.flatMap((turn) => inTurn(turn, leases, measure)));
   }
 
   theirs(name: string, leases: number, measure: Measure): number | undefined {
-    return medianOf(this.#pairsOf(name).flatMap(({ theirs }) => valueOf(theirs, leases, measure)));
+    return medianOf(this.#pairsOf(name).flatMap(({ theirs }) => inTurn(theirs, leases, measure)));
   }
 
   /** How many times theirs is ours. */
   ratio(name: string, leases: number, measure: Measure): number | undefined {
     if (this.#ours.length === 0) return undefined;
     const ratios = this.#pairsOf(name).flatMap(({ ours, theirs }) =>
-      valueOf(theirs, leases, measure).map(
-        (their) => (valueOf(ours, leases, measure)[0] ?? Number.NaN) / their,
+      inTurn(theirs, leases, measure).map(
+        (their) => (inTurn(ours, leases, measure)[0] ?? Number.NaN) / their,
       ),
     );
     return medianOf(ratios);
@@ -57,7 +57,7 @@ export class Standings {
 }
 
 /** The median, where a turn has several batches of the size; nothing, where it has none. */
-function valueOf({ batches }: Turn, leases: number, measure: Measure): readonly number[] {
+function inTurn({ batches }: Turn, leases: number, measure: Measure): readonly number[] {
   const values = batches.filter((batch) => batch.leases === leases).map(measure);
   return values.length === 0 ? [] : [median(values)];
 }

@@ -2,9 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { Acquaintances, type PeerTrouble } from './acquaintances.ts';
 import type { Packet } from './messages.ts';
 import { resolveFleaseDurations } from './options.ts';
+import { digestOf } from './view-digest.ts';
 
 // A lease is 1000 ms, clocks are within 50: whoever is doubted is so for 1100.
 const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
+
+/** Of what everybody has who has the right peers; and of what somebody has who has not. */
+const RIGHT = digestOf({ members: ['a', 'b', 'c'], before: undefined });
+const WRONG = digestOf({ members: ['a', 'b', 'd'], before: undefined });
 
 function bench(everybody: readonly string[] = ['a', 'b', 'c']) {
   const reports: string[] = [];
@@ -17,10 +22,10 @@ function bench(everybody: readonly string[] = ['a', 'b', 'c']) {
     others.hear(
       {
         ...{ group: 'g', view: 1, from: 'b', life: 1, toLife: 0, sentMs: atMs - 1, echo: undefined },
-        ...{ leaseMs: 1_000, clockSkewMs: 50, items: [] },
+        ...{ digest: RIGHT, leaseMs: 1_000, clockSkewMs: 50, items: [] },
         ...changes,
       },
-      1,
+      { view: 1, digest: RIGHT },
       atMs,
     );
   return { others, reports, hears };
@@ -33,6 +38,7 @@ describe('a packet is not heeded, and its sender reported once', () => {
     ['same-name', { from: 'a' }],
     ['other-durations', { leaseMs: 2_000 }],
     ['other-durations', { clockSkewMs: 60 }],
+    ['other-members', { digest: WRONG }],
   ] as const)('%s', (why, changes) => {
     const { reports, hears } = bench();
     expect(hears(1_000, changes)).toBe(false);
@@ -73,6 +79,44 @@ describe('a member that restarts', () => {
     hears(1_200, { life: 1 });
     expect(hears(1_250, { life: 1 })).toBe(false);
     expect(hears(2_301, { life: 1 })).toBe(true);
+  });
+});
+
+describe('a peer that was started with other peers in the same view', () => {
+  it('contradicts us until it says otherwise, and nothing that it said before that', () => {
+    const { others, hears, reports } = bench();
+    expect(others.areContradicted).toBe(false);
+    hears(1_000, { life: 1, digest: WRONG });
+    expect(others.areContradicted).toBe(true);
+    expect(hears(1_100, { life: 2 })).toBe(true);
+    expect(hears(1_101, { life: 1, digest: WRONG, sentMs: 1_050 })).toBe(false);
+    expect(others.areContradicted).toBe(false);
+    expect(reports).toEqual(['b: other-members']);
+    expect(others.status(1_102)[0]?.trouble).toBeUndefined();
+  });
+
+  it('tells nothing of its clock', () => {
+    const { others, hears } = bench();
+    hears(1_000, { digest: WRONG, sentMs: 1_400 });
+    expect(others.isClockOff('b')).toBe(false);
+    expect(others.status(1_000)[0]).toMatchObject({ heardAgoMs: undefined, clock: undefined });
+    expect(others.echoFor('b')).toBeUndefined();
+  });
+
+  it('has not moved to that view, even if it had in an earlier life', () => {
+    const { others, hears } = bench();
+    const view = { number: 1, members: ['a', 'b', 'c'], before: ['a', 'b', 'x'] };
+    hears(1_000, { life: 1 });
+    expect(others.haveMoved(view)).toBe(true);
+    hears(1_100, { life: 2, digest: WRONG });
+    expect(others.haveMoved(view)).toBe(false);
+  });
+
+  it('is heard as ever if its view has another number', () => {
+    const { others, hears, reports } = bench();
+    expect(hears(1_000, { view: 2, digest: WRONG })).toBe(true);
+    expect(others.areContradicted).toBe(false);
+    expect(reports).toEqual(['b: later-view']);
   });
 });
 
@@ -123,5 +167,19 @@ describe('a peer whose clock is off', () => {
     hears(1_200);
     expect(others.isClockOff('b')).toBe(false);
     expect(others.status(1_200)[0]?.trouble).toBeUndefined();
+  });
+});
+
+describe('the view that a member is in', () => {
+  it('is what it said last: a false word about it does not last', () => {
+    const { others, hears } = bench();
+    const view = { number: 2, members: ['a', 'b', 'd'], before: ['a', 'b', 'c'] };
+    hears(1_000, { view: 1_000_000 });
+    expect(others.haveMoved(view)).toBe(true);
+    hears(1_100, { view: 1 });
+    expect(others.haveMoved(view)).toBe(false);
+    hears(1_200, { view: 2 });
+    hears(1_201, { view: 1, sentMs: 1_150 }); // It was under way for longer.
+    expect(others.haveMoved(view)).toBe(true);
   });
 });

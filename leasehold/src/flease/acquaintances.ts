@@ -3,8 +3,9 @@
  * speak at all.
  *
  * Not heeded, and reported by name, once: a packet of another group; of a member that is not in ours, or that has
- * our own name; of one with other durations, for every argument adds ours to theirs; of one whose clock is off. Not heeded
- * and not worth a word: what an earlier life of a member said.
+ * our own name; of one with other durations, for every argument adds ours to theirs; of one that means another view by the
+ * same number (`view-digest.ts`); of one whose clock is off. Not heeded and not worth a word: what an earlier life of a member
+ * said.
  *
  * A life that speaks after the last words of another has followed it. If the other goes on speaking all the same,
  * two processes have one name, each with a memory of its own, and two majorities may have nothing in common but
@@ -15,6 +16,7 @@ import type { Echo, Packet } from './messages.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
 import { type ClockBounds, PeerClocks } from './peer-clocks.ts';
 import { majorityOf, type View } from './view.ts';
+import { contradict } from './view-digest.ts';
 
 /** Something about a peer that somebody should know. */
 export type PeerTrouble =
@@ -22,6 +24,8 @@ export type PeerTrouble =
   | { readonly why: 'not-a-member' }
   | { readonly why: 'same-name' }
   | { readonly why: 'other-durations'; readonly leaseMs: number; readonly clockSkewMs: number }
+  /** It is in our view by its number, but not by who is in it. */
+  | { readonly why: 'other-members' }
   /** It is further than we are. */
   | { readonly why: 'later-view'; readonly view: number }
   | { readonly why: 'clock-off'; readonly bounds: ClockBounds };
@@ -43,6 +47,8 @@ interface Peer {
   /** Until when it is not heeded because another has its name, by our clock. */
   doubtedUntilMs: number;
   view: number;
+  /** By what it said last, it means another view than we do by the same number. */
+  contradicts: boolean;
   echo: Echo | undefined;
   saidAtMs: number;
   heardAtMs: number;
@@ -103,23 +109,39 @@ export class Acquaintances {
     return this.#clocks.judge(id) === 'off';
   }
 
+  /** Somebody means another view than we do by the same number, as far as we know. */
+  get areContradicted(): boolean {
+    for (const { contradicts } of this.#peers.values()) if (contradicts) return true;
+    return false;
+  }
+
   echoFor(id: string): Echo | undefined {
     return this.#peers.get(id)?.echo;
   }
 
   /** Takes note of a packet. False if nothing in it is to be heeded. */
-  hear(packet: Packet, ownView: number, nowMs: number): boolean {
+  hear(packet: Packet, own: Pick<Packet, 'view' | 'digest'>, nowMs: number): boolean {
     const peer = this.#recognise(packet);
     if (peer === undefined || !this.#isItsLife(packet, peer, nowMs)) return false;
-    const { from, view, sentMs } = packet;
-    peer.sentMs = Math.max(peer.sentMs, this.#saneMs(sentMs, nowMs));
+    const { from, view } = packet;
+    const sentMs = this.#saneMs(packet.sentMs, nowMs);
+    const contradicts = view === own.view && contradict(packet.digest, own.digest);
+    // What it said last counts: views do not go back, so that is the highest, unless one before was false.
+    if (sentMs >= peer.sentMs) {
+      peer.view = contradicts ? 0 : view;
+      peer.contradicts = contradicts;
+    }
+    peer.sentMs = Math.max(peer.sentMs, sentMs);
+    if (contradicts) {
+      this.#report(from, peer, { why: 'other-members' });
+      return false;
+    }
     peer.heardAtMs = nowMs;
-    peer.view = Math.max(peer.view, view);
-    peer.echo = { sentMs, receivedMs: nowMs };
+    peer.echo = { sentMs: packet.sentMs, receivedMs: nowMs };
     this.#clocks.hear(packet, nowMs);
     const bounds = this.#clocks.bounds(from);
     if (this.isClockOff(from) && bounds !== undefined) this.#report(from, peer, { why: 'clock-off', bounds });
-    else if (view > ownView) this.#report(from, peer, { why: 'later-view', view });
+    else if (view > own.view) this.#report(from, peer, { why: 'later-view', view });
     else peer.trouble = undefined;
     return true;
   }
@@ -216,6 +238,7 @@ const unheard = (): Peer => ({
   sentMs: NEVER,
   doubtedUntilMs: NEVER,
   view: 0,
+  contradicts: false,
   echo: undefined,
   saidAtMs: NEVER,
   heardAtMs: NEVER,

@@ -77,6 +77,10 @@ export class Claim {
   seen: Lease | undefined;
   /** Of attempts since one came to something. */
   setbacks: Setbacks | undefined;
+  /** Whether the last attempt was to say who has it: then it is the turn of those who want it themselves. */
+  wasAsked = false;
+  /** Until then somebody else has it, as far as is known. */
+  takeAtMs: number = Number.NEGATIVE_INFINITY;
   /** Not before. */
   tryAtMs: number = Number.NEGATIVE_INFINITY;
   /** The soonest look at it that is on the agenda. */
@@ -94,6 +98,11 @@ export class Claim {
 
   get isWanted(): boolean {
     return this.#requests.length > 0;
+  }
+
+  /** Whether somebody wants to have it, and not only to know who has. */
+  get isWantedForItself(): boolean {
+    return this.wants('acquire') || this.wants('try');
   }
 
   wants(wanted: Request['kind']): boolean {

@@ -34,9 +34,9 @@ export class LeaseHeldError extends LeaseholdError {
   readonly untilMs: number;
 
   constructor(resource: string, holder: string, untilMs: number, waitedMs: number) {
-    super(
-      `the lease on ${quoted(resource)} was held by ${holder} for all of the ${seconds(waitedMs)} that were waited: ask again later, or wait longer`,
-    );
+    const when =
+      waitedMs > 0 ? `for all of the ${seconds(waitedMs)} that were waited` : 'when it was asked for';
+    super(`the lease on ${quoted(resource)} was held by ${holder} ${when}: ask again later, or wait longer`);
     this.resource = resource;
     this.holder = holder;
     this.untilMs = untilMs;

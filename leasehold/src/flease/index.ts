@@ -22,7 +22,7 @@ export type {
   WatchOptions,
 } from './shell/flease.ts';
 export type { FleaseLease } from './shell/flease-lease.ts';
-export type { HolderAnswer, PeerAnswer, StatusAnswer } from './shell/http/answers.ts';
+export type { HolderAnswer, NotKnownAnswer, PeerAnswer, StatusAnswer } from './shell/http/answers.ts';
 export { fleaseMetrics } from './shell/http/metrics.ts';
 export {
   DEFAULT_FLEASE_HTTP_PORT,

@@ -1,96 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { instant } from '../runtime/time.ts';
 import type { Tenure } from './claim.ts';
-import { GroupChangeError } from './errors.ts';
 import type { Lease } from './lease.ts';
-import { Member, type MemberEvent } from './member.ts';
-import type { Item, Packet } from './messages.ts';
-import { resolveFleaseDurations } from './options.ts';
+import type { Item } from './messages.ts';
+import {
+  accepted,
+  holding,
+  type LoneMember,
+  loneMember,
+  promised,
+  WALL_MS,
+  OTHER,
+} from './testing/lone-member.ts';
 
 // A lease is 1000 ms, clocks are within 50, an answer is awaited for 100; whoever begins is silent for 1100.
-const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
-const WALL_MS = 1_750_000_000_000;
-
-/** One member, a, and whatever others say to it. */
-function bench(members: readonly string[] = ['a', 'b', 'c'], before?: readonly string[]) {
-  const clock = { ms: 0, aheadMs: 0 };
-  const reading = () => ({ now: instant(clock.ms), wallMs: WALL_MS + clock.ms + clock.aheadMs });
-  const member = new Member(
-    {
-      ...{ group: 'g', id: 'a', life: 7, durations: DURATIONS, random: () => 0.5 },
-      view: { number: 2, members, before },
-    },
-    reading(),
-  );
-  const events: MemberEvent[] = [];
-  const sent: { to: string; packet: Packet }[] = [];
-  const take = (): void => {
-    const outcome = member.take();
-    events.push(...outcome.events);
-    sent.push(...outcome.packets);
-  };
-  const at = (ms: number): void => {
-    clock.ms = ms;
-    member.wake(reading());
-    take();
-  };
-  return {
-    ...{ member, clock, reading, events, sent, take, at },
-    /** What was sent to somebody since this was last asked. */
-    saidTo: (to: string): Item[] => {
-      const items = sent.filter((one) => one.to === to).flatMap(({ packet }) => packet.items);
-      for (let place = sent.length - 1; place >= 0; place--)
-        if (sent[place]?.to === to) sent.splice(place, 1);
-      return items;
-    },
-    told: (kind: MemberEvent['kind']) => events.filter((event) => event.kind === kind),
-    hears: (from: string, items: readonly Item[], changes: Partial<Packet> = {}): void => {
-      const sentMs = WALL_MS + clock.ms + clock.aheadMs;
-      member.receive(
-        {
-          ...{ group: 'g', view: 2, from, life: 1, toLife: 7, sentMs, echo: undefined },
-          ...{ leaseMs: 1_000, clockSkewMs: 50, items },
-          ...changes,
-        },
-        reading(),
-      );
-      take();
-    },
-    acquire: (id: number): void => {
-      member.request('job', { kind: 'acquire', id }, reading());
-      take();
-    },
-    release: (heir?: string): void => {
-      for (const tenure of member.tenures) member.release(tenure, reading(), heir);
-      take();
-    },
-  };
-}
-
-type Bench = ReturnType<typeof bench>;
-
-const promised = (attempt: number): Item => ({
-  kind: 'promised',
-  attempt,
-  written: undefined,
-  lease: undefined,
-});
-const accepted = (attempt: number): Item => ({ kind: 'accepted', attempt });
-
-/** It has been silent for long enough, and has the lease under attempt 1. */
-function holding(): Bench {
-  const group = bench();
-  group.at(1_101);
-  group.acquire(1);
-  group.hears('b', [promised(1)]);
-  group.hears('b', [accepted(1)]);
-  expect(group.told('granted')).toHaveLength(1);
-  return group;
-}
 
 describe('a member that begins', () => {
   it('asks nothing and promises nothing for a lease and two skews', () => {
-    const group = bench();
+    const group = loneMember();
     group.acquire(1);
     group.at(1_100);
     group.hears('b', [{ kind: 'read', attempt: 1, resource: 'job', askedMs: WALL_MS + 1_100, round: 1 }]);
@@ -103,7 +29,7 @@ describe('a member that begins', () => {
   });
 
   it('does so in a group of one as well', () => {
-    const group = bench(['a']);
+    const group = loneMember(['a']);
     group.acquire(1);
     group.at(1_100);
     expect(group.told('granted')).toEqual([]);
@@ -113,13 +39,13 @@ describe('a member that begins', () => {
 });
 
 describe('an answer', () => {
-  const asking = (): Bench => {
-    const group = bench();
+  const asking = (): LoneMember => {
+    const group = loneMember();
     group.at(1_101);
     group.acquire(1);
     return group;
   };
-  const hasRead = (group: Bench): boolean => group.saidTo('c').some(({ kind }) => kind === 'write');
+  const hasRead = (group: LoneMember): boolean => group.saidTo('c').some(({ kind }) => kind === 'write');
 
   it('counts', () => {
     const group = asking();
@@ -131,6 +57,7 @@ describe('an answer', () => {
     ['to an earlier life', { toLife: 6 }],
     ['in another view', { view: 3 }],
     ['of another group', { group: 'h' }],
+    ['of one with other peers in the same view', { digest: OTHER }],
     ['of a member whose clock is ahead for certain', { sentMs: WALL_MS + 1_152 }],
   ])('%s counts for nothing', (_, changes) => {
     const group = asking();
@@ -141,7 +68,7 @@ describe('an answer', () => {
 
 describe('a holder', () => {
   it('has it until a lease after it asked, not after it was answered', () => {
-    const group = bench();
+    const group = loneMember();
     group.at(1_101);
     group.acquire(1);
     group.clock.ms = 1_190;
@@ -168,7 +95,7 @@ describe('a holder', () => {
   });
 
   it('does not wait by a clock that was wrong for what it wanted then', () => {
-    const group = bench();
+    const group = loneMember();
     group.clock.aheadMs = 1e9;
     group.at(1);
     group.at(1_200);
@@ -191,7 +118,7 @@ describe('a lease that is let go of', () => {
     group.saidTo('b');
     return { group, tenure };
   };
-  const found = (group: Bench, attempt: number, changes: Partial<Lease> = {}): Item => {
+  const found = (group: LoneMember, attempt: number, changes: Partial<Lease> = {}): Item => {
     const { tenure } = group.told('granted')[0] as { tenure: Tenure };
     const { number, untilMs } = tenure;
     const written = { askedMs: WALL_MS + 1_101, round: 1, member: 'a', life: 7, attempt: 1 };
@@ -325,7 +252,7 @@ describe('a holder that is outbid', () => {
 });
 
 describe('a member that only looks', () => {
-  const look = (group: Bench, kind: 'ask' | 'try'): void => {
+  const look = (group: LoneMember, kind: 'ask' | 'try'): void => {
     group.member.request('job', { kind, id: 1 }, group.reading());
     group.take();
   };
@@ -339,14 +266,14 @@ describe('a member that only looks', () => {
   const FREE = { kind: 'found', written: undefined, lease: undefined } as const;
 
   /** That it has asked them, once, and for no promise. */
-  const expectOnlyQueries = (group: Bench): void => {
+  const expectOnlyQueries = (group: LoneMember): void => {
     for (const name of ['b', 'c']) {
       expect(group.saidTo(name)).toEqual([{ kind: 'query', attempt: 1, resource: 'job' }]);
     }
   };
 
   it('to try, asks for no promise if somebody has it, whoever else knows of that', () => {
-    const group = bench();
+    const group = loneMember();
     group.at(1_101);
     look(group, 'try');
     group.hears('b', [found(1, 'c')]);
@@ -355,7 +282,7 @@ describe('a member that only looks', () => {
   });
 
   it('to ask, asks for no promise if a majority has the very same of somebody', () => {
-    const group = bench();
+    const group = loneMember();
     group.at(1_101);
     const { written, lease } = found(1, 'c');
     const ballot = { attempt: 1, resource: 'job', askedMs: written.askedMs, round: written.round };
@@ -371,7 +298,7 @@ describe('a member that only looks', () => {
   });
 
   it('to ask, asks for no promise if a majority has nothing', () => {
-    const group = bench();
+    const group = loneMember();
     group.at(1_101);
     look(group, 'ask');
     group.hears('b', [{ ...FREE, attempt: 1 }]);
@@ -380,7 +307,7 @@ describe('a member that only looks', () => {
   });
 
   it('to try, goes on to read if it can be taken', () => {
-    const group = bench();
+    const group = loneMember();
     group.at(1_101);
     look(group, 'try');
     group.hears('b', [{ ...FREE, attempt: 1 }]);
@@ -391,7 +318,7 @@ describe('a member that only looks', () => {
   });
 
   it('to ask, goes on to read if the answers differ each time', () => {
-    const group = bench();
+    const group = loneMember();
     group.at(1_101);
     look(group, 'ask');
     // It has nothing itself.
@@ -404,7 +331,7 @@ describe('a member that only looks', () => {
   });
 
   it('waits for as long as a majority answers, for three times to answer, and not for three attempts', () => {
-    const group = bench();
+    const group = loneMember();
     group.at(1_101);
     look(group, 'try');
     let attempts = 0;
@@ -446,7 +373,7 @@ describe('what cannot be true', () => {
     ['a ballot of a time to come', lie(NOW_MS + 1_000, NOW_MS + 100.1, 7)],
     ['a number of a time to come', lie(NOW_MS + 1_000, NOW_MS, (NOW_MS + 151) * 1_000)],
   ])('is not believed: %s', (_, item) => {
-    const group = bench();
+    const group = loneMember();
     group.at(1_101);
     group.acquire(1);
     group.hears('b', [item]);
@@ -457,7 +384,7 @@ describe('what cannot be true', () => {
   });
 
   it('a round to exceed is forgotten with its interval', () => {
-    const group = bench();
+    const group = loneMember();
     group.at(1_101);
     group.acquire(1);
     const outbid = (attempt: number): Item => ({
@@ -491,7 +418,7 @@ describe('what cannot be true', () => {
 
 describe('a member that waits and loses heart', () => {
   it('says so to everybody, for it does not know who has the line', () => {
-    const group = bench();
+    const group = loneMember();
     group.at(1_101);
     group.acquire(1);
     group.sent.length = 0;
@@ -500,90 +427,5 @@ describe('a member that waits and loses heart', () => {
     for (const name of ['b', 'c']) {
       expect(group.saidTo(name)).toEqual([{ kind: 'unwish', resource: 'job', member: 'a' }]);
     }
-  });
-});
-
-describe('a change of the group', () => {
-  it('is refused before the last one is settled', () => {
-    const group = bench(['a', 'b', 'c'], ['a', 'b', 'd']);
-    expect(() => group.member.move(['a', 'b', 'e'], group.reading())).toThrow(GroupChangeError);
-  });
-
-  it('is settled a lease and two skews after most of those before were known to have moved', () => {
-    const group = bench(['a', 'b', 'c'], ['a', 'b', 'd']);
-    group.at(500);
-    group.hears('b', []);
-    group.at(1_600);
-    expect(group.told('settled')).toEqual([]);
-    group.at(1_601);
-    expect(group.told('settled')).toEqual([{ kind: 'settled', view: 2 }]);
-    expect(group.member.view.before).toBeUndefined();
-  });
-
-  it('ends what was begun among those before, and nothing of that is said any more', () => {
-    const group = bench();
-    group.at(1_101);
-    group.sent.length = 0;
-    group.member.request('job', { kind: 'acquire', id: 1 }, group.reading());
-    group.member.move(['a', 'b', 'd'], group.reading());
-    group.take();
-    expect(group.saidTo('b')).toEqual([]);
-    group.hears('b', [promised(1)], { view: 3 });
-    expect(group.saidTo('b').some(({ kind }) => kind === 'write')).toBe(false);
-  });
-});
-
-describe('a member that wants very many at once', () => {
-  const MANY = 10_000;
-  const reads = (items: readonly Item[]): number[] =>
-    items.flatMap((item) => (item.kind === 'read' ? [item.attempt] : []));
-
-  it('asks for some thousands, and for the next as they are answered, until it has them all', () => {
-    const group = bench();
-    group.at(1_101);
-    for (let id = 0; id < MANY; id++) {
-      group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
-    }
-    group.take();
-    const sizes: number[] = [];
-    for (let asked = reads(group.saidTo('b')); asked.length > 0; asked = reads(group.saidTo('b'))) {
-      sizes.push(asked.length);
-      group.hears('b', asked.map(promised));
-      group.hears('b', asked.map(accepted));
-    }
-    expect(sizes).toEqual([4_096, 4_096, MANY - 2 * 4_096]);
-    expect(group.told('granted')).toHaveLength(MANY);
-  });
-
-  it('renews what it holds before it asks for any other', () => {
-    const group = holding();
-    for (let id = 0; id < MANY; id++) {
-      group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
-    }
-    group.take();
-    const [first = 0] = reads(group.saidTo('b')).slice(-1);
-    // The lease is due to be renewed, and others have waited for longer.
-    group.at(1_101 + 400);
-    const asked = group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item] : []));
-    expect(asked.some(({ attempt, resource }) => attempt > first && resource === 'job')).toBe(true);
-  });
-
-  it('asks for none that was given up before its turn, but for those behind it', () => {
-    const group = bench();
-    group.at(1_101);
-    for (let id = 0; id < MANY; id++) {
-      group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
-    }
-    for (let id = 0; id < MANY - 2; id++) group.member.cancel(`job ${id}`, id, group.reading());
-    group.take();
-    const asked = new Set<string>();
-    for (let said = group.saidTo('b'); said.length > 0; said = group.saidTo('b')) {
-      for (const item of said) if (item.kind === 'read') asked.add(item.resource);
-      group.hears('b', reads(said).map(promised));
-      group.hears('b', reads(said).map(accepted));
-    }
-    const underWay = Array.from({ length: 4_096 }, (_, id) => `job ${id}`);
-    expect([...asked]).toEqual([...underWay, `job ${MANY - 2}`, `job ${MANY - 1}`]);
-    expect(group.told('granted')).toMatchObject([{ request: MANY - 2 }, { request: MANY - 1 }]);
   });
 });

@@ -18,6 +18,14 @@
  * binds its own proposer as it binds the others', for a majority of one acceptor that forgot and one that
  * never knew is no majority. It does say why, which promises nothing.
  *
+ * **Views of one number with other members** (`view-digest.ts`). Not to heed each other is not enough: {a, c} of {a, b, c}
+ * and {b, d} of {a, b, d} need nothing of each other, and each is a majority. So whoever keeps silent, for any reason, and
+ * hears that a peer means another view goes on keeping silent until that one says otherwise, and a whole silence more. It is
+ * the one that begins that yields: those who were there before go on with what they hold, and one that was started by
+ * mistake stops nobody. Of {b, d}, b hears a before it may speak, and d alone is no majority. If all begin together all that
+ * hear it yield, and nothing is given until somebody has mended it. What it cannot see is a group whose joiners are a
+ * majority by themselves, or one that it is cut off from for all of its silence.
+ *
  * Words of another view are refused, unless they are hints; a peer whose clock is certainly off is heeded neither as
  * asker nor as acceptor.
  *
@@ -39,6 +47,7 @@ import { Proposer } from './proposer.ts';
 import type { ProposerEvent } from './proposer-events.ts';
 import { Registers } from './register.ts';
 import { checkView, Quorums, type View } from './view.ts';
+import { digestOf, type ViewDigest } from './view-digest.ts';
 
 export interface MemberSettings {
   readonly group: string;
@@ -52,11 +61,11 @@ export interface MemberSettings {
   readonly busyFrom?: number | undefined;
 }
 
-export type SilenceReason = 'began' | 'clock-jumped' | 'odd-one-out';
+export type SilenceReason = 'began' | 'clock-jumped' | 'odd-one-out' | 'other-members';
 
 export interface Silence {
   readonly why: SilenceReason;
-  /** Infinity for as long as our clock is the odd one out. */
+  /** Infinity for as long as our clock is the odd one out, or somebody means another view by the same number. */
   readonly forMs: number;
 }
 
@@ -89,6 +98,8 @@ export class Member {
   #toSelf: Question[] = [];
   #events: MemberEvent[] = [];
   #view: View;
+  /** Of the view as it was entered: that it is settled does not change it. */
+  #digest: ViewDigest;
   #silence: SilenceReason | undefined;
   #silentUntilMs = 0;
   /** Since when a majority of those before has been in this view. */
@@ -100,6 +111,7 @@ export class Member {
     const { durations, view } = settings;
     this.#settings = settings;
     this.#view = view;
+    this.#digest = digestOf(view);
     this.#clock = new GroupClock(reading, durations.clockSkewMs);
     this.#registers = new Registers(durations);
     this.#others = new Acquaintances({
@@ -138,7 +150,7 @@ export class Member {
     return this.#proposer.attemptsMade;
   }
 
-  /** Whether anything is left to say to the others about what was let go of. */
+  /** Whether anything is under way, or left to say to the others about what was let go of. */
   get isLeaving(): boolean {
     return this.#proposer.isLeaving;
   }
@@ -198,6 +210,7 @@ export class Member {
     if (before !== undefined) throw new GroupChangeError(number);
     const nowMs = this.#read(reading);
     this.#movedAtMs = undefined;
+    this.#digest = digestOf(view);
     this.#outbox.clear(); // Whatever waits there was said in the view before.
     this.#enter(view, nowMs);
     this.#seeWhoHasMoved(nowMs);
@@ -207,8 +220,9 @@ export class Member {
 
   receive(packet: Packet, reading: ClockReading): void {
     const nowMs = this.#read(reading);
-    if (this.#others.hear(packet, this.#view.number, nowMs)) {
-      this.#judgeClock(nowMs);
+    const isHeeded = this.#others.hear(packet, { view: this.#view.number, digest: this.#digest }, nowMs);
+    this.#judgeSelf(nowMs);
+    if (isHeeded) {
       this.#seeWhoHasMoved(nowMs);
       const refusal = this.#refusalOf(packet);
       for (const item of packet.items) this.#hear(packet, item, refusal, nowMs);
@@ -246,6 +260,7 @@ export class Member {
     if (hasJumped) {
       this.#others.forgetClocks(nowMs);
       this.#keepSilent('clock-jumped');
+      this.#judgeSelf(nowMs); // Whoever contradicted us did so before, too.
     }
     return nowMs;
   }
@@ -253,7 +268,8 @@ export class Member {
   /** Has no memory, and waits until that cannot matter. */
   #keepSilent(why: SilenceReason): void {
     const { recoveryMs } = this.#settings.durations;
-    const forMs = why === 'odd-one-out' ? Number.POSITIVE_INFINITY : recoveryMs;
+    const isOpen = why === 'odd-one-out' || why === 'other-members';
+    const forMs = isOpen ? Number.POSITIVE_INFINITY : recoveryMs;
     this.#registers.clear();
     this.#proposer.silence('clock');
     this.#outbox.clear();
@@ -264,12 +280,20 @@ export class Member {
     this.#events.push({ kind: 'silent', why, forMs });
   }
 
-  #judgeClock(nowMs: number): void {
-    const { isOddOneOut } = this.#others;
-    if (isOddOneOut && this.#silence !== 'odd-one-out') this.#keepSilent('odd-one-out');
-    if (!isOddOneOut && this.#silentUntilMs === Number.POSITIVE_INFINITY) {
+  /** Whether our clock, or our view, is one by which nothing may be promised or asked. */
+  #judgeSelf(nowMs: number): void {
+    const why = this.#flaw;
+    if (why !== undefined && this.#silence !== why) this.#keepSilent(why);
+    if (why !== undefined)
+      this.#silentUntilMs = Number.POSITIVE_INFINITY; // It may have seemed mended before.
+    else if (this.#silentUntilMs === Number.POSITIVE_INFINITY) {
       this.#silentUntilMs = nowMs + this.#settings.durations.recoveryMs;
     }
+  }
+
+  get #flaw(): SilenceReason | undefined {
+    if (this.#others.isOddOneOut) return 'odd-one-out';
+    return this.#silence !== undefined && this.#others.areContradicted ? 'other-members' : undefined;
   }
 
   /** Whether a peer is to be refused whatever it asks. */
@@ -378,6 +402,7 @@ export class Member {
     return {
       group,
       view: this.#view.number,
+      digest: this.#digest,
       from: id,
       life,
       toLife,

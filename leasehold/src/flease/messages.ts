@@ -9,6 +9,7 @@
 
 import type { Ballot } from './ballot.ts';
 import type { Lease } from './lease.ts';
+import type { ViewDigest } from './view-digest.ts';
 
 /** "Promise me to heed no lower ballot, and tell me what is written." */
 export interface Read {
@@ -108,6 +109,8 @@ export interface Packet {
   /** Members of groups with other names have nothing to say to each other. */
   readonly group: string;
   readonly view: number;
+  /** Who is in that view: in one of the same number the receiver must have the same. */
+  readonly digest: ViewDigest;
   readonly from: string;
   readonly life: number;
   /** The life that the answers in it are for; 0 if there are none. */

@@ -43,8 +43,9 @@ function nextWorkMs(claim: Claim, crowd: Crowd, durations: ResolvedFleaseDuratio
   if (attempt !== undefined) {
     return attempt.asksEverybody ? answerByMs(attempt, durations) : askTheRestAtMs(attempt, durations);
   }
-  if (crowd.isRenewing(claim)) return Number.POSITIVE_INFINITY;
-  if (crowd.has(claim)) return tenure === undefined ? Number.POSITIVE_INFINITY : renewAtMs(tenure, durations);
+  const leftMs = leaving?.untilMs ?? Number.POSITIVE_INFINITY;
+  if (crowd.isRenewing(claim)) return leftMs;
+  if (crowd.has(claim)) return tenure === undefined ? leftMs : renewAtMs(tenure, durations);
   if (tenure === undefined || leaving !== undefined) return tryAtMs;
   return Math.max(renewAtMs(tenure, durations), tryAtMs);
 }

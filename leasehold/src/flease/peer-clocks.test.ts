@@ -9,6 +9,7 @@ const packet = (from: string, sentMs: number, echo?: { sentMs: number; receivedM
   ...{
     group: 'g',
     view: 1,
+    digest: { members: 1, before: 0 },
     from,
     life: 1,
     toLife: 0,

@@ -120,6 +120,10 @@ export class Proposer {
   }
 
   request(resource: string, request: Request, nowMs: number): void {
+    if (this.#isSilent && request.kind !== 'acquire') {
+      this.#refuse(request.id);
+      return;
+    }
     const claim = this.#claimOf(resource);
     const { tenure } = claim;
     if (request.kind === 'try' && tenure?.isHeldAt(nowMs)) {
@@ -173,6 +177,7 @@ export class Proposer {
     const claim = this.#claims.get(resource);
     if (claim === undefined || claim.tenure !== undefined) return;
     claim.tryAtMs = Number.NEGATIVE_INFINITY;
+    claim.takeAtMs = Number.NEGATIVE_INFINITY;
     this.#step(claim, nowMs);
   }
 
@@ -206,6 +211,7 @@ export class Proposer {
     for (const claim of this.#claims.values()) {
       this.#abandon(claim);
       this.#end(claim, reason);
+      for (const { id } of claim.withdraw(({ kind }) => kind !== 'acquire')) this.#refuse(id);
       this.#leave(claim, undefined);
       // By a clock that may have been far ahead.
       claim.tryAtMs = Number.NEGATIVE_INFINITY;
@@ -224,8 +230,9 @@ export class Proposer {
     }
   }
 
-  /** Whether anything is left to say to the others about what was let go of. */
+  /** Whether anything is under way, or left to say to the others about what was let go of. */
   get isLeaving(): boolean {
+    if (this.#attempts.size > 0) return true;
     for (const claim of this.#claims.values()) if (claim.leaving !== undefined) return true;
     return false;
   }
@@ -276,8 +283,11 @@ export class Proposer {
     if (tenure !== undefined && nowMs >= renewAtMs(tenure, this.#settings.durations)) {
       return 'renew';
     }
-    if (claim.wants('ask')) return 'ask';
-    return tenure === undefined && claim.isWanted ? 'take' : undefined;
+    const mayTake = tenure === undefined && claim.isWanted;
+    // Those who ask, one after the other, must not keep those from having it who want to.
+    const isTheirTurn = mayTake && claim.wasAsked && nowMs >= claim.takeAtMs && claim.isWantedForItself;
+    if (claim.wants('ask') && !isTheirTurn) return 'ask';
+    return mayTake ? 'take' : undefined;
   }
 
   /** Whether what we let go of goes to somebody in this process. */
@@ -471,6 +481,8 @@ export class Proposer {
 
   /** The attempt has come to its end, whatever that is. */
   #conclude(claim: Claim, nowMs: number, tryAtMs: number = Number.NEGATIVE_INFINITY): void {
+    claim.wasAsked = claim.attempt?.purpose === 'ask';
+    claim.takeAtMs = tryAtMs;
     this.#abandon(claim);
     claim.setbacks = undefined;
     claim.tryAtMs = claim.wants('ask') ? Number.NEGATIVE_INFINITY : tryAtMs;
@@ -532,6 +544,11 @@ export class Proposer {
     if (tenure === undefined) return;
     tenure.isLeaving = false;
     this.#settings.tell({ kind: 'left', tenure });
+  }
+
+  /** Nobody is asked, because we keep silent ourselves. */
+  #refuse(request: number): void {
+    this.#settings.tell({ kind: 'failed', request, reluctant: new Map([[this.#settings.id, 'recovering']]) });
   }
 
   #leaseOf({ number, untilMs }: Tenure): Lease {

@@ -1,8 +1,18 @@
-import { Command, Option } from 'commander';
-import { type Flease, type FleaseLease, type Logger, NoMajorityError, serveFlease } from 'leasehold/flease';
+import { Command, CommanderError, Option } from 'commander';
+import {
+  type Flease,
+  type FleaseLease,
+  LeaseHeldError,
+  type Logger,
+  NoMajorityError,
+  serveFlease,
+} from 'leasehold/flease';
 import { resolveFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
+import { checkResource } from '../../../../leasehold/src/flease/shell/peers-option.ts';
 import type { Context } from '../context.ts';
+import { EXIT, UsageError } from '../failure.ts';
 import { unheardOf } from '../flease/command-ended-error.ts';
+import { inFlags } from '../flease/flags.ts';
 import { runHeld } from '../flease/held-command.ts';
 import { joinAs } from '../flease/join.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
@@ -22,7 +32,7 @@ interface HoldOptions extends MemberOptions, JsonOption {
   readonly quiet?: true;
 }
 
-/** An answer takes no longer, unless there is none. */
+/** An answer takes no longer, unless there is none; and nor does it to take part once the silence is over. */
 const ASKED_ONCE_MS = 1_000;
 
 export function fleaseHoldCommand(context: Context): Command {
@@ -37,7 +47,7 @@ Ends as the command does: with its exit code, or with 128 and the number of the 
     )
     .usage('[options] <resource> -- <command> [args...]')
     .argument('<resource>', 'what to hold: any text, the same for all who want it')
-    .argument('<command>', 'the program to start, without a shell')
+    .argument('[command]', 'the program to start, without a shell')
     .argument('[args...]', 'its arguments');
   withMemberOptions(command)
     .addOption(
@@ -56,8 +66,8 @@ Ends as the command does: with its exit code, or with 128 and the number of the 
     .option('--quiet', 'say only what goes wrong')
     .addOption(logOption())
     .addOption(jsonOption('log JSON lines; the standard output is the command’s own'))
-    .action((resource: string, program: string, args: readonly string[], options: HoldOptions) =>
-      hold(context, resource, program, args, options),
+    .action((resource: string, program: string | undefined, args: readonly string[], options: HoldOptions) =>
+      inFlags(hold(context, resource, checkProgram(resource, program), args, options)),
     );
   return withExamples(command, context, [
     [
@@ -70,6 +80,16 @@ Ends as the command does: with its exit code, or with 128 and the number of the 
       'one leader among three machines',
     ],
   ]);
+}
+
+/** @throws if there is nothing to run; most likely it is the resource that was left out, and it comes first. */
+function checkProgram(resource: string, program: string | undefined): string {
+  if (program === undefined) {
+    const message = `missing required argument 'command': ${JSON.stringify(resource)} is taken for the resource, which comes first, so there is nothing to run`;
+    throw new CommanderError(EXIT.usage, 'commander.missingArgument', message);
+  }
+  if (program === '') throw new UsageError('the command is empty: say what to run after --');
+  return program;
 }
 
 async function hold(
@@ -85,11 +105,13 @@ async function hold(
   });
   const join = { ...joinOptionsOf(context, options), noticeMs: options.grace, logger };
   const http = httpOf(options);
+  const { recoveryMs, noticeMs: graceMs } = resolveFleaseDurations(join);
+  checkResource(resource);
   using signals = new CommandSignals();
   await using group = await joinAs(join);
   await using _ = http === undefined ? undefined : await serveFlease(group, { ...http, logger });
   const lease = await acquired(
-    { group, resource, members: Object.keys(join.peers), signals, logger },
+    { group, resource, members: Object.keys(join.peers), recoveryMs, signals, logger },
     options.wait,
   );
   if (lease === undefined) {
@@ -98,7 +120,6 @@ async function hold(
     return;
   }
   await using held = lease;
-  const { noticeMs: graceMs } = resolveFleaseDurations(join);
   const unheard = (): readonly string[] => unheardOf(group.status());
   context.exitCode = await runHeld({ command, args, lease: held, graceMs, unheard, signals, logger });
   logger.info('the command has ended: the lease is given back', { resource, exitCode: context.exitCode });
@@ -108,6 +129,8 @@ interface Wanted {
   readonly group: Flease;
   readonly resource: string;
   readonly members: readonly string[];
+  /** How long a member that starts keeps silent. */
+  readonly recoveryMs: number;
   readonly signals: CommandSignals;
   readonly logger: Logger;
 }
@@ -118,7 +141,7 @@ interface Wanted {
  * @throws {OtherDurationsError} if the others can never agree
  */
 async function acquired(
-  { group, resource, members, signals, logger }: Wanted,
+  { group, resource, members, recoveryMs, signals, logger }: Wanted,
   waitMs: number | undefined,
 ): Promise<FleaseLease | undefined> {
   const over = new AbortController();
@@ -129,11 +152,12 @@ async function acquired(
     tellOfOtherDurations(group, members, signal, (error) => vain.abort(error)),
   ]);
   try {
-    const silentMs = group.status().silence?.forMs ?? 0;
-    const lease = await group.acquire(resource, {
-      signal: AbortSignal.any([signals.waiting, vain.signal]),
-      waitMs: waitMs === undefined ? undefined : silentMs + Math.max(waitMs, ASKED_ONCE_MS),
-    });
+    const stop = AbortSignal.any([signals.waiting, vain.signal]);
+    await takesPart(group, recoveryMs + ASKED_ONCE_MS, stop);
+    const lease =
+      waitMs === 0
+        ? await askOnce(group, resource, stop)
+        : await group.acquire(resource, { signal: stop, waitMs });
     if (!signals.waiting.aborted) return lease;
     await lease.release();
     return undefined;
@@ -146,4 +170,32 @@ async function acquired(
     over.abort();
     await telling;
   }
+}
+
+/** Resolves when it takes part; or when it should but does not, as where its clock is off: whoever asks then is told why. */
+async function takesPart(group: Flease, withinMs: number, signal: AbortSignal): Promise<void> {
+  const late = AbortSignal.timeout(withinMs);
+  try {
+    await group.ready(AbortSignal.any([signal, late]));
+  } catch (error) {
+    if (!late.aborted || signal.aborted) throw error;
+  }
+}
+
+/**
+ * Gives up as soon as somebody is known to have it. Where that is not known, because others ask at the same time or have
+ * only just been started, a moment makes the difference between one of them and nobody.
+ *
+ * @throws {LeaseHeldError}
+ */
+async function askOnce(group: Flease, resource: string, signal: AbortSignal): Promise<FleaseLease> {
+  try {
+    const lease = await group.tryAcquire(resource);
+    if (lease !== undefined) return lease;
+    const held = await group.holder(resource);
+    if (held !== undefined) throw new LeaseHeldError(resource, held.holder, held.validUntil, 0);
+  } catch (error) {
+    if (!(error instanceof NoMajorityError)) throw error;
+  }
+  return group.acquire(resource, { signal, waitMs: ASKED_ONCE_MS });
 }

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { DEFAULT_FLEASE_HTTP_PORT, serveFlease } from 'leasehold/flease';
 import { VERSION } from 'leasehold/manager';
 import { aborted, type Context, interruption } from '../context.ts';
+import { inFlags } from '../flease/flags.ts';
 import { joinAs } from '../flease/join.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
@@ -26,7 +27,7 @@ export function fleaseServeCommand(context: Context): Command {
     .option('--no-http', 'tell nobody')
     .addOption(logOption())
     .addOption(jsonOption('print where it listens as one line of JSON, and log JSON lines'))
-    .action((options: ServeOptions) => serve(context, options));
+    .action((options: ServeOptions) => inFlags(serve(context, options)));
   return withExamples(command, context, [
     ['flease serve', 'id and peers by LEASEHOLD_FLEASE_ID and LEASEHOLD_FLEASE_PEERS'],
     [

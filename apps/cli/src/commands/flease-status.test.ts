@@ -25,6 +25,18 @@ describe('how a member is, in words', () => {
     expect(clockOf({ atLeast: -3.2, atMost: 0.4 })).toBe('-3 to 0 ms');
   });
 
+  it('says in a sentence what is the matter with a peer', () => {
+    const lastOf = (trouble: string): string | undefined =>
+      statusLines(status({ peers: [{ ...PEER, trouble }] })).at(-1);
+    expect(lastOf('other-members')).toMatch(
+      /it was started with other peers; they must be the same everywhere, see "Changing the group" in docs\/flease.md$/,
+    );
+    expect(lastOf('later-view')).toMatch(
+      /it is in a later view of the group; move this member there as well$/,
+    );
+    expect(lastOf('nobody listens there')).toMatch(/ nobody listens there$/);
+  });
+
   it('says why it keeps silent, and for how long if there is an end', () => {
     const firstOf = (silence: StatusAnswer['silence']): string | undefined =>
       statusLines(status({ silence }))[0];

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { HolderAnswer, PeerAnswer, StatusAnswer } from 'leasehold/flease';
 import { WHY_SILENT } from '../../../../leasehold/src/flease/shell/reasons.ts';
+import { TROUBLE_WORDS } from '../../../../leasehold/src/flease/wording.ts';
 import type { Context } from '../context.ts';
 import { type MemberApiOption, memberApi, memberApiOption, resourcePath } from '../flease/member-api.ts';
 import { jsonOption, withExamples } from '../options.ts';
@@ -49,8 +50,9 @@ export function statusLines(status: StatusAnswer): readonly string[] {
   ];
 }
 
-/** A member of another version may have other reasons. */
+// A member of another version may have other reasons.
 const whySilent: Readonly<Record<string, string | undefined>> = WHY_SILENT;
+const troubleWords: Readonly<Record<string, string | undefined>> = TROUBLE_WORDS;
 
 const silenceWords = ({ why, forMs }: NonNullable<StatusAnswer['silence']>): string =>
   `keeps silent${forMs === null ? '' : ` for ${duration(forMs)}`}: ${whySilent[why] ?? why}`;
@@ -61,8 +63,12 @@ const peerCells = (peer: PeerAnswer): readonly string[] => [
   peer.connected ? 'yes' : 'no',
   peer.heardAgoMs === null ? 'never' : `${duration(peer.heardAgoMs)} ago`,
   peer.clockAheadMs === null ? 'not known' : boundsWords(peer.clockAheadMs),
-  peer.otherDurations === null ? (peer.trouble ?? '') : durationsWords(peer.otherDurations),
+  peer.otherDurations === null ? wordsFor(peer.trouble) : durationsWords(peer.otherDurations),
 ];
+
+/** That it cannot be reached is in words already. */
+const wordsFor = (trouble: string | null): string =>
+  trouble === null ? '' : (troubleWords[trouble] ?? trouble);
 
 /** To the millisecond, since they may differ by that. */
 const durationsWords = ({ leaseMs, clockSkewMs }: NonNullable<PeerAnswer['otherDurations']>): string =>

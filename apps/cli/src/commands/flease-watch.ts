@@ -1,8 +1,7 @@
 import { Command } from 'commander';
-import type { HolderAnswer } from 'leasehold/flease';
+import type { HolderAnswer, NotKnownAnswer } from 'leasehold/flease';
 import { type Context, interruption } from '../context.ts';
 import { followStream } from '../event-stream.ts';
-import { ApiRefusedError, type HttpApi } from '../api.ts';
 import { type MemberApiOption, memberApi, memberApiOption, resourcePath } from '../flease/member-api.ts';
 import { jsonOption, withExamples } from '../options.ts';
 import { clockTime, type JsonOption } from '../output.ts';
@@ -11,7 +10,7 @@ export function fleaseWatchCommand(context: Context): Command {
   const command = new Command('watch')
     .summary('Tell who has a resource, as that changes')
     .description(
-      'Tell who has a resource, at first and whenever that changes, as a running member ("flease serve", or "flease hold" with --http) finds it. It asks a few times in a lease, so what is undone at once is not told.',
+      'Tell who has a resource, at first and whenever that changes, as a running member ("flease serve", or "flease hold" with --http) finds it. It asks a few times in a lease, so what is undone at once is not told. If too few members answer it says so, on the standard error, and goes on; once enough do it tells who has it, even if that has not changed.',
     )
     .argument('<resource>', 'the resource')
     .addOption(memberApiOption())
@@ -34,29 +33,27 @@ async function watch(
     if (!options.json) context.err.write(`${text}\n`);
   };
   say(`Watching ${JSON.stringify(resource)} at ${api.url}; Ctrl-C ends it.`);
-  await complainIfNotKnown(api, resource, say);
   const onState = (state: 'lost' | 'back'): void =>
     say(state === 'lost' ? `Lost the connection to ${api.url}; trying again …` : 'Connected again.');
   const path = resourcePath('/v1/watch', resource);
-  for await (const answer of followStream<HolderAnswer>({ api, path, signal, onState })) {
+  let isKnown = true;
+  for await (const answer of followStream<HolderAnswer | NotKnownAnswer>({ api, path, signal, onState })) {
     const atMs = Date.now();
+    if ('error' in answer) {
+      // Never among the others: to a program that looks for `holder` it would be nobody.
+      const line = options.json ? JSON.stringify({ atMs, ...answer }) : notKnownLine(atMs, answer);
+      context.err.write(`${line}\n`);
+      isKnown = false;
+      continue;
+    }
+    if (!isKnown) say(`${clockTime(atMs)} A majority answers again.`);
+    isKnown = true;
     context.out.write(`${options.json ? JSON.stringify({ atMs, ...answer }) : watchLine(atMs, answer)}\n`);
-  }
-}
-
-/** Who watches a group without a majority would else see nothing, and not know why. */
-async function complainIfNotKnown(
-  api: HttpApi,
-  resource: string,
-  say: (text: string) => void,
-): Promise<void> {
-  try {
-    await api.get<HolderAnswer>(resourcePath('/v1/holder', resource));
-  } catch (error) {
-    if (!(error instanceof ApiRefusedError) || error.code !== 'NO_MAJORITY') throw error;
-    say(`Not known yet: ${error.message}`);
   }
 }
 
 export const watchLine = (atMs: number, { holder }: HolderAnswer): string =>
   `${clockTime(atMs)} ${holder === null ? 'nobody' : `${holder.holder}, under number ${holder.number}`}`;
+
+export const notKnownLine = (atMs: number, { error }: NotKnownAnswer): string =>
+  `${clockTime(atMs)} Not known: ${error.message}`;

@@ -130,7 +130,9 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     await numberOf(one);
     const other = await hold('d', 'once', '--wait', '0s', '--json', '--', 'touch', 'once.ran');
     expect(await other.ended).toBe(75);
-    expect(other.stderr).toMatch(/"error":\{"code":"LEASE_HELD","message":"[^\n]*was held by c /);
+    expect(other.stderr).toMatch(
+      /"error":\{"code":"LEASE_HELD","message":"[^\n]*was held by c when it was asked for/,
+    );
     expect(existsSync(join(folder, 'once.ran'))).toBe(false);
   });
 
@@ -210,10 +212,13 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
   });
 
   // The last, since it takes the group apart.
-  it('a command whose lease is lost is asked to end, and then made to', async () => {
+  it('a command whose lease is lost is asked to end, and then made to; and who watches is told that nobody knows', async () => {
+    const watching = await start(['flease', 'watch', 'lost', '--http', http]);
+    holders.push(watching);
     const one = await hold('c', 'lost', '--grace', '500ms', '--', ...untilFile('lost.done'));
     await numberOf(one);
-    for (const member of serving) member.child.kill('SIGKILL');
+    await watching.until('who has it', () => watching.stdout.includes('c, under') || undefined);
+    for (const member of serving.slice(1)) member.child.kill('SIGKILL');
     expect(await one.ended).toBe(76);
     expect(one.stdout).toContain('told');
     expect(one.stderr).toContain('the lease is lost: the command is ended');
@@ -221,6 +226,9 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(one.stderr).toMatch(
       /lease on "lost" \(number \d+\) was not renewed in time, and "sh" may have run/,
     );
-    expect(one.stderr).toMatch(/not heard from: a for .*, b for .*, d \S+.*, e for /);
+    expect(one.stderr).toMatch(/not heard from: .*b for .*, d \S+.*, e for /);
+    await watching.until('that nobody knows', () => watching.stderr.includes('Not known: ') || undefined);
+    expect(watching.stderr).toMatch(/Not known: no majority for "lost": 3 of 5 members have to agree/);
+    expect(watching.child.exitCode).toBeNull();
   });
 });

@@ -47,7 +47,9 @@ export function behindGate(
 export const fitsGate = (command: string, env: Environment): boolean =>
   !command.startsWith('-') && Object.keys(env).every(isShellName) && isFound(command, env['PATH']);
 
-const isShellName = (name: string): boolean => /^[A-Za-z_]\w*$/.test(name);
+/** What a shell makes of these is its own. */
+const SHELL_OWN: ReadonlySet<string> = new Set(['IFS', 'OPTIND', 'PPID', 'leasehold_gate']);
+const isShellName = (name: string): boolean => /^[A-Za-z_]\w*$/.test(name) && !SHELL_OWN.has(name);
 
 const isFound = (command: string, path: string | undefined): boolean =>
   command.includes('/')

@@ -52,7 +52,15 @@ export async function runHeld(held: HeldCommand): Promise<number> {
   using watchman = new Watchman(graceMs);
   const { child, ended } = await started(held, isGroup, watchman);
   logger.info('holds it: the command is started', { resource, number, command, pid: child.pid });
-  const kill = (signal: Signal): void => send(child, isGroup, signal);
+  const kill = (signal: Signal): void => {
+    if (send(child, isGroup, signal)) return;
+    logger.error(
+      'the command cannot be sent a signal: this user may not. The lease is kept for as long as it runs',
+      {
+        ...{ command, pid: child.pid, signal },
+      },
+    );
+  };
   using _ = signals.handTo(kill);
   let lateness: NodeJS.Timeout | undefined;
   const lost = (): void => {
@@ -108,15 +116,17 @@ async function started(
   return { child, ended };
 }
 
-/** To it and, if it leads a group, to all of that. */
-function send(child: ChildProcess, isGroup: boolean, signal: Signal): void {
-  if (!isGroup || child.pid === undefined) {
-    child.kill(signal);
-    return;
-  }
+/** To it and, if it leads a group, to all of that. False if we may not: it has become another user's. */
+function send({ pid, exitCode, signalCode }: ChildProcess, isGroup: boolean, signal: Signal): boolean {
+  const isGone = exitCode !== null || signalCode !== null;
+  if (pid === undefined || (isGone && !isGroup)) return true;
   try {
-    process.kill(-child.pid, signal);
+    process.kill(isGroup ? -pid : pid, signal);
+    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // All of it is gone.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ESRCH') return true; // All of it is gone.
+    if (code === 'EPERM') return false;
+    throw error;
   }
 }

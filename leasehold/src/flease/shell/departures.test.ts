@@ -26,26 +26,9 @@ describe('leases that are given back', () => {
     expect(said).toEqual(['two', 'one', 'one, too']);
   });
 
-  it('are all over when the last one is', async () => {
-    const departures = new Departures();
-    const [one, two] = [leaving(1), leaving(2)];
-    let areAllOver = false;
-    const over = [departures.over(one), departures.over(two)];
-    const all = departures.allOver().then(() => {
-      areAllOver = true;
-    });
-    departures.left(one);
-    await over[0];
-    expect(areAllOver).toBe(false);
-    departures.left(two);
-    await all;
-    expect(departures.size).toBe(0);
-  });
-
   it('need not be waited for if the others know, or nobody waits', async () => {
     const departures = new Departures();
     await departures.over(new Tenure('r', 1, 0));
-    await departures.allOver();
     departures.left(leaving(2));
     expect(departures.size).toBe(0);
   });
@@ -55,6 +38,5 @@ describe('leases that are given back', () => {
     const over = departures.over(leaving(1));
     departures.end();
     await over;
-    await departures.allOver();
   });
 });

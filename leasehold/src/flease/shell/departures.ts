@@ -9,7 +9,6 @@ interface Departure {
 
 export class Departures {
   readonly #departures = new Map<Tenure, Departure>();
-  #allOver: () => void = () => {};
 
   get size(): number {
     return this.#departures.size;
@@ -24,15 +23,6 @@ export class Departures {
   left(tenure: Tenure): void {
     this.#departures.get(tenure)?.done();
     this.#departures.delete(tenure);
-    if (this.size === 0) this.#allOver();
-  }
-
-  /** Resolves when all of them are over. To be asked once. */
-  allOver(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#allOver = resolve;
-      if (this.size === 0) resolve();
-    });
   }
 
   /** Nobody will be told any more. */

@@ -4,7 +4,7 @@ import { unreachable } from '../../runtime/assert.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { PeerTrouble } from '../acquaintances.ts';
 import type { MemberEvent, SilenceReason } from '../member.ts';
-import { clockOff, seconds } from '../wording.ts';
+import { clockOff, seconds, TROUBLE_WORDS } from '../wording.ts';
 
 /** What is of interest beyond the one request or lease that it is about. */
 export type Noteworthy = Extract<MemberEvent, { kind: 'silent' | 'speaking' | 'trouble' | 'settled' }>;
@@ -56,6 +56,11 @@ export class Diary {
           'the clock of this machine is off from those of most other members: nothing is held here until that is mended',
         );
         return;
+      case 'other-members':
+        logger.error(
+          'another member was started with other peers in the same view: this one keeps silent until they are the same',
+        );
+        return;
       default:
         unreachable(why);
     }
@@ -67,9 +72,9 @@ function inWords(trouble: PeerTrouble): string {
     case 'other-group':
       return `it is of group ${JSON.stringify(trouble.group)}`;
     case 'not-a-member':
-      return 'it is not in this view of the group';
     case 'same-name':
-      return 'another process speaks in the same name; stop one of them';
+    case 'other-members':
+      return TROUBLE_WORDS[trouble.why];
     case 'other-durations':
       return `it has leaseMs ${trouble.leaseMs} and clockSkewMs ${trouble.clockSkewMs}; both must be the same everywhere`;
     case 'later-view':

@@ -9,8 +9,10 @@ function bench() {
   const clock: { ms: number | undefined } = { ms: 0 };
   const release = vi.fn(async () => {});
   const tenure = new Tenure('r', 7, 1_000);
-  const lease = new FleaseLease({ noticeMs: NOTICE_MS, nowMs: () => clock.ms, release }, tenure);
-  return { clock, tenure, lease, release };
+  const forsake = vi.fn();
+  const keeper = { noticeMs: NOTICE_MS, nowMs: () => clock.ms, release, forsake };
+  const lease = new FleaseLease(keeper, tenure);
+  return { clock, tenure, lease, release, forsake };
 }
 
 describe('a lease', () => {
@@ -25,6 +27,15 @@ describe('a lease', () => {
     expect(lease.isHeld()).toBe(true);
     clock.ms = 1_000.1;
     expect(lease.isHeld()).toBe(false);
+  });
+
+  it('is not to be renewed once its holder knows that it is over', () => {
+    const { clock, lease, forsake, tenure } = bench();
+    expect(lease.isHeld()).toBe(true);
+    expect(forsake).not.toHaveBeenCalled();
+    clock.ms = undefined;
+    expect(lease.isHeld()).toBe(false);
+    expect(forsake.mock.calls).toEqual([[tenure]]);
   });
 
   it('is never held again once it was not', () => {

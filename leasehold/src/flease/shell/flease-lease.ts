@@ -19,6 +19,8 @@ export interface LeaseKeeper {
   /** What the group's clock shows this instant; undefined if it has jumped, and nothing can be held. */
   nowMs(): number | undefined;
   release(tenure: Tenure): Promise<void>;
+  /** Its holder has been told that it is over: it is not to be renewed. */
+  forsake(tenure: Tenure): void;
 }
 
 export class FleaseLease implements AsyncDisposable {
@@ -50,6 +52,7 @@ export class FleaseLease implements AsyncDisposable {
     const nowMs = this.#keeper.nowMs();
     if (nowMs !== undefined && this.tenure.isHeldAt(nowMs)) return true;
     this.ended(this.tenure.ended ?? (nowMs === undefined ? 'clock' : 'lapsed'));
+    this.#keeper.forsake(this.tenure);
     return false;
   }
 

@@ -113,8 +113,8 @@ const ACQUIRE_OPTIONS: OptionNames<AcquireOptions> = { signal: true, waitMs: tru
 const WATCH_OPTIONS: OptionNames<WatchOptions> = { signal: true };
 
 /** How often a watch asks, within a lease: while nobody has it, and while somebody does. */
-const LOOKS_WHILE_FREE = 10;
-const LOOKS_WHILE_HELD = 4;
+export const LOOKS_WHILE_FREE = 10;
+export const LOOKS_WHILE_HELD = 4;
 /** How long closing waits for the others to hear of what was given back, in times to answer. */
 const CLOSING_ANSWERS = 2;
 
@@ -158,6 +158,9 @@ export class Flease implements AsyncDisposable {
       noticeMs: durations.noticeMs,
       nowMs: () => this.#driver.member.timeAt(this.#driver.read()),
       release: (tenure) => this.#release(tenure),
+      forsake: (tenure) => {
+        if (this.#closed === undefined) this.#letGo(tenure, tenure.ended ?? 'lapsed');
+      },
     };
     this.#reasons = new Reasons(id, this.#driver.member, durations, connections, runtime);
     connections.addresses = this.#addresses;
@@ -259,7 +262,8 @@ export class Flease implements AsyncDisposable {
     const { members } = this.#driver.member.view;
     if (to === this.id || !members.includes(to)) {
       const others = members.filter((member) => member !== this.id).join(', ');
-      throw new InvalidOptionError('to', to, `it must be another member of the group: ${others}`);
+      const whom = others === '' ? ', and there is none' : `: ${others}`;
+      throw new InvalidOptionError('to', to, `it must be another member of the group${whom}`);
     }
     if (typeof what !== 'string' && lease !== what) {
       throw new LeaseEndedError(resource, what.number, what.how ?? 'lapsed');
@@ -508,11 +512,10 @@ export class Flease implements AsyncDisposable {
   /** From here on it is not held; the others hear of it by and by. */
   #letGo(tenure: Tenure, how: LeaseEnd, heir?: string): void {
     const lease = this.#leaseOf(tenure);
-    if (lease !== undefined) {
-      this.#held.delete(tenure.resource);
-      lease.ended(how);
-    }
+    if (lease !== undefined) this.#held.delete(tenure.resource);
+    // First, for whoever hears of the end may let go of it as well, or close everything.
     this.#driver.input((member, reading) => member.release(tenure, reading, heir));
+    lease?.ended(how);
   }
 
   async #until(isSo: () => boolean, signal?: AbortSignal): Promise<void> {
@@ -536,19 +539,20 @@ export class Flease implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const { runtime, durations, connections } = this.#around;
+    const { runtime, durations, connections, atEndOfTurn } = this.#around;
     for (const { id, resource, reject } of [...this.#requests.values()]) {
       this.#requests.take(id);
       this.#driver.input((member, reading) => member.cancel(resource, id, reading));
       reject(new GroupClosedError());
     }
-    for (const { tenure } of [...this.#held.values()]) {
-      this.#letGo(tenure, 'closed');
-      void this.#departures.over(tenure);
-    }
+    for (const { tenure } of [...this.#held.values()]) this.#letGo(tenure, 'closed');
+    await new Promise<void>(atEndOfTurn); // Until then nothing has been sent.
     const stop = new AbortController();
     const patience = pause(runtime, CLOSING_ANSWERS * durations.answerMs, stop.signal);
-    await Promise.race([this.#departures.allOver(), patience]); // What could not be told runs out by itself.
+    const { member } = this.#driver;
+    const isDone = this.#waiters.until(() => (member.isLeaving ? undefined : true), stop.signal);
+    // What could not be told runs out by itself.
+    await Promise.race([isDone.catch(ended), patience]);
     stop.abort();
     this.#driver.stop();
     this.#departures.end();
@@ -560,6 +564,9 @@ export class Flease implements AsyncDisposable {
 showAs(Flease, 'Flease', (flease) => flease.status());
 
 const NOT_KNOWN = Symbol('no majority has answered');
+
+/** It was no longer waited for. */
+const ended = (): void => {};
 
 const isSame = (one: Holder | undefined, other: Holder | undefined): boolean =>
   one?.holder === other?.holder && one?.number === other?.number;

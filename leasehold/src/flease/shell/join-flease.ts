@@ -24,6 +24,7 @@ import { checkView } from '../view.ts';
 import { Connections } from './connections.ts';
 import { Flease } from './flease.ts';
 import { checkAddress, checkPeers, type Peers } from './peers-option.ts';
+import { PortInUseError } from './system-errors.ts';
 
 export interface JoinFleaseOptions extends FleaseDurations {
   /** Which of the members this is. Never two processes at a time under one name. */
@@ -35,7 +36,7 @@ export interface JoinFleaseOptions extends FleaseDurations {
   /** Groups of different names have nothing to say to each other. @default 'default' */
   group?: string | undefined;
 
-  /** Which view of the group these peers are; one more with each change. @default 1 */
+  /** Which view of the group these peers are; one more with each change, so at least 2 with `before`. @default 1 */
   view?: number | undefined;
 
   /** The members of the view before, for one that is started while the group changes. @default none */
@@ -94,6 +95,13 @@ export async function joinFlease(options: JoinFleaseOptions): Promise<Flease> {
     before: before && [...before.keys()],
   };
   checkView(view);
+  if (before !== undefined && view.number === 1) {
+    throw new InvalidOptionError(
+      'view',
+      1,
+      'it must be at least 2 where before is given, for that is the view one lower',
+    );
+  }
   const durations = resolveFleaseDurations(options);
   const listen = checkAddress('listen', options.listen ?? own);
   const secure = options.tls === undefined ? undefined : mutualTls(secureTexts(checkTls(options.tls)));
@@ -111,7 +119,11 @@ export async function joinFlease(options: JoinFleaseOptions): Promise<Flease> {
   });
   let member: Flease | undefined;
   const receive: Flease['receive'] = (packet) => member?.receive(packet);
-  const connections = await Connections.open({ id, group, listen, secure, runtime, logger, receive });
+  const connections = await Connections.open({
+    ...{ id, group, listen, secure, runtime, logger, receive },
+  }).catch((error: unknown) => {
+    throw error instanceof PortInUseError ? takenFrom(id, error) : error;
+  });
   sayWhatIsNotTolerated(view.members.length, logger);
   const addresses = new Map([...(before ?? []), ...peers]);
   const life = 1 + Number.parseInt(randomId(LIFE_BYTES), 16);
@@ -140,8 +152,18 @@ function checkTls(tls: SecureContextOptions): SecureContextOptions {
   return tls;
 }
 
+/** Another port would do no good: the others would not dial it, and there would be two of one name. */
+const takenFrom = (id: string, { host, port, cause }: PortInUseError): PortInUseError =>
+  new PortInUseError(
+    host,
+    port,
+    { cause },
+    `another process may be ${id} already, and no two may be one member at a time: wait until it has ended, or give this one a name and an address of its own in peers, at every member`,
+  );
+
+/** Who has one member knows what it is; two look like one to spare. */
 function sayWhatIsNotTolerated(members: number, logger: Logger): void {
   if (members === 1) logger.info('a group of one: when it is down, nobody can hold anything');
   if (members === 2)
-    logger.info('a group of two: when either is down, nobody can hold anything; three tolerate one');
+    logger.warn('a group of two: when either is down, nobody can hold anything; three tolerate one');
 }

@@ -4,6 +4,7 @@ import type { Reluctance } from '../attempt.ts';
 import { Member } from '../member.ts';
 import type { Packet } from '../messages.ts';
 import { resolveFleaseDurations } from '../options.ts';
+import { digestOf } from '../view-digest.ts';
 import { ownReason, type PeerFacts, peerReason, Reasons } from './reasons.ts';
 
 const FINE: PeerFacts = {
@@ -21,14 +22,19 @@ describe('why a member did not say yes', () => {
       { trouble: 'other-durations', otherDurations: { leaseMs: 5_000, clockSkewMs: 100 } },
       'it was started with another leaseMs or clockSkewMs: 5000 and 100',
     ],
-    ['silent', { trouble: 'same-name' }, 'two processes speak in its name'],
+    ['silent', { trouble: 'same-name' }, 'two processes speak in its name; stop one of them'],
+    [
+      'silent',
+      { trouble: 'other-members' },
+      'it was started with other peers; they must be the same everywhere, see "Changing the group" in docs/flease.md',
+    ],
     ['silent', { trouble: 'later-view', view: 8 }, 'in another view of the group: 8'],
     ['other-view', { view: 8 }, 'in another view of the group: 8'],
     ['recovering', { recoversInMs: 3_200 }, 'keeps silent for 3.2 s'],
     [
       'recovering',
       { recoversInMs: Number.POSITIVE_INFINITY },
-      'keeps silent for as long as its clock is off',
+      'keeps silent until its clock, or its peers, are put right; its log says which',
     ],
     ['recovering', {}, 'keeps silent'],
     ['outbid', {}, 'outbid: another member asks for the same at the same time'],
@@ -53,7 +59,7 @@ describe('why a member did not say yes', () => {
       'keeps silent for 10.3 s: it may have forgotten what it promised before it was started',
     );
     expect(ownReason('odd-one-out', Number.POSITIVE_INFINITY)).toBe(
-      'keeps silent for as long as its clock is off: its clock is off from those of most others, and has to be mended',
+      'keeps silent: its clock is off from those of most others, and has to be mended',
     );
   });
 });
@@ -70,6 +76,7 @@ describe('how long a peer keeps silent', () => {
     const reasons = new Reasons('a', member, durations, connections, { now: () => instant(1_200) });
     const packet: Packet = {
       ...{ group: 'g', view: 1, from: 'b', life: 1, toLife: 7, sentMs: 1_750_000_001_200, echo: undefined },
+      digest: digestOf(view),
       ...{ leaseMs: 1_000, clockSkewMs: 50 },
       items: [
         { kind: 'unwish', resource: 'other', member: 'b' },

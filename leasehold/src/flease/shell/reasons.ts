@@ -12,7 +12,7 @@ import type { Item, Packet, Refused } from '../messages.ts';
 import type { ResolvedFleaseDurations } from '../options.ts';
 import type { ClockBounds } from '../peer-clocks.ts';
 import { majorityOf } from '../view.ts';
-import { clockOff, seconds } from '../wording.ts';
+import { clockOff, seconds, TROUBLE_WORDS } from '../wording.ts';
 
 /** Those that must be the same everywhere. */
 export type GroupDurations = Pick<ResolvedFleaseDurations, 'leaseMs' | 'clockSkewMs'>;
@@ -132,8 +132,6 @@ const OURSELVES: PeerFacts = {
 
 const isOfOneSilent = (item: Item): item is Refused => item.kind === 'refused' && item.why === 'recovering';
 
-const howLong = (ms: number): string => (Number.isFinite(ms) ? seconds(ms) : 'as long as its clock is off');
-
 /** @param reluctance undefined: the attempt is under way, and it has not answered yet */
 export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts): string {
   switch (reluctance) {
@@ -146,9 +144,7 @@ export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts)
     case 'clock-off':
       return offBy(facts.clock);
     case 'recovering':
-      return facts.recoversInMs === undefined
-        ? 'keeps silent'
-        : `keeps silent for ${howLong(facts.recoversInMs)}`;
+      return facts.recoversInMs === undefined ? 'keeps silent' : keepsSilent(facts.recoversInMs);
     case 'other-view':
       return `in another view of the group: ${facts.view}`;
     default:
@@ -168,11 +164,18 @@ function unheard({ problem, trouble, clock, heardAgoMs, view, otherDurations }: 
         otherDurations === undefined ? '' : `: ${otherDurations.leaseMs} and ${otherDurations.clockSkewMs}`
       }`;
     case 'same-name':
-      return 'two processes speak in its name';
+    case 'other-members':
+      return TROUBLE_WORDS[trouble];
     default:
       return heardAgoMs === undefined ? 'silent: never heard of' : `silent for ${seconds(heardAgoMs)}`;
   }
 }
+
+/** Of another, who does not say why. */
+const keepsSilent = (forMs: number): string =>
+  Number.isFinite(forMs)
+    ? `keeps silent for ${seconds(forMs)}`
+    : 'keeps silent until its clock, or its peers, are put right; its log says which';
 
 const offBy = (bounds: ClockBounds | undefined): string =>
   bounds === undefined ? 'its clock is not that of the others' : clockOff(bounds);
@@ -182,8 +185,10 @@ export const WHY_SILENT: Readonly<Record<SilenceReason, string>> = {
   began: 'it may have forgotten what it promised before it was started',
   'clock-jumped': 'its wall clock was set, and it cannot be told which time was right',
   'odd-one-out': 'its clock is off from those of most others, and has to be mended',
+  'other-members':
+    'another member was started with other peers in the same view; they must be the same everywhere, see "Changing the group" in docs/flease.md',
 };
 
 /** Why this process says nothing itself. */
 export const ownReason = (why: SilenceReason, forMs: number): string =>
-  `keeps silent for ${howLong(forMs)}: ${WHY_SILENT[why]}`;
+  `keeps silent${Number.isFinite(forMs) ? ` for ${seconds(forMs)}` : ''}: ${WHY_SILENT[why]}`;

@@ -63,8 +63,8 @@ export class FleaseNode {
   /** What the present life has drawn for itself. */
   lifeNumber = 0;
   #lastReading: ClockReading | undefined;
-  /** The first since all was carried out that came of the last turn. */
-  #firstReading: ClockReading | undefined;
+  /** What the group's clock showed at the first reading since all was carried out that came of the last turn. */
+  #firstMs: number | undefined;
 
   constructor(world: World, options: NodeOptions) {
     this.world = world;
@@ -99,7 +99,7 @@ export class FleaseNode {
 
   /** The earliest that it may have been when it found what it tells at present. */
   get foundMs(): number {
-    return Math.min(this.groupMs, this.#groupMsAt(this.#firstReading));
+    return Math.min(this.groupMs, this.#firstMs ?? Number.POSITIVE_INFINITY);
   }
 
   #groupMsAt(reading: ClockReading = this.reading()): number {
@@ -145,7 +145,9 @@ export class FleaseNode {
   }
 
   suspend(ms: number): void {
-    this.stoppedUntilMs = Math.max(this.stoppedUntilMs, this.world.trueMs + ms);
+    // Alarms that were set before are late by as much: they go by the clock that stood still, and are set for up to a lease ahead.
+    const misledMs = ms + this.durations.leaseMs;
+    this.stoppedUntilMs = Math.max(this.stoppedUntilMs, this.world.trueMs + misledMs);
     this.process.suspend(ms);
   }
 
@@ -170,7 +172,7 @@ export class FleaseNode {
         now: () => runtime.now(),
         wallMs: () => {
           this.#lastReading = this.reading();
-          this.#firstReading ??= this.#lastReading;
+          this.#firstMs ??= this.groupMs;
           return this.#lastReading.wallMs;
         },
       },
@@ -182,7 +184,7 @@ export class FleaseNode {
       },
       tell: (event) => this.#tell(event),
       afterwards: () => {
-        this.#firstReading = undefined;
+        this.#firstMs = undefined;
       },
     });
     this.#driver = driver;

@@ -213,3 +213,28 @@ describe('a member that is busy', () => {
     expect(asked.tenure).toBeDefined();
   });
 });
+
+describe('those who only ask', () => {
+  it.each(['acquire', 'try'] as const)('do not keep one of their own process from having it: %s', (kind) => {
+    const group = new QuietGroup({ links: { delayMs: [25, 25] }, leaseMs: 2_000 });
+    const askAgain = (): void => void group.node('a').request('ask', 'job', askAgain);
+    askAgain();
+    group.pass(20);
+    askAgain(); // So that somebody always asks.
+    group.pass(20);
+    const asked = group.acquire('a', kind);
+    group.pass(500);
+    expect(asked.tenure).toBeDefined();
+  });
+});
+
+describe('a member whose clock jumps', () => {
+  it.each(['try', 'ask'] as const)('says so to who asks then, and to who has asked: %s', (kind) => {
+    const group = new QuietGroup();
+    const before = group.acquire('a', kind);
+    group.node('a').process.clock.stepWall(group.flease.world.trueMs, 3_600_000);
+    const then = group.acquire('a', kind);
+    group.pass(5);
+    for (const { events } of [before, then]) expect(events.map((event) => event.kind)).toEqual(['failed']);
+  });
+});

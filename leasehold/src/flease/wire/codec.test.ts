@@ -75,7 +75,9 @@ const items: fc.Arbitrary<Item> = fc.oneof<fc.Arbitrary<Item>[]>(
   record({ kind: fc.constant('freed' as const), resource }),
   record({ kind: fc.constant('query' as const), attempt: count, resource }),
 );
+const uint32 = fc.nat(2 ** 32 - 1);
 const packets: fc.Arbitrary<Packet> = record({
+  digest: record({ members: uint32, before: uint32 }),
   ...{ group: name, view: positive, from: name, life: positive, toLife: count, sentMs: ms },
   echo: fc.option(record({ sentMs: ms, receivedMs: ms }), { nil: undefined }),
   ...{ leaseMs: duration, clockSkewMs: duration, items: fc.array(items, { maxLength: 12 }) },

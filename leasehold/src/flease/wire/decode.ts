@@ -40,6 +40,7 @@ class Decoder {
     const reader = this.#reader;
     const group = at('group', () => this.#nameText());
     const view = at('view', () => positive(reader.varint()));
+    const digest = at('digest', () => ({ members: reader.uint32(), before: reader.uint32() }));
     const from = at('from', () => this.#nameText());
     this.#names.push(from);
     const life = at('life', () => positive(reader.float64()));
@@ -49,7 +50,7 @@ class Decoder {
     const clockSkewMs = at('clockSkewMs', () => duration(reader.float64()));
     const echo = at('echo', () => this.#echo());
     const items = this.#items();
-    return { group, view, from, life, toLife, sentMs, echo, leaseMs, clockSkewMs, items };
+    return { group, view, digest, from, life, toLife, sentMs, echo, leaseMs, clockSkewMs, items };
   }
 
   #echo(): Echo | undefined {

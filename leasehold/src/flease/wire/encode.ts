@@ -43,12 +43,14 @@ function framesOf(packet: Packet): Uint8Array[] {
 }
 
 function writeHead(packet: Packet): void {
-  const { group, view, from, life, toLife, sentMs, echo, leaseMs, clockSkewMs } = packet;
+  const { group, view, digest, from, life, toLife, sentMs, echo, leaseMs, clockSkewMs } = packet;
   places.clear();
   places.set(from, 0);
   lastName = undefined;
   writeText(group);
   writer.varint(view);
+  writer.uint32(digest.members);
+  writer.uint32(digest.before);
   writeText(from);
   writer.float64(life);
   writer.float64(toLife);

@@ -2,7 +2,7 @@
  * The form of a packet in a frame. All that is said of it is here, in `encode.ts` and in `decode.ts`;
  * `docs/flease-protocol.md` says it in English.
  *
- *     packet   group  view  from  life  toLife  sentMs  leaseMs  clockSkewMs  echo  item item item … until the frame ends
+ *     packet   group  view  members  before  from  life  toLife  sentMs  leaseMs  clockSkewMs  echo  item item … until the frame ends
  *
  *      1  read       attempt  resource  askedMs  round
  *      2  write      attempt  resource  askedMs  round  lease
@@ -21,7 +21,7 @@
  *     lease    holder  life  number  untilMs  state  heir?
  *
  * There is no count of the items, so there is none to believe: a packet that is too long for a frame is cut between
- * two items, and each piece gets the same head. Small numbers are varints, times and numbers that are large
+ * two items, and each piece gets the same head. Digests have four bytes. Small numbers are varints, times and numbers that are large
  * anyway are doubles: to write 51 bits as a varint costs more than the bytes it does not save.
  *
  * Members are few and are named often. A name is the place that it has among the names of this packet; the

@@ -1,10 +1,12 @@
 /** One packet with an item of every kind, and one with nothing in it: for tests, for the fuzzer and for the document. */
 
 import type { Packet } from '../messages.ts';
+import { digestOf } from '../view-digest.ts';
 
 export const GREETING: Packet = {
   group: 'default',
   view: 1,
+  digest: digestOf({ members: ['a', 'b', 'c'], before: undefined }),
   from: 'a',
   life: 7,
   toLife: 0,
@@ -43,6 +45,7 @@ export const QUESTIONS: Packet = {
 export const ANSWERS: Packet = {
   ...GREETING,
   view: 300,
+  digest: digestOf({ members: ['a', 'b', 'd'], before: ['a', 'b', 'c'] }),
   toLife: 9,
   items: [
     { kind: 'promised', attempt: 1, written: undefined, lease: undefined },

@@ -13,8 +13,13 @@ export class PortInUseError extends LeaseholdError {
   readonly host: string;
   readonly port: number;
 
-  constructor(host: string, port: number, options?: ErrorOptions) {
-    super(`port ${port} on ${host} is in use; stop who listens there, or choose another port`, options);
+  constructor(
+    host: string,
+    port: number,
+    options?: ErrorOptions,
+    advice = 'stop who listens there, or choose another port',
+  ) {
+    super(`port ${port} on ${host} is in use; ${advice}`, options);
     this.host = host;
     this.port = port;
   }

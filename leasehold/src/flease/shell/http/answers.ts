@@ -2,6 +2,7 @@
  * What a member answers over HTTP. Every field is always there; what is not known, or has no end, is null.
  */
 
+import type { NoMajorityError } from '../../errors.ts';
 import type { FleaseStatus, Holder, PeerStatus } from '../flease.ts';
 
 type Known<T> = { readonly [Field in keyof T]-?: Exclude<T[Field], undefined> | NullIfUndefined<T[Field]> };
@@ -22,6 +23,17 @@ export interface HolderAnswer {
   readonly resource: string;
   /** Null: nobody. */
   readonly holder: Holder | null;
+}
+
+/** Too few members answer, so nobody knows who has it. */
+export interface NotKnownAnswer {
+  readonly resource: string;
+  readonly error: {
+    readonly code: 'NO_MAJORITY';
+    readonly message: string;
+    /** Why each member that did not answer did not. */
+    readonly reasons: Readonly<Record<string, string>>;
+  };
 }
 
 export function statusAnswer(status: FleaseStatus): StatusAnswer {
@@ -48,4 +60,9 @@ const finite = (ms: number): number | null => (Number.isFinite(ms) ? ms : null);
 export const holderAnswer = (resource: string, holder: Holder | undefined): HolderAnswer => ({
   resource,
   holder: holder ?? null,
+});
+
+export const notKnownAnswer = ({ resource, code, message, reasons }: NoMajorityError): NotKnownAnswer => ({
+  resource,
+  error: { code, message, reasons: Object.fromEntries(reasons) },
 });

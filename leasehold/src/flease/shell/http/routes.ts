@@ -4,7 +4,6 @@
  */
 
 import {
-  type EventSupply,
   failure,
   type HttpAnswer,
   type HttpRoute,
@@ -13,11 +12,13 @@ import {
 import type { ProcessUsage } from '../../../node/http/process-usage.ts';
 import { InvalidOptionError, LeaseholdError } from '../../../runtime/errors.ts';
 import { METRICS_CONTENT_TYPE } from '../../../runtime/metrics-text.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import { NoMajorityError } from '../../errors.ts';
 import type { Flease } from '../flease.ts';
 import { checkResource } from '../peers-option.ts';
-import { holderAnswer, statusAnswer } from './answers.ts';
+import { holderAnswer, notKnownAnswer, statusAnswer } from './answers.ts';
 import { fleaseMetrics, processMetrics } from './metrics.ts';
+import { Watching } from './watching.ts';
 
 const text = (body: string, contentType: string, status = 200): HttpTextAnswer => ({
   ...{ kind: 'text', status, headers: { 'content-type': contentType }, body },
@@ -29,7 +30,11 @@ const json = (value: unknown): HttpTextAnswer =>
 const plain = (line: string, status = 200): HttpTextAnswer =>
   text(`${line}\n`, 'text/plain; charset=utf-8', status);
 
-export const memberRoutes = (group: Flease, usage: () => ProcessUsage): readonly HttpRoute[] => [
+export const memberRoutes = (
+  group: Flease,
+  runtime: Runtime,
+  usage: () => ProcessUsage,
+): readonly HttpRoute[] => [
   { path: '/v1/status', answer: () => json(statusAnswer(group.status())) },
   {
     path: '/v1/holder',
@@ -41,7 +46,7 @@ export const memberRoutes = (group: Flease, usage: () => ProcessUsage): readonly
     answer: ({ query }) =>
       about(query, (resource) => ({
         kind: 'stream',
-        open: (onMore) => new Watching(group, resource, onMore),
+        open: (onMore) => new Watching(group, resource, runtime, onMore),
       })),
   },
   {
@@ -75,42 +80,7 @@ async function tellHolder(group: Flease, resource: string): Promise<HttpTextAnsw
     return json(holderAnswer(resource, await group.holder(resource)));
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
-    const facts = error instanceof NoMajorityError ? { reasons: Object.fromEntries(error.reasons) } : {};
+    const facts = error instanceof NoMajorityError ? { reasons: notKnownAnswer(error).error.reasons } : {};
     return failure(503, error.code, error.message, { facts });
-  }
-}
-
-/** Who has it, at first and whenever that changes. A slow reader is told the last of what it missed. */
-class Watching implements EventSupply {
-  readonly #resource: string;
-  readonly #over = new AbortController();
-  #untold: string | undefined;
-
-  constructor(group: Flease, resource: string, onMore: () => void) {
-    this.#resource = resource;
-    void this.#watch(group, onMore);
-  }
-
-  next(): ReturnType<EventSupply['next']> {
-    const data = this.#untold;
-    this.#untold = undefined;
-    return data === undefined ? undefined : { id: undefined, event: 'holder', data };
-  }
-
-  [Symbol.dispose](): void {
-    this.#over.abort();
-  }
-
-  async #watch(group: Flease, onMore: () => void): Promise<void> {
-    const { signal } = this.#over;
-    try {
-      for await (const holder of group.watch(this.#resource, { signal })) {
-        this.#untold = JSON.stringify(holderAnswer(this.#resource, holder));
-        onMore();
-      }
-    } catch (error) {
-      // Nobody reads any more, or the member was closed, and the server goes with it.
-      if (error !== signal.reason && !(error instanceof LeaseholdError)) throw error;
-    }
   }
 }

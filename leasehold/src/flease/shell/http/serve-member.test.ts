@@ -12,6 +12,42 @@ const ask = async (server: FleaseServer, path: string): Promise<{ status: number
   return { status: answer.status, body: await answer.json() };
 };
 
+/** Server-sent events, one after the other. */
+class EventReader implements Disposable {
+  readonly #leaving: AbortController;
+  readonly #pieces: AsyncIterator<string>;
+  #text = '';
+
+  private constructor(leaving: AbortController, pieces: AsyncIterator<string>) {
+    this.#leaving = leaving;
+    this.#pieces = pieces;
+  }
+
+  static async open(url: string): Promise<EventReader> {
+    const leaving = new AbortController();
+    const { body } = await fetch(url, { signal: leaving.signal });
+    if (body === null) throw new Error('there is no stream');
+    return new EventReader(leaving, body.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]());
+  }
+
+  async next(): Promise<{ event: string; data: unknown }> {
+    for (;;) {
+      const [whole, event = '', data = ''] = /^event: (.*)\ndata: (.*)\n\n/m.exec(this.#text) ?? [];
+      if (whole !== undefined) {
+        this.#text = this.#text.slice(this.#text.indexOf(whole) + whole.length);
+        return { event, data: JSON.parse(data) };
+      }
+      const { done, value } = await this.#pieces.next();
+      if (done === true) throw new Error('the stream has ended');
+      this.#text += value;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#leaving.abort();
+  }
+}
+
 const resource = (path: string, name: string): string => `${path}?resource=${encodeURIComponent(name)}`;
 
 describe('a member that is asked over HTTP', { timeout: LONG_MS }, () => {
@@ -126,6 +162,33 @@ describe('a member that is not ready, or alone', { timeout: LONG_MS }, () => {
       code: 'INVALID_OPTION',
     });
     await expect(serveFlease(alone, { portt: 0 } as object)).rejects.toThrow('portt');
+  });
+});
+
+describe('a member that is watched', { timeout: LONG_MS }, () => {
+  it('tells that nobody knows when there is no majority, and who has it when there is one again', async () => {
+    await using group = await TestGroup.start(['a', 'b'], {}, 2);
+    await using server = await serveFlease(group.of('a'), { port: 0, logger: silent });
+    using events = await EventReader.open(`${server.url}${resource('/v1/watch', 'r')}`);
+    expect(await events.next()).toEqual({ event: 'holder', data: { resource: 'r', holder: null } });
+    await group.of('b').close();
+    expect(await events.next()).toMatchObject({
+      event: 'no-majority',
+      data: { resource: 'r', error: { code: 'NO_MAJORITY', reasons: { b: expect.any(String) } } },
+    });
+    await using _ = await join('b', group.peers);
+    expect(await events.next()).toEqual({ event: 'holder', data: { resource: 'r', holder: null } });
+  });
+
+  it('tells why nobody knows yet while it keeps silent', async () => {
+    await using alone = await join('a', await freePeers('a'));
+    await using server = await serveFlease(alone, { port: 0, logger: silent });
+    using events = await EventReader.open(`${server.url}${resource('/v1/watch', 'r')}`);
+    expect(await events.next()).toMatchObject({
+      event: 'no-majority',
+      data: { error: { reasons: { a: expect.stringContaining('keeps silent for') } } },
+    });
+    expect(await events.next()).toMatchObject({ event: 'holder' });
   });
 });
 

@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest';
+import { GroupChangeError } from './errors.ts';
+import type { Item } from './messages.ts';
+import { accepted, holding, loneMember, promised, WALL_MS, OTHER } from './testing/lone-member.ts';
+import { digestOf } from './view-digest.ts';
+
+// A lease is 1000 ms, clocks are within 50, an answer is awaited for 100; whoever begins is silent for 1100.
+
+describe('a change of the group', () => {
+  it('is refused before the last one is settled', () => {
+    const group = loneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
+    expect(() => group.member.move(['a', 'b', 'e'], group.reading())).toThrow(GroupChangeError);
+  });
+
+  it('is settled a lease and two skews after most of those before were known to have moved', () => {
+    const group = loneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
+    group.at(500);
+    group.hears('b', []);
+    group.at(1_600);
+    expect(group.told('settled')).toEqual([]);
+    group.at(1_601);
+    expect(group.told('settled')).toEqual([{ kind: 'settled', view: 2 }]);
+    expect(group.member.view.before).toBeUndefined();
+  });
+
+  it('ends what was begun among those before, and nothing of that is said any more', () => {
+    const group = loneMember();
+    group.at(1_101);
+    group.sent.length = 0;
+    group.member.request('job', { kind: 'acquire', id: 1 }, group.reading());
+    group.member.move(['a', 'b', 'd'], group.reading());
+    group.take();
+    expect(group.saidTo('b')).toEqual([]);
+    const digest = digestOf({ members: ['a', 'b', 'd'], before: ['a', 'b', 'c'] });
+    group.hears('b', [promised(1)], { view: 3, digest });
+    expect(group.saidTo('b').some(({ kind }) => kind === 'write')).toBe(false);
+  });
+});
+
+describe('a peer that was started with other peers in the same view', () => {
+  const read: Item = { kind: 'read', attempt: 1, resource: 'job', askedMs: WALL_MS + 1_101, round: 1 };
+
+  it('is promised nothing, and not answered at all', () => {
+    const group = loneMember();
+    group.at(1_101);
+    group.saidTo('b');
+    group.hears('b', [read], { digest: OTHER });
+    expect(group.saidTo('b')).toEqual([]);
+    expect(group.member.registersKept).toBe(0);
+    expect(group.told('trouble')).toEqual([
+      { kind: 'trouble', peer: 'b', trouble: { why: 'other-members' } },
+    ]);
+  });
+
+  it('takes nothing from one that was there before', () => {
+    const group = holding();
+    group.hears('c', [], { digest: OTHER });
+    expect(group.member.silence).toBeUndefined();
+    expect([...group.member.tenures]).toHaveLength(1);
+  });
+
+  it('does not count for a change to be settled', () => {
+    const group = loneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
+    const digest = digestOf({ members: ['a', 'b', 'c'], before: ['a', 'b', 'e'] });
+    for (let ms = 500; ms <= 3_000; ms += 250) {
+      group.at(ms);
+      group.hears('b', [], { digest });
+    }
+    expect(group.told('settled')).toEqual([]);
+  });
+
+  it('keeps one that begins from taking part until it says otherwise, and for a whole silence more', () => {
+    const group = loneMember();
+    group.acquire(1);
+    group.at(500);
+    group.hears('b', [], { digest: OTHER });
+    expect(group.member.silence).toEqual({ why: 'other-members', forMs: Number.POSITIVE_INFINITY });
+    group.at(9_000);
+    group.hears('c', [read]);
+    expect(group.saidTo('c').at(-1)).toMatchObject({ kind: 'refused', why: 'recovering' });
+    expect(group.told('speaking')).toEqual([]);
+    group.hears('b', [], { life: 2 });
+    group.at(10_100);
+    expect(group.told('speaking')).toEqual([]);
+    group.at(10_101);
+    expect(group.told('speaking')).toHaveLength(1);
+  });
+
+  it('keeps one from taking part whose clock jumped since', () => {
+    const group = holding();
+    group.hears('c', [], { digest: OTHER });
+    group.clock.aheadMs = -500;
+    group.at(1_110);
+    expect(group.member.silence?.why).toBe('other-members');
+  });
+
+  it('is told apart although this member has settled since', () => {
+    const group = loneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
+    group.hears('b', []);
+    group.at(1_101);
+    expect(group.told('settled')).toHaveLength(1);
+    group.sent.length = 0;
+    group.hears('c', [read], { digest: digestOf({ members: ['a', 'b', 'c'], before: ['a', 'b', 'e'] }) });
+    expect(group.saidTo('c')).toEqual([]);
+    group.hears('c', [read], { digest: digestOf({ members: ['a', 'b', 'c'], before: undefined }) });
+    expect(group.saidTo('c')).toMatchObject([{ kind: 'promised' }]);
+  });
+});
+
+describe('a member that wants very many at once', () => {
+  const MANY = 10_000;
+  const reads = (items: readonly Item[]): number[] =>
+    items.flatMap((item) => (item.kind === 'read' ? [item.attempt] : []));
+
+  it('asks for some thousands, and for the next as they are answered, until it has them all', () => {
+    const group = loneMember();
+    group.at(1_101);
+    for (let id = 0; id < MANY; id++) {
+      group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
+    }
+    group.take();
+    const sizes: number[] = [];
+    for (let asked = reads(group.saidTo('b')); asked.length > 0; asked = reads(group.saidTo('b'))) {
+      sizes.push(asked.length);
+      group.hears('b', asked.map(promised));
+      group.hears('b', asked.map(accepted));
+    }
+    expect(sizes).toEqual([4_096, 4_096, MANY - 2 * 4_096]);
+    expect(group.told('granted')).toHaveLength(MANY);
+  });
+
+  it('renews what it holds before it asks for any other', () => {
+    const group = holding();
+    for (let id = 0; id < MANY; id++) {
+      group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
+    }
+    group.take();
+    const [first = 0] = reads(group.saidTo('b')).slice(-1);
+    // The lease is due to be renewed, and others have waited for longer.
+    group.at(1_101 + 400);
+    const asked = group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item] : []));
+    expect(asked.some(({ attempt, resource }) => attempt > first && resource === 'job')).toBe(true);
+  });
+
+  it('asks for none that was given up before its turn, but for those behind it', () => {
+    const group = loneMember();
+    group.at(1_101);
+    for (let id = 0; id < MANY; id++) {
+      group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
+    }
+    for (let id = 0; id < MANY - 2; id++) group.member.cancel(`job ${id}`, id, group.reading());
+    group.take();
+    const asked = new Set<string>();
+    for (let said = group.saidTo('b'); said.length > 0; said = group.saidTo('b')) {
+      for (const item of said) if (item.kind === 'read') asked.add(item.resource);
+      group.hears('b', reads(said).map(promised));
+      group.hears('b', reads(said).map(accepted));
+    }
+    const underWay = Array.from({ length: 4_096 }, (_, id) => `job ${id}`);
+    expect([...asked]).toEqual([...underWay, `job ${MANY - 2}`, `job ${MANY - 1}`]);
+    expect(group.told('granted')).toMatchObject([{ request: MANY - 2 }, { request: MANY - 1 }]);
+  });
+});

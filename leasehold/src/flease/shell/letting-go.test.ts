@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { FleaseLease } from './flease-lease.ts';
+import { TestGroup } from './testing/groups.ts';
+
+const LONG_MS = 60_000;
+const LEASE_MS = 5_000;
+/** Whoever has to wait for the end of a lease waits for longer. */
+const SOON_MS = LEASE_MS / 2;
+const IN_LINE_MS = 300;
+
+describe('letting go', { timeout: LONG_MS }, () => {
+  let groups: TestGroup[];
+  beforeAll(async () => {
+    const start = (): Promise<TestGroup> =>
+      TestGroup.start(undefined, { leaseMs: LEASE_MS, clockSkewMs: 100 });
+    groups = await Promise.all(Array.from({ length: 5 }, start));
+  }, LONG_MS);
+  afterAll(async () => {
+    await Promise.all(groups.map((group) => group[Symbol.asyncDispose]()));
+  }, LONG_MS);
+  const fresh = (): TestGroup => {
+    const group = groups.shift();
+    if (group === undefined) throw new Error('one group for each test');
+    return group;
+  };
+
+  /** Waits for it, and has taken its place in the line. */
+  const inLine = async (group: TestGroup, member: string): Promise<{ lease: Promise<FleaseLease> }> => {
+    const lease = group.of(member).acquire('job');
+    lease.catch(() => {}); // Whoever closes its member expects that.
+    await expect(group.of(member).acquire('job', { waitMs: IN_LINE_MS })).rejects.toThrow();
+    return { lease };
+  };
+
+  const tookMs = async (act: () => Promise<unknown>): Promise<number> => {
+    const sinceMs = performance.now();
+    await act();
+    return performance.now() - sinceMs;
+  };
+
+  it('of a place in the line, by who closes: whoever is behind it need not wait for it', async () => {
+    await using group = fresh();
+    const held = await group.of('c').acquire('job');
+    await inLine(group, 'a');
+    const { lease: next } = await inLine(group, 'b');
+    await group.of('a').close();
+    const waitedMs = await tookMs(async () => {
+      await held.release();
+      await next;
+    });
+    expect(waitedMs).toBeLessThan(SOON_MS);
+  });
+
+  it('of what is about to be taken, by who closes', async () => {
+    await using group = fresh();
+    const wanted = group.of('b').acquire('job');
+    wanted.catch(() => {});
+    // Its question has gone out, and others answer.
+    await vi.waitUntil(() => group.of('a').status().registers > 0, { interval: 0 });
+    await group.of('b').close();
+    expect(await tookMs(() => group.of('a').acquire('job'))).toBeLessThan(SOON_MS);
+  });
+
+  it('by handing it over, although whoever hears of the end lets go of it as well', async () => {
+    await using group = fresh();
+    const lease = await group.of('a').acquire('job');
+    lease.signal.addEventListener('abort', () => void lease.release());
+    const { lease: other } = await inLine(group, 'b');
+    let hasOther = false;
+    other.then(
+      () => {
+        hasOther = true;
+      },
+      () => {},
+    );
+    const { lease: heir } = await inLine(group, 'c');
+    await group.of('a').handover(lease, 'c');
+    await heir;
+    expect(hasOther).toBe(false);
+  });
+
+  it('although whoever hears of it closes everything', async () => {
+    await using group = fresh();
+    const lease = await group.of('a').acquire('job');
+    const closed = new Promise((resolve) => {
+      lease.signal.addEventListener('abort', () => resolve(group.of('a').close()));
+    });
+    await lease.release();
+    await closed;
+    expect(await tookMs(() => group.of('b').acquire('job'))).toBeLessThan(SOON_MS);
+  });
+
+  it('of what its holder was told is over, although the clock was wrong only for an instant', async () => {
+    await using group = fresh();
+    const lease = await group.of('a').acquire('job');
+    const wallMs = Date.now;
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => wallMs() + 3_600_000);
+    expect(lease.isHeld()).toBe(false);
+    clock.mockRestore();
+    await group.of('b').acquire('job');
+  });
+});

@@ -1,0 +1,80 @@
+/** Somebody edits the list of peers and restarts members one by one, without a higher view. */
+
+import { describe, expect, it, vi } from 'vitest';
+import { NoMajorityError } from '../errors.ts';
+import type { Flease } from './flease.ts';
+import { freePeers, join, LEASE_MS } from './testing/groups.ts';
+
+const LONG_MS = 30_000;
+
+/** As the first were started, and as the last were. */
+async function twoLists() {
+  const { a, b, c, d } = (await freePeers('a', 'b', 'c', 'd')) as Record<'a' | 'b' | 'c' | 'd', string>;
+  return { old: { a, b, c }, edited: { a, b, d } };
+}
+
+const until = (isSo: () => boolean): Promise<boolean> =>
+  vi.waitUntil(isSo, { timeout: LONG_MS, interval: 5 });
+const troubleWith = (member: Flease, peer: string): string | undefined =>
+  member.status().peers.find(({ id }) => id === peer)?.trouble;
+const isKeptOut = (member: Flease): boolean => member.status().silence?.why === 'other-members';
+const whyNot = (member: Flease): Promise<unknown> =>
+  member.acquire('job', { waitMs: LEASE_MS }).catch((error: unknown) => error);
+
+describe('members that were started with other peers in the same view', { timeout: LONG_MS }, () => {
+  it('take nothing from those that were there before, and hold nothing beside them', async () => {
+    const { old, edited } = await twoLists();
+    await using a = await join('a', old);
+    await using c = await join('c', old);
+    const restarted = await join('b', old);
+    await Promise.all([a, restarted, c].map((member) => member.ready()));
+    const held = await a.acquire('job');
+    await restarted.close();
+    await using b = await join('b', edited);
+    await using d = await join('d', edited);
+    await until(() => isKeptOut(b));
+    await d.ready(); // It hears of nobody but b.
+    const why = await whyNot(d);
+    expect(why).toBeInstanceOf(NoMajorityError);
+    expect((why as NoMajorityError).reasons.get('b')).toBe(
+      'keeps silent until its clock, or its peers, are put right; its log says which',
+    );
+    expect(held.isHeld()).toBe(true);
+    expect(troubleWith(a, 'b')).toBe('other-members');
+    expect(troubleWith(b, 'a')).toBe('other-members');
+  });
+
+  it('hold it one after the other, when the last of them has been restarted with the same', async () => {
+    const { old, edited } = await twoLists();
+    await using c = await join('c', old);
+    const before = await join('a', old);
+    const restarted = await join('b', old);
+    await Promise.all([before, restarted, c].map((member) => member.ready()));
+    const held = await before.acquire('job');
+    await restarted.close();
+    await using b = await join('b', edited);
+    await using d = await join('d', edited);
+    await until(() => isKeptOut(b));
+    await before.close();
+    expect(held.isHeld()).toBe(false);
+    await using _ = await join('a', edited);
+    const next = await d.acquire('job');
+    expect(next.number).toBeGreaterThan(held.number);
+    await until(() => !isKeptOut(b));
+  });
+
+  it('hold nothing at all if they were started together, and say why', async () => {
+    const { old, edited } = await twoLists();
+    await using a = await join('a', old);
+    await using b = await join('b', edited);
+    await using c = await join('c', old);
+    await using d = await join('d', edited);
+    await until(() => isKeptOut(a) && isKeptOut(b));
+    await Promise.all([c.ready(), d.ready()]);
+    const reasons = await Promise.all([a, b, c, d].map(whyNot));
+    for (const why of reasons) expect(why).toBeInstanceOf(NoMajorityError);
+    expect((reasons[0] as NoMajorityError).reasons.get('a')).toMatch(
+      /^keeps silent: another member was started with other peers in the same view; /,
+    );
+  });
+});
