@@ -54,12 +54,9 @@ export async function runHeld(held: HeldCommand): Promise<number> {
   logger.info('holds it: the command is started', { resource, number, command, pid: child.pid });
   const kill = (signal: Signal): void => {
     if (send(child, isGroup, signal)) return;
-    logger.error(
-      'the command cannot be sent a signal: this user may not. The lease is kept for as long as it runs',
-      {
-        ...{ command, pid: child.pid, signal },
-      },
-    );
+    logger.error('the command cannot be sent a signal: this user may not', {
+      ...{ command, pid: child.pid, signal },
+    });
   };
   using _ = signals.handTo(kill);
   let lateness: NodeJS.Timeout | undefined;
