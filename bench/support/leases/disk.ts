@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Program } from '../processes/program.ts';
 import { median } from '../processes/statistics.ts';
 import type { Workshop } from '../processes/workshop.ts';
-import type { DiskWriterConfig, Written } from './disk-writer-process.ts';
+import type { DiskWriterConfig, Place, Written } from './disk-writer-process.ts';
 
 const TMPFS = 0x01_02_19_94;
 const SYNCS = 50;
@@ -16,7 +16,11 @@ const SYNCED_BYTES = 4_096;
 
 /** As the authors of Flease had it. */
 export const CHUNK_BYTES: number = 512 * 1_024;
-export const REST_MS = 7;
+/** They had one; but the disk's queue is one for all, and three servers that sync would leave a single writer little of it. */
+export const WRITERS = 4;
+export const EVERY_MS = 60;
+/** A file system that is kept in memory. */
+const MEMORY = '/dev/shm';
 
 /** A sync of memory is none, and would flatter whoever depends on it. */
 export function assertRealDisk(): void {
@@ -52,7 +56,8 @@ export class DiskLoad {
 
   static async open(workshop: Workshop): Promise<DiskLoad> {
     const config: DiskWriterConfig = {
-      ...{ directory: workshop.folder('disk-writer'), chunkBytes: CHUNK_BYTES, restMs: REST_MS },
+      ...{ disk: workshop.folder('disk-writer'), memory: MEMORY },
+      ...{ writers: WRITERS, chunkBytes: CHUNK_BYTES, everyMs: EVERY_MS },
     };
     const bundle = await workshop.bundle('leases/disk-writer-process');
     const program = workshop.start('who writes to the disk', bundle, config);
@@ -64,9 +69,12 @@ export class DiskLoad {
     return this.#program.pid;
   }
 
-  /** Does it while the disk is busy, and says how busy it was. */
-  async during<T>(act: () => Promise<T>): Promise<{ readonly done: T; readonly written: Written }> {
-    await this.#program.ask('begin');
+  /** Does it while somebody writes there, and says how much was written. */
+  async during<T>(
+    on: Place['on'],
+    act: () => Promise<T>,
+  ): Promise<{ readonly done: T; readonly written: Written }> {
+    await this.#program.ask('begin', { on });
     const done = await act();
     const written = await this.#program.ask<Written>('end');
     return { done, written };

@@ -97,14 +97,14 @@ function slowest(standings: Standings, leases: number): Figure {
   };
 }
 
-/** The rate while the disk is busy, as a share of the rate while it is not. */
+/** The rate while somebody keeps the disk busy, as a share of the rate while the same is written to memory. */
 export function diskFigure(shares: ReadonlyMap<string, number>): readonly Figure[] {
   const ours = shares.get(OURS);
   if (ours === undefined) return [];
   const theirs = shares.get(zooKeeper.name);
   return [
     {
-      metric: 'rate while the disk is busy, of that while it is not',
+      metric: 'rate while the disk is busy, of that while memory is',
       unit: 'times',
       ours,
       peers: [...shares].filter(([name]) => name !== OURS).map(([name, value]) => ({ name, value })),

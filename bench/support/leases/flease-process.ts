@@ -37,11 +37,11 @@ obey({
     await Promise.all(leases.map((lease) => lease.release()));
     return {};
   },
-  /** Takes them one after the other over so long a time, so that they are not all renewed at once. */
+  /** Takes them one after the other over about so long a time, at random instants: so they are renewed at any, too. */
   hold: async ({ overMs, ...resources }: Resources & { readonly overMs: number }) => {
     for (const resource of namesOf(resources)) {
       await acquire(resource);
-      await pause(overMs / resources.count);
+      await pause((Math.random() * 2 * overMs) / resources.count);
     }
     return {};
   },
