@@ -11,7 +11,8 @@
  * into another group, is found out and not merely silent.
  *
  * A connection that nothing comes from is given up after seconds and dialled again: after a cut TCP by itself
- * would take minutes to try again.
+ * would take minutes to try again. Somebody who was away and dials us is dialled at once, too: it may have been restarted
+ * with other peers, and has to hear of it while it still keeps silent (`member.ts`).
  */
 
 import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
@@ -73,11 +74,16 @@ export class Connections implements AsyncDisposable {
    */
   static async open(options: ConnectionsOptions): Promise<Connections> {
     const { id, group, listen, runtime, logger, secure } = options;
+    let connections: Connections | undefined;
     const listener = await listenTcp({
       ...{ ...listen, codec: fleaseCodec, protocol: FLEASE_PROTOCOL, runtime, logger, limits: LIMITS },
       ...{ greeting: { member: id, group }, secure },
+      onPeer: ({ role }, state) => {
+        if (state === 'connected' && connections !== undefined) connections.#isThere(role);
+      },
     });
-    return new Connections(options, listener);
+    connections = new Connections(options, listener);
+    return connections;
   }
 
   /** Where everybody is, from here on. */
@@ -118,6 +124,11 @@ export class Connections implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isTelling = false;
     await this.#closing[Symbol.asyncDispose]();
+  }
+
+  #isThere(member: string): void {
+    const address = this.#addresses.get(member);
+    if (address !== undefined) this.#dialer.hurry(address);
   }
 
   #heard(connection: string, packet: Packet): void {

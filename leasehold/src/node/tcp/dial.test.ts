@@ -181,6 +181,27 @@ describe('the time a dialler takes', () => {
     await until(() => told.length === 12);
   });
 
+  it('to try again is none for one who knows that somebody is there', async () => {
+    const runtime = new HandMovedRuntime();
+    const closed = await listening();
+    await closed[Symbol.asyncDispose]();
+    const { dialer, told } = bench({ runtime });
+    await using _ = dialer;
+    dialer.hurry(at(closed)); // Nobody has sent anything there.
+    dialer.send(at(closed), 'hello');
+    dialer.hurry(at(closed)); // It is being tried.
+    await until(() => told.length === 1);
+    await using listener = await listening(closed.port);
+    dialer.hurry(at(closed));
+    await until(() => told.length === 2);
+    expect(told).toEqual(['disconnected UNREACHABLE', 'connected']);
+    runtime.pass(2_000); // What was to be done after the pause is not done as well.
+    dialer.hurry(at(closed));
+    dialer.send(at(closed), 'hello');
+    await until(() => listener.counters.messagesIn > 0);
+    expect(listener.connections).toBe(1);
+  });
+
   it('to give up an address that nobody uses is a minute', async () => {
     const runtime = new HandMovedRuntime();
     await using listener = await listening();

@@ -17,7 +17,7 @@
  * sent during a pause is dropped at once: the protocols say it again, and an old word is worth less
  * than a new one. The pauses double from 50 ms to 2 s, each by a random part shorter, so that ten
  * thousand clients do not come back to a restarted server all at the same moment; a good handshake
- * starts them over.
+ * starts them over. Who knows that somebody is there again need not wait for the end of a pause: {@link TcpDialer.hurry}.
  */
 
 import type { Socket } from 'node:net';
@@ -69,6 +69,8 @@ export interface TcpDialer<Out, In> extends Transport<Out, In>, AsyncDisposable 
   problems(): ReadonlyMap<string, LeaseholdError>;
   /** What the server at this address said in its welcome; undefined while it is not connected. */
   welcome(address: string): Welcome | undefined;
+  /** If a connection to this address was lost, or could not be made: tries again at once, and not after a pause. */
+  hurry(address: string): void;
 }
 
 /** @throws {InvalidOptionError} if a limit breaks a rule */
@@ -129,6 +131,10 @@ class Dialer<Out, In> implements TcpDialer<Out, In> {
 
   welcome(address: string): Welcome | undefined {
     return this.#links.get(address)?.welcome;
+  }
+
+  hurry(address: string): void {
+    this.#links.get(address)?.hurry();
   }
 
   forget(address: string): void {
@@ -213,8 +219,15 @@ class Link<Out, In> implements ConnectionKeeper {
     });
   }
 
+  hurry(): void {
+    if (this.#pause === undefined) return;
+    this.#pause[Symbol.dispose]();
+    this.dial();
+  }
+
   dial(): void {
     const { hub, options } = this.#dialer;
+    this.#pause = undefined;
     let socket: Socket;
     try {
       const { host, port } = parseAddress(this.#address);
