@@ -23,7 +23,7 @@ import type { Bench, BenchResult, Figure } from '../scripts/bench/bench.ts';
 import { machineConditions } from './support/machine.ts';
 import { median } from './support/processes/statistics.ts';
 
-const PROCESSES = [3, 5, 10, 20, 30];
+const PROCESSES = [5, 10, 20, 30];
 const GROUP_SIZES = [4, 5, 6, 7, 8, 9, 10, 15];
 /** Of all processes together, in a turn. */
 const LEASES = 30_000;

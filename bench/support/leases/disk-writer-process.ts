@@ -24,7 +24,6 @@ export interface Place {
 }
 
 export interface Written {
-  readonly chunks: number;
   readonly megabytesPerSecond: number;
 }
 
@@ -71,7 +70,7 @@ obey({
     isBusy = false;
     await writing;
     const seconds = (nowMs() - beganMs) / 1_000;
-    return { chunks, megabytesPerSecond: (chunks * chunkBytes) / 1e6 / seconds };
+    return { megabytesPerSecond: (chunks * chunkBytes) / 1e6 / seconds };
   },
 });
 say('ready');

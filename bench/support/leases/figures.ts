@@ -9,8 +9,8 @@ import { redlock, redlockPipelined } from './redlock.ts';
 import type { Measure, Standings } from './standings.ts';
 import { zooKeeper, zooKeeperWithoutSync } from './zookeeper.ts';
 
-const TIMES_ZOOKEEPER = 10;
-const TIMES_REDLOCK = 4;
+const RATIO_TO_ZOOKEEPER = 10;
+const RATIO_TO_REDLOCK = 4;
 /** Differences below are noise on a shared machine. */
 const UNCHANGED_SHARE = 0.9;
 /** The kernel counts work in hundredths of a second, of which a small batch takes too few. */
@@ -27,8 +27,8 @@ const PEERS = [redlock, redlockPipelined, zooKeeperWithoutSync, zooKeeper, etcd]
 export function batchFigures(standings: Standings, sizes: readonly number[]): readonly Figure[] {
   if (standings.ours(sizes[0] ?? 0, perSecond) === undefined) return [];
   return sizes.flatMap((leases) => [
-    rate(standings, leases, [zooKeeperWithoutSync.name, zooKeeper.name, etcd.name], TIMES_ZOOKEEPER),
-    rate(standings, leases, [redlock.name, redlockPipelined.name], TIMES_REDLOCK),
+    rate(standings, leases, [zooKeeperWithoutSync.name, zooKeeper.name, etcd.name], RATIO_TO_ZOOKEEPER),
+    rate(standings, leases, [redlock.name, redlockPipelined.name], RATIO_TO_REDLOCK),
     {
       ...least(standings, leases, 'until a lease is held, median', 'ms', p50),
       ...{ goal: 'to be known', met: true },

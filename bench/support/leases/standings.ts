@@ -9,7 +9,8 @@ import type { BatchMeasured, Turn } from './turn.ts';
 export type Measure = (batch: BatchMeasured) => number;
 
 interface Pair {
-  readonly ours: Turn;
+  /** Undefined if ours is not measured. */
+  readonly ours: Turn | undefined;
   readonly theirs: Turn;
 }
 
@@ -23,7 +24,7 @@ export class Standings {
 
   /** @param ours the one before it; undefined if ours is not measured */
   addTheirs(name: string, theirs: Turn, ours: Turn | undefined): void {
-    const pair = { theirs, ours: ours ?? theirs };
+    const pair = { theirs, ours };
     this.#pairs.set(name, [...(this.#pairs.get(name) ?? []), pair]);
   }
 
@@ -40,14 +41,13 @@ export class Standings {
     return medianOf(this.#pairsOf(name).flatMap(({ theirs }) => inTurn(theirs, leases, measure)));
   }
 
-  /** How many times theirs is ours. */
+  /** Ours divided by theirs. */
   ratio(name: string, leases: number, measure: Measure): number | undefined {
-    if (this.#ours.length === 0) return undefined;
-    const ratios = this.#pairsOf(name).flatMap(({ ours, theirs }) =>
-      inTurn(theirs, leases, measure).map(
-        (their) => (inTurn(ours, leases, measure)[0] ?? Number.NaN) / their,
-      ),
-    );
+    const ratios = this.#pairsOf(name).flatMap(({ ours, theirs }) => {
+      const [our] = ours === undefined ? [] : inTurn(ours, leases, measure);
+      const [their] = inTurn(theirs, leases, measure);
+      return our === undefined || their === undefined ? [] : [our / their];
+    });
     return medianOf(ratios);
   }
 

@@ -22,7 +22,7 @@
  *
  * There is no count of the items, so there is none to believe: a packet that is too long for a frame is cut between
  * two items, and each piece gets the same head. Digests have four bytes. Small numbers are varints, times and numbers that are large
- * anyway are doubles: to write 51 bits as a varint costs more than the bytes it does not save.
+ * anyway are doubles: 51 bits take eight bytes either way, and a double is quicker to write.
  *
  * Members are few and are named often. A name is the place that it has among the names of this packet; the
  * sender's is 0. The first free place means that the name itself follows, and has that place from then on.
@@ -49,7 +49,12 @@ export const KIND = {
 
 /** In the order of their numbers, from 0. */
 export const REASONS: readonly RefusalReason[] = [
-  ...(['outbid', 'late', 'early', 'clock-off', 'recovering', 'other-view'] as const),
+  'outbid',
+  'late',
+  'early',
+  'clock-off',
+  'recovering',
+  'other-view',
 ];
 
 /** In the order of their numbers, from 0. */
