@@ -1,7 +1,7 @@
 /**
  * The command line: one file with the libraries that it alone needs inside, so that whoever installs
  * the package for its owners and look-ups installs nothing else. What it uses of the package itself is
- * imported from there.
+ * imported from there, also what the package does not export: a second copy of an error would be another one to `instanceof`.
  */
 
 import { build } from 'esbuild';
@@ -11,6 +11,17 @@ import { root } from '../project.mjs';
 import { home } from './library.mjs';
 
 const INSIDE = ['commander', 'picocolors'];
+
+/** Sources of the package, which are compiled one by one, beside the command line. @type {import('esbuild').Plugin} */
+const ownSources = {
+  name: 'own-sources',
+  setup({ onResolve }) {
+    onResolve({ filter: /leasehold\/src\/.*\.ts$/ }, ({ path }) => {
+      const [, inSources = ''] = path.split('leasehold/src/');
+      return { path: `../${inSources.replace(/\.ts$/, '.js')}`, external: true };
+    });
+  },
+};
 
 export async function buildCli() {
   const folder = join(home, 'dist', 'cli');
@@ -25,6 +36,7 @@ export async function buildCli() {
     outfile,
     metafile: true,
     external: ['leasehold/*'],
+    plugins: [ownSources],
     // Libraries of the older kind ask for `require`, which a module has to make for itself.
     banner: {
       js: "#!/usr/bin/env node\nimport { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);",
@@ -37,9 +49,11 @@ export async function buildCli() {
   checkInside(Object.keys(metafile.inputs));
 }
 
-/** What is inside must be in the list, or its licence would be missing. */
+/** What is inside must be in the list, or its licence would be missing; and nothing of the package itself may be. */
 /** @param {readonly string[]} inputs */
 function checkInside(inputs) {
+  const doubled = inputs.filter((path) => path.startsWith('leasehold/'));
+  if (doubled.length > 0) throw new Error(`the command line has a copy of its own of ${doubled.join(', ')}`);
   const inside = new Set(
     inputs.flatMap((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []),
   );
