@@ -96,6 +96,10 @@ describe('Managers that elect each other, on the command line', () => {
       flease: { id: 'a', peers: PEERS, group: 'g', listen: '0.0.0.0:7500', clockSkewMs: 50, tls: undefined },
       cluster: 'c',
     });
+    const change = ['--flease-view', '2', '--flease-before', 'a=h1:7500,c=h3:7500'];
+    expect(read([...WORDS, ...change])).toMatchObject({
+      flease: { peers: PEERS, view: 2, before: { a: 'h1:7500', c: 'h3:7500' } },
+    });
     const environment = { LEASEHOLD_STORE: 'flease', LEASEHOLD_FLEASE_ID: 'b' };
     expect(read([], { ...environment, LEASEHOLD_FLEASE_PEERS: 'a=h1:7500,b=h2:7500' })).toMatchObject({
       flease: { id: 'b', peers: PEERS },
@@ -113,7 +117,11 @@ describe('Managers that elect each other, on the command line', () => {
   it.each([
     [['--store', 'flease'], 'who elects? Give --flease-peers'],
     [['--store', 'flease', '--flease-peers', 'a=h:1'], 'which of a is this? Give --flease-id'],
-    [['--store', 'flease', '--flease-peers', 'a=h:1', '--flease-id', 'z'], 'which of a is this?'],
+    [
+      ['--store', 'flease', '--flease-peers', 'a=h:1', '--flease-id', 'z'],
+      '"z" is not among the peers, which are a',
+    ],
+    [[...WORDS, '--flease-before', 'a'], '"a" in --flease-before is no member with its address'],
     [['--flease-id', 'a'], '--flease-id is about Managers that elect each other: give --store flease'],
     [['--store', ADDRESS, '--flease-skew', '1s'], '--flease-skew is about Managers that elect'],
     [['--store', 'flease', '--data', 'x'], 'cannot be used with'],

@@ -9,7 +9,7 @@ import { type EtcdStore, fleasePlace, type FleaseStore, storePlace } from 'lease
 import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
 import { peersOf } from './flease/member-options.ts';
-import { milliseconds } from './options.ts';
+import { milliseconds, wholeNumberFrom } from './options.ts';
 
 const VARIABLE = 'LEASEHOLD_STORE';
 const PEERS_VARIABLE = 'LEASEHOLD_FLEASE_PEERS';
@@ -31,6 +31,8 @@ export interface StoreOptions {
   readonly fleaseListen?: string;
   /** In milliseconds. */
   readonly fleaseSkew?: number;
+  readonly fleaseView?: number;
+  readonly fleaseBefore?: string;
 }
 
 export type SharedStore = EtcdStore | FleaseStore;
@@ -68,7 +70,13 @@ export const withFleaseOptions = (command: Command): Command =>
         '--flease-skew <time>',
         'twice what a clock may be off from true time; the same everywhere (default: a tenth of the leader lease)',
       ).argParser(milliseconds),
-    );
+    )
+    .addOption(
+      new Option('--flease-view <number>', 'one more with each change of the peers (default: 1)').argParser(
+        wholeNumberFrom(1),
+      ),
+    )
+    .option('--flease-before <addresses>', 'the peers of the view before, while the group changes');
 
 /** Whether Managers are to elect each other and keep nothing. */
 export const keepsNothing = ({ environment }: Context, { store }: StoreOptions): boolean =>
@@ -108,9 +116,13 @@ function fleaseOf({ environment }: Context, options: StoreOptions): FleaseStore 
     );
   }
   const parsed = peersOf('--flease-peers', peers);
-  if (id === undefined || !Object.hasOwn(parsed, id)) {
-    const names = Object.keys(parsed).join(', ');
+  const names = Object.keys(parsed).join(', ');
+  if (id === undefined)
     throw new UsageError(`which of ${names} is this? Give --flease-id, or set ${ID_VARIABLE}`);
+  if (!Object.hasOwn(parsed, id)) {
+    throw new UsageError(
+      `"${id}" is not among the peers, which are ${names}: check --flease-id, or add it with its address on every Manager`,
+    );
   }
   const given = [ca, cert, key].filter((file) => file !== undefined).length;
   if (given > 0 && given < 3)
@@ -118,8 +130,10 @@ function fleaseOf({ environment }: Context, options: StoreOptions): FleaseStore 
       'members of a group know each other by --store-ca, --store-cert and --store-key, all three',
     );
   const tls = ca === undefined || cert === undefined || key === undefined ? undefined : { ca, cert, key };
-  const { fleaseGroup: group, fleaseListen: listen, fleaseSkew: clockSkewMs } = options;
-  return { flease: { id, peers: parsed, group, listen, clockSkewMs, tls }, cluster };
+  const { fleaseGroup: group, fleaseListen: listen, fleaseSkew: clockSkewMs, fleaseView: view } = options;
+  const before =
+    options.fleaseBefore === undefined ? undefined : peersOf('--flease-before', options.fleaseBefore);
+  return { flease: { id, peers: parsed, group, listen, clockSkewMs, view, before, tls }, cluster };
 }
 
 function refuseFlease(options: StoreOptions): void {

@@ -18,7 +18,7 @@ export function stepDownCommand(context: Context): Command {
   const command = new Command('step-down')
     .summary('Let another Manager lead')
     .description(
-      'Let another Manager lead: before a restart, so that nobody waits until a leader lease has run out. Asked of one that stands by, it goes to the one that leads. Ends when another leads; if none does, it fails (ALONE), and everything stays as it is.',
+      'Let another Manager lead: before a restart, so that nobody waits until a leader lease has run out. Asked of one that stands by, it goes to the one that leads, unless they keep nothing (--store flease): then ask the one that leads itself. Ends when another leads; if none does, it fails (ALONE), and everything stays as it is.',
     )
     .addOption(apiOption())
     .option('--no-follow', 'do nothing if the Manager that is asked does not lead')
@@ -51,7 +51,11 @@ async function stepDown(context: Context, options: StepDownOptions): Promise<voi
 function words(url: string, { hasSteppedDown, leader, term }: StepDownAnswer): string {
   const who =
     leader === null ? 'nobody' : leader.id + (leader.address === null ? '' : ` at ${leader.address}`);
-  if (hasSteppedDown) return `The Manager at ${url} has stepped down; ${who} leads, in term ${term}.`;
+  if (hasSteppedDown) {
+    // Those who keep nothing do not tell each other theirs.
+    const inTerm = term === 0 ? '' : `, in term ${term}`;
+    return `The Manager at ${url} has stepped down; ${who} leads${inTerm}.`;
+  }
   const advice = leader === null || leader.http !== null ? '' : ' Ask it itself, with --api.';
   return `Nothing was done: the Manager at ${url} does not lead; ${who} does, as far as it knows.${advice}`;
 }
