@@ -45,6 +45,15 @@ describe('a packet is not heeded, and its sender reported once', () => {
     expect(hears(1_100, changes)).toBe(false);
     expect(reports).toEqual([`${'from' in changes ? changes.from : 'b'}: ${why}`]);
   });
+
+  it('and shown as it was last', () => {
+    const { others, reports, hears } = bench();
+    hears(1_000, { leaseMs: 2_000 });
+    hears(1_100, { leaseMs: 3_000, life: 2 });
+    const trouble = { why: 'other-durations', leaseMs: 3_000, clockSkewMs: 50 };
+    expect(others.status(1_100)[0]?.trouble).toEqual(trouble);
+    expect(reports).toEqual(['b: other-durations']);
+  });
 });
 
 describe('a member that restarts', () => {
@@ -79,6 +88,16 @@ describe('a member that restarts', () => {
     hears(1_200, { life: 1 });
     expect(hears(1_250, { life: 1 })).toBe(false);
     expect(hears(2_301, { life: 1 })).toBe(true);
+  });
+
+  it('is doubted no longer than that, although our clock was far ahead when it was', () => {
+    const { others, hears } = bench();
+    hears(9_000_000, { life: 1 });
+    hears(9_000_100, { life: 2 });
+    hears(9_000_200, { life: 1 });
+    others.forgetClocks(1_000);
+    expect(hears(2_100, { life: 1 })).toBe(false);
+    expect(hears(2_101, { life: 1 })).toBe(true);
   });
 });
 

@@ -2,10 +2,10 @@
  * What a member knows of the others: which life each is in, which view, what its clock shows, and whether it may
  * speak at all.
  *
- * Not heeded, and reported by name, once: a packet of another group; of a member that is not in ours, or that has
- * our own name; of one with other durations, for every argument adds ours to theirs; of one that means another view by the
- * same number (`view-digest.ts`); of one whose clock is off. Not heeded and not worth a word: what an earlier life of a member
- * said.
+ * Not heeded, and reported by name: a packet of another group; of a member that is not in ours, or that has our own name;
+ * of one with other durations, for every argument adds ours to theirs; of one that means another view by the same number
+ * (`view-digest.ts`). Not heeded and not worth a word: what an earlier life of a member said. Reported, and not passed over:
+ * one that is in a later view, or whose clock is off. What it asks is refused, and it is told why (`member.ts`).
  *
  * A life that speaks after the last words of another has followed it. If the other goes on speaking all the same,
  * two processes have one name, each with a memory of its own, and two majorities may have nothing in common but
@@ -34,7 +34,7 @@ export interface PeerStatus {
   readonly id: string;
   readonly heardAgoMs: number | undefined;
   readonly view: number;
-  readonly trouble: PeerTrouble['why'] | undefined;
+  readonly trouble: PeerTrouble | undefined;
   readonly clock: ClockBounds | undefined;
 }
 
@@ -52,7 +52,8 @@ interface Peer {
   echo: Echo | undefined;
   saidAtMs: number;
   heardAtMs: number;
-  trouble: PeerTrouble['why'] | undefined;
+  /** As it was last. */
+  trouble: PeerTrouble | undefined;
 }
 
 /** Something is said to every peer so many times in a lease, so that clocks and views are known. */
@@ -146,7 +147,7 @@ export class Acquaintances {
     return true;
   }
 
-  /** Of these, how many are known to be in that view, or in a later one. */
+  /** Whether most of those before are known to be in that view, or in a later one. */
   haveMoved({ before, number }: View): boolean {
     if (before === undefined) return false;
     const moved = before.filter(
@@ -216,14 +217,15 @@ export class Acquaintances {
     return nowMs > peer.doubtedUntilMs;
   }
 
-  /** Once, and again when it is something else. */
+  /** Of a member once, and again when it is something else; of a stranger once. */
   #report(from: string, peer: Peer | undefined, trouble: PeerTrouble): void {
     if (peer === undefined) {
       if (this.#strangers.has(from)) return;
       this.#strangers.add(from);
     } else {
-      if (peer.trouble === trouble.why) return;
-      peer.trouble = trouble.why;
+      const isReported = peer.trouble?.why === trouble.why;
+      peer.trouble = trouble;
+      if (isReported) return;
     }
     this.#settings.report(from, trouble);
   }

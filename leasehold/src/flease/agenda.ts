@@ -4,14 +4,14 @@
  *     add ──►  │ 12 │ 13 │ 14 │ … │ 19 │      stretch = ⌊time / stretchMs⌋
  *                └── due: everything in stretches that are over
  *
- * Adding costs an array push; nothing is ever moved or removed. Whoever is due decides whether there is
+ * Adding costs an array push, and a search where there is no such list yet; nothing is ever moved or removed. Whoever is due decides whether there is
  * anything to do, and puts itself down again if not. So a thing is looked at up to one stretch late.
  */
 
 export class Agenda<T> {
   readonly #stretchMs: number;
   readonly #stretches = new Map<number, T[]>();
-  /** The numbers of the stretches that there are, the soonest first. There are few. */
+  /** The numbers of the stretches that there are, the soonest first. */
   readonly #order: number[] = [];
 
   constructor(stretchMs: number) {
@@ -32,9 +32,7 @@ export class Agenda<T> {
       return;
     }
     this.#stretches.set(stretch, [thing]);
-    let place = this.#order.length;
-    while (place > 0 && (this.#order[place - 1] as number) > stretch) place -= 1;
-    this.#order.splice(place, 0, stretch);
+    this.#order.splice(this.#placeOf(stretch), 0, stretch);
   }
 
   /** Takes out everything whose time has come. */
@@ -47,6 +45,18 @@ export class Agenda<T> {
       due = due.length === 0 ? list : due.concat(list);
     }
     return due;
+  }
+
+  /** How many come before it. Most are the last. */
+  #placeOf(stretch: number): number {
+    let [from, to] = [0, this.#order.length];
+    if (to === 0 || (this.#order[to - 1] as number) < stretch) return to;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((this.#order[middle] as number) < stretch) from = middle + 1;
+      else to = middle;
+    }
+    return from;
   }
 
   clear(): void {

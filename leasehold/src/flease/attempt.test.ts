@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Attempt } from './attempt.ts';
+import { type Asking, Attempt, type Purpose } from './attempt.ts';
 import type { Ballot } from './ballot.ts';
 import type { Lease } from './lease.ts';
 import type { Promised, Refused, RefusalReason } from './messages.ts';
@@ -9,10 +9,11 @@ const BALLOT: Ballot = { askedMs: 1_000, round: 1, member: 'a', life: 1, attempt
 const lease = (holder: string): Lease => ({
   ...{ holder, life: 1, number: 7, untilMs: 1_500, state: 'held', heir: undefined },
 });
-const begin = (...members: string[]) =>
-  new Attempt('job', BALLOT, {
-    ...{ purpose: 'take', quorums: new Quorums({ members, before: undefined }), intervalMs: 500 },
-  });
+const asking = (purpose: Purpose, members: readonly string[]): Asking => ({
+  ...{ purpose, quorums: new Quorums({ members, before: undefined }), intervalMs: 500 },
+  ...{ audience: members, isQuery: purpose === 'ask' },
+});
+const begin = (...members: string[]) => new Attempt('job', BALLOT, asking('take', members));
 const promised = (askedMs?: number, holder = 'b'): Promised => ({
   ...{ kind: 'promised', attempt: 9 },
   written: askedMs === undefined ? undefined : { ...BALLOT, askedMs, member: holder },
@@ -112,6 +113,19 @@ describe('an attempt', () => {
     expect(attempt.answer('c', promised())).toBe('has-read');
   });
 
+  it('counts one that is not believed as one that has refused to be read', () => {
+    const attempt = begin('a', 'b', 'c');
+    expect(attempt.disbelieve('b')).toBe('waiting');
+    expect(attempt.reluctant.get('b')).toBe('not-believed');
+    expect(attempt.disbelieve('c')).toBe('failed');
+    const writing = begin('a', 'b', 'c');
+    writing.answer('a', promised());
+    writing.answer('b', promised());
+    writing.write(lease('a'), 1_000);
+    writing.disbelieve('b');
+    expect(writing.disbelieve('c')).toBe('waiting');
+  });
+
   it('was outbid if a majority has answered, and of those that refused all were faster', () => {
     const outbid = begin('a', 'b', 'c');
     outbid.answer('a', promised());
@@ -124,9 +138,8 @@ describe('an attempt', () => {
   });
 
   it('as a query, counts what was found and no promise; otherwise a promise and not what was found', () => {
-    const quorums = new Quorums({ members: ['a', 'b', 'c'], before: undefined });
     const found = { ...promised(900), kind: 'found' } as const;
-    const query = new Attempt('job', BALLOT, { purpose: 'ask', quorums, intervalMs: 500, isQuery: true });
+    const query = new Attempt('job', BALLOT, asking('ask', ['a', 'b', 'c']));
     query.answer('a', found);
     expect(query.answer('b', promised(900))).toBe('waiting');
     expect(query.answer('b', found)).toBe('has-read');

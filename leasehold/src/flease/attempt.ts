@@ -25,20 +25,25 @@ import type { Quorums } from './view.ts';
 /** What it is made for. */
 export type Purpose = 'take' | 'renew' | 'free' | 'ask';
 
-/** Why somebody did not say yes. */
-export type Reluctance = RefusalReason | 'silent';
+/** Why somebody did not say yes, or not so that it counts. */
+export type Reluctance =
+  | RefusalReason
+  | 'silent'
+  /** What it said cannot be true (`credible.ts`). */
+  | 'not-believed';
 
-export type Progress = 'waiting' | 'has-read' | 'has-written' | 'failed';
+type Progress = 'waiting' | 'has-read' | 'has-written' | 'failed';
+
+type Refusal = Pick<Refused, 'of' | 'detail'> & { readonly why: Reluctance };
 
 export interface Asking {
   readonly purpose: Purpose;
   readonly quorums: Quorums;
   /** Of ballots. */
   readonly intervalMs: number;
-  /** Who is asked at first. @default everybody */
-  readonly audience?: readonly string[] | undefined;
-  /** @default false */
-  readonly isQuery?: boolean | undefined;
+  /** Who is asked at first. */
+  readonly audience: readonly string[];
+  readonly isQuery: boolean;
 }
 
 export class Attempt {
@@ -53,7 +58,7 @@ export class Attempt {
   #phase: 'reading' | 'writing' = 'reading';
   #yes = 0;
   #no = 0;
-  #refusals: Map<string, RefusalReason> | undefined;
+  #refusals: Map<string, Reluctance> | undefined;
   /** What was written under the highest ballot, of those who have answered. */
   #found: Lease | undefined;
   #foundBallot: Ballot | undefined;
@@ -73,8 +78,8 @@ export class Attempt {
     this.sinceMs = ballot.askedMs;
     this.#quorums = quorums;
     this.#intervalMs = intervalMs;
-    this.#audience = audience ?? quorums.everybody;
-    this.isQuery = isQuery ?? false;
+    this.#audience = audience;
+    this.isQuery = isQuery;
   }
 
   /** Who is asked. */
@@ -161,7 +166,12 @@ export class Attempt {
     return this.isWriting ? 'has-written' : 'has-read';
   }
 
-  #refuse(from: string, { of, why, detail }: Refused): Progress {
+  /** Somebody has said what it has, and that cannot be: as if it had refused to be read. */
+  disbelieve(from: string): Progress {
+    return this.#refuse(from, { of: 'read', why: 'not-believed', detail: 0 });
+  }
+
+  #refuse(from: string, { of, why, detail }: Refusal): Progress {
     if ((of === 'write') !== this.isWriting || !this.#quorums.has(from)) return 'waiting';
     if (this.#quorums.includes(this.#yes, from)) return 'waiting'; // It has said yes; this is to a copy of the question.
     if (why === 'outbid') this.roundSeen = Math.max(this.roundSeen, detail);

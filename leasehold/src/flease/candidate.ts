@@ -8,9 +8,8 @@
  *
  * **Two clocks.** The lease is counted on the group's clock, which follows the wall clock; a leader counts on the monotonic
  * one, which nobody sets. At the instant that it was granted, or renewed, both are read, and what is left by the one is
- * taken as left by the other. Until it ends the wall clock may be moved against the monotonic one, and before that it was,
- * while the group was asked; neither by more than the skew, or the member loses its memory and with it the lease. So a leader
- * is promised what is left less twice the skew.
+ * taken as left by the other. While the group is asked, and again until the lease ends, the two clocks may move against each
+ * other by up to the skew; more costs the member its memory. So twice the skew is taken off.
  *
  * **About to end is not over.** When a renewal is late the promise runs out first, and the leader stops to answer. If the
  * renewal comes after all, it goes on where it was. That matters more here than elsewhere: whoever leads next

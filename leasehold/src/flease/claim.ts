@@ -5,6 +5,12 @@
  * once, for all of its own. Who gives the lease back gives it to the first of them, and the rest of the line with
  * it. So nobody is overtaken for as long as holders live and what they say arrives; after a death whoever is
  * first at the registers has it.
+ *
+ *     wanted ──begun──► attempt ──concluded──► held, or waits for somebody's end, or idle
+ *        ▲                 │
+ *        └──── pause ◄─────┘ failed, doubted
+ *
+ * What happened has a name here, and what follows from it for when to try next is said in one place.
  */
 
 import type { Attempt } from './attempt.ts';
@@ -59,36 +65,70 @@ export interface Leaving {
   /** Who is to have it next, if it was said. */
   readonly heir: string | undefined;
   /** Whose it was, if it was held. */
-  readonly tenure?: Tenure;
+  readonly tenure?: Tenure | undefined;
 }
 
-const NOBODY: readonly never[] = [];
+const NOBODY: never[] = [];
+Object.freeze(NOBODY);
+const AT_ONCE = Number.NEGATIVE_INFINITY;
+const NEVER = Number.POSITIVE_INFINITY;
 
 export class Claim {
   readonly resource: string;
   readonly #self: string;
-  /** In the order in which they came. Lists are replaced, not changed: most have none or one, a million times. */
-  #requests: readonly Pending[] = NOBODY;
+  /** In the order in which they came. Most have none, which they share, or one, a million times; some have fifty thousand. */
+  #requests: Pending[] = NOBODY;
+  #acquires = 0;
+  #asks = 0;
   #line: readonly string[] = NOBODY;
-  tenure: Tenure | undefined;
-  leaving: Leaving | undefined;
-  attempt: Attempt | undefined;
-  /** Somebody else's lease, as last seen. */
-  seen: Lease | undefined;
-  /** Of attempts since one came to something. */
-  setbacks: Setbacks | undefined;
+  #tenure: Tenure | undefined;
+  #leaving: Leaving | undefined;
+  #attempt: Attempt | undefined;
+  #seen: Lease | undefined;
+  #setbacks: Setbacks | undefined;
   /** Whether the last attempt was to say who has it: then it is the turn of those who want it themselves. */
-  wasAsked = false;
+  #wasAsked = false;
   /** Until then somebody else has it, as far as is known. */
-  takeAtMs: number = Number.NEGATIVE_INFINITY;
-  /** Not before. */
-  tryAtMs: number = Number.NEGATIVE_INFINITY;
+  #takeAtMs: number = AT_ONCE;
+  #tryAtMs: number = AT_ONCE;
+  /** When it was last to be looked at by somebody's word, since it was held here. */
+  #freedAtMs: number | undefined;
   /** The soonest look at it that is on the agenda. */
-  lookAtMs: number = Number.POSITIVE_INFINITY;
+  #lookAtMs: number = NEVER;
 
   constructor(resource: string, self: string) {
     this.resource = resource;
     this.#self = self;
+  }
+
+  /** What is held, as far as is known: compare the clock. */
+  get tenure(): Tenure | undefined {
+    return this.#tenure;
+  }
+
+  /** What the others are yet to be told. */
+  get leaving(): Leaving | undefined {
+    return this.#leaving;
+  }
+
+  /** The one that is under way. */
+  get attempt(): Attempt | undefined {
+    return this.#attempt;
+  }
+
+  /** Somebody else's lease, as last seen. */
+  get seen(): Lease | undefined {
+    return this.#seen;
+  }
+
+  /** Of attempts since one came to something. */
+  get setbacks(): Setbacks | undefined {
+    return this.#setbacks;
+  }
+
+  /** No attempt is begun before. */
+  get tryAtMs(): number {
+    return this.#tryAtMs;
   }
 
   /** Who waits for what we hold; our own name stands for all of our own requests. */
@@ -100,34 +140,37 @@ export class Claim {
     return this.#requests.length > 0;
   }
 
-  /** Whether somebody wants to have it, and not only to know who has. */
-  get isWantedForItself(): boolean {
-    return this.wants('acquire') || this.wants('try');
+  /** Whether those who want to have it come before those who ask: these came last time, and it may be had. */
+  isTurnOfTakers(nowMs: number): boolean {
+    return this.#wasAsked && nowMs >= this.#takeAtMs && (this.wants('acquire') || this.wants('try'));
   }
 
-  wants(wanted: Request['kind']): boolean {
-    for (const { kind } of this.#requests) if (kind === wanted) return true;
-    return false;
+  wants(kind: Request['kind']): boolean {
+    if (kind === 'acquire') return this.#acquires > 0;
+    if (kind === 'ask') return this.#asks > 0;
+    return this.#requests.length > this.#acquires + this.#asks;
   }
 
   add({ kind, id }: Request, nowMs: number): void {
-    this.#requests = withOneMore(this.#requests, { kind, id, sinceMs: nowMs });
-    this.#takePlace();
+    const request: Pending = { kind, id, sinceMs: nowMs };
+    if (this.#requests.length === 0) this.#requests = [request];
+    else this.#requests.push(request);
+    this.#count(kind, 1);
   }
 
   /** The clock was another until here, or nothing could be asked: all wait from here on. */
-  beginAnew(nowMs: number): void {
+  waitFrom(nowMs: number): void {
     if (this.#requests.length > 0) this.#requests = this.#requests.map((one) => ({ ...one, sinceMs: nowMs }));
   }
 
   /** The first who wants to have it, and does not wait any more. */
   shift(): Request | undefined {
-    const place = this.#requests.findIndex(({ kind }) => kind !== 'ask');
-    if (place === -1) return undefined;
-    const first = this.#requests[place];
-    this.#requests = this.#requests.length === 1 ? NOBODY : this.#requests.toSpliced(place, 1);
-    this.#takePlace();
-    return first;
+    return this.#takeOut(this.#requests.findIndex(({ kind }) => kind !== 'ask'));
+  }
+
+  /** That one does not wait any more; undefined if it does not anyway. */
+  cancel(request: number): Request | undefined {
+    return this.#takeOut(this.#requests.findIndex(({ id }) => id === request));
   }
 
   withdraw(which: (request: Pending) => boolean): readonly Request[] {
@@ -135,32 +178,146 @@ export class Claim {
     if (withdrawn.length === 0) return withdrawn;
     const left = this.#requests.filter((request) => !which(request));
     this.#requests = left.length === 0 ? NOBODY : left;
-    this.#takePlace();
+    for (const { kind } of withdrawn) this.#count(kind, -1);
     return withdrawn;
+  }
+
+  /** Whether the last attempt came to nothing, and the next one pauses before it begins. */
+  get isSetBack(): boolean {
+    return this.#setbacks?.areAny ?? false;
+  }
+
+  /** Nothing is to be waited for: neither for somebody's end nor for a pause to be over. */
+  hurry(): void {
+    this.#tryAtMs = AT_ONCE;
+  }
+
+  /** Something else is to be done from here on, and at once. */
+  startAfresh(): void {
+    this.#setbacks?.beginAnew();
+    this.hurry();
+  }
+
+  /**
+   * It may be had, by somebody's word. The first time that is looked into at once. But the word may be out of date, or what is written may
+   * be; then whoever has looked asks again, and is told the same again, so from the second time on there is a pause between.
+   */
+  freed(nowMs: number, pauseMs: number): void {
+    const atMs = this.#freedAtMs === undefined ? nowMs : Math.max(nowMs, this.#freedAtMs + pauseMs);
+    this.#freedAtMs = atMs;
+    this.#takeAtMs = Math.min(this.#takeAtMs, atMs);
+    this.#tryAtMs = Math.min(this.#tryAtMs, atMs);
+  }
+
+  begun(attempt: Attempt): void {
+    this.#attempt = attempt;
+  }
+
+  /** Whatever is answered to the attempt under way counts for nothing. */
+  abandon(): Attempt | undefined {
+    const attempt = this.#attempt;
+    this.#attempt = undefined;
+    return attempt;
+  }
+
+  /** A query has found what is not certain. */
+  doubted(): void {
+    this.#setBack().doubts += 1;
+  }
+
+  /** @param intervalMs of ballots */
+  failed(attempt: Attempt, intervalMs: number): Setbacks {
+    const setbacks = this.#setBack();
+    setbacks.failed(attempt, intervalMs);
+    return setbacks;
+  }
+
+  pauseUntil(tryAtMs: number): void {
+    this.#tryAtMs = tryAtMs;
+  }
+
+  /**
+   * The attempt has come to its end, whatever that is.
+   *
+   * @param takeAtMs until then somebody else has it: only who asks goes on before
+   */
+  concluded(takeAtMs: number = AT_ONCE): Attempt | undefined {
+    this.#wasAsked = this.#attempt?.purpose === 'ask';
+    this.#takeAtMs = takeAtMs;
+    this.#tryAtMs = this.wants('ask') ? AT_ONCE : takeAtMs;
+    this.#setbacks = undefined;
+    return this.abandon();
+  }
+
+  /** It is ours. We had our turn; who else waits here has to wait for another. */
+  granted(tenure: Tenure): void {
+    this.#tenure = tenure;
+    this.#seen = undefined;
+    this.#freedAtMs = undefined;
+    this.leaveLine(this.#self);
+    this.#takePlace();
+  }
+
+  /** It is no longer ours. Returns what was, if anything. */
+  ended(reason: EndReason): Tenure | undefined {
+    const tenure = this.#tenure;
+    this.#tenure = undefined;
+    if (tenure !== undefined) tenure.ended = reason;
+    return tenure;
+  }
+
+  /** From here on this is to be told to the others. Returns the tenure of which something was, until here. */
+  leave(leaving: Leaving | undefined): Tenure | undefined {
+    const tenure = this.#leaving?.tenure;
+    this.#leaving = leaving;
+    if (tenure !== undefined) tenure.isLeaving = false;
+    if (leaving?.tenure !== undefined) leaving.tenure.isLeaving = true;
+    return tenure?.isLeaving ? undefined : tenure;
   }
 
   /** A majority knows, or whoever it was left to has it. */
   givenBack(): void {
-    if (this.leaving?.tenure !== undefined) this.leaving.tenure.isGivenBack = true;
+    if (this.#leaving?.tenure !== undefined) this.#leaving.tenure.isGivenBack = true;
   }
 
-  /** It has setbacks from here on. */
-  setBack(): Setbacks {
-    this.setbacks ??= new Setbacks();
-    return this.setbacks;
+  /** Somebody else has it, and was told of our line. */
+  saw(lease: Lease): void {
+    this.#seen = lease;
+    this.disperse();
+  }
+
+  /** Nothing is begun for a while. When to go on was said by a clock that may have been far ahead. */
+  silenced(): void {
+    this.#tryAtMs = AT_ONCE;
+    this.#lookAtMs = NEVER;
+  }
+
+  /** Whether it has to be put down on the agenda for then: not if a sooner look is there. */
+  lookAgain(atMs: number): boolean {
+    if (atMs >= this.#lookAtMs) return false;
+    this.#lookAtMs = atMs;
+    return true;
+  }
+
+  /** Whether a look is due; not if another, which was sooner, has put it down for later. */
+  looked(nowMs: number): boolean {
+    if (this.#lookAtMs > nowMs) return false;
+    this.#lookAtMs = NEVER;
+    return true;
   }
 
   get isIdle(): boolean {
     return (
       this.#requests.length === 0 &&
-      this.tenure === undefined &&
-      this.leaving === undefined &&
-      this.attempt === undefined
+      this.#tenure === undefined &&
+      this.#leaving === undefined &&
+      this.#attempt === undefined
     );
   }
 
   standInLine(member: string): void {
-    if (!this.#line.includes(member)) this.#line = withOneMore(this.#line, member);
+    if (this.#line.length === 0) this.#line = [member];
+    else if (!this.#line.includes(member)) this.#line = [...this.#line, member];
   }
 
   leaveLine(member: string): void {
@@ -169,15 +326,30 @@ export class Claim {
     this.#line = left.length === 0 ? NOBODY : left;
   }
 
-  /** We had our turn; who else waits here has to wait for another. */
-  goToTheEnd(): void {
-    this.leaveLine(this.#self);
-    this.#takePlace();
-  }
-
   /** Somebody else has it: those in our line stand in another. We go to the end of it. */
   disperse(): void {
     this.#line = NOBODY;
+    this.#takePlace();
+  }
+
+  /** It has setbacks from here on. */
+  #setBack(): Setbacks {
+    this.#setbacks ??= new Setbacks();
+    return this.#setbacks;
+  }
+
+  #takeOut(place: number): Request | undefined {
+    const request = this.#requests[place];
+    if (request === undefined) return undefined;
+    if (this.#requests.length === 1) this.#requests = NOBODY;
+    else this.#requests.splice(place, 1);
+    this.#count(request.kind, -1);
+    return request;
+  }
+
+  #count(kind: Request['kind'], change: 1 | -1): void {
+    if (kind === 'acquire') this.#acquires += change;
+    if (kind === 'ask') this.#asks += change;
     this.#takePlace();
   }
 
@@ -187,7 +359,3 @@ export class Claim {
     else this.leaveLine(this.#self);
   }
 }
-
-/** A list of one is as short as can be; one that is spread from another has room for more, a million times. */
-const withOneMore = <T>(list: readonly T[], one: T): readonly T[] =>
-  list.length === 0 ? [one] : [...list, one];

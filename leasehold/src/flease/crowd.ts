@@ -12,8 +12,8 @@ import type { Claim } from './claim.ts';
 const ATTEMPTS_MAX = 4_096;
 
 /**
- * In the order in which they came. Who has gone leaves a gap in a set until that is tidied up, and whoever begins at the front
- * passes all gaps again: for fifty thousand in line that would be most of the work. So it is gone through once.
+ * In the order in which they came. A Set keeps a gap for each that left until it is compacted. Starting at the front each time
+ * would pass them all, which for fifty thousand in line is most of the work; so one iterator is kept.
  */
 class Line {
   readonly #claims = new Set<Claim>();

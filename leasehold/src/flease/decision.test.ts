@@ -84,8 +84,16 @@ describe('who has let go of a lease', () => {
   it('leaves it for whoever has waited longest, for as long as that takes to come', () => {
     expect(decideToFree(SELF, 7, { named: undefined, first: 'b' }, reading(ours(), 1_420))).toEqual({
       do: 'write',
-      lease: ours({ untilMs: 1_700, state: 'left', heir: 'b' }),
+      lease: ours({ untilMs: 1_500, state: 'left', heir: 'b' }),
     });
+  });
+
+  it('frees the one before, if nothing is found of the one that was to be taken after it', () => {
+    expect(decideToFree(SELF, 8, NOBODY, reading(ours(), 1_420))).toMatchObject({
+      do: 'write',
+      lease: { number: 7, state: 'free' },
+    });
+    expect(decideToFree(SELF, 6, NOBODY, reading(ours(), 1_420))).toEqual({ do: 'give-up' });
   });
 
   it('leaves it for the one it was handed over to, for a lease, whoever waits', () => {

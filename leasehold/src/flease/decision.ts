@@ -43,9 +43,6 @@ export type Decision =
   /** It is not what we thought we held. */
   | { readonly do: 'give-up' };
 
-/** How long something is left for whoever waited first, in times to answer: it may have died meanwhile. */
-const HEIR_ANSWERS = 3;
-
 export function decideToTake(self: Self, { askedMs, nowMs, found }: Reading): Decision {
   const { id, life, durations } = self;
   // What we have left for somebody else we leave, too.
@@ -73,14 +70,16 @@ export function decideToFree(
   heirs: { readonly named: string | undefined; readonly first: string | undefined },
   { askedMs, found }: Reading,
 ): Decision {
-  // What a majority may not have yet of an attempt before is written again.
-  if (found === undefined || !isOurs(self, found) || found.number !== number) return { do: 'give-up' };
+  // What a majority may not have yet of an attempt before is written again. If that attempt was to take it for somebody else here, after
+  // the one before was let go of, and nobody has any of it written, then it is the one before that is found.
+  if (found === undefined || !isOurs(self, found) || found.number > number) return { do: 'give-up' };
   const { leaseMs, answerMs } = self.durations;
   const heir = heirs.named ?? heirs.first;
   if (heir === undefined) {
     return { do: 'write', lease: { ...found, untilMs: askedMs + leaseMs, state: 'free', heir } };
   }
-  const leftMs = heirs.named === undefined ? Math.min(leaseMs, HEIR_ANSWERS * answerMs) : leaseMs;
+  // Who waited first may have died, or given up, meanwhile.
+  const leftMs = heirs.named === undefined ? answerMs : leaseMs;
   return { do: 'write', lease: { ...found, untilMs: askedMs + leftMs, state: 'left', heir } };
 }
 
@@ -92,7 +91,7 @@ export function decideToTell(self: Self, { askedMs, nowMs, found, isCertain }: R
   return isCertain ? { do: 'say', lease: found } : { do: 'write', lease: found };
 }
 
-export const isOurs = ({ id, life }: Self, lease: Lease | undefined): boolean =>
+const isOurs = ({ id, life }: Self, lease: Lease | undefined): boolean =>
   lease !== undefined && lease.holder === id && lease.life === life;
 
 const isHolding = (self: Self, lease: Lease, number: number): boolean =>

@@ -75,9 +75,7 @@ export class FleaseDriver {
   }
 
   receive(packet: Packet): void {
-    if (this.#isOver) return;
-    this.member.receive(packet, this.read());
-    this.#soon();
+    this.input((member, reading) => member.receive(packet, reading));
   }
 
   /** Nothing is sent, told or done any more. */

@@ -52,13 +52,16 @@ export class NoMajorityError extends LeaseholdError {
   /** Why each member that did not say yes did not. */
   readonly reasons: ReadonlyMap<string, string>;
 
-  constructor(resource: string, reasons: ReadonlyMap<string, string>, needed: number, members: number) {
-    const each = [...reasons].map(([member, why]) => `${member} (${why})`);
-    super(
-      `no majority for ${quoted(resource)}: ${needed} of ${members} members have to agree, and these did not: ${each.join(', ')}`,
-    );
+  /** @param why all of the reasons, in a sentence */
+  constructor(resource: string, reasons: ReadonlyMap<string, string>, why: string) {
+    super(`no majority for ${quoted(resource)}: ${why}`);
     this.resource = resource;
     this.reasons = reasons;
+  }
+
+  /** As other errors are in JSON, with reasons that can be read there. */
+  toJSON(): object {
+    return { ...this, reasons: Object.fromEntries(this.reasons) };
   }
 }
 

@@ -13,14 +13,7 @@ export {
 } from './errors.ts';
 export { RESOURCE_BYTES_MAX } from './messages.ts';
 export type { FleaseDurations } from './options.ts';
-export type {
-  AcquireOptions,
-  Flease,
-  FleaseStatus,
-  Holder,
-  PeerStatus,
-  WatchOptions,
-} from './shell/flease.ts';
+export type { AcquireOptions, Flease, WatchOptions } from './shell/flease.ts';
 export type { FleaseLease } from './shell/flease-lease.ts';
 export type { HolderAnswer, NotKnownAnswer, PeerAnswer, StatusAnswer } from './shell/http/answers.ts';
 export { fleaseMetrics } from './shell/http/metrics.ts';
@@ -31,5 +24,7 @@ export {
   type ServeFleaseOptions,
 } from './shell/http/serve-member.ts';
 export { type JoinFleaseOptions, joinFlease } from './shell/join-flease.ts';
+export type { Holder } from './shell/looking.ts';
 export type { Peers } from './shell/peers-option.ts';
+export type { FleaseStatus, PeerStatus } from './shell/status.ts';
 export { AddressUnavailableError, PortInUseError } from './shell/system-errors.ts';

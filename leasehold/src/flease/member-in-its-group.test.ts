@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { GroupChangeError } from './errors.ts';
 import type { Item } from './messages.ts';
-import { accepted, holding, loneMember, promised, WALL_MS, OTHER } from './testing/lone-member.ts';
+import { accepted, holding, LoneMember, promised, WALL_MS, OTHER } from './testing/lone-member.ts';
 import { digestOf } from './view-digest.ts';
 
 // A lease is 1000 ms, clocks are within 50, an answer is awaited for 100; whoever begins is silent for 1100.
 
 describe('a change of the group', () => {
   it('is refused before the last one is settled', () => {
-    const group = loneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
+    const group = new LoneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
     expect(() => group.member.move(['a', 'b', 'e'], group.reading())).toThrow(GroupChangeError);
   });
 
   it('is settled a lease and two skews after most of those before were known to have moved', () => {
-    const group = loneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
+    const group = new LoneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
     group.at(500);
     group.hears('b', []);
     group.at(1_600);
@@ -24,7 +24,7 @@ describe('a change of the group', () => {
   });
 
   it('ends what was begun among those before, and nothing of that is said any more', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     group.sent.length = 0;
     group.member.request('job', { kind: 'acquire', id: 1 }, group.reading());
@@ -41,7 +41,7 @@ describe('a peer that was started with other peers in the same view', () => {
   const read: Item = { kind: 'read', attempt: 1, resource: 'job', askedMs: WALL_MS + 1_101, round: 1 };
 
   it('is promised nothing, and not answered at all', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     group.saidTo('b');
     group.hears('b', [read], { digest: OTHER });
@@ -60,7 +60,7 @@ describe('a peer that was started with other peers in the same view', () => {
   });
 
   it('does not count for a change to be settled', () => {
-    const group = loneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
+    const group = new LoneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
     const digest = digestOf({ members: ['a', 'b', 'c'], before: ['a', 'b', 'e'] });
     for (let ms = 500; ms <= 3_000; ms += 250) {
       group.at(ms);
@@ -70,7 +70,7 @@ describe('a peer that was started with other peers in the same view', () => {
   });
 
   it('keeps one that begins from taking part until it says otherwise, and for a whole silence more', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.acquire(1);
     group.at(500);
     group.hears('b', [], { digest: OTHER });
@@ -95,7 +95,7 @@ describe('a peer that was started with other peers in the same view', () => {
   });
 
   it('is told apart although this member has settled since', () => {
-    const group = loneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
+    const group = new LoneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
     group.hears('b', []);
     group.at(1_101);
     expect(group.told('settled')).toHaveLength(1);
@@ -113,7 +113,7 @@ describe('a member that wants very many at once', () => {
     items.flatMap((item) => (item.kind === 'read' ? [item.attempt] : []));
 
   it('asks for some thousands, and for the next as they are answered, until it has them all', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     for (let id = 0; id < MANY; id++) {
       group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());
@@ -143,7 +143,7 @@ describe('a member that wants very many at once', () => {
   });
 
   it('asks for none that was given up before its turn, but for those behind it', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     for (let id = 0; id < MANY; id++) {
       group.member.request(`job ${id}`, { kind: 'acquire', id }, group.reading());

@@ -2,21 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { Tenure } from './claim.ts';
 import type { Lease } from './lease.ts';
 import type { Item } from './messages.ts';
-import {
-  accepted,
-  holding,
-  type LoneMember,
-  loneMember,
-  promised,
-  WALL_MS,
-  OTHER,
-} from './testing/lone-member.ts';
+import { accepted, holding, LoneMember, promised, WALL_MS, OTHER } from './testing/lone-member.ts';
 
 // A lease is 1000 ms, clocks are within 50, an answer is awaited for 100; whoever begins is silent for 1100.
 
 describe('a member that begins', () => {
   it('asks nothing and promises nothing for a lease and two skews', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.acquire(1);
     group.at(1_100);
     group.hears('b', [{ kind: 'read', attempt: 1, resource: 'job', askedMs: WALL_MS + 1_100, round: 1 }]);
@@ -29,7 +21,7 @@ describe('a member that begins', () => {
   });
 
   it('does so in a group of one as well', () => {
-    const group = loneMember(['a']);
+    const group = new LoneMember(['a']);
     group.acquire(1);
     group.at(1_100);
     expect(group.told('granted')).toEqual([]);
@@ -40,7 +32,7 @@ describe('a member that begins', () => {
 
 describe('an answer', () => {
   const asking = (): LoneMember => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     group.acquire(1);
     return group;
@@ -66,9 +58,25 @@ describe('an answer', () => {
   });
 });
 
+describe('a peer that restarts between two questions of one turn', () => {
+  it('is answered in its present life, and not what it asked in the one before', () => {
+    const group = new LoneMember();
+    group.at(1_101);
+    group.sent.length = 0;
+    const read = (attempt: number): Item => ({
+      ...{ kind: 'read', attempt, resource: `job ${attempt}`, askedMs: WALL_MS + 1_101, round: 1 },
+    });
+    group.hearsInTheSameTurn('b', [read(1)], { life: 1, sentMs: WALL_MS + 1_100 });
+    group.hears('b', [read(2)], { life: 2, sentMs: WALL_MS + 1_101 });
+    expect(group.sent.map(({ packet }) => packet)).toMatchObject([
+      { toLife: 2, items: [{ kind: 'promised', attempt: 2 }] },
+    ]);
+  });
+});
+
 describe('a holder', () => {
   it('has it until a lease after it asked, not after it was answered', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     group.acquire(1);
     group.clock.ms = 1_190;
@@ -95,7 +103,7 @@ describe('a holder', () => {
   });
 
   it('does not wait by a clock that was wrong for what it wanted then', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.clock.aheadMs = 1e9;
     group.at(1);
     group.at(1_200);
@@ -132,7 +140,7 @@ describe('a lease that is let go of', () => {
     expect(tenure?.isGivenBack).toBe(false);
     group.hears('b', [accepted(2)]);
     expect(tenure?.isGivenBack).toBe(true);
-    expect(group.member.isLeaving).toBe(false);
+    expect(group.member.hasUnfinished).toBe(false);
   });
 
   it('is given back by the next attempt if the first was written in part', () => {
@@ -168,7 +176,7 @@ describe('a lease that is let go of', () => {
   it('was not, if it ran out before', () => {
     const { group, tenure } = letGo();
     for (let ms = 1_150; ms <= 2_400; ms += 50) group.at(ms);
-    expect(group.member.isLeaving).toBe(false);
+    expect(group.member.hasUnfinished).toBe(false);
     expect(tenure?.isGivenBack).toBe(false);
   });
 });
@@ -273,7 +281,7 @@ describe('a member that only looks', () => {
   };
 
   it('to try, asks for no promise if somebody has it, whoever else knows of that', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     look(group, 'try');
     group.hears('b', [found(1, 'c')]);
@@ -282,7 +290,7 @@ describe('a member that only looks', () => {
   });
 
   it('to ask, asks for no promise if a majority has the very same of somebody', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     const { written, lease } = found(1, 'c');
     const ballot = { attempt: 1, resource: 'job', askedMs: written.askedMs, round: written.round };
@@ -298,7 +306,7 @@ describe('a member that only looks', () => {
   });
 
   it('to ask, asks for no promise if a majority has nothing', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     look(group, 'ask');
     group.hears('b', [{ ...FREE, attempt: 1 }]);
@@ -307,7 +315,7 @@ describe('a member that only looks', () => {
   });
 
   it('to try, goes on to read if it can be taken', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     look(group, 'try');
     group.hears('b', [{ ...FREE, attempt: 1 }]);
@@ -318,7 +326,7 @@ describe('a member that only looks', () => {
   });
 
   it('to ask, goes on to read if the answers differ each time', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     look(group, 'ask');
     // It has nothing itself.
@@ -331,7 +339,7 @@ describe('a member that only looks', () => {
   });
 
   it('waits for as long as a majority answers, for three times to answer, and not for three attempts', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     look(group, 'try');
     let attempts = 0;
@@ -373,7 +381,7 @@ describe('what cannot be true', () => {
     ['a ballot of a time to come', lie(NOW_MS + 1_000, NOW_MS + 100.1, 7)],
     ['a number of a time to come', lie(NOW_MS + 1_000, NOW_MS, (NOW_MS + 151) * 1_000)],
   ])('is not believed: %s', (_, item) => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     group.acquire(1);
     group.hears('b', [item]);
@@ -384,7 +392,7 @@ describe('what cannot be true', () => {
   });
 
   it('a round to exceed is forgotten with its interval', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     group.acquire(1);
     const outbid = (attempt: number): Item => ({
@@ -397,7 +405,7 @@ describe('what cannot be true', () => {
     expect(rounds()).toEqual([1, 2 ** 32]);
     for (const name of ['b', 'c']) group.hears(name, [outbid(2)]);
     group.at(1_600);
-    expect(rounds()).toEqual([1]);
+    expect(rounds()).toEqual([16]); // A leap, but from the ground.
   });
 
   it('a stranger does not stand in line', () => {
@@ -418,7 +426,7 @@ describe('what cannot be true', () => {
 
 describe('a member that waits and loses heart', () => {
   it('says so to everybody, for it does not know who has the line', () => {
-    const group = loneMember();
+    const group = new LoneMember();
     group.at(1_101);
     group.acquire(1);
     group.sent.length = 0;

@@ -151,8 +151,8 @@ export class Member {
   }
 
   /** Whether anything is under way, or left to say to the others about what was let go of. */
-  get isLeaving(): boolean {
-    return this.#proposer.isLeaving;
+  get hasUnfinished(): boolean {
+    return this.#proposer.hasUnfinished;
   }
 
   get tenures(): Iterable<Tenure> {
@@ -173,6 +173,11 @@ export class Member {
   /** What the group's clock shows at this reading, or undefined if it has jumped: then nothing is held. */
   timeAt(reading: ClockReading): number | undefined {
     return this.#clock.hasJumped(reading) ? undefined : this.#clock.at(reading);
+  }
+
+  /** How long ago the last input was: by so much {@link silence} and {@link peers} are out of date. */
+  idleMs(reading: ClockReading): number {
+    return (this.timeAt(reading) ?? this.#clock.nowMs) - this.#clock.nowMs;
   }
 
   /** Why a resource that is waited for has not been had yet. */
@@ -271,7 +276,7 @@ export class Member {
     const isOpen = why === 'odd-one-out' || why === 'other-members';
     const forMs = isOpen ? Number.POSITIVE_INFINITY : recoveryMs;
     this.#registers.clear();
-    this.#proposer.silence('clock');
+    this.#proposer.silence();
     this.#outbox.clear();
     this.#toSelf = [];
     this.#movedAtMs = undefined;

@@ -66,8 +66,8 @@ export interface ResolvedFleaseDurations {
   readonly recoveryMs: number;
 }
 
-export const DEFAULT_LEASE_MS = 10_000;
-export const DEFAULT_CLOCK_SKEW_MS = 500;
+const DEFAULT_LEASE_MS = 10_000;
+const DEFAULT_CLOCK_SKEW_MS = 500;
 
 /** Clocks are read in whole milliseconds: two that show the same may seem to differ by this much. */
 const CLOCK_SKEW_MS_MIN = 2;

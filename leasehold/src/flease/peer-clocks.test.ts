@@ -63,6 +63,13 @@ describe('the clock of a peer', () => {
     clocks.hear(packet('b', 5_001, { sentMs: 1_000, receivedMs: 900 }), 5_002);
     expect(clocks.judge('b')).toBe('unknown');
   });
+
+  it('is not called off if ours was set back, and what is echoed was sent at a time that is yet to come', () => {
+    const clocks = new PeerClocks(SKEW_MS);
+    clocks.beginAnew(1_000);
+    clocks.hear(packet('b', 1_001, { sentMs: 5_000, receivedMs: 998 }), 1_002);
+    expect(clocks.judge('b')).toBe('unknown');
+  });
 });
 
 describe('our own clock', () => {

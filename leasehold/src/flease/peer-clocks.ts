@@ -22,7 +22,7 @@ export interface ClockBounds {
   readonly aheadAtMostMs: number;
 }
 
-export type ClockJudgement = 'unknown' | 'agrees' | 'off';
+type ClockJudgement = 'unknown' | 'agrees' | 'off';
 
 export class PeerClocks {
   readonly #clockSkewMs: number;

@@ -43,7 +43,7 @@ import {
   decideToTell,
   type Self,
 } from './decision.ts';
-import { credible } from './credible.ts';
+import { isCredible } from './credible.ts';
 import { type Lease, takeableAtMs } from './lease.ts';
 import type { Answer, Item } from './messages.ts';
 import { answerByMs, askTheRestAtMs, nextMs, pauseMs, renewAtMs } from './pace.ts';
@@ -61,8 +61,11 @@ export interface ProposerSettings extends Self {
   readonly busyFrom: number;
 }
 
-/** A look at a claim may come late by this part of a lease. */
+/** A look at a claim may come late by this part of a lease, and by no more than so many milliseconds. */
 const LOOKS_PER_LEASE = 2_000;
+const LATE_MS_MAX = 10;
+/** From one look that is due to somebody's word to the next, as a part of the time to answer. */
+const BETWEEN_HINTS = 1 / 4;
 /** A `try` or an `ask` fails after so many attempts that no majority has answered. */
 const TRIES_MAX = 3;
 /** If a majority answers, and others are faster each time, it fails when it has waited for so many times to answer. */
@@ -85,7 +88,7 @@ export class Proposer {
     this.#settings = settings;
     this.#quorums = quorums;
     this.#audience = new Audience(settings.id, quorums, settings.busyFrom);
-    this.#looks = new Agenda(settings.durations.leaseMs / LOOKS_PER_LEASE);
+    this.#looks = new Agenda(Math.min(settings.durations.leaseMs / LOOKS_PER_LEASE, LATE_MS_MAX));
   }
 
   /** Others count from here on. What was asked of those before has to be asked anew. */
@@ -132,9 +135,7 @@ export class Proposer {
     }
     claim.add(request, nowMs);
     // It is not for it to wait for somebody's end; but a pause is a pause, or all would ask without any.
-    const { failures, doubts } = claim.setbacks ?? NONE;
-    if (request.kind !== 'acquire' && failures === 0 && doubts === 0)
-      claim.tryAtMs = Number.NEGATIVE_INFINITY;
+    if (request.kind !== 'acquire' && !claim.isSetBack) claim.hurry();
     this.#step(claim, nowMs);
   }
 
@@ -142,7 +143,7 @@ export class Proposer {
   cancel(resource: string, id: number, nowMs: number): void {
     const claim = this.#claims.get(resource);
     if (claim === undefined) return;
-    const [withdrawn] = claim.withdraw((request) => request.id === id);
+    const withdrawn = claim.cancel(id);
     if (withdrawn?.kind === 'acquire' && !claim.wants('acquire')) {
       // Whoever has it by this time has the line.
       const unwish: Item = { kind: 'unwish', resource, member: this.#settings.id };
@@ -158,14 +159,16 @@ export class Proposer {
     this.#end(claim, 'released');
     this.#leave(claim, { number: tenure.number, untilMs: tenure.untilMs, heir, tenure });
     if (claim.attempt?.purpose === 'renew') this.#abandon(claim);
-    claim.setbacks?.beginAnew();
-    claim.tryAtMs = Number.NEGATIVE_INFINITY;
+    claim.startAfresh();
     this.#step(claim, nowMs);
   }
 
-  /** Somebody waits for what we hold, or are about to take, or to leave. */
+  /** Somebody waits for what we hold, or are about to take, or to leave; or did, when it was last seen here. */
   wish(resource: string, member: string): void {
-    if (this.#quorums.has(member)) this.#claims.get(resource)?.standInLine(member);
+    if (!this.#quorums.has(member)) return;
+    const claim = this.#claims.get(resource);
+    if (claim !== undefined) claim.standInLine(member);
+    else if (!this.#isSilent) this.#settings.send(member, { kind: 'freed', resource });
   }
 
   unwish(resource: string, member: string): void {
@@ -176,8 +179,7 @@ export class Proposer {
   freed(resource: string, nowMs: number): void {
     const claim = this.#claims.get(resource);
     if (claim === undefined || claim.tenure !== undefined) return;
-    claim.tryAtMs = Number.NEGATIVE_INFINITY;
-    claim.takeAtMs = Number.NEGATIVE_INFINITY;
+    claim.freed(nowMs, BETWEEN_HINTS * this.#settings.durations.answerMs);
     this.#step(claim, nowMs);
   }
 
@@ -185,37 +187,32 @@ export class Proposer {
     const claim = this.#attempts.get(answer.attempt);
     const attempt = claim?.attempt;
     if (claim === undefined || attempt === undefined) return;
-    const believed = credible(answer, this.#settings.durations, nowMs);
-    const progress = attempt.answer(from, believed);
+    const isBelieved = isCredible(answer, this.#settings.durations, nowMs);
+    const progress = isBelieved ? attempt.answer(from, answer) : attempt.disbelieve(from);
     if (progress === 'has-read' || progress === 'has-written') this.#audience.wasQuick(from);
     if (progress === 'has-read') this.#decide(claim, attempt, nowMs);
     else if (progress === 'has-written') this.#finish(claim, attempt, nowMs);
     else if (progress === 'failed') this.#fail(claim, attempt, nowMs);
-    else if (believed.kind === 'refused') this.#askTheRest(attempt, [from]);
+    else if (!isBelieved || answer.kind === 'refused') this.#askTheRest(attempt, [from]);
     if (!this.#crowd.isEmpty) this.#admit(nowMs);
   }
 
   wake(nowMs: number): void {
     for (const claim of this.#looks.due(nowMs)) {
-      // It may be gone, or another look, sooner, has put it down for later.
-      if (claim.lookAtMs > nowMs || this.#claims.get(claim.resource) !== claim) continue;
-      claim.lookAtMs = Number.POSITIVE_INFINITY;
-      this.#step(claim, nowMs);
+      if (claim.looked(nowMs) && this.#isThere(claim)) this.#step(claim, nowMs);
     }
     this.#admit(nowMs);
   }
 
-  /** Lets go of everything without a word, and begins nothing until {@link speak}. */
-  silence(reason: EndReason): void {
+  /** Lets go of everything without a word, since by our clock nothing may be held; begins nothing until {@link speak}. */
+  silence(): void {
     this.#isSilent = true;
     for (const claim of this.#claims.values()) {
       this.#abandon(claim);
-      this.#end(claim, reason);
+      this.#end(claim, 'clock');
       for (const { id } of claim.withdraw(({ kind }) => kind !== 'acquire')) this.#refuse(id);
       this.#leave(claim, undefined);
-      // By a clock that may have been far ahead.
-      claim.tryAtMs = Number.NEGATIVE_INFINITY;
-      claim.lookAtMs = Number.POSITIVE_INFINITY;
+      claim.silenced();
     }
     this.#looks.clear();
     this.#crowd.clear();
@@ -225,13 +222,13 @@ export class Proposer {
   speak(nowMs: number): void {
     this.#isSilent = false;
     for (const claim of [...this.#claims.values()]) {
-      claim.beginAnew(nowMs);
+      claim.waitFrom(nowMs);
       this.#step(claim, nowMs);
     }
   }
 
   /** Whether anything is under way, or left to say to the others about what was let go of. */
-  get isLeaving(): boolean {
+  get hasUnfinished(): boolean {
     if (this.#attempts.size > 0) return true;
     for (const claim of this.#claims.values()) if (claim.leaving !== undefined) return true;
     return false;
@@ -244,6 +241,11 @@ export class Proposer {
       this.#claims.set(resource, claim);
     }
     return claim;
+  }
+
+  /** Whether it was not given up since. */
+  #isThere(claim: Claim): boolean {
+    return this.#claims.get(claim.resource) === claim;
   }
 
   /** Does whatever is to be done about this claim now, and puts it down for when there is more. */
@@ -266,14 +268,14 @@ export class Proposer {
         this.#begin(claim, purpose, this.#mayQuery(claim, purpose), nowMs);
       }
     }
-    if (claim.isIdle) this.#claims.delete(claim.resource);
+    if (claim.isIdle) this.#forget(claim);
     else if (!this.#isSilent) this.#look(claim, Math.max(nowMs, nextMs(claim, this.#crowd, durations)));
   }
 
   /** There may be room for those that wait for it. */
   #admit(nowMs: number): void {
     for (const claim of this.#crowd.next(() => this.#attempts.size)) {
-      if (this.#claims.get(claim.resource) === claim) this.#step(claim, nowMs);
+      if (this.#isThere(claim)) this.#step(claim, nowMs);
     }
   }
 
@@ -285,8 +287,7 @@ export class Proposer {
     }
     const mayTake = tenure === undefined && claim.isWanted;
     // Those who ask, one after the other, must not keep those from having it who want to.
-    const isTheirTurn = mayTake && claim.wasAsked && nowMs >= claim.takeAtMs && claim.isWantedForItself;
-    if (claim.wants('ask') && !isTheirTurn) return 'ask';
+    if (claim.wants('ask') && !(mayTake && claim.isTurnOfTakers(nowMs))) return 'ask';
     return mayTake ? 'take' : undefined;
   }
 
@@ -315,9 +316,10 @@ export class Proposer {
     const ballot = { askedMs: nowMs, round, member: id, life, attempt };
     const audience = this.#audience.of(this.#attempts.size);
     const asking = { purpose, quorums: this.#quorums, intervalMs: durations.attemptMs, audience, isQuery };
-    claim.attempt = new Attempt(claim.resource, ballot, asking);
+    const begun = new Attempt(claim.resource, ballot, asking);
+    claim.begun(begun);
     this.#attempts.set(attempt, claim);
-    this.#ask(claim.attempt, audience);
+    this.#ask(begun, audience);
   }
 
   /** A majority has promised, or was only asked, and this is what they have. */
@@ -368,8 +370,8 @@ export class Proposer {
     if (purpose === 'take') {
       this.#begin(claim, purpose, false, nowMs);
     } else {
-      claim.setBack().doubts += 1;
-      claim.tryAtMs = nowMs + pauseMs(1, this.#settings.durations);
+      claim.doubted();
+      claim.pauseUntil(nowMs + pauseMs(1, this.#settings.durations));
     }
     this.#step(claim, nowMs);
   }
@@ -417,9 +419,7 @@ export class Proposer {
       return;
     }
     const tenure = new Tenure(claim.resource, lease.number, lease.untilMs);
-    claim.tenure = tenure;
-    claim.seen = undefined;
-    claim.goToTheEnd();
+    claim.granted(tenure);
     this.#settings.tell({ kind: 'granted', request: request.id, tenure });
     this.#conclude(claim, nowMs);
   }
@@ -434,18 +434,28 @@ export class Proposer {
     this.#conclude(claim, nowMs);
   }
 
-  /** The heir may take it, and is told who waits behind it. */
+  /** The heir may take it. */
   #left(claim: Claim, heir: string | undefined, nowMs: number): void {
-    const { resource, line } = claim;
-    if (heir !== undefined) {
-      const send = (item: Item): void => this.#settings.send(heir, item);
-      for (const member of line) if (member !== heir) send({ kind: 'wish', resource, member });
-      send({ kind: 'freed', resource });
-    }
+    if (heir !== undefined && heir !== this.#settings.id) this.#handOn(claim, heir);
     claim.givenBack();
     this.#leave(claim, undefined);
-    claim.disperse();
     this.#conclude(claim, nowMs);
+  }
+
+  /** Nobody here wants it any more, nor has it. Who waited for that is not left to find out by itself. */
+  #forget(claim: Claim): void {
+    this.#claims.delete(claim.resource);
+    const [first] = claim.line;
+    if (first !== undefined) this.#handOn(claim, first);
+  }
+
+  /** That one may look whether it can have it, and is told who waits behind it. */
+  #handOn(claim: Claim, to: string): void {
+    const { resource, line } = claim;
+    const { send } = this.#settings;
+    for (const member of line) if (member !== to) send(to, { kind: 'wish', resource, member });
+    send(to, { kind: 'freed', resource });
+    claim.disperse();
   }
 
   #told(claim: Claim, lease: Lease | undefined, nowMs: number): void {
@@ -467,35 +477,32 @@ export class Proposer {
 
   /** Somebody else has it: those who do not want to wait are told so, the others wait for its end. */
   #wait(claim: Claim, found: Lease, takeAtMs: number, nowMs: number): void {
-    claim.seen = found;
+    const { send, tell } = this.#settings;
     this.#leave(claim, undefined);
     for (const { id } of claim.withdraw(({ kind }) => kind === 'try')) {
-      this.#settings.tell({ kind: 'held', request: id, lease: found });
+      tell({ kind: 'held', request: id, lease: found });
     }
-    claim.disperse(); // They will find who has it, as we did.
-    if (claim.wants('acquire')) {
-      this.#sendToHolder(found, { kind: 'wish', resource: claim.resource, member: this.#settings.id });
+    const holder = found.heir ?? found.holder;
+    for (const member of claim.line) {
+      if (member !== holder) send(holder, { kind: 'wish', resource: claim.resource, member });
     }
+    claim.saw(found);
     this.#conclude(claim, nowMs, takeAtMs);
   }
 
   /** The attempt has come to its end, whatever that is. */
-  #conclude(claim: Claim, nowMs: number, tryAtMs: number = Number.NEGATIVE_INFINITY): void {
-    claim.wasAsked = claim.attempt?.purpose === 'ask';
-    claim.takeAtMs = tryAtMs;
-    this.#abandon(claim);
-    claim.setbacks = undefined;
-    claim.tryAtMs = claim.wants('ask') ? Number.NEGATIVE_INFINITY : tryAtMs;
+  #conclude(claim: Claim, nowMs: number, takeAtMs?: number): void {
+    this.#drop(claim.concluded(takeAtMs));
     this.#step(claim, nowMs);
   }
 
   #fail(claim: Claim, attempt: Attempt, nowMs: number): void {
     const { durations, random } = this.#settings;
-    const setbacks = claim.setBack();
-    setbacks.failed(attempt, durations.attemptMs);
+    const setbacks = claim.failed(attempt, durations.attemptMs);
     const { purpose, proposal } = attempt;
     if (purpose === 'take' && proposal !== undefined) {
-      this.#leave(claim, { number: proposal.number, untilMs: proposal.untilMs, heir: undefined });
+      const { number, untilMs } = proposal;
+      this.#leave(claim, { number, untilMs, heir: undefined, tenure: claim.leaving?.tenure });
     }
     this.#abandon(claim);
     if (setbacks.failures >= TRIES_MAX) {
@@ -508,13 +515,16 @@ export class Proposer {
         this.#settings.tell({ kind: 'failed', request: id, reluctant: setbacks.reluctant });
       }
     }
-    claim.tryAtMs = nowMs + pauseMs(setbacks.failures, durations) * random();
+    claim.pauseUntil(nowMs + pauseMs(setbacks.failures, durations) * random());
     this.#step(claim, nowMs);
   }
 
   #abandon(claim: Claim): void {
-    if (claim.attempt !== undefined) this.#attempts.delete(claim.attempt.ballot.attempt);
-    claim.attempt = undefined;
+    this.#drop(claim.abandon());
+  }
+
+  #drop(attempt: Attempt | undefined): void {
+    if (attempt !== undefined) this.#attempts.delete(attempt.ballot.attempt);
   }
 
   /** Lets its holder know when it is about to end, and when it has. */
@@ -529,21 +539,14 @@ export class Proposer {
   }
 
   #end(claim: Claim, reason: EndReason): void {
-    const { tenure } = claim;
-    if (tenure === undefined) return;
-    tenure.ended = reason;
-    claim.tenure = undefined;
-    this.#settings.tell({ kind: 'ended', tenure });
+    const tenure = claim.ended(reason);
+    if (tenure !== undefined) this.#settings.tell({ kind: 'ended', tenure });
   }
 
   /** From here on this is to be told to the others, and no longer what was. */
   #leave(claim: Claim, leaving: Leaving | undefined): void {
-    const tenure = claim.leaving?.tenure;
-    claim.leaving = leaving;
-    if (leaving?.tenure !== undefined) leaving.tenure.isLeaving = true;
-    if (tenure === undefined) return;
-    tenure.isLeaving = false;
-    this.#settings.tell({ kind: 'left', tenure });
+    const tenure = claim.leave(leaving);
+    if (tenure !== undefined) this.#settings.tell({ kind: 'left', tenure });
   }
 
   /** Nobody is asked, because we keep silent ourselves. */
@@ -556,23 +559,14 @@ export class Proposer {
     return { holder: id, life, number, untilMs, state: 'held', heir: undefined };
   }
 
-  #sendToHolder(lease: Lease | undefined, item: Item): void {
-    const holder = lease?.state === 'left' ? lease.heir : lease?.holder;
-    if (holder !== undefined && holder !== this.#settings.id) this.#settings.send(holder, item);
-  }
-
   #ask({ question }: Attempt, members: readonly string[]): void {
     for (const member of members) this.#settings.send(member, question);
   }
 
   #look(claim: Claim, atMs: number): void {
-    if (atMs >= claim.lookAtMs) return;
-    claim.lookAtMs = atMs;
-    this.#looks.add(atMs, claim);
+    if (claim.lookAgain(atMs)) this.#looks.add(atMs, claim);
   }
 }
-
-const NONE = { failures: 0, doubts: 0 } as const;
 
 const isWith = (member: string | undefined, lease: Lease | undefined): boolean =>
   member !== undefined && lease?.holder === member;

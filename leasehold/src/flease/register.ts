@@ -23,9 +23,11 @@
  * R + ε (`early` is refused), so it may be forgotten at R + L + 2ε: hence the silence after a restart, which is
  * t_max + 2ε and not the paper's t_max. A clean shutdown is a restart like any other.
  *
- * What the paper does not speak of: a read that comes twice finds its own ballot and is refused as outbid, which the one
- * who asked ignores from somebody who has said yes; a write that comes twice is written again, to no effect; one that comes late is
- * refused by its age.
+ * What the paper does not speak of:
+ *
+ *  - A read that comes twice finds its own ballot and is refused as outbid; whoever asked ignores that of one who has said yes.
+ *  - A write that comes twice is written again, to no effect.
+ *  - A write that comes late is refused by its age.
  *
  * Always true. Relax the first or the last, and `npm run sim -- flease` finds a world in which it matters. The second is what
  * the lemma rests on; without it alone no harm has been found in a thousand worlds, since whoever asks gives up sooner, and compares clocks:

@@ -10,7 +10,8 @@ const INTERVAL_MS = 500;
 function refused(askedMs: number, round: number, why: RefusalReason = 'outbid'): Attempt {
   const ballot = { askedMs, round: 1, member: 'a', life: 1, attempt: 1 };
   const quorums = new Quorums({ members: ['a', 'b', 'c'], before: undefined });
-  const attempt = new Attempt('job', ballot, { purpose: 'take', quorums, intervalMs: INTERVAL_MS });
+  const asking = { quorums, intervalMs: INTERVAL_MS, audience: quorums.everybody, isQuery: false };
+  const attempt = new Attempt('job', ballot, { purpose: 'take', ...asking });
   attempt.answer('b', { kind: 'refused', attempt: 1, of: 'read', why, detail: round });
   attempt.answer('c', { kind: 'refused', attempt: 1, of: 'read', why: 'recovering', detail: 0 });
   return attempt;
@@ -25,19 +26,26 @@ const after = (...attempts: readonly Attempt[]): Setbacks => {
 describe('setbacks', () => {
   it('are answered with a round above the highest that was seen', () => {
     expect(after(refused(1_000, 7)).round('take', 1_100, INTERVAL_MS)).toBe(8);
-    expect(after(refused(1_000, 7), refused(1_100, 3)).round('take', 1_200, INTERVAL_MS)).toBe(8);
+    expect(after(refused(1_000, 7), refused(1_100, 3)).round('ask', 1_200, INTERVAL_MS)).toBe(8);
   });
 
   it('of an earlier interval of ballots do not count: all begin anew', () => {
     expect(after(refused(1_000, 7)).round('take', 1_500, INTERVAL_MS)).toBe(1);
-    expect(after(refused(1_000, 7), refused(1_500, 3)).round('take', 1_600, INTERVAL_MS)).toBe(4);
+    expect(after(refused(1_000, 7), refused(1_500, 3)).round('ask', 1_600, INTERVAL_MS)).toBe(4);
   });
 
-  it('are answered with leaps by who renews', () => {
+  it.each(['renew', 'free'] as const)('are answered with leaps by who wants to %s', (purpose) => {
     const setbacks = after(refused(1_000, 7));
-    expect(setbacks.round('renew', 1_100, INTERVAL_MS)).toBe(11);
+    expect(setbacks.round(purpose, 1_100, INTERVAL_MS)).toBe(11);
     setbacks.failed(refused(1_100, 9), INTERVAL_MS);
-    expect(setbacks.round('renew', 1_200, INTERVAL_MS)).toBe(25);
+    expect(setbacks.round(purpose, 1_200, INTERVAL_MS)).toBe(25);
+  });
+
+  it('are answered with leaps by who wants to take it, from the second on', () => {
+    const setbacks = after(refused(1_000, 7), refused(1_100, 9));
+    expect(setbacks.round('take', 1_200, INTERVAL_MS)).toBe(25);
+    setbacks.failed(refused(1_200, 30), INTERVAL_MS);
+    expect(setbacks.round('take', 1_300, INTERVAL_MS)).toBe(94);
   });
 
   it('never lead to a round that nobody would heed', () => {
@@ -52,9 +60,15 @@ describe('setbacks', () => {
       ['b', 'clock-off'],
       ['c', 'recovering'],
     ]);
+  });
+
+  it('are forgotten when something else is to be done, but not who was faster', () => {
+    const setbacks = after(refused(1_000, 7), refused(1_100, 9));
+    expect(setbacks.areAny).toBe(true);
     setbacks.beginAnew();
-    expect(setbacks).toMatchObject({ failures: 0, unanswered: 0 });
-    expect(setbacks.round('take', 1_200, INTERVAL_MS)).toBe(1);
+    expect(setbacks).toMatchObject({ failures: 0, unanswered: 0, areAny: false });
+    expect(setbacks.round('take', 1_200, INTERVAL_MS)).toBe(10);
+    expect(setbacks.round('renew', 1_200, INTERVAL_MS)).toBe(10);
   });
 
   it('are not without an answer if a majority has answered, and somebody was faster', () => {

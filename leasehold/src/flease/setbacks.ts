@@ -1,10 +1,12 @@
 /**
  * What attempts that came to nothing leave behind, until one comes to something: how often, why, and who was faster.
  *
- *     outbid in round 7 ──► round 8, after a pause; who renews: 8, 11, 23, 71, …
+ *     outbid in round 7 ──► round 8, after a pause; who renews: 11, 23, 71, …
  *
- * Rounds begin anew in every interval of ballots, so what was seen of an earlier one is of no use. Who renews has a lease to
- * lose, and what it knows of others may be old: it takes leaps, and soon exceeds those who have not.
+ * Rounds begin anew in every interval of ballots, so what was seen of an earlier one is of no use. What is known of others is
+ * old after a pause: where they take it and give it back a hundred times a second, one more than what was seen is never enough. So who
+ * is outbid takes leaps: who renews or gives back from the first time, for it has a lease to lose, or others wait for it; who wants to have it
+ * from the second. Who only asks takes none.
  *
  * Most claims have no setbacks, and there may be millions of them; so this is there only when there are any.
  */
@@ -12,21 +14,26 @@
 import type { Attempt, Purpose, Reluctance } from './attempt.ts';
 import { ROUND_MAX } from './messages.ts';
 
-/** How often who renews takes a leap that is four times as high, above the round that has outbid it. */
+/** How often a leap above the round that has outbid somebody is higher than the one before, and how many times. */
 const LEAPS_MAX = 12;
+const LEAP = 4;
 
 export class Setbacks {
   /** Attempts that came to nothing. */
   failures = 0;
   /** The last so many of them without an answer from a majority. */
   unanswered = 0;
-  /** Queries whose answers differed, since the last of them. */
+  /** Queries whose answers differed, since the last failure. */
   doubts = 0;
   /** Why the last one came to nothing. */
   reluctant: ReadonlyMap<string, Reluctance> = new Map();
   /** The highest round of somebody else, and the interval of ballots that it belongs to. */
   #roundSeen = 0;
   #interval = Number.NaN;
+
+  get areAny(): boolean {
+    return this.failures > 0 || this.doubts > 0;
+  }
 
   /** @param intervalMs of ballots */
   failed(attempt: Attempt, intervalMs: number): void {
@@ -48,8 +55,12 @@ export class Setbacks {
   /** Higher than any that is known in this interval. */
   round(purpose: Purpose, nowMs: number, intervalMs: number): number {
     const seen = this.#interval === Math.floor(nowMs / intervalMs) ? this.#roundSeen : 0;
-    const leap = purpose === 'renew' ? 4 ** Math.min(this.failures, LEAPS_MAX) : 1;
-    return Math.min(ROUND_MAX, seen + leap);
+    return Math.min(ROUND_MAX, seen + this.#leap(purpose));
+  }
+
+  #leap(purpose: Purpose): number {
+    const leaps = purpose === 'ask' || (purpose === 'take' && this.failures < 2) ? 0 : this.failures;
+    return LEAP ** Math.min(leaps, LEAPS_MAX);
   }
 }
 

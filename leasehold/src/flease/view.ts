@@ -125,7 +125,7 @@ export class Quorums {
   }
 }
 
-export function countBits(set: number): number {
+function countBits(set: number): number {
   let count = 0;
   for (let rest = set; rest !== 0; rest &= rest - 1) count += 1;
   return count;

@@ -1,25 +1,77 @@
-/** What errors, reasons and the log say in the same words. */
+/**
+ * What is wrong with a member, in words: the one place where they stand. Errors, the log, the status of a member and the
+ * command line all say the same, so that whoever has read one of them finds it in the others.
+ *
+ * Durations are called the lease and the skew, which they are in options and in flags.
+ */
 
+import { unreachable } from '../runtime/assert.ts';
 import type { PeerTrouble } from './acquaintances.ts';
+import type { SilenceReason } from './member.ts';
 import type { ClockBounds } from './peer-clocks.ts';
+import { majorityOf, type View } from './view.ts';
 
 export const seconds = (ms: number): string => `${Number((ms / 1_000).toFixed(1))} s`;
 
-/** What is the matter with a peer, as far as that can be said without figures. */
-export const TROUBLE_WORDS: Readonly<Record<PeerTrouble['why'], string>> = {
-  'other-group': 'it is of another group',
-  'not-a-member': 'it is not in this view of the group',
-  'same-name': 'two processes speak in its name; stop one of them',
-  'other-durations': 'it was started with another leaseMs or clockSkewMs; both must be the same everywhere',
-  'other-members':
-    'it was started with other peers; they must be the same everywhere, see "Changing the group" in docs/flease.md',
-  'later-view': 'it is in a later view of the group; move this member there as well',
-  'clock-off': 'its clock is off by more than clockSkewMs',
-};
+const SAME_PEERS = 'they must be the same everywhere, see "Changing the group" in docs/flease.md';
+
+/** What is the matter with a peer. */
+export function troubleWords(trouble: PeerTrouble): string {
+  switch (trouble.why) {
+    case 'other-group':
+      return `it is of group ${JSON.stringify(trouble.group)}`;
+    case 'not-a-member':
+      return 'it is not in this view of the group';
+    case 'same-name':
+      return 'two processes speak in its name; stop one of them';
+    case 'other-durations':
+      // To the millisecond, since they may differ by that.
+      return `it was started with a lease of ${trouble.leaseMs} ms and a skew of ${trouble.clockSkewMs} ms; both must be the same everywhere`;
+    case 'other-members':
+      return `it was started with other peers; ${SAME_PEERS}`;
+    case 'later-view':
+      return `it is in view ${trouble.view} of the group, which is later; move this member there as well`;
+    case 'clock-off':
+      return `${clockOff(trouble.bounds)}, which is more than the skew`;
+    default:
+      return unreachable(trouble);
+  }
+}
 
 /** By how much a clock is off. Only what is certain is said. */
-export function clockOff({ aheadAtLeastMs, aheadAtMostMs }: ClockBounds): string {
+function clockOff({ aheadAtLeastMs, aheadAtMostMs }: ClockBounds): string {
   return aheadAtLeastMs > 0
     ? `its clock is ahead of ours by at least ${Math.round(aheadAtLeastMs)} ms`
     : `its clock is behind ours by at least ${Math.round(-aheadAtMostMs)} ms`;
 }
+
+const WHY_SILENT: Readonly<Record<SilenceReason, string>> = {
+  began: 'it may have forgotten what it promised before it was started',
+  'clock-jumped':
+    'its wall clock jumped, and nobody can tell which time was right, so it holds nothing any more',
+  'odd-one-out':
+    'its clock is off from those of most other members, so it holds nothing until that is mended',
+  'other-members': `another member was started with other peers in the same view; ${SAME_PEERS}`,
+};
+
+/**
+ * Why a member takes no part, by its own word.
+ *
+ * @param forMs how much longer; infinite if nobody can say
+ */
+export const silenceWords = (why: SilenceReason, forMs: number): string =>
+  `keeps silent${Number.isFinite(forMs) ? ` for ${seconds(forMs)}` : ''}: ${WHY_SILENT[why]}`;
+
+/** Who has to agree, and who did not, with the reason of each. */
+export function disagreementWords({ members, before }: View, reasons: ReadonlyMap<string, string>): string {
+  const old =
+    before === undefined ? '' : `, and ${majorityOf(before.length)} of the ${before.length} before,`;
+  const each = [...reasons].map(([member, why]) => `${member} (${why})`);
+  return `${majorityOf(members.length)} of ${members.length} members${old} have to agree, and these did not: ${each.join(', ')}`;
+}
+
+/** The same of a peer, which says for how long but not why. */
+export const peerSilenceWords = (forMs: number): string =>
+  Number.isFinite(forMs)
+    ? `keeps silent for ${seconds(forMs)}`
+    : 'keeps silent until its clock, or its peers, are put right; its log says which';

@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import {
   type Flease,
   type FleaseLease,
+  joinFlease,
   LeaseHeldError,
   type Logger,
   NoMajorityError,
@@ -14,7 +15,6 @@ import { EXIT, UsageError } from '../failure.ts';
 import { unheardOf } from '../flease/command-ended-error.ts';
 import { inFlags } from '../flease/flags.ts';
 import { runHeld } from '../flease/held-command.ts';
-import { joinAs } from '../flease/join.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
 import { isLikely, OtherDurationsError, tellOfOtherDurations } from '../flease/other-durations.ts';
 import { CommandSignals } from '../flease/signals.ts';
@@ -32,7 +32,7 @@ interface HoldOptions extends MemberOptions, JsonOption {
   readonly quiet?: true;
 }
 
-/** An answer takes no longer, unless there is none; and nor does it to take part once the silence is over. */
+/** How long an answer takes at most, and how late a member may begin to take part. */
 const ASKED_ONCE_MS = 1_000;
 
 export function fleaseHoldCommand(context: Context): Command {
@@ -63,7 +63,7 @@ Ends as the command does: with its exit code, or with 128 and the number of the 
       ).argParser(milliseconds),
     )
     .option('--http <address>', 'where to tell how it is, as 7501 or host:7501 (default: nowhere)')
-    .option('--quiet', 'say only what goes wrong')
+    .option('--quiet', 'say nothing but errors: neither who is waited for nor who cannot be reached')
     .addOption(logOption())
     .addOption(jsonOption('log JSON lines; the standard output is the command’s own'))
     .action((resource: string, program: string | undefined, args: readonly string[], options: HoldOptions) =>
@@ -101,14 +101,14 @@ async function hold(
 ): Promise<void> {
   const logger = createLogger(context, {
     format: options.log ?? (options.json ? 'json' : undefined),
-    level: options.quiet ? 'warn' : undefined,
+    level: options.quiet ? 'error' : undefined,
   });
   const join = { ...joinOptionsOf(context, options), noticeMs: options.grace, logger };
   const http = httpOf(options);
   const { recoveryMs, noticeMs: graceMs } = resolveFleaseDurations(join);
   checkResource(resource);
   using signals = new CommandSignals();
-  await using group = await joinAs(join);
+  await using group = await joinFlease(join);
   await using _ = http === undefined ? undefined : await serveFlease(group, { ...http, logger });
   const lease = await acquired(
     { group, resource, members: Object.keys(join.peers), recoveryMs, signals, logger },

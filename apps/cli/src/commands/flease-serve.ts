@@ -1,10 +1,9 @@
 import process from 'node:process';
 import { Command } from 'commander';
-import { DEFAULT_FLEASE_HTTP_PORT, serveFlease } from 'leasehold/flease';
+import { DEFAULT_FLEASE_HTTP_PORT, joinFlease, serveFlease } from 'leasehold/flease';
 import { VERSION } from 'leasehold/manager';
 import { aborted, type Context, interruption } from '../context.ts';
 import { inFlags } from '../flease/flags.ts';
-import { joinAs } from '../flease/join.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, withExamples } from '../options.ts';
@@ -44,7 +43,7 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   const join = joinOptionsOf(context, options);
   const http = httpOf(options);
-  await using group = await joinAs({ ...join, logger });
+  await using group = await joinFlease({ ...join, logger });
   await using server = http === undefined ? undefined : await serveFlease(group, { ...http, logger });
   const address = join.listen ?? join.peers[group.id] ?? '';
   const url = server?.url ?? null;

@@ -1,7 +1,5 @@
 import { Command } from 'commander';
 import type { HolderAnswer, PeerAnswer, StatusAnswer } from 'leasehold/flease';
-import { WHY_SILENT } from '../../../../leasehold/src/flease/shell/reasons.ts';
-import { TROUBLE_WORDS } from '../../../../leasehold/src/flease/wording.ts';
 import type { Context } from '../context.ts';
 import { type MemberApiOption, memberApi, memberApiOption, resourcePath } from '../flease/member-api.ts';
 import { jsonOption, withExamples } from '../options.ts';
@@ -37,7 +35,7 @@ export function statusLines(status: StatusAnswer): readonly string[] {
   const { id, group, view, isSettled, silence, held, waiting, registers, attempts, peers } = status;
   const { leaseMs, clockSkewMs } = status;
   return [
-    `Member ${id} of group ${group} ${silence === null ? 'takes part' : silenceWords(silence)}`,
+    `Member ${id} of group ${group} ${silence === null ? 'takes part' : silence.words}`,
     `  view         ${view}${isSettled ? '' : ', not settled yet: members of the one before are still needed'}`,
     `  durations    lease ${duration(leaseMs)}, skew ${duration(clockSkewMs)}`,
     `  holds        ${counted(held, 'lease')}; ${counted(waiting, 'request')} waiting`,
@@ -50,36 +48,21 @@ export function statusLines(status: StatusAnswer): readonly string[] {
   ];
 }
 
-// A member of another version may have other reasons.
-const whySilent: Readonly<Record<string, string | undefined>> = WHY_SILENT;
-const troubleWords: Readonly<Record<string, string | undefined>> = TROUBLE_WORDS;
-
-const silenceWords = ({ why, forMs }: NonNullable<StatusAnswer['silence']>): string =>
-  `keeps silent${forMs === null ? '' : ` for ${duration(forMs)}`}: ${whySilent[why] ?? why}`;
-
 const peerCells = (peer: PeerAnswer): readonly string[] => [
   peer.id,
   peer.address ?? '-',
   peer.connected ? 'yes' : 'no',
   peer.heardAgoMs === null ? 'never' : `${duration(peer.heardAgoMs)} ago`,
   peer.clockAheadMs === null ? 'not known' : boundsWords(peer.clockAheadMs),
-  peer.otherDurations === null ? wordsFor(peer.trouble) : durationsWords(peer.otherDurations),
+  peer.problem ?? peer.trouble?.words ?? '',
 ];
-
-/** That it cannot be reached is in words already. */
-const wordsFor = (trouble: string | null): string =>
-  trouble === null ? '' : (troubleWords[trouble] ?? trouble);
-
-/** To the millisecond, since they may differ by that. */
-const durationsWords = ({ leaseMs, clockSkewMs }: NonNullable<PeerAnswer['otherDurations']>): string =>
-  `has other durations: lease ${leaseMs} ms, skew ${clockSkewMs} ms`;
 
 const boundsWords = ({ atLeast, atMost }: NonNullable<PeerAnswer['clockAheadMs']>): string =>
   atMost === null
     ? `at least ${Math.round(atLeast)} ms`
     : `${Math.round(atLeast)} to ${Math.round(atMost)} ms`;
 
-export function holderLine({ resource, holder }: HolderAnswer): string {
+function holderLine({ resource, holder }: HolderAnswer): string {
   const what = JSON.stringify(resource);
   if (holder === null) return `Nobody has ${what}.`;
   return `${holder.holder} has ${what}, under number ${holder.number}, until ${clockTime(holder.validUntil)} unless it is renewed.`;

@@ -52,8 +52,8 @@ async function watch(
   }
 }
 
-export const watchLine = (atMs: number, { holder }: HolderAnswer): string =>
+const watchLine = (atMs: number, { holder }: HolderAnswer): string =>
   `${clockTime(atMs)} ${holder === null ? 'nobody' : `${holder.holder}, under number ${holder.number}`}`;
 
-export const notKnownLine = (atMs: number, { error }: NotKnownAnswer): string =>
+const notKnownLine = (atMs: number, { error }: NotKnownAnswer): string =>
   `${clockTime(atMs)} Not known: ${error.message}`;

@@ -154,6 +154,12 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(one.stderr).toContain('gave up waiting');
   });
 
+  it('one that is to be quiet says nothing, although a member cannot be reached', async () => {
+    const one = await hold('c', 'quiet', '--quiet', '--', 'echo', 'done');
+    expect(await one.ended).toBe(0);
+    expect([one.stdout, one.stderr]).toEqual(['done\n', '']);
+  });
+
   it('a command that does not exist is said so, as a shell would', async () => {
     const one = await hold('c', 'missing', '--', 'no-such-program-anywhere');
     expect(await one.ended).toBe(127);
@@ -165,7 +171,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     const one = await hold('a', 'taken', '--json', '--', 'touch', 'taken.ran');
     expect(await one.ended).toBe(1);
     expect(one.stderr).toMatch(
-      /"code":"MEMBER_TAKEN","message":"another process is a here, or something else/,
+      /"code":"PORT_IN_USE","message":"port \d+ on 127\.0\.0\.1 is in use; another process may be a already, /,
     );
     expect(existsSync(join(folder, 'taken.ran'))).toBe(false);
   });

@@ -14,6 +14,7 @@ import {
   VERSION,
 } from 'leasehold/manager';
 import { aborted, colorsFor, type Context, interruption } from '../context.ts';
+import { inFlags, MANAGER_FLAGS } from '../flease/flags.ts';
 import { inputEnd } from '../input-end.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, list, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
@@ -117,13 +118,14 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
   };
   say(`Starting Leasehold Manager, version ${VERSION}. ${keptLine(kept, options)}`);
   try {
-    await using manager = await startManager({
+    const starting = startManager({
       ...{ ...file?.first, logger, host: options.host, port: options.port, id: options.id, signal: over },
       directory: kept.in === 'file' ? kept.directory : undefined,
       store: 'store' in kept ? kept.store : undefined,
       http: options.http ? httpOf(options) : false,
       ...{ advertise: options.advertise, insecure: options.insecure },
     });
+    await using manager = await (kept.in === 'flease' ? inFlags(starting, MANAGER_FLAGS) : starting);
     file?.follow((configuration) => manager.configure(configuration));
     if ('store' in kept) await settled(manager, over);
     announce(context, options, kept, manager);

@@ -37,7 +37,7 @@ describe('the last word of a command whose lease was lost', () => {
 describe('members that were not heard from', () => {
   const peer = (id: string, connected: boolean, heardAgoMs: number | undefined): PeerStatus => ({
     ...{ id, connected, heardAgoMs, address: undefined, clockAheadMs: undefined, trouble: undefined },
-    otherDurations: undefined,
+    ...{ problem: undefined, otherDurations: undefined },
   });
 
   it('are those without a connection, and those that were silent for longer than one that lives is', () => {

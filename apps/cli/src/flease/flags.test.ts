@@ -1,7 +1,8 @@
-import { InvalidOptionError, joinFlease, type JoinFleaseOptions } from 'leasehold/flease';
+import { InvalidOptionError, joinFlease, type JoinFleaseOptions, silent } from 'leasehold/flease';
+import { type FleaseGroup, startManager } from 'leasehold/manager';
 import { describe, expect, it } from 'vitest';
 import { UsageError } from '../failure.ts';
-import { asUsage, inFlags } from './flags.ts';
+import { inFlags, MANAGER_FLAGS } from './flags.ts';
 
 const PEERS = { ada: '127.0.0.1:7500', ben: '127.0.0.1:7501' };
 
@@ -33,12 +34,43 @@ describe('an option that makes no sense', () => {
     await expect(joining).rejects.toThrow(complaint);
   });
 
-  it('keeps its name where there is no flag', () => {
-    expect(asUsage(new InvalidOptionError('other', 3, 'no')).message).toBe('other is 3, but no');
+  it.each<[string, Partial<FleaseGroup>, string]>([
+    [
+      'a skew',
+      { clockSkewMs: 501 },
+      '--flease-skew is 501 ms, but it must be at most 500 ms, with leaderLeaseMs = 2000 ms: a leader',
+    ],
+    [
+      'a large skew',
+      { clockSkewMs: 1_200 },
+      '--flease-skew is 1200 ms, but it must be less than half of leaderLeaseMs, which is 2000 ms: with clocks',
+    ],
+    ['an address', { peers: { ada: 'here' } }, 'ada in --flease-peers is here, but it must be host:port'],
+    [
+      'a view',
+      { before: PEERS },
+      '--flease-view is 1, but it must be at least 2 where --flease-before is given',
+    ],
+    ['a name', { id: 'dan' }, '--flease-id is dan, but it must be one of the peers'],
+    [
+      'a place to listen',
+      { listen: '0.0.0.0:7500' },
+      '--flease-listen is 0.0.0.0:7500, but everybody who can connect there could take part; listen on 127.0.0.1, give tls (--store-ca, --store-cert, --store-key), or',
+    ],
+  ])('is said by the flag of a Manager: %s', async (_, group, complaint) => {
+    const store = { flease: { id: 'ada', peers: PEERS, ...group } };
+    const starting = inFlags(
+      startManager({ port: 0, http: false, logger: silent, store, defaults: { leaderLeaseMs: 2_000 } }),
+      MANAGER_FLAGS,
+    );
+    await expect(starting).rejects.toThrow(UsageError);
+    await expect(starting).rejects.toThrow(complaint);
   });
 
-  it('is all that is said in other words', async () => {
-    const error = new Error('something else');
-    await expect(inFlags(Promise.reject(error))).rejects.toBe(error);
-  });
+  it.each([new InvalidOptionError('other', 3, 'no'), new Error('something else')])(
+    'is said as it is where there is no flag, and so is everything else: %s',
+    async (error) => {
+      await expect(inFlags(Promise.reject(error))).rejects.toBe(error);
+    },
+  );
 });

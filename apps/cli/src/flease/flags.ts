@@ -1,49 +1,88 @@
 /**
- * What `joinFlease` says of its options, in the words of the command line. Whoever typed `--skew 3s` has never heard of
- * `clockSkewMs`, and the rules name other options, too.
+ * What `joinFlease` and a Manager that is a member of a group say of their options, in the words of the command line.
+ * Whoever typed `--skew 3s` has never heard of `clockSkewMs`, and the rules name other options, too.
  */
 
 import { InvalidOptionError } from 'leasehold/flease';
 import { UsageError } from '../failure.ts';
 
-const DURATIONS: Readonly<Record<string, string>> = {
-  leaseMs: '--lease',
-  clockSkewMs: '--skew',
-  noticeMs: '--grace',
-  answerMs: 'the time for an answer, which is a tenth of --lease and at most 1 s,',
+/** How a command says what the library calls otherwise. */
+export interface Flags {
+  /** Of which the value, and figures in the rule, are milliseconds. */
+  readonly durations: Readonly<Record<string, string>>;
+  /** The rest. What is in a list of peers goes by the name of the list. */
+  readonly others: Readonly<Record<string, string>>;
+  readonly inRules: readonly (readonly [RegExp, string])[];
+}
+
+/** Of a command that is a member itself. */
+export const MEMBER_FLAGS: Flags = {
+  durations: {
+    leaseMs: '--lease',
+    clockSkewMs: '--skew',
+    noticeMs: '--grace',
+    answerMs: 'the time for an answer, which is a tenth of --lease and at most 1 s,',
+  },
+  others: {
+    ...{ id: '--id', peers: '--peers', group: '--group', view: '--view', before: '--before' },
+    ...{ listen: '--listen', 'tls.ca': '--ca', 'tls.cert': '--cert', 'tls.key': '--key' },
+    ...{ host: '--http', resource: 'the resource' },
+  },
+  inRules: [
+    [/\bleaseMs\b/g, '--lease'],
+    [/\bclockSkewMs\b/g, '--skew'],
+    [/\bnoticeMs\b/g, '--grace'],
+    [/\bwhere before is given\b/g, 'where --before is given'],
+  ],
 };
 
-const FLAGS: Readonly<Record<string, string>> = {
-  ...DURATIONS,
-  ...{ id: '--id', peers: '--peers', group: '--group', view: '--view', before: '--before' },
-  ...{ listen: '--listen', 'tls.ca': '--ca', 'tls.cert': '--cert', 'tls.key': '--key' },
-  ...{ host: '--http', resource: 'the resource' },
+/** Of a Manager with `--store flease`. Its leader lease has no flag, but a name in the configuration. */
+export const MANAGER_FLAGS: Flags = {
+  durations: {
+    'store.flease.clockSkewMs': '--flease-skew',
+    'store.flease.answerMs': 'the time for an answer, which is a tenth of leaderLeaseMs and at most 1 s,',
+  },
+  others: {
+    ...{ 'store.flease.id': '--flease-id', 'store.flease.peers': '--flease-peers' },
+    ...{ group: '--flease-group', view: '--flease-view', before: '--flease-before' },
+    ...{ listen: '--flease-listen', cluster: '--cluster' },
+    ...{ 'tls.ca': '--store-ca', 'tls.cert': '--store-cert', 'tls.key': '--store-key' },
+  },
+  inRules: [
+    [/\bleaseMs\b/g, 'leaderLeaseMs'],
+    [/\bclockSkewMs\b/g, '--flease-skew'],
+    [/--(?=ca\b|cert\b|key\b)/g, '--store-'],
+    [/\bwhere before is given\b/g, 'where --flease-before is given'],
+  ],
 };
 
-/** @throws {UsageError} instead of an {@link InvalidOptionError} */
-export async function inFlags<T>(doing: Promise<T>): Promise<T> {
+/** @throws {UsageError} instead of an {@link InvalidOptionError} about something that has a flag */
+export async function inFlags<T>(doing: Promise<T>, flags: Flags = MEMBER_FLAGS): Promise<T> {
   try {
     return await doing;
   } catch (error) {
-    throw error instanceof InvalidOptionError ? asUsage(error) : error;
+    throw error instanceof InvalidOptionError ? (asUsage(error, flags) ?? error) : error;
   }
 }
 
-export function asUsage(error: InvalidOptionError): UsageError {
+function asUsage(error: InvalidOptionError, flags: Flags): UsageError | undefined {
   const { option, value, rule } = error;
-  const [, list = '', member = ''] = /^(peers|before)\.(.+)$/s.exec(option) ?? [];
-  const name = member === '' ? (FLAGS[option] ?? option) : `${member} in --${list}`;
-  const isDuration = Object.hasOwn(DURATIONS, option);
+  const name = flagOf(option, flags);
+  if (name === undefined) return undefined;
+  const isDuration = Object.hasOwn(flags.durations, option);
   const shown = `${String(value) || 'empty'}${isDuration ? ' ms' : ''}`;
-  return new UsageError(`${name} is ${shown}, but ${isDuration ? withUnits(rule) : withFlags(rule)}`, {
+  const words = flags.inRules.reduce((said, [pattern, flag]) => said.replace(pattern, flag), rule);
+  return new UsageError(`${name} is ${shown}, but ${isDuration ? withUnits(words) : words}`, {
     cause: error,
   });
 }
 
-const withFlags = (rule: string): string =>
-  rule
-    .replace(/\b(?:leaseMs|clockSkewMs|noticeMs)\b/g, (option) => FLAGS[option] ?? option)
-    .replace(/\bwhere before is given\b/, 'where --before is given');
+function flagOf(option: string, { durations, others }: Flags): string | undefined {
+  if (Object.hasOwn(durations, option)) return durations[option];
+  if (Object.hasOwn(others, option)) return others[option];
+  const list = Object.keys(others).find((name) => option.startsWith(`${name}.`));
+  return list === undefined ? undefined : `${option.slice(list.length + 1)} in ${others[list]}`;
+}
 
 /** The rules of durations have bare milliseconds at the end of a clause. */
-const withUnits = (rule: string): string => withFlags(rule).replace(/(\d)(?=[,:]|$)/g, '$1 ms');
+const withUnits = (rule: string): string => rule.replace(/(\d)(?=[,:]|$)/g, '$1 ms');

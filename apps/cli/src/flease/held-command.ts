@@ -55,7 +55,9 @@ export async function runHeld(held: HeldCommand): Promise<number> {
   const kill = (signal: Signal): void => {
     if (send(child, isGroup, signal)) return;
     logger.error('the command cannot be sent a signal: this user may not', {
-      ...{ command, pid: child.pid, signal },
+      command,
+      pid: child.pid,
+      signal,
     });
   };
   using _ = signals.handTo(kill);

@@ -13,6 +13,8 @@ export async function tellWhoIsWaitedFor(
   signal: AbortSignal,
 ): Promise<void> {
   let told = '';
+  /** Who was missing since it was last known who has it. One attempt may miss others than the next. */
+  const missing = new Set<string>();
   const tell = (about: string, line: string, facts: Record<string, string | number>): void => {
     if (about !== told && !signal.aborted) logger.info(line, facts);
     told = about;
@@ -21,6 +23,7 @@ export async function tellWhoIsWaitedFor(
     try {
       await group.ready(signal);
       const held = await group.holder(resource);
+      missing.clear();
       if (held === undefined) told = '';
       else if (held.holder === group.id) tell('we', 'waiting: this member has it already', { resource });
       else {
@@ -30,7 +33,8 @@ export async function tellWhoIsWaitedFor(
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof NoMajorityError)) throw error;
-      tell(`missing ${[...error.reasons.keys()].join()}`, `waiting: ${error.message}`, { resource });
+      for (const member of error.reasons.keys()) missing.add(member);
+      tell(`missing ${[...missing].join()}`, `waiting: ${error.message}`, { resource });
     }
     await pause(LOOK_EVERY_MS, signal);
   }

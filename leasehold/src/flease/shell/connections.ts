@@ -13,9 +13,13 @@
  * A connection that nothing comes from is given up after seconds and dialled again: after a cut TCP by itself
  * would take minutes to try again. Somebody who was away and dials us is dialled at once, too: it may have been restarted
  * with other peers, and has to hear of it while it still keeps silent (`member.ts`).
+ *
+ * With two connections a pair, one of them may be missing for good: a member whose address is not the same in all lists of
+ * peers dials the others, and is dialled by nobody. Each side knows half of that, and says it: {@link Connections.problemOf}.
  */
 
 import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
+import { UnreachableError } from '../../node/tcp/errors.ts';
 import { listenTcp, type TcpListener } from '../../node/tcp/listen.ts';
 import type { DialSockets, ListenSockets } from '../../node/tcp/sockets.ts';
 import type { Address } from '../../node/tcp/address.ts';
@@ -46,11 +50,13 @@ export class Connections implements AsyncDisposable {
   readonly #closing = new Closing();
   readonly #listener: TcpListener<Uint8Array, Packet>;
   readonly #dialer: TcpDialer<Uint8Array, Packet>;
-  #addresses: ReadonlyMap<string, string> = new Map();
+  readonly #addresses = new Map<string, string>();
   /** Addresses at which somebody else was found than is said to be there. */
   readonly #strangers = new Map<string, string>();
-  /** Members that were said to be out of reach. */
-  readonly #complainedOf = new Set<string>();
+  /** Who has ever connected to us. */
+  readonly #seen = new Set<string>();
+  /** Members that were said to be out of reach, and whether it was said that they are elsewhere. */
+  readonly #complainedOf = new Map<string, boolean>();
   #hasToldOfImpostor = false;
   #isTelling = false;
 
@@ -86,9 +92,16 @@ export class Connections implements AsyncDisposable {
     return connections;
   }
 
-  /** Where everybody is, from here on. */
-  set addresses(addresses: ReadonlyMap<string, string>) {
-    this.#addresses = addresses;
+  /** Where these members are, from here on. */
+  know(addresses: ReadonlyMap<string, string>): void {
+    for (const [member, address] of addresses) this.#addresses.set(member, address);
+  }
+
+  /** Nobody but these is a member any more. */
+  keep(members: readonly string[]): void {
+    for (const member of [...this.#addresses.keys()]) {
+      if (!members.includes(member)) this.#addresses.delete(member);
+    }
   }
 
   addressOf(member: string): string | undefined {
@@ -108,17 +121,23 @@ export class Connections implements AsyncDisposable {
     );
   }
 
-  /** Why a member cannot be reached; undefined if it can, or nobody has tried. */
+  /** Why a member cannot be reached, or never was heard; undefined if it can, or nobody has tried. */
   problemOf(member: string): string | undefined {
     const address = this.#addresses.get(member);
     if (address === undefined) return 'its address is not known';
-    return this.#strangers.get(address) ?? this.#dialer.problems().get(address)?.message;
+    const stranger = this.#strangers.get(address);
+    if (stranger !== undefined) return stranger;
+    const problem = this.#dialer.problems().get(address)?.message;
+    if (problem !== undefined) return this.#isElsewhere(member) ? `${ELSEWHERE}: ${problem}` : problem;
+    if (!this.isConnected(member) || this.#seen.has(member)) return undefined;
+    const { id } = this.#options;
+    return `it has never connected to us: is ${id} in its peers, and at ${this.#addresses.get(id)}?`;
   }
 
   /** Says which members cannot be reached, and from here on whenever one no longer can, or can again. */
   tellWhoIsMissing(): void {
     this.#isTelling = true;
-    for (const member of this.#addresses.keys()) this.#tell(member);
+    for (const member of this.#addresses.keys()) this.#tell(member, this.problemOf(member));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -127,8 +146,18 @@ export class Connections implements AsyncDisposable {
   }
 
   #isThere(member: string): void {
+    this.#seen.add(member);
     const address = this.#addresses.get(member);
-    if (address !== undefined) this.#dialer.hurry(address);
+    if (address === undefined) return;
+    this.#dialer.hurry(address);
+    if (this.isConnected(member)) this.#tell(member, undefined);
+  }
+
+  /** It is connected to us, but nobody is where we look for it. Right after a loss we may not have noticed that both are. */
+  #isElsewhere(member: string): boolean {
+    const problem = this.#dialer.problems().get(this.#addresses.get(member) ?? '');
+    if (!(problem instanceof UnreachableError)) return false;
+    return [...this.#listener.peers.values()].some(({ role }) => role === member);
   }
 
   #heard(connection: string, packet: Packet): void {
@@ -151,30 +180,42 @@ export class Connections implements AsyncDisposable {
     const greeting = this.#dialer.welcome(address)?.greeting;
     for (const member of members) {
       if (greeting !== undefined) this.#recognize(address, member, greeting);
-      if (this.#isTelling) this.#tell(member);
+      const why = this.problemOf(member);
+      // One that we have only just connected to may be about to connect to us.
+      if (why === undefined || !this.isConnected(member)) this.#tell(member, why);
     }
   }
 
   #recognize(address: string, wanted: string, greeting: Readonly<Record<string, string>>): void {
     const { member = 'nobody', group = 'no group' } = greeting;
     if (member === wanted && group === this.#options.group) return;
-    const found = `at ${address} is ${member} of group ${group}, not ${wanted} of ${this.#options.group}`;
-    this.#strangers.set(address, `${found}: mend the addresses in peers`);
+    const found = `at ${address} is ${member} of group ${group}`;
+    const why =
+      member === wanted
+        ? `${found}, and we are of group ${this.#options.group}: start both with the same group`
+        : `${found}, not ${wanted} of ${this.#options.group}: mend the addresses in peers`;
+    this.#strangers.set(address, why);
   }
 
-  #tell(member: string): void {
+  #tell(member: string, why: string | undefined): void {
     const { id, logger } = this.#options;
-    if (member === id) return;
-    const why = this.problemOf(member);
+    if (member === id || !this.#isTelling) return;
     const address = this.#addresses.get(member);
-    if (why === undefined && this.#complainedOf.delete(member)) {
-      logger.warn(`member ${member} can be reached again`, { member, address });
-    } else if (why !== undefined && !this.#complainedOf.has(member)) {
-      this.#complainedOf.add(member);
-      logger.warn(`member ${member} cannot be reached`, { member, address, why });
+    if (why === undefined) {
+      if (this.#complainedOf.delete(member)) {
+        logger.info(`member ${member} can be reached again`, { member, address });
+      }
+      return;
     }
+    const isElsewhere = this.#isElsewhere(member);
+    const told = this.#complainedOf.get(member);
+    if (told === true || told === isElsewhere) return;
+    this.#complainedOf.set(member, isElsewhere);
+    logger.warn(`member ${member} cannot be reached`, { member, address, why });
   }
 }
+
+const ELSEWHERE = 'it runs, for it is connected to us, but its address in our peers may be wrong';
 
 /** What a dialler says of addresses is said here of members, once each. */
 const inDetail = (logger: Logger): Logger => ({

@@ -4,10 +4,10 @@ import { unreachable } from '../../runtime/assert.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { PeerTrouble } from '../acquaintances.ts';
 import type { MemberEvent, SilenceReason } from '../member.ts';
-import { clockOff, seconds, TROUBLE_WORDS } from '../wording.ts';
+import { silenceWords, troubleWords } from '../wording.ts';
 
 /** What is of interest beyond the one request or lease that it is about. */
-export type Noteworthy = Extract<MemberEvent, { kind: 'silent' | 'speaking' | 'trouble' | 'settled' }>;
+type Noteworthy = Extract<MemberEvent, { kind: 'silent' | 'speaking' | 'trouble' | 'settled' }>;
 
 export class Diary {
   readonly #logger: Logger;
@@ -31,57 +31,35 @@ export class Diary {
         });
         return;
       case 'trouble':
-        logger.warn(`trouble with member ${event.peer}: ${inWords(event.trouble)}`, { member: event.peer });
+        this.#trouble(event.peer, event.trouble);
         return;
       default:
         unreachable(event);
     }
   }
 
+  #trouble(member: string, trouble: PeerTrouble): void {
+    const line = `trouble with member ${member}: ${troubleWords(trouble)}`;
+    // In every change of the group there is one that is started before the others move, or stopped after they have.
+    if (trouble.why === 'not-a-member') this.#logger.info(line, { member });
+    else this.#logger.warn(line, { member });
+  }
+
   #silent(why: SilenceReason, forMs: number): void {
-    const logger = this.#logger;
+    const words = silenceWords(why, forMs);
     switch (why) {
       case 'began':
-        logger.info(
-          `keeps silent for ${seconds(forMs)}: it may have forgotten what it promised before it was started`,
-        );
+        this.#logger.info(words);
         return;
       case 'clock-jumped':
-        logger.warn(
-          `the wall clock of this machine jumped: nothing is held any more, and it keeps silent for ${seconds(forMs)}`,
-        );
+        this.#logger.warn(words);
         return;
       case 'odd-one-out':
-        logger.error(
-          'the clock of this machine is off from those of most other members: nothing is held here until that is mended',
-        );
-        return;
       case 'other-members':
-        logger.error(
-          'another member was started with other peers in the same view: this one keeps silent until they are the same',
-        );
+        this.#logger.error(words);
         return;
       default:
         unreachable(why);
     }
-  }
-}
-
-function inWords(trouble: PeerTrouble): string {
-  switch (trouble.why) {
-    case 'other-group':
-      return `it is of group ${JSON.stringify(trouble.group)}`;
-    case 'not-a-member':
-    case 'same-name':
-    case 'other-members':
-      return TROUBLE_WORDS[trouble.why];
-    case 'other-durations':
-      return `it has leaseMs ${trouble.leaseMs} and clockSkewMs ${trouble.clockSkewMs}; both must be the same everywhere`;
-    case 'later-view':
-      return `it is in view ${trouble.view}; move this member there as well`;
-    case 'clock-off':
-      return `${clockOff(trouble.bounds)}, which is more than clockSkewMs`;
-    default:
-      return unreachable(trouble);
   }
 }

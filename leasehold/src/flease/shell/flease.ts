@@ -1,11 +1,12 @@
 /**
  * One member of a group in a running process: the core of `member.ts` with clocks and connections.
  *
- * The application's promises and signals are all here; what is decided is decided in the core. Whoever waits is
- * answered by an event, and after every turn those who wait for a state (`ready`, `settled`, a lease that was given
- * back) look whether it has come.
+ * The application's promises and signals are all here; what is decided is decided in the core. Whoever asks for something
+ * or has given a lease back (`departures.ts`) is answered by an event; those who wait for a state, as `ready`, `settled` and
+ * `close` do, look after every turn whether it has come.
  */
 
+import { assert } from '../../runtime/assert.ts';
 import { alarmOn } from '../../runtime/driver.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { showAs } from '../../runtime/inspection.ts';
@@ -14,30 +15,26 @@ import { checkOptionNames, type OptionNames } from '../../runtime/option-names.t
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { Waiters } from '../../runtime/waiters.ts';
-import { Candidate } from '../candidate.ts';
 import type { Request, Tenure } from '../claim.ts';
 import { FleaseDriver } from '../driver.ts';
-import {
-  GroupClosedError,
-  type LeaseEnd,
-  LeaseEndedError,
-  LeaseNotHeldError,
-  NoMajorityError,
-} from '../errors.ts';
-import type { Lease } from '../lease.ts';
+import { GroupClosedError, LeaseEndedError, LeaseNotHeldError } from '../errors.ts';
 import type { MemberEvent } from '../member.ts';
 import type { Packet } from '../messages.ts';
 import type { ResolvedFleaseDurations } from '../options.ts';
 import type { ElectedEvents } from '../soft-log.ts';
 import type { View } from '../view.ts';
+import { peersAt, silenceAt } from './at-present.ts';
 import type { Connections } from './connections.ts';
 import { Departures } from './departures.ts';
 import { Diary } from './diary.ts';
 import { FleaseLease, type LeaseKeeper } from './flease-lease.ts';
+import { type Holder, isSameHolder, type Look, looking } from './looking.ts';
 import { checkPeers, checkResource, type Peers } from './peers-option.ts';
 import { pause } from './pause.ts';
-import { type GroupDurations, Reasons } from './reasons.ts';
-import { type Answer, type Pending, Requests } from './requests.ts';
+import { Reasons } from './reasons.ts';
+import { type Answers, type Pending, type PendingOf, Requests } from './requests.ts';
+import { Standing } from './standing.ts';
+import { type FleaseStatus, peerStatus, silenceStatus } from './status.ts';
 
 export interface AcquireOptions {
   /** Stops waiting, and rejects with its reason. */
@@ -52,56 +49,12 @@ export interface WatchOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Who has a lease. */
-export interface Holder {
-  readonly holder: string;
-  readonly number: number;
-  /** Until when, if it is not renewed: milliseconds since 1970, by the group's clock. */
-  readonly validUntil: number;
-}
-
-export interface PeerStatus {
-  readonly id: string;
-  readonly address: string | undefined;
-  readonly connected: boolean;
-  /** Undefined: never. */
-  readonly heardAgoMs: number | undefined;
-  /** How far its clock is ahead of ours, as far as that is certain. */
-  readonly clockAheadMs: { readonly atLeast: number; readonly atMost: number } | undefined;
-  /** What is the matter with it, if anything is. */
-  readonly trouble: string | undefined;
-  /** What it was started with, if that is not what this member was; then neither heeds the other. */
-  readonly otherDurations: GroupDurations | undefined;
-}
-
-export interface FleaseStatus {
-  readonly id: string;
-  readonly group: string;
-  readonly view: number;
-  /** False while members of the view before are still needed for a majority. */
-  readonly isSettled: boolean;
-  readonly leaseMs: number;
-  readonly clockSkewMs: number;
-  /** Why this member takes no part at present, and for how long. */
-  readonly silence: { readonly why: string; readonly forMs: number } | undefined;
-  readonly peers: readonly PeerStatus[];
-  /** How many leases are held here. */
-  readonly held: number;
-  /** How many requests of this process wait for an answer. */
-  readonly waiting: number;
-  /** Of how many resources something is remembered here for the group. */
-  readonly registers: number;
-  /** How many attempts this member has made. */
-  readonly attempts: number;
-}
-
 /** @internal */
 export interface FleaseSurroundings {
   readonly id: string;
   readonly group: string;
   readonly life: number;
   readonly view: View;
-  readonly addresses: ReadonlyMap<string, string>;
   readonly durations: ResolvedFleaseDurations;
   readonly runtime: Runtime;
   readonly logger: Logger;
@@ -112,9 +65,6 @@ export interface FleaseSurroundings {
 const ACQUIRE_OPTIONS: OptionNames<AcquireOptions> = { signal: true, waitMs: true };
 const WATCH_OPTIONS: OptionNames<WatchOptions> = { signal: true };
 
-/** How often a watch asks, within a lease: while nobody has it, and while somebody does. */
-export const LOOKS_WHILE_FREE = 10;
-export const LOOKS_WHILE_HELD = 4;
 /** How long closing waits for the others to hear of what was given back, in times to answer. */
 const CLOSING_ANSWERS = 2;
 
@@ -129,11 +79,9 @@ export class Flease implements AsyncDisposable {
   readonly #departures = new Departures();
   /** What is held here, by resource. */
   readonly #held = new Map<string, FleaseLease>();
-  /** Who stands for a lease in order to lead by it. */
-  readonly #candidates = new Set<Candidate>();
   readonly #reasons: Reasons;
   readonly #keeper: LeaseKeeper;
-  #addresses: ReadonlyMap<string, string>;
+  readonly #standing: Standing;
   #closed: Promise<void> | undefined;
 
   /** @internal */
@@ -142,7 +90,6 @@ export class Flease implements AsyncDisposable {
     this.id = id;
     this.group = group;
     this.#around = around;
-    this.#addresses = around.addresses;
     this.#diary = new Diary(logger);
     this.#requests = new Requests(runtime);
     this.#driver = new FleaseDriver({
@@ -159,11 +106,16 @@ export class Flease implements AsyncDisposable {
       nowMs: () => this.#driver.member.timeAt(this.#driver.read()),
       release: (tenure) => this.#release(tenure),
       forsake: (tenure) => {
-        if (this.#closed === undefined) this.#letGo(tenure, tenure.ended ?? 'lapsed');
+        if (this.#closed === undefined) this.#letGo(tenure);
       },
     };
-    this.#reasons = new Reasons(id, this.#driver.member, durations, connections, runtime);
-    connections.addresses = this.#addresses;
+    this.#standing = new Standing({
+      clockSkewMs: durations.clockSkewMs,
+      leftMs: ({ untilMs }) => untilMs - (this.#keeper.nowMs() ?? untilMs),
+      acquire: (resource, granted) => this.#standFor(resource, granted),
+      release: (tenure) => void this.#release(tenure),
+    });
+    this.#reasons = new Reasons(id, this.#driver.member, connections, runtime);
     this.#driver.start();
   }
 
@@ -178,54 +130,51 @@ export class Flease implements AsyncDisposable {
    * @throws the signal's reason, if it aborts first
    */
   acquire(resource: string, options?: AcquireOptions): Promise<FleaseLease> {
-    return this.#ask('acquire', resource, options) as Promise<FleaseLease>;
+    return this.#ask('acquire', resource, options);
   }
 
   /**
    * Resolves with the lease, or with undefined if somebody else has it, in this process or in another.
    *
    * @throws {NoMajorityError} if too few members could be asked, or this one still keeps silent
+   * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed before that
    */
-  async tryAcquire(resource: string): Promise<FleaseLease | undefined> {
-    return (await this.#ask('try', resource)) as FleaseLease | undefined;
+  tryAcquire(resource: string): Promise<FleaseLease | undefined> {
+    return this.#ask('try', resource);
   }
 
   /**
    * Who has it; undefined: nobody. True when it was asked; by the time it is read it may have changed.
    *
    * @throws {NoMajorityError} if too few members could be asked, or this one still keeps silent
+   * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed before that
    */
   async holder(resource: string): Promise<Holder | undefined> {
-    const lease = (await this.#ask('ask', resource)) as Lease | undefined;
+    const lease = await this.#ask('ask', resource);
     if (lease?.state !== 'held') return undefined;
     return { holder: lease.holder, number: lease.number, validUntil: lease.untilMs };
   }
 
   /**
-   * Who has it, at first and whenever that changes. It asks a majority ten times in a lease while nobody has it
-   * and four times while somebody does, so a change is told that much later, and one that was undone in between not
-   * at all. While no majority answers nothing is told.
+   * Who has it, at first and whenever that changes. It asks a majority four times in a lease while somebody has it and
+   * ten times otherwise, so a change is told that much later, and one that was undone in between not at all. While no
+   * majority answers nothing is told.
    *
+   * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed
    * @throws the signal's reason, when it aborts
    */
   async *watch(resource: string, options: WatchOptions = {}): AsyncGenerator<Holder | undefined, void, void> {
     checkOptionNames('', options, WATCH_OPTIONS);
     const { signal } = options;
-    const { runtime, durations } = this.#around;
     let told: { readonly holder: Holder | undefined } | undefined;
-    for (;;) {
-      await this.ready(signal);
-      const holder = await this.#holderIfKnown(resource);
-      const isNew = holder !== NOT_KNOWN && !(told !== undefined && isSame(told.holder, holder));
-      if (isNew) {
-        told = { holder };
-        yield holder;
-      }
-      const looks = told?.holder === undefined ? LOOKS_WHILE_FREE : LOOKS_WHILE_HELD;
-      await pause(runtime, durations.leaseMs / looks, signal);
+    await this.ready(signal);
+    for await (const look of this.looking(resource, signal)) {
+      if ('error' in look || (told !== undefined && isSameHolder(told.holder, look.holder))) continue;
+      told = look;
+      yield look.holder;
     }
   }
 
@@ -298,8 +247,7 @@ export class Flease implements AsyncDisposable {
     }
     this.#throwIfClosed();
     this.#driver.input((member, reading) => member.move([...peers.keys()], reading));
-    this.#addresses = new Map([...this.#addresses, ...peers]);
-    this.#around.connections.addresses = this.#addresses;
+    this.#around.connections.know(peers);
     this.#around.logger.info(`moved to view ${this.#driver.member.view.number}`, {
       peers: [...peers.keys()].join(', '),
     });
@@ -318,6 +266,7 @@ export class Flease implements AsyncDisposable {
   status(): FleaseStatus {
     const { member } = this.#driver;
     const { connections, durations } = this.#around;
+    const reading = this.#driver.read();
     return {
       id: this.id,
       group: this.group,
@@ -325,13 +274,8 @@ export class Flease implements AsyncDisposable {
       isSettled: member.view.before === undefined,
       leaseMs: durations.leaseMs,
       clockSkewMs: durations.clockSkewMs,
-      silence: member.silence,
-      peers: [...member.peers()].map(({ id, heardAgoMs, clock, trouble }) => ({
-        ...{ id, address: connections.addressOf(id), connected: connections.isConnected(id), heardAgoMs },
-        clockAheadMs: clock && { atLeast: clock.aheadAtLeastMs, atMost: clock.aheadAtMostMs },
-        trouble: connections.problemOf(id) ?? trouble,
-        otherDurations: trouble === 'other-durations' ? this.#reasons.durationsOf(id) : undefined,
-      })),
+      silence: silenceStatus(silenceAt(member, reading)),
+      peers: peersAt(member, reading).map((peer) => peerStatus(peer, connections)),
       held: this.#held.size,
       waiting: this.#requests.size,
       registers: member.registersKept,
@@ -363,6 +307,16 @@ export class Flease implements AsyncDisposable {
   }
 
   /**
+   * Who has it, again and again, and that nobody knows; it does not wait until this member takes part.
+   *
+   * @internal
+   */
+  looking(resource: string, signal?: AbortSignal): AsyncGenerator<Look, never, void> {
+    const { runtime, durations } = this.#around;
+    return looking({ runtime, leaseMs: durations.leaseMs, ask: () => this.holder(resource), signal });
+  }
+
+  /**
    * Stands for a resource until it is had, once, and tells of every renewal by the clock `now`.
    *
    * @internal
@@ -370,23 +324,16 @@ export class Flease implements AsyncDisposable {
   stand(resource: string, now: () => Instant, events: ElectedEvents): Disposable {
     checkResource(resource);
     this.#throwIfClosed();
-    const candidate = new Candidate(
-      {
-        clockSkewMs: this.#around.durations.clockSkewMs,
-        now,
-        leftMs: ({ untilMs }) => untilMs - (this.#keeper.nowMs() ?? untilMs),
-        acquire: (granted) => this.#standFor(resource, granted),
-        release: (tenure) => void this.#release(tenure),
-      },
-      events,
-    );
-    this.#candidates.add(candidate);
-    return candidate;
+    return this.#standing.stand(resource, now, events);
   }
 
   #standFor(resource: string, granted: (tenure: Tenure) => void): () => void {
-    const resolve = (answer: Answer): void => granted((answer as FleaseLease).tenure);
-    const pending = this.#requests.add('acquire', resource, resolve, () => {});
+    const pending = this.#requests.add(
+      'acquire',
+      resource,
+      ({ tenure }) => granted(tenure),
+      () => {},
+    );
     const { id } = pending;
     this.#request(pending);
     return () => {
@@ -395,14 +342,7 @@ export class Flease implements AsyncDisposable {
     };
   }
 
-  #tellCandidates(event: MemberEvent): void {
-    for (const candidate of this.#candidates) {
-      if (!candidate.isOver) candidate.hear(event);
-      if (candidate.isOver) this.#candidates.delete(candidate);
-    }
-  }
-
-  #ask(kind: Request['kind'], resource: string, options?: AcquireOptions): Promise<Answer> {
+  #ask<K extends Request['kind']>(kind: K, resource: string, options?: AcquireOptions): Promise<Answers[K]> {
     return new Promise((resolve, reject) => {
       checkResource(resource);
       if (options !== undefined) checkAcquireOptions(options);
@@ -416,11 +356,11 @@ export class Flease implements AsyncDisposable {
     });
   }
 
-  #request({ kind, id, resource }: Pending): void {
+  #request({ kind, id, resource }: Pick<Pending, 'kind' | 'id' | 'resource'>): void {
     this.#driver.input((member, reading) => member.request(resource, { kind, id }, reading));
   }
 
-  #limit(pending: Pending, options: AcquireOptions): void {
+  #limit<K extends Request['kind']>(pending: PendingOf<K>, options: AcquireOptions): void {
     const { id, resource } = pending;
     this.#requests.limit(pending, options, () => {
       const why = this.#reasons.whyNot(resource, this.#held.get(resource), options.waitMs ?? 0);
@@ -435,25 +375,19 @@ export class Flease implements AsyncDisposable {
         this.#granted(event.request, event.tenure);
         return;
       case 'held':
-        this.#requests.take(event.request)?.resolve(undefined);
-        return;
       case 'told':
-        this.#requests.take(event.request)?.resolve(event.lease);
+      case 'failed':
+        this.#answer(event);
         return;
-      case 'failed': {
-        const pending = this.#requests.take(event.request);
-        pending?.reject(this.#reasons.noMajority(pending.resource, event.reluctant));
-        return;
-      }
       case 'renewed':
-        this.#tellCandidates(event);
+        this.#standing.hear(event);
         return;
       case 'ending':
         this.#leaseOf(event.tenure)?.ending();
         return;
       case 'ended':
         this.#ended(event.tenure);
-        this.#tellCandidates(event);
+        this.#standing.hear(event);
         return;
       case 'left':
         this.#departures.left(event.tenure);
@@ -463,7 +397,7 @@ export class Flease implements AsyncDisposable {
         this.#diary.note(event);
         return;
       case 'settled':
-        this.#forgetThoseBefore();
+        this.#around.connections.keep(this.#driver.member.view.members);
         this.#diary.note(event);
         return;
       default:
@@ -471,14 +405,22 @@ export class Flease implements AsyncDisposable {
     }
   }
 
-  #forgetThoseBefore(): void {
-    const { members } = this.#driver.member.view;
-    this.#addresses = new Map([...this.#addresses].filter(([member]) => members.includes(member)));
-    this.#around.connections.addresses = this.#addresses;
+  #answer(event: Extract<MemberEvent, { kind: 'held' | 'told' | 'failed' }>): void {
+    const pending = this.#requests.take(event.request);
+    if (pending === undefined) return;
+    if (event.kind === 'failed') {
+      pending.reject(this.#reasons.noMajority(pending.resource, event.reluctant));
+    } else if (event.kind === 'told') {
+      assert(pending.kind === 'ask', 'who has it is told to who asked that');
+      pending.resolve(event.lease);
+    } else {
+      assert(pending.kind === 'try', 'whoever waits is not told that it is held');
+      pending.resolve(undefined);
+    }
   }
 
   #granted(request: number, tenure: Tenure): void {
-    const pending = this.#requests.get(request);
+    const pending = this.#requests.wanting(request);
     const lease = new FleaseLease(this.#keeper, tenure);
     if (pending === undefined || !lease.isHeld()) {
       this.#driver.input((member, reading) => member.release(tenure, reading));
@@ -505,17 +447,17 @@ export class Flease implements AsyncDisposable {
 
   async #release(tenure: Tenure, heir?: string): Promise<void> {
     if (this.#closed !== undefined) return this.#closed;
-    this.#letGo(tenure, 'released', heir);
+    this.#letGo(tenure, heir)?.ended('released');
     await this.#departures.over(tenure);
   }
 
   /** From here on it is not held; the others hear of it by and by. */
-  #letGo(tenure: Tenure, how: LeaseEnd, heir?: string): void {
+  #letGo(tenure: Tenure, heir?: string): FleaseLease | undefined {
     const lease = this.#leaseOf(tenure);
     if (lease !== undefined) this.#held.delete(tenure.resource);
     // First, for whoever hears of the end may let go of it as well, or close everything.
     this.#driver.input((member, reading) => member.release(tenure, reading, heir));
-    lease?.ended(how);
+    return lease;
   }
 
   async #until(isSo: () => boolean, signal?: AbortSignal): Promise<void> {
@@ -529,15 +471,6 @@ export class Flease implements AsyncDisposable {
     if (this.#closed !== undefined) throw new GroupClosedError();
   }
 
-  async #holderIfKnown(resource: string): Promise<Holder | undefined | typeof NOT_KNOWN> {
-    try {
-      return await this.holder(resource);
-    } catch (error) {
-      if (error instanceof NoMajorityError) return NOT_KNOWN;
-      throw error;
-    }
-  }
-
   async #close(): Promise<void> {
     const { runtime, durations, connections, atEndOfTurn } = this.#around;
     for (const { id, resource, reject } of [...this.#requests.values()]) {
@@ -545,12 +478,12 @@ export class Flease implements AsyncDisposable {
       this.#driver.input((member, reading) => member.cancel(resource, id, reading));
       reject(new GroupClosedError());
     }
-    for (const { tenure } of [...this.#held.values()]) this.#letGo(tenure, 'closed');
+    for (const { tenure } of [...this.#held.values()]) this.#letGo(tenure)?.ended('closed');
     await new Promise<void>(atEndOfTurn); // Until then nothing has been sent.
     const stop = new AbortController();
     const patience = pause(runtime, CLOSING_ANSWERS * durations.answerMs, stop.signal);
     const { member } = this.#driver;
-    const isDone = this.#waiters.until(() => (member.isLeaving ? undefined : true), stop.signal);
+    const isDone = this.#waiters.until(() => (member.hasUnfinished ? undefined : true), stop.signal);
     // What could not be told runs out by itself.
     await Promise.race([isDone.catch(ended), patience]);
     stop.abort();
@@ -563,13 +496,8 @@ export class Flease implements AsyncDisposable {
 
 showAs(Flease, 'Flease', (flease) => flease.status());
 
-const NOT_KNOWN = Symbol('no majority has answered');
-
 /** It was no longer waited for. */
 const ended = (): void => {};
-
-const isSame = (one: Holder | undefined, other: Holder | undefined): boolean =>
-  one?.holder === other?.holder && one?.number === other?.number;
 
 function checkAcquireOptions(options: AcquireOptions): void {
   checkOptionNames('', options, ACQUIRE_OPTIONS);

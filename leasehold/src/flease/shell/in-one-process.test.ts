@@ -253,7 +253,9 @@ describe('members that come and go', { timeout: LONG_MS }, () => {
     expect((await group.of('b').acquire('s')).isHeld()).toBe(true);
     await using again = await join('c', group.peers);
     expect(again.status().silence?.why).toBe('began');
-    await expect(again.tryAcquire('t')).rejects.toThrow('c (keeps silent for 1.1 s: it may have forgotten');
+    await expect(again.tryAcquire('t')).rejects.toThrow(
+      'no majority for "t": this member, c, keeps silent for 1.1 s: it may have forgotten',
+    );
     await again.ready();
     expect(again.status().silence).toBeUndefined();
     expect(await again.holder('r')).toMatchObject({ holder: 'a', number: lease.number });

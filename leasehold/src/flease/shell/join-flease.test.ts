@@ -8,7 +8,7 @@ import { encodePacket } from '../wire/encode.ts';
 import { GREETING } from '../wire/samples.ts';
 import type { AcquireOptions } from './flease.ts';
 import { type JoinFleaseOptions, joinFlease } from './join-flease.ts';
-import { PortInUseError } from './system-errors.ts';
+import { PortInUseError } from '../../node/tcp/errors.ts';
 import { freePeers, join, LEASE_MS, SKEW_MS, TestGroup } from './testing/groups.ts';
 
 const LONG_MS = 30_000;
@@ -101,25 +101,28 @@ describe('joining a group', { timeout: LONG_MS }, () => {
     await using wrong = await join('a', { a, b: c, c: b });
     await using _ = await join('b', { a, b, c });
     await wrong.ready();
-    await until(() => wrong.status().peers.some(({ trouble }) => trouble?.includes('is b of group')));
+    await until(() => wrong.status().peers.some(({ problem }) => problem?.includes('is b of group')));
     const why = await wrong.acquire('r', { waitMs: 100 }).catch((error: Error) => error.message);
     expect(why).toContain(`at ${b} is b of group default, not c of default: mend the addresses in peers`);
   });
 
-  it('says by name who has other durations', async () => {
+  it('says by name who has other durations, and when it has gone that it cannot be reached', async () => {
     const logger = listeningLogger();
     const peers = await freePeers('a', 'b');
     await using a = await join('a', peers, { logger });
-    await using _b = await join('b', peers, { leaseMs: 2 * LEASE_MS });
+    const b = await join('b', peers, { leaseMs: 2 * LEASE_MS });
     await until(() => logger.lines.some(({ message }) => message.startsWith('trouble with member b')));
     const [line] = logger.lines.filter(({ message }) => message.startsWith('trouble with member b'));
-    expect(line?.message).toContain(`it has leaseMs ${2 * LEASE_MS} and clockSkewMs ${SKEW_MS}`);
-    const otherDurations = { leaseMs: 2 * LEASE_MS, clockSkewMs: SKEW_MS };
-    expect(a.status()).toMatchObject({
-      leaseMs: LEASE_MS,
-      clockSkewMs: SKEW_MS,
-      peers: [{ otherDurations }],
+    const words = `it was started with a lease of ${2 * LEASE_MS} ms and a skew of ${SKEW_MS} ms; both must be the same everywhere`;
+    expect(line?.message).toBe(`trouble with member b: ${words}`);
+    const [peer] = a.status().peers;
+    expect(peer).toMatchObject({
+      trouble: { why: 'other-durations', words },
+      otherDurations: { leaseMs: 2 * LEASE_MS, clockSkewMs: SKEW_MS },
     });
+    await b.close();
+    await until(() => a.status().peers[0]?.problem?.includes('nobody listens there') === true);
+    expect(a.status().peers[0]?.trouble).toEqual({ why: 'other-durations', words });
   });
 });
 

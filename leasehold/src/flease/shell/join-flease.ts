@@ -11,6 +11,7 @@ import { randomId } from '../../node/id.ts';
 import { type SecureContextOptions, secureTexts } from '../../node/http-client/secure-context.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { isLoopback } from '../../node/tcp/binding.ts';
+import { PortInUseError } from '../../node/tcp/errors.ts';
 import { mutualTls } from '../../node/tcp/mutual-tls.ts';
 import { atEndOfTurn } from '../../node/turn.ts';
 import { warnings } from '../../node/warnings.ts';
@@ -24,7 +25,6 @@ import { checkView } from '../view.ts';
 import { Connections } from './connections.ts';
 import { Flease } from './flease.ts';
 import { checkAddress, checkPeers, type Peers } from './peers-option.ts';
-import { PortInUseError } from './system-errors.ts';
 
 export interface JoinFleaseOptions extends FleaseDurations {
   /** Which of the members this is. Never two processes at a time under one name. */
@@ -119,20 +119,18 @@ export async function joinFlease(options: JoinFleaseOptions): Promise<Flease> {
   });
   let member: Flease | undefined;
   const receive: Flease['receive'] = (packet) => member?.receive(packet);
-  const connections = await Connections.open({
-    ...{ id, group, listen, secure, runtime, logger, receive },
-  }).catch((error: unknown) => {
+  const opening = Connections.open({ id, group, listen, secure, runtime, logger, receive });
+  const connections = await opening.catch((error: unknown) => {
     throw error instanceof PortInUseError ? takenFrom(id, error) : error;
   });
   sayWhatIsNotTolerated(view.members.length, logger);
-  const addresses = new Map([...(before ?? []), ...peers]);
+  connections.know(new Map([...(before ?? []), ...peers]));
   const life = 1 + Number.parseInt(randomId(LIFE_BYTES), 16);
   member = new Flease({
     id,
     group,
     life,
     view,
-    addresses,
     durations,
     runtime,
     logger,

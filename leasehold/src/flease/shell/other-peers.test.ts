@@ -16,7 +16,7 @@ async function twoLists() {
 const until = (isSo: () => boolean): Promise<boolean> =>
   vi.waitUntil(isSo, { timeout: LONG_MS, interval: 5 });
 const troubleWith = (member: Flease, peer: string): string | undefined =>
-  member.status().peers.find(({ id }) => id === peer)?.trouble;
+  member.status().peers.find(({ id }) => id === peer)?.trouble?.why;
 const isKeptOut = (member: Flease): boolean => member.status().silence?.why === 'other-members';
 const whyNot = (member: Flease): Promise<unknown> =>
   member.acquire('job', { waitMs: LEASE_MS }).catch((error: unknown) => error);

@@ -4,32 +4,47 @@ import type { Reluctance } from '../attempt.ts';
 import { Member } from '../member.ts';
 import type { Packet } from '../messages.ts';
 import { resolveFleaseDurations } from '../options.ts';
+import type { View } from '../view.ts';
 import { digestOf } from '../view-digest.ts';
-import { ownReason, type PeerFacts, peerReason, Reasons } from './reasons.ts';
+import { type PeerFacts, peerReason, Reasons } from './reasons.ts';
 
 const FINE: PeerFacts = {
-  ...{ heardAgoMs: 1_234, view: 1, trouble: undefined, clock: undefined, problem: undefined },
-  ...{ recoversInMs: undefined, otherDurations: undefined },
+  heardAgoMs: 1_234,
+  view: 1,
+  trouble: undefined,
+  connected: true,
+  problem: undefined,
+  recoversInMs: undefined,
 };
 
 describe('why a member did not say yes', () => {
   it.each<[Reluctance | undefined, Partial<PeerFacts>, string]>([
     ['silent', {}, 'silent for 1.2 s'],
     ['silent', { heardAgoMs: undefined }, 'silent: never heard of'],
-    [undefined, { problem: 'nobody listens there' }, 'not connected: nobody listens there'],
+    ['silent', { heardAgoMs: 40 }, 'has not answered yet'],
+    [undefined, { connected: false, problem: 'nobody is there' }, 'not connected: nobody is there'],
     [
       'silent',
-      { trouble: 'other-durations', otherDurations: { leaseMs: 5_000, clockSkewMs: 100 } },
-      'it was started with another leaseMs or clockSkewMs: 5000 and 100',
+      { heardAgoMs: undefined, problem: 'it has never connected to us' },
+      'it has never connected to us',
     ],
-    ['silent', { trouble: 'same-name' }, 'two processes speak in its name; stop one of them'],
     [
       'silent',
-      { trouble: 'other-members' },
-      'it was started with other peers; they must be the same everywhere, see "Changing the group" in docs/flease.md',
+      { connected: false, problem: 'nobody listens there', trouble: { why: 'same-name' } },
+      'not connected: nobody listens there',
     ],
-    ['silent', { trouble: 'later-view', view: 8 }, 'in another view of the group: 8'],
-    ['other-view', { view: 8 }, 'in another view of the group: 8'],
+    ['silent', { trouble: { why: 'same-name' } }, 'two processes speak in its name; stop one of them'],
+    [
+      'silent',
+      { trouble: { why: 'later-view', view: 8 }, view: 8 },
+      'it is in view 8 of the group, which is later; move this member there as well',
+    ],
+    [
+      'other-view',
+      { trouble: { why: 'later-view', view: 8 }, view: 8 },
+      'it is in view 8 of the group, which is later; move this member there as well',
+    ],
+    ['other-view', { view: 6 }, 'it is in view 6 of the group, which is another'],
     ['recovering', { recoversInMs: 3_200 }, 'keeps silent for 3.2 s'],
     [
       'recovering',
@@ -42,24 +57,52 @@ describe('why a member did not say yes', () => {
     ['early', {}, 'by its clock the attempt has not begun yet; its clock, or ours, may be off'],
     [
       'clock-off',
-      { clock: { aheadAtLeastMs: 700, aheadAtMostMs: 704 } },
-      'its clock is ahead of ours by at least 700 ms',
+      { trouble: { why: 'clock-off', bounds: { aheadAtLeastMs: 700, aheadAtMostMs: 704 } } },
+      'its clock is ahead of ours by at least 700 ms, which is more than the skew',
     ],
-    [
-      'silent',
-      { trouble: 'clock-off', clock: { aheadAtLeastMs: -900, aheadAtMostMs: -800 } },
-      'its clock is behind ours by at least 800 ms',
-    ],
+    ['clock-off', {}, 'it finds our clock off from its own by more than the skew'],
   ])('is said in words: %s %o', (reluctance, facts, words) => {
     expect(peerReason(reluctance, { ...FINE, ...facts })).toBe(words);
   });
+});
 
-  it('is said of this process, too', () => {
-    expect(ownReason('began', 10_340)).toBe(
-      'keeps silent for 10.3 s: it may have forgotten what it promised before it was started',
-    );
-    expect(ownReason('odd-one-out', Number.POSITIVE_INFINITY)).toBe(
-      'keeps silent: its clock is off from those of most others, and has to be mended',
+const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
+const WALL_MS = 1_750_000_000_000;
+const CONNECTED = { isConnected: () => true, problemOf: () => undefined };
+
+/** A member `a` that was started at 0, and the reasons it would give at a time that can be set. */
+function started(view: View) {
+  const settings = { group: 'g', id: 'a', life: 7, view, durations: DURATIONS, random: () => 0.5 };
+  const member = new Member(settings, { now: instant(0), wallMs: WALL_MS });
+  const clock = { now: () => instant(clock.ms), wallMs: () => WALL_MS + clock.ms, ms: 0 };
+  const wakeAt = (ms: number): void => {
+    clock.ms = ms;
+    member.wake({ now: clock.now(), wallMs: clock.wallMs() });
+  };
+  return { clock, wakeAt, reasons: new Reasons('a', member, CONNECTED, clock) };
+}
+
+const VIEW: View = { number: 1, members: ['a', 'b', 'c'], before: undefined };
+
+describe('a member that keeps silent itself', () => {
+  it('says first that it does, and for how long from then on, however long ago it was last woken', () => {
+    const { clock, wakeAt, reasons } = started(VIEW);
+    wakeAt(250);
+    clock.ms = 490;
+    const { message, reasons: each } = reasons.noMajority('job', undefined);
+    const words = 'keeps silent for 0.6 s: it may have forgotten what it promised before it was started';
+    expect(message).toBe(`no majority for "job": this member, a, ${words}`);
+    expect(each).toEqual(new Map([['a', words]]));
+  });
+});
+
+describe('who has to agree', () => {
+  it('is a majority of the members before as well, while the group changes', () => {
+    const view = { number: 2, members: ['a', 'b', 'd'], before: ['a', 'b', 'c', 'e'] };
+    const { wakeAt, reasons } = started(view);
+    wakeAt(1_200);
+    expect(reasons.noMajority('job', new Map([['b', 'outbid']])).message).toContain(
+      'no majority for "job": 2 of 3 members, and 3 of the 4 before, have to agree, and these did not: b (outbid: ',
     );
   });
 });
@@ -67,16 +110,11 @@ describe('why a member did not say yes', () => {
 describe('how long a peer keeps silent', () => {
   // It says so when it is asked something; that it waits no longer may stand in the same packet, and before that.
   it('is heard wherever in a packet it is said', () => {
-    const durations = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
-    const view = { number: 1, members: ['a', 'b', 'c'], before: undefined };
-    const settings = { group: 'g', id: 'a', life: 7, view, durations, random: () => 0.5 };
-    const member = new Member(settings, { now: instant(0), wallMs: 1_750_000_000_000 });
-    member.wake({ now: instant(1_200), wallMs: 1_750_000_001_200 });
-    const connections = { problemOf: () => undefined };
-    const reasons = new Reasons('a', member, durations, connections, { now: () => instant(1_200) });
+    const { wakeAt, reasons } = started(VIEW);
+    wakeAt(1_200);
     const packet: Packet = {
-      ...{ group: 'g', view: 1, from: 'b', life: 1, toLife: 7, sentMs: 1_750_000_001_200, echo: undefined },
-      digest: digestOf(view),
+      ...{ group: 'g', view: 1, from: 'b', life: 1, toLife: 7, sentMs: WALL_MS + 1_200, echo: undefined },
+      digest: digestOf(VIEW),
       ...{ leaseMs: 1_000, clockSkewMs: 50 },
       items: [
         { kind: 'unwish', resource: 'other', member: 'b' },

@@ -5,70 +5,49 @@
 
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
+import type { PeerStatus } from '../acquaintances.ts';
 import type { Reluctance } from '../attempt.ts';
 import { LeaseHeldError, NoMajorityError } from '../errors.ts';
-import type { Member, SilenceReason } from '../member.ts';
+import type { Member } from '../member.ts';
 import type { Item, Packet, Refused } from '../messages.ts';
-import type { ResolvedFleaseDurations } from '../options.ts';
-import type { ClockBounds } from '../peer-clocks.ts';
-import { majorityOf } from '../view.ts';
-import { clockOff, seconds, TROUBLE_WORDS } from '../wording.ts';
-
-/** Those that must be the same everywhere. */
-export type GroupDurations = Pick<ResolvedFleaseDurations, 'leaseMs' | 'clockSkewMs'>;
+import { disagreementWords, peerSilenceWords, seconds, silenceWords, troubleWords } from '../wording.ts';
+import { peersAt, silenceAt } from './at-present.ts';
+import type { Connections } from './connections.ts';
 
 /** What is known of a peer, beside what it said. */
-export interface PeerFacts {
-  readonly heardAgoMs: number | undefined;
-  readonly view: number;
-  readonly trouble: string | undefined;
-  readonly clock: ClockBounds | undefined;
-  /** Why there is no connection to it. */
+export interface PeerFacts extends Pick<PeerStatus, 'heardAgoMs' | 'view' | 'trouble'> {
+  /** Whether we can speak to it. */
+  readonly connected: boolean;
+  /** Why we cannot, or why it cannot speak to us. */
   readonly problem: string | undefined;
   /** How much longer it keeps silent, by its own word. */
   readonly recoversInMs: number | undefined;
-  readonly otherDurations: GroupDurations | undefined;
 }
+
+type Ways = Pick<Connections, 'isConnected' | 'problemOf'>;
 
 export class Reasons {
   readonly #id: string;
   readonly #member: Member;
-  readonly #durations: GroupDurations;
-  readonly #connections: { problemOf(member: string): string | undefined };
-  readonly #clock: Pick<Runtime, 'now'>;
+  readonly #connections: Ways;
+  readonly #clock: Pick<Runtime, 'now' | 'wallMs'>;
   /** Until when peers will keep silent, as they said last. */
   readonly #recoveringUntil = new Map<string, Instant>();
-  /** Of peers that have not ours, as they said last. */
-  readonly #otherDurations = new Map<string, GroupDurations>();
 
-  constructor(
-    id: string,
-    member: Member,
-    durations: GroupDurations,
-    connections: { problemOf(member: string): string | undefined },
-    clock: Pick<Runtime, 'now'>,
-  ) {
+  constructor(id: string, member: Member, connections: Ways, clock: Pick<Runtime, 'now' | 'wallMs'>) {
     this.#id = id;
     this.#member = member;
-    this.#durations = durations;
     this.#connections = connections;
     this.#clock = clock;
   }
 
   /**
-   * Takes note of a peer's durations, and of how long it keeps silent. That it says in every answer, but an answer need not
-   * come first: even then it says what it no longer waits for.
+   * Takes note of how long a peer keeps silent. It says so in every refusal, and a refusal may stand behind wishes in the
+   * packet.
    */
-  hear(packet: Packet): void {
-    this.#hearDurations(packet);
-    const { from, items } = packet;
+  hear({ from, items }: Packet): void {
     const refusal = items.find(isOfOneSilent);
     if (refusal !== undefined) this.#recoveringUntil.set(from, later(this.#clock.now(), refusal.detail));
-  }
-
-  /** What a peer was started with, if not with ours. */
-  durationsOf(peer: string): GroupDurations | undefined {
-    return this.#otherDurations.get(peer);
   }
 
   /**
@@ -87,47 +66,45 @@ export class Reasons {
 
   /** @param reluctant who did not say yes, and why; undefined: nobody has answered yet */
   noMajority(resource: string, reluctant: ReadonlyMap<string, Reluctance> | undefined): NoMajorityError {
-    const { view, silence } = this.#member;
+    const reading = { now: this.#clock.now(), wallMs: this.#clock.wallMs() };
+    const silence = silenceAt(this.#member, reading);
+    if (silence !== undefined) {
+      const words = silenceWords(silence.why, silence.forMs);
+      // What the others would say does not matter, and nobody has asked them.
+      return new NoMajorityError(
+        resource,
+        new Map([[this.#id, words]]),
+        `this member, ${this.#id}, ${words}`,
+      );
+    }
     const reasons = new Map<string, string>();
-    if (silence !== undefined) reasons.set(this.#id, ownReason(silence.why, silence.forMs));
-    else if (reluctant?.has(this.#id)) {
+    if (reluctant?.has(this.#id)) {
       reasons.set(this.#id, peerReason(reluctant.get(this.#id), OURSELVES));
     }
-    for (const { id, ...known } of this.#member.peers()) {
-      if (silence !== undefined || (reluctant !== undefined && !reluctant.has(id))) continue;
+    for (const { id, ...known } of peersAt(this.#member, reading)) {
+      if (reluctant !== undefined && !reluctant.has(id)) continue;
       reasons.set(id, peerReason(reluctant?.get(id), { ...known, ...this.#factsOf(id) }));
     }
-    return new NoMajorityError(resource, reasons, majorityOf(view.members.length), view.members.length);
+    return new NoMajorityError(resource, reasons, disagreementWords(this.#member.view, reasons));
   }
 
-  #hearDurations({ from, leaseMs, clockSkewMs }: Packet): void {
-    const ours = this.#durations;
-    if (leaseMs === ours.leaseMs && clockSkewMs === ours.clockSkewMs) this.#otherDurations.delete(from);
-    else if (this.#member.peers().some(({ id }) => id === from)) {
-      this.#otherDurations.set(from, { leaseMs, clockSkewMs });
-    }
-  }
-
-  #factsOf(peer: string): Pick<PeerFacts, 'problem' | 'recoversInMs' | 'otherDurations'> {
+  #factsOf(peer: string): Pick<PeerFacts, 'connected' | 'problem' | 'recoversInMs'> {
     const until = this.#recoveringUntil.get(peer);
     return {
+      connected: this.#connections.isConnected(peer),
       problem: this.#connections.problemOf(peer),
       recoversInMs: until === undefined ? undefined : Math.max(0, until - this.#clock.now()),
-      otherDurations: this.durationsOf(peer),
     };
   }
 }
 
 const OURSELVES: PeerFacts = {
-  ...{
-    heardAgoMs: 0,
-    view: 0,
-    trouble: undefined,
-    clock: undefined,
-    problem: undefined,
-    recoversInMs: undefined,
-    otherDurations: undefined,
-  },
+  heardAgoMs: 0,
+  view: 0,
+  trouble: undefined,
+  connected: true,
+  problem: undefined,
+  recoversInMs: undefined,
 };
 
 const isOfOneSilent = (item: Item): item is Refused => item.kind === 'refused' && item.why === 'recovering';
@@ -141,54 +118,30 @@ export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts)
       return 'by its clock the attempt began too long ago; its clock, or ours, may be off';
     case 'early':
       return 'by its clock the attempt has not begun yet; its clock, or ours, may be off';
+    case 'not-believed':
+      return 'its answer is of a time that cannot have come yet; its clock, or ours, may be off';
     case 'clock-off':
-      return offBy(facts.clock);
+      return facts.trouble?.why === 'clock-off' ? troubleWords(facts.trouble) : FINDS_US_OFF;
     case 'recovering':
-      return facts.recoversInMs === undefined ? 'keeps silent' : keepsSilent(facts.recoversInMs);
+      return facts.recoversInMs === undefined ? 'keeps silent' : peerSilenceWords(facts.recoversInMs);
     case 'other-view':
-      return `in another view of the group: ${facts.view}`;
+      return facts.trouble?.why === 'later-view'
+        ? troubleWords(facts.trouble)
+        : `it is in view ${facts.view} of the group, which is another`;
     default:
       return unheard(facts);
   }
 }
 
-function unheard({ problem, trouble, clock, heardAgoMs, view, otherDurations }: PeerFacts): string {
-  if (problem !== undefined) return `not connected: ${problem}`;
-  switch (trouble) {
-    case 'clock-off':
-      return offBy(clock);
-    case 'later-view':
-      return `in another view of the group: ${view}`;
-    case 'other-durations':
-      return `it was started with another leaseMs or clockSkewMs${
-        otherDurations === undefined ? '' : `: ${otherDurations.leaseMs} and ${otherDurations.clockSkewMs}`
-      }`;
-    case 'same-name':
-    case 'other-members':
-      return TROUBLE_WORDS[trouble];
-    default:
-      return heardAgoMs === undefined ? 'silent: never heard of' : `silent for ${seconds(heardAgoMs)}`;
-  }
+const FINDS_US_OFF = 'it finds our clock off from its own by more than the skew';
+
+/** Heard so shortly ago, one is not silent: it is slow to answer, or the attempt was over before it did. */
+const SILENT_FROM_MS = 1_000;
+
+function unheard({ connected, problem, trouble, heardAgoMs }: PeerFacts): string {
+  if (problem !== undefined && !connected) return `not connected: ${problem}`;
+  if (trouble !== undefined) return troubleWords(trouble);
+  if (problem !== undefined) return problem;
+  if (heardAgoMs === undefined) return 'silent: never heard of';
+  return heardAgoMs < SILENT_FROM_MS ? 'has not answered yet' : `silent for ${seconds(heardAgoMs)}`;
 }
-
-/** Of another, who does not say why. */
-const keepsSilent = (forMs: number): string =>
-  Number.isFinite(forMs)
-    ? `keeps silent for ${seconds(forMs)}`
-    : 'keeps silent until its clock, or its peers, are put right; its log says which';
-
-const offBy = (bounds: ClockBounds | undefined): string =>
-  bounds === undefined ? 'its clock is not that of the others' : clockOff(bounds);
-
-/** In words that follow "keeps silent". */
-export const WHY_SILENT: Readonly<Record<SilenceReason, string>> = {
-  began: 'it may have forgotten what it promised before it was started',
-  'clock-jumped': 'its wall clock was set, and it cannot be told which time was right',
-  'odd-one-out': 'its clock is off from those of most others, and has to be mended',
-  'other-members':
-    'another member was started with other peers in the same view; they must be the same everywhere, see "Changing the group" in docs/flease.md',
-};
-
-/** Why this process says nothing itself. */
-export const ownReason = (why: SilenceReason, forMs: number): string =>
-  `keeps silent${Number.isFinite(forMs) ? ` for ${seconds(forMs)}` : ''}: ${WHY_SILENT[why]}`;

@@ -10,15 +10,24 @@ import type { Request } from '../claim.ts';
 import type { Lease } from '../lease.ts';
 import type { FleaseLease } from './flease-lease.ts';
 
-export type Answer = FleaseLease | Lease | undefined;
+/** What each kind of request is answered with. */
+export interface Answers {
+  readonly acquire: FleaseLease;
+  readonly try: FleaseLease | undefined;
+  readonly ask: Lease | undefined;
+}
 
-export interface Pending {
+type Kind = Request['kind'];
+
+export interface PendingOf<K extends Kind> {
   readonly id: number;
-  readonly kind: Request['kind'];
+  readonly kind: K;
   readonly resource: string;
-  resolve(answer: Answer): void;
+  resolve(answer: Answers[K]): void;
   reject(why: unknown): void;
 }
+
+export type Pending = { [K in Kind]: PendingOf<K> }[Kind];
 
 export interface Patience {
   readonly signal?: AbortSignal | undefined;
@@ -43,21 +52,22 @@ export class Requests {
   }
 
   /** The next request, and its number. */
-  add(
-    kind: Request['kind'],
+  add<K extends Kind>(
+    kind: K,
     resource: string,
-    resolve: (answer: Answer) => void,
+    resolve: (answer: Answers[K]) => void,
     reject: (why: unknown) => void,
-  ): Pending {
+  ): PendingOf<K> {
     this.#count += 1;
-    const pending = { id: this.#count, kind, resource, resolve, reject };
-    this.#pending.set(pending.id, pending);
+    const pending: PendingOf<K> = { id: this.#count, kind, resource, resolve, reject };
+    this.#pending.set(pending.id, pending as Pending); // Of one kind; the compiler does not see which.
     return pending;
   }
 
-  /** Who waits for it, and goes on to; undefined if nobody does. */
-  get(id: number): Pending | undefined {
-    return this.#pending.get(id);
+  /** Who waits to have it, and goes on to; undefined if nobody does. */
+  wanting(id: number): Exclude<Pending, { kind: 'ask' }> | undefined {
+    const pending = this.#pending.get(id);
+    return pending?.kind === 'ask' ? undefined : pending;
   }
 
   /** Who waits for it, who then does no longer; undefined if nobody does. */
@@ -72,7 +82,7 @@ export class Requests {
    *
    * @param giveUp withdraws the request, and says why nothing came of it
    */
-  limit(pending: Pending, { signal, waitMs }: Patience, giveUp: () => unknown): void {
+  limit<K extends Kind>(pending: PendingOf<K>, { signal, waitMs }: Patience, giveUp: () => unknown): void {
     const stop = (why: () => unknown): void => {
       if (this.take(pending.id) !== undefined) reject(why());
     };

@@ -72,7 +72,9 @@ export function seeCalm(flease: FleaseWorld): void {
 
 const isAnythingToDo = ({ callers, nodes }: FleaseWorld): boolean =>
   callers.some(({ isDone }) => !isDone) ||
-  nodes.some(({ member }) => member !== undefined && ([...member.tenures].length > 0 || member.isLeaving));
+  nodes.some(
+    ({ member }) => member !== undefined && ([...member.tenures].length > 0 || member.hasUnfinished),
+  );
 
 function isReady(flease: FleaseWorld): boolean {
   return whyNotReady(flease) === '';

@@ -11,6 +11,7 @@
  *    held it under a lower number, asked no later than it was granted to whoever holds it.
  *  - **silent-after-restart.** Whoever has lost its memory promises, accepts and asks nothing for a lease and two
  *    skews.
+ *  - **answered-once.** Nothing that was asked for once is granted twice.
  *  - **told-of-the-end.** Every tenure that is over is said to be so, once and soon; and that it is about to be,
  *    before, if its process ran. None that was over is renewed.
  *  - **progress**, **forgets.** See `calm.ts`.
@@ -34,6 +35,7 @@ export const PROMISES = [
   'held-until-said',
   'agreement',
   'silent-after-restart',
+  'answered-once',
   'told-of-the-end',
   'progress',
   'forgets',
@@ -240,7 +242,7 @@ export class Checker implements Observer {
     }
     if (own !== undefined) this.onGrant?.(own);
     else if (!this.#cancelled.has(key)) {
-      throw this.#broken('told-of-the-end', `${request} of ${node.name} is answered twice`);
+      throw this.#broken('answered-once', `${request} of ${node.name} is answered twice`);
     }
   }
 

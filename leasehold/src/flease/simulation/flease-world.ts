@@ -89,7 +89,7 @@ export class FleaseWorld {
       },
       comparesClocks: this.#comparesClocks,
       view: () => this.operator.view,
-      onStart: (_, runtime) => {
+      onStart: (runtime) => {
         const life = random.fork(`life ${node.process.life}`);
         for (let caller = 1; caller <= callersEach; caller++) {
           const context = {

@@ -13,6 +13,7 @@ const DECISION = 'flease/decision.ts';
 const LEASE = 'flease/lease.ts';
 const MEMBER = 'flease/member.ts';
 const PROPOSER = 'flease/proposer.ts';
+const CLAIM = 'flease/claim.ts';
 const OPTIONS = 'flease/options.ts';
 const CLOCK = 'flease/group-clock.ts';
 const OTHERS = 'flease/acquaintances.ts';
@@ -246,12 +247,20 @@ export const mutants: readonly Mutant[] = [
     to: 'if (nowMs > atMs + 1e9) this.#registers.delete(resource);',
   },
   {
+    name: 'granted-and-wanted-still',
+    promise: 'answered-once',
+    story: 'Whoever was granted it stays among those who want it, and is granted it again.',
+    file: CLAIM,
+    from: "return this.#takeOut(this.#requests.findIndex(({ kind }) => kind !== 'ask'));",
+    to: "return this.#requests.find(({ kind }) => kind !== 'ask');",
+  },
+  {
     name: 'ends-unnoticed',
     promise: 'told-of-the-end',
     story: 'A lease runs out and nobody is told.',
-    file: PROPOSER,
-    from: "      this.#end(claim, 'lapsed');\n",
-    to: '      claim.tenure = undefined;\n',
+    file: CLAIM,
+    from: '    if (tenure !== undefined) tenure.ended = reason;\n',
+    to: "    if (reason === 'lapsed') return undefined;\n    if (tenure !== undefined) tenure.ended = reason;\n",
   },
   {
     name: 'ending-unnoticed',
@@ -281,8 +290,8 @@ export const mutants: readonly Mutant[] = [
     name: 'waits-by-the-wrong-clock',
     promise: 'progress',
     story: 'Who was to try again at some time waits for that time, although its clock was put right.',
-    file: PROPOSER,
-    from: '      claim.tryAtMs = Number.NEGATIVE_INFINITY;\n      claim.lookAtMs',
-    to: '      claim.lookAtMs',
+    file: CLAIM,
+    from: '    this.#tryAtMs = AT_ONCE;\n    this.#lookAtMs = NEVER;\n',
+    to: '    this.#lookAtMs = NEVER;\n',
   },
 ];

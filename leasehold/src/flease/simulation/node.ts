@@ -41,7 +41,12 @@ export interface NodeOptions {
   /** What a life that begins is told about the group. */
   view(): View;
   /** Begins whatever uses the leases, anew in each life. */
-  onStart(node: FleaseNode, runtime: SimRuntime): void;
+  onStart(runtime: SimRuntime): void;
+}
+
+interface Listener {
+  readonly kind: Request['kind'];
+  answered(event: MemberEvent): void;
 }
 
 export class FleaseNode {
@@ -52,10 +57,9 @@ export class FleaseNode {
   /** Until when it has last been stopped, or misled about when to wake; true time. */
   stoppedUntilMs: number = Number.NEGATIVE_INFINITY;
   /** What wants to know of the events of this life besides the checker. */
-  readonly listeners: Map<number, (event: MemberEvent) => void> = new Map<
-    number,
-    (event: MemberEvent) => void
-  >();
+  readonly #listeners = new Map<number, Listener>();
+  /** What nobody was told of, because it was over by then. */
+  readonly #untold = new WeakSet<Tenure>();
   readonly #options: NodeOptions;
   #driver: FleaseDriver | undefined;
   #runtime: SimRuntime | undefined;
@@ -115,14 +119,14 @@ export class FleaseNode {
   request(kind: Request['kind'], resource: string, answered: (event: MemberEvent) => void): number {
     this.#requests += 1;
     const id = this.#requests;
-    this.listeners.set(id, answered);
+    this.#listeners.set(id, { kind, answered });
     this.#options.observer.requested(this, resource, { kind, id });
     this.#driver?.input((member, reading) => member.request(resource, { kind, id }, reading));
     return id;
   }
 
   cancel(resource: string, id: number): void {
-    this.listeners.delete(id);
+    this.#listeners.delete(id);
     this.#driver?.input((member, reading) => member.cancel(resource, id, reading));
   }
 
@@ -158,7 +162,7 @@ export class FleaseNode {
   #live(runtime: SimRuntime): void {
     const { name, network, durations, busyFrom, observer, turnMs, comparesClocks } = this.#options;
     this.#runtime = runtime;
-    this.listeners.clear();
+    this.#listeners.clear();
     const transport = runtime.transport(network);
     const life = 1 + Math.floor(runtime.random() * 0x7fff_ffff);
     this.lifeNumber = life;
@@ -193,7 +197,22 @@ export class FleaseNode {
     });
     observer.began(this);
     driver.start();
-    this.#options.onStart(this, runtime);
+    this.#options.onStart(runtime);
+  }
+
+  /** Whether it was held when that was found, and the process stood still for so long that it no longer is. */
+  #isOverSince(tenure: Tenure): boolean {
+    return this.foundMs <= tenure.untilMs && !this.holds(tenure);
+  }
+
+  /** As the shell does: nobody is given what is over, and who waits goes on to. */
+  #askAnew(id: number, tenure: Tenure): void {
+    this.#untold.add(tenure);
+    this.release(tenure);
+    const listener = this.#listeners.get(id);
+    if (listener === undefined) return;
+    const { kind } = listener;
+    this.#driver?.input((member, reading) => member.request(tenure.resource, { kind, id }, reading));
   }
 
   #atEndOfTurn(turnMs: number, callback: () => void): void {
@@ -203,11 +222,16 @@ export class FleaseNode {
   }
 
   #tell(event: MemberEvent): void {
+    if (event.kind === 'granted' && this.#isOverSince(event.tenure)) {
+      this.#askAnew(event.request, event.tenure);
+      return;
+    }
+    if ('tenure' in event && this.#untold.has(event.tenure)) return;
     this.#options.observer.tells(this, event);
     if ('request' in event) {
-      const answered = this.listeners.get(event.request);
-      this.listeners.delete(event.request);
-      if (answered !== undefined) answered(event);
+      const listener = this.#listeners.get(event.request);
+      this.#listeners.delete(event.request);
+      if (listener !== undefined) listener.answered(event);
       else if (event.kind === 'granted') this.release(event.tenure); // It was cancelled in the same turn.
     }
   }

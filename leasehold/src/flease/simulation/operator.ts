@@ -142,7 +142,7 @@ export class Operator {
     try {
       node.move(this.#view.members);
     } catch (error) {
-      if (!(error instanceof GroupChangeError && error.retryable)) throw error;
+      if (!(error instanceof GroupChangeError)) throw error;
       this.#options.world.count('moves refused');
     }
   }

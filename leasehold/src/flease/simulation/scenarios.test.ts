@@ -90,7 +90,7 @@ describe('an acceptor that restarts', () => {
 
 describe('messages that come twice', () => {
   it('are harmless', () => {
-    const group = new QuietGroup({ links: { delayMs: [1, 300], duplicateChance: 1 } });
+    const group = new QuietGroup({ links: { delayMs: [1, 60], duplicateChance: 1 } });
     const asked = ['a', 'b', 'c'].map((name) => group.acquire(name));
     group.pass(8_000);
     expect(asked.filter(({ tenure }) => tenure !== undefined)).toHaveLength(1);
@@ -100,14 +100,24 @@ describe('messages that come twice', () => {
 describe('a write that is answered when the lease is over', () => {
   it('gives nothing: it is asked for anew, under another number', () => {
     const group = new QuietGroup({ links: { delayMs: [5, 5] } });
+    const written = new Set<number>();
+    const { network } = group.flease;
+    const send = network.send.bind(network);
+    network.send = (from: string, to: string, packet: Packet) => {
+      for (const item of packet.items) if (item.kind === 'write') written.add(item.lease.number);
+      send(from, to, packet);
+    };
     const asked = group.acquire('a');
     group.pass(15); // The answers to what it wrote are on their way.
     group.node('a').pause(1_200);
     group.pass(1_200);
     expect(asked.tenure).toBeUndefined();
+    const [number = 0] = written;
     group.pass(100);
     const { tenure } = asked;
     expect(tenure && group.node('a').holds(tenure)).toBe(true);
+    expect(number).toBeGreaterThan(0);
+    expect(tenure?.number).toBeGreaterThan(number);
   });
 });
 

@@ -60,13 +60,18 @@ export class LoneMember {
   told = (kind: MemberEvent['kind']): MemberEvent[] => this.events.filter((event) => event.kind === kind);
 
   hears = (from: string, items: readonly Item[], changes: Partial<Packet> = {}): void => {
+    this.hearsInTheSameTurn(from, items, changes);
+    this.take();
+  };
+
+  /** What comes of it is sent and told with what comes next. */
+  hearsInTheSameTurn = (from: string, items: readonly Item[], changes: Partial<Packet> = {}): void => {
     const packet: Packet = {
       ...{ group: 'g', view: 2, from, life: 1, toLife: 7, sentMs: this.reading().wallMs, echo: undefined },
       ...{ digest: this.#digest, leaseMs: 1_000, clockSkewMs: 50, items },
       ...changes,
     };
     this.member.receive(packet, this.reading());
-    this.take();
   };
 
   acquire = (id: number): void => {
@@ -80,9 +85,6 @@ export class LoneMember {
   };
 }
 
-export const loneMember = (members?: readonly string[], before?: readonly string[]): LoneMember =>
-  new LoneMember(members, before);
-
 export const promised = (attempt: number): Item => ({
   kind: 'promised',
   attempt,
@@ -94,7 +96,7 @@ export const accepted = (attempt: number): Item => ({ kind: 'accepted', attempt 
 
 /** It has been silent for long enough, and has the lease under attempt 1. */
 export function holding(): LoneMember {
-  const group = loneMember();
+  const group = new LoneMember();
   group.at(1_101);
   group.acquire(1);
   group.hears('b', [promised(1)]);

@@ -211,7 +211,7 @@ function duration(value: number): number {
   throw new Flaw('must be a positive number of milliseconds');
 }
 
-/** How long it will be; nobody knows if it is for as long as a clock is off. */
+/** How long it will be; infinite if nobody knows, as for as long as a clock is off or peers differ. */
 function wait(value: number): number {
   if (value >= 0) return value;
   throw new Flaw('must not be negative');

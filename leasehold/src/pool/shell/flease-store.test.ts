@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePeers } from '../../flease/shell/testing/groups.ts';
+import { nodeRuntime } from '../../node/runtime.ts';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
-import { fleasePlace, type FleaseStore, groupDurations } from './flease-store.ts';
+import { silent } from '../../runtime/logger.ts';
+import { fleasePlace, type FleaseStore, groupDurations, openFleaseStore } from './flease-store.ts';
 import type { PoolManager } from './pool-manager.ts';
 import { planRecovery } from './recover.ts';
 import { startManager } from './start-manager.ts';
-import { planStore } from './store.ts';
+import { planStore, type Store } from './store.ts';
 
 const PEERS = { a: '127.0.0.1:7601', b: '127.0.0.1:7602', c: '127.0.0.1:7603' };
 const LONG_MS = 30_000;
@@ -46,13 +48,35 @@ describe('the durations of their group', () => {
   it('leave time to renew a lease in which a leader believes for twice the skew less', () => {
     expect(groupDurations(2_000, 500).clockSkewMs).toBe(500);
     expect(() => groupDurations(2_000, 501)).toThrow(
-      'option store.flease.clockSkewMs is 501, but it must be at most 500 with leaderLeaseMs = 2000',
+      'option store.flease.clockSkewMs is 501, but it must be at most 500, with leaderLeaseMs = 2000',
     );
   });
 
   it('are complained of by the names under which they were given', () => {
     expect(() => groupDurations(10)).toThrow('option leaderLeaseMs is 10');
     expect(() => groupDurations(2_000, 1)).toThrow('option store.flease.clockSkewMs is 1,');
+  });
+});
+
+describe('one that does not do as the others', { timeout: LONG_MS }, () => {
+  it('is complained of in words, and when it has gone that it cannot be reached', async () => {
+    const peers = await freePeers('a', 'b');
+    const open = (id: string, leaderLeaseMs: number): Promise<Store> =>
+      openFleaseStore(
+        { flease: { id, peers } },
+        {
+          ...{ runtime: nodeRuntime(), logger: silent, leaderLeaseMs, leaderChangeMs: 10_000, about: {} },
+          onChange: () => {},
+          onFatal: (error) => expect.unreachable(error.message),
+        },
+      );
+    await using a = await open('a', 1_000);
+    const complaint = (): string => a.observe().members[1]?.complaint ?? '';
+    const b = await open('b', 2_000);
+    const words = 'it was started with a lease of 2000 ms and a skew of 200 ms; ';
+    await vi.waitUntil(() => complaint().startsWith(words), { timeout: LONG_MS });
+    await b[Symbol.asyncDispose]();
+    await vi.waitUntil(() => complaint().includes('nobody listens there'), { timeout: LONG_MS });
   });
 });
 

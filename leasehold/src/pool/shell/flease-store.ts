@@ -6,8 +6,9 @@
  * say it, for there is none to follow. So this watches who holds the resource, and says so whenever that changes.
  */
 
-import type { Flease, Holder } from '../../flease/shell/flease.ts';
+import type { Flease } from '../../flease/shell/flease.ts';
 import { type JoinFleaseOptions, joinFlease } from '../../flease/shell/join-flease.ts';
+import type { Holder } from '../../flease/shell/looking.ts';
 import { checkPeers } from '../../flease/shell/peers-option.ts';
 import { type ResolvedFleaseDurations, resolveFleaseDurations } from '../../flease/options.ts';
 import { SoftLog } from '../../flease/soft-log.ts';
@@ -100,7 +101,7 @@ export function groupDurations(leaderLeaseMs: number, clockSkewMs?: number): Res
   throw new InvalidOptionError(
     'store.flease.clockSkewMs',
     durations.clockSkewMs,
-    `it must be at most ${mostMs} with leaderLeaseMs = ${leaderLeaseMs}: a leader believes in its lease for twice the skew less, and must have renewed it by then`,
+    `it must be at most ${mostMs}, with leaderLeaseMs = ${leaderLeaseMs}: a leader believes in its lease for twice the skew less, and must have renewed it by then`,
   );
 }
 
@@ -166,7 +167,7 @@ class Electors implements Disposable {
       return {
         endpoint: `${member}=${address}`,
         reachable: member === id || other?.connected === true,
-        complaint: other?.trouble,
+        complaint: other?.problem ?? other?.trouble?.words,
         version: undefined,
         databaseBytes: undefined,
         isLeader: this.#holder?.holder === member,

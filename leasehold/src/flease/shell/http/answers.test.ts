@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { FleaseStatus, PeerStatus } from '../flease.ts';
+import type { FleaseStatus, PeerStatus } from '../status.ts';
 import { statusAnswer } from './answers.ts';
 
 const UNKNOWN: PeerStatus = {
   ...{ id: 'b', connected: false, address: undefined, heardAgoMs: undefined, clockAheadMs: undefined },
-  ...{ trouble: undefined, otherDurations: undefined },
+  ...{ problem: undefined, trouble: undefined, otherDurations: undefined },
 };
 
 const status = (changes: Partial<FleaseStatus>): FleaseStatus => ({
@@ -21,7 +21,12 @@ describe('the status of a member as JSON', () => {
   it('has null for what is not known of a peer', () => {
     expect(answered({ peers: [UNKNOWN] })).toMatchObject({
       silence: null,
-      peers: [{ address: null, heardAgoMs: null, clockAheadMs: null, trouble: null, otherDurations: null }],
+      peers: [
+        {
+          ...{ address: null, heardAgoMs: null, clockAheadMs: null },
+          ...{ problem: null, trouble: null, otherDurations: null },
+        },
+      ],
     });
   });
 
@@ -35,7 +40,8 @@ describe('the status of a member as JSON', () => {
   });
 
   it('has null for the end of a silence that has none yet', () => {
-    const silence = { why: 'odd-one-out', forMs: Number.POSITIVE_INFINITY };
-    expect(answered({ silence })).toMatchObject({ silence: { why: 'odd-one-out', forMs: null } });
+    const forMs = Number.POSITIVE_INFINITY;
+    const silence = { why: 'odd-one-out', words: 'keeps silent', forMs } as const;
+    expect(answered({ silence })).toMatchObject({ silence: { ...silence, forMs: null } });
   });
 });

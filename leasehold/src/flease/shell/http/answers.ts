@@ -3,10 +3,13 @@
  */
 
 import type { NoMajorityError } from '../../errors.ts';
-import type { FleaseStatus, Holder, PeerStatus } from '../flease.ts';
+import type { Holder } from '../looking.ts';
+import type { FleaseStatus, PeerStatus } from '../status.ts';
 
 type Known<T> = { readonly [Field in keyof T]-?: Exclude<T[Field], undefined> | NullIfUndefined<T[Field]> };
 type NullIfUndefined<T> = undefined extends T ? null : never;
+
+type Silence = NonNullable<FleaseStatus['silence']>;
 
 export interface PeerAnswer extends Omit<Known<PeerStatus>, 'clockAheadMs'> {
   /** `atMost` is null until the peer has said when it heard us: nothing limits it before. */
@@ -15,7 +18,7 @@ export interface PeerAnswer extends Omit<Known<PeerStatus>, 'clockAheadMs'> {
 
 export interface StatusAnswer extends Omit<Known<FleaseStatus>, 'silence' | 'peers'> {
   /** `forMs` is null as long as nobody can say. */
-  readonly silence: { readonly why: string; readonly forMs: number | null } | null;
+  readonly silence: (Omit<Silence, 'forMs'> & { readonly forMs: number | null }) | null;
   readonly peers: readonly PeerAnswer[];
 }
 
@@ -40,7 +43,7 @@ export function statusAnswer(status: FleaseStatus): StatusAnswer {
   const { silence } = status;
   return {
     ...status,
-    silence: silence === undefined ? null : { why: silence.why, forMs: finite(silence.forMs) },
+    silence: silence === undefined ? null : { ...silence, forMs: finite(silence.forMs) },
     peers: status.peers.map(peerAnswer),
   };
 }
@@ -50,6 +53,7 @@ const peerAnswer = ({ clockAheadMs, ...peer }: PeerStatus): PeerAnswer => ({
   address: peer.address ?? null,
   heardAgoMs: peer.heardAgoMs ?? null,
   clockAheadMs: clockAheadMs === undefined ? null : { ...clockAheadMs, atMost: finite(clockAheadMs.atMost) },
+  problem: peer.problem ?? null,
   trouble: peer.trouble ?? null,
   otherDurations: peer.otherDurations ?? null,
 });

@@ -6,7 +6,8 @@
 
 import type { ProcessUsage } from '../../../node/http/process-usage.ts';
 import { type Family, metricsText, type Sample } from '../../../runtime/metrics-text.ts';
-import type { Flease, FleaseStatus, PeerStatus } from '../flease.ts';
+import type { Flease } from '../flease.ts';
+import type { FleaseStatus, PeerStatus } from '../status.ts';
 
 export interface Metric {
   readonly name: string;
@@ -67,7 +68,7 @@ export const METRICS: readonly Metric[] = [
   ofMember(
     'gauge',
     'leasehold_flease_silence_seconds',
-    'How much longer it keeps silent; infinite while its clock is off.',
+    'How much longer it keeps silent; infinite while its clock is off, or others have other peers.',
     ({ silence }) => (silence?.forMs ?? 0) / MS_PER_SECOND,
   ),
   ofMember('gauge', 'leasehold_flease_view', 'The view of the group that it is in.', ({ view }) => view),
@@ -98,7 +99,7 @@ export const METRICS: readonly Metric[] = [
   ofPeers(
     'leasehold_flease_peer_trouble',
     '1 if something is the matter with the peer, otherwise 0; the status says what.',
-    ({ trouble }) => Number(trouble !== undefined),
+    ({ problem, trouble }) => Number(problem !== undefined || trouble !== undefined),
   ),
 ];
 

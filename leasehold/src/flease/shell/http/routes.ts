@@ -12,7 +12,6 @@ import {
 import type { ProcessUsage } from '../../../node/http/process-usage.ts';
 import { InvalidOptionError, LeaseholdError } from '../../../runtime/errors.ts';
 import { METRICS_CONTENT_TYPE } from '../../../runtime/metrics-text.ts';
-import type { Runtime } from '../../../runtime/runtime.ts';
 import { NoMajorityError } from '../../errors.ts';
 import type { Flease } from '../flease.ts';
 import { checkResource } from '../peers-option.ts';
@@ -21,7 +20,10 @@ import { fleaseMetrics, processMetrics } from './metrics.ts';
 import { Watching } from './watching.ts';
 
 const text = (body: string, contentType: string, status = 200): HttpTextAnswer => ({
-  ...{ kind: 'text', status, headers: { 'content-type': contentType }, body },
+  kind: 'text',
+  status,
+  headers: { 'content-type': contentType },
+  body,
 });
 
 const json = (value: unknown): HttpTextAnswer =>
@@ -30,11 +32,7 @@ const json = (value: unknown): HttpTextAnswer =>
 const plain = (line: string, status = 200): HttpTextAnswer =>
   text(`${line}\n`, 'text/plain; charset=utf-8', status);
 
-export const memberRoutes = (
-  group: Flease,
-  runtime: Runtime,
-  usage: () => ProcessUsage,
-): readonly HttpRoute[] => [
+export const memberRoutes = (group: Flease, usage: () => ProcessUsage): readonly HttpRoute[] => [
   { path: '/v1/status', answer: () => json(statusAnswer(group.status())) },
   {
     path: '/v1/holder',
@@ -46,7 +44,7 @@ export const memberRoutes = (
     answer: ({ query }) =>
       about(query, (resource) => ({
         kind: 'stream',
-        open: (onMore) => new Watching(group, resource, runtime, onMore),
+        open: (onMore) => new Watching(group, resource, onMore),
       })),
   },
   {
@@ -58,7 +56,7 @@ export const memberRoutes = (
     path: '/readyz',
     answer: () => {
       const { silence } = group.status();
-      return silence === undefined ? plain('it takes part') : plain(`it keeps silent: ${silence.why}`, 503);
+      return silence === undefined ? plain('it takes part') : plain(`it ${silence.words}`, 503);
     },
   },
 ];

@@ -8,7 +8,6 @@
 
 import { ProcessMonitor } from '../../../node/http/process-usage.ts';
 import { serveHttp } from '../../../node/http/server.ts';
-import { nodeRuntime } from '../../../node/runtime.ts';
 import { isLoopback } from '../../../node/tcp/binding.ts';
 import { warnings } from '../../../node/warnings.ts';
 import { Closing } from '../../../runtime/closing.ts';
@@ -36,7 +35,11 @@ export interface ServeFleaseOptions {
 }
 
 const OPTIONS: OptionNames<ServeFleaseOptions> = {
-  ...{ host: true, port: true, allowedHosts: true, insecure: true, logger: true },
+  host: true,
+  port: true,
+  allowedHosts: true,
+  insecure: true,
+  logger: true,
 };
 
 export const DEFAULT_FLEASE_HTTP_PORT = 7_501;
@@ -66,7 +69,7 @@ export async function serveFlease(group: Flease, options: ServeFleaseOptions = {
   }
   await using open = new Closing();
   const monitor = open.use(new ProcessMonitor());
-  const routes = memberRoutes(group, nodeRuntime(), () => monitor.usage());
+  const routes = memberRoutes(group, () => monitor.usage());
   const server = open.use(
     await serveHttp({ host, port, routes, allowedHosts, logger: options.logger ?? warnings }),
   );

@@ -1,49 +1,51 @@
 /**
  * Who has a resource, told to one who listens: at first, whenever that changes, and that nobody knows.
  *
- *     holder ── no majority, twice in a row ──► no-majority ── a majority answers ──► holder, even if it is the same
+ *     ├── no majority, at once ──► no-majority ──── a majority answers ────► holder, even if it is the same
+ *     └── a majority answers ────► holder ── no majority, twice in a row ──► no-majority
  *
- * So the last event that was heard is always how it is. Twice, for an attempt can also fail because somebody else
- * asks at the same time, and that is no news. It looks as often as `Flease.watch`, which tells nothing while nobody
- * knows; and it does not wait until the member takes part, since its silence is a reason like any other. A slow reader is
- * told the last of what it missed.
+ * So the last event that was heard is always how it is. As long as nobody knows that is told again only for a member that
+ * was not among the reasons before: who is, and for how long, is another with each attempt. Twice, for an attempt can also fail because somebody else
+ * asks at the same time, and that is no news; only who has heard nothing yet is told of the first. It looks as often as
+ * `Flease.watch`, which tells nothing while nobody knows; and it does not wait until the member takes part, since its
+ * silence is a reason like any other. A slow reader is told the last of what it missed.
  */
 
 import type { EventSupply } from '../../../node/http/exchange.ts';
 import { LeaseholdError } from '../../../runtime/errors.ts';
-import type { Runtime } from '../../../runtime/runtime.ts';
-import { NoMajorityError } from '../../errors.ts';
-import { type Flease, LOOKS_WHILE_FREE, LOOKS_WHILE_HELD } from '../flease.ts';
-import { pause } from '../pause.ts';
+import type { NoMajorityError } from '../../errors.ts';
+import type { Flease } from '../flease.ts';
+import { type Holder, isSameHolder } from '../looking.ts';
 import { holderAnswer, notKnownAnswer } from './answers.ts';
 
 const MISSES_TOLERATED = 1;
 
+type Watched = Pick<Flease, 'looking'>;
+
 interface Told {
   readonly event: 'holder' | 'no-majority';
-  /** The same as long as there is nothing to tell. */
-  readonly about: string;
   readonly data: string;
 }
 
 export class Watching implements EventSupply {
-  readonly #group: Flease;
-  readonly #resource: string;
   readonly #over = new AbortController();
-  #told: Told | undefined;
+  readonly #resource: string;
+  #last: Told | undefined;
   #isTold = true;
-  #misses = 0;
+  /** Who was said to have it last; undefined if that is not known. */
+  #known: { readonly holder: Holder | undefined } | undefined;
+  /** Who was said to stand in the way since then. */
+  readonly #blamed = new Set<string>();
 
-  constructor(group: Flease, resource: string, runtime: Runtime, onMore: () => void) {
-    this.#group = group;
+  constructor(group: Watched, resource: string, onMore: () => void) {
     this.#resource = resource;
-    void this.#watch(runtime, onMore);
+    void this.#watch(group, onMore);
   }
 
   next(): ReturnType<EventSupply['next']> {
-    if (this.#isTold || this.#told === undefined) return undefined;
+    if (this.#isTold || this.#last === undefined) return undefined;
     this.#isTold = true;
-    const { event, data } = this.#told;
+    const { event, data } = this.#last;
     return { id: undefined, event, data };
   }
 
@@ -51,18 +53,18 @@ export class Watching implements EventSupply {
     this.#over.abort();
   }
 
-  async #watch(runtime: Runtime, onMore: () => void): Promise<void> {
+  async #watch(group: Watched, onMore: () => void): Promise<void> {
     const { signal } = this.#over;
-    const { leaseMs } = this.#group.status();
+    let misses = 0;
     try {
-      while (!signal.aborted) {
-        const { found, looks } = await this.#look();
-        if (found !== undefined && found.about !== this.#told?.about) {
-          this.#told = found;
-          this.#isTold = false;
-          onMore();
-        }
-        await pause(runtime, leaseMs / looks, signal);
+      for await (const look of group.looking(this.#resource, signal)) {
+        misses = 'error' in look ? misses + 1 : 0;
+        if (misses > 0 && misses <= MISSES_TOLERATED && this.#known !== undefined) continue;
+        const news = 'error' in look ? this.#notKnown(look.error) : this.#holder(look.holder);
+        if (news === undefined) continue;
+        this.#last = news;
+        this.#isTold = false;
+        onMore();
       }
     } catch (error) {
       // Nobody reads any more, or the member was closed, and the server goes with it.
@@ -70,26 +72,21 @@ export class Watching implements EventSupply {
     }
   }
 
-  /** What there is to tell, if anything is known of it, and how often to look in a lease. */
-  async #look(): Promise<{ readonly found: Told | undefined; readonly looks: number }> {
-    try {
-      const holder = await this.#group.holder(this.#resource);
-      this.#misses = 0;
-      const data = JSON.stringify(holderAnswer(this.#resource, holder));
-      const found: Told = { event: 'holder', about: `${holder?.number} ${holder?.holder}`, data };
-      return { found, looks: holder === undefined ? LOOKS_WHILE_FREE : LOOKS_WHILE_HELD };
-    } catch (error) {
-      if (!(error instanceof NoMajorityError)) throw error;
-      this.#misses += 1;
-      const isTolerated = this.#told?.event === 'holder' && this.#misses <= MISSES_TOLERATED;
-      return { found: isTolerated ? undefined : notKnown(error), looks: LOOKS_WHILE_FREE };
-    }
+  /** Undefined if that is no news. */
+  #holder(holder: Holder | undefined): Told | undefined {
+    if (this.#known !== undefined && isSameHolder(this.#known.holder, holder)) return undefined;
+    this.#known = { holder };
+    this.#blamed.clear();
+    return { event: 'holder', data: JSON.stringify(holderAnswer(this.#resource, holder)) };
+  }
+
+  /** Undefined if that is no news. */
+  #notKnown(error: NoMajorityError): Told | undefined {
+    this.#known = undefined;
+    const members = [...error.reasons.keys()];
+    const isNews = this.#last?.event !== 'no-majority' || members.some((member) => !this.#blamed.has(member));
+    if (!isNews) return undefined;
+    for (const member of members) this.#blamed.add(member);
+    return { event: 'no-majority', data: JSON.stringify(notKnownAnswer(error)) };
   }
 }
-
-/** For how long each has been silent changes all the time; who it is, is what matters. */
-const notKnown = (error: NoMajorityError): Told => ({
-  event: 'no-majority',
-  about: `no majority: ${[...error.reasons.keys()].join()}`,
-  data: JSON.stringify(notKnownAnswer(error)),
-});

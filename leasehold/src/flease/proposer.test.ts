@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import { play } from './testing/play-proposer.ts';
+
+// A lease is 1000 ms and renewed after 400, clocks are within 50, an answer is awaited for 100. The first pause is 1.6 ms, the
+// longest 50. Attempts are counted; numbers are microseconds.
+
+const plays = (script: string, busyFrom?: number): void => {
+  const { went, written } = play(script, busyFrom);
+  expect(went).toBe(written);
+};
+
+describe('who wants a lease', () => {
+  it('has it when a majority has it written, from when it asked', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+    `));
+
+  it('says so to its holder, and looks again when that must be over', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1 b#7@1800
+              > wish a to b
+      1849  wake
+      1851  wake
+              > read 2 to abc
+    `));
+
+  it('says so to the one it is left for, if that is another', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1 left:c:b#7@1800
+              > wish a to c
+    `));
+
+  it('is given it in the order in which it came, whether it would have waited or not', () =>
+    plays(`
+      1000  try 1
+              > query 1 to abc
+      1001  acquire 2
+      1010  ab found 1
+              > read 2 to abc
+      1020  ab promised 2
+              > write 2 a#1010000@2010 to abc
+      1030  ab accepted 2
+              > granted 1 until 2010
+    `));
+});
+
+describe('who lets go of a lease', () => {
+  it('gives up the renewal that is under way, so that the others are told', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1401  wake
+              > read 2 to abc
+      1405  release
+              > ended, released
+              > read 3 to abc
+      1410  ab promised 2 a#1000000@2000
+      1415  ab promised 3 a#1000000@2000
+              > write 3 free:a#1000000@2405 to abc
+      1420  ab accepted 3
+              > left
+    `));
+
+  it('pauses as if nothing had failed before, however often it could not be renewed', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1401  wake
+              > read 2 to abc
+      1402  bc refused 2 recovering
+      1404  wake
+              > read 3 to abc
+      1405  bc refused 3 recovering
+      1409  wake
+              > read 4 to abc
+      1410  bc refused 4 recovering
+      1417  wake
+              > read 5 to abc
+      1418  bc refused 5 recovering
+      1420  release
+              > ended, released
+              > read 6 to abc
+      1421  bc refused 6 recovering
+      1423  wake
+              > read 7 to abc
+    `));
+});
+
+describe('who is told that it was left for it', () => {
+  it('takes it before those who ask are told, even if one of them is about to ask again', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1 b#7@1800
+              > wish a to b
+      1020  ask 2
+              > query 2 to abc
+      1030  ab found 2 b#7@1800
+              > told 2 b#7@1800
+      1040  ask 3
+              > query 3 to abc
+      1050  a found 3 b#7@1800
+      1050  b found 3 left:a:b#7@1900
+      1051  freed
+              > read 4 to abc
+    `));
+});
+
+describe('who asks for the holder', () => {
+  it('does not make those look again who wait for the end of the very same', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1 b#7@1800
+              > wish a to b
+      1020  ask 2
+              > query 2 to abc
+      1030  ab found 2 b#7@1900
+              > told 2 b#7@1900
+      1851  wake
+      1950  wake
+      1951  wake
+              > read 3 to abc
+    `));
+
+  it('makes those look at once who wait, if somebody else has it', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1 b#7@1800
+              > wish a to b
+      1020  ask 2
+              > query 2 to abc
+      1030  ab found 2 c#8@1900
+              > told 2 c#8@1900
+              > read 3 to abc
+    `));
+
+  it('does not wait for the end of what somebody has', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1 b#7@1800
+              > wish a to b
+      1020  ask 2
+              > query 2 to abc
+    `));
+
+  it('waits as long as whoever came before it, if an attempt has failed', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1001  bc refused 1 recovering
+      1003  wake
+              > read 2 to abc
+      1004  bc refused 2 recovering
+      1008  wake
+              > read 3 to abc
+      1009  bc refused 3 recovering
+      1010  ask 2
+      1015  wake
+      1016  wake
+              > query 4 to abc
+    `));
+
+  it('waits as long as whoever came before it, if answers have differed', () =>
+    plays(`
+      1000  ask 1
+              > query 1 to abc
+      1010  a found 1
+      1010  b found 1 b#7@1800
+      1011  ask 2
+      1013  wake
+      1014  wake
+              > query 2 to abc
+    `));
+});
+
+describe('who is busy', () => {
+  it('asks those who were quick, and the others only if they are not', () =>
+    plays(
+      `
+      1000  acquire 1
+              > read 1 to abc
+      1001  acquire 2 of two
+              > read 2 of two to ab
+      1010  a promised 1
+      1011  c promised 1
+              > write 1 a#1000000@2000 to abc
+      1012  acquire 3 of three
+              > read 3 of three to ac
+      1025  wake
+              > read 2 of two to c
+              > read 3 of three to b
+    `,
+      1,
+    ));
+});

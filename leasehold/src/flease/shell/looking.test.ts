@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
+import { GroupClosedError, NoMajorityError } from '../errors.ts';
+import { type Holder, looking } from './looking.ts';
+
+const LEASE_MS = 1_000;
+const ADA: Holder = { holder: 'ada', number: 7, validUntil: 5_000 };
+const NOBODY_KNOWS = new NoMajorityError('r', new Map(), 'too few answer');
+
+/** Looks by a clock that is moved by hand, and finds what is given, one after the other; an error is thrown. */
+function bench(...finds: readonly (Holder | Error | undefined)[]) {
+  const runtime = new HandMovedRuntime();
+  const over = new AbortController();
+  const left = [...finds];
+  const ask = async (): Promise<Holder | undefined> => {
+    const found = left.shift();
+    if (found instanceof Error) throw found;
+    return found;
+  };
+  const looks = looking({ runtime, leaseMs: LEASE_MS, ask, signal: over.signal });
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  /** How long it waits before it looks again. */
+  const waits = async (): Promise<number> => {
+    const next = looks.next();
+    let waitedMs = 0;
+    for (await turn(); runtime.timers > 0; await turn(), waitedMs += 1) runtime.pass(1);
+    await next;
+    return waitedMs;
+  };
+  return { looks, over, waits };
+}
+
+describe('who looks again and again who has a resource', () => {
+  it('finds who has it, that nobody has, and that nobody knows', async () => {
+    const first = async (find: Holder | Error | undefined) => (await bench(find).looks.next()).value;
+    expect(await first(ADA)).toEqual({ holder: ADA });
+    expect(await first(undefined)).toEqual({ holder: undefined });
+    expect(await first(NOBODY_KNOWS)).toEqual({ error: NOBODY_KNOWS });
+  });
+
+  it('looks four times in a lease while somebody has it, and ten times otherwise', async () => {
+    const { looks, waits } = bench(ADA, undefined, NOBODY_KNOWS, ADA);
+    await looks.next();
+    expect([await waits(), await waits(), await waits()]).toEqual([250, 100, 100]);
+  });
+
+  it('ends with the reason of its signal', async () => {
+    const { looks, over } = bench(ADA);
+    await looks.next();
+    const next = looks.next();
+    over.abort('enough');
+    await expect(next).rejects.toBe('enough');
+  });
+
+  it('ends if it cannot be asked any more', async () => {
+    await expect(bench(new GroupClosedError()).looks.next()).rejects.toThrow(GroupClosedError);
+  });
+});

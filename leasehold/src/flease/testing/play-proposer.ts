@@ -1,0 +1,189 @@
+/**
+ * For tests only: plays a script to the proposer of a, in a group of a, b and c, and writes down how it went.
+ *
+ *     <ms> acquire|try|ask <id> | cancel <id> | release [<heir>] | freed | wish <member> | wake
+ *     <ms> <members> promised|found <attempt> [<lease>] | accepted <attempt> | refused <attempt> <why> [<round>]
+ *            > <effect>        (one line each, in order; none if nothing is to happen)
+ *
+ * Members are letters: `bc` are b and c. A lease is `b#7@2000`, held by b under number 7 until 2000; `free:…`; or `left:c:…`, for c.
+ * All is about one resource unless `of <resource>` ends the line. Our own acceptor is one like any other here: a answers, too.
+ *
+ * A lease is 1000 ms, clocks are within 50, an answer is awaited for 100. Chance is a half, always.
+ */
+
+import type { Tenure } from '../claim.ts';
+import type { Lease } from '../lease.ts';
+import type { Answer, Item, RefusalReason } from '../messages.ts';
+import { resolveFleaseDurations } from '../options.ts';
+import { Proposer } from '../proposer.ts';
+import type { ProposerEvent } from '../proposer-events.ts';
+import { Quorums } from '../view.ts';
+
+const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
+const RESOURCE = 'job';
+const LIFE = 7;
+
+/** The script as it really went, and as it was written: a failure shows one beside the other. */
+export interface Played {
+  readonly went: string;
+  readonly written: string;
+}
+
+/** @param busyFrom with so many attempts under way it asks no more members than it has to */
+export function play(script: string, busyFrom: number = Number.POSITIVE_INFINITY): Played {
+  const stage = new Stage(busyFrom);
+  const lines = script
+    .split('\n')
+    .map((line) => line.trim().replace(/\s+/g, ' '))
+    .filter((line) => line !== '');
+  const went: string[] = [];
+  for (const line of lines) {
+    if (!line.startsWith('>')) went.push(line, ...stage.perform(line).map((effect) => `> ${effect}`));
+  }
+  return { went: went.join('\n'), written: lines.join('\n') };
+}
+
+class Stage {
+  readonly #proposer: Proposer;
+  #effects: string[] = [];
+  /** What was said last, and to whom: the same to several is one line. */
+  #said = '';
+  #tenure: Tenure | undefined;
+
+  constructor(busyFrom: number) {
+    this.#proposer = new Proposer(
+      {
+        ...{ id: 'a', life: LIFE, durations: DURATIONS, random: () => 0.5, busyFrom },
+        send: (to, item) => this.#send(to, item),
+        tell: (event) => this.#tell(event),
+      },
+      new Quorums({ members: ['a', 'b', 'c'], before: undefined }),
+    );
+  }
+
+  perform(line: string): readonly string[] {
+    this.#effects = [];
+    this.#said = '';
+    const [words = '', resource = RESOURCE] = line.split(' of ');
+    const [ms, ...rest] = words.split(' ');
+    this.#input(rest, resource, Number(ms));
+    return this.#effects;
+  }
+
+  #input([verb = '', ...words]: readonly string[], resource: string, nowMs: number): void {
+    const [word = ''] = words;
+    const proposer = this.#proposer;
+    switch (verb) {
+      case 'acquire':
+      case 'try':
+      case 'ask':
+        proposer.request(resource, { kind: verb, id: Number(word) }, nowMs);
+        return;
+      case 'cancel':
+        proposer.cancel(resource, Number(word), nowMs);
+        return;
+      case 'release':
+        if (this.#tenure === undefined) throw new Error('nothing was granted that could be released');
+        proposer.release(this.#tenure, nowMs, words[0]);
+        return;
+      case 'freed':
+        proposer.freed(resource, nowMs);
+        return;
+      case 'wish':
+        proposer.wish(resource, word);
+        return;
+      case 'wake':
+        proposer.wake(nowMs);
+        return;
+      default:
+        for (const member of verb) proposer.answer(member, answerOf(words), nowMs);
+    }
+  }
+
+  #send(to: string, item: Item): void {
+    const said = showItem(item);
+    if (said === this.#said) this.#effects[this.#effects.length - 1] += to;
+    else this.#effects.push(`${said} to ${to}`);
+    this.#said = said;
+  }
+
+  #tell(event: ProposerEvent): void {
+    if (event.kind === 'granted') this.#tenure = event.tenure;
+    this.#said = '';
+    this.#effects.push(showEvent(event));
+  }
+}
+
+function answerOf([kind, number, ...words]: readonly string[]): Answer {
+  const attempt = Number(number);
+  const [word = '', detail = '0'] = words;
+  switch (kind) {
+    case 'accepted':
+      return { kind, attempt };
+    case 'promised':
+    case 'found': {
+      if (word === '') return { kind, attempt, written: undefined, lease: undefined };
+      const lease = leaseOf(word);
+      const { holder: member, life, untilMs } = lease;
+      const askedMs = untilMs - DURATIONS.leaseMs;
+      const written = { askedMs, round: 1, member, life, attempt: askedMs };
+      return { kind, attempt, written, lease };
+    }
+    case 'refused':
+      return { kind, attempt, of: 'read', why: word as RefusalReason, detail: Number(detail) };
+    default:
+      throw new Error(`nobody answers "${kind}"`);
+  }
+}
+
+function leaseOf(text: string): Lease {
+  const parts = /^(?:(free|left):)?(?:(\w):)?(\w)#(\d+)@(\d+)$/.exec(text);
+  if (parts === null) throw new Error(`"${text}" is no lease`);
+  const [, state = 'held', heir, holder = '', number, untilMs] = parts;
+  return {
+    ...{ holder, life: holder === 'a' ? LIFE : 1, number: Number(number), untilMs: Number(untilMs) },
+    ...{ state: state as Lease['state'], heir },
+  };
+}
+
+const showLease = ({ state, heir, holder, number, untilMs }: Lease): string =>
+  `${state === 'held' ? '' : `${state}:`}${heir === undefined ? '' : `${heir}:`}${holder}#${number}@${untilMs}`;
+
+function showItem(item: Item): string {
+  switch (item.kind) {
+    case 'read':
+    case 'query':
+      return `${item.kind} ${item.attempt}${of(item)}`;
+    case 'write':
+      return `write ${item.attempt} ${showLease(item.lease)}${of(item)}`;
+    case 'wish':
+    case 'unwish':
+      return `${item.kind} ${item.member}${of(item)}`;
+    case 'freed':
+      return `freed${of(item)}`;
+    default:
+      throw new Error(`a proposer answers nobody, and yet it says ${item.kind}`);
+  }
+}
+
+const of = ({ resource }: { readonly resource: string }): string =>
+  resource === RESOURCE ? '' : ` of ${resource}`;
+
+function showEvent(event: ProposerEvent): string {
+  switch (event.kind) {
+    case 'granted':
+      return `granted ${event.request} until ${event.tenure.untilMs}`;
+    case 'held':
+      return `held ${event.request} ${showLease(event.lease)}`;
+    case 'told':
+      return `told ${event.request} ${event.lease === undefined ? 'nobody' : showLease(event.lease)}`;
+    case 'failed':
+      return `failed ${event.request}`;
+    case 'renewed':
+      return `renewed until ${event.tenure.untilMs}`;
+    case 'ended':
+      return `ended, ${event.tenure.ended}`;
+    default:
+      return event.kind;
+  }
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import type { PeerTrouble } from './acquaintances.ts';
+import { peerSilenceWords, silenceWords, troubleWords } from './wording.ts';
+
+describe('what is the matter with a peer', () => {
+  it.each<[PeerTrouble, string]>([
+    [{ why: 'other-group', group: 'x' }, 'it is of group "x"'],
+    [{ why: 'not-a-member' }, 'it is not in this view of the group'],
+    [{ why: 'same-name' }, 'two processes speak in its name; stop one of them'],
+    [
+      { why: 'other-durations', leaseMs: 5_000, clockSkewMs: 100.5 },
+      'it was started with a lease of 5000 ms and a skew of 100.5 ms; both must be the same everywhere',
+    ],
+    [
+      { why: 'other-members' },
+      'it was started with other peers; they must be the same everywhere, see "Changing the group" in docs/flease.md',
+    ],
+    [
+      { why: 'later-view', view: 8 },
+      'it is in view 8 of the group, which is later; move this member there as well',
+    ],
+    [
+      { why: 'clock-off', bounds: { aheadAtLeastMs: 700.4, aheadAtMostMs: Number.POSITIVE_INFINITY } },
+      'its clock is ahead of ours by at least 700 ms, which is more than the skew',
+    ],
+    [
+      { why: 'clock-off', bounds: { aheadAtLeastMs: -900, aheadAtMostMs: -800 } },
+      'its clock is behind ours by at least 800 ms, which is more than the skew',
+    ],
+  ])('is said in words, and with figures: %o', (trouble, words) => {
+    expect(troubleWords(trouble)).toBe(words);
+  });
+});
+
+describe('why a member keeps silent', () => {
+  it('is said with how long it will, if there is an end', () => {
+    expect(silenceWords('began', 10_340)).toBe(
+      'keeps silent for 10.3 s: it may have forgotten what it promised before it was started',
+    );
+    expect(silenceWords('odd-one-out', Number.POSITIVE_INFINITY)).toBe(
+      'keeps silent: its clock is off from those of most other members, so it holds nothing until that is mended',
+    );
+  });
+
+  it('is not known of a peer, but how long it will', () => {
+    expect(peerSilenceWords(3_240)).toBe('keeps silent for 3.2 s');
+    expect(peerSilenceWords(Number.POSITIVE_INFINITY)).toBe(
+      'keeps silent until its clock, or its peers, are put right; its log says which',
+    );
+  });
+});
