@@ -122,6 +122,17 @@ describe('the command line', () => {
     ).toContain('leasehold: --skew is 6000 ms, but it must be less than half of --lease');
   });
 
+  it.each([
+    ['--http', '0', '--no-http'],
+    ['--no-http', '--http', '0'],
+  ])('refuses what contradicts itself, whichever comes last: %s %s %s', async (...flags) => {
+    const peers = ['--id', 'ada', '--peers', 'ada=127.0.0.1:1'];
+    expect(await run('flease', 'serve', ...peers, ...flags)).toMatchObject({
+      code: 2,
+      complained: expect.stringMatching(/^leasehold: --http and --no-http contradict each other: /),
+    });
+  });
+
   it('is told about as it is called, the demo by its own name', async () => {
     const context = recordedContext({ demoCalledAs: 'npm start --' });
     await runCli(['demo', '--help'], context);

@@ -46,6 +46,12 @@ describe('a packet is not heeded, and its sender reported once', () => {
     expect(reports).toEqual([`${'from' in changes ? changes.from : 'b'}: ${why}`]);
   });
 
+  it('as long as there are not too many of them: no more are remembered', () => {
+    const { reports, hears } = bench();
+    for (let stranger = 0; stranger < 1_000; stranger += 1) hears(1_000, { from: `stranger ${stranger}` });
+    expect(reports).toHaveLength(100);
+  });
+
   it('and shown as it was last', () => {
     const { others, reports, hears } = bench();
     hears(1_000, { leaseMs: 2_000 });

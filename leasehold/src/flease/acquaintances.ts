@@ -217,10 +217,10 @@ export class Acquaintances {
     return nowMs > peer.doubtedUntilMs;
   }
 
-  /** Of a member once, and again when it is something else; of a stranger once. */
+  /** Of a member once, and again when it is something else; of a stranger once, and of so many strangers. */
   #report(from: string, peer: Peer | undefined, trouble: PeerTrouble): void {
     if (peer === undefined) {
-      if (this.#strangers.has(from)) return;
+      if (this.#strangers.has(from) || this.#strangers.size >= STRANGERS_MAX) return;
       this.#strangers.add(from);
     } else {
       const isReported = peer.trouble?.why === trouble.why;
@@ -232,6 +232,8 @@ export class Acquaintances {
 }
 
 const NEVER = Number.NEGATIVE_INFINITY;
+/** Whoever can connect can give itself any name, and another one each time. */
+const STRANGERS_MAX = 100;
 
 const unheard = (): Peer => ({
   life: 0,

@@ -84,7 +84,15 @@ describe('who has let go of a lease', () => {
   it('leaves it for whoever has waited longest, for as long as that takes to come', () => {
     expect(decideToFree(SELF, 7, { named: undefined, first: 'b' }, reading(ours(), 1_420))).toEqual({
       do: 'write',
-      lease: ours({ untilMs: 1_500, state: 'left', heir: 'b' }),
+      lease: ours({ untilMs: 1_700, state: 'left', heir: 'b' }),
+    });
+  });
+
+  it('leaves it for nobody for longer than a lease, which no acceptor would write', () => {
+    const slow = { ...SELF, durations: { ...SELF.durations, answerMs: 450 } };
+    expect(decideToFree(slow, 7, { named: undefined, first: 'b' }, reading(ours(), 1_420))).toEqual({
+      do: 'write',
+      lease: ours({ untilMs: 2_400, state: 'left', heir: 'b' }),
     });
   });
 

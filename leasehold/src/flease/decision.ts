@@ -43,6 +43,12 @@ export type Decision =
   /** It is not what we thought we held. */
   | { readonly do: 'give-up' };
 
+/**
+ * How long something is left for whoever waited first, in times to answer: it may have died, or given up, meanwhile. If it were less
+ * than it takes where clocks differ and messages are slow, those who wait would overtake each other.
+ */
+const HEIR_ANSWERS = 3;
+
 export function decideToTake(self: Self, { askedMs, nowMs, found }: Reading): Decision {
   const { id, life, durations } = self;
   // What we have left for somebody else we leave, too.
@@ -78,8 +84,7 @@ export function decideToFree(
   if (heir === undefined) {
     return { do: 'write', lease: { ...found, untilMs: askedMs + leaseMs, state: 'free', heir } };
   }
-  // Who waited first may have died, or given up, meanwhile.
-  const leftMs = heirs.named === undefined ? answerMs : leaseMs;
+  const leftMs = heirs.named === undefined ? Math.min(leaseMs, HEIR_ANSWERS * answerMs) : leaseMs;
   return { do: 'write', lease: { ...found, untilMs: askedMs + leftMs, state: 'left', heir } };
 }
 

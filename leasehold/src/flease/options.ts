@@ -49,7 +49,12 @@ export interface FleaseDurations {
    */
   answerMs?: number | undefined;
 
-  /** How long before its end a lease's signal is aborted if it was not renewed, in milliseconds. @default leaseMs / 10 */
+  /**
+   * How long before its end a lease's signal is aborted if it was not renewed, in milliseconds. It may be late by a two-thousandth of a
+   * lease, and at most by 10.
+   *
+   * @default leaseMs / 10
+   */
   noticeMs?: number | undefined;
 }
 

@@ -123,6 +123,129 @@ describe('who is told that it was left for it', () => {
     `));
 });
 
+describe('who waits behind others', () => {
+  it('is told to look, by one who neither has it nor wants it', () =>
+    plays(`
+      1000  wish b
+              > freed to b
+    `));
+
+  it('is told to look, when the one before it gives up, and who is behind it', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1 b#7@1800
+              > wish a to b
+      1020  wish c
+      1021  wish b
+      1030  cancel 1
+              > unwish a to abc
+              > wish b to c
+              > freed to c
+    `));
+
+  it('is told to look, if it came when nobody was known to wait, and it was written so', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1100  release
+              > ended, released
+              > read 2 to abc
+      1110  ab promised 2 a#1000000@2000
+              > write 2 free:a#1000000@2100 to abc
+      1115  wish b
+      1120  ab accepted 2
+              > left
+              > freed to b
+    `));
+
+  it('stands in line with whoever has it, when that is found', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1005  wish c
+      1010  ab promised 1 b#7@1800
+              > wish a to b
+              > wish c to b
+    `));
+
+  it('stays in line, when the one before it is of the process that gives it back', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1100  release
+              > ended, released
+              > read 2 to abc
+      1105  acquire 2
+      1106  wish c
+      1110  ab promised 2 a#1000000@2000
+              > write 2 left:a:a#1000000@1400 to abc
+      1120  ab accepted 2
+              > left
+              > read 3 to abc
+      1130  ab promised 3 left:a:a#1000000@1400
+              > write 3 a#1120000@2120 to abc
+      1140  ab accepted 3
+              > granted 2 until 2120
+      1150  release
+              > ended, released
+              > read 4 to abc
+      1160  ab promised 4 a#1120000@2120
+              > write 4 left:c:a#1120000@1450 to abc
+    `));
+
+  it('looks at once when it is told to, and not without a pause if it is told so again and again', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1 b#7@1800
+              > wish a to b
+      1020  freed
+              > read 2 to abc
+      1030  ab promised 2 b#7@1800
+              > wish a to b
+      1040  freed
+      1044  wake
+      1046  wake
+              > read 3 to abc
+    `));
+});
+
+describe('a lease that is to be given back', () => {
+  it('is, even if the next one here was about to have it, and has given up', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1030  acquire 2
+      1100  release
+              > ended, released
+              > read 2 to abc
+      1110  ab promised 2 a#1000000@2000
+              > write 2 a#1100000@2100 to abc
+      1120  bc refused-write 2 outbid 3
+      1121  cancel 2
+              > unwish a to abc
+      1130  wake
+              > read 3 to abc
+      1140  ab promised 3 a#1000000@2000
+              > write 3 free:a#1000000@2130 to abc
+      1150  ab accepted 3
+              > left
+    `));
+});
+
 describe('who asks for the holder', () => {
   it('does not make those look again who wait for the end of the very same', () =>
     plays(`

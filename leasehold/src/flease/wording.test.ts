@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PeerTrouble } from './acquaintances.ts';
-import { peerSilenceWords, silenceWords, troubleWords } from './wording.ts';
+import { disagreementWords, peerSilenceWords, silenceWords, troubleWords } from './wording.ts';
 
 describe('what is the matter with a peer', () => {
   it.each<[PeerTrouble, string]>([
@@ -29,6 +29,23 @@ describe('what is the matter with a peer', () => {
     ],
   ])('is said in words, and with figures: %o', (trouble, words) => {
     expect(troubleWords(trouble)).toBe(words);
+  });
+});
+
+describe('who has to agree, and did not', () => {
+  const reasons = new Map([
+    ['b', 'outbid'],
+    ['c', 'silent'],
+  ]);
+
+  it('is said with how many it takes, of those before as well while the group changes', () => {
+    const view = { number: 2, members: ['a', 'b', 'c'], before: undefined };
+    expect(disagreementWords(view, reasons)).toBe(
+      '2 of 3 members have to agree, and these did not: b (outbid), c (silent)',
+    );
+    expect(disagreementWords({ ...view, before: ['a', 'c', 'd', 'e'] }, reasons)).toBe(
+      '2 of 3 members, and 3 of the 4 before, have to agree, and these did not: b (outbid), c (silent)',
+    );
   });
 });
 

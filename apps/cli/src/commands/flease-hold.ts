@@ -6,7 +6,6 @@ import {
   LeaseHeldError,
   type Logger,
   NoMajorityError,
-  serveFlease,
 } from 'leasehold/flease';
 import { resolveFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
 import { checkResource } from '../../../../leasehold/src/flease/shell/peers-option.ts';
@@ -18,6 +17,7 @@ import { runHeld } from '../flease/held-command.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
 import { isLikely, OtherDurationsError, tellOfOtherDurations } from '../flease/other-durations.ts';
 import { CommandSignals } from '../flease/signals.ts';
+import { tellOverHttp } from '../flease/tell-over-http.ts';
 import { tellWhoIsWaitedFor } from '../flease/waiting.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, milliseconds, withExamples } from '../options.ts';
@@ -109,7 +109,11 @@ async function hold(
   checkResource(resource);
   using signals = new CommandSignals();
   await using group = await joinFlease(join);
-  await using _ = http === undefined ? undefined : await serveFlease(group, { ...http, logger });
+  await using _ = await tellOverHttp(
+    group,
+    http && { ...http, logger },
+    'choose another port with --http <port>, or leave --http out',
+  );
   const lease = await acquired(
     { group, resource, members: Object.keys(join.peers), recoveryMs, signals, logger },
     options.wait,

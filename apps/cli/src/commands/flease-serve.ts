@@ -1,10 +1,12 @@
 import process from 'node:process';
 import { Command } from 'commander';
-import { DEFAULT_FLEASE_HTTP_PORT, joinFlease, serveFlease } from 'leasehold/flease';
+import { DEFAULT_FLEASE_HTTP_PORT, joinFlease } from 'leasehold/flease';
 import { VERSION } from 'leasehold/manager';
 import { aborted, type Context, interruption } from '../context.ts';
+import { UsageError } from '../failure.ts';
 import { inFlags } from '../flease/flags.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
+import { tellOverHttp } from '../flease/tell-over-http.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
@@ -27,6 +29,7 @@ export function fleaseServeCommand(context: Context): Command {
     .addOption(logOption())
     .addOption(jsonOption('print where it listens as one line of JSON, and log JSON lines'))
     .action((options: ServeOptions) => inFlags(serve(context, options)));
+  refuseBoth(command, 'http', 'no-http');
   return withExamples(command, context, [
     ['flease serve', 'id and peers by LEASEHOLD_FLEASE_ID and LEASEHOLD_FLEASE_PEERS'],
     [
@@ -37,6 +40,19 @@ export function fleaseServeCommand(context: Context): Command {
   ]);
 }
 
+/** Otherwise the last of them would count, unnoticed. @throws {UsageError} */
+function refuseBoth(command: Command, ...names: readonly string[]): void {
+  const given = new Set<string>();
+  for (const name of names) {
+    command.on(`option:${name}`, () => {
+      given.add(name);
+      if (given.size < names.length) return;
+      const flags = names.map((each) => `--${each}`).join(' and ');
+      throw new UsageError(`${flags} contradict each other: leave one of them out`);
+    });
+  }
+}
+
 async function serve(context: Context, options: ServeOptions): Promise<void> {
   using interrupted = interruption();
   const { out, calledAs } = context;
@@ -44,7 +60,11 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   const join = joinOptionsOf(context, options);
   const http = httpOf(options);
   await using group = await joinFlease({ ...join, logger });
-  await using server = http === undefined ? undefined : await serveFlease(group, { ...http, logger });
+  await using server = await tellOverHttp(
+    group,
+    http && { ...http, logger },
+    'choose another port with --http <port>, or tell nobody with --no-http',
+  );
   const address = join.listen ?? join.peers[group.id] ?? '';
   const url = server?.url ?? null;
   if (options.json) {

@@ -176,6 +176,17 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(existsSync(join(folder, 'taken.ran'))).toBe(false);
   });
 
+  it('one whose port for HTTP is taken says which flag chooses another', async () => {
+    const { port } = new URL(http);
+    const { code, stderr } = await run(['flease', 'serve', '--id', 'c', ...TIMES, '--http', port], {
+      environment,
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /port \d+ on 127\.0\.0\.1 is in use; another member may tell there how it is; choose another port with --http <port>, or tell nobody with --no-http/,
+    );
+  });
+
   it('one that has another lease than the others is wrong usage, and says what they have', async () => {
     const other = ['--lease', '1600ms', '--json', '--', 'touch', 'durations.ran'];
     const one = await hold('c', 'durations', ...other);

@@ -88,6 +88,8 @@ describe('without a majority', { timeout: LONG_MS }, () => {
     expect([code, retryable, [...reasons.keys()]]).toEqual(['NO_MAJORITY', true, ['b', 'c']]);
     expect(reasons.get('b')).toMatch(/^keeps silent for 0\.\d s$/);
     expect(reasons.get('c')).toMatch(/^not connected: cannot reach 127\.0\.0\.1:\d+: nobody listens there/);
+    const inJson = { name: 'NoMajorityError', resource: 'r', reasons: Object.fromEntries(reasons) };
+    expect(JSON.parse(JSON.stringify(why))).toMatchObject(inJson);
     expect(message).toContain(
       'no majority for "r": 2 of 3 members have to agree, and these did not: b (keeps silent',
     );

@@ -106,6 +106,16 @@ describe('joining a group', { timeout: LONG_MS }, () => {
     expect(why).toContain(`at ${b} is b of group default, not c of default: mend the addresses in peers`);
   });
 
+  it('finds out that a member is of another group', async () => {
+    const peers = await freePeers('a', 'b');
+    await using wrong = await join('a', peers, { group: 'night' });
+    await using _ = await join('b', peers);
+    await until(() => wrong.status().peers[0]?.problem?.includes('is b of group'));
+    expect(wrong.status().peers[0]?.problem).toBe(
+      `at ${peers['b']} is b of group default, and we are of group night: start both with the same group`,
+    );
+  });
+
   it('says by name who has other durations, and when it has gone that it cannot be reached', async () => {
     const logger = listeningLogger();
     const peers = await freePeers('a', 'b');

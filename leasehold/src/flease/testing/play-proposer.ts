@@ -2,7 +2,7 @@
  * For tests only: plays a script to the proposer of a, in a group of a, b and c, and writes down how it went.
  *
  *     <ms> acquire|try|ask <id> | cancel <id> | release [<heir>] | freed | wish <member> | wake
- *     <ms> <members> promised|found <attempt> [<lease>] | accepted <attempt> | refused <attempt> <why> [<round>]
+ *     <ms> <members> promised|found <attempt> [<lease>] | accepted <attempt> | refused|refused-write <attempt> <why> [<round>]
  *            > <effect>        (one line each, in order; none if nothing is to happen)
  *
  * Members are letters: `bc` are b and c. A lease is `b#7@2000`, held by b under number 7 until 2000; `free:…`; or `left:c:…`, for c.
@@ -130,7 +130,10 @@ function answerOf([kind, number, ...words]: readonly string[]): Answer {
       return { kind, attempt, written, lease };
     }
     case 'refused':
-      return { kind, attempt, of: 'read', why: word as RefusalReason, detail: Number(detail) };
+    case 'refused-write': {
+      const of = kind === 'refused' ? 'read' : 'write';
+      return { kind: 'refused', attempt, of, why: word as RefusalReason, detail: Number(detail) };
+    }
     default:
       throw new Error(`nobody answers "${kind}"`);
   }

@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { listeningLogger } from '../../node/tcp/socket-script.ts';
+import type { PeerTrouble } from '../acquaintances.ts';
+import { Diary } from './diary.ts';
+
+describe('trouble with a member', () => {
+  it.each<[PeerTrouble, string]>([
+    [{ why: 'same-name' }, 'warn'],
+    [{ why: 'later-view', view: 8 }, 'warn'],
+    [{ why: 'other-group', group: 'night' }, 'warn'],
+    // As in every change of the group, by whoever is started first and by whoever is stopped last.
+    [{ why: 'not-a-member' }, 'info'],
+  ])('is %o: %s', (trouble, level) => {
+    const logger = listeningLogger();
+    new Diary(logger).note({ kind: 'trouble', peer: 'ben', trouble });
+    expect(logger.lines).toMatchObject([
+      { level, message: expect.stringMatching(/^trouble with member ben: /), member: 'ben' },
+    ]);
+  });
+});
