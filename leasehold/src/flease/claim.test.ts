@@ -100,16 +100,42 @@ describe('when to try again', () => {
 
   it('is after a pause, when it is said to be free again and again, and is not', () => {
     const claim = concluded(wanting('acquire'), 'take', 1_850);
+    const said = (nowMs: number): number => {
+      claim.freed(nowMs, 25);
+      const { tryAtMs } = claim;
+      concluded(claim, 'take', 1_850);
+      return tryAtMs;
+    };
+    expect([1_000, 1_001, 1_030, 1_076, 1_180, 1_400].map(said)).toEqual([
+      1_000, 1_025, 1_075, 1_175, 1_375, 1_775,
+    ]);
+  });
+
+  it('is when it was said to be, however often that is said before it is looked into', () => {
+    const claim = concluded(wanting('acquire'), 'take', 1_850);
     claim.freed(1_000, 25);
     concluded(claim, 'take', 1_850);
-    claim.freed(1_001, 25);
+    for (const nowMs of [1_001, 1_002, 1_003]) claim.freed(nowMs, 25);
     expect(claim.tryAtMs).toBe(1_025);
-    concluded(claim, 'take', 1_850);
-    claim.freed(1_040, 25);
-    expect(claim.tryAtMs).toBe(1_050);
-    concluded(claim, 'take', 1_850);
-    claim.freed(1_100, 25);
-    expect(claim.tryAtMs).toBe(1_100);
+  });
+
+  it('is at once again, when something else was found meanwhile', () => {
+    const claim = concluded(wanting('acquire'), 'take', 1_850);
+    claim.freed(1_000, 25);
+    claim.begun(attempt('take'));
+    claim.saw({ holder: 'c', life: 1, number: 8, untilMs: 1_900, state: 'held', heir: undefined });
+    claim.concluded(1_950);
+    claim.freed(1_001, 25);
+    expect(claim.tryAtMs).toBe(1_001);
+  });
+
+  it('is at once, if it was said to be free while an attempt was under way that has found otherwise', () => {
+    const claim = wanting('acquire');
+    claim.begun(attempt('take'));
+    claim.freed(1_000, 25);
+    claim.saw({ holder: 'c', life: 1, number: 8, untilMs: 1_900, state: 'held', heir: undefined });
+    claim.concluded(1_950);
+    expect(claim.tryAtMs).toBe(1_000);
   });
 
   it('is at once again, when it was held meanwhile', () => {

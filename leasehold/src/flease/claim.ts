@@ -70,6 +70,18 @@ export interface Leaving {
 
 const NOBODY: never[] = [];
 Object.freeze(NOBODY);
+/** How often the pause between two hints doubles, if they lead to nothing. */
+const HINT_DOUBLINGS_MAX = 4;
+
+/** Somebody's word that it may be had. */
+interface Hint {
+  /** When that is to be looked into, or was. */
+  atMs: number;
+  /** How often it was said since it was held here, or something else was found. */
+  times: number;
+  /** Whether no attempt was begun since. */
+  isOpen: boolean;
+}
 const AT_ONCE = Number.NEGATIVE_INFINITY;
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -91,8 +103,7 @@ export class Claim {
   /** Until then somebody else has it, as far as is known. */
   #takeAtMs: number = AT_ONCE;
   #tryAtMs: number = AT_ONCE;
-  /** When it was last to be looked at by somebody's word, since it was held here. */
-  #freedAtMs: number | undefined;
+  #hint: Hint | undefined;
   /** The soonest look at it that is on the agenda. */
   #lookAtMs: number = NEVER;
 
@@ -200,17 +211,26 @@ export class Claim {
 
   /**
    * It may be had, by somebody's word. The first time that is looked into at once. But the word may be out of date, or what is written may
-   * be; then whoever has looked asks again, and is told the same again, so from the second time on there is a pause between.
+   * be; then whoever has looked asks again, and is told the same again. So from the second time on there is a pause between, which grows for
+   * as long as the same is found.
    */
   freed(nowMs: number, pauseMs: number): void {
-    const atMs = this.#freedAtMs === undefined ? nowMs : Math.max(nowMs, this.#freedAtMs + pauseMs);
-    this.#freedAtMs = atMs;
-    this.#takeAtMs = Math.min(this.#takeAtMs, atMs);
-    this.#tryAtMs = Math.min(this.#tryAtMs, atMs);
+    const hint = (this.#hint ??= { atMs: nowMs, times: 0, isOpen: false });
+    if (!hint.isOpen) {
+      if (hint.times > 0) {
+        const pausesMs = pauseMs * 2 ** Math.min(hint.times - 1, HINT_DOUBLINGS_MAX);
+        hint.atMs = Math.max(nowMs, hint.atMs + pausesMs);
+      }
+      hint.times += 1;
+      hint.isOpen = true;
+    }
+    this.#takeAtMs = Math.min(this.#takeAtMs, hint.atMs);
+    this.#tryAtMs = Math.min(this.#tryAtMs, hint.atMs);
   }
 
   begun(attempt: Attempt): void {
     this.#attempt = attempt;
+    if (this.#hint !== undefined) this.#hint.isOpen = false;
   }
 
   /** Whatever is answered to the attempt under way counts for nothing. */
@@ -243,8 +263,9 @@ export class Claim {
    */
   concluded(takeAtMs: number = AT_ONCE): Attempt | undefined {
     this.#wasAsked = this.#attempt?.purpose === 'ask';
-    this.#takeAtMs = takeAtMs;
-    this.#tryAtMs = this.wants('ask') ? AT_ONCE : takeAtMs;
+    // What was said meanwhile may be of later than what was found.
+    this.#takeAtMs = this.#hint?.isOpen ? Math.min(takeAtMs, this.#hint.atMs) : takeAtMs;
+    this.#tryAtMs = this.wants('ask') ? AT_ONCE : this.#takeAtMs;
     this.#setbacks = undefined;
     return this.abandon();
   }
@@ -253,7 +274,7 @@ export class Claim {
   granted(tenure: Tenure): void {
     this.#tenure = tenure;
     this.#seen = undefined;
-    this.#freedAtMs = undefined;
+    this.#hint = undefined;
     this.leaveLine(this.#self);
     this.#takePlace();
   }
@@ -282,6 +303,8 @@ export class Claim {
 
   /** Somebody else has it, and was told of our line. */
   saw(lease: Lease): void {
+    const isTheSame = lease.number === this.#seen?.number && lease.state === this.#seen.state;
+    if (!isTheSame && !this.#hint?.isOpen) this.#hint = undefined;
     this.#seen = lease;
     this.disperse();
   }
@@ -321,8 +344,12 @@ export class Claim {
   }
 
   leaveLine(member: string): void {
-    if (!this.#line.includes(member)) return;
-    const left = this.#line.filter((other) => other !== member);
+    if (this.#line.includes(member)) this.keepInLine((other) => other !== member);
+  }
+
+  keepInLine(stays: (member: string) => boolean): void {
+    if (this.#line.length === 0) return;
+    const left = this.#line.filter(stays);
     this.#line = left.length === 0 ? NOBODY : left;
   }
 

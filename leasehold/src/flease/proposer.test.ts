@@ -173,6 +173,48 @@ describe('who waits behind others', () => {
               > wish c to b
     `));
 
+  it('does so no longer, if it is not in the group any more', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1030  wish c
+      1031  wish b
+      1040  regroup ab
+      1100  release
+              > ended, released
+              > read 2 to ab
+      1110  ab promised 2 a#1000000@2000
+              > write 2 left:b:a#1000000@1400 to ab
+    `));
+
+  it('is told to look when it may be had by anybody, in case the one before it has died', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1030  wish c
+      1031  wish b
+      1100  release
+              > ended, released
+              > read 2 to abc
+      1110  ab promised 2 a#1000000@2000
+              > write 2 left:c:a#1000000@1400 to abc
+      1120  ab accepted 2
+              > wish b to c
+              > freed to c
+              > left
+      1449  wake
+      1451  wake
+              > freed to b
+    `));
+
   it('stays in line, when the one before it is of the process that gives it back', () =>
     plays(`
       1000  acquire 1

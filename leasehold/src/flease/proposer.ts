@@ -49,6 +49,7 @@ import type { Answer, Item } from './messages.ts';
 import { answerByMs, askTheRestAtMs, nextMs, pauseMs, renewAtMs } from './pace.ts';
 import type { ProposerEvent } from './proposer-events.ts';
 import { FIRST_ROUND } from './setbacks.ts';
+import { Succession } from './succession.ts';
 import type { Quorums } from './view.ts';
 
 export interface ProposerSettings extends Self {
@@ -79,6 +80,7 @@ export class Proposer {
   readonly #attempts = new Map<number, Claim>();
   readonly #looks: Agenda<Claim>;
   readonly #crowd = new Crowd();
+  readonly #succession: Succession;
   #quorums: Quorums;
   #audience: Audience;
   #attemptsMade = 0;
@@ -88,20 +90,23 @@ export class Proposer {
     this.#settings = settings;
     this.#quorums = quorums;
     this.#audience = new Audience(settings.id, quorums, settings.busyFrom);
-    this.#looks = new Agenda(Math.min(settings.durations.leaseMs / LOOKS_PER_LEASE, LATE_MS_MAX));
+    const lateMs = Math.min(settings.durations.leaseMs / LOOKS_PER_LEASE, LATE_MS_MAX);
+    this.#looks = new Agenda(lateMs);
+    this.#succession = new Succession(lateMs);
   }
 
   /** Others count from here on. What was asked of those before has to be asked anew. */
   regroup(quorums: Quorums, nowMs: number): void {
     this.#quorums = quorums;
     this.#audience = new Audience(this.#settings.id, quorums, this.#settings.busyFrom);
+    for (const claim of this.#claims.values()) claim.keepInLine((member) => quorums.has(member));
     for (const claim of [...this.#attempts.values()]) {
       if (claim.attempt !== undefined) this.#fail(claim, claim.attempt, nowMs);
     }
   }
 
   get wakeAtMs(): number {
-    return this.#looks.nextMs;
+    return Math.min(this.#looks.nextMs, this.#succession.nextMs);
   }
 
   get attemptsMade(): number {
@@ -201,6 +206,9 @@ export class Proposer {
     for (const claim of this.#looks.due(nowMs)) {
       if (claim.looked(nowMs) && this.#isThere(claim)) this.#step(claim, nowMs);
     }
+    for (const { resource, line } of this.#succession.due(nowMs)) {
+      for (const member of line) this.#settings.send(member, { kind: 'freed', resource });
+    }
     this.#admit(nowMs);
   }
 
@@ -216,6 +224,7 @@ export class Proposer {
     }
     this.#looks.clear();
     this.#crowd.clear();
+    this.#succession.clear();
   }
 
   /** What waits may go on. */
@@ -400,7 +409,7 @@ export class Proposer {
         this.#renewed(claim, lease, nowMs);
         return;
       case 'free':
-        this.#left(claim, lease.heir, nowMs);
+        this.#left(claim, lease, nowMs);
         return;
       case 'ask':
         this.#told(claim, lease, nowMs);
@@ -435,8 +444,14 @@ export class Proposer {
   }
 
   /** The heir may take it. */
-  #left(claim: Claim, heir: string | undefined, nowMs: number): void {
-    if (heir !== undefined && heir !== this.#settings.id) this.#handOn(claim, heir);
+  #left(claim: Claim, { heir, untilMs }: Lease, nowMs: number): void {
+    const { id, durations } = this.#settings;
+    if (heir !== undefined && heir !== id) {
+      const { resource } = claim;
+      const line = claim.line.filter((member) => member !== heir && member !== id);
+      if (line.length > 0) this.#succession.add({ resource, line, atMs: untilMs + durations.clockSkewMs });
+      this.#handOn(claim, heir);
+    }
     claim.givenBack();
     this.#leave(claim, undefined);
     this.#conclude(claim, nowMs);

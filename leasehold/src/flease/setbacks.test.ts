@@ -17,6 +17,13 @@ function refused(askedMs: number, round: number, why: RefusalReason = 'outbid'):
   return attempt;
 }
 
+/** The same, but both were faster. */
+function outbid(askedMs: number, round: number): Attempt {
+  const attempt = refused(askedMs, round);
+  attempt.answer('c', { kind: 'refused', attempt: 1, of: 'read', why: 'outbid', detail: round });
+  return attempt;
+}
+
 const after = (...attempts: readonly Attempt[]): Setbacks => {
   const setbacks = new Setbacks();
   for (const attempt of attempts) setbacks.failed(attempt, INTERVAL_MS);
@@ -35,17 +42,30 @@ describe('setbacks', () => {
   });
 
   it.each(['renew', 'free'] as const)('are answered with leaps by who wants to %s', (purpose) => {
-    const setbacks = after(refused(1_000, 7));
+    const setbacks = after(outbid(1_000, 7));
     expect(setbacks.round(purpose, 1_100, INTERVAL_MS)).toBe(11);
-    setbacks.failed(refused(1_100, 9), INTERVAL_MS);
+    setbacks.failed(outbid(1_100, 9), INTERVAL_MS);
     expect(setbacks.round(purpose, 1_200, INTERVAL_MS)).toBe(25);
   });
 
   it('are answered with leaps by who wants to take it, from the second on', () => {
-    const setbacks = after(refused(1_000, 7), refused(1_100, 9));
+    const setbacks = after(outbid(1_000, 7));
+    expect(setbacks.round('take', 1_100, INTERVAL_MS)).toBe(8);
+    setbacks.failed(outbid(1_100, 9), INTERVAL_MS);
     expect(setbacks.round('take', 1_200, INTERVAL_MS)).toBe(25);
-    setbacks.failed(refused(1_200, 30), INTERVAL_MS);
+    setbacks.failed(outbid(1_200, 30), INTERVAL_MS);
     expect(setbacks.round('take', 1_300, INTERVAL_MS)).toBe(94);
+  });
+
+  it('are answered without leaps, as long as no majority answers: nobody can have it', () => {
+    const setbacks = after(...[1_000, 1_100, 1_200].map((askedMs) => refused(askedMs, 7)));
+    for (const purpose of ['take', 'renew', 'free'] as const)
+      expect(setbacks.round(purpose, 1_300, INTERVAL_MS)).toBe(8);
+  });
+
+  it('lead to leaps of no more than 4,096 rounds, so that there are enough of them', () => {
+    const setbacks = after(...Array.from({ length: 20 }, (_, place) => outbid(1_000 + place, 7)));
+    expect(setbacks.round('take', 1_300, INTERVAL_MS)).toBe(7 + 4_096);
   });
 
   it('never lead to a round that nobody would heed', () => {

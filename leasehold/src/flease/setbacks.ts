@@ -6,7 +6,8 @@
  * Rounds begin anew in every interval of ballots, so what was seen of an earlier one is of no use. What is known of others is
  * old after a pause: where they take it and give it back a hundred times a second, one more than what was seen is never enough. So who
  * is outbid takes leaps: who renews or gives back from the first time, for it has a lease to lose, or others wait for it; who wants to have it
- * from the second. Who only asks takes none.
+ * from the second. Who only asks takes none. Attempts that no majority has answered do not count: by those, two who are cut off together would
+ * drive each other up to where there are no more rounds.
  *
  * Most claims have no setbacks, and there may be millions of them; so this is there only when there are any.
  */
@@ -15,12 +16,14 @@ import type { Attempt, Purpose, Reluctance } from './attempt.ts';
 import { ROUND_MAX } from './messages.ts';
 
 /** How often a leap above the round that has outbid somebody is higher than the one before, and how many times. */
-const LEAPS_MAX = 12;
+const LEAPS_MAX = 6;
 const LEAP = 4;
 
 export class Setbacks {
   /** Attempts that came to nothing. */
   failures = 0;
+  /** So many of them because somebody was faster: only these call for a leap. */
+  #outbids = 0;
   /** The last so many of them without an answer from a majority. */
   unanswered = 0;
   /** Queries whose answers differed, since the last failure. */
@@ -42,13 +45,16 @@ export class Setbacks {
     this.#interval = interval;
     this.reluctant = attempt.reluctant;
     this.failures += 1;
-    this.unanswered = attempt.isOutbid ? 0 : this.unanswered + 1;
+    const { isOutbid } = attempt;
+    this.unanswered = isOutbid ? 0 : this.unanswered + 1;
+    if (isOutbid) this.#outbids += 1;
     this.doubts = 0;
   }
 
   /** Something else is to be done from here on, and at once. Who was faster is still worth knowing. */
   beginAnew(): void {
     this.failures = 0;
+    this.#outbids = 0;
     this.unanswered = 0;
   }
 
@@ -59,7 +65,7 @@ export class Setbacks {
   }
 
   #leap(purpose: Purpose): number {
-    const leaps = purpose === 'ask' || (purpose === 'take' && this.failures < 2) ? 0 : this.failures;
+    const leaps = purpose === 'ask' || (purpose === 'take' && this.#outbids < 2) ? 0 : this.#outbids;
     return LEAP ** Math.min(leaps, LEAPS_MAX);
   }
 }

@@ -6,7 +6,6 @@
 import type { PeerStatus as KnownPeer, PeerTrouble } from '../acquaintances.ts';
 import type { Silence, SilenceReason } from '../member.ts';
 import { silenceWords, troubleWords } from '../wording.ts';
-import type { Connections } from './connections.ts';
 
 export interface PeerStatus {
   readonly id: string;
@@ -47,19 +46,23 @@ export interface FleaseStatus {
   readonly attempts: number;
 }
 
+/** How the others can be reached. @internal */
+export interface Ways {
+  addressOf(member: string): string | undefined;
+  isConnected(member: string): boolean;
+  problemOf(member: string): string | undefined;
+}
+
 export const silenceStatus = (silence: Silence | undefined): FleaseStatus['silence'] =>
   silence && { ...silence, words: silenceWords(silence.why, silence.forMs) };
 
-export const peerStatus = (
-  { id, heardAgoMs, clock, trouble }: KnownPeer,
-  connections: Pick<Connections, 'addressOf' | 'isConnected' | 'problemOf'>,
-): PeerStatus => ({
+export const peerStatus = ({ id, heardAgoMs, clock, trouble }: KnownPeer, ways: Ways): PeerStatus => ({
   id,
-  address: connections.addressOf(id),
-  connected: connections.isConnected(id),
+  address: ways.addressOf(id),
+  connected: ways.isConnected(id),
   heardAgoMs,
   clockAheadMs: clock && { atLeast: clock.aheadAtLeastMs, atMost: clock.aheadAtMostMs },
-  problem: connections.problemOf(id),
+  problem: ways.problemOf(id),
   trouble: trouble && { why: trouble.why, words: troubleWords(trouble) },
   otherDurations:
     trouble?.why === 'other-durations'

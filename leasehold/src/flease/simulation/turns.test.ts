@@ -125,6 +125,25 @@ describe('the first in line, which gives up when its turn has come', () => {
   });
 });
 
+describe('the first in line, which has died', () => {
+  it('keeps those behind it no longer than something is left for it, however long a lease is', () => {
+    const group = new QuietGroup({
+      members: 5,
+      leaseMs: 3_600_000,
+      links: { delayMs: [1, 2], inOrder: true },
+    });
+    const tenure = held(group, 'a');
+    group.acquire('c');
+    group.pass(100);
+    const second = group.acquire('b');
+    group.pass(100);
+    group.node('c').process.crash();
+    group.node('a').release(tenure);
+    const tookMs = until(group, () => second.tenure !== undefined);
+    expect(tookMs).toBeLessThan(LEFT_MS + SOON_MS);
+  });
+});
+
 describe('a lease of a day', () => {
   it('goes to the next one as soon as one of seconds', () => {
     const group = new QuietGroup({ leaseMs: 24 * 3_600_000, links: { delayMs: [1, 3] } });

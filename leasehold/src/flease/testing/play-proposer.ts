@@ -1,7 +1,7 @@
 /**
  * For tests only: plays a script to the proposer of a, in a group of a, b and c, and writes down how it went.
  *
- *     <ms> acquire|try|ask <id> | cancel <id> | release [<heir>] | freed | wish <member> | wake
+ *     <ms> acquire|try|ask <id> | cancel <id> | release [<heir>] | freed | wish <member> | regroup <members> | wake
  *     <ms> <members> promised|found <attempt> [<lease>] | accepted <attempt> | refused|refused-write <attempt> <why> [<round>]
  *            > <effect>        (one line each, in order; none if nothing is to happen)
  *
@@ -91,6 +91,9 @@ class Stage {
         return;
       case 'wish':
         proposer.wish(resource, word);
+        return;
+      case 'regroup':
+        proposer.regroup(new Quorums({ members: [...word], before: undefined }), nowMs);
         return;
       case 'wake':
         proposer.wake(nowMs);

@@ -1,0 +1,51 @@
+/**
+ * Those who waited behind the one that a lease was left for. They stand in line with that one from then on; but if it is dead, nobody
+ * tells them, and what they know is that the lease before lasts on.
+ *
+ *     left for c ├──── 3 answers + skew ────┤ b, d: look
+ *                c has it: they find it, and stand in line there anyway
+ *
+ * So whoever has given it back remembers them, until what was left may be had by anybody, and then has them look. Where a lease goes
+ * round all the time each new line takes the place of the one before, and nobody has to.
+ */
+
+import { Agenda } from './agenda.ts';
+
+export interface Left {
+  readonly resource: string;
+  /** Who waited behind the heir. */
+  readonly line: readonly string[];
+  /** When it may be had by anybody. */
+  readonly atMs: number;
+}
+
+export class Succession {
+  readonly #left = new Map<string, Left>();
+  readonly #agenda: Agenda<Left>;
+
+  /** @param stretchMs how late somebody may be told */
+  constructor(stretchMs: number) {
+    this.#agenda = new Agenda(stretchMs);
+  }
+
+  get nextMs(): number {
+    return this.#agenda.nextMs;
+  }
+
+  add(left: Left): void {
+    this.#left.set(left.resource, left);
+    this.#agenda.add(left.atMs, left);
+  }
+
+  /** Those whose time has come, unless they were left behind once more since. */
+  due(nowMs: number): readonly Left[] {
+    const due = this.#agenda.due(nowMs).filter((left) => this.#left.get(left.resource) === left);
+    for (const { resource } of due) this.#left.delete(resource);
+    return due;
+  }
+
+  clear(): void {
+    this.#left.clear();
+    this.#agenda.clear();
+  }
+}
