@@ -46,7 +46,7 @@ export interface FleaseStatus {
   readonly attempts: number;
 }
 
-/** How the others can be reached. @internal */
+/** How the others can be reached. */
 export interface Ways {
   addressOf(member: string): string | undefined;
   isConnected(member: string): boolean;
