@@ -25,6 +25,8 @@ import process from 'node:process';
 const WRITES_PER_SECOND = 150;
 const MEGABYTES_PER_SECOND = 100;
 const CONTROLLER = '/sys/fs/cgroup/blkio';
+const REMOVE_TRIES_MAX = 50;
+const REMOVE_PAUSE_MS = 20;
 
 export class SlowDisk implements Disposable {
   /** What was done about the disk, for the conditions. */
@@ -64,7 +66,20 @@ export class SlowDisk implements Disposable {
     if (group === undefined) return;
     const pids = readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean);
     move(pids.map(Number), CONTROLLER);
-    rmdirSync(group);
+    remove(group);
+  }
+}
+
+/** The kernel may need a moment until nobody is in it; and at the end of a process there is nothing to wait with but this. */
+function remove(group: string): void {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      rmdirSync(group);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EBUSY' || tries === REMOVE_TRIES_MAX) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, REMOVE_PAUSE_MS);
+    }
   }
 }
 
