@@ -12,7 +12,7 @@ import type { Member } from '../member.ts';
 import type { Item, Packet, Refused } from '../messages.ts';
 import { disagreementWords, peerSilenceWords, seconds, silenceWords, troubleWords } from '../wording.ts';
 import { peersAt, silenceAt } from './at-present.ts';
-import type { Connections } from './connections.ts';
+import type { Ways } from './status.ts';
 
 /** What is known of a peer, beside what it said. */
 export interface PeerFacts extends Pick<PeerStatus, 'heardAgoMs' | 'view' | 'trouble'> {
@@ -24,17 +24,20 @@ export interface PeerFacts extends Pick<PeerStatus, 'heardAgoMs' | 'view' | 'tro
   readonly recoversInMs: number | undefined;
 }
 
-type Ways = Pick<Connections, 'isConnected' | 'problemOf'>;
-
 export class Reasons {
   readonly #id: string;
   readonly #member: Member;
-  readonly #connections: Ways;
+  readonly #connections: Pick<Ways, 'isConnected' | 'problemOf'>;
   readonly #clock: Pick<Runtime, 'now' | 'wallMs'>;
   /** Until when peers will keep silent, as they said last. */
   readonly #recoveringUntil = new Map<string, Instant>();
 
-  constructor(id: string, member: Member, connections: Ways, clock: Pick<Runtime, 'now' | 'wallMs'>) {
+  constructor(
+    id: string,
+    member: Member,
+    connections: Pick<Ways, 'isConnected' | 'problemOf'>,
+    clock: Pick<Runtime, 'now' | 'wallMs'>,
+  ) {
     this.#id = id;
     this.#member = member;
     this.#connections = connections;
