@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ElectedManagers } from './harness/elected-managers.ts';
 import { toldOf } from './harness/losses.ts';
 import type { Program } from './harness/program.ts';
+import { JOINER, ReplacedManager } from './harness/replaced-manager.ts';
 import { onScene, type Scene } from './harness/scene.ts';
 import { nowMs, until } from './harness/time.ts';
 
@@ -10,7 +11,10 @@ interface Pool {
   readonly lookup: Program;
 }
 
-async function pool(scene: Scene, { addresses: managers }: ElectedManagers): Promise<Pool> {
+async function pool(
+  scene: Scene,
+  { addresses: managers }: Pick<ElectedManagers, 'addresses'>,
+): Promise<Pool> {
   const owners = await Promise.all(['a', 'b'].map((name) => scene.owner({ name, managers })));
   await scene.shared(...owners);
   const lookup = await scene.lookup({ managers, syncEveryMs: 500, staleAfterMs: 60_000 });
@@ -69,6 +73,30 @@ describe('Managers that elect each other and keep nothing', () => {
       await beganAnew(scene, there, stoppedMs);
       expect((await next.ask('observe'))['role']).toBe('leading');
       expect((await leader.ask('observe'))['role']).toBe('standby');
+    }),
+  );
+
+  it(
+    'one is replaced by another: it costs a change of leader, if the one that leads is restarted last',
+    onScene(async (scene) => {
+      const managers = await ReplacedManager.open(scene);
+      const there = await pool(scene, managers);
+      const leader = await managers.leader();
+      const [leaver = '', stays = ''] = managers.others(leader);
+
+      await managers.enter(JOINER, leaver);
+      expect(await managers.end(stays)).toBe(0);
+      await managers.enter(stays, leaver);
+      expect(await managers.leader()).toBe(leader);
+      expect(there.lookup.events.filter(({ event }) => event === 'loss')).toEqual([]);
+
+      const endedMs = nowMs();
+      expect(await managers.end(leader)).toBe(0);
+      await managers.enter(leader, leaver);
+      await managers.settled(JOINER, stays, leader);
+      expect(await managers.end(leaver)).toBe(0);
+      await beganAnew(scene, there, endedMs);
+      expect([JOINER, stays, leader]).toContain(await managers.leader());
     }),
   );
 });

@@ -60,11 +60,8 @@ class Change {
   }
 }
 
-const said = (program: Program, line: string): Promise<true> =>
-  until(`${program.name} says "${line}"`, () => program.stderr.includes(line) || undefined);
-
-const takesPart = (program: Program): Promise<true> => said(program, 'takes part in the group');
-const hasSettled = (program: Program): Promise<true> => said(program, 'view 2 is settled');
+const takesPart = (program: Program): Promise<true> => program.wrote('takes part in the group');
+const hasSettled = (program: Program): Promise<true> => program.wrote('view 2 is settled');
 
 describe('a member of three that is replaced on the command line', () => {
   it(

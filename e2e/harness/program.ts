@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { inject } from 'vitest';
-import { nowMs, PATIENCE_MS } from './time.ts';
+import { nowMs, PATIENCE_MS, until } from './time.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -117,6 +117,11 @@ export class Program {
     const isIt = ({ event, message }: ProgramEvent): boolean =>
       event === 'log' && String(message).includes(part);
     return this.event(isIt, { called: `"${part}"`, ...waiting });
+  }
+
+  /** Something on its error output, where the command line logs. */
+  wrote(part: string): Promise<true> {
+    return until(`${this.name} writes "${part}"`, () => this.stderr.includes(part) || undefined);
   }
 
   async ask(command: string, facts: object = {}): Promise<Reply> {
