@@ -78,6 +78,15 @@ describe('a member that restarts', () => {
     expect(hears(2_200, { life: 2 })).toBe(true);
   });
 
+  it('is heeded although our clock was as far ahead, when that was heard', () => {
+    const { others, hears } = bench();
+    hears(9_000_000, { life: 1, view: 1 });
+    others.forgetClocks(1_000);
+    expect(hears(1_100, { life: 1, view: 2 })).toBe(true);
+    expect(others.status(1_100)[0]?.view).toBe(2);
+    expect(hears(1_200, { life: 2 })).toBe(true);
+  });
+
   it('is doubted if its last life goes on speaking: two processes have one name', () => {
     const { hears, reports } = bench();
     hears(1_000, { life: 1 });

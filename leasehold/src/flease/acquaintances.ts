@@ -94,6 +94,8 @@ export class Acquaintances {
   forgetClocks(nowMs: number): void {
     this.#clocks.beginAnew(nowMs);
     for (const peer of this.#peers.values()) {
+      peer.beganMs = this.#saneMs(peer.beganMs, nowMs);
+      peer.sentMs = this.#saneMs(peer.sentMs, nowMs);
       peer.echo = undefined;
       peer.saidAtMs = NEVER;
       peer.heardAtMs = NEVER;

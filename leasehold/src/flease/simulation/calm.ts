@@ -33,7 +33,7 @@ export function seeCalm(flease: FleaseWorld): void {
   for (const node of flease.nodes) node.process.resume();
   operator.startAll();
   // Suspensions end by themselves; then all have to move, to settle, and to be silent if they must.
-  const readyByMs = world.trueMs + 4 * leaseMs + 3 * drawn.operatorMs + 5 * recoveryMs;
+  const readyByMs = world.trueMs + 4 * leaseMs + 3 * drawn.operatorMs + 8 * recoveryMs;
   while (!isReady(flease)) {
     if (world.trueMs > readyByMs) throw world.broken('progress', `not ready: ${whyNotReady(flease)}`);
     world.run({ untilMs: world.trueMs + leaseMs / 10 });

@@ -37,7 +37,7 @@ export class Chaos {
     'one-way cut': (node) => this.#cut(node),
     'bad network': () => this.#spoilNetwork(),
     'clock set wrong': (node) => this.#setClockWrong(node),
-    'group change': () => this.flease.operator.change(),
+    'group change': () => this.#changeGroup(),
   };
 
   constructor(seed: number, trace: boolean) {
@@ -121,6 +121,29 @@ export class Chaos {
   #suspend(node: FleaseNode): void {
     if (this.flease.timekeeping.isWrong(node)) return;
     node.suspend(this.#random.pick([this.flease.drawn.durations.clockSkewMs / 3, this.#upToLeases(3)]));
+  }
+
+  /** Half of the time, while now these and now those cannot be reached: so members of one view meet without the other. */
+  #changeGroup(): void {
+    const { operator, drawn, world } = this.flease;
+    operator.change();
+    if (this.#random.chance(0.5)) return;
+    const { leaseMs, recoveryMs } = drawn.durations;
+    const splits = world.every([leaseMs * 0.1, leaseMs], () => {
+      if (!this.#isOver) this.#split();
+    });
+    world.after(this.#random.between(0, 5 * recoveryMs), () => {
+      splits[Symbol.dispose]();
+      this.flease.network.heal();
+    });
+  }
+
+  #split(): void {
+    const { network, nodes } = this.flease;
+    const names = this.#random.shuffle(nodes.map(({ name }) => name));
+    const half = Math.floor(names.length / 2);
+    network.heal();
+    network.partition([names.slice(0, half), names.slice(half)]);
   }
 
   #partition(): void {

@@ -58,6 +58,7 @@ export class FleaseWorld {
         build: (name) => this.#build(name),
         slownessMs: drawn.operatorMs,
         preparationMs: 1.1 * durations.recoveryMs,
+        overlookedMs: [durations.recoveryMs, 3 * durations.recoveryMs],
       },
       drawn.members,
     );

@@ -181,7 +181,6 @@ export const mutants: readonly Mutant[] = [
     file: MEMBER,
     from: "    if (view !== this.#view.number) return 'other-view';\n",
     to: '',
-    seeds: 3_000, // It takes a change of the group, and one that is behind by just enough.
   },
   {
     name: 'numbers-counted-not-clocked',

@@ -23,6 +23,8 @@ export interface OperatorOptions {
   readonly slownessMs: number;
   /** How long one may wait for a successor to be ready. */
   readonly preparationMs: number;
+  /** How much later than the others one of them may be told, who has been overlooked. */
+  readonly overlookedMs: readonly [number, number];
 }
 
 export class Operator {
@@ -118,9 +120,12 @@ export class Operator {
   }
 
   #moveAll(number: number): void {
-    const { random, slownessMs } = this.#options;
+    const { world, random, slownessMs, overlookedMs } = this.#options;
+    const overlooked = random.chance(OVERLOOKED) ? random.pick(this.nodes) : undefined;
     for (const node of this.nodes) {
-      this.#moveSoon(node, number, slownessMs * (random.chance(0.3) ? 1 : QUICK));
+      const withinMs = slownessMs * (random.chance(0.3) ? 1 : QUICK);
+      const lateMs = node === overlooked ? random.between(...overlookedMs) : 0;
+      world.after(lateMs, () => this.#moveSoon(node, number, withinMs));
     }
   }
 
@@ -157,5 +162,7 @@ export class Operator {
 
 /** Part of the time that it may take. */
 const QUICK = 0.05;
+/** How often one of them is told when the others have long settled. */
+const OVERLOOKED = 0.4;
 
 const NAMES = [...'abcdefghijklmnopqrstuvwxyz'];
