@@ -141,9 +141,9 @@ describe('a peer that was started with other peers in the same view', () => {
     const { others, hears } = bench();
     const view = { number: 1, members: ['a', 'b', 'c'], before: ['a', 'b', 'x'] };
     hears(1_000, { life: 1 });
-    expect(others.haveMoved(view)).toBe(true);
+    expect(others.haveMoved(view, RIGHT)).toBe(true);
     hears(1_100, { life: 2, digest: WRONG });
-    expect(others.haveMoved(view)).toBe(false);
+    expect(others.haveMoved(view, RIGHT)).toBe(false);
   });
 
   it('is heard as ever if its view has another number', () => {
@@ -159,10 +159,16 @@ describe('a change of the group', () => {
 
   it('has come about when most of those before are known to have moved, we among them', () => {
     const { others, hears, reports } = bench();
-    expect(others.haveMoved(view)).toBe(false);
+    expect(others.haveMoved(view, RIGHT)).toBe(false);
     hears(1_000, { from: 'b', view: 2 });
-    expect(others.haveMoved(view)).toBe(true);
+    expect(others.haveMoved(view, RIGHT)).toBe(true);
     expect(reports).toEqual(['b: later-view']);
+  });
+
+  it('has not, if they mean another view by that number, though they said so before we knew it', () => {
+    const { others, hears } = bench();
+    hears(1_000, { from: 'b', view: 2, digest: WRONG });
+    expect(others.haveMoved(view, RIGHT)).toBe(false);
   });
 
   it('forgets those who are no longer there', () => {
@@ -209,11 +215,11 @@ describe('the view that a member is in', () => {
     const { others, hears } = bench();
     const view = { number: 2, members: ['a', 'b', 'd'], before: ['a', 'b', 'c'] };
     hears(1_000, { view: 1_000_000 });
-    expect(others.haveMoved(view)).toBe(true);
+    expect(others.haveMoved(view, RIGHT)).toBe(true);
     hears(1_100, { view: 1 });
-    expect(others.haveMoved(view)).toBe(false);
+    expect(others.haveMoved(view, RIGHT)).toBe(false);
     hears(1_200, { view: 2 });
     hears(1_201, { view: 1, sentMs: 1_150 }); // It was under way for longer.
-    expect(others.haveMoved(view)).toBe(true);
+    expect(others.haveMoved(view, RIGHT)).toBe(true);
   });
 });

@@ -16,7 +16,7 @@ import type { Echo, Packet } from './messages.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
 import { type ClockBounds, PeerClocks } from './peer-clocks.ts';
 import { majorityOf, type View } from './view.ts';
-import { contradict } from './view-digest.ts';
+import { contradict, type ViewDigest } from './view-digest.ts';
 
 /** Something about a peer that somebody should know. */
 export type PeerTrouble =
@@ -47,6 +47,8 @@ interface Peer {
   /** Until when it is not heeded because another has its name, by our clock. */
   doubtedUntilMs: number;
   view: number;
+  /** Of that view. */
+  digest: ViewDigest | undefined;
   /** By what it said last, it means another view than we do by the same number. */
   contradicts: boolean;
   echo: Echo | undefined;
@@ -132,6 +134,7 @@ export class Acquaintances {
     // What it said last counts: views do not go back, so that is the highest, unless one before was false.
     if (sentMs >= peer.sentMs) {
       peer.view = contradicts ? 0 : view;
+      peer.digest = packet.digest;
       peer.contradicts = contradicts;
     }
     peer.sentMs = Math.max(peer.sentMs, sentMs);
@@ -149,11 +152,13 @@ export class Acquaintances {
     return true;
   }
 
-  /** Whether most of those before are known to be in that view, or in a later one. */
-  haveMoved({ before, number }: View): boolean {
+  /** Whether most of those before are known to be in that view, or in a later one. What they mean by it was perhaps said before we knew it. */
+  haveMoved({ before, number }: View, own: ViewDigest): boolean {
     if (before === undefined) return false;
+    const hasMoved = ({ view, digest }: Peer): boolean =>
+      view > number || (view === number && digest !== undefined && !contradict(digest, own));
     const moved = before.filter(
-      (id) => id === this.#settings.id || (this.#peers.get(id)?.view ?? 0) >= number,
+      (id) => id === this.#settings.id || hasMoved(this.#peers.get(id) ?? unheard()),
     );
     return moved.length >= majorityOf(before.length);
   }
@@ -244,6 +249,7 @@ const unheard = (): Peer => ({
   sentMs: NEVER,
   doubtedUntilMs: NEVER,
   view: 0,
+  digest: undefined,
   contradicts: false,
   echo: undefined,
   saidAtMs: NEVER,

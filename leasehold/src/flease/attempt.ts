@@ -125,13 +125,16 @@ export class Attempt {
     return this.#isFoundByAll;
   }
 
-  /** Whether a majority has answered, and somebody else was only faster. */
+  /**
+   * Whether somebody else was only faster: a majority has answered, or so many were outbid that there was no use in waiting for
+   * the others; of an even number, those are fewer.
+   */
   get isOutbid(): boolean {
-    let answered = this.#yes;
+    let outbid = 0;
     for (const [member, why] of this.#refusals ?? []) {
-      if (why === 'outbid') answered = this.#quorums.with(answered, member);
+      if (why === 'outbid') outbid = this.#quorums.with(outbid, member);
     }
-    return this.#quorums.suffices(answered);
+    return this.#quorums.suffices(this.#yes | outbid) || !this.#quorums.canSuffice(outbid);
   }
 
   /** Who did not say yes, and why. */

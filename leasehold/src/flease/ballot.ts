@@ -26,6 +26,12 @@ export interface Ballot {
   readonly attempt: number;
 }
 
+/** The round that somebody who begins at `askedMs` has to exceed; 0 if there is none in its interval. */
+export function roundToExceed(ballot: Ballot | undefined, askedMs: number, intervalMs: number): number {
+  if (ballot === undefined) return 0;
+  return Math.floor(ballot.askedMs / intervalMs) === Math.floor(askedMs / intervalMs) ? ballot.round : 0;
+}
+
 /** Positive if `a` is the higher one. */
 export function compareBallots(a: Ballot, b: Ballot, intervalMs: number): number {
   const byInterval = Math.floor(a.askedMs / intervalMs) - Math.floor(b.askedMs / intervalMs);

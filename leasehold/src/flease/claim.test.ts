@@ -94,14 +94,14 @@ describe('when to try again', () => {
 
   it('is at once, when it is said to be free', () => {
     const claim = concluded(wanting('acquire'), 'take', 1_850);
-    claim.freed(1_000, 25);
+    claim.freed('b', 1_000, 25);
     expect(claim.tryAtMs).toBe(1_000);
   });
 
   it('is after a pause, when it is said to be free again and again, and is not', () => {
     const claim = concluded(wanting('acquire'), 'take', 1_850);
     const said = (nowMs: number): number => {
-      claim.freed(nowMs, 25);
+      claim.freed('b', nowMs, 25);
       const { tryAtMs } = claim;
       concluded(claim, 'take', 1_850);
       return tryAtMs;
@@ -113,26 +113,42 @@ describe('when to try again', () => {
 
   it('is when it was said to be, however often that is said before it is looked into', () => {
     const claim = concluded(wanting('acquire'), 'take', 1_850);
-    claim.freed(1_000, 25);
+    claim.freed('b', 1_000, 25);
     concluded(claim, 'take', 1_850);
-    for (const nowMs of [1_001, 1_002, 1_003]) claim.freed(nowMs, 25);
+    for (const nowMs of [1_001, 1_002, 1_003]) claim.freed('b', nowMs, 25);
     expect(claim.tryAtMs).toBe(1_025);
+  });
+
+  it('is at once, when who has it says so, whatever others have said; and after a pause, when it says so again', () => {
+    const claim = wanting('acquire');
+    claim.begun(attempt('take'));
+    claim.saw({ holder: 'c', life: 1, number: 8, untilMs: 1_800, state: 'held', heir: undefined });
+    claim.concluded(1_850);
+    const said = (by: string, nowMs: number): number => {
+      claim.freed(by, nowMs, 25);
+      const { tryAtMs } = claim;
+      concluded(claim, 'take', 1_850);
+      return tryAtMs;
+    };
+    expect([said('b', 1_000), said('d', 1_001), said('c', 1_030), said('c', 1_031)]).toEqual([
+      1_000, 1_025, 1_030, 1_055,
+    ]);
   });
 
   it('is at once again, when something else was found meanwhile', () => {
     const claim = concluded(wanting('acquire'), 'take', 1_850);
-    claim.freed(1_000, 25);
+    claim.freed('b', 1_000, 25);
     claim.begun(attempt('take'));
     claim.saw({ holder: 'c', life: 1, number: 8, untilMs: 1_900, state: 'held', heir: undefined });
     claim.concluded(1_950);
-    claim.freed(1_001, 25);
+    claim.freed('b', 1_001, 25);
     expect(claim.tryAtMs).toBe(1_001);
   });
 
   it('is at once, if it was said to be free while an attempt was under way that has found otherwise', () => {
     const claim = wanting('acquire');
     claim.begun(attempt('take'));
-    claim.freed(1_000, 25);
+    claim.freed('b', 1_000, 25);
     claim.saw({ holder: 'c', life: 1, number: 8, untilMs: 1_900, state: 'held', heir: undefined });
     claim.concluded(1_950);
     expect(claim.tryAtMs).toBe(1_000);
@@ -140,11 +156,11 @@ describe('when to try again', () => {
 
   it('is at once again, when it was held meanwhile', () => {
     const claim = wanting('acquire');
-    claim.freed(1_000, 25);
+    claim.freed('b', 1_000, 25);
     claim.granted(new Tenure('job', 7, 2_000));
     claim.ended('released');
     concluded(claim, 'free', 1_850);
-    claim.freed(1_001, 25);
+    claim.freed('b', 1_001, 25);
     expect(claim.tryAtMs).toBe(1_001);
   });
 
@@ -173,6 +189,16 @@ describe('when to try again', () => {
     claim.silenced();
     expect(claim.tryAtMs).toBe(AT_ONCE);
   });
+
+  it('is at once, when it is said to be free, also if that was said before by such a clock', () => {
+    const claim = concluded(wanting('acquire'), 'take', 9_001_850);
+    claim.freed('b', 9_000_000, 25);
+    concluded(claim, 'take', 9_001_850);
+    claim.silenced();
+    concluded(claim, 'take', 1_850);
+    claim.freed('b', 1_000, 25);
+    expect(claim.tryAtMs).toBe(1_000);
+  });
 });
 
 describe('whose turn it is', () => {
@@ -189,7 +215,7 @@ describe('whose turn it is', () => {
 
   it('is that of those who want it, when it is said to be free', () => {
     const claim = concluded(wanting('ask', 'acquire'), 'ask', 1_850);
-    claim.freed(1_000, 25);
+    claim.freed('b', 1_000, 25);
     expect(claim.isTurnOfTakers(1_000)).toBe(true);
   });
 });

@@ -81,6 +81,8 @@ interface Hint {
   times: number;
   /** Whether no attempt was begun since. */
   isOpen: boolean;
+  /** Whether who has it has said so, as far as we know who that is. */
+  readonly isHolders: boolean;
 }
 const AT_ONCE = Number.NEGATIVE_INFINITY;
 const NEVER = Number.POSITIVE_INFINITY;
@@ -145,6 +147,11 @@ export class Claim {
   /** Who waits for what we hold; our own name stands for all of our own requests. */
   get line(): readonly string[] {
     return this.#line;
+  }
+
+  /** Whether nothing has come of it so far, nor is it known who else wants it. */
+  get isFresh(): boolean {
+    return this.#tenure === undefined && this.#leaving === undefined && this.#seen === undefined;
   }
 
   get isWanted(): boolean {
@@ -212,10 +219,12 @@ export class Claim {
   /**
    * It may be had, by somebody's word. The first time that is looked into at once. But the word may be out of date, or what is written may
    * be; then whoever has looked asks again, and is told the same again. So from the second time on there is a pause between, which grows for
-   * as long as the same is found.
+   * as long as the same is found. Who has it knows best, though: whatever others have said before, its first word is looked into at once.
    */
-  freed(nowMs: number, pauseMs: number): void {
-    const hint = (this.#hint ??= { atMs: nowMs, times: 0, isOpen: false });
+  freed(from: string, nowMs: number, pauseMs: number): void {
+    const isHolders = from === this.#seen?.holder;
+    if (isHolders && this.#hint?.isHolders === false) this.#hint = undefined;
+    const hint = (this.#hint ??= { atMs: nowMs, times: 0, isOpen: false, isHolders });
     if (!hint.isOpen) {
       if (hint.times > 0) {
         const pausesMs = pauseMs * 2 ** Math.min(hint.times - 1, HINT_DOUBLINGS_MAX);
@@ -311,6 +320,7 @@ export class Claim {
 
   /** Nothing is begun for a while. When to go on was said by a clock that may have been far ahead. */
   silenced(): void {
+    this.#hint = undefined;
     this.#tryAtMs = AT_ONCE;
     this.#lookAtMs = NEVER;
   }

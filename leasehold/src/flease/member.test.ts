@@ -163,7 +163,7 @@ describe('a lease that is let go of', () => {
     group.at(1_400);
     const reads = group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item.attempt] : []));
     const last = reads.at(-1) ?? 0;
-    const written = { askedMs: WALL_MS + 1_300, round: 1, member: 'c', life: 9, attempt: 1 };
+    const written = { askedMs: WALL_MS + 1_300, round: 9, member: 'c', life: 9, attempt: 1 };
     const lease: Lease = {
       ...{ holder: 'c', life: 9, number: (tenure?.number ?? 0) + 1, untilMs: WALL_MS + 2_300 },
       ...{ state: 'held', heir: undefined },
@@ -402,9 +402,15 @@ describe('what cannot be true', () => {
       group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item.round] : []));
     for (const name of ['b', 'c']) group.hears(name, [outbid(1)]);
     group.at(1_110);
+    for (const name of ['b', 'c']) {
+      group.hears(name, [{ kind: 'found', attempt: 2, written: undefined, lease: undefined }]);
+    }
     expect(rounds()).toEqual([1, 2 ** 32]);
-    for (const name of ['b', 'c']) group.hears(name, [outbid(2)]);
+    for (const name of ['b', 'c']) group.hears(name, [outbid(3)]);
     group.at(1_600);
+    for (const name of ['b', 'c']) {
+      group.hears(name, [{ kind: 'found', attempt: 4, written: undefined, lease: undefined }]);
+    }
     expect(rounds()).toEqual([16]); // A leap, but from the ground.
   });
 

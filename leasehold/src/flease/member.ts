@@ -126,6 +126,7 @@ export class Member {
         busyFrom: settings.busyFrom ?? BUSY_FROM,
         send: (to, item) => this.#send(to, item),
         tell: (event) => this.#events.push(event),
+        registers: this.#registers,
       },
       quorums,
     );
@@ -323,7 +324,7 @@ export class Member {
         this.#proposer.unwish(item.resource, item.member);
         return;
       case 'freed':
-        this.#proposer.freed(item.resource, nowMs);
+        this.#proposer.freed(item.resource, from, nowMs);
         return;
       default:
         if (toLife !== this.#settings.life) return;
@@ -427,7 +428,8 @@ export class Member {
   }
 
   #seeWhoHasMoved(nowMs: number): void {
-    if (this.#movedAtMs === undefined && this.#others.haveMoved(this.#view)) this.#movedAtMs = nowMs;
+    if (this.#movedAtMs === undefined && this.#others.haveMoved(this.#view, this.#digest))
+      this.#movedAtMs = nowMs;
   }
 
   get #settlesAtMs(): number {

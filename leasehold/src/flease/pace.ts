@@ -46,6 +46,6 @@ function nextWorkMs(claim: Claim, crowd: Crowd, durations: ResolvedFleaseDuratio
   const leftMs = leaving?.untilMs ?? Number.POSITIVE_INFINITY;
   if (crowd.isRenewing(claim)) return leftMs;
   if (crowd.has(claim)) return tenure === undefined ? leftMs : renewAtMs(tenure, durations);
-  if (tenure === undefined || leaving !== undefined) return tryAtMs;
+  if (tenure === undefined || leaving !== undefined || claim.wants('ask')) return tryAtMs;
   return Math.max(renewAtMs(tenure, durations), tryAtMs);
 }

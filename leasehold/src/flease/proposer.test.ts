@@ -244,6 +244,47 @@ describe('who waits behind others', () => {
               > write 4 left:c:a#1120000@1450 to abc
     `));
 
+  it('has those look who waited behind an heir, unless its own acceptor knows that somebody has had it', () => {
+    const given = `
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1030  wish b
+      1040  wish c
+      1100  release
+              > ended, released
+              > read 2 to abc
+      1110  ab promised 2 a#1000000@2000
+              > write 2 left:b:a#1000000@1400 to abc
+      1120  ab accepted 2
+              > wish c to b
+              > freed to b
+              > left`;
+    plays(`${given}
+      1120  written left:b:a#1000000@1400
+      1460  wake
+              > freed to c
+    `);
+    plays(`${given}
+      1130  written b#1125000@2125
+      1460  wake
+    `);
+  });
+
+  it('looks before it asks for a promise again, if it was outbid, and stands in line of whom it finds', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  bc refused 1 outbid 3
+      1020  wake
+              > query 2 to abc
+      1030  bc found 2 b#7@1800
+              > wish a to b
+    `));
+
   it('looks at once when it is told to, and not without a pause if it is told so again and again', () =>
     plays(`
       1000  acquire 1

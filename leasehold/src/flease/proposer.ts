@@ -33,6 +33,7 @@ import { assert, unreachable } from '../runtime/assert.ts';
 import { Agenda } from './agenda.ts';
 import { Attempt, type Purpose, type Reluctance } from './attempt.ts';
 import { Audience } from './audience.ts';
+import { roundToBegin } from './bidding.ts';
 import { Crowd } from './crowd.ts';
 import { Claim, type EndReason, type Leaving, type Pending, type Request, Tenure } from './claim.ts';
 import {
@@ -45,10 +46,10 @@ import {
 } from './decision.ts';
 import { isCredible } from './credible.ts';
 import { type Lease, takeableAtMs } from './lease.ts';
-import type { Answer, Item } from './messages.ts';
+import { type Answer, type Item, ROUND_MAX } from './messages.ts';
 import { answerByMs, askTheRestAtMs, nextMs, pauseMs, renewAtMs } from './pace.ts';
 import type { ProposerEvent } from './proposer-events.ts';
-import { FIRST_ROUND } from './setbacks.ts';
+import type { Registers } from './register.ts';
 import { Succession } from './succession.ts';
 import type { Quorums } from './view.ts';
 
@@ -58,6 +59,8 @@ export interface ProposerSettings extends Self {
   /** Says something to a member, ourselves among them. */
   readonly send: (to: string, item: Item) => void;
   readonly tell: (event: ProposerEvent) => void;
+  /** Of our own acceptor, which knows what others do. */
+  readonly registers: Pick<Registers, 'look'>;
   /** With so many attempts under way no more members are asked than have to be. */
   readonly busyFrom: number;
 }
@@ -181,10 +184,10 @@ export class Proposer {
   }
 
   /** What we wait for may have been given back. */
-  freed(resource: string, nowMs: number): void {
+  freed(resource: string, from: string, nowMs: number): void {
     const claim = this.#claims.get(resource);
     if (claim === undefined || claim.tenure !== undefined) return;
-    claim.freed(nowMs, BETWEEN_HINTS * this.#settings.durations.answerMs);
+    claim.freed(from, nowMs, BETWEEN_HINTS * this.#settings.durations.answerMs);
     this.#step(claim, nowMs);
   }
 
@@ -206,7 +209,7 @@ export class Proposer {
     for (const claim of this.#looks.due(nowMs)) {
       if (claim.looked(nowMs) && this.#isThere(claim)) this.#step(claim, nowMs);
     }
-    for (const { resource, line } of this.#succession.due(nowMs)) {
+    for (const { resource, line } of this.#succession.due(nowMs, this.#settings.registers)) {
       for (const member of line) this.#settings.send(member, { kind: 'freed', resource });
     }
     this.#admit(nowMs);
@@ -309,23 +312,29 @@ export class Proposer {
 
   /**
    * Whether to ask what is written before anybody has to promise anything: those who only look must not outbid a holder
-   * that renews, however many they are and however often they look. Who waits looks seldom, and saves the question.
+   * that renews, however many they are and however often they look. Who waits looks seldom, and saves the question; unless it
+   * was outbid, for somebody may have it by this time whom it cannot outbid, and then its place is in line: by a clock that is
+   * ahead, another has the higher ballots for as long as the skew.
    */
   #mayQuery(claim: Claim, purpose: Purpose): boolean {
     if (purpose === 'ask') return (claim.setbacks?.doubts ?? 0) < DOUBTS_MAX;
-    return purpose === 'take' && claim.leaving === undefined && claim.wants('try');
+    if (purpose !== 'take') return false;
+    return claim.setbacks?.areOutbid === true || (claim.leaving === undefined && claim.wants('try'));
   }
 
   #begin(claim: Claim, purpose: Purpose, isQuery: boolean, nowMs: number): void {
-    const { id, life, durations } = this.#settings;
+    const { id, life, durations, registers } = this.#settings;
     this.#crowd.leave(claim);
     this.#attemptsMade += 1;
     const attempt = this.#attemptsMade;
-    const round = claim.setbacks?.round(purpose, nowMs, durations.attemptMs) ?? FIRST_ROUND;
+    const { resource, setbacks, isFresh } = claim;
+    const first = roundToBegin(registers.look(resource), isFresh, nowMs, durations.attemptMs);
+    const leap = setbacks?.round(purpose, nowMs, durations.attemptMs) ?? first;
+    const round = Math.min(ROUND_MAX, Math.max(first, leap));
     const ballot = { askedMs: nowMs, round, member: id, life, attempt };
     const audience = this.#audience.of(this.#attempts.size);
     const asking = { purpose, quorums: this.#quorums, intervalMs: durations.attemptMs, audience, isQuery };
-    const begun = new Attempt(claim.resource, ballot, asking);
+    const begun = new Attempt(resource, ballot, asking);
     claim.begun(begun);
     this.#attempts.set(attempt, claim);
     this.#ask(begun, audience);
@@ -444,12 +453,13 @@ export class Proposer {
   }
 
   /** The heir may take it. */
-  #left(claim: Claim, { heir, untilMs }: Lease, nowMs: number): void {
+  #left(claim: Claim, { heir, number, untilMs }: Lease, nowMs: number): void {
     const { id, durations } = this.#settings;
     if (heir !== undefined && heir !== id) {
       const { resource } = claim;
       const line = claim.line.filter((member) => member !== heir && member !== id);
-      if (line.length > 0) this.#succession.add({ resource, line, atMs: untilMs + durations.clockSkewMs });
+      const atMs = untilMs + durations.clockSkewMs;
+      if (line.length > 0) this.#succession.add({ resource, number, line, atMs });
       this.#handOn(claim, heir);
     }
     claim.givenBack();

@@ -38,12 +38,12 @@
  */
 
 import { Agenda } from './agenda.ts';
-import { type Ballot, compareBallots } from './ballot.ts';
+import { type Ballot, compareBallots, roundToExceed } from './ballot.ts';
 import { type Lease, NUMBERS_PER_MS } from './lease.ts';
 import type { RefusalReason } from './messages.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
 
-interface Register {
+export interface Register {
   promised: Ballot;
   written: Ballot | undefined;
   lease: Lease | undefined;
@@ -78,6 +78,11 @@ export class Registers {
     return this.#registers.get(resource) ?? NOTHING;
   }
 
+  /** All there is of it, for our own proposer. */
+  look(resource: string): Readonly<Register> | undefined {
+    return this.#registers.get(resource);
+  }
+
   /** Promises, or says why not. */
   read(resource: string, ballot: Ballot, nowMs: number): Verdict {
     const untimely = this.#untimely(ballot, nowMs);
@@ -89,7 +94,7 @@ export class Registers {
       return undefined;
     }
     const order = compareBallots(ballot, register.promised, this.#durations.attemptMs);
-    if (order <= 0) return { refused: 'outbid', round: this.#roundToExceed(register.promised, ballot) };
+    if (order <= 0) return { refused: 'outbid', round: this.#roundOf(register, ballot) };
     register.promised = ballot;
     return undefined;
   }
@@ -109,7 +114,7 @@ export class Registers {
       return undefined;
     }
     const order = compareBallots(ballot, register.promised, this.#durations.attemptMs);
-    if (order < 0) return { refused: 'outbid', round: this.#roundToExceed(register.promised, ballot) };
+    if (order < 0) return { refused: 'outbid', round: this.#roundOf(register, ballot) };
     if (order > 0) register.promised = ballot;
     register.written = register.promised;
     register.lease = lease;
@@ -139,6 +144,11 @@ export class Registers {
     return undefined;
   }
 
+  /** Rounds begin anew in every interval, so a higher round is of use only in the same one. */
+  #roundOf({ promised }: Register, { askedMs }: Ballot): number {
+    return roundToExceed(promised, askedMs, this.#durations.attemptMs);
+  }
+
   /** The latest asking that anything in it stems from. */
   #askedMs({ promised, written, lease }: Register): number {
     const leaseAskedMs = lease === undefined ? promised.askedMs : lease.untilMs - this.#durations.leaseMs;
@@ -147,13 +157,6 @@ export class Registers {
 
   #forgetAtMs(askedMs: number): number {
     return askedMs + this.#durations.leaseMs + this.#durations.clockSkewMs;
-  }
-
-  /** Rounds begin anew in every interval, so a higher round is of use only in the same one. */
-  #roundToExceed(promised: Ballot, ballot: Ballot): number {
-    const { attemptMs } = this.#durations;
-    const same = Math.floor(promised.askedMs / attemptMs) === Math.floor(ballot.askedMs / attemptMs);
-    return same ? promised.round : 0;
   }
 }
 

@@ -38,6 +38,11 @@ export class Setbacks {
     return this.failures > 0 || this.doubts > 0;
   }
 
+  /** Whether somebody was faster. */
+  get areOutbid(): boolean {
+    return this.#outbids > 0;
+  }
+
   /** @param intervalMs of ballots */
   failed(attempt: Attempt, intervalMs: number): void {
     const interval = Math.floor(attempt.ballot.askedMs / intervalMs);
@@ -69,5 +74,3 @@ export class Setbacks {
     return LEAP ** Math.min(leaps, LEAPS_MAX);
   }
 }
-
-export const FIRST_ROUND = 1;

@@ -5,14 +5,17 @@
  *     left for c ├──── 3 answers + skew ────┤ b, d: look
  *                c has it: they find it, and stand in line there anyway
  *
- * So whoever has given it back remembers them, until what was left may be had by anybody, and then has them look. Where a lease goes
- * round all the time each new line takes the place of the one before, and nobody has to.
+ * So whoever has given it back remembers them, until what was left may be had by anybody, and then has them look: unless its own
+ * acceptor knows that somebody has had it since. They would find just that, all of them at once, and think the less of the next word.
  */
 
 import { Agenda } from './agenda.ts';
+import type { Registers } from './register.ts';
 
 export interface Left {
   readonly resource: string;
+  /** Of the lease that was left. */
+  readonly number: number;
   /** Who waited behind the heir. */
   readonly line: readonly string[];
   /** When it may be had by anybody. */
@@ -37,11 +40,15 @@ export class Succession {
     this.#agenda.add(left.atMs, left);
   }
 
-  /** Those whose time has come, unless they were left behind once more since. */
-  due(nowMs: number): readonly Left[] {
+  /**
+   * Those whose time has come, unless they were left behind once more since, or somebody has it.
+   *
+   * @param registers of our own acceptor
+   */
+  due(nowMs: number, registers: Pick<Registers, 'look'>): readonly Left[] {
     const due = this.#agenda.due(nowMs).filter((left) => this.#left.get(left.resource) === left);
     for (const { resource } of due) this.#left.delete(resource);
-    return due;
+    return due.filter(({ resource, number }) => (registers.look(resource)?.lease?.number ?? 0) <= number);
   }
 
   clear(): void {

@@ -13,11 +13,11 @@ describe('what is the matter with a peer', () => {
     ],
     [
       { why: 'other-members' },
-      'it was started with other peers; they must be the same everywhere, see "Changing the group" in docs/flease.md',
+      'it has other peers than this member in the same view; they must be the same everywhere: give the one that is wrong those of the others, or all of them a view one higher',
     ],
     [
       { why: 'later-view', view: 8 },
-      'it is in view 8 of the group, which is later; move this member there as well',
+      'it is in view 8 of the group, which is later; move this member there as well, or if it is to leave end it once that view is settled',
     ],
     [
       { why: 'clock-off', bounds: { aheadAtLeastMs: 700.4, aheadAtMostMs: Number.POSITIVE_INFINITY } },

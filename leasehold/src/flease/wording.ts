@@ -13,7 +13,8 @@ import { majorityOf, type View } from './view.ts';
 
 export const seconds = (ms: number): string => `${Number((ms / 1_000).toFixed(1))} s`;
 
-const SAME_PEERS = 'they must be the same everywhere, see "Changing the group" in docs/flease.md';
+const SAME_PEERS =
+  'they must be the same everywhere: give the one that is wrong those of the others, or all of them a view one higher';
 
 /** What is the matter with a peer. */
 export function troubleWords(trouble: PeerTrouble): string {
@@ -28,9 +29,9 @@ export function troubleWords(trouble: PeerTrouble): string {
       // To the millisecond, since they may differ by that.
       return `it was started with a lease of ${trouble.leaseMs} ms and a skew of ${trouble.clockSkewMs} ms; both must be the same everywhere`;
     case 'other-members':
-      return `it was started with other peers; ${SAME_PEERS}`;
+      return `it has other peers than this member in the same view; ${SAME_PEERS}`;
     case 'later-view':
-      return `it is in view ${trouble.view} of the group, which is later; move this member there as well`;
+      return `it is in view ${trouble.view} of the group, which is later; move this member there as well, or if it is to leave end it once that view is settled`;
     case 'clock-off':
       return `${clockOff(trouble.bounds)}, which is more than the skew`;
     default:
@@ -51,7 +52,7 @@ const WHY_SILENT: Readonly<Record<SilenceReason, string>> = {
     'its wall clock jumped, and nobody can tell which time was right, so it holds nothing any more',
   'odd-one-out':
     'its clock is off from those of most other members, so it holds nothing until that is mended',
-  'other-members': `another member was started with other peers in the same view; ${SAME_PEERS}`,
+  'other-members': `another member has other peers in the same view; ${SAME_PEERS}`,
 };
 
 /**
@@ -61,6 +62,16 @@ const WHY_SILENT: Readonly<Record<SilenceReason, string>> = {
  */
 export const silenceWords = (why: SilenceReason, forMs: number): string =>
   `keeps silent${Number.isFinite(forMs) ? ` for ${seconds(forMs)}` : ''}: ${WHY_SILENT[why]}`;
+
+/** Why a member will never take part again, by its own word. */
+export const goneWords = (why: 'left' | 'closed', view: number): string =>
+  why === 'closed'
+    ? 'was closed, and takes no part any more'
+    : `is not in view ${view} of the group, and takes no part any more: close it`;
+
+/** What is the matter with a peer that speaks to us, and does not take our word. @param id our own */
+export const unheededWords = (id: string): string =>
+  `it heeds nothing that we say: another process may run under the id ${id}, or what we send is lost`;
 
 /** Who has to agree, and who did not, with the reason of each. */
 export function disagreementWords({ members, before }: View, reasons: ReadonlyMap<string, string>): string {

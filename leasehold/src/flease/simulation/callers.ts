@@ -24,11 +24,14 @@ export interface Demand {
   members(): readonly string[];
 }
 
-/** What callers are to do at present: whatever they like; or only acquire, hold briefly and give back, a few times each. */
-export type Mood = 'as-they-like' | 'in-turn';
+/**
+ * What callers are to do at present: whatever they like; or to finish what they have begun; or only to acquire the first resource,
+ * hold it briefly and give it back, a few times each.
+ */
+export type Mood = 'as-they-like' | 'at-rest' | 'in-turn';
 
 /** How often everybody has it when all go in turn. */
-const TURNS = 3;
+const TURNS = 8;
 /** How many of all callers poll. */
 const POLLING_SHARE = 0.15;
 
@@ -61,6 +64,11 @@ export class Caller {
     this.#rest();
   }
 
+  /** Whether it waits for something or has it, and lives. */
+  get isBusy(): boolean {
+    return this.#runtime.alive && (this.#waiting !== undefined || this.#tenure !== undefined);
+  }
+
   /** Whether it has had all its turns, or died. */
   get isDone(): boolean {
     return !this.#runtime.alive || (this.#turns > TURNS && this.#waiting === undefined);
@@ -74,14 +82,20 @@ export class Caller {
     const mood = this.#mood();
     if (mood === 'in-turn') this.#turns += 1;
     if (this.#turns > TURNS) return;
-    const idleMs = this.#isPolling ? this.#node.durations.answerMs / 4 : this.#demand.idleMs;
+    const { answerMs } = this.#node.durations;
+    const idleMs = this.#isPolling ? answerMs / 4 : this.#demand.idleMs;
     this.#after(mood === 'in-turn' ? 1 : this.#random.between(0, idleMs), () => this.#act());
   }
 
   #act(): void {
     const random = this.#random;
-    const resource = random.pick(this.#demand.resources);
+    if (this.#mood() === 'at-rest') {
+      this.#after(this.#node.durations.answerMs / 4, () => this.#act());
+      return;
+    }
     const mood = this.#mood();
+    const { resources } = this.#demand;
+    const resource = mood === 'in-turn' ? (resources[0] as string) : random.pick(resources);
     const draw = mood === 'in-turn' ? 0 : random.between(this.#isPolling ? 0.7 : 0, 1);
     const kind = draw < 0.6 ? 'acquire' : draw < 0.75 ? 'try' : 'ask';
     let isAnswered = false;
@@ -114,7 +128,7 @@ export class Caller {
     const { tenure } = event;
     this.#tenure = tenure;
     const { answerMs } = this.#node.durations;
-    const holdMs = this.#mood() === 'in-turn' ? answerMs : this.#random.pick(this.#demand.holdMs);
+    const holdMs = this.#mood() === 'as-they-like' ? this.#random.pick(this.#demand.holdMs) : answerMs;
     this.#after(holdMs * this.#random.next(), () => this.#letGo(tenure));
     this.#work(tenure);
   }

@@ -125,7 +125,9 @@ export class Chaos {
 
   /** Half of the time, while now these and now those cannot be reached: so members of one view meet without the other. */
   #changeGroup(): void {
-    const { operator, drawn, world } = this.flease;
+    const { operator, drawn, world, timekeeping } = this.flease;
+    // One that is alone has nobody to tell it that its clock is wrong.
+    if (timekeeping.isAnyWrong && operator.view.members.length <= 2) return;
     operator.change();
     if (this.#random.chance(0.5)) return;
     const { leaseMs, recoveryMs } = drawn.durations;

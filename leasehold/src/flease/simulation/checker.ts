@@ -61,8 +61,8 @@ export interface Waiting {
   readonly resource: string;
   readonly kind: Request['kind'];
   readonly sinceMs: number;
-  /** Grants of the resource to others, since. */
-  turns: number;
+  /** How often each other member was granted the resource, since. */
+  readonly turns: Map<FleaseNode, number>;
 }
 
 interface Told {
@@ -119,7 +119,7 @@ export class Checker implements Observer {
 
   requested(node: FleaseNode, resource: string, { kind, id }: Request): void {
     const { life } = node.process;
-    const waiting: Waiting = { node, life, resource, kind, sinceMs: this.#world.trueMs, turns: 0 };
+    const waiting: Waiting = { node, life, resource, kind, sinceMs: this.#world.trueMs, turns: new Map() };
     this.#waiting.set(keyOf(node, id), waiting);
     node.note(kind, { resource, id });
   }
@@ -238,7 +238,8 @@ export class Checker implements Observer {
     const own = this.#waiting.get(key);
     this.#waiting.delete(key);
     for (const waiting of this.#waiting.values()) {
-      if (waiting.resource === resource && waiting.kind === 'acquire') waiting.turns += 1;
+      if (waiting.resource !== resource || waiting.kind !== 'acquire' || waiting.node === node) continue;
+      waiting.turns.set(node, (waiting.turns.get(node) ?? 0) + 1);
     }
     if (own !== undefined) this.onGrant?.(own);
     else if (!this.#cancelled.has(key)) {

@@ -147,7 +147,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-holder',
     story: 'A read under a lower ballot than the one that was promised is promised as well.',
     file: REGISTER,
-    from: "    if (order <= 0) return { refused: 'outbid', round: this.#roundToExceed(register.promised, ballot) };",
+    from: "    if (order <= 0) return { refused: 'outbid', round: this.#roundOf(register, ballot) };",
     to: '    if (order === 0) return LATE;',
   },
   {
@@ -235,7 +235,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-holder',
     story: 'A write is accepted although a higher ballot was promised meanwhile.',
     file: REGISTER,
-    from: "    if (order < 0) return { refused: 'outbid', round: this.#roundToExceed(register.promised, ballot) };\n",
+    from: "    if (order < 0) return { refused: 'outbid', round: this.#roundOf(register, ballot) };\n",
     to: '',
   },
   {
@@ -285,6 +285,30 @@ export const mutants: readonly Mutant[] = [
     file: OTHERS,
     from: 'return Math.min(sentMs, nowMs + this.#settings.durations.clockSkewMs);',
     to: 'return sentMs + 0 * nowMs;',
+  },
+  {
+    name: 'last-come-first-served',
+    promise: 'progress',
+    story: 'Who comes to wait stands in front of those who do.',
+    file: CLAIM,
+    from: 'this.#line = [...this.#line, member];',
+    to: 'this.#line = [member, ...this.#line];',
+  },
+  {
+    name: 'own-before-others',
+    promise: 'progress',
+    story: 'Who has had its turn keeps its place for the next of its own.',
+    file: CLAIM,
+    from: '    this.leaveLine(this.#self);\n    this.#takePlace();',
+    to: '    this.#takePlace();',
+  },
+  {
+    name: 'line-not-handed-on',
+    promise: 'progress',
+    story: 'Who is given the lease is not told who else waits for it.',
+    file: PROPOSER,
+    from: "    for (const member of line) if (member !== to) send(to, { kind: 'wish', resource, member });\n",
+    to: '',
   },
   {
     name: 'waits-by-the-wrong-clock',

@@ -1,8 +1,9 @@
 /**
  * For tests only: plays a script to the proposer of a, in a group of a, b and c, and writes down how it went.
  *
- *     <ms> acquire|try|ask <id> | cancel <id> | release [<heir>] | freed | wish <member> | regroup <members> | wake
+ *     <ms> acquire|try|ask <id> | cancel <id> | release [<heir>] | freed [<by>] | wish <member> | regroup <members> | wake
  *     <ms> <members> promised|found <attempt> [<lease>] | accepted <attempt> | refused|refused-write <attempt> <why> [<round>]
+ *     <ms> written <lease>       our own acceptor has it
  *            > <effect>        (one line each, in order; none if nothing is to happen)
  *
  * Members are letters: `bc` are b and c. A lease is `b#7@2000`, held by b under number 7 until 2000; `free:…`; or `left:c:…`, for c.
@@ -17,6 +18,7 @@ import type { Answer, Item, RefusalReason } from '../messages.ts';
 import { resolveFleaseDurations } from '../options.ts';
 import { Proposer } from '../proposer.ts';
 import type { ProposerEvent } from '../proposer-events.ts';
+import type { Register, Registers } from '../register.ts';
 import { Quorums } from '../view.ts';
 
 const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
@@ -49,6 +51,7 @@ class Stage {
   /** What was said last, and to whom: the same to several is one line. */
   #said = '';
   #tenure: Tenure | undefined;
+  #own: ReturnType<Registers['look']>;
 
   constructor(busyFrom: number) {
     this.#proposer = new Proposer(
@@ -56,6 +59,7 @@ class Stage {
         ...{ id: 'a', life: LIFE, durations: DURATIONS, random: () => 0.5, busyFrom },
         send: (to, item) => this.#send(to, item),
         tell: (event) => this.#tell(event),
+        registers: { look: () => this.#own },
       },
       new Quorums({ members: ['a', 'b', 'c'], before: undefined }),
     );
@@ -87,7 +91,10 @@ class Stage {
         proposer.release(this.#tenure, nowMs, words[0]);
         return;
       case 'freed':
-        proposer.freed(resource, nowMs);
+        proposer.freed(resource, word, nowMs);
+        return;
+      case 'written':
+        this.#own = ownOf(leaseOf(word));
         return;
       case 'wish':
         proposer.wish(resource, word);
@@ -126,10 +133,7 @@ function answerOf([kind, number, ...words]: readonly string[]): Answer {
     case 'promised':
     case 'found': {
       if (word === '') return { kind, attempt, written: undefined, lease: undefined };
-      const lease = leaseOf(word);
-      const { holder: member, life, untilMs } = lease;
-      const askedMs = untilMs - DURATIONS.leaseMs;
-      const written = { askedMs, round: 1, member, life, attempt: askedMs };
+      const { written, lease } = ownOf(leaseOf(word));
       return { kind, attempt, written, lease };
     }
     case 'refused':
@@ -140,6 +144,13 @@ function answerOf([kind, number, ...words]: readonly string[]): Answer {
     default:
       throw new Error(`nobody answers "${kind}"`);
   }
+}
+
+function ownOf(lease: Lease): Register {
+  const { holder: member, life, untilMs } = lease;
+  const askedMs = untilMs - DURATIONS.leaseMs;
+  const ballot = { askedMs, round: 1, member, life, attempt: askedMs };
+  return { promised: ballot, written: ballot, lease };
 }
 
 function leaseOf(text: string): Lease {

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { roundToBegin } from './bidding.ts';
+import type { Lease } from './lease.ts';
+
+const INTERVAL_MS = 500;
+const promised = { askedMs: 1_100, round: 7, member: 'b', life: 1, attempt: 1 };
+const lease = (state: Lease['state']): Lease => ({
+  ...{ holder: 'b', life: 1, number: 1, untilMs: 2_000, heir: state === 'left' ? 'c' : undefined, state },
+});
+const begin = (state: Lease['state'] | undefined, hasJustCome: boolean, nowMs = 1_200): number => {
+  const known = { promised, lease: state === undefined ? undefined : lease(state) };
+  return roundToBegin(known, hasJustCome, nowMs, INTERVAL_MS);
+};
+
+describe('the round to begin with', () => {
+  it('is the first, if nothing is known', () => {
+    expect(roundToBegin(undefined, true, 1_200, INTERVAL_MS)).toBe(1);
+  });
+
+  it('exceeds what was promised, if nobody has it', () => {
+    expect([begin('free', true), begin(undefined, true)]).toEqual([8, 8]);
+  });
+
+  it('exceeds it for those who had it or have waited for it, whoever has it', () => {
+    expect([begin('held', false), begin('left', false)]).toEqual([8, 8]);
+  });
+
+  it('is the first for those who have just come while somebody has it, or is about to', () => {
+    expect([begin('held', true), begin('left', true)]).toEqual([1, 1]);
+  });
+
+  it('is the first in the next interval', () => {
+    expect(begin('held', false, 1_500)).toBe(1);
+  });
+});
