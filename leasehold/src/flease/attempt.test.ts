@@ -137,6 +137,14 @@ describe('an attempt', () => {
     expect(unanswered.isOutbid).toBe(false);
   });
 
+  it('was outbid, too, if so many were faster that a majority cannot be had: two of four', () => {
+    const outbid = begin('a', 'b', 'c', 'd');
+    expect(outbid.answer('a', refused('read', 'outbid', 4))).toBe('waiting');
+    expect(outbid.isOutbid).toBe(false);
+    expect(outbid.answer('b', refused('read', 'outbid', 4))).toBe('failed');
+    expect(outbid.isOutbid).toBe(true);
+  });
+
   it('as a query, counts what was found and no promise; otherwise a promise and not what was found', () => {
     const found = { ...promised(900), kind: 'found' } as const;
     const query = new Attempt('job', BALLOT, asking('ask', ['a', 'b', 'c']));

@@ -23,6 +23,47 @@ describe('a change of the group', () => {
     expect(group.member.view.before).toBeUndefined();
   });
 
+  it('is settled anew when it begins anew: who had moved to the view before has not moved to this one', () => {
+    const group = new LoneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
+    group.hears('b', []);
+    group.at(1_101);
+    expect(group.told('settled')).toHaveLength(1);
+    group.member.move(['a', 'b', 'e'], group.reading());
+    group.at(9_000);
+    expect(group.told('settled')).toHaveLength(1);
+  });
+
+  it('is settled only if the others mean the same by it, also those who moved before us', () => {
+    const group = new LoneMember();
+    group.at(1_101);
+    const digest = digestOf({ members: ['a', 'b', 'e'], before: ['a', 'b', 'c'] });
+    for (const peer of ['b', 'c']) group.hears(peer, [], { view: 3, digest });
+    group.member.move(['a', 'b', 'd'], group.reading());
+    group.at(9_000);
+    expect(group.told('settled')).toEqual([]);
+  });
+
+  const questions: readonly Item[] = [
+    { kind: 'read', attempt: 1, resource: 'job', askedMs: WALL_MS + 1_101, round: 1 },
+    { kind: 'query', attempt: 1, resource: 'job' },
+    {
+      ...{ kind: 'write', attempt: 1, resource: 'job', askedMs: WALL_MS + 1_101, round: 1 },
+      lease: {
+        ...{ holder: 'b', life: 1, number: (WALL_MS + 1_101) * 1_000, untilMs: WALL_MS + 2_101 },
+        ...{ state: 'held', heir: undefined },
+      },
+    },
+  ];
+
+  it.each(questions)('leaves those alone who have not moved: $kind', (item) => {
+    const group = new LoneMember();
+    group.at(1_101);
+    group.saidTo('b');
+    group.hears('b', [item], { view: 1 });
+    expect(group.saidTo('b')).toMatchObject([{ kind: 'refused', why: 'other-view' }]);
+    expect(group.member.registersKept).toBe(0);
+  });
+
   it('ends what was begun among those before, and nothing of that is said any more', () => {
     const group = new LoneMember();
     group.at(1_101);

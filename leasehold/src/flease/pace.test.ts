@@ -50,6 +50,13 @@ describe('there is something to do about a claim', () => {
     expect(next(claim)).toBe(1_450);
   });
 
+  it('when somebody asks who has it, though it need not be renewed yet', () => {
+    const claim = held();
+    claim.add({ kind: 'ask', id: 1 }, 1_000);
+    claim.pauseUntil(1_020);
+    expect(next(claim)).toBe(1_020);
+  });
+
   it('when its holder is to be told that it ends, and when it has ended, whatever else is under way', () => {
     const claim = held();
     claim.pauseUntil(1_990);

@@ -285,6 +285,41 @@ describe('who waits behind others', () => {
               > wish a to b
     `));
 
+  it('looks before it gives back, too, if it was outbid, and has its line look if somebody has had it since', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1030  wish c
+      1100  release
+              > ended, released
+              > read 2 to abc
+      1110  bc refused 2 outbid 3
+      1120  wake
+              > query 3 to abc
+      1130  bc found 3 b#1105000@2105
+              > left
+              > freed to c
+    `));
+
+  it('gives back what a query has not found, for it may be on its way', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1015  cancel 1
+              > unwish a to abc
+      1020  bc refused-write 1 outbid 3
+      1030  wake
+              > query 2 to abc
+      1040  bc found 2
+              > read 3 to abc
+    `));
+
   it('looks at once when it is told to, and not without a pause if it is told so again and again', () =>
     plays(`
       1000  acquire 1
@@ -321,10 +356,12 @@ describe('a lease that is to be given back', () => {
       1121  cancel 2
               > unwish a to abc
       1130  wake
-              > read 3 to abc
-      1140  ab promised 3 a#1000000@2000
-              > write 3 free:a#1000000@2130 to abc
-      1150  ab accepted 3
+              > query 3 to abc
+      1140  ab found 3 a#1000000@2000
+              > read 4 to abc
+      1150  ab promised 4 a#1000000@2000
+              > write 4 free:a#1000000@2140 to abc
+      1160  ab accepted 4
               > left
     `));
 });

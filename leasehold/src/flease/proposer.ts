@@ -47,8 +47,9 @@ import {
 import { isCredible } from './credible.ts';
 import { type Lease, takeableAtMs } from './lease.ts';
 import { type Answer, type Item, ROUND_MAX } from './messages.ts';
-import { answerByMs, askTheRestAtMs, nextMs, pauseMs, renewAtMs } from './pace.ts';
+import { answerByMs, askTheRestAtMs, nextMs, pauseMs } from './pace.ts';
 import type { ProposerEvent } from './proposer-events.ts';
+import { looksFirst, purposeOf } from './purpose.ts';
 import type { Registers } from './register.ts';
 import { Succession } from './succession.ts';
 import type { Quorums } from './view.ts';
@@ -74,9 +75,6 @@ const BETWEEN_HINTS = 1 / 4;
 const TRIES_MAX = 3;
 /** If a majority answers, and others are faster each time, it fails when it has waited for so many times to answer. */
 const PATIENCE_ANSWERS = 3;
-/** So often a query is made again if the answers differ, which they do while somebody renews; then under a ballot. */
-const DOUBTS_MAX = 3;
-
 export class Proposer {
   readonly #settings: ProposerSettings;
   readonly #claims = new Map<string, Claim>();
@@ -274,10 +272,10 @@ export class Proposer {
     }
     if (claim.leaving !== undefined && nowMs > claim.leaving.untilMs) this.#leave(claim, undefined);
     if (claim.attempt === undefined && nowMs >= claim.tryAtMs && !this.#isSilent) {
-      const purpose = this.#purposeOf(claim, nowMs);
+      const purpose = purposeOf(claim, this.#settings, nowMs);
       if (purpose === undefined) this.#crowd.leave(claim);
       else if (this.#crowd.enter(claim, purpose, this.#attempts.size)) {
-        this.#begin(claim, purpose, this.#mayQuery(claim, purpose), nowMs);
+        this.#begin(claim, purpose, looksFirst(claim, purpose), nowMs);
       }
     }
     if (claim.isIdle) this.#forget(claim);
@@ -289,37 +287,6 @@ export class Proposer {
     for (const claim of this.#crowd.next(() => this.#attempts.size)) {
       if (this.#isThere(claim)) this.#step(claim, nowMs);
     }
-  }
-
-  #purposeOf(claim: Claim, nowMs: number): Purpose | undefined {
-    const { tenure, leaving } = claim;
-    if (leaving !== undefined) return this.#isOurTurn(claim, leaving) ? 'take' : 'free';
-    if (tenure !== undefined && nowMs >= renewAtMs(tenure, this.#settings.durations)) {
-      return 'renew';
-    }
-    const mayTake = tenure === undefined && claim.isWanted;
-    // Those who ask, one after the other, must not keep those from having it who want to.
-    if (claim.wants('ask') && !(mayTake && claim.isTurnOfTakers(nowMs))) return 'ask';
-    return mayTake ? 'take' : undefined;
-  }
-
-  /** Whether what we let go of goes to somebody in this process. */
-  #isOurTurn(claim: Claim, leaving: Leaving): boolean {
-    if (leaving.heir !== undefined) return false;
-    const [first] = claim.line;
-    return first === undefined ? claim.wants('try') : first === this.#settings.id;
-  }
-
-  /**
-   * Whether to ask what is written before anybody has to promise anything: those who only look must not outbid a holder
-   * that renews, however many they are and however often they look. Who waits looks seldom, and saves the question; unless it
-   * was outbid, for somebody may have it by this time whom it cannot outbid, and then its place is in line: by a clock that is
-   * ahead, another has the higher ballots for as long as the skew.
-   */
-  #mayQuery(claim: Claim, purpose: Purpose): boolean {
-    if (purpose === 'ask') return (claim.setbacks?.doubts ?? 0) < DOUBTS_MAX;
-    if (purpose !== 'take') return false;
-    return claim.setbacks?.areOutbid === true || (claim.leaving === undefined && claim.wants('try'));
   }
 
   #begin(claim: Claim, purpose: Purpose, isQuery: boolean, nowMs: number): void {
@@ -358,6 +325,10 @@ export class Proposer {
         this.#fail(claim, attempt, nowMs);
         return;
       case 'give-up':
+        if (attempt.isQuery && !isLater(attempt.found, claim.leaving)) {
+          this.#lookCloser(claim, attempt, nowMs);
+          return;
+        }
         this.#end(claim, 'lost');
         if (isWith(claim.leaving?.heir, attempt.found)) claim.givenBack();
         this.#leave(claim, undefined);
@@ -382,14 +353,14 @@ export class Proposer {
     return { do: 'give-up' }; // What was to be renewed, or to be said, is over.
   }
 
-  /** What a query found is not enough: it can be taken, or is not certain. */
+  /** What a query found is not enough: it can be taken, or given back, or is not certain. */
   #lookCloser(claim: Claim, { purpose }: Attempt, nowMs: number): void {
     this.#abandon(claim);
-    if (purpose === 'take') {
-      this.#begin(claim, purpose, false, nowMs);
-    } else {
+    if (purpose === 'ask') {
       claim.doubted();
       claim.pauseUntil(nowMs + pauseMs(1, this.#settings.durations));
+    } else {
+      this.#begin(claim, purpose, false, nowMs);
     }
     this.#step(claim, nowMs);
   }
@@ -592,6 +563,10 @@ export class Proposer {
     if (claim.lookAgain(atMs)) this.#looks.add(atMs, claim);
   }
 }
+
+/** Whether it was taken after what is to be given back. What is on its way and nobody has yet cannot come to anything any more. */
+const isLater = (found: Lease | undefined, leaving: Leaving | undefined): boolean =>
+  leaving === undefined || (found !== undefined && found.number > leaving.number);
 
 const isWith = (member: string | undefined, lease: Lease | undefined): boolean =>
   member !== undefined && lease?.holder === member;

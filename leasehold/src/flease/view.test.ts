@@ -38,6 +38,15 @@ describe('while a change is not settled', () => {
     expect(quorums.suffices(setOf(quorums, 'ab'))).toBe(true);
   });
 
+  it('each majority is of its own size, also when the group shrinks', () => {
+    const shrinking = new Quorums({ members: ['a', 'b', 'c'], before: ['a', 'b', 'c', 'd'] });
+    expect(shrinking.suffices(setOf(shrinking, 'ab'))).toBe(false);
+    expect(shrinking.suffices(setOf(shrinking, 'abd'))).toBe(true);
+    const growing = new Quorums({ members: ['a', 'b', 'c', 'd'], before: ['a', 'b', 'c'] });
+    expect(growing.suffices(setOf(growing, 'ab'))).toBe(false);
+    expect(growing.suffices(setOf(growing, 'abd'))).toBe(true);
+  });
+
   it('it is out of reach when one of them is', () => {
     expect(quorums.canSuffice(setOf(quorums, 'ac'))).toBe(false);
     expect(quorums.canSuffice(setOf(quorums, 'cd'))).toBe(true);
