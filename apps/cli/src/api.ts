@@ -6,26 +6,10 @@
 import { LeaseholdError } from 'leasehold/manager';
 import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
+import { MANAGER, type Respondent, STATUS_PATH, whosePaths, whoseStatus } from './respondents.ts';
 
 export const DEFAULT_API = 'http://127.0.0.1:7401';
 const ANSWER_WITHIN_MS = 10_000;
-
-/** Who is asked, and how one gets to where one answers. */
-export interface Respondent {
-  readonly who: string;
-  /** The words that start one. */
-  readonly command: string;
-  /** How to say where it is. */
-  readonly place: string;
-  readonly usualPort: number;
-}
-
-const MANAGER: Respondent = {
-  who: 'Manager',
-  command: 'manager',
-  place: '--api URL or LEASEHOLD_API',
-  usualPort: 7401,
-};
 
 /** Nobody answers at that address. */
 export class ApiUnreachableError extends LeaseholdError {
@@ -51,11 +35,16 @@ export class ApiForeignError extends LeaseholdError {
   readonly code = 'API_FOREIGN';
   readonly retryable = false;
 
-  constructor(url: string, { who, usualPort }: Respondent, finding: string) {
+  constructor(url: string, { who, usualPort }: Respondent, finding: string, advice?: string) {
     super(
-      `${url} answers, but not as a ${who} does: ${finding}. Is it the HTTP port of a ${who} (${usualPort} if nothing else was said)?`,
+      `${url} answers, but not as a ${who} does: ${finding}. ${advice ?? `Is it the HTTP port of a ${who} (${usualPort} if nothing else was said)?`}`,
     );
   }
+}
+
+interface Refusal extends Readonly<Record<string, unknown>> {
+  readonly code: unknown;
+  readonly message: unknown;
 }
 
 /** The word of the one who was asked, with its code. */
@@ -63,11 +52,14 @@ export class ApiRefusedError extends LeaseholdError {
   override readonly name = 'ApiRefusedError';
   readonly code: string;
   readonly retryable: boolean;
+  /** What it says beside, for programs: `reasons`, `pools`. */
+  readonly facts: Readonly<Record<string, unknown>>;
 
-  constructor(code: string, message: string, status: number) {
-    super(message);
-    this.code = code;
+  constructor({ code, message, ...facts }: Refusal, status: number) {
+    super(String(message));
+    this.code = String(code);
     this.retryable = status >= 500;
+    this.facts = facts;
   }
 }
 
@@ -98,11 +90,15 @@ export class HttpApi {
 
   async #ask<T>(path: string, withinMs: number, request: RequestInit): Promise<T> {
     const response = await this.open(path, { ...request, signal: AbortSignal.timeout(withinMs) });
+    let answer: T;
     try {
-      return (await response.json()) as T;
+      answer = (await response.json()) as T;
     } catch (cause) {
       throw this.unreachable(cause);
     }
+    if (path === STATUS_PATH && whoseStatus(answer) !== this.#respondent)
+      throw this.#foreign(whoseStatus(answer), `${path} says something else`);
+    return answer;
   }
 
   /** A good answer whose body is still to be read. */
@@ -117,7 +113,7 @@ export class HttpApi {
       const type = response.headers.get('content-type') ?? 'nothing';
       if (/^(?:application\/json|text\/event-stream)/.test(type)) return response;
       await response.body?.cancel();
-      throw new ApiForeignError(this.url, this.#respondent, `${path} is ${type}`);
+      throw this.#foreign(undefined, `${path} is ${type}`);
     }
     throw await this.#refused(path, response);
   }
@@ -130,13 +126,19 @@ export class HttpApi {
     const body: unknown = await response.json().catch(() => undefined);
     const error = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined;
     if (typeof error !== 'object' || error === null || !('code' in error) || !('message' in error)) {
-      return new ApiForeignError(
-        this.url,
-        this.#respondent,
-        `${path} was answered with status ${response.status}`,
-      );
+      return this.#foreign(undefined, `${path} was answered with status ${response.status}`);
     }
-    return new ApiRefusedError(String(error.code), String(error.message), response.status);
+    const other = 'routes' in error ? whosePaths(error.routes) : undefined;
+    if (other !== undefined && other !== this.#respondent) return this.#foreign(other);
+    return new ApiRefusedError({ ...error }, response.status);
+  }
+
+  /** @param found who it is; undefined: nobody whom we know */
+  #foreign(found: Respondent | undefined, finding?: string): ApiForeignError {
+    if (found === undefined) return new ApiForeignError(this.url, this.#respondent, finding ?? '');
+    const words = found.status(this.url);
+    const advice = `Ask it with "${this.#calledAs} ${words}", or say where a ${this.#respondent.who} is with ${this.#respondent.place}`;
+    return new ApiForeignError(this.url, this.#respondent, `it is a ${found.who}`, advice);
   }
 }
 
@@ -154,11 +156,12 @@ export class ManagerApi extends HttpApi {
 /** The path of something about a pool. */
 export const poolPath = (pool: string, rest = ''): string => `/v1/pools/${encodeURIComponent(pool)}${rest}`;
 
-/** @throws {UsageError} */
-export function parseApi(text: string, example: string = DEFAULT_API): string {
-  const whole = /^https?:\/\//.test(text) ? text : `http://${text}`;
+/** A host alone is asked at the usual port. @throws {UsageError} */
+export function parseApi(text: string, { usualPort }: Respondent = MANAGER): string {
+  const isHostAlone = /^(?:[^:/?#]+|\[[^\]]+\])$/.test(text);
+  const whole = /^https?:\/\//.test(text) ? text : `http://${text}${isHostAlone ? `:${usualPort}` : ''}`;
   if (!URL.canParse(whole)) {
-    throw new UsageError(`"${text}" is no address of an API; it looks like ${example}`);
+    throw new UsageError(`"${text}" is no address of an API; it looks like http://127.0.0.1:${usualPort}`);
   }
   const { origin, pathname } = new URL(whole);
   return `${origin}${pathname.replace(/\/+$/, '')}`;

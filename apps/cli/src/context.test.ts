@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { outputOf } from './context.ts';
 
 const sizeOf = (isTTY: boolean, columns: number | undefined, rows: number | undefined) => {
@@ -20,5 +20,33 @@ describe('the size of an output', () => {
 
   it('has no end of lines where there is no terminal', () => {
     expect(sizeOf(false, undefined, undefined)).toEqual([80, Number.POSITIVE_INFINITY]);
+  });
+});
+
+describe('an output that nobody reads any more', () => {
+  const broken = (code: string): Error => Object.assign(new Error(code), { code });
+  const written = () => {
+    const stream = new PassThrough();
+    const ended = vi.fn();
+    return { stream, ended, output: outputOf(stream as unknown as NodeJS.WriteStream, ended) };
+  };
+
+  it.each(['EPIPE', 'EIO'])('ends a command that was started for what it prints: %s', (code) => {
+    const { stream, ended } = written();
+    stream.emit('error', broken(code));
+    expect(ended).toHaveBeenCalledOnce();
+  });
+
+  it('does not end one that was started for what it does', () => {
+    const { stream, ended, output } = written();
+    output.goOnUnread();
+    stream.emit('error', broken('EPIPE'));
+    stream.emit('error', broken('ENOSPC'));
+    expect(ended).not.toHaveBeenCalled();
+  });
+
+  it('is a fault if it is anything else that keeps a result from being printed', () => {
+    const { stream } = written();
+    expect(() => stream.emit('error', broken('ENOSPC'))).toThrow('ENOSPC');
   });
 });

@@ -14,6 +14,8 @@ export interface Output {
   readonly columns: number;
   /** Lines that can be seen at once; without a bound if nobody looks. */
   readonly rows: number;
+  /** From here on it is no matter whether anybody reads: what cannot be written is left out, and that ends nothing. */
+  goOnUnread(): void;
 }
 
 export interface Context {
@@ -52,9 +54,11 @@ export const colorsFor = (output: Output, { environment }: Pick<Context, 'enviro
   createColors(output.isTerminal && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb');
 
 export function processContext(): Context {
+  const err = outputOf(process.stderr);
+  err.goOnUnread(); // Nothing is asked for in order to see its log.
   return {
     out: outputOf(process.stdout),
-    err: outputOf(process.stderr),
+    err,
     ask: process.stdin.isTTY && process.stderr.isTTY ? askTerminal : undefined,
     environment: process.env,
     calledAs: process.env['LEASEHOLD_CALLED_AS'] || 'leasehold',
@@ -74,18 +78,28 @@ async function askTerminal(question: string): Promise<string> {
   }
 }
 
-/** A terminal that nobody has told its size says that it has none: then it is taken for a usual one. */
+/**
+ * Whoever reads may stop at any time (`leasehold watch | head`, or a terminal that is closed). A command that was started
+ * for what it prints then has nothing left to do, and ends. One that was started for what it does goes on, and ends with the code that
+ * it would have ended with: somebody who stops reading along has not asked for anything else.
+ *
+ * A terminal that nobody has told its size says that it has none: then it is taken for a usual one.
+ */
 export function outputOf(
   stream: Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns' | 'rows' | 'on'>,
+  end: () => void = () => process.exit(0),
 ): Output {
-  // Whoever reads may stop at any time (`leasehold watch | head`, or a terminal that is closed), and
-  // then there is nothing left to do.
+  let goesOnUnread = false;
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE' || error.code === 'EIO') process.exit(0);
-    throw error;
+    if (goesOnUnread) return; // Where it could be said is where it cannot be written.
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+    end();
   });
   return {
     write: (text) => void stream.write(text),
+    goOnUnread: () => {
+      goesOnUnread = true;
+    },
     get isTerminal() {
       return stream.isTTY === true;
     },

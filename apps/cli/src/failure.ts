@@ -15,6 +15,7 @@
  */
 
 import { type Command, CommanderError } from 'commander';
+import { NoMajorityError } from 'leasehold/flease';
 import { LeaseholdError } from 'leasehold/manager';
 import { CommandError } from 'leasehold/supervisor';
 import { colorsFor, type Context } from './context.ts';
@@ -72,13 +73,20 @@ function failureOf(error: unknown, command: Command, isDebugging: boolean): Fail
   return { code: 'INTERNAL', message, exitCode: EXIT.failure, stack };
 }
 
+/** What there is beside the words, for programs. */
+function factsOf(error: unknown): object {
+  if (error instanceof NoMajorityError) return { reasons: Object.fromEntries(error.reasons) };
+  const facts = error instanceof LeaseholdError && 'facts' in error ? error.facts : undefined;
+  return typeof facts === 'object' && facts !== null ? facts : {};
+}
+
 /** Says what went wrong in this command, and gives the code to exit with. */
 export function report(error: unknown, command: Command, context: Context, isJson: boolean): number {
   const failure = failureOf(error, command, Boolean(context.environment['LEASEHOLD_DEBUG']));
   if (failure === undefined) return 0;
   const { code, message, exitCode, stack } = failure;
   if (isJson) {
-    context.err.write(`${JSON.stringify({ error: { code, message } })}\n`);
+    context.err.write(`${JSON.stringify({ error: { ...factsOf(error), code, message } })}\n`);
     return exitCode;
   }
   if (message === '(outputHelp)') return exitCode;

@@ -12,7 +12,7 @@ const STATUS: StatusAnswer = {
   ...{ uptimeSeconds: 75, createPools: 'on-first-use', pools: 1, owners: 2, lookups: 3, rows: 4 },
   ...{ connections: 5, leader: { id: 'm1', address: '10.0.0.1:7400' }, behind: null, latestEventId: 'e-1' },
   managers: [],
-  store: { kind: 'etcd', where: 'prod/', bytes: null, members: [] },
+  store: { kind: 'etcd', where: 'prod/', bytes: null, members: [], group: null },
 };
 
 const servers: Server[] = [];
@@ -75,6 +75,8 @@ describe('the Managers that share a store', () => {
 describe('the status of a Manager', () => {
   const leaderLine = (status: Partial<StatusAnswer>): string | undefined =>
     statusLines({ ...STATUS, ...status }).find((line) => line.startsWith('  leader'));
+  const groupLine = (status: StatusAnswer): string | undefined =>
+    statusLines(status).find((line) => line.startsWith('  group'));
   const m2 = { id: 'm2', address: '10.0.0.2:7400' };
 
   it.each([
@@ -140,7 +142,8 @@ describe('the status of a Manager', () => {
       { endpoint: 'b=h2:7500', isReachable: true, isLeader: true, ...unknown },
       { endpoint: 'c=h3:7500', isReachable: false, isLeader: false, ...unknown, complaint: 'clock off' },
     ];
-    const store = { kind: 'flease', where: 'default, manager/c', bytes: null, members } as const;
+    const group = { view: 2, isSettled: false, silence: null };
+    const store = { kind: 'flease', where: 'default, manager/c', bytes: null, members, group } as const;
     const status: StatusAnswer = {
       ...STATUS,
       role: 'standby',
@@ -149,6 +152,14 @@ describe('the status of a Manager', () => {
       leader: { id: 'b', address: null },
     };
     expect(leaderLine(status)).toBe('  leader       b');
+    expect(groupLine(status)).toBe(
+      '  group        view 2, not settled yet: members of the one before are still needed; this one takes part',
+    );
+    const silent = { ...group, isSettled: true, silence: 'keeps silent for 2 s: it was started' };
+    expect(groupLine({ ...status, store: { ...store, group: silent } })).toBe(
+      '  group        view 2, settled; this one keeps silent for 2 s: it was started',
+    );
+    expect(groupLine(STATUS)).toBeUndefined();
     expect(statusLines(status)).toContain(
       `  log          position ${STATUS.logPosition}, term 0; kept nowhere, gone with its leader (default, manager/c)`,
     );

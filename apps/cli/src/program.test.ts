@@ -122,6 +122,37 @@ describe('the command line', () => {
     ).toContain('leasehold: --skew is 6000 ms, but it must be less than half of --lease');
   });
 
+  it('says where to put -- if an option of the command to run is taken for one of ours', async () => {
+    expect((await run('flease', 'hold', 'backup', 'ls', '-d', '/tmp')).complained).toContain(
+      "unknown option '-d'; if it is for the command that is to be run, put -- in front of that command\n",
+    );
+    expect((await run('status', '-d')).complained).toContain("unknown option '-d'\n");
+  });
+
+  it.each([
+    [['flease', 'serve'], ['--http', '7500'], '--http 7500', '--peers'],
+    [['flease', 'serve'], ['--listen', '0.0.0.0:7510', '--http', '7510'], '--http 7510', '--listen'],
+    [['flease', 'hold', 'backup'], ['--http', '127.0.0.1:7500'], '--http 127.0.0.1:7500', '--peers'],
+  ])('refuses a member two things in one place: %s %s', async (words, flags, said, where) => {
+    const peers = ['--id', 'ada', '--peers', 'ada=127.0.0.1:7500', ...flags];
+    expect(await run(...words, ...peers, ...(words.includes('hold') ? ['--', 'true'] : []))).toMatchObject({
+      code: 2,
+      complained: expect.stringContaining(
+        `leasehold: ${said} is where ada listens for the others (${where}): give the two different ports\n`,
+      ),
+    });
+  });
+
+  it.each(['--port', '--http-port'])('refuses a Manager two things in one place: %s', async (flag) => {
+    const group = ['--store', 'flease', '--flease-id', 'a', '--flease-peers', 'a=127.0.0.1:7500'];
+    expect(await run('manager', ...group, flag, '7500')).toMatchObject({
+      code: 2,
+      complained: expect.stringContaining(
+        `leasehold: ${flag} 7500 is where a listens for the others (--flease-peers): give the two different ports\n`,
+      ),
+    });
+  });
+
   it.each([
     ['--http', '0', '--no-http'],
     ['--no-http', '--http', '0'],

@@ -32,7 +32,12 @@ export function usageSentence(error: CommanderError, command: Command): string {
     // It can be called without a further word, so the one that was misspelt was taken for an argument.
     return `unknown command '${command.args[0]}'; did you mean ${others.join(' or ')}?`;
   }
-  return error.message.replace(/^error: /, '').replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?');
+  // What stands in front of -- is read as ours; of a command to run, only its name may stand there.
+  const isAnothers = error.code === 'commander.unknownOption' && command.usage().includes('-- <command>');
+  const hint = isAnothers
+    ? '; if it is for the command that is to be run, put -- in front of that command'
+    : '';
+  return `${error.message.replace(/^error: /, '').replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?')}${hint}`;
 }
 
 /** Where to read on, and what would have been right. */

@@ -1,9 +1,15 @@
 import { InvalidOptionError } from './errors.ts';
 
+/** Of one that is too long the rest says nothing more. */
+const SHOWN_CHARACTERS = 32;
+
 /** @throws {InvalidOptionError} unless it is a text that the wire can carry */
 export function textOption(option: string, value: unknown, longest: number): string {
-  const isText = typeof value === 'string' && value !== '' && value.length <= longest;
-  if (!isText) throw new InvalidOptionError(option, value, `it must be a text of 1 to ${longest} characters`);
+  if (typeof value !== 'string' || value === '' || value.length > longest) {
+    const isTooLong = typeof value === 'string' && value !== '';
+    const shown = isTooLong ? `${value.slice(0, SHOWN_CHARACTERS)}… (${value.length} characters)` : value;
+    throw new InvalidOptionError(option, shown, `it must be a text of 1 to ${longest} characters`);
+  }
   // Half of a pair of surrogates has no UTF-8: what comes back from the wire would be another text.
   if (/\p{Surrogate}/u.test(value))
     throw new InvalidOptionError(option, value, 'it must be well-formed Unicode');

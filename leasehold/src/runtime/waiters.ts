@@ -3,6 +3,8 @@
  * {@link Waiters.look}.
  */
 
+import { onAbort } from './on-abort.ts';
+
 export class Waiters {
   readonly #waiting = new Set<() => void>();
 
@@ -14,7 +16,7 @@ export class Waiters {
     return new Promise<T>((resolve, reject) => {
       const settle = (act: () => void): void => {
         this.#waiting.delete(look);
-        signal?.removeEventListener('abort', abort);
+        aborting[Symbol.dispose]();
         act();
       };
       const look = (): void => {
@@ -25,12 +27,11 @@ export class Waiters {
           settle(() => reject(error));
         }
       };
-      const abort = (): void => settle(() => reject(signal?.reason));
       if (signal?.aborted) {
         reject(signal.reason);
         return;
       }
-      signal?.addEventListener('abort', abort, { once: true });
+      const aborting = onAbort(signal, () => settle(() => reject(signal?.reason)));
       this.#waiting.add(look);
       look();
     });

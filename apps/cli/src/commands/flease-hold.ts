@@ -7,12 +7,14 @@ import {
   type Logger,
   NoMajorityError,
 } from 'leasehold/flease';
+import { CommandError } from 'leasehold/supervisor';
 import { resolveFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
 import { checkResource } from '../../../../leasehold/src/flease/shell/peers-option.ts';
 import type { Context } from '../context.ts';
 import { EXIT, UsageError } from '../failure.ts';
-import { unheardOf } from '../flease/command-ended-error.ts';
+import { type Suspects, suspectsOf } from '../flease/command-ended-error.ts';
 import { inFlags } from '../flease/flags.ts';
+import { isNowhere } from '../flease/gate.ts';
 import { runHeld } from '../flease/held-command.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
 import { isLikely, OtherDurationsError, tellOfOtherDurations } from '../flease/other-durations.ts';
@@ -104,9 +106,16 @@ async function hold(
     level: options.quiet ? 'error' : undefined,
   });
   const join = { ...joinOptionsOf(context, options), noticeMs: options.grace, logger };
-  const http = httpOf(options);
+  const http = httpOf(options, join);
   const { recoveryMs, noticeMs: graceMs } = resolveFleaseDurations(join);
   checkResource(resource);
+  // Otherwise it would be found out when the lease is had, after everybody else's turn.
+  if (isNowhere(command, context.environment)) {
+    throw new CommandError(
+      command,
+      Object.assign(new Error('it is in no folder of PATH'), { code: 'ENOENT' }),
+    );
+  }
   using signals = new CommandSignals();
   await using group = await joinFlease(join);
   await using _ = await tellOverHttp(
@@ -124,8 +133,8 @@ async function hold(
     return;
   }
   await using held = lease;
-  const unheard = (): readonly string[] => unheardOf(group.status());
-  context.exitCode = await runHeld({ command, args, lease: held, graceMs, unheard, signals, logger });
+  const suspects = (): Suspects => suspectsOf(group.status());
+  context.exitCode = await runHeld({ command, args, lease: held, graceMs, suspects, signals, logger });
   logger.info('the command has ended: the lease is given back', { resource, exitCode: context.exitCode });
 }
 

@@ -56,9 +56,10 @@ function refuseBoth(command: Command, ...names: readonly string[]): void {
 async function serve(context: Context, options: ServeOptions): Promise<void> {
   using interrupted = interruption();
   const { out, calledAs } = context;
+  out.goOnUnread();
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   const join = joinOptionsOf(context, options);
-  const http = httpOf(options);
+  const http = httpOf(options, join);
   await using group = await joinFlease({ ...join, logger });
   await using server = await tellOverHttp(
     group,

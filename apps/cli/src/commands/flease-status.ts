@@ -33,9 +33,9 @@ export function fleaseStatusCommand(context: Context): Command {
 
 export function statusLines(status: StatusAnswer): readonly string[] {
   const { id, group, view, isSettled, silence, held, waiting, registers, attempts, peers } = status;
-  const { leaseMs, clockSkewMs } = status;
+  const { leaseMs, clockSkewMs, gone } = status;
   return [
-    `Member ${id} of group ${group} ${silence === null ? 'takes part' : silence.words}`,
+    `Member ${id} of group ${group} ${(gone ?? silence)?.words ?? 'takes part'}`,
     `  view         ${view}${isSettled ? '' : ', not settled yet: members of the one before are still needed'}`,
     `  durations    lease ${duration(leaseMs)}, skew ${duration(clockSkewMs)}`,
     `  holds        ${counted(held, 'lease')}; ${counted(waiting, 'request')} waiting`,

@@ -10,7 +10,7 @@ export function fleaseWatchCommand(context: Context): Command {
   const command = new Command('watch')
     .summary('Tell who has a resource, as that changes')
     .description(
-      'Tell who has a resource, at first and whenever that changes, as a running member ("flease serve", or "flease hold" with --http) finds it. It asks a few times in a lease, so what is undone at once is not told. If too few members answer it says so, on the standard error, and goes on; once enough do it tells who has it, even if that has not changed.',
+      'Tell who has a resource, at first and whenever that changes, as a running member ("flease serve", or "flease hold" with --http) finds it. It asks a few times in a lease, so what is undone at once is not told. If too few members answer it says so, on the standard error, and goes on; once enough do it tells who has it, even if that has not changed. It says there as well when it has lost the connection to the member, and when it is back.',
     )
     .argument('<resource>', 'the resource')
     .addOption(memberApiOption())
@@ -33,8 +33,13 @@ async function watch(
     if (!options.json) context.err.write(`${text}\n`);
   };
   say(`Watching ${JSON.stringify(resource)} at ${api.url}; Ctrl-C ends it.`);
-  const onState = (state: 'lost' | 'back'): void =>
-    say(state === 'lost' ? `Lost the connection to ${api.url}; trying again …` : 'Connected again.');
+  const onState = (connection: 'lost' | 'back', why?: Error): void => {
+    if (options.json) {
+      const line = { atMs: Date.now(), resource, connection, ...(why && { why: why.message }) };
+      context.err.write(`${JSON.stringify(line)}\n`);
+    } else
+      say(connection === 'lost' ? `Lost the connection to ${api.url}; trying again …` : 'Connected again.');
+  };
   const path = resourcePath('/v1/watch', resource);
   let isKnown = true;
   for await (const answer of followStream<HolderAnswer | NotKnownAnswer>({ api, path, signal, onState })) {

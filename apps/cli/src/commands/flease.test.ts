@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { HolderAnswer } from 'leasehold/flease';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { run, type Started, start } from '../testing/started.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -160,11 +160,31 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect([one.stdout, one.stderr]).toEqual(['done\n', '']);
   });
 
+  it('one whose log nobody reads any more goes on, and ends as its command does', async () => {
+    const one = await hold('c', 'unread', '--', ...untilFile('unread.done'));
+    one.child.stderr?.destroy();
+    await numberOf(one);
+    writeFileSync(join(folder, 'unread.done'), '');
+    expect(await one.ended).toBe(5);
+  });
+
+  it('one that only stays goes on as well when nobody reads what it prints', async () => {
+    const staying = await start(['flease', 'serve', '--id', 'c', ...TIMES, '--http', '0', '--json'], {
+      environment,
+    });
+    holders.push(staying);
+    const { http: url } = await staying.json<{ http: string }>('saying where it listens', () => true);
+    staying.child.stdout?.destroy();
+    staying.child.stderr?.destroy();
+    await vi.waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { timeout: TIMEOUT_MS, interval: 20 });
+    expect(staying.child.exitCode).toBeNull();
+  });
+
   it('a command that does not exist is said so, as a shell would', async () => {
     const one = await hold('c', 'missing', '--', 'no-such-program-anywhere');
     expect(await one.ended).toBe(127);
     expect(one.stderr).toContain('COMMAND_NOT_FOUND');
-    expect(one.stderr).not.toContain('the command is started');
+    expect(one.stderr).not.toContain('keeps silent'); // It does not wait for its turn first.
   });
 
   it('one whose place is taken says that another process may be that member', async () => {
@@ -241,7 +261,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(one.stderr).toContain('the lease is lost: the command is ended');
     expect(one.stderr).toContain('COMMAND_ENDED');
     expect(one.stderr).toMatch(
-      /lease on "lost" \(number \d+\) was not renewed in time, and "sh" may have run/,
+      /lease on "lost" \(number \d+\) was not renewed in time, and "sh" (?:ended while it|may have run)/,
     );
     expect(one.stderr).toMatch(/not heard from: .*b for .*, d \S+.*, e for /);
     await watching.until('that nobody knows', () => watching.stderr.includes('Not known: ') || undefined);

@@ -15,6 +15,7 @@ import {
 } from 'leasehold/manager';
 import { aborted, colorsFor, type Context, interruption } from '../context.ts';
 import { inFlags, MANAGER_FLAGS } from '../flease/flags.ts';
+import { refuseOwnPort } from '../flease/own-ports.ts';
 import { inputEnd } from '../input-end.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, list, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
@@ -105,11 +106,13 @@ export function managerCommand(context: Context): Command {
 
 async function manage(context: Context, options: ManagerOptions): Promise<void> {
   preferSmallHeap();
+  context.out.goOnUnread();
   // Who sends SIGHUP wants the file read again, which it is anyway.
   using interrupted = interruption(options.config === undefined ? 'ends' : 'is ignored');
   using input = options.untilInputEnds ? inputEnd() : undefined;
   const over = AbortSignal.any([interrupted, ...(input ? [input.signal] : [])]);
   const kept = keptIn(context, options);
+  if (kept.in === 'flease') refuseOwnPorts(kept.store, options);
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   using file =
     options.config === undefined ? undefined : await openConfigurationFile(options.config, { logger });
@@ -142,6 +145,16 @@ function keptIn(context: Context, options: ManagerOptions): Kept {
   const store = storeOf(context, options);
   if (store !== undefined) return isFlease(store) ? { in: 'flease', store } : { in: 'etcd', store };
   return options.memory ? { in: 'memory' } : { in: 'file', directory: resolve(options.data ?? DEFAULT_DATA) };
+}
+
+/** @throws {UsageError} */
+function refuseOwnPorts({ flease: { id, peers, listen } }: FleaseStore, options: ManagerOptions): void {
+  const { host, port, http, httpHost = host, httpPort } = options;
+  const what = `${id} listens for the others (${listen === undefined ? '--flease-peers' : '--flease-listen'})`;
+  refuseOwnPort(listen ?? peers[id], what, [
+    { host, port, said: `--port ${port}` },
+    ...(http ? [{ host: httpHost, port: httpPort, said: `--http-port ${httpPort}` }] : []),
+  ]);
 }
 
 const httpOf = ({ host, httpHost = host, httpPort, allowedHosts = [] }: ManagerOptions) => ({

@@ -65,6 +65,7 @@ export function statusLines(status: StatusAnswer): readonly string[] {
     `Manager ${status.id} is ${status.role}, up ${duration(status.uptimeSeconds * 1_000)}, version ${status.version}`,
     ...(status.whyNotReady === null ? [] : [`  not ready    ${status.whyNotReady}`]),
     ...(isShared(store) ? [`  leader       ${leaderWords(status)}`] : []),
+    ...(store.group === null ? [] : [`  group        ${groupWords(store.group)}`]),
     `  log          position ${status.logPosition}, term ${status.term}; ${kept}`,
     `  pools        ${status.pools}, ${pools}`,
     `  members      ${counted(status.owners, 'owner')}, ${lookupWords(status.lookups, store)}`,
@@ -74,6 +75,12 @@ export function statusLines(status: StatusAnswer): readonly string[] {
 }
 
 const isShared = ({ kind }: StatusAnswer['store']): boolean => kind === 'etcd' || kind === 'flease';
+
+/** How far a change of those who elect has come: whoever replaces one waits for it. */
+function groupWords({ view, isSettled, silence }: NonNullable<StatusAnswer['store']['group']>): string {
+  const change = isSettled ? 'settled' : 'not settled yet: members of the one before are still needed';
+  return `view ${view}, ${change}; this one ${silence ?? 'takes part'}`;
+}
 
 /** A look-up asks one Manager, and the others do not know of it. */
 const lookupWords = (lookups: number, store: StatusAnswer['store']): string =>

@@ -36,10 +36,13 @@ async function watch(
   const say = (text: string): void => context.err.write(`${text}\n`);
   if (!options.json)
     say(`Watching ${pool === undefined ? api.url : `${pool} at ${api.url}`}; Ctrl-C ends it.`);
-  const onState = (state: 'lost' | 'back'): void => {
-    if (options.json) return;
+  const onState = (connection: 'lost' | 'back', why?: Error): void => {
+    if (options.json) {
+      say(JSON.stringify({ atMs: Date.now(), connection, ...(why && { why: why.message }) }));
+      return;
+    }
     say(
-      state === 'lost'
+      connection === 'lost'
         ? `Lost the connection to ${api.url}; trying again …`
         : 'Connected again; what was missed comes first, if the Manager still knows it.',
     );

@@ -1,14 +1,16 @@
 import { type LeaseEnd, LeaseEndedError, type PeerStatus } from 'leasehold/flease';
 import { describe, expect, it } from 'vitest';
-import { CommandEndedError, unheardOf } from './command-ended-error.ts';
+import { CommandEndedError, suspectsOf } from './command-ended-error.ts';
 
 const endedBy = (
   how: LeaseEnd,
   wasHeldToTheEnd: boolean,
   unheard: readonly string[] = [],
+  problems: readonly string[] = [],
 ): CommandEndedError => {
   const reason = new LeaseEndedError('backup', 7, how);
-  return new CommandEndedError('sh', { resource: 'backup', number: 7, reason, wasHeldToTheEnd, unheard });
+  const lost = { resource: 'backup', number: 7, reason, wasHeldToTheEnd };
+  return new CommandEndedError('sh', { ...lost, suspects: { unheard, problems } });
 };
 
 describe('the last word of a command whose lease was lost', () => {
@@ -21,6 +23,11 @@ describe('the last word of a command whose lease was lost', () => {
   it('names those who were not heard from, if that can be why', () => {
     const unheard = ['ben for 4 s', 'cyd at all'];
     expect(endedBy('ending', true, unheard).message).toMatch(/; not heard from: ben for 4 s, cyd at all$/);
+    const problems = ['ada, eve: they do not heed us'];
+    expect(endedBy('ending', true, ['ben for 4 s'], problems).message).toMatch(
+      /still had it; not heard from: ben for 4 s; ada, eve: they do not heed us$/,
+    );
+    expect(endedBy('lapsed', false, [], problems).message).toMatch(/past it; ada, eve: they do not heed us$/);
     expect(endedBy('clock', false, unheard).message).not.toContain('ben');
     expect(endedBy('lost', false, unheard).message).not.toContain('ben');
   });
@@ -47,6 +54,18 @@ describe('members that were not heard from', () => {
       peer('cyd', false, 200),
       peer('dan', false, undefined),
     ];
-    expect(unheardOf({ peers, leaseMs: 10_000 })).toEqual(['ben for 4 s', 'cyd for 200 ms', 'dan at all']);
+    expect(suspectsOf({ peers, leaseMs: 10_000 })).toEqual({
+      unheard: ['ben for 4 s', 'cyd for 200 ms', 'dan at all'],
+      problems: [],
+    });
+  });
+
+  it('are not those that speak, of which it is said once what else is the matter', () => {
+    const problem = 'another process may have our id';
+    const peers = ['ada', 'ben', 'cyd'].map((id) => ({ ...peer(id, true, 200), problem }));
+    expect(suspectsOf({ peers, leaseMs: 10_000 })).toEqual({
+      unheard: [],
+      problems: ['ada, ben, cyd: another process may have our id'],
+    });
   });
 });

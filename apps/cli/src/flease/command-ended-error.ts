@@ -13,9 +13,18 @@ export interface LostLease {
   readonly wasHeldToTheEnd: boolean;
   /** What the lease's signal aborted with. */
   readonly reason: unknown;
-  /** Members that may be why; see {@link unheardOf}. */
-  readonly unheard: readonly string[];
+  /** Members that may be why; see {@link suspectsOf}. */
+  readonly suspects: Suspects;
 }
+
+export interface Suspects {
+  /** Members that were not heard from, each with for how long. */
+  readonly unheard: readonly string[];
+  /** What is the matter between us and others that do speak, with their names. */
+  readonly problems: readonly string[];
+}
+
+const NOBODY: Suspects = { unheard: [], problems: [] };
 
 const HOW: Readonly<Record<LeaseEnd, string>> = {
   ending: 'was not renewed in time',
@@ -40,31 +49,34 @@ export class CommandEndedError extends LeaseholdError {
   /** Members that may be why, each with how long it was not heard from. */
   readonly unheard: readonly string[];
 
-  constructor(command: string, { resource, number, wasHeldToTheEnd, reason, unheard }: LostLease) {
+  constructor(command: string, { resource, number, wasHeldToTheEnd, reason, suspects }: LostLease) {
     const how = reason instanceof LeaseEndedError ? reason.how : 'lapsed';
-    const isForWantOfOthers = (how === 'ending' || how === 'lapsed') && unheard.length > 0;
-    super(
-      `the lease on ${JSON.stringify(resource)} (number ${number}) ${HOW[how]}, and "${command}" ${
-        wasHeldToTheEnd ? 'ended while it still had it' : 'may have run past it'
-      }${isForWantOfOthers ? `; not heard from: ${unheard.join(', ')}` : ''}`,
-      { cause: reason },
-    );
+    const { unheard, problems } = how === 'ending' || how === 'lapsed' ? suspects : NOBODY;
+    const why = [...(unheard.length > 0 ? [`not heard from: ${unheard.join(', ')}`] : []), ...problems];
+    const held = wasHeldToTheEnd ? 'ended while it still had it' : 'may have run past it';
+    const what = `the lease on ${JSON.stringify(resource)} (number ${number}) ${HOW[how]}`;
+    super([`${what}, and "${command}" ${held}`, ...why].join('; '), { cause: reason });
     this.command = command;
     this.resource = resource;
     this.number = number;
     this.how = how;
     this.wasHeldToTheEnd = wasHeldToTheEnd;
-    this.unheard = isForWantOfOthers ? unheard : [];
+    this.unheard = unheard;
   }
 }
 
 /** A member that lives says something four times in a lease, and answers whenever it is asked. */
 const UNHEARD_FOR_LEASES = 0.3;
 
-/** Members that are not connected or said nothing for long, each with how long that is. */
-export const unheardOf = ({ peers, leaseMs }: Pick<FleaseStatus, 'peers' | 'leaseMs'>): readonly string[] =>
-  peers.flatMap(({ id, connected, heardAgoMs }) => {
-    if (heardAgoMs === undefined) return [`${id} at all`];
-    if (connected && heardAgoMs < leaseMs * UNHEARD_FOR_LEASES) return [];
-    return [`${id} for ${duration(heardAgoMs)}`];
-  });
+/** Members that are not connected or said nothing for long; and what is the matter with those that do speak. */
+export function suspectsOf({ peers, leaseMs }: Pick<FleaseStatus, 'peers' | 'leaseMs'>): Suspects {
+  const unheard: string[] = [];
+  const problems = new Map<string, string[]>();
+  for (const { id, connected, heardAgoMs, problem } of peers) {
+    if (heardAgoMs === undefined) unheard.push(`${id} at all`);
+    else if (!connected || heardAgoMs >= leaseMs * UNHEARD_FOR_LEASES)
+      unheard.push(`${id} for ${duration(heardAgoMs)}`);
+    else if (problem !== undefined) problems.set(problem, [...(problems.get(problem) ?? []), id]);
+  }
+  return { unheard, problems: [...problems].map(([problem, ids]) => `${ids.join(', ')}: ${problem}`) };
+}

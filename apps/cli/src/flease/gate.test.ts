@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundled, Started } from '../testing/started.ts';
-import { fitsGate } from './gate.ts';
+import { fitsGate, isNowhere } from './gate.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-gate-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -33,6 +33,17 @@ describe('a command behind a gate, when whoever started it is killed', () => {
   });
 });
 
+describe('a command that is nowhere', () => {
+  it('has no slash, and nothing of its name is where programs are looked for', () => {
+    writeFileSync(join(folder, 'not-executable'), '');
+    const env = { PATH: `/nowhere:${folder}` };
+    expect(isNowhere('no-such-program', env)).toBe(true);
+    expect(isNowhere('not-executable', env)).toBe(false);
+    expect(isNowhere('./no-such-program', env)).toBe(false);
+    expect(isNowhere('no-such-program', {})).toBe(false);
+  });
+});
+
 describe('a command that fits a gate', () => {
   const path = process.env['PATH'];
 
@@ -45,6 +56,20 @@ describe('a command that fits a gate', () => {
     expect(fitsGate('tool', { PATH: `/nowhere:${folder}` })).toBe(true);
     expect(fitsGate('tool', { PATH: '/nowhere' })).toBe(false);
     expect(fitsGate(folder, {})).toBe(false);
+  });
+
+  it('has an interpreter, if it says which', () => {
+    const file = join(folder, 'script');
+    for (const [firstLine, fits] of [
+      ['#!/bin/sh', true],
+      ['#! /bin/sh -e', true],
+      ['#!/nowhere/sh', false],
+      ['#! /nowhere/sh -e', false],
+      ['echo', true],
+    ] as const) {
+      writeFileSync(file, `${firstLine}\n`, { mode: 0o755 });
+      expect([firstLine, fitsGate(file, {})]).toEqual([firstLine, fits]);
+    }
   });
 
   it('has an environment that a shell passes on', () => {

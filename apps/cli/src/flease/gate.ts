@@ -8,12 +8,12 @@
  * command had been started at once: its arguments, its descriptors, its signals and its end are its own.
  *
  * But a shell passes on only what a shell variable can be named: `a.b`, or a function that bash has exported, would be
- * missing in the environment. And it would say in its own words that there is no such program. Who has either has to
- * start the command without a gate: {@link fitsGate}.
+ * missing in the environment. And it would say in its own words that there is no such program, or none that could interpret it.
+ * Who has either has to start the command without a gate: {@link fitsGate}.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -53,8 +53,30 @@ const isShellName = (name: string): boolean => /^[A-Za-z_]\w*$/.test(name) && !S
 
 const isFound = (command: string, path: string | undefined): boolean =>
   command.includes('/')
-    ? isExecutable(command)
-    : path?.split(':').some((folder) => isExecutable(`${folder || '.'}/${command}`)) === true;
+    ? canStart(command)
+    : path?.split(':').some((folder) => canStart(`${folder || '.'}/${command}`)) === true;
+
+function canStart(path: string): boolean {
+  if (!isExecutable(path)) return false;
+  const interpreter = interpreterOf(path);
+  return interpreter === undefined || isExecutable(interpreter);
+}
+
+/** Whether it is certain that there is no such program, wherever it would be looked for. */
+export function isNowhere(command: string, { PATH: path }: Environment): boolean {
+  if (command.includes('/') || path === undefined) return false;
+  return path.split(':').every((folder) => isMissing(`${folder || '.'}/${command}`));
+}
+
+function isMissing(path: string): boolean {
+  try {
+    statSync(path);
+    return false;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' || code === 'ENOTDIR'; // Otherwise nobody knows.
+  }
+}
 
 function isExecutable(path: string): boolean {
   try {
@@ -63,4 +85,24 @@ function isExecutable(path: string): boolean {
   } catch {
     return false; // Why, is said by whoever starts it all the same.
   }
+}
+
+/** A system may look at less of the first line than this, and none at more. */
+const FIRST_LINE_BYTES_MAX = 256;
+
+/** What a script says in its first line; undefined if it is none, or may be executed but not read. */
+function interpreterOf(path: string): string | undefined {
+  const bytes = Buffer.alloc(FIRST_LINE_BYTES_MAX);
+  let length: number;
+  try {
+    const file = openSync(path, 'r');
+    try {
+      length = readSync(file, bytes);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return undefined;
+  }
+  return /^#![ \t]*([^ \t\n]+)/.exec(bytes.toString('utf8', 0, length))?.[1];
 }

@@ -6,11 +6,13 @@
  *                                          SIGTERM       SIGKILL
  *
  * If the lease could not be renewed the command is asked to end while it still has the lease, and killed when it has
- * it no more; if the lease is over at once, because the clock was set or this process was stopped for too long, it is killed
- * at once. Should this process be killed itself, a small watchman outlives it and does the same, and the command waits
- * behind a gate until the watchman knows of it, unless its environment does not fit through (`gate.ts`). So whoever is
- * next finds the command gone, unless all of them were stopped or killed together: a lease cannot stop what nobody is there to
- * stop, and that is what the number in `LEASEHOLD_NUMBER` is for.
+ * it no more; if the lease is over at once, because the clock was set, it is killed at once. Should this process be killed
+ * itself, a small watchman outlives it and does the same; and should it only stand still, stopped by a signal or by a terminal
+ * that takes no more of what it says, the watchman kills the command at the end of the lease as it was told of last, which it
+ * is at every renewal (`watchman.ts`). The command waits behind a gate until the watchman knows of it, unless its environment
+ * does not fit through (`gate.ts`). So whoever is next finds the command gone, unless all of them were killed together, or stood
+ * still together, as on a machine that is suspended: a lease cannot stop what nobody is there to stop, and that is
+ * what the number in `LEASEHOLD_NUMBER` is for.
  *
  * What the command has started is ended with it: it leads a group of its own. Not on a terminal, though, where a group of its
  * own could not be typed to; there a script that wants its children to go with it has to say so itself.
@@ -22,7 +24,7 @@ import type { FleaseLease } from 'leasehold/flease';
 import { CommandError, type Logger } from 'leasehold/supervisor';
 import { exitCodeOf } from '../../../../leasehold/src/node/child.ts';
 import { inTerminalForeground, type Signal } from '../../../../leasehold/src/node/signals.ts';
-import { CommandEndedError } from './command-ended-error.ts';
+import { CommandEndedError, type Suspects } from './command-ended-error.ts';
 import { behindGate, fitsGate } from './gate.ts';
 import type { CommandSignals } from './signals.ts';
 import { Watchman } from './watchman.ts';
@@ -33,8 +35,8 @@ export interface HeldCommand {
   readonly lease: FleaseLease;
   /** How long it may take to end when the lease is over anyway. */
   readonly graceMs: number;
-  /** Members that were not heard from lately, for who asks why the lease was lost. */
-  readonly unheard: () => readonly string[];
+  /** Members that may be why the lease was lost, for who asks. */
+  readonly suspects: () => Suspects;
   readonly signals: CommandSignals;
   readonly logger: Logger;
 }
@@ -46,7 +48,7 @@ export interface HeldCommand {
  * @throws {CommandEndedError} if the lease was lost before it had ended
  */
 export async function runHeld(held: HeldCommand): Promise<number> {
-  const { command, lease, graceMs, unheard, signals, logger } = held;
+  const { command, lease, graceMs, suspects, signals, logger } = held;
   const isGroup = !inTerminalForeground();
   const { resource, number } = lease;
   using watchman = new Watchman(graceMs);
@@ -61,13 +63,15 @@ export async function runHeld(held: HeldCommand): Promise<number> {
     });
   };
   using _ = signals.handTo(kill);
+  using renewals = lease.onRenewal(() => watchman.allow(lease.leftMs));
   let lateness: NodeJS.Timeout | undefined;
   const lost = (): void => {
-    const leftMs = lease.isHeld() ? Math.max(0, lease.validUntil - Date.now()) : 0;
-    const withinMs = Math.round(Math.min(leftMs, graceMs));
-    logger.warn('the lease is lost: the command is ended', { command, pid: child.pid, withinMs });
+    renewals[Symbol.dispose](); // Should it be renewed after all, that is too late.
+    const withinMs = Math.round(Math.min(lease.leftMs, graceMs));
+    watchman.allow(withinMs);
     kill('SIGTERM');
     lateness = setTimeout(() => kill('SIGKILL'), withinMs);
+    logger.warn('the lease is lost: the command is ended', { command, pid: child.pid, withinMs });
   };
   const { signal } = lease;
   if (signal.aborted) lost();
@@ -75,14 +79,18 @@ export async function runHeld(held: HeldCommand): Promise<number> {
   const end = await ended;
   clearTimeout(lateness);
   signal.removeEventListener('abort', lost);
+  // We may have stood still until the watchman killed it, and have gone on in time to renew the lease.
+  const wasOverdue = end.signal === 'SIGKILL' && (await watchman.end());
   // Read again, by the clock: it may have been over before any timer said so.
-  if (signal.aborted) {
+  if (signal.aborted || wasOverdue) {
     if (isGroup) kill('SIGKILL');
     const loss = { resource, number, reason: signal.reason, wasHeldToTheEnd: lease.isHeld() };
-    throw new CommandEndedError(command, { ...loss, unheard: unheard() });
+    throw new CommandEndedError(command, { ...loss, suspects: suspects() });
   }
   return exitCodeOf(end);
 }
+
+const NOBODY_WATCHES = 'nobody watches: should this process be killed or stand still, the command may go on';
 
 interface Ended {
   readonly code: number | undefined;
@@ -99,7 +107,9 @@ async function started(
   const options = { env, detached: isGroup };
   const gated = watchman.isThere && fitsGate(command, env) ? behindGate(command, args, options) : undefined;
   const child = gated?.child ?? spawn(command, args, { ...options, stdio: 'inherit' });
-  const watched = child.pid === undefined ? undefined : watchman.watch(isGroup ? -child.pid : child.pid);
+  const gone = (): void => logger.warn(NOBODY_WATCHES, { command });
+  const watched =
+    child.pid === undefined ? undefined : watchman.watch(isGroup ? -child.pid : child.pid, gone);
   const ended = new Promise<Ended>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }));
   });
@@ -107,9 +117,8 @@ async function started(
     child.once('spawn', resolve);
     child.once('error', (cause) => reject(new CommandError(command, cause)));
   });
-  if (!(await watched)) {
-    logger.warn('nobody watches: should this process be killed, the command goes on', { command });
-  }
+  if (!(await watched)) gone();
+  watchman.allow(lease.leftMs);
   // If it was lost meanwhile, whoever asks for the signal next ends what waits there.
   if (lease.isHeld()) gated?.open();
   return { child, ended };

@@ -4,8 +4,8 @@ import { Option } from 'commander';
 import { DEFAULT_FLEASE_HTTP_PORT } from 'leasehold/flease';
 import { HttpApi, parseApi } from '../api.ts';
 import type { Context } from '../context.ts';
+import { MEMBER, MEMBER_VARIABLE as VARIABLE } from '../respondents.ts';
 
-const VARIABLE = 'LEASEHOLD_FLEASE_HTTP';
 const DEFAULT_PLACE = `127.0.0.1:${DEFAULT_FLEASE_HTTP_PORT}`;
 
 export interface MemberApiOption {
@@ -22,12 +22,7 @@ export const memberApiOption = (): Option =>
 export function memberApi({ environment, calledAs }: Context, { http }: MemberApiOption): HttpApi {
   const place = http ?? (environment[VARIABLE] || DEFAULT_PLACE);
   const address = /^\d+$/.test(place) ? `127.0.0.1:${place}` : place;
-  return new HttpApi(parseApi(address, DEFAULT_PLACE), calledAs, {
-    who: 'member',
-    command: 'flease serve',
-    place: `--http ADDRESS or ${VARIABLE}`,
-    usualPort: DEFAULT_FLEASE_HTTP_PORT,
-  });
+  return new HttpApi(parseApi(address, MEMBER), calledAs, MEMBER);
 }
 
 /** The path of something about a resource. */

@@ -36,6 +36,7 @@ describe('who this is, and who the others are', () => {
     [{ peers: 'ada=', id: 'ada' }, 'is no member with its address'],
     [{ peers: 'ada=a:1,ada=b:1', id: 'ada' }, 'has "ada" twice'],
     [{ peers: PEERS, id: 'ada', ca: 'ca.pem', key: 'key.pem' }, 'and --cert is missing'],
+    [{ peers: PEERS, id: 'ada', cert: 'cert.pem' }, 'and --ca and --key are missing'],
   ])('is complained of, with what would be right: %o', (options, complaint) => {
     expect(() => joinOptionsOf(recordedContext(), options)).toThrow(UsageError);
     expect(() => joinOptionsOf(recordedContext(), options)).toThrow(complaint);
@@ -52,20 +53,22 @@ describe('who this is, and who the others are', () => {
 });
 
 describe('where to tell how it is', () => {
+  const ADA = { id: 'ada', peers: { ada: '10.0.0.1:7500' } };
+
   it.each([
     ['7501', { host: '127.0.0.1', port: 7501 }],
     ['10.0.0.1:7501', { host: '10.0.0.1', port: 7501 }],
     ['[::1]:7501', { host: '::1', port: 7501 }],
     ['0', { host: '127.0.0.1', port: 0 }],
   ])('is %s', (http, place) => {
-    expect(httpOf({ http })).toMatchObject(place);
+    expect(httpOf({ http }, ADA)).toMatchObject(place);
   });
 
   it('is nowhere unless somebody says so', () => {
-    expect([httpOf({}), httpOf({ http: false })]).toEqual([undefined, undefined]);
+    expect([httpOf({}, ADA), httpOf({ http: false }, ADA)]).toEqual([undefined, undefined]);
   });
 
   it.each(['', 'here', '70000', 'a:b:1', '10.0.0.1:'])('is not "%s"', (http) => {
-    expect(() => httpOf({ http })).toThrow('neither a port');
+    expect(() => httpOf({ http }, ADA)).toThrow('neither a port');
   });
 });

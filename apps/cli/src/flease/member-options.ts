@@ -8,6 +8,7 @@ import type { JoinFleaseOptions, Peers, ServeFleaseOptions } from 'leasehold/fle
 import type { Context } from '../context.ts';
 import { UsageError } from '../failure.ts';
 import { milliseconds, wholeNumberFrom } from '../options.ts';
+import { refuseOwnPort } from './own-ports.ts';
 
 const PEERS_VARIABLE = 'LEASEHOLD_FLEASE_PEERS';
 const ID_VARIABLE = 'LEASEHOLD_FLEASE_ID';
@@ -100,7 +101,8 @@ function tlsOf({ ca, cert, key }: MemberOptions): JoinFleaseOptions['tls'] {
   const missing = Object.entries({ ca, cert, key }).filter(([, value]) => value === undefined);
   if (missing.length === 3) return undefined;
   const names = missing.map(([name]) => `--${name}`).join(' and ');
-  throw new UsageError(`TLS needs --ca, --cert and --key, and ${names} is missing`);
+  const verb = missing.length === 1 ? 'is' : 'are';
+  throw new UsageError(`TLS needs --ca, --cert and --key, and ${names} ${verb} missing`);
 }
 
 /** `a=host:port,b=host:port`. @throws {UsageError} */
@@ -125,12 +127,23 @@ export function peersOf(option: string, text: string): Peers {
   return Object.fromEntries(pairs);
 }
 
-/** `7501` or `host:7501`: where to tell how the member is. Undefined: nowhere. @throws {UsageError} */
-export function httpOf({ http, insecure }: MemberOptions): ServeFleaseOptions | undefined {
+/**
+ * `7501` or `host:7501`: where to tell how the member is. Undefined: nowhere.
+ *
+ * @param join where it listens as a member
+ * @throws {UsageError}
+ */
+export function httpOf(
+  { http, insecure }: MemberOptions,
+  { id, peers, listen }: Pick<JoinFleaseOptions, 'id' | 'peers' | 'listen'>,
+): ServeFleaseOptions | undefined {
   if (http === undefined || http === false) return undefined;
   const [, host = '127.0.0.1', port = ''] = /^(?:(\[[^\]]+\]|[^:]+):)?(\d{1,5})$/.exec(http) ?? [];
   if (port === '' || Number(port) > 65_535) {
     throw new UsageError(`"${http}" in --http is neither a port, as 7501, nor an address, as 10.0.0.1:7501`);
   }
-  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port), insecure };
+  const place = { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
+  const what = `${id} listens for the others (${listen === undefined ? '--peers' : '--listen'})`;
+  refuseOwnPort(listen ?? peers[id], what, [{ ...place, said: `--http ${http}` }]);
+  return { ...place, insecure };
 }

@@ -1,27 +1,88 @@
 /**
- * Ends a process, or a group of them, should we die first.
+ * Ends a process, or a group of them, should we die first, or stand still for longer than we said that it may run.
  *
- * It is a shell that listens to us. It is told whom to end, says that it knows, and in the end is told that all is
- * well. If its input ends before that, whoever should have said so is dead.
+ * It is a shell that listens to us. It is told whom to end, says that it knows, and from then on is told again and again
+ * for how much longer all is well; in the end, that it is over. Each of these words replaces the one before:
+ *
+ *     we        ├─ 5 s ──────├─ 5 s ──────├─ 5 s ── stopped, or blocked in a write that nobody reads
+ *     watchman   ├───────────×├───────────×├─────────────────────────┤ SIGKILL
+ *
+ * If its input ends without the last word, whoever should have said it is dead. Then the target is asked to end, and killed
+ * when its grace is over, or what was said last, whichever comes first.
+ *
+ * How long is a duration, because a shell has no clock to compare; it is counted from when the word is read, which is later
+ * than when it was said. So it takes off a little for that. It counts by the clock of `sleep`, which stands still while the
+ * machine does: after a suspension it is for us to notice, and if we stand still then, too, the target lives too long.
+ *
+ * It outlives what would end us: it is in a session of its own, and takes no notice of the signals that are sent to all
+ * processes of a service to stop it. Somebody who kills all of them by SIGKILL kills the target as well.
+ *
+ * The counting is a process that only sleeps, and one that waits for it, since a shell cannot wait for its input and for
+ * time together. Whoever is replaced ends the sleeping one and is waited for, so that none is left over, neither asleep nor
+ * dead; and neither has our pipes open, for else we would take it for the watchman.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** Whoever died does not read its answer either; that must not be the end of it. */
-const SCRIPT =
-  'trap "" PIPE; read target || exit; echo watching; read _ && exit; kill -s TERM -- "$target" && sleep "$1"; kill -s KILL -- "$target"';
+/**
+ * SIGALRM is between these: from the watchman, that a timer is replaced; from a timer, that it has killed the target.
+ * Whoever died does not read the answer either; that must not be the end of it.
+ */
+const SCRIPT = `
+trap '' HUP INT QUIT PIPE TERM USR1 USR2
+kill_in() {
+  (
+    none=$!
+    trap '[ "$!" = "$none" ] || { kill -s KILL $!; wait $!; }; exit' ALRM
+    sleep "$1" &
+    wait $!
+    trap '' ALRM
+    kill -s KILL -- "$target"
+    kill -s ALRM $$
+  ) </dev/null >/dev/null &
+}
+cancel() {
+  [ -z "$timer" ] || { kill -s ALRM "$timer"; wait "$timer"; }
+}
+timer=
+read target && sleep 0.001 || exit 1
+echo watching
+while read word; do
+  cancel
+  [ "$word" != done ] || exit 0
+  kill_in "$word"
+  timer=$!
+done
+trap 'kill -s ALRM $timer $!; exit' ALRM
+kill -s TERM -- "$target" || { cancel; exit; }
+kill_in "$1"
+wait
+`;
+
+/** What it takes, at most, on a machine that is not too busy, from the word to a timer that runs. */
+const TO_BEGIN_MS = 20;
 
 export class Watchman implements Disposable {
   readonly #child: ChildProcess;
-  #word = '';
+  /** Resolves with how it ended. */
+  readonly #ended: Promise<NodeJS.Signals | number | undefined>;
+  #lastWord = '';
+  #isOver = false;
 
   /** @param graceMs how long whoever is told to end may take */
   constructor(graceMs: number) {
-    const args = ['-c', SCRIPT, 'leasehold-watchman', String(graceMs / 1_000)];
+    const args = ['-c', SCRIPT, 'leasehold-watchman', inSeconds(graceMs)];
     this.#child = spawn('/bin/sh', args, { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
-    this.#child.on('error', () => {}); // Then nobody is there.
+    this.#ended = new Promise((resolve) => {
+      this.#child.once('exit', (code, signal) => resolve(signal ?? code ?? undefined));
+      this.#child.on('error', () => resolve(undefined)); // Then nobody is there.
+    });
     this.#child.stdin?.on('error', () => {});
     this.#child.stdout?.on('error', () => {});
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
   }
 
   get isThere(): boolean {
@@ -32,17 +93,44 @@ export class Watchman implements Disposable {
    * Resolves with true when it knows, and with false if nobody is there.
    *
    * @param target a process, or a group if negative
+   * @param gone told if nobody watches any more, other than because the target was killed
    */
-  watch(target: number): Promise<boolean> {
+  watch(target: number, gone: () => void = () => {}): Promise<boolean> {
     if (!this.isThere) return Promise.resolve(false);
-    this.#word = 'done\n';
+    this.#lastWord = 'done\n';
     this.#child.stdin?.write(`${target}\n`);
     return new Promise((resolve) => {
-      this.#child.stdout?.once('data', () => resolve(true)).once('close', () => resolve(false));
+      this.#child.stdout
+        ?.once('close', () => resolve(false))
+        .once('data', () => {
+          resolve(true);
+          void this.#ended.then((end) => {
+            if (!this.#isOver && end !== HAS_KILLED) gone();
+          });
+        });
     });
   }
 
+  /** From here on it may live for so long, unless something else is said before. */
+  allow(ms: number): void {
+    if (this.#isOver || !this.isThere) return;
+    this.#child.stdin?.write(`${inSeconds(Math.max(0, ms - TO_BEGIN_MS))}\n`);
+  }
+
+  /** Tells it that all is over. Resolves with whether it has killed the target before that, since its time was over. */
+  async end(): Promise<boolean> {
+    this[Symbol.dispose]();
+    return (await this.#ended) === HAS_KILLED;
+  }
+
   [Symbol.dispose](): void {
-    this.#child.stdin?.end(this.#word);
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#child.stdin?.end(this.#lastWord);
   }
 }
+
+/** Nobody else would send it this. */
+const HAS_KILLED = 'SIGALRM';
+
+const inSeconds = (ms: number): string => (ms / 1_000).toFixed(3);

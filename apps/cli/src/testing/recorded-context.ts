@@ -20,9 +20,10 @@ export function recordedContext(
 ): RecordedContext {
   const { environment = {}, isTerminal = false, columns = 100, rows = 50, demoCalledAs, ask } = settings;
   let [out, err] = ['', ''];
+  const size = { isTerminal, columns, rows, goOnUnread: () => {} };
   return {
-    out: { write: (text) => void (out += text), isTerminal, columns, rows },
-    err: { write: (text) => void (err += text), isTerminal, columns, rows },
+    out: { write: (text) => void (out += text), ...size },
+    err: { write: (text) => void (err += text), ...size },
     ask,
     environment,
     calledAs: 'leasehold',

@@ -4,9 +4,10 @@
  * and "no quorum" without a reason.
  */
 
+import { getEventListeners } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import { NoMajorityError } from '../errors.ts';
-import { join, LEASE_MS, TestGroup } from './testing/groups.ts';
+import { freePeers, join, LEASE_MS, TestGroup } from './testing/groups.ts';
 
 const LONG_MS = 30_000;
 
@@ -72,6 +73,28 @@ describe('a process that was blocked for longer than its lease', { timeout: LONG
     expect(one.isHeld()).toBe(false);
     expect(one.signal.aborted).toBe(true);
     expect(() => signal.throwIfAborted()).toThrow(/lease on "r2" .* has run out/);
+  });
+});
+
+describe('one signal', { timeout: LONG_MS }, () => {
+  it('can end everything that is waited for, and nobody takes that for a leak', async () => {
+    await using group = await TestGroup.start(['a']);
+    const a = group.of('a');
+    await using _ = await a.acquire('r');
+    const stop = new AbortController();
+    const waiting = Array.from({ length: 20 }, () => a.acquire('r', { signal: stop.signal }));
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(1);
+    stop.abort('enough');
+    const ends = await Promise.allSettled(waiting);
+    expect(ends.map((end) => (end as PromiseRejectedResult).reason)).toEqual(Array(20).fill('enough'));
+  });
+});
+
+describe('a resource without a name', { timeout: LONG_MS }, () => {
+  it('is refused before anything is waited for', async () => {
+    await using a = await join('a', await freePeers('a'));
+    await expect(a.watch('').next()).rejects.toThrow('option resource is empty');
+    expect(a.status().silence).toBeDefined();
   });
 });
 

@@ -11,7 +11,8 @@
  * into another group, is found out and not merely silent.
  *
  * A connection that nothing comes from is given up after seconds and dialled again: after a cut TCP by itself
- * would take minutes to try again. Somebody who was away and dials us is dialled at once, too: it may have been restarted
+ * would take minutes to try again. For the same reason it stays between two words, however seldom they are with a long
+ * lease: whoever is cut off in between is to be missed, and found again, before there is something to say. Somebody who was away and dials us is dialled at once, too: it may have been restarted
  * with other peers, and has to hear of it while it still keeps silent (`member.ts`).
  *
  * With two connections a pair, one of them may be missing for good: a member whose address is not the same in all lists of
@@ -51,12 +52,12 @@ export class Connections implements AsyncDisposable {
   readonly #listener: TcpListener<Uint8Array, Packet>;
   readonly #dialer: TcpDialer<Uint8Array, Packet>;
   readonly #addresses = new Map<string, string>();
-  /** Addresses at which somebody else was found than is said to be there. */
-  readonly #strangers = new Map<string, string>();
-  /** Who has ever connected to us. */
+  /** Members that have connected to us since they are known. Anybody can connect under any name, so nobody else is kept. */
   readonly #seen = new Set<string>();
-  /** Members that were said to be out of reach, and whether it was said that they are elsewhere. */
-  readonly #complainedOf = new Map<string, boolean>();
+  /** Members of which something was said, and what. */
+  readonly #complainedOf = new Map<string, Complaint>();
+  /** Members of the view before may not know of those of this one yet. */
+  #isChanging = false;
   #hasToldOfImpostor = false;
   #isTelling = false;
 
@@ -69,6 +70,7 @@ export class Connections implements AsyncDisposable {
         ...{ codec: fleaseCodec, protocol: FLEASE_PROTOCOL, role: id, runtime, limits: LIMITS, secure },
         logger: inDetail(logger),
         onState: (address) => this.#changed(address),
+        stays: (address) => [...this.#addresses.values()].includes(address),
       }),
     );
     listener.listen((connection, packet) => this.#heard(connection, packet));
@@ -92,15 +94,24 @@ export class Connections implements AsyncDisposable {
     return connections;
   }
 
-  /** Where these members are, from here on. */
-  know(addresses: ReadonlyMap<string, string>): void {
-    for (const [member, address] of addresses) this.#addresses.set(member, address);
+  /** Where these members are, from here on. Until {@link keep} the group may be changing. */
+  know(addresses: ReadonlyMap<string, string>, isChanging = false): void {
+    this.#isChanging = isChanging;
+    for (const [member, address] of addresses) {
+      this.#addresses.set(member, address);
+      if (this.#isConnectedToUs(member)) this.#seen.add(member);
+    }
   }
 
   /** Nobody but these is a member any more. */
   keep(members: readonly string[]): void {
+    this.#isChanging = false;
     for (const member of [...this.#addresses.keys()]) {
-      if (!members.includes(member)) this.#addresses.delete(member);
+      if (members.includes(member)) continue;
+      for (const known of [this.#addresses, this.#seen, this.#complainedOf]) known.delete(member);
+    }
+    for (const [member, complaint] of this.#complainedOf) {
+      if (complaint === 'not-moved') this.#tell(member, this.problemOf(member));
     }
   }
 
@@ -110,28 +121,28 @@ export class Connections implements AsyncDisposable {
 
   send(to: string, packet: Packet): void {
     const address = this.#addresses.get(to);
-    if (address === undefined || this.#strangers.has(address)) return;
+    if (address === undefined || this.#strangerFor(to, address) !== undefined) return;
     for (const frame of encodePacket(packet)) this.#dialer.send(address, frame);
   }
 
   isConnected(member: string): boolean {
     const address = this.#addresses.get(member);
-    return (
-      address !== undefined && this.#dialer.welcome(address) !== undefined && !this.#strangers.has(address)
-    );
+    if (address === undefined || this.#dialer.welcome(address) === undefined) return false;
+    return this.#strangerFor(member, address) === undefined;
   }
 
   /** Why a member cannot be reached, or never was heard; undefined if it can, or nobody has tried. */
   problemOf(member: string): string | undefined {
     const address = this.#addresses.get(member);
     if (address === undefined) return 'its address is not known';
-    const stranger = this.#strangers.get(address);
-    if (stranger !== undefined) return stranger;
+    const stranger = this.#strangerFor(member, address);
+    if (stranger !== undefined) return this.#strangerWords(address, member, stranger);
     const problem = this.#dialer.problems().get(address)?.message;
     if (problem !== undefined) return this.#isElsewhere(member) ? `${ELSEWHERE}: ${problem}` : problem;
     if (!this.isConnected(member) || this.#seen.has(member)) return undefined;
+    if (this.#isChanging) return `${NEVER_CONNECTED}; it may not have moved to this view of the group yet`;
     const { id } = this.#options;
-    return `it has never connected to us: is ${id} in its peers, and at ${this.#addresses.get(id)}?`;
+    return `${NEVER_CONNECTED}: is ${id} in its peers, and at ${this.#addresses.get(id)}? Or another process is ${id}, and is there`;
   }
 
   /** Says which members cannot be reached, and from here on whenever one no longer can, or can again. */
@@ -146,9 +157,9 @@ export class Connections implements AsyncDisposable {
   }
 
   #isThere(member: string): void {
-    this.#seen.add(member);
     const address = this.#addresses.get(member);
     if (address === undefined) return;
+    this.#seen.add(member);
     this.#dialer.hurry(address);
     if (this.isConnected(member)) this.#tell(member, undefined);
   }
@@ -156,7 +167,10 @@ export class Connections implements AsyncDisposable {
   /** It is connected to us, but nobody is where we look for it. Right after a loss we may not have noticed that both are. */
   #isElsewhere(member: string): boolean {
     const problem = this.#dialer.problems().get(this.#addresses.get(member) ?? '');
-    if (!(problem instanceof UnreachableError)) return false;
+    return problem instanceof UnreachableError && this.#isConnectedToUs(member);
+  }
+
+  #isConnectedToUs(member: string): boolean {
     return [...this.#listener.peers.values()].some(({ role }) => role === member);
   }
 
@@ -175,26 +189,27 @@ export class Connections implements AsyncDisposable {
   }
 
   #changed(address: string): void {
-    this.#strangers.delete(address);
-    const members = [...this.#addresses].flatMap(([member, its]) => (its === address ? [member] : []));
-    const greeting = this.#dialer.welcome(address)?.greeting;
-    for (const member of members) {
-      if (greeting !== undefined) this.#recognize(address, member, greeting);
+    for (const [member, its] of this.#addresses) {
+      if (its !== address) continue;
       const why = this.problemOf(member);
       // One that we have only just connected to may be about to connect to us.
       if (why === undefined || !this.isConnected(member)) this.#tell(member, why);
     }
   }
 
-  #recognize(address: string, wanted: string, greeting: Readonly<Record<string, string>>): void {
-    const { member = 'nobody', group = 'no group' } = greeting;
-    if (member === wanted && group === this.#options.group) return;
+  /** Who is there, if it is somebody else. While a group changes an address may be that of one, and then of the next. */
+  #strangerFor(wanted: string, address: string): Readonly<Record<string, string>> | undefined {
+    const greeting = this.#dialer.welcome(address)?.greeting;
+    if (greeting === undefined) return undefined;
+    return greeting['member'] === wanted && greeting['group'] === this.#options.group ? undefined : greeting;
+  }
+
+  #strangerWords(address: string, wanted: string, stranger: Readonly<Record<string, string>>): string {
+    const { member = 'nobody', group = 'no group' } = stranger;
     const found = `at ${address} is ${member} of group ${group}`;
-    const why =
-      member === wanted
-        ? `${found}, and we are of group ${this.#options.group}: start both with the same group`
-        : `${found}, not ${wanted} of ${this.#options.group}: mend the addresses in peers`;
-    this.#strangers.set(address, why);
+    return member === wanted
+      ? `${found}, and we are of group ${this.#options.group}: start both with the same group`
+      : `${found}, not ${wanted} of ${this.#options.group}: mend the addresses in peers`;
   }
 
   #tell(member: string, why: string | undefined): void {
@@ -202,18 +217,37 @@ export class Connections implements AsyncDisposable {
     if (member === id || !this.#isTelling) return;
     const address = this.#addresses.get(member);
     if (why === undefined) {
-      if (this.#complainedOf.delete(member)) {
-        logger.info(`member ${member} can be reached again`, { member, address });
-      }
+      // Nothing may be wrong, either, because it is tried again and nobody knows yet.
+      if (!this.isConnected(member)) return;
+      const told = this.#complainedOf.get(member);
+      if (told === undefined) return;
+      this.#complainedOf.delete(member);
+      if (told === 'unheard' || told === 'not-moved')
+        logger.info(`member ${member} has connected to us`, { member, address });
+      else logger.info(`member ${member} can be reached again`, { member, address });
       return;
     }
-    const isElsewhere = this.#isElsewhere(member);
+    const complaint = this.#complaintOf(member);
     const told = this.#complainedOf.get(member);
-    if (told === true || told === isElsewhere) return;
-    this.#complainedOf.set(member, isElsewhere);
-    logger.warn(`member ${member} cannot be reached`, { member, address, why });
+    if (told === 'elsewhere' || told === complaint) return;
+    this.#complainedOf.set(member, complaint);
+    const facts = { member, address, why };
+    if (complaint === 'unheard') logger.warn(`member ${member} has never connected to us`, facts);
+    else if (complaint === 'not-moved') logger.info(`member ${member} has not connected to us yet`, facts);
+    else logger.warn(`member ${member} cannot be reached`, facts);
+  }
+
+  /** What is the matter with one that something is the matter with. */
+  #complaintOf(member: string): Complaint {
+    if (this.isConnected(member)) return this.#isChanging ? 'not-moved' : 'unheard';
+    return this.#isElsewhere(member) ? 'elsewhere' : 'unreachable';
   }
 }
+
+/** `unheard` and `not-moved`: we are connected to it, and it has never been to us. */
+type Complaint = 'unreachable' | 'elsewhere' | 'unheard' | 'not-moved';
+
+const NEVER_CONNECTED = 'it has never connected to us';
 
 const ELSEWHERE = 'it runs, for it is connected to us, but its address in our peers may be wrong';
 

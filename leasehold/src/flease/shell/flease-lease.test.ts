@@ -29,6 +29,24 @@ describe('a lease', () => {
     expect(lease.isHeld()).toBe(false);
   });
 
+  it('says how much longer it is held, and that it is not', () => {
+    const { clock, lease } = bench();
+    const at = (ms: number | undefined): number => ((clock.ms = ms), lease.leftMs);
+    expect([at(0), at(400.5), at(1_000), at(1_001), at(0)]).toEqual([1_000, 599.5, 0, 0, 0]);
+    expect(bench().lease.leftMs).toBe(1_000);
+  });
+
+  it('tells whoever wants to know of every renewal, for as long as they do', () => {
+    const { lease } = bench();
+    const told = vi.fn();
+    const wanting = lease.onRenewal(told);
+    lease.renewed();
+    lease.renewed();
+    wanting[Symbol.dispose]();
+    lease.renewed();
+    expect(told).toHaveBeenCalledTimes(2);
+  });
+
   it('is not to be renewed once its holder knows that it is over', () => {
     const { clock, lease, forsake, tenure } = bench();
     expect(lease.isHeld()).toBe(true);

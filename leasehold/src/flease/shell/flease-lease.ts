@@ -30,6 +30,7 @@ export class FleaseLease implements AsyncDisposable {
   /** @internal */
   readonly tenure: Tenure;
   readonly #keeper: LeaseKeeper;
+  readonly #onRenewal = new Set<() => void>();
   #signal: LeaseSignal | undefined;
   #end: LeaseEnd | undefined;
 
@@ -80,6 +81,23 @@ export class FleaseLease implements AsyncDisposable {
   /** @internal How it ended, or is about to. */
   get how(): LeaseEnd | undefined {
     return this.#end;
+  }
+
+  /** @internal How much longer it is held this instant, if it is not renewed. */
+  get leftMs(): number {
+    if (!this.isHeld()) return 0;
+    return Math.max(0, this.tenure.untilMs - (this.#keeper.nowMs() ?? this.tenure.untilMs));
+  }
+
+  /** @internal Calls back whenever it has been renewed, until the result is disposed of. */
+  onRenewal(callback: () => void): Disposable {
+    this.#onRenewal.add(callback);
+    return { [Symbol.dispose]: () => void this.#onRenewal.delete(callback) };
+  }
+
+  /** @internal It is held for longer. */
+  renewed(): void {
+    for (const callback of this.#onRenewal) callback();
   }
 
   /** @internal It is about to end. */

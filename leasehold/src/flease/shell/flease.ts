@@ -23,24 +23,26 @@ import type { Packet } from '../messages.ts';
 import type { ResolvedFleaseDurations } from '../options.ts';
 import type { ElectedEvents } from '../soft-log.ts';
 import type { View } from '../view.ts';
+import { unheededWords } from '../wording.ts';
 import { peersAt, silenceAt } from './at-present.ts';
 import type { Connections } from './connections.ts';
 import { Departures } from './departures.ts';
 import { Diary } from './diary.ts';
 import { FleaseLease, type LeaseKeeper } from './flease-lease.ts';
+import { Heeding } from './heeding.ts';
 import { type Holder, isSameHolder, type Look, looking } from './looking.ts';
 import { checkPeers, checkResource, type Peers } from './peers-option.ts';
 import { pause } from './pause.ts';
 import { Reasons } from './reasons.ts';
 import { type Answers, type Pending, type PendingOf, Requests } from './requests.ts';
 import { Standing } from './standing.ts';
-import { type FleaseStatus, peerStatus, silenceStatus } from './status.ts';
+import { type FleaseStatus, goneStatus, hasLeft, peerStatus, silenceStatus, type Ways } from './status.ts';
 
 export interface AcquireOptions {
   /** Stops waiting, and rejects with its reason. */
   signal?: AbortSignal | undefined;
 
-  /** How long to wait, in milliseconds. @default for ever */
+  /** How long to wait, in milliseconds, the silence after a start included; above 0. @default for ever */
   waitMs?: number | undefined;
 }
 
@@ -80,6 +82,8 @@ export class Flease implements AsyncDisposable {
   /** What is held here, by resource. */
   readonly #held = new Map<string, FleaseLease>();
   readonly #reasons: Reasons;
+  readonly #heeding: Heeding;
+  readonly #ways: Ways;
   readonly #keeper: LeaseKeeper;
   readonly #standing: Standing;
   #closed: Promise<void> | undefined;
@@ -97,7 +101,10 @@ export class Flease implements AsyncDisposable {
       clock: runtime,
       alarm: (wake) => alarmOn(runtime, wake),
       atEndOfTurn: around.atEndOfTurn,
-      send: (to, packet) => connections.send(to, packet),
+      send: (to, packet) => {
+        this.#heeding.said(to, packet);
+        connections.send(to, packet);
+      },
       tell: (event) => this.#tell(event),
       afterwards: () => this.#waiters.look(),
     });
@@ -115,7 +122,19 @@ export class Flease implements AsyncDisposable {
       acquire: (resource, granted) => this.#standFor(resource, granted),
       release: (tenure) => void this.#release(tenure),
     });
-    this.#reasons = new Reasons(id, this.#driver.member, connections, runtime);
+    this.#heeding = new Heeding({
+      ...{ clock: runtime, durations, isConnected: (peer) => connections.isConnected(peer) },
+      isTroubled: (peer) =>
+        this.#driver.member.peers().some(({ id: its, trouble }) => its === peer && trouble),
+      changed: (peer, isHeeding) => this.#noteHeeding(peer, isHeeding),
+    });
+    this.#ways = {
+      addressOf: (peer) => connections.addressOf(peer),
+      isConnected: (peer) => connections.isConnected(peer),
+      problemOf: (peer) =>
+        connections.problemOf(peer) ?? (this.#heeding.isHeeding(peer) ? undefined : unheededWords(id)),
+    };
+    this.#reasons = new Reasons(id, this.#driver.member, this.#ways, runtime);
     this.#driver.start();
   }
 
@@ -124,7 +143,8 @@ export class Flease implements AsyncDisposable {
    * long as its holders live.
    *
    * @throws {LeaseHeldError} if somebody else had it for all of `waitMs`
-   * @throws {NoMajorityError} if too few members could be asked within `waitMs`; it says what each of them did
+   * @throws {NoMajorityError} if too few members could be asked within `waitMs`, and it says what each of them did; or if
+   *   this one is no longer in the group
    * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed before that
    * @throws the signal's reason, if it aborts first
@@ -168,6 +188,7 @@ export class Flease implements AsyncDisposable {
    */
   async *watch(resource: string, options: WatchOptions = {}): AsyncGenerator<Holder | undefined, void, void> {
     checkOptionNames('', options, WATCH_OPTIONS);
+    checkResource(resource);
     const { signal } = options;
     let told: { readonly holder: Holder | undefined } | undefined;
     await this.ready(signal);
@@ -247,7 +268,7 @@ export class Flease implements AsyncDisposable {
     }
     this.#throwIfClosed();
     this.#driver.input((member, reading) => member.move([...peers.keys()], reading));
-    this.#around.connections.know(peers);
+    this.#around.connections.know(peers, true);
     this.#around.logger.info(`moved to view ${this.#driver.member.view.number}`, {
       peers: [...peers.keys()].join(', '),
     });
@@ -265,7 +286,7 @@ export class Flease implements AsyncDisposable {
 
   status(): FleaseStatus {
     const { member } = this.#driver;
-    const { connections, durations } = this.#around;
+    const { durations } = this.#around;
     const reading = this.#driver.read();
     return {
       id: this.id,
@@ -274,8 +295,9 @@ export class Flease implements AsyncDisposable {
       isSettled: member.view.before === undefined,
       leaseMs: durations.leaseMs,
       clockSkewMs: durations.clockSkewMs,
+      gone: goneStatus(this.id, member.view, this.#closed !== undefined),
       silence: silenceStatus(silenceAt(member, reading)),
-      peers: peersAt(member, reading).map((peer) => peerStatus(peer, connections)),
+      peers: peersAt(member, reading).map((peer) => peerStatus(peer, this.#ways)),
       held: this.#held.size,
       waiting: this.#requests.size,
       registers: member.registersKept,
@@ -303,6 +325,7 @@ export class Flease implements AsyncDisposable {
   /** @internal */
   receive(packet: Packet): void {
     this.#reasons.hear(packet);
+    this.#heeding.heard(packet);
     this.#driver.receive(packet);
   }
 
@@ -347,7 +370,8 @@ export class Flease implements AsyncDisposable {
       checkResource(resource);
       if (options !== undefined) checkAcquireOptions(options);
       this.#throwIfClosed();
-      if (kind !== 'acquire' && this.#driver.member.silence !== undefined) {
+      const { silence, view } = this.#driver.member;
+      if (hasLeft(this.id, view) || (kind !== 'acquire' && silence !== undefined)) {
         throw this.#reasons.noMajority(resource, undefined);
       }
       const pending = this.#requests.add(kind, resource, resolve, reject);
@@ -380,6 +404,7 @@ export class Flease implements AsyncDisposable {
         this.#answer(event);
         return;
       case 'renewed':
+        this.#leaseOf(event.tenure)?.renewed();
         this.#standing.hear(event);
         return;
       case 'ending':
@@ -398,7 +423,10 @@ export class Flease implements AsyncDisposable {
         return;
       case 'settled':
         this.#around.connections.keep(this.#driver.member.view.members);
+        this.#heeding.keep(this.#driver.member.view.members);
         this.#diary.note(event);
+        if (hasLeft(this.id, this.#driver.member.view))
+          this.#dismiss((resource) => this.#reasons.noMajority(resource, undefined));
         return;
       default:
         this.#diary.note(event);
@@ -460,6 +488,21 @@ export class Flease implements AsyncDisposable {
     return lease;
   }
 
+  #noteHeeding(member: string, isHeeding: boolean): void {
+    const { logger } = this.#around;
+    if (isHeeding) logger.info(`member ${member} heeds this one again`, { member });
+    else logger.warn(`member ${member} does not heed this one`, { member, why: unheededWords(this.id) });
+  }
+
+  /** Nobody waits for anything here any more. */
+  #dismiss(why: (resource: string) => Error): void {
+    for (const { id, resource, reject } of [...this.#requests.values()]) {
+      this.#requests.take(id);
+      this.#driver.input((member, reading) => member.cancel(resource, id, reading));
+      reject(why(resource));
+    }
+  }
+
   async #until(isSo: () => boolean, signal?: AbortSignal): Promise<void> {
     await this.#waiters.until(() => {
       this.#throwIfClosed();
@@ -473,11 +516,7 @@ export class Flease implements AsyncDisposable {
 
   async #close(): Promise<void> {
     const { runtime, durations, connections, atEndOfTurn } = this.#around;
-    for (const { id, resource, reject } of [...this.#requests.values()]) {
-      this.#requests.take(id);
-      this.#driver.input((member, reading) => member.cancel(resource, id, reading));
-      reject(new GroupClosedError());
-    }
+    this.#dismiss(() => new GroupClosedError());
     for (const { tenure } of [...this.#held.values()]) this.#letGo(tenure)?.ended('closed');
     await new Promise<void>(atEndOfTurn); // Until then nothing has been sent.
     const stop = new AbortController();
@@ -502,8 +541,9 @@ const ended = (): void => {};
 function checkAcquireOptions(options: AcquireOptions): void {
   checkOptionNames('', options, ACQUIRE_OPTIONS);
   const { waitMs, signal } = options;
-  if (waitMs !== undefined && !(waitMs >= 0)) {
-    throw new InvalidOptionError('waitMs', waitMs, 'it must be a number of milliseconds from 0');
+  if (waitMs !== undefined && (typeof waitMs !== 'number' || !(waitMs > 0))) {
+    const rule = 'it must be a number of milliseconds above 0; who does not want to wait uses tryAcquire';
+    throw new InvalidOptionError('waitMs', waitMs, rule);
   }
   signal?.throwIfAborted();
 }

@@ -243,7 +243,7 @@ describe('members that come and go', { timeout: LONG_MS }, () => {
     await a.close();
     expect(heard).toHaveLength(1);
     await Promise.all(heard);
-    expect(a.status()).toMatchObject({ held: 0, waiting: 0 });
+    expect(a.status()).toMatchObject({ held: 0, waiting: 0, gone: { why: 'closed' } });
   });
 
   it('go on when one of them is gone, and take it back when it has been silent', async () => {
@@ -302,6 +302,10 @@ describe('a change of the group', { timeout: LONG_MS }, () => {
     );
     await Promise.all(added.map((member) => member.ready()));
     const present = group.members.filter(({ id }) => id !== away);
+    // Whoever waits at one that goes is told so, and does not wait for ever.
+    const waiting = present
+      .filter(({ id }) => !next.includes(id) && next.includes('a'))
+      .map((member) => expect(member.acquire('r')).rejects.toThrow('takes no part any more'));
     await Promise.all(present.map((member) => member.changeGroup({ peers })));
     const all = [...present, ...added];
     await Promise.all(all.map((member) => member.settled()));
@@ -309,7 +313,11 @@ describe('a change of the group', { timeout: LONG_MS }, () => {
     if (next.includes('a')) expect(lease.isHeld()).toBe(true);
     for (const member of going) {
       await expect(member.changeGroup({ peers })).rejects.toThrow('it has left the group already');
+      const words = 'is not in view 2 of the group, and takes no part any more: close it';
+      expect(member.status().gone).toEqual({ why: 'left', words });
+      await expect(member.acquire('t')).rejects.toThrow(`this member, ${member.id}, ${words}`);
     }
+    await Promise.all(waiting);
     await Promise.all(going.map((member) => member.close()));
     const staying = all.filter(({ id }) => next.includes(id));
     await Promise.all(

@@ -195,7 +195,11 @@ describe('a member', { timeout: LONG_MS }, () => {
 
   it('refuses to wait in a way that makes no sense', async () => {
     await using a = await join('a', await freePeers('a'));
-    await expect(a.acquire('r', { waitMs: -1 })).rejects.toThrow('option waitMs is -1');
+    for (const waitMs of [-1, 0, Number.NaN, '500' as unknown as number]) {
+      await expect(a.acquire('r', { waitMs })).rejects.toThrow(
+        `option waitMs is ${waitMs}, but it must be a number of milliseconds above 0; who does not want to wait uses tryAcquire`,
+      );
+    }
     await expect(a.acquire('r', { timeout: 3 } as AcquireOptions)).rejects.toThrow('there is no such option');
   });
 });

@@ -8,7 +8,11 @@
  */
 
 import { randomId } from '../../node/id.ts';
-import { type SecureContextOptions, secureTexts } from '../../node/http-client/secure-context.ts';
+import {
+  type SecureContextOptions,
+  type SecureTexts,
+  secureTexts,
+} from '../../node/http-client/secure-context.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { isLoopback } from '../../node/tcp/binding.ts';
 import { PortInUseError } from '../../node/tcp/errors.ts';
@@ -104,7 +108,7 @@ export async function joinFlease(options: JoinFleaseOptions): Promise<Flease> {
   }
   const durations = resolveFleaseDurations(options);
   const listen = checkAddress('listen', options.listen ?? own);
-  const secure = options.tls === undefined ? undefined : mutualTls(secureTexts(checkTls(options.tls)));
+  const secure = options.tls === undefined ? undefined : mutualTls(textsOf(options.tls));
   if (secure === undefined && options.insecure !== true && !isLoopback(listen.host)) {
     throw new InvalidOptionError(
       'listen',
@@ -124,7 +128,7 @@ export async function joinFlease(options: JoinFleaseOptions): Promise<Flease> {
     throw error instanceof PortInUseError ? takenFrom(id, error) : error;
   });
   sayWhatIsNotTolerated(view.members.length, logger);
-  connections.know(new Map([...(before ?? []), ...peers]));
+  connections.know(new Map([...(before ?? []), ...peers]), before !== undefined);
   const life = 1 + Number.parseInt(randomId(LIFE_BYTES), 16);
   member = new Flease({
     id,
@@ -148,6 +152,16 @@ function checkTls(tls: SecureContextOptions): SecureContextOptions {
       throw new InvalidOptionError(`tls.${name}`, undefined, 'all three are needed');
   }
   return tls;
+}
+
+/** @throws {InvalidOptionError} under the name that the option has here */
+function textsOf(tls: SecureContextOptions): SecureTexts {
+  try {
+    return secureTexts(checkTls(tls));
+  } catch (error) {
+    if (!(error instanceof InvalidOptionError) || error.option.startsWith('tls.')) throw error;
+    throw new InvalidOptionError(`tls.${error.option}`, error.value, error.rule);
+  }
 }
 
 /** Another port would do no good: the others would not dial it, and there would be two of one name. */

@@ -52,6 +52,18 @@ describe('who looks again and again who has a resource', () => {
     await expect(next).rejects.toBe('enough');
   });
 
+  it('ends with it also while it asks, and finds nothing any more', async () => {
+    const over = new AbortController();
+    let answer: (holder: Holder) => void = () => {};
+    const ask = (): Promise<Holder> => new Promise((resolve) => (answer = resolve));
+    const looks = looking({ runtime: new HandMovedRuntime(), leaseMs: LEASE_MS, ask, signal: over.signal });
+    const next = looks.next();
+    over.abort('enough');
+    answer(ADA);
+    await expect(next).rejects.toBe('enough');
+    expect(await looks.next()).toMatchObject({ done: true });
+  });
+
   it('ends if it cannot be asked any more', async () => {
     await expect(bench(new GroupClosedError()).looks.next()).rejects.toThrow(GroupClosedError);
   });

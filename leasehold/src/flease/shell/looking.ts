@@ -4,6 +4,7 @@
  * undone in between not at all.
  */
 
+import { unlessAborted } from '../../runtime/on-abort.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { NoMajorityError } from '../errors.ts';
 import { pause } from './pause.ts';
@@ -44,7 +45,7 @@ export async function* looking({
   signal,
 }: Looking): AsyncGenerator<Look, never, void> {
   for (;;) {
-    const look = await asked(ask);
+    const look = await unlessAborted(asked(ask), signal);
     yield look;
     const isHeld = 'holder' in look && look.holder !== undefined;
     await pause(runtime, leaseMs / (isHeld ? LOOKS_WHILE_HELD : LOOKS_WHILE_FREE), signal);

@@ -74,7 +74,7 @@ describe('members that were started with other peers in the same view', { timeou
     const reasons = await Promise.all([a, b, c, d].map(whyNot));
     for (const why of reasons) expect(why).toBeInstanceOf(NoMajorityError);
     expect((reasons[0] as NoMajorityError).reasons.get('a')).toMatch(
-      /^keeps silent: another member was started with other peers in the same view; /,
+      /^keeps silent: another member has other peers in the same view; /,
     );
   });
 });

@@ -1,5 +1,6 @@
 /** Time that passes, unless a signal ends it. */
 
+import { onAbort } from '../../runtime/on-abort.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
 
@@ -7,14 +8,13 @@ import { later } from '../../runtime/time.ts';
 export function pause(runtime: Runtime, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    const abort = (): void => {
-      timer[Symbol.dispose]();
-      reject(signal?.reason);
-    };
     const timer = runtime.wakeAt(later(runtime.now(), ms), () => {
-      signal?.removeEventListener('abort', abort);
+      aborting[Symbol.dispose]();
       resolve();
     });
-    signal?.addEventListener('abort', abort, { once: true });
+    const aborting = onAbort(signal, () => {
+      timer[Symbol.dispose]();
+      reject(signal?.reason);
+    });
   });
 }

@@ -37,12 +37,12 @@ describe('why a member did not say yes', () => {
     [
       'silent',
       { trouble: { why: 'later-view', view: 8 }, view: 8 },
-      'it is in view 8 of the group, which is later; move this member there as well',
+      'it is in view 8 of the group, which is later; move this member there as well, or if it is to leave end it once that view is settled',
     ],
     [
       'other-view',
       { trouble: { why: 'later-view', view: 8 }, view: 8 },
-      'it is in view 8 of the group, which is later; move this member there as well',
+      'it is in view 8 of the group, which is later; move this member there as well, or if it is to leave end it once that view is settled',
     ],
     ['other-view', { view: 6 }, 'it is in view 6 of the group, which is another'],
     ['recovering', { recoversInMs: 3_200 }, 'keeps silent for 3.2 s'],
@@ -79,7 +79,9 @@ function started(view: View) {
     clock.ms = ms;
     member.wake({ now: clock.now(), wallMs: clock.wallMs() });
   };
-  return { clock, wakeAt, reasons: new Reasons('a', member, CONNECTED, clock) };
+  const move = (members: readonly string[]): void =>
+    member.move(members, { now: clock.now(), wallMs: clock.wallMs() });
+  return { clock, wakeAt, move, reasons: new Reasons('a', member, CONNECTED, clock) };
 }
 
 const VIEW: View = { number: 1, members: ['a', 'b', 'c'], before: undefined };
@@ -107,22 +109,45 @@ describe('who has to agree', () => {
   });
 });
 
+const packetOf = (from: string, items: Packet['items']): Packet => ({
+  ...{ group: 'g', view: 1, from, life: 1, toLife: 7, sentMs: WALL_MS + 1_200, echo: undefined },
+  digest: digestOf(VIEW),
+  ...{ leaseMs: 1_000, clockSkewMs: 50 },
+  items,
+});
+
 describe('how long a peer keeps silent', () => {
   // It says so when it is asked something; that it waits no longer may stand in the same packet, and before that.
   it('is heard wherever in a packet it is said', () => {
     const { wakeAt, reasons } = started(VIEW);
     wakeAt(1_200);
-    const packet: Packet = {
-      ...{ group: 'g', view: 1, from: 'b', life: 1, toLife: 7, sentMs: WALL_MS + 1_200, echo: undefined },
-      digest: digestOf(VIEW),
-      ...{ leaseMs: 1_000, clockSkewMs: 50 },
-      items: [
+    reasons.hear(
+      packetOf('b', [
         { kind: 'unwish', resource: 'other', member: 'b' },
         { kind: 'refused', attempt: 1, of: 'read', why: 'recovering', detail: 700 },
-      ],
-    };
-    reasons.hear(packet);
+      ]),
+    );
     const why = reasons.noMajority('job', new Map<string, Reluctance>([['b', 'recovering']]));
     expect(why.reasons).toEqual(new Map([['b', 'keeps silent for 0.7 s']]));
+  });
+
+  it('is kept of members only: a stranger may have any name, and there may be any number of them', () => {
+    const { wakeAt, move, reasons } = started(VIEW);
+    wakeAt(1_200);
+    const detail = 700;
+    for (const name of ['stranger', 'b']) {
+      reasons.hear(packetOf(name, [{ kind: 'refused', attempt: 1, of: 'read', why: 'recovering', detail }]));
+    }
+    move(['a', 'b', 'stranger']);
+    const both = new Map<string, Reluctance>([
+      ['b', 'recovering'],
+      ['stranger', 'recovering'],
+    ]);
+    expect(reasons.noMajority('job', both).reasons).toEqual(
+      new Map([
+        ['b', 'keeps silent for 0.7 s'],
+        ['stranger', 'keeps silent'],
+      ]),
+    );
   });
 });

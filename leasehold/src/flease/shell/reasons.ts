@@ -10,9 +10,16 @@ import type { Reluctance } from '../attempt.ts';
 import { LeaseHeldError, NoMajorityError } from '../errors.ts';
 import type { Member } from '../member.ts';
 import type { Item, Packet, Refused } from '../messages.ts';
-import { disagreementWords, peerSilenceWords, seconds, silenceWords, troubleWords } from '../wording.ts';
+import {
+  disagreementWords,
+  goneWords,
+  peerSilenceWords,
+  seconds,
+  silenceWords,
+  troubleWords,
+} from '../wording.ts';
 import { peersAt, silenceAt } from './at-present.ts';
-import type { Ways } from './status.ts';
+import { hasLeft, type Ways } from './status.ts';
 
 /** What is known of a peer, beside what it said. */
 export interface PeerFacts extends Pick<PeerStatus, 'heardAgoMs' | 'view' | 'trouble'> {
@@ -50,7 +57,13 @@ export class Reasons {
    */
   hear({ from, items }: Packet): void {
     const refusal = items.find(isOfOneSilent);
-    if (refusal !== undefined) this.#recoveringUntil.set(from, later(this.#clock.now(), refusal.detail));
+    if (refusal === undefined) return;
+    this.#recoveringUntil.set(from, later(this.#clock.now(), refusal.detail));
+    // Anybody can say so under any name, and a member may leave the group.
+    const members = new Set(this.#member.peers().map(({ id }) => id));
+    for (const peer of this.#recoveringUntil.keys()) {
+      if (!members.has(peer)) this.#recoveringUntil.delete(peer);
+    }
   }
 
   /**
@@ -70,9 +83,12 @@ export class Reasons {
   /** @param reluctant who did not say yes, and why; undefined: nobody has answered yet */
   noMajority(resource: string, reluctant: ReadonlyMap<string, Reluctance> | undefined): NoMajorityError {
     const reading = { now: this.#clock.now(), wallMs: this.#clock.wallMs() };
+    const { view } = this.#member;
     const silence = silenceAt(this.#member, reading);
-    if (silence !== undefined) {
-      const words = silenceWords(silence.why, silence.forMs);
+    const words = hasLeft(this.#id, view)
+      ? goneWords('left', view.number)
+      : silence && silenceWords(silence.why, silence.forMs);
+    if (words !== undefined) {
       // What the others would say does not matter, and nobody has asked them.
       return new NoMajorityError(
         resource,
@@ -88,7 +104,7 @@ export class Reasons {
       if (reluctant !== undefined && !reluctant.has(id)) continue;
       reasons.set(id, peerReason(reluctant?.get(id), { ...known, ...this.#factsOf(id) }));
     }
-    return new NoMajorityError(resource, reasons, disagreementWords(this.#member.view, reasons));
+    return new NoMajorityError(resource, reasons, disagreementWords(view, reasons));
   }
 
   #factsOf(peer: string): Pick<PeerFacts, 'connected' | 'problem' | 'recoversInMs'> {

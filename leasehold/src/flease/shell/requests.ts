@@ -4,6 +4,7 @@
  * asks {@link Requests.take} is told so.
  */
 
+import { onAbort } from '../../runtime/on-abort.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
 import type { Request } from '../claim.ts';
@@ -91,10 +92,10 @@ export class Requests {
       waitMs === undefined || waitMs === Number.POSITIVE_INFINITY
         ? undefined
         : this.#runtime.wakeAt(later(this.#runtime.now(), waitMs), () => stop(giveUp));
-    signal?.addEventListener('abort', abort, { once: true });
+    const aborting = onAbort(signal, abort);
     const done = (): void => {
       timer?.[Symbol.dispose]();
-      signal?.removeEventListener('abort', abort);
+      aborting[Symbol.dispose]();
     };
     const { resolve, reject: refuse } = pending;
     const reject = (why: unknown): void => (done(), refuse(why));

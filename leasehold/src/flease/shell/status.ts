@@ -5,7 +5,8 @@
 
 import type { PeerStatus as KnownPeer, PeerTrouble } from '../acquaintances.ts';
 import type { Silence, SilenceReason } from '../member.ts';
-import { silenceWords, troubleWords } from '../wording.ts';
+import type { View } from '../view.ts';
+import { goneWords, silenceWords, troubleWords } from '../wording.ts';
 
 export interface PeerStatus {
   readonly id: string;
@@ -15,7 +16,7 @@ export interface PeerStatus {
   readonly heardAgoMs: number | undefined;
   /** How far its clock is ahead of ours, as far as that is certain. */
   readonly clockAheadMs: { readonly atLeast: number; readonly atMost: number } | undefined;
-  /** Why it cannot be reached, or has never connected to us, in words. */
+  /** Why it cannot be reached, has never connected to us, or does not heed us, in words. */
   readonly problem: string | undefined;
   /** What is wrong with what it said last. */
   readonly trouble: { readonly why: PeerTrouble['why']; readonly words: string } | undefined;
@@ -31,6 +32,8 @@ export interface FleaseStatus {
   readonly isSettled: boolean;
   readonly leaseMs: number;
   readonly clockSkewMs: number;
+  /** Why this member will never take part again: the group has changed without it, or it was closed. */
+  readonly gone: { readonly why: 'left' | 'closed'; readonly words: string } | undefined;
   /** Why this member takes no part at present, and for how long. */
   readonly silence:
     | { readonly why: SilenceReason; readonly words: string; readonly forMs: number }
@@ -51,6 +54,16 @@ export interface Ways {
   addressOf(member: string): string | undefined;
   isConnected(member: string): boolean;
   problemOf(member: string): string | undefined;
+}
+
+/** Whether the group has changed without this one, and it is needed no more. */
+export const hasLeft = (id: string, { members, before }: Pick<View, 'members' | 'before'>): boolean =>
+  !members.includes(id) && before?.includes(id) !== true;
+
+export function goneStatus(id: string, view: View, isClosed: boolean): FleaseStatus['gone'] {
+  if (!isClosed && !hasLeft(id, view)) return undefined;
+  const why = isClosed ? 'closed' : 'left';
+  return { why, words: goneWords(why, view.number) };
 }
 
 export const silenceStatus = (silence: Silence | undefined): FleaseStatus['silence'] =>

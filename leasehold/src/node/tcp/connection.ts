@@ -85,7 +85,15 @@ export class Connection implements PeerInfo {
   #frameSince: number | undefined;
   #fullSince: number | undefined;
 
-  constructor(hub: Hub, socket: Socket, id: string, remote: string, keeper: ConnectionKeeper) {
+  /** @param since since when it is greeting, by the sweep */
+  constructor(
+    hub: Hub,
+    socket: Socket,
+    id: string,
+    remote: string,
+    keeper: ConnectionKeeper,
+    since: number = hub.sweep.time,
+  ) {
     const serial = hub.nextSerial();
     this.id = id;
     this.remote = remote;
@@ -96,7 +104,8 @@ export class Connection implements PeerInfo {
     this.#reader = new FrameReader(hub.limits.helloBytes);
     // Not all in one sweep, even after a push that went to everybody at once.
     this.#heartbeatMs = hub.limits.heartbeatEveryMs * (0.5 + 0.5 * ((serial * GOLDEN_TURN) % 1));
-    this.#stateSince = this.#heardAt = this.#sentAt = hub.sweep.time;
+    this.#stateSince = since;
+    this.#heardAt = this.#sentAt = hub.sweep.time;
     hub.add(this);
     hub.sweep.add(this);
     socket.on('data', (chunk: Uint8Array) => this.#read(chunk));

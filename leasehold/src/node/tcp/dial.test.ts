@@ -221,6 +221,22 @@ describe('the time a dialler takes', () => {
     await until(() => told.at(-1) === 'connected');
   });
 
+  it('to give up an address that stays in use has no end, until it does not any more', async () => {
+    const runtime = new HandMovedRuntime();
+    await using listener = await listening();
+    const inUse = new Set([at(listener)]);
+    const stays = (address: string): boolean => inUse.has(address);
+    const { dialer, told } = bench({ runtime, limits: { silentAfterMs: 1e9 }, stays });
+    await using _ = dialer;
+    dialer.send(at(listener), 'hello');
+    await until(() => told.length === 1);
+    runtime.pass(7_200_000);
+    expect(told).toEqual(['connected']);
+    inUse.clear();
+    runtime.pass(1_000);
+    expect(told).toEqual(['connected', 'disconnected TRANSPORT_CLOSED']);
+  });
+
   describe('to give up one that has answered', () => {
     /** Everybody here is silent for hours, so that only use counts. */
     const limits = { silentAfterMs: 1e9 };

@@ -11,7 +11,8 @@
  * To be used is to be sent to. But who has answered may go on talking without being asked again, and there
  * are those who ask seldom because they rely on that: they must not find the line cut between two
  * questions. So a connection over which anything was said to us stays for an hour after the last word of
- * either side. If it is lost, that counts as use, and the address is tried again for as long as any other.
+ * either side. If it is lost, that counts as use, and the address is tried again for as long as any other. And
+ * whoever knows that it will go on talking to an address, however seldom, can say so: {@link DialOptions.stays}.
  *
  * What is sent while connecting waits, within bounds, and is dropped if it comes to nothing; what is
  * sent during a pause is dropped at once: the protocols say it again, and an old word is worth less
@@ -58,6 +59,9 @@ export interface DialOptions<Out, In> {
   onState?:
     | ((address: string, state: 'connected' | 'disconnected', why?: LeaseholdError) => void)
     | undefined;
+
+  /** Whether an address that was sent to once stays in use, although nothing is said. @default none does */
+  stays?: ((address: string) => boolean) | undefined;
 
   /** How sockets are made. @default plain ones */
   secure?: DialSockets | undefined;
@@ -199,8 +203,9 @@ class Link<Out, In> implements ConnectionKeeper {
   }
 
   sweep(): void {
+    const { hub, options } = this.#dialer;
     const unusedMs = this.#hasAnswered ? ANSWERED_UNUSED_MS : UNUSED_MS;
-    if (!this.#dialer.hub.sweep.isPast(this.#usedAt, unusedMs)) return;
+    if (!hub.sweep.isPast(this.#usedAt, unusedMs) || options.stays?.(this.#address) === true) return;
     void this.end(new TransportClosedError(`it was not used for ${unusedMs} ms`));
   }
 

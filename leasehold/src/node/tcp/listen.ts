@@ -9,6 +9,7 @@ import type { Codec } from '../../runtime/codec.ts';
 import { LeaseholdError, MalformedMessageError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
+import { Arrivals, remoteOf } from './arrivals.ts';
 import { Audience } from './audience.ts';
 import { Complaints } from './complaints.ts';
 import { Connection, type ConnectionKeeper, NO_WORDS, type PeerInfo } from './connection.ts';
@@ -56,7 +57,7 @@ export interface TcpListener<Out, In> extends Transport<Out, In>, AsyncDisposabl
   readonly port: number;
   /** Those that have introduced themselves. */
   readonly peers: ReadonlyMap<string, PeerInfo>;
-  /** How many connections there are, with those that have not, or that are about to leave. */
+  /** How many connections there are, with those that have not, or that are about to leave, or to agree on encryption. */
   readonly connections: number;
   readonly counters: Readonly<TcpCounters>;
 }
@@ -82,6 +83,8 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   readonly #peers = new Map<string, Connection>();
   /** All that have a socket, with the address it counts for. */
   readonly #connections = new Map<Connection, string>();
+  readonly #arrivals: Arrivals;
+  /** How many there are of both, by address. */
   readonly #perAddress = new Map<string, number>();
   #accepted = 0;
   #port: number;
@@ -92,7 +95,18 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
     this.#options = options;
     this.#hub = new Hub(options.runtime, resolveLimits(options.limits));
     this.#complaints = new Complaints(options.logger, options.runtime);
-    this.#server = (options.secure ?? plainListenSockets).createServer((socket) => this.#accept(socket));
+    this.#arrivals = new Arrivals(
+      this.#hub,
+      (address, remote, why) => {
+        this.#hub.counters.refused += 1;
+        this.#complaints.about(address, 'connection refused', why, { remote });
+      },
+      (address) => this.#uncount(address),
+    );
+    this.#server = (options.secure ?? plainListenSockets).createServer(
+      (socket) => this.#accept(socket),
+      (socket) => this.#arrive(socket),
+    );
   }
 
   get port(): number {
@@ -104,7 +118,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   }
 
   get connections(): number {
-    return this.#connections.size;
+    return this.#connections.size + this.#arrivals.size;
   }
 
   get counters(): Readonly<TcpCounters> {
@@ -142,40 +156,65 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const why = new TransportClosedError('the listener ends');
     for (const connection of this.#connections.keys()) connection.close(why, NO_WORDS);
+    this.#arrivals.end();
     await closed;
   }
 
+  #arrive(socket: Socket): boolean {
+    const address = socket.remoteAddress;
+    const refusal = address === undefined ? undefined : this.#refusal(address);
+    if (address === undefined || refusal !== undefined) {
+      socket.destroy(); // It left again before we came to it; or it could not be told before both have agreed.
+      if (address !== undefined && refusal !== undefined) this.#refused(address, refusal);
+      return false;
+    }
+    this.#count(address);
+    this.#arrivals.add(socket, address);
+    return true;
+  }
+
   #accept(socket: Socket): void {
-    const { limits, counters } = this.#hub;
     const address = socket.remoteAddress;
     if (address === undefined) {
       socket.destroy(); // It left again before we came to it.
       return;
     }
-    const fromThere = this.#perAddress.get(address) ?? 0;
-    if (this.#connections.size >= limits.connections || fromThere >= limits.connectionsPerAddress) {
-      const isAll = this.#connections.size >= limits.connections;
-      counters.refused += 1;
-      this.#refuseAtOnce(
-        socket,
-        address,
-        isAll
-          ? new TooManyConnectionsError('the listener', limits.connections)
-          : new TooManyConnectionsError('this address', limits.connectionsPerAddress),
-      );
+    const since = this.#arrivals.agreed(socket, address);
+    const refusal = this.#refusal(address);
+    if (refusal !== undefined) {
+      this.#refused(address, refusal);
+      socket.on('error', () => socket.destroy());
+      socket.end(framed(encodeRefusal(this.#options.protocol, refusal)), () => socket.destroy());
       return;
     }
-    this.#perAddress.set(address, fromThere + 1);
+    this.#count(address);
     this.#accepted += 1;
     const id = `p${this.#accepted}`;
-    const remote = `${address}:${socket.remotePort}`;
-    this.#connections.set(new Connection(this.#hub, socket, id, remote, this), address);
+    const remote = remoteOf(socket, address);
+    this.#connections.set(new Connection(this.#hub, socket, id, remote, this, since), address);
   }
 
-  #refuseAtOnce(socket: Socket, address: string, error: LeaseholdError): void {
-    this.#complaints.about(address, 'connection refused', error);
-    socket.on('error', () => socket.destroy());
-    socket.end(framed(encodeRefusal(this.#options.protocol, error)), () => socket.destroy());
+  /** Why there is no room for one more from there. */
+  #refusal(address: string): LeaseholdError | undefined {
+    const { connections, connectionsPerAddress } = this.#hub.limits;
+    if (this.connections >= connections) return new TooManyConnectionsError('the listener', connections);
+    if ((this.#perAddress.get(address) ?? 0) < connectionsPerAddress) return undefined;
+    return new TooManyConnectionsError('this address', connectionsPerAddress);
+  }
+
+  #refused(address: string, why: LeaseholdError): void {
+    this.#hub.counters.refused += 1;
+    this.#complaints.about(address, 'connection refused', why);
+  }
+
+  #count(address: string): void {
+    this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
+  }
+
+  #uncount(address: string): void {
+    const left = (this.#perAddress.get(address) ?? 1) - 1;
+    if (left === 0) this.#perAddress.delete(address);
+    else this.#perAddress.set(address, left);
   }
 
   /** @internal */
@@ -246,10 +285,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   gone(connection: Connection): void {
     const address = this.#connections.get(connection);
     this.#connections.delete(connection);
-    if (address === undefined) return;
-    const left = (this.#perAddress.get(address) ?? 1) - 1;
-    if (left === 0) this.#perAddress.delete(address);
-    else this.#perAddress.set(address, left);
+    if (address !== undefined) this.#uncount(address);
   }
 }
 

@@ -6,7 +6,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 export interface ListenSockets {
-  createServer(accept: (socket: Socket) => void): Server;
+  /**
+   * @param accept called with each socket when bytes may be sent
+   * @param arrive if there is something to agree on before that: called with the socket underneath, and false if it is
+   *   not wanted
+   */
+  createServer(accept: (socket: Socket) => void, arrive: (socket: Socket) => boolean): Server;
 }
 
 export interface DialSockets {

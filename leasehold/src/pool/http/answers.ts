@@ -96,6 +96,13 @@ export interface StoreAnswer {
     readonly version: string | null;
     readonly databaseBytes: number | null;
   }[];
+  /** Of Managers that keep nothing: the group that elects, as this one finds it. */
+  readonly group: {
+    readonly view: number;
+    readonly isSettled: boolean;
+    /** Why this one does not take part, in words. */
+    readonly silence: string | null;
+  } | null;
 }
 
 export interface PoolSummary {
@@ -208,8 +215,9 @@ export function status(source: ApiSource): StatusAnswer {
   };
 }
 
-const storeAnswer = ({ kind, where, bytes, members }: StoreObservation): StoreAnswer => ({
+const storeAnswer = ({ kind, where, bytes, members, group }: StoreObservation): StoreAnswer => ({
   ...{ kind, where: where ?? null, bytes: bytes ?? null },
+  group: group === undefined ? null : { ...group, silence: group.silence ?? null },
   members: members.map(({ endpoint, reachable, isLeader, complaint, version, databaseBytes }) => ({
     ...{ endpoint, isReachable: reachable, isLeader, complaint: complaint ?? null },
     ...{ version: version ?? null, databaseBytes: databaseBytes ?? null },

@@ -145,6 +145,16 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
         ref('StoreMember'),
         'the members of etcd, as they last said of themselves, or of the group that elects',
       ),
+      group: orNull(
+        object(
+          {
+            view: whole('the view of the group that it is in'),
+            isSettled: yes('members of the view before are no longer needed'),
+            silence: textOrNull('why it does not take part'),
+          },
+          'the group that elects, as this Manager finds it; null if nobody elects',
+        ),
+      ),
     }),
     leader: orNull(
       object(

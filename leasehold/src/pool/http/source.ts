@@ -63,6 +63,17 @@ export interface StoreObservation {
   readonly bytes: number | undefined;
   /** Those that the store consists of, as they last said of themselves; of a file there are none. */
   readonly members: readonly StoreMember[];
+  /** How far those that elect have come with a change of the group; undefined if nobody elects. */
+  readonly group?: GroupObservation | undefined;
+}
+
+/** The group of Managers that keep nothing, as one of them finds it. */
+export interface GroupObservation {
+  readonly view: number;
+  /** False while members of the view before are still needed. */
+  readonly isSettled: boolean;
+  /** Why it does not take part, in words; undefined if it does. */
+  readonly silence: string | undefined;
 }
 
 export interface StoreMember {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePeers } from '../../flease/shell/testing/groups.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
-import { silent } from '../../runtime/logger.ts';
+import { type Logger, silent } from '../../runtime/logger.ts';
 import { fleasePlace, type FleaseStore, groupDurations, openFleaseStore } from './flease-store.ts';
 import type { PoolManager } from './pool-manager.ts';
 import { planRecovery } from './recover.ts';
@@ -77,6 +77,34 @@ describe('one that does not do as the others', { timeout: LONG_MS }, () => {
     await vi.waitUntil(() => complaint().startsWith(words), { timeout: LONG_MS });
     await b[Symbol.asyncDispose]();
     await vi.waitUntil(() => complaint().includes('nobody listens there'), { timeout: LONG_MS });
+  });
+});
+
+describe('one that the others do not answer', { timeout: LONG_MS }, () => {
+  it('says in its log that nobody can lead, and why, and when that is over', async () => {
+    const peers = await freePeers('a', 'b', 'c');
+    const logger = listeningLogger();
+    const leaderLeaseMs = 300;
+    const open = (id: string, its: Logger): Promise<Store> =>
+      openFleaseStore(
+        { flease: { id, peers } },
+        {
+          ...{ runtime: nodeRuntime(), logger: its, leaderLeaseMs, leaderChangeMs: 10_000, about: {} },
+          onChange: () => {},
+          onFatal: (error) => expect.unreachable(error.message),
+        },
+      );
+    const hasSaid = (words: string): boolean => logger.lines.some(({ message }) => message.startsWith(words));
+    await using a = await open('a', logger);
+    expect(a.observe().group).toMatchObject({ view: 1, isSettled: true });
+    expect(a.observe().group?.silence).toMatch(/^keeps silent for /);
+    await vi.waitUntil(() => hasSaid('no majority of those that elect answers'), { timeout: LONG_MS });
+    expect(logger.lines.find(({ message }) => message.startsWith('no majority'))?.['why']).toMatch(
+      /^b \(not connected: .*\), c \(not connected: .*\)$/,
+    );
+    expect(a.observe().group?.silence).toBeUndefined();
+    await using _ = await open('b', silent);
+    await vi.waitUntil(() => hasSaid('a majority of those that elect answers again'), { timeout: LONG_MS });
   });
 });
 

@@ -8,7 +8,7 @@
 
 import type { Flease } from '../../flease/shell/flease.ts';
 import { type JoinFleaseOptions, joinFlease } from '../../flease/shell/join-flease.ts';
-import type { Holder } from '../../flease/shell/looking.ts';
+import { type Holder, isSameHolder } from '../../flease/shell/looking.ts';
 import { checkPeers } from '../../flease/shell/peers-option.ts';
 import { type ResolvedFleaseDurations, resolveFleaseDurations } from '../../flease/options.ts';
 import { SoftLog } from '../../flease/soft-log.ts';
@@ -16,8 +16,10 @@ import { atEndOfTurn } from '../../node/turn.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { textOption } from '../../runtime/text-option.ts';
+import type { GroupObservation } from '../http/source.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { DEFAULT_CLUSTER } from './etcd-connection.ts';
+import { MajorityDiary } from './majority-diary.ts';
 import type { Elected, Store, StoreSurroundings } from './store.ts';
 
 /** Which member of which group a Manager is: as for `joinFlease`, but for the lease, which is the leader lease. */
@@ -108,11 +110,12 @@ export function groupDurations(leaderLeaseMs: number, clockSkewMs?: number): Res
 export async function openFleaseStore(options: FleaseStore, around: StoreSurroundings): Promise<Store> {
   const { runtime, logger, leaderLeaseMs, insecure, signal } = around;
   const { cluster = DEFAULT_CLUSTER, flease } = options;
-  const { leaseMs, clockSkewMs } = groupDurations(leaderLeaseMs, flease.clockSkewMs);
+  const { leaseMs, clockSkewMs, recoveryMs } = groupDurations(leaderLeaseMs, flease.clockSkewMs);
   signal?.throwIfAborted();
   const group = await joinFlease({ ...flease, leaseMs, clockSkewMs, insecure, logger });
   const resource = `manager/${cluster}`;
-  const electors = new Electors(group, resource, () => around.onChange());
+  const diary = new MajorityDiary({ clock: runtime, logger, afterMs: leaseMs + recoveryMs });
+  const electors = new Electors(group, resource, diary, () => around.onChange());
   const log = new SoftLog({
     stand: (events) => group.stand(resource, () => runtime.now(), events),
     soon: atEndOfTurn,
@@ -134,6 +137,7 @@ export async function openFleaseStore(options: FleaseStore, around: StoreSurroun
       where: `${group.group}, ${resource}`,
       bytes: undefined,
       members: electors.members(flease.peers),
+      group: electors.group(),
     }),
     [Symbol.asyncDispose]: async () => {
       electors[Symbol.dispose]();
@@ -148,9 +152,9 @@ class Electors implements Disposable {
   readonly #over = new AbortController();
   #holder: Holder | undefined;
 
-  constructor(group: Flease, resource: string, changed: () => void) {
+  constructor(group: Flease, resource: string, diary: MajorityDiary, changed: () => void) {
     this.#group = group;
-    void this.#watch(resource, changed);
+    void this.#watch(resource, diary, changed);
   }
 
   /** Another than this one; undefined if that is not known. */
@@ -175,15 +179,29 @@ class Electors implements Disposable {
     });
   }
 
+  group(): GroupObservation {
+    const { view, isSettled, silence } = this.#group.status();
+    return { view, isSettled, silence: silence?.words };
+  }
+
   [Symbol.dispose](): void {
     this.#over.abort();
   }
 
-  async #watch(resource: string, changed: () => void): Promise<void> {
+  async #watch(resource: string, diary: MajorityDiary, changed: () => void): Promise<void> {
     const { signal } = this.#over;
+    let isKnown = false;
     try {
-      for await (const holder of this.#group.watch(resource, { signal })) {
-        this.#holder = holder;
+      await this.#group.ready(signal);
+      for await (const look of this.#group.looking(resource, signal)) {
+        if ('error' in look) {
+          diary.missed(look.error);
+          continue;
+        }
+        diary.heard();
+        if (isKnown && isSameHolder(this.#holder, look.holder)) continue;
+        isKnown = true;
+        this.#holder = look.holder;
         changed();
       }
     } catch (error) {

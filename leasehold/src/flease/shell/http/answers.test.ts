@@ -9,7 +9,7 @@ const UNKNOWN: PeerStatus = {
 
 const status = (changes: Partial<FleaseStatus>): FleaseStatus => ({
   ...{ id: 'a', group: 'default', view: 1, isSettled: true, leaseMs: 10_000, clockSkewMs: 500 },
-  ...{ silence: undefined, peers: [], held: 0, waiting: 0, registers: 0, attempts: 0 },
+  ...{ gone: undefined, silence: undefined, peers: [], held: 0, waiting: 0, registers: 0, attempts: 0 },
   ...changes,
 });
 
@@ -20,6 +20,7 @@ const answered = (changes: Partial<FleaseStatus>): unknown =>
 describe('the status of a member as JSON', () => {
   it('has null for what is not known of a peer', () => {
     expect(answered({ peers: [UNKNOWN] })).toMatchObject({
+      gone: null,
       silence: null,
       peers: [
         {

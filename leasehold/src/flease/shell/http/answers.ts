@@ -43,6 +43,7 @@ export function statusAnswer(status: FleaseStatus): StatusAnswer {
   const { silence } = status;
   return {
     ...status,
+    gone: status.gone ?? null,
     silence: silence === undefined ? null : { ...silence, forMs: finite(silence.forMs) },
     peers: status.peers.map(peerAnswer),
   };

@@ -5,6 +5,7 @@
  */
 
 import type { ProcessUsage } from '../../../node/http/process-usage.ts';
+import { InvalidOptionError } from '../../../runtime/errors.ts';
 import { type Family, metricsText, type Sample } from '../../../runtime/metrics-text.ts';
 import type { Flease } from '../flease.ts';
 import type { FleaseStatus, PeerStatus } from '../status.ts';
@@ -120,9 +121,22 @@ const PROCESS: readonly (Omit<Family, 'samples'> & { read(usage: ProcessUsage): 
   },
 ];
 
-/** For an application with metrics of its own: those of the groups it is in, in the text format of Prometheus. */
+/**
+ * For an application with metrics of its own: those of the groups it is in, in the text format of Prometheus.
+ *
+ * @throws {InvalidOptionError} if two of them have one name, for their figures could not be told apart
+ */
 export function fleaseMetrics(groups: readonly Pick<Flease, 'status'>[]): string {
   const all = groups.map((group) => group.status());
+  const members = new Map<string, string>();
+  for (const { group, id } of all) {
+    const other = members.get(group);
+    if (other !== undefined) {
+      const rule = `each group may be there once, and ${other} and ${id} are both of that one`;
+      throw new InvalidOptionError('groups', group, rule);
+    }
+    members.set(group, id);
+  }
   return metricsText(
     METRICS.map(({ name, type, help, read }) => ({ name, type, help, samples: all.flatMap(read) })),
   );

@@ -55,8 +55,9 @@ export const memberRoutes = (group: Flease, usage: () => ProcessUsage): readonly
   {
     path: '/readyz',
     answer: () => {
-      const { silence } = group.status();
-      return silence === undefined ? plain('it takes part') : plain(`it ${silence.words}`, 503);
+      const { gone, silence } = group.status();
+      const why = gone ?? silence;
+      return why === undefined ? plain('it takes part') : plain(`it ${why.words}`, 503);
     },
   },
 ];

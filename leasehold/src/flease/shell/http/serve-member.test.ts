@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { InvalidOptionError } from '../../../runtime/errors.ts';
 import { silent } from '../../../runtime/logger.ts';
+import type { Flease } from '../flease.ts';
 import { freePeers, join, LEASE_MS, SKEW_MS, TestGroup } from '../testing/groups.ts';
 import { fleaseMetrics, METRICS } from './metrics.ts';
 import { type FleaseServer, serveFlease } from './serve-member.ts';
@@ -136,6 +138,19 @@ describe('a member that is asked over HTTP', { timeout: LONG_MS }, () => {
       'leasehold_flease_held{group="default"} 0\nleasehold_flease_held{group="other"} 0\n',
     );
   });
+
+  it('cannot be told of together with another of the same group, whose figures would look like its own', () => {
+    expect(() => fleaseMetrics([group.of('a'), group.of('b')])).toThrow(
+      'option groups is default, but each group may be there once, and a and b are both of that one',
+    );
+  });
+});
+
+describe('a port that is none', () => {
+  it.each([99_999, -1, 7.5])('is refused: %s', async (port) => {
+    // It is refused before the group is looked at.
+    await expect(serveFlease({} as Flease, { port })).rejects.toThrow(InvalidOptionError);
+  });
 });
 
 describe('a member that is not ready, or alone', { timeout: LONG_MS }, () => {
@@ -153,6 +168,17 @@ describe('a member that is not ready, or alone', { timeout: LONG_MS }, () => {
       503,
       { error: { code: 'NO_MAJORITY', reasons: { b: expect.stringContaining('not connected') } } },
     ]);
+  });
+
+  it('says that it was closed, to whoever asks after that', async () => {
+    await using group = await TestGroup.start(['a']);
+    await using server = await serveFlease(group.of('a'), { port: 0, logger: silent });
+    await group.of('a').close();
+    const ready = await fetch(`${server.url}/readyz`);
+    expect([ready.status, await ready.text()]).toEqual([503, 'it was closed, and takes no part any more\n']);
+    expect((await ask(server, '/v1/status')).body).toMatchObject({ gone: { why: 'closed' } });
+    const { status, body } = await ask(server, resource('/v1/holder', 'r'));
+    expect([status, body]).toMatchObject([503, { error: { code: 'CLOSED' } }]);
   });
 
   it('is told of to nobody beyond this machine, unless somebody says so', async () => {

@@ -43,6 +43,7 @@ const OPTIONS: OptionNames<ServeFleaseOptions> = {
 };
 
 export const DEFAULT_FLEASE_HTTP_PORT = 7_501;
+const PORT_MAX = 65_535;
 
 export interface FleaseServer extends AsyncDisposable {
   /** `http://127.0.0.1:7501` */
@@ -60,6 +61,9 @@ export interface FleaseServer extends AsyncDisposable {
 export async function serveFlease(group: Flease, options: ServeFleaseOptions = {}): Promise<FleaseServer> {
   checkOptionNames('', options, OPTIONS);
   const { host = '127.0.0.1', port = DEFAULT_FLEASE_HTTP_PORT, allowedHosts, insecure } = options;
+  if (!Number.isInteger(port) || port < 0 || port > PORT_MAX) {
+    throw new InvalidOptionError('port', port, `it must be a whole number from 0 to ${PORT_MAX}`);
+  }
   if (insecure !== true && !isLoopback(host)) {
     throw new InvalidOptionError(
       'host',

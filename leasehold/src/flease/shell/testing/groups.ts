@@ -42,8 +42,16 @@ export class TestGroup implements AsyncDisposable {
     options: Partial<JoinFleaseOptions> = {},
     alive: number = names.length,
   ): Promise<TestGroup> {
-    const peers = await freePeers(...names);
-    const members = await Promise.all(names.slice(0, alive).map((name) => join(name, peers, options)));
+    return TestGroup.with(names.slice(0, alive), await freePeers(...names), options);
+  }
+
+  /** These of the members at these addresses, once they take part. */
+  static async with(
+    names: readonly string[],
+    peers: Record<string, string>,
+    options: Partial<JoinFleaseOptions> = {},
+  ): Promise<TestGroup> {
+    const members = await Promise.all(names.map((name) => join(name, peers, options)));
     await Promise.all(members.map((member) => member.ready()));
     return new TestGroup(members, peers);
   }

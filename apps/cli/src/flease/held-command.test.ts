@@ -1,0 +1,59 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import process from 'node:process';
+import { describe, expect, it } from 'vitest';
+import { freePeers } from '../../../../leasehold/src/flease/shell/testing/groups.ts';
+import { start } from '../testing/started.ts';
+
+const TIMEOUT_MS = 60_000;
+const TIMES = ['--lease', '1500ms', '--skew', '100ms'];
+
+/** Where commands call to show that they run: whoever has ended, waited for or not, has hung up. */
+async function switchboard() {
+  let called: (socket: Socket) => void = () => {};
+  const calling = new Promise<Socket>((resolve) => {
+    called = resolve;
+  });
+  const server = createServer((socket) => called(socket.on('error', () => {}).resume()));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    command: [process.execPath, '-e', `require('node:net').connect(${port}, '127.0.0.1')`],
+    calling,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}
+
+async function holding(command: readonly string[]) {
+  const { a } = await freePeers('a');
+  return start(['flease', 'hold', 'r', '--id', 'a', '--peers', `a=${a}`, ...TIMES, '--', ...command]);
+}
+
+describe('a command that runs under a lease', { timeout: TIMEOUT_MS }, () => {
+  it('is killed at the end of the lease if whoever holds it stands still, and that is said when it goes on', async () => {
+    await using board = await switchboard();
+    await using holder = await holding(board.command);
+    const call = await board.calling;
+    const hungUp = new Promise((resolve) => call.once('close', resolve));
+    holder.child.kill('SIGSTOP');
+    await hungUp;
+    holder.child.kill('SIGCONT');
+    expect(await holder.ended).toBe(76);
+    expect(holder.stderr).toMatch(/the lease on "r" \(number \d+\) was not renewed in time/);
+  });
+
+  it('runs on while the lease is renewed', async () => {
+    await using board = await switchboard();
+    await using holder = await holding(board.command);
+    const call = await board.calling;
+    let isOver = false;
+    call.once('close', () => {
+      isOver = true;
+    });
+    await using second = await switchboard();
+    // One that begins, here in a group of its own, keeps silent for longer than a lease.
+    await using other = await holding(second.command);
+    await second.calling;
+    expect(isOver).toBe(false);
+    for (const each of [holder, other]) each.child.kill('SIGKILL');
+  });
+});

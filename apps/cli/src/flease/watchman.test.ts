@@ -1,0 +1,173 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import process from 'node:process';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { bundled, Started } from '../testing/started.ts';
+import { Watchman } from './watchman.ts';
+
+const TIMEOUT_MS = 20_000;
+/** Nobody else would sleep for just so long. */
+const LONG_MS = 10_000_000 + process.pid;
+const GRACE_MS = 300;
+
+const started: Target[] = [];
+afterEach(async () => {
+  for (const { child } of started) child.kill('SIGKILL');
+  await Promise.all(started.splice(0).map(({ ended }) => ended));
+});
+
+interface Target {
+  readonly child: ChildProcess;
+  readonly ended: Promise<NodeJS.Signals | number | null>;
+}
+
+/** One that lasts until it is killed; or only if it is, by SIGKILL. Resolves when it does. */
+async function lasting(how: 'obedient' | 'stubborn' = 'obedient'): Promise<Target> {
+  const script = `${how === 'stubborn' ? "trap '' TERM;" : ''} echo lasts; while :; do sleep 0.05; done`;
+  const child = spawn('/bin/sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+  const ended: Target['ended'] = new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ?? code));
+  });
+  started.push({ child, ended });
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  return { child, ended };
+}
+
+async function watching({ child }: Target, gone?: () => void): Promise<Watchman> {
+  const watchman = new Watchman(GRACE_MS);
+  expect(await watchman.watch(-(child.pid as number), gone)).toBe(true);
+  return watchman;
+}
+
+const isAlive = ({ child }: Target): boolean => child.exitCode === null && child.signalCode === null;
+
+/** The processes of this machine that have this in their command line, by their numbers. */
+const processesWith = (word: string): readonly number[] =>
+  readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      return readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0').includes(word) ? [Number(name)] : [];
+    } catch {
+      return []; // It has ended meanwhile.
+    }
+  });
+
+/** How the timers sleep that were told of LONG_MS, and a little is taken off. */
+const LONG_SLEEP = ((LONG_MS - 20) / 1_000).toFixed(3);
+
+const until = (isSo: () => boolean): Promise<void> =>
+  vi.waitUntil(isSo, { timeout: TIMEOUT_MS, interval: 5 }).then(() => {});
+
+describe('a watchman', { timeout: TIMEOUT_MS }, () => {
+  it('kills its target when the time is over that it may live, and no more was said', async () => {
+    const target = await lasting('stubborn');
+    using watchman = await watching(target);
+    const since = performance.now();
+    watchman.allow(200);
+    expect(await target.ended).toBe('SIGKILL');
+    expect(performance.now() - since).toBeGreaterThan(150);
+    expect(await watchman.end()).toBe(true);
+  });
+
+  it('knows whether it was the one', async () => {
+    const target = await lasting();
+    using watchman = await watching(target);
+    watchman.allow(LONG_MS);
+    target.child.kill('SIGKILL');
+    await target.ended;
+    expect(await watchman.end()).toBe(false);
+  });
+
+  it('goes by what it was told last', async () => {
+    const [one, other, last] = [await lasting(), await lasting(), await lasting()];
+    using ofOne = await watching(one);
+    using ofOther = await watching(other);
+    using ofLast = await watching(last);
+    ofOne.allow(100);
+    ofOne.allow(LONG_MS);
+    ofOther.allow(LONG_MS);
+    ofOther.allow(100);
+    ofLast.allow(400);
+    expect(await other.ended).toBe('SIGKILL');
+    expect(await last.ended).toBe('SIGKILL');
+    expect(isAlive(one)).toBe(true);
+  });
+
+  it('does nothing any more when it was told that it is over', async () => {
+    const [target, last] = [await lasting(), await lasting()];
+    using ofLast = await watching(last);
+    ofLast.allow(400);
+    const gone = vi.fn();
+    const watchman = await watching(target, gone);
+    watchman.allow(100);
+    watchman[Symbol.dispose]();
+    expect(await last.ended).toBe('SIGKILL');
+    expect([isAlive(target), watchman.isThere]).toEqual([true, false]);
+    expect(gone).not.toHaveBeenCalled();
+  });
+
+  it.runIf(process.platform === 'linux')('leaves no timer behind', async () => {
+    const target = await lasting();
+    const watchman = await watching(target);
+    for (let words = 0; words < 20; words += 1) watchman.allow(LONG_MS);
+    await until(() => processesWith(LONG_SLEEP).length === 1);
+    watchman[Symbol.dispose]();
+    await until(() => processesWith(LONG_SLEEP).length === 0);
+    expect(isAlive(target)).toBe(true);
+  });
+
+  it.runIf(process.platform === 'linux')('is missed if it is killed', async () => {
+    const target = await lasting();
+    let missed: () => void = () => {};
+    const isMissed = new Promise<void>((resolve) => {
+      missed = resolve;
+    });
+    using watchman = await watching(target, missed);
+    process.kill(watchman.pid as number, 'SIGKILL');
+    await isMissed;
+    expect(isAlive(target)).toBe(true);
+  });
+
+  it('cannot be sent away by what ends a service', async () => {
+    const target = await lasting('stubborn');
+    using watchman = await watching(target);
+    watchman.allow(LONG_MS);
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGPIPE', 'SIGUSR1'] as const) {
+      process.kill(-(watchman.pid as number), signal);
+    }
+    watchman.allow(100);
+    expect(await target.ended).toBe('SIGKILL');
+  });
+});
+
+describe('a watchman whose employer is killed', { timeout: TIMEOUT_MS }, () => {
+  let program: string;
+  beforeAll(async () => {
+    program = await bundled('apps/cli/src/testing/killed-while-watched.ts');
+  });
+
+  /** Resolves with how long the target lived after that, if it was to end when it was told to or not. */
+  async function livedOn(graceMs: number, allowedMs: number, command: string): Promise<number> {
+    // It has that open which nobody else has any more.
+    const script = `${command} echo lasts; exec >&2; while :; do sleep 0.05; done`;
+    const employer = new Started(program, [graceMs, allowedMs, 'sh', '-c', script].map(String), {});
+    await using _ = employer;
+    const since = new Promise<number>((resolve) => {
+      employer.child.once('exit', () => resolve(performance.now()));
+    });
+    await employer.ended;
+    return performance.now() - (await since);
+  }
+
+  it('asks its target to end', async () => {
+    expect(await livedOn(60_000, 60_000, '')).toBeLessThan(10_000);
+  });
+
+  it('kills it after its grace, if it does not', async () => {
+    expect(await livedOn(200, 60_000, "trap '' TERM;")).toBeGreaterThan(150);
+  });
+
+  it('kills it when the time is over that it may live, however long its grace', async () => {
+    expect(await livedOn(60_000, 200, "trap '' TERM;")).toBeLessThan(10_000);
+  });
+});

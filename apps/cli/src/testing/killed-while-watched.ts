@@ -1,0 +1,14 @@
+/** A process that starts a command, has it watched, says for how long it may live, and kills itself. */
+
+import { spawn } from 'node:child_process';
+import process from 'node:process';
+import { Watchman } from '../flease/watchman.ts';
+
+const [, , graceMs = '', allowedMs = '', command = '', ...args] = process.argv;
+
+const watchman = new Watchman(Number(graceMs));
+const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+await new Promise((resolve) => child.stdout.once('data', resolve));
+await watchman.watch(-(child.pid ?? 0));
+watchman.allow(Number(allowedMs));
+process.kill(process.pid, 'SIGKILL');

@@ -1,0 +1,140 @@
+import { describe, expect, it, vi } from 'vitest';
+import { HandMovedRuntime, listeningLogger } from '../../node/tcp/socket-script.ts';
+import { Heeding } from './heeding.ts';
+import { freePeers, join, TestGroup } from './testing/groups.ts';
+
+const LONG_MS = 30_000;
+const LEASE_MS = 1_000;
+const ANSWER_MS = 100;
+
+function between() {
+  const clock = new HandMovedRuntime();
+  const told: string[] = [];
+  let [isConnected, isTroubled] = [true, false];
+  const heeding = new Heeding({
+    ...{ clock, durations: { leaseMs: LEASE_MS, answerMs: ANSWER_MS }, isConnected: () => isConnected },
+    isTroubled: () => isTroubled,
+    changed: (peer, isHeeding) => told.push(`${peer} ${isHeeding ? 'heeds' : 'does not heed'}`),
+  });
+  return {
+    ...{ heeding, clock, told },
+    say: (sentMs: number) => heeding.said('b', { sentMs }),
+    /** It speaks, and this was the last of ours that counted. */
+    had: (sentMs: number | undefined) =>
+      heeding.heard({ from: 'b', echo: sentMs === undefined ? undefined : { sentMs, receivedMs: 0 } }),
+    cut: () => {
+      isConnected = false;
+    },
+    mend: () => {
+      isConnected = true;
+    },
+    trouble: () => {
+      isTroubled = true;
+    },
+  };
+}
+
+describe('a peer that speaks to us', () => {
+  it('does not heed us if what it has heeded stands still while both go on speaking', () => {
+    const { clock, say, had, told, heeding } = between();
+    say(7);
+    had(7);
+    say(8);
+    clock.pass(ANSWER_MS);
+    had(7);
+    expect(told).toEqual([]);
+    clock.pass(LEASE_MS / 20);
+    had(7);
+    had(7);
+    expect([told, heeding.isHeeding('b')]).toEqual([['b does not heed'], false]);
+    say(9);
+    had(9);
+    expect([told, heeding.isHeeding('b')]).toEqual([['b does not heed', 'b heeds'], true]);
+  });
+
+  it('nor if it has never heeded anything', () => {
+    const { clock, say, had, told } = between();
+    say(7);
+    clock.pass(ANSWER_MS);
+    had(undefined);
+    clock.pass(LEASE_MS / 20);
+    had(undefined);
+    expect(told).toEqual(['b does not heed']);
+  });
+
+  it('may not have read yet what came while it was stopped', () => {
+    const { clock, say, had, told } = between();
+    say(7);
+    had(7);
+    say(8);
+    clock.pass(10 * LEASE_MS);
+    had(7);
+    had(8);
+    say(9);
+    clock.pass(LEASE_MS / 20);
+    had(8);
+    expect(told).toEqual([]);
+  });
+
+  it('has nothing to heed while we say nothing, or it cannot be reached', () => {
+    const { clock, say, had, told, cut, mend } = between();
+    for (const _ of [1, 2, 3]) {
+      say(7);
+      had(7);
+      clock.pass(LEASE_MS);
+    }
+    say(8);
+    cut();
+    for (const _ of [1, 2, 3]) {
+      clock.pass(LEASE_MS);
+      had(7);
+      say(9);
+    }
+    mend();
+    had(7);
+    clock.pass(LEASE_MS / 4);
+    had(7);
+    expect(told).toEqual([]);
+  });
+
+  it('is not doubted if something else is known to be the matter with it, and was said', () => {
+    const { clock, say, had, told, trouble } = between();
+    trouble();
+    for (const _ of [1, 2, 3]) {
+      say(7);
+      clock.pass(LEASE_MS);
+      had(undefined);
+    }
+    expect(told).toEqual([]);
+  });
+});
+
+describe('two processes that have one id', { timeout: LONG_MS }, () => {
+  it('are both told that this may be why they get nothing', async () => {
+    const peers = await freePeers('a', 'b', 'c');
+    const { elsewhere = '' } = await freePeers('elsewhere');
+    const [running, second] = [listeningLogger(), listeningLogger()];
+    await using _ = await TestGroup.with(['a', 'b'], peers);
+    await using c = await join('c', peers, { logger: running });
+    const lease = await c.acquire('r');
+    await using again = await join('c', peers, { logger: second, listen: elsewhere });
+    await vi.waitUntil(() => lease.signal.aborted, { timeout: LONG_MS });
+    await vi.waitUntil(() => c.status().peers.every(({ problem }) => problem !== undefined), {
+      timeout: LONG_MS,
+    });
+    const words =
+      'it heeds nothing that we say: another process may run under the id c, or what we send is lost';
+    expect(c.status().peers.map(({ problem }) => problem)).toEqual([words, words]);
+    expect(running.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', message: 'member a does not heed this one', why: words }),
+    );
+    await vi.waitUntil(() => again.status().silence === undefined, { timeout: LONG_MS });
+    expect(again.status().peers[0]?.problem).toContain('Or another process is c, and is there');
+    await again.close();
+    await vi.waitUntil(
+      () => running.lines.some(({ message }) => message === 'member a heeds this one again'),
+      { timeout: LONG_MS },
+    );
+    expect((await c.acquire('r')).isHeld()).toBe(true);
+  });
+});
