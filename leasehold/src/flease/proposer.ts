@@ -564,7 +564,7 @@ export class Proposer {
   }
 }
 
-/** Whether it was taken after what is to be given back. What is on its way and nobody has yet cannot come to anything any more. */
+/** Whether it was taken after what is to be given back, so that nobody waits for that. If not, what is found does not say that nothing is on its way. */
 const isLater = (found: Lease | undefined, leaving: Leaving | undefined): boolean =>
   leaving === undefined || (found !== undefined && found.number > leaving.number);
 
