@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { keyPosition } from '../../runtime/keys/hash.ts';
 import { RangeSet } from '../../runtime/keys/range-set.ts';
@@ -70,6 +71,17 @@ describe('a queue of work on keys', () => {
     three.finish();
     await Promise.all([first, third]);
     expect(story).toEqual(['one begins', 'one ends', 'three begins', 'three ends']);
+  });
+
+  it('has one listener of a signal, however many wait with it, and none when they have been at work', async () => {
+    const queue = new KeyQueue();
+    const jobs = Array.from({ length: 20 }, (_, index) => job([], String(index)));
+    const { signal } = new AbortController();
+    const runs = jobs.map(({ work }) => queue.run('alice', work, signal));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    for (const { finish } of jobs) finish();
+    await Promise.all(runs);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('does not let one that comes after a waiter has given up run beside the one at work', async () => {

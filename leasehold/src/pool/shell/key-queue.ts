@@ -16,6 +16,7 @@
 import { ambient } from '../../node/ambient.ts';
 import type { Key } from '../../runtime/keys/hash.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
+import { onAbort } from '../../runtime/on-abort.ts';
 import { GuardWithinGuardError } from './errors.ts';
 
 /** Somebody at work on a key, and the work from within which it was asked for. */
@@ -117,14 +118,13 @@ function turnIn({ waiting }: Line, signal: AbortSignal | undefined): Promise<voi
   return new Promise((resolve, reject) => {
     const quit = (): void => {
       waiting.delete(waiter);
-      signal?.removeEventListener('abort', abort);
+      aborting[Symbol.dispose]();
     };
     const waiter: Waiter = {
       begin: () => (quit(), resolve()),
       turnAway: (error) => (quit(), reject(error)),
     };
-    const abort = (): void => (quit(), reject(signal?.reason));
+    const aborting = onAbort(signal, () => (quit(), reject(signal?.reason)));
     waiting.add(waiter);
-    signal?.addEventListener('abort', abort, { once: true });
   });
 }
