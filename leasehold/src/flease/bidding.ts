@@ -3,9 +3,10 @@
  * time; so there is no need to be refused first.
  *
  *     it is free, or we had it, or were waiting for it     one more than what is known
- *     somebody else has it, and we have just come          the first: it will be refused, and then we look who that is
+ *     it is taken, and we have just come                   the first: if it is refused, we look who has it
  *
- * For who has just come disturbs those who have it, or are about to give it to the next, and gains nothing: it finds that it has to wait.
+ * For who has just come disturbs those who have it, or are about to give it to the next, and gains nothing: it finds
+ * that it has to wait.
  */
 
 import { type Ballot, roundToExceed } from './ballot.ts';
@@ -17,7 +18,7 @@ interface Known {
   readonly lease: Lease | undefined;
 }
 
-/** @param hasJustCome nothing has come of it so far, nor is anything known of who else wants it */
+/** @param hasJustCome nothing has come of it so far, nor is it known who has it */
 export function roundToBegin(
   known: Known | undefined,
   hasJustCome: boolean,

@@ -149,7 +149,7 @@ export class Claim {
     return this.#line;
   }
 
-  /** Whether nothing has come of it so far, nor is it known who else wants it. */
+  /** Whether nothing has come of it so far, nor is it known who has it. */
   get isFresh(): boolean {
     return this.#tenure === undefined && this.#leaving === undefined && this.#seen === undefined;
   }

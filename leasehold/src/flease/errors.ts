@@ -4,7 +4,7 @@
 
 import { LeaseholdError } from '../runtime/errors.ts';
 import type { EndReason } from './claim.ts';
-import { seconds } from './wording.ts';
+import { goneWords, seconds } from './wording.ts';
 
 /** The group cannot be changed again before its last change is settled. Wait for `settled()`. */
 export class GroupChangeError extends LeaseholdError {
@@ -109,7 +109,23 @@ export class LeaseNotHeldError extends LeaseholdError {
   }
 }
 
-/** This member has left its group. Join again. */
+/** The group has changed without this member, which will never take part again. Close it. */
+export class GroupLeftError extends LeaseholdError {
+  override readonly name = 'GroupLeftError';
+  readonly code = 'GROUP_LEFT';
+  readonly retryable = false;
+  readonly member: string;
+  /** In which it is not. */
+  readonly view: number;
+
+  constructor(member: string, view: number) {
+    super(`this member, ${member}, ${goneWords('left', view)}`);
+    this.member = member;
+    this.view = view;
+  }
+}
+
+/** This member was closed. Join again. */
 export class GroupClosedError extends LeaseholdError {
   override readonly name = 'GroupClosedError';
   readonly code = 'CLOSED';

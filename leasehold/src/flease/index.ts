@@ -5,6 +5,7 @@ export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
 export {
   GroupChangeError,
   GroupClosedError,
+  GroupLeftError,
   type LeaseEnd,
   LeaseEndedError,
   LeaseHeldError,

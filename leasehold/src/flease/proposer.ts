@@ -14,8 +14,8 @@
  * higher ballot has read from a majority, one of which has our lease, or has forgotten it because it is over.
  * What we read and somebody else holds, we leave. `ask` says who holds it, which is a promise too, so it says
  * only what a majority has: if those that answered differ, it writes what it has read before it says so. But who only
- * looks must not get in the way of a holder that renews: `ask` and `try` begin with a query, for which nobody has
- * to promise anything, and go on to read under a ballot only if they have to.
+ * looks must not get in the way of a holder that renews: `ask` and `try`, and whoever was outbid, begin with a query (`purpose.ts`), for
+ * which nobody has to promise anything, and go on to read under a ballot only if they have to (with which: `bidding.ts`).
  *
  *     nothing ──take──► held ──renew──► held ──free──► nothing
  *        ▲                │                │

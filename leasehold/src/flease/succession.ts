@@ -41,7 +41,7 @@ export class Succession {
   }
 
   /**
-   * Those whose time has come, unless they were left behind once more since, or somebody has it.
+   * Those whose time has come, unless they were left behind once more since, or somebody has had it.
    *
    * @param registers of our own acceptor
    */

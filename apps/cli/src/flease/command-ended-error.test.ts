@@ -32,6 +32,18 @@ describe('the last word of a command whose lease was lost', () => {
     expect(endedBy('lost', false, unheard).message).not.toContain('ben');
   });
 
+  it('blames nobody else, if the lease was renewed and only we stood still', () => {
+    const kept = { resource: 'backup', number: 7, reason: undefined, wasHeldToTheEnd: true };
+    const ended = new CommandEndedError('sh', {
+      ...kept,
+      suspects: { unheard: ['ben for 4 s'], problems: [] },
+    });
+    expect(ended.how).toBe('stood-still');
+    expect(ended.message).toBe(
+      'the lease on "backup" (number 7) was held, but this process stood still until the end that it had known of last, and "sh" ended while it still had it',
+    );
+  });
+
   it('has all of that for programs, too', () => {
     expect(endedBy('lapsed', false, ['ben for 4 s'])).toMatchObject({
       ...{ code: 'COMMAND_ENDED', command: 'sh', resource: 'backup', number: 7 },

@@ -11,7 +11,7 @@ export interface LostLease {
   readonly number: number;
   /** Whether it was still held when the command had ended. */
   readonly wasHeldToTheEnd: boolean;
-  /** What the lease's signal aborted with. */
+  /** What the lease's signal aborted with; undefined if it has not. */
   readonly reason: unknown;
   /** Members that may be why; see {@link suspectsOf}. */
   readonly suspects: Suspects;
@@ -26,7 +26,11 @@ export interface Suspects {
 
 const NOBODY: Suspects = { unheard: [], problems: [] };
 
-const HOW: Readonly<Record<LeaseEnd, string>> = {
+/** The lease was lost; or it was not, but the command was ended as if it had been, because we stood still. */
+export type CommandEnd = LeaseEnd | 'stood-still';
+
+const HOW: Readonly<Record<CommandEnd, string>> = {
+  'stood-still': 'was held, but this process stood still until the end that it had known of last',
   ending: 'was not renewed in time',
   lapsed: 'was not renewed in time',
   lost: 'turned out to be no longer ours',
@@ -35,7 +39,7 @@ const HOW: Readonly<Record<LeaseEnd, string>> = {
   closed: 'was given back',
 };
 
-/** The command was ended, because its lease was. */
+/** The command was ended, because its lease was, or might have been. */
 export class CommandEndedError extends LeaseholdError {
   override readonly name = 'CommandEndedError';
   readonly code = 'COMMAND_ENDED';
@@ -43,14 +47,14 @@ export class CommandEndedError extends LeaseholdError {
   readonly command: string;
   readonly resource: string;
   readonly number: number;
-  readonly how: LeaseEnd;
+  readonly how: CommandEnd;
   /** Whether the lease was still held when the command had ended: if not, it may overlap with the next holder's. */
   readonly wasHeldToTheEnd: boolean;
   /** Members that may be why, each with how long it was not heard from. */
   readonly unheard: readonly string[];
 
   constructor(command: string, { resource, number, wasHeldToTheEnd, reason, suspects }: LostLease) {
-    const how = reason instanceof LeaseEndedError ? reason.how : 'lapsed';
+    const how = reason instanceof LeaseEndedError ? reason.how : 'stood-still';
     const { unheard, problems } = how === 'ending' || how === 'lapsed' ? suspects : NOBODY;
     const why = [...(unheard.length > 0 ? [`not heard from: ${unheard.join(', ')}`] : []), ...problems];
     const held = wasHeldToTheEnd ? 'ended while it still had it' : 'may have run past it';

@@ -17,7 +17,7 @@ import type { Instant } from '../../runtime/time.ts';
 import { Waiters } from '../../runtime/waiters.ts';
 import type { Request, Tenure } from '../claim.ts';
 import { FleaseDriver } from '../driver.ts';
-import { GroupClosedError, LeaseEndedError, LeaseNotHeldError } from '../errors.ts';
+import { GroupClosedError, GroupLeftError, LeaseEndedError, LeaseNotHeldError } from '../errors.ts';
 import type { MemberEvent } from '../member.ts';
 import type { Packet } from '../messages.ts';
 import type { ResolvedFleaseDurations } from '../options.ts';
@@ -147,6 +147,7 @@ export class Flease implements AsyncDisposable {
    *   this one is no longer in the group
    * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed before that
+   * @throws {GroupLeftError} if the group has changed without it
    * @throws the signal's reason, if it aborts first
    */
   acquire(resource: string, options?: AcquireOptions): Promise<FleaseLease> {
@@ -159,6 +160,7 @@ export class Flease implements AsyncDisposable {
    * @throws {NoMajorityError} if too few members could be asked, or this one still keeps silent
    * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed before that
+   * @throws {GroupLeftError} if the group has changed without it
    */
   tryAcquire(resource: string): Promise<FleaseLease | undefined> {
     return this.#ask('try', resource);
@@ -170,6 +172,7 @@ export class Flease implements AsyncDisposable {
    * @throws {NoMajorityError} if too few members could be asked, or this one still keeps silent
    * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed before that
+   * @throws {GroupLeftError} if the group has changed without it
    */
   async holder(resource: string): Promise<Holder | undefined> {
     const lease = await this.#ask('ask', resource);
@@ -184,6 +187,7 @@ export class Flease implements AsyncDisposable {
    *
    * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed
+   * @throws {GroupLeftError} if the group has changed without it
    * @throws the signal's reason, when it aborts
    */
   async *watch(resource: string, options: WatchOptions = {}): AsyncGenerator<Holder | undefined, void, void> {
@@ -206,6 +210,7 @@ export class Flease implements AsyncDisposable {
    *     for await (const term of group.elect('scheduler', { signal })) await lead(term.signal, term.number);
    *
    * @throws {GroupClosedError} if this member is closed
+   * @throws {GroupLeftError} if the group has changed without it
    * @throws the signal's reason, when it aborts while waiting
    */
   async *elect(name: string, options: WatchOptions = {}): AsyncGenerator<FleaseLease, void, void> {
@@ -279,9 +284,16 @@ export class Flease implements AsyncDisposable {
     await this.#until(() => this.#driver.member.view.before === undefined, signal);
   }
 
-  /** Resolves when this member takes part: not before it has been silent for a lease and twice the skew. */
+  /**
+   * Resolves when this member takes part: not before it has been silent for a lease and twice the skew.
+   *
+   * @throws {GroupLeftError} if the group has changed without it
+   */
   async ready(signal?: AbortSignal): Promise<void> {
-    await this.#until(() => this.#driver.member.silence === undefined, signal);
+    await this.#until(() => {
+      this.#throwIfGone();
+      return this.#driver.member.silence === undefined;
+    }, signal);
   }
 
   status(): FleaseStatus {
@@ -369,9 +381,8 @@ export class Flease implements AsyncDisposable {
     return new Promise((resolve, reject) => {
       checkResource(resource);
       if (options !== undefined) checkAcquireOptions(options);
-      this.#throwIfClosed();
-      const { silence, view } = this.#driver.member;
-      if (hasLeft(this.id, view) || (kind !== 'acquire' && silence !== undefined)) {
+      this.#throwIfGone();
+      if (kind !== 'acquire' && this.#driver.member.silence !== undefined) {
         throw this.#reasons.noMajority(resource, undefined);
       }
       const pending = this.#requests.add(kind, resource, resolve, reject);
@@ -426,7 +437,7 @@ export class Flease implements AsyncDisposable {
         this.#heeding.keep(this.#driver.member.view.members);
         this.#diary.note(event);
         if (hasLeft(this.id, this.#driver.member.view))
-          this.#dismiss((resource) => this.#reasons.noMajority(resource, undefined));
+          this.#dismiss(new GroupLeftError(this.id, event.view));
         return;
       default:
         this.#diary.note(event);
@@ -495,11 +506,11 @@ export class Flease implements AsyncDisposable {
   }
 
   /** Nobody waits for anything here any more. */
-  #dismiss(why: (resource: string) => Error): void {
+  #dismiss(why: Error): void {
     for (const { id, resource, reject } of [...this.#requests.values()]) {
       this.#requests.take(id);
       this.#driver.input((member, reading) => member.cancel(resource, id, reading));
-      reject(why(resource));
+      reject(why);
     }
   }
 
@@ -510,13 +521,19 @@ export class Flease implements AsyncDisposable {
     }, signal);
   }
 
+  #throwIfGone(): void {
+    this.#throwIfClosed();
+    const { view } = this.#driver.member;
+    if (hasLeft(this.id, view)) throw new GroupLeftError(this.id, view.number);
+  }
+
   #throwIfClosed(): void {
     if (this.#closed !== undefined) throw new GroupClosedError();
   }
 
   async #close(): Promise<void> {
     const { runtime, durations, connections, atEndOfTurn } = this.#around;
-    this.#dismiss(() => new GroupClosedError());
+    this.#dismiss(new GroupClosedError());
     for (const { tenure } of [...this.#held.values()]) this.#letGo(tenure)?.ended('closed');
     await new Promise<void>(atEndOfTurn); // Until then nothing has been sent.
     const stop = new AbortController();

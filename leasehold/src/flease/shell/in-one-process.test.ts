@@ -5,6 +5,7 @@ import {
   LeaseHeldError,
   LeaseNotHeldError,
   NoMajorityError,
+  GroupLeftError,
 } from '../errors.ts';
 import type { FleaseLease } from './flease-lease.ts';
 import { freePeers, join, LEASE_MS, TestGroup } from './testing/groups.ts';
@@ -305,7 +306,7 @@ describe('a change of the group', { timeout: LONG_MS }, () => {
     // Whoever waits at one that goes is told so, and does not wait for ever.
     const waiting = present
       .filter(({ id }) => !next.includes(id) && next.includes('a'))
-      .map((member) => expect(member.acquire('r')).rejects.toThrow('takes no part any more'));
+      .map((member) => expect(member.acquire('r')).rejects.toThrow(GroupLeftError));
     await Promise.all(present.map((member) => member.changeGroup({ peers })));
     const all = [...present, ...added];
     await Promise.all(all.map((member) => member.settled()));
@@ -316,6 +317,8 @@ describe('a change of the group', { timeout: LONG_MS }, () => {
       const words = 'is not in view 2 of the group, and takes no part any more: close it';
       expect(member.status().gone).toEqual({ why: 'left', words });
       await expect(member.acquire('t')).rejects.toThrow(`this member, ${member.id}, ${words}`);
+      await expect(member.ready()).rejects.toMatchObject({ code: 'GROUP_LEFT', retryable: false, view: 2 });
+      await expect(member.watch('t').next()).rejects.toThrow(GroupLeftError);
     }
     await Promise.all(waiting);
     await Promise.all(going.map((member) => member.close()));

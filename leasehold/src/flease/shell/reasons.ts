@@ -10,22 +10,15 @@ import type { Reluctance } from '../attempt.ts';
 import { LeaseHeldError, NoMajorityError } from '../errors.ts';
 import type { Member } from '../member.ts';
 import type { Item, Packet, Refused } from '../messages.ts';
-import {
-  disagreementWords,
-  goneWords,
-  peerSilenceWords,
-  seconds,
-  silenceWords,
-  troubleWords,
-} from '../wording.ts';
+import { disagreementWords, peerSilenceWords, seconds, silenceWords, troubleWords } from '../wording.ts';
 import { peersAt, silenceAt } from './at-present.ts';
-import { hasLeft, type Ways } from './status.ts';
+import type { Ways } from './status.ts';
 
 /** What is known of a peer, beside what it said. */
 export interface PeerFacts extends Pick<PeerStatus, 'heardAgoMs' | 'view' | 'trouble'> {
   /** Whether we can speak to it. */
   readonly connected: boolean;
-  /** Why we cannot, or why it cannot speak to us. */
+  /** Why we cannot, or why it cannot speak to us, or does not heed us. */
   readonly problem: string | undefined;
   /** How much longer it keeps silent, by its own word. */
   readonly recoversInMs: number | undefined;
@@ -83,12 +76,9 @@ export class Reasons {
   /** @param reluctant who did not say yes, and why; undefined: nobody has answered yet */
   noMajority(resource: string, reluctant: ReadonlyMap<string, Reluctance> | undefined): NoMajorityError {
     const reading = { now: this.#clock.now(), wallMs: this.#clock.wallMs() };
-    const { view } = this.#member;
     const silence = silenceAt(this.#member, reading);
-    const words = hasLeft(this.#id, view)
-      ? goneWords('left', view.number)
-      : silence && silenceWords(silence.why, silence.forMs);
-    if (words !== undefined) {
+    if (silence !== undefined) {
+      const words = silenceWords(silence.why, silence.forMs);
       // What the others would say does not matter, and nobody has asked them.
       return new NoMajorityError(
         resource,
@@ -104,7 +94,7 @@ export class Reasons {
       if (reluctant !== undefined && !reluctant.has(id)) continue;
       reasons.set(id, peerReason(reluctant?.get(id), { ...known, ...this.#factsOf(id) }));
     }
-    return new NoMajorityError(resource, reasons, disagreementWords(view, reasons));
+    return new NoMajorityError(resource, reasons, disagreementWords(this.#member.view, reasons));
   }
 
   #factsOf(peer: string): Pick<PeerFacts, 'connected' | 'problem' | 'recoversInMs'> {

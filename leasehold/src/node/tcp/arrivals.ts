@@ -3,7 +3,7 @@
  * says nothing is one of them, so they have a deadline, count as connections, and end with the listener.
  *
  *     arrives ──► agreed ──► a Connection
- *        └── too late, too many, or the listener ends ──► destroyed, without a word
+ *        └── no agreement, too late, or the listener ends ──► destroyed, without a word
  */
 
 import type { Socket } from 'node:net';
