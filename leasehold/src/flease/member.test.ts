@@ -173,6 +173,21 @@ describe('a lease that is let go of', () => {
     expect(group.told('left')).toHaveLength(1);
   });
 
+  it('was given back, too, if whoever it was left to has had it, and another has it by now', () => {
+    const { group, tenure } = letGo('c');
+    group.hears('b', [found(group, 2)]);
+    group.at(1_250);
+    group.at(1_400);
+    const reads = group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item.attempt] : []));
+    const written = { askedMs: WALL_MS + 1_300, round: 9, member: 'b', life: 9, attempt: 1 };
+    const lease: Lease = {
+      ...{ holder: 'b', life: 9, number: (tenure?.number ?? 0) + 1, untilMs: WALL_MS + 2_300 },
+      ...{ state: 'held', heir: undefined },
+    };
+    group.hears('b', [{ kind: 'promised', attempt: reads.at(-1) ?? 0, written, lease }]);
+    expect(tenure?.isGivenBack).toBe(true);
+  });
+
   it('was not, if it ran out before', () => {
     const { group, tenure } = letGo();
     for (let ms = 1_150; ms <= 2_400; ms += 50) group.at(ms);

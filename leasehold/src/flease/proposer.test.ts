@@ -305,6 +305,32 @@ describe('who waits behind others', () => {
               > freed to c
     `));
 
+  it('does not take for one that waits whom it finds to have had it since', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1030  wish c
+      1040  wish b
+      1100  release
+              > ended, released
+              > read 2 to abc
+      1105  acquire 2
+      1110  ac promised 2 a#1000000@2000
+              > write 2 left:c:a#1000000@1400 to abc
+      1120  bc refused-write 2 outbid 3
+      1130  wake
+              > query 3 to abc
+      1140  bc found 3 c#1115000@2115
+              > left
+              > read 4 to abc
+      1150  bc promised 4 b#1145000@2145
+              > wish a to b
+    `));
+
   it('gives back what a query has not found, for it may be on its way', () =>
     plays(`
       1000  acquire 1
@@ -362,6 +388,26 @@ describe('a lease that is to be given back', () => {
       1150  ab promised 4 a#1000000@2000
               > write 4 free:a#1000000@2140 to abc
       1160  ab accepted 4
+              > left
+    `));
+});
+
+describe('whoever gives back', () => {
+  it('waits no longer than the lease would have lasted, though the next one here cannot have it either', () =>
+    plays(`
+      1000  acquire 1
+              > read 1 to abc
+      1010  ab promised 1
+              > write 1 a#1000000@2000 to abc
+      1020  ab accepted 1
+              > granted 1 until 2000
+      1030  acquire 2
+      1950  release
+              > ended, released
+              > read 2 to abc
+      1960  ab promised 2 a#1000000@2000
+              > write 2 a#1950000@2950 to abc
+      2051  wake
               > left
     `));
 });

@@ -271,6 +271,11 @@ export class Proposer {
       this.#askTheRest(claim.attempt, claim.attempt.unwilling);
     }
     if (claim.leaving !== undefined && nowMs > claim.leaving.untilMs) this.#leave(claim, undefined);
+    const { leaving } = claim;
+    // What was written since, for the next one here, may last longer; but whoever let go of this one waits no longer than it would have lasted.
+    if (leaving?.tenure !== undefined && nowMs > leaving.tenure.untilMs) {
+      this.#leave(claim, { ...leaving, tenure: undefined });
+    }
     if (claim.attempt === undefined && nowMs >= claim.tryAtMs && !this.#isSilent) {
       const purpose = purposeOf(claim, this.#settings, nowMs);
       if (purpose === undefined) this.#crowd.leave(claim);
@@ -330,13 +335,20 @@ export class Proposer {
           return;
         }
         this.#end(claim, 'lost');
-        if (isWith(claim.leaving?.heir, attempt.found)) claim.givenBack();
+        this.#overtaken(claim, attempt.found, nowMs);
         this.#leave(claim, undefined);
         this.#conclude(claim, nowMs);
         return;
       default:
         unreachable(decision);
     }
+  }
+
+  /** Somebody else has it, or has had it, and so does not wait for it here. Nobody could before its end, unless it was given back. */
+  #overtaken(claim: Claim, found: Lease | undefined, nowMs: number): void {
+    const { leaving } = claim;
+    if (found !== undefined && found.holder !== this.#settings.id) claim.leaveLine(found.holder);
+    if (leaving !== undefined && nowMs <= leaving.untilMs && isLater(found, leaving)) claim.givenBack();
   }
 
   #decision(claim: Claim, attempt: Attempt, nowMs: number): Decision {
@@ -567,6 +579,3 @@ export class Proposer {
 /** Whether it was taken after what is to be given back, so that nobody waits for that. If not, what is found does not say that nothing is on its way. */
 const isLater = (found: Lease | undefined, leaving: Leaving | undefined): boolean =>
   leaving === undefined || (found !== undefined && found.number > leaving.number);
-
-const isWith = (member: string | undefined, lease: Lease | undefined): boolean =>
-  member !== undefined && lease?.holder === member;
