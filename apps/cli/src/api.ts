@@ -8,7 +8,7 @@ import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
 import { MANAGER, type Respondent, STATUS_PATH, whosePaths, whoseStatus } from './respondents.ts';
 
-export const DEFAULT_API = 'http://127.0.0.1:7401';
+const DEFAULT_API = `http://127.0.0.1:${MANAGER.usualPort}`;
 const ANSWER_WITHIN_MS = 10_000;
 
 /** Nobody answers at that address. */

@@ -30,7 +30,8 @@ export class FleaseLease implements AsyncDisposable {
   /** @internal */
   readonly tenure: Tenure;
   readonly #keeper: LeaseKeeper;
-  readonly #onRenewal = new Set<() => void>();
+  /** There may be a million leases, and hardly anybody asks. */
+  #onRenewal: Set<() => void> | undefined;
   #signal: LeaseSignal | undefined;
   #end: LeaseEnd | undefined;
 
@@ -91,13 +92,14 @@ export class FleaseLease implements AsyncDisposable {
 
   /** @internal Calls back whenever it has been renewed, until the result is disposed of. */
   onRenewal(callback: () => void): Disposable {
-    this.#onRenewal.add(callback);
-    return { [Symbol.dispose]: () => void this.#onRenewal.delete(callback) };
+    const callbacks = (this.#onRenewal ??= new Set());
+    callbacks.add(callback);
+    return { [Symbol.dispose]: () => void callbacks.delete(callback) };
   }
 
   /** @internal It is held for longer. */
   renewed(): void {
-    for (const callback of this.#onRenewal) callback();
+    for (const callback of this.#onRenewal ?? []) callback();
   }
 
   /** @internal It is about to end. */

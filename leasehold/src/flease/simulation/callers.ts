@@ -82,18 +82,17 @@ export class Caller {
     const mood = this.#mood();
     if (mood === 'in-turn') this.#turns += 1;
     if (this.#turns > TURNS) return;
-    const { answerMs } = this.#node.durations;
-    const idleMs = this.#isPolling ? answerMs / 4 : this.#demand.idleMs;
+    const idleMs = this.#isPolling ? this.#node.durations.answerMs / 4 : this.#demand.idleMs;
     this.#after(mood === 'in-turn' ? 1 : this.#random.between(0, idleMs), () => this.#act());
   }
 
   #act(): void {
     const random = this.#random;
-    if (this.#mood() === 'at-rest') {
+    const mood = this.#mood();
+    if (mood === 'at-rest') {
       this.#after(this.#node.durations.answerMs / 4, () => this.#act());
       return;
     }
-    const mood = this.#mood();
     const { resources } = this.#demand;
     const resource = mood === 'in-turn' ? (resources[0] as string) : random.pick(resources);
     const draw = mood === 'in-turn' ? 0 : random.between(this.#isPolling ? 0.7 : 0, 1);
