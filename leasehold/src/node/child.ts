@@ -56,7 +56,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       env: { ...process.env, ...options.environment },
     });
   } catch (cause) {
-    throw new CommandError(command, cause);
+    throw CommandError.of(command, cause);
   }
   // Both at once: a short life may be over before anybody could await its beginning.
   const ended = new Promise<ChildEnd>((resolve) => {
@@ -67,7 +67,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   });
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
-    child.once('error', (cause) => reject(new CommandError(command, cause)));
+    child.once('error', (cause) => reject(CommandError.of(command, cause)));
   });
   return new StartedChild(child, ended);
 }

@@ -10,19 +10,32 @@ export class CommandError extends LeaseholdError {
   readonly command: string;
   readonly exitCode: 126 | 127;
 
-  constructor(command: string, cause: unknown) {
-    const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-    const isMissing = reason === 'ENOENT';
-    super(`"${command}" ${whatToDo(reason)}`, { cause });
+  private constructor(command: string, reason: string, cause?: unknown) {
+    const isMissing = reason === MISSING;
+    super(`"${command}" ${whatToDo(reason)}`, cause === undefined ? {} : { cause });
     this.command = command;
     this.code = isMissing ? 'COMMAND_NOT_FOUND' : 'COMMAND_NOT_STARTED';
     this.exitCode = isMissing ? 127 : 126;
   }
+
+  /** Nobody has tried: there is nothing of that name to start. */
+  static notFound(command: string): CommandError {
+    return new CommandError(command, MISSING);
+  }
+
+  /** It was tried, and this was thrown. */
+  static of(command: string, cause: unknown): CommandError {
+    const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    return new CommandError(command, reason, cause);
+  }
 }
+
+/** What the system says of a program that is not there. */
+const MISSING = 'ENOENT';
 
 function whatToDo(reason: string): string {
   switch (reason) {
-    case 'ENOENT':
+    case MISSING:
       return 'was not found; check its spelling and PATH, or give its whole path (a shell\'s own commands need sh -c "…")';
     case 'EACCES':
       return 'may not be executed; chmod +x it, or name the program that runs it (node server.js)';

@@ -14,10 +14,10 @@ import type { Context } from '../context.ts';
 import { EXIT, UsageError } from '../failure.ts';
 import { type Suspects, suspectsOf } from '../flease/command-ended-error.ts';
 import { inFlags } from '../flease/flags.ts';
-import { isNowhere } from '../flease/gate.ts';
 import { runHeld } from '../flease/held-command.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
 import { isLikely, OtherDurationsError, tellOfOtherDurations } from '../flease/other-durations.ts';
+import { isNowhere } from '../flease/program-file.ts';
 import { CommandSignals } from '../flease/signals.ts';
 import { tellOverHttp } from '../flease/tell-over-http.ts';
 import { tellWhoIsWaitedFor } from '../flease/waiting.ts';
@@ -110,12 +110,7 @@ async function hold(
   const { recoveryMs, noticeMs: graceMs } = resolveFleaseDurations(join);
   checkResource(resource);
   // Otherwise it would be found out when the lease is had, after everybody else's turn.
-  if (isNowhere(command, context.environment)) {
-    throw new CommandError(
-      command,
-      Object.assign(new Error('it is in no folder of PATH'), { code: 'ENOENT' }),
-    );
-  }
+  if (isNowhere(command, context.environment)) throw CommandError.notFound(command);
   using signals = new CommandSignals();
   await using group = await joinFlease(join);
   await using _ = await tellOverHttp(

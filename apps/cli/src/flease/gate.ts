@@ -13,10 +13,8 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import { type Environment, isProgram } from './program-file.ts';
 
 export interface GatedCommand {
   /** The shell at first, and then the command. */
@@ -45,64 +43,8 @@ export function behindGate(
 
 /** Whether it can be started behind a gate, and is the same then. */
 export const fitsGate = (command: string, env: Environment): boolean =>
-  !command.startsWith('-') && Object.keys(env).every(isShellName) && isFound(command, env['PATH']);
+  !command.startsWith('-') && Object.keys(env).every(isShellName) && isProgram(command, env);
 
 /** What a shell makes of these is its own. */
 const SHELL_OWN: ReadonlySet<string> = new Set(['IFS', 'OPTIND', 'PPID', 'leasehold_gate']);
 const isShellName = (name: string): boolean => /^[A-Za-z_]\w*$/.test(name) && !SHELL_OWN.has(name);
-
-const isFound = (command: string, path: string | undefined): boolean =>
-  command.includes('/')
-    ? canStart(command)
-    : path?.split(':').some((folder) => canStart(`${folder || '.'}/${command}`)) === true;
-
-function canStart(path: string): boolean {
-  if (!isExecutable(path)) return false;
-  const interpreter = interpreterOf(path);
-  return interpreter === undefined || isExecutable(interpreter);
-}
-
-/** Whether it is certain that there is no such program, wherever it would be looked for. */
-export function isNowhere(command: string, { PATH: path }: Environment): boolean {
-  if (command.includes('/') || path === undefined) return false;
-  return path.split(':').every((folder) => isMissing(`${folder || '.'}/${command}`));
-}
-
-function isMissing(path: string): boolean {
-  try {
-    statSync(path);
-    return false;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return code === 'ENOENT' || code === 'ENOTDIR'; // Otherwise nobody knows.
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false; // Why, is said by whoever starts it all the same.
-  }
-}
-
-/** A system may look at less of the first line than this, and none at more. */
-const FIRST_LINE_BYTES_MAX = 256;
-
-/** What a script says in its first line; undefined if it is none, or may be executed but not read. */
-function interpreterOf(path: string): string | undefined {
-  const bytes = Buffer.alloc(FIRST_LINE_BYTES_MAX);
-  let length: number;
-  try {
-    const file = openSync(path, 'r');
-    try {
-      length = readSync(file, bytes);
-    } finally {
-      closeSync(file);
-    }
-  } catch {
-    return undefined;
-  }
-  return /^#![ \t]*([^ \t\n]+)/.exec(bytes.toString('utf8', 0, length))?.[1];
-}

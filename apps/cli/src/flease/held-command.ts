@@ -115,7 +115,7 @@ async function started(
   });
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
-    child.once('error', (cause) => reject(new CommandError(command, cause)));
+    child.once('error', (cause) => reject(CommandError.of(command, cause)));
   });
   if (!(await watched)) gone();
   watchman.allow(lease.leftMs);
