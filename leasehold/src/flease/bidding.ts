@@ -14,7 +14,7 @@ import type { Lease } from './lease.ts';
 
 /** What our own acceptor has, if anything. */
 interface Known {
-  readonly promised: Ballot;
+  readonly promised: Ballot | undefined;
   readonly lease: Lease | undefined;
 }
 

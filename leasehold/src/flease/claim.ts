@@ -44,6 +44,8 @@ export class Tenure {
   isLeaving = false;
   /** Whether a majority has it written that it was given back. */
   isGivenBack = false;
+  /** What those have of it whom it was granted to: kept for them, and looked at by nobody else. */
+  handle: unknown;
 
   constructor(resource: string, number: number, untilMs: number) {
     this.resource = resource;

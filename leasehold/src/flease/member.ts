@@ -46,6 +46,7 @@ import type { ResolvedFleaseDurations } from './options.ts';
 import { Proposer } from './proposer.ts';
 import type { ProposerEvent } from './proposer-events.ts';
 import { Registers } from './register.ts';
+import { Table } from './table.ts';
 import { checkView, Quorums, type View } from './view.ts';
 import { digestOf, type ViewDigest } from './view-digest.ts';
 
@@ -113,7 +114,8 @@ export class Member {
     this.#view = view;
     this.#digest = digestOf(view);
     this.#clock = new GroupClock(reading, durations.clockSkewMs);
-    this.#registers = new Registers(durations);
+    const table = new Table();
+    this.#registers = new Registers(durations, table);
     this.#others = new Acquaintances({
       ...settings,
       report: (peer, trouble) => this.#events.push({ kind: 'trouble', peer, trouble }),
@@ -126,7 +128,7 @@ export class Member {
         busyFrom: settings.busyFrom ?? BUSY_FROM,
         send: (to, item) => this.#send(to, item),
         tell: (event) => this.#events.push(event),
-        registers: this.#registers,
+        table,
       },
       quorums,
     );
@@ -154,6 +156,10 @@ export class Member {
   /** Whether anything is under way, or left to say to the others about what was let go of. */
   get hasUnfinished(): boolean {
     return this.#proposer.hasUnfinished;
+  }
+
+  tenureOf(resource: string): Tenure | undefined {
+    return this.#proposer.tenureOf(resource);
   }
 
   get tenures(): Iterable<Tenure> {
@@ -356,12 +362,10 @@ export class Member {
       item.kind === 'read'
         ? this.#registers.read(resource, ballot, nowMs)
         : this.#registers.write(resource, ballot, item.lease, nowMs);
-    if (verdict !== undefined) {
+    if (verdict === undefined) return { kind: 'accepted', attempt };
+    if ('refused' in verdict)
       return { kind: 'refused', attempt, of, why: verdict.refused, detail: verdict.round };
-    }
-    if (item.kind === 'write') return { kind: 'accepted', attempt };
-    const { written, lease } = this.#registers.written(resource);
-    return { kind: 'promised', attempt, written, lease };
+    return { kind: 'promised', attempt, written: verdict.written, lease: verdict.lease };
   }
 
   #send(to: string, item: Item): void {

@@ -50,8 +50,8 @@ import { type Answer, type Item, ROUND_MAX } from './messages.ts';
 import { answerByMs, askTheRestAtMs, nextMs, pauseMs } from './pace.ts';
 import type { ProposerEvent } from './proposer-events.ts';
 import { looksFirst, purposeOf } from './purpose.ts';
-import type { Registers } from './register.ts';
 import { Succession } from './succession.ts';
+import type { Table } from './table.ts';
 import type { Quorums } from './view.ts';
 
 export interface ProposerSettings extends Self {
@@ -60,8 +60,8 @@ export interface ProposerSettings extends Self {
   /** Says something to a member, ourselves among them. */
   readonly send: (to: string, item: Item) => void;
   readonly tell: (event: ProposerEvent) => void;
-  /** Of our own acceptor, which knows what others do. */
-  readonly registers: Pick<Registers, 'look'>;
+  /** Of our own acceptor too, which knows what others do. */
+  readonly table: Table;
   /** With so many attempts under way no more members are asked than have to be. */
   readonly busyFrom: number;
 }
@@ -77,7 +77,7 @@ const TRIES_MAX = 3;
 const PATIENCE_ANSWERS = 3;
 export class Proposer {
   readonly #settings: ProposerSettings;
-  readonly #claims = new Map<string, Claim>();
+  readonly #table: Table;
   readonly #attempts = new Map<number, Claim>();
   readonly #looks: Agenda<Claim>;
   readonly #crowd = new Crowd();
@@ -89,6 +89,7 @@ export class Proposer {
 
   constructor(settings: ProposerSettings, quorums: Quorums) {
     this.#settings = settings;
+    this.#table = settings.table;
     this.#quorums = quorums;
     this.#audience = new Audience(settings.id, quorums, settings.busyFrom);
     const lateMs = Math.min(settings.durations.leaseMs / LOOKS_PER_LEASE, LATE_MS_MAX);
@@ -100,7 +101,7 @@ export class Proposer {
   regroup(quorums: Quorums, nowMs: number): void {
     this.#quorums = quorums;
     this.#audience = new Audience(this.#settings.id, quorums, this.#settings.busyFrom);
-    for (const claim of this.#claims.values()) claim.keepInLine((member) => quorums.has(member));
+    for (const claim of this.#claims()) claim.keepInLine((member) => quorums.has(member));
     for (const claim of [...this.#attempts.values()]) {
       if (claim.attempt !== undefined) this.#fail(claim, claim.attempt, nowMs);
     }
@@ -114,9 +115,13 @@ export class Proposer {
     return this.#attemptsMade;
   }
 
+  tenureOf(resource: string): Tenure | undefined {
+    return this.#table.find(resource)?.claim?.tenure;
+  }
+
   /** What is held, as far as is known: compare the clock. */
   *tenures(): Iterable<Tenure> {
-    for (const { tenure } of this.#claims.values()) if (tenure !== undefined) yield tenure;
+    for (const { tenure } of this.#claims()) if (tenure !== undefined) yield tenure;
   }
 
   /** Why a resource that is waited for has not been had yet. */
@@ -124,7 +129,7 @@ export class Proposer {
     seen: Lease | undefined;
     reluctant: ReadonlyMap<string, Reluctance> | undefined;
   } {
-    const claim = this.#claims.get(resource);
+    const claim = this.#table.find(resource)?.claim;
     return { seen: claim?.seen, reluctant: claim?.setbacks?.reluctant };
   }
 
@@ -147,7 +152,7 @@ export class Proposer {
 
   /** Nobody waits for this answer any more. */
   cancel(resource: string, id: number, nowMs: number): void {
-    const claim = this.#claims.get(resource);
+    const claim = this.#table.find(resource)?.claim;
     if (claim === undefined) return;
     const withdrawn = claim.cancel(id);
     if (withdrawn?.kind === 'acquire' && !claim.wants('acquire')) {
@@ -160,7 +165,7 @@ export class Proposer {
 
   /** Lets go of it, at once and for good; then says so to the others. */
   release(tenure: Tenure, nowMs: number, heir?: string): void {
-    const claim = this.#claims.get(tenure.resource);
+    const claim = this.#table.find(tenure.resource)?.claim;
     if (claim?.tenure !== tenure) return;
     this.#end(claim, 'released');
     this.#leave(claim, { number: tenure.number, untilMs: tenure.untilMs, heir, tenure });
@@ -172,18 +177,18 @@ export class Proposer {
   /** Somebody waits for what we hold, or are about to take, or to leave; or did, when it was last seen here. */
   wish(resource: string, member: string): void {
     if (!this.#quorums.has(member)) return;
-    const claim = this.#claims.get(resource);
+    const claim = this.#table.find(resource)?.claim;
     if (claim !== undefined) claim.standInLine(member);
     else if (!this.#isSilent) this.#settings.send(member, { kind: 'freed', resource });
   }
 
   unwish(resource: string, member: string): void {
-    this.#claims.get(resource)?.leaveLine(member);
+    this.#table.find(resource)?.claim?.leaveLine(member);
   }
 
   /** What we wait for may have been given back. */
   freed(resource: string, from: string, nowMs: number): void {
-    const claim = this.#claims.get(resource);
+    const claim = this.#table.find(resource)?.claim;
     if (claim === undefined || claim.tenure !== undefined) return;
     claim.freed(from, nowMs, BETWEEN_HINTS * this.#settings.durations.answerMs);
     this.#step(claim, nowMs);
@@ -205,9 +210,9 @@ export class Proposer {
 
   wake(nowMs: number): void {
     for (const claim of this.#looks.due(nowMs)) {
-      if (claim.looked(nowMs) && this.#isThere(claim)) this.#step(claim, nowMs);
+      if (claim.looked(nowMs) && !claim.isIdle) this.#step(claim, nowMs);
     }
-    for (const { resource, line } of this.#succession.due(nowMs, this.#settings.registers)) {
+    for (const { resource, line } of this.#succession.due(nowMs, this.#table)) {
       for (const member of line) this.#settings.send(member, { kind: 'freed', resource });
     }
     this.#admit(nowMs);
@@ -216,7 +221,7 @@ export class Proposer {
   /** Lets go of everything without a word, since by our clock nothing may be held; begins nothing until {@link speak}. */
   silence(): void {
     this.#isSilent = true;
-    for (const claim of this.#claims.values()) {
+    for (const claim of this.#claims()) {
       this.#abandon(claim);
       this.#end(claim, 'clock');
       for (const { id } of claim.withdraw(({ kind }) => kind !== 'acquire')) this.#refuse(id);
@@ -231,7 +236,7 @@ export class Proposer {
   /** What waits may go on. */
   speak(nowMs: number): void {
     this.#isSilent = false;
-    for (const claim of [...this.#claims.values()]) {
+    for (const claim of [...this.#claims()]) {
       claim.waitFrom(nowMs);
       this.#step(claim, nowMs);
     }
@@ -240,22 +245,18 @@ export class Proposer {
   /** Whether anything is under way, or left to say to the others about what was let go of. */
   get hasUnfinished(): boolean {
     if (this.#attempts.size > 0) return true;
-    for (const claim of this.#claims.values()) if (claim.leaving !== undefined) return true;
+    for (const claim of this.#claims()) if (claim.leaving !== undefined) return true;
     return false;
   }
 
   #claimOf(resource: string): Claim {
-    let claim = this.#claims.get(resource);
-    if (claim === undefined) {
-      claim = new Claim(resource, this.#settings.id);
-      this.#claims.set(resource, claim);
-    }
-    return claim;
+    const entry = this.#table.findOrAdd(resource);
+    entry.claim ??= new Claim(resource, this.#settings.id);
+    return entry.claim;
   }
 
-  /** Whether it was not given up since. */
-  #isThere(claim: Claim): boolean {
-    return this.#claims.get(claim.resource) === claim;
+  *#claims(): Iterable<Claim> {
+    for (const [, { claim }] of this.#table.entries()) if (claim !== undefined) yield claim;
   }
 
   /** Does whatever is to be done about this claim now, and puts it down for when there is more. */
@@ -290,17 +291,17 @@ export class Proposer {
   /** There may be room for those that wait for it. */
   #admit(nowMs: number): void {
     for (const claim of this.#crowd.next(() => this.#attempts.size)) {
-      if (this.#isThere(claim)) this.#step(claim, nowMs);
+      if (!claim.isIdle) this.#step(claim, nowMs);
     }
   }
 
   #begin(claim: Claim, purpose: Purpose, isQuery: boolean, nowMs: number): void {
-    const { id, life, durations, registers } = this.#settings;
+    const { id, life, durations } = this.#settings;
     this.#crowd.leave(claim);
     this.#attemptsMade += 1;
     const attempt = this.#attemptsMade;
     const { resource, setbacks, isFresh } = claim;
-    const first = roundToBegin(registers.look(resource), isFresh, nowMs, durations.attemptMs);
+    const first = roundToBegin(this.#table.find(resource), isFresh, nowMs, durations.attemptMs);
     const leap = setbacks?.round(purpose, nowMs, durations.attemptMs) ?? first;
     const round = Math.min(ROUND_MAX, Math.max(first, leap));
     const ballot = { askedMs: nowMs, round, member: id, life, attempt };
@@ -452,7 +453,10 @@ export class Proposer {
 
   /** Nobody here wants it any more, nor has it. Who waited for that is not left to find out by itself. */
   #forget(claim: Claim): void {
-    this.#claims.delete(claim.resource);
+    const entry = this.#table.find(claim.resource);
+    assert(entry?.claim === claim, 'what is forgotten was there');
+    entry.claim = undefined;
+    this.#table.tidy(claim.resource, entry);
     const [first] = claim.line;
     if (first !== undefined) this.#handOn(claim, first);
   }

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Ballot } from './ballot.ts';
+import { Claim } from './claim.ts';
 import type { Lease } from './lease.ts';
 import { resolveFleaseDurations } from './options.ts';
 import { Registers } from './register.ts';
+import { Table } from './table.ts';
 
 // A lease is 1000 ms, an attempt counts for 500, clocks are within 50.
 const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
@@ -16,14 +18,20 @@ const lease = (askedMs: number, holder = 'p'): Lease => ({
 });
 
 function bench() {
-  const registers = new Registers(DURATIONS);
+  const table = new Table();
+  const registers = new Registers(DURATIONS, table);
   const at = (ms: number) => BEGAN_MS + ms;
+  const refusal = (asked: Ballot, atMs: number) => {
+    const answer = registers.read('job', asked, at(atMs));
+    return 'refused' in answer ? answer : undefined;
+  };
   return {
     registers,
-    read: (asked: Ballot, atMs: number) => registers.read('job', asked, at(atMs))?.refused ?? 'promised',
+    table,
+    read: (asked: Ballot, atMs: number) => refusal(asked, atMs)?.refused ?? 'promised',
     write: (asked: Ballot, what: Lease, atMs: number) =>
       registers.write('job', asked, what, at(atMs))?.refused ?? 'accepted',
-    roundToExceed: (asked: Ballot, atMs: number) => registers.read('job', asked, at(atMs))?.round,
+    roundToExceed: (asked: Ballot, atMs: number) => refusal(asked, atMs)?.round,
     sweep: (atMs: number) => registers.sweep(at(atMs)),
   };
 }
@@ -34,7 +42,8 @@ describe('a register', () => {
     expect(read(ballot(0), 10)).toBe('promised');
     expect(registers.written('job')).toMatchObject({ written: undefined, lease: undefined });
     expect(write(ballot(0), lease(0), 20)).toBe('accepted');
-    expect(read(ballot(100, 2, 'q'), 110)).toBe('promised');
+    const promise = registers.read('job', ballot(100, 2, 'q'), BEGAN_MS + 110);
+    expect(promise).toMatchObject({ written: ballot(0), lease: lease(0) });
     expect(registers.written('job')).toMatchObject({ written: ballot(0), lease: lease(0) });
   });
 
@@ -140,4 +149,18 @@ describe('a register is forgotten', () => {
     expect(registers.size).toBe(0);
     expect(registers.sweepAtMs).toBe(Number.POSITIVE_INFINITY);
   });
+
+  it.each(['sweep', 'clear'] as const)(
+    'and with it its entry, but for what our own process wants: %s',
+    (how) => {
+      const { registers, table, read } = bench();
+      read(ballot(0), 0);
+      registers.read('ours', ballot(0), BEGAN_MS);
+      const { claim } = Object.assign(table.findOrAdd('ours'), { claim: new Claim('ours', 'p') });
+      if (how === 'sweep') registers.sweep(BEGAN_MS + 2_000);
+      else registers.clear();
+      const nothing = { promised: undefined, written: undefined, lease: undefined };
+      expect([...table.entries()]).toMatchObject([['ours', { claim, ...nothing }]]);
+    },
+  );
 });

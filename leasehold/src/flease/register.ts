@@ -42,30 +42,33 @@ import { type Ballot, compareBallots, roundToExceed } from './ballot.ts';
 import { type Lease, NUMBERS_PER_MS } from './lease.ts';
 import type { RefusalReason } from './messages.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
+import type { Entry, Table } from './table.ts';
 
-export interface Register {
-  promised: Ballot;
-  written: Ballot | undefined;
-  lease: Lease | undefined;
+/** What is written, and under which ballot. */
+export type Written = Readonly<Pick<Entry, 'written' | 'lease'>>;
+
+export interface Refusal {
+  readonly refused: RefusalReason;
+  readonly round: number;
 }
-
-export type Verdict = { readonly refused: RefusalReason; readonly round: number } | undefined;
 
 /** So many times within a lease the registers are looked over for what may be forgotten. */
 const SWEEPS_PER_LEASE = 8;
 
 export class Registers {
   readonly #durations: ResolvedFleaseDurations;
-  readonly #registers = new Map<string, Register>();
+  readonly #table: Table;
   readonly #sweeps: Agenda<string>;
+  #size = 0;
 
-  constructor(durations: ResolvedFleaseDurations) {
+  constructor(durations: ResolvedFleaseDurations, table: Table) {
     this.#durations = durations;
+    this.#table = table;
     this.#sweeps = new Agenda(durations.leaseMs / SWEEPS_PER_LEASE);
   }
 
   get size(): number {
-    return this.#registers.size;
+    return this.#size;
   }
 
   /** When {@link sweep} next has something to forget. */
@@ -73,50 +76,37 @@ export class Registers {
     return this.#sweeps.nextMs;
   }
 
-  /** What is written: to be said after {@link read} has promised, or to a query, which promises nothing. */
-  written(resource: string): { readonly written: Ballot | undefined; readonly lease: Lease | undefined } {
-    return this.#registers.get(resource) ?? NOTHING;
+  /** For a query, which is promised nothing. */
+  written(resource: string): Written {
+    return this.#table.find(resource) ?? NOTHING;
   }
 
-  /** All there is of it, for our own proposer. */
-  look(resource: string): Readonly<Register> | undefined {
-    return this.#registers.get(resource);
-  }
-
-  /** Promises, or says why not. */
-  read(resource: string, ballot: Ballot, nowMs: number): Verdict {
+  /** Promises, and says what is written; or says why not. */
+  read(resource: string, ballot: Ballot, nowMs: number): Written | Refusal {
     const untimely = this.#untimely(ballot, nowMs);
     if (untimely !== undefined) return untimely;
-    const register = this.#registers.get(resource);
-    if (register === undefined) {
-      this.#registers.set(resource, { promised: ballot, written: undefined, lease: undefined });
-      this.#sweeps.add(this.#forgetAtMs(ballot.askedMs), resource);
-      return undefined;
-    }
-    const order = compareBallots(ballot, register.promised, this.#durations.attemptMs);
-    if (order <= 0) return { refused: 'outbid', round: this.#roundOf(register, ballot) };
+    const register = this.#table.findOrAdd(resource);
+    const { promised } = register;
+    if (promised === undefined) this.#begin(resource, ballot);
+    else if (this.#compare(ballot, promised) <= 0) return this.#outbid(ballot, promised);
     register.promised = ballot;
-    return undefined;
+    return register;
   }
 
   /** Writes, or says why not. */
-  write(resource: string, ballot: Ballot, lease: Lease, nowMs: number): Verdict {
+  write(resource: string, ballot: Ballot, lease: Lease, nowMs: number): Refusal | undefined {
     const untimely = this.#untimely(ballot, nowMs);
     if (untimely !== undefined) return untimely;
     const { leaseMs, clockSkewMs } = this.#durations;
     if (lease.untilMs > nowMs + leaseMs + clockSkewMs) return EARLY;
     // Nobody takes a number further ahead than the skew of its clock, which is ahead of ours by no more than that.
     if (lease.number > (nowMs + 2 * clockSkewMs) * NUMBERS_PER_MS) return EARLY;
-    const register = this.#registers.get(resource);
-    if (register === undefined) {
-      this.#registers.set(resource, { promised: ballot, written: ballot, lease });
-      this.#sweeps.add(this.#forgetAtMs(ballot.askedMs), resource);
-      return undefined;
-    }
-    const order = compareBallots(ballot, register.promised, this.#durations.attemptMs);
-    if (order < 0) return { refused: 'outbid', round: this.#roundOf(register, ballot) };
-    if (order > 0) register.promised = ballot;
-    register.written = register.promised;
+    const register = this.#table.findOrAdd(resource);
+    const { promised } = register;
+    if (promised === undefined) this.#begin(resource, ballot);
+    else if (this.#compare(ballot, promised) < 0) return this.#outbid(ballot, promised);
+    register.promised = ballot;
+    register.written = ballot;
     register.lease = lease;
     return undefined;
   }
@@ -124,33 +114,53 @@ export class Registers {
   /** Forgets what is over, and leaves the rest for later. */
   sweep(nowMs: number): void {
     for (const resource of this.#sweeps.due(nowMs)) {
-      const register = this.#registers.get(resource);
-      if (register === undefined) continue;
-      const atMs = this.#forgetAtMs(this.#askedMs(register));
-      if (nowMs > atMs) this.#registers.delete(resource);
+      const register = this.#table.find(resource);
+      if (register?.promised === undefined) continue;
+      const atMs = this.#forgetAtMs(this.#askedMs(register, register.promised));
+      if (nowMs > atMs) this.#forget(resource, register);
       else this.#sweeps.add(atMs, resource);
     }
   }
 
   /** Loses everything, as a restart does. */
   clear(): void {
-    this.#registers.clear();
+    for (const [resource, entry] of this.#table.entries()) {
+      if (entry.promised !== undefined) this.#forget(resource, entry);
+    }
     this.#sweeps.clear();
   }
 
-  #untimely(ballot: Ballot, nowMs: number): Verdict {
+  /** Something is promised for the first time, or for the first time since it was forgotten. */
+  #begin(resource: string, { askedMs }: Ballot): void {
+    this.#size += 1;
+    this.#sweeps.add(this.#forgetAtMs(askedMs), resource);
+  }
+
+  #forget(resource: string, register: Entry): void {
+    this.#size -= 1;
+    register.promised = undefined;
+    register.written = undefined;
+    register.lease = undefined;
+    this.#table.tidy(resource, register);
+  }
+
+  #untimely(ballot: Ballot, nowMs: number): Refusal | undefined {
     if (nowMs > ballot.askedMs + this.#durations.attemptMs) return LATE;
     if (ballot.askedMs > nowMs + this.#durations.clockSkewMs) return EARLY;
     return undefined;
   }
 
+  #compare(ballot: Ballot, promised: Ballot): number {
+    return compareBallots(ballot, promised, this.#durations.attemptMs);
+  }
+
   /** Rounds begin anew in every interval, so a higher round is of use only in the same one. */
-  #roundOf({ promised }: Register, { askedMs }: Ballot): number {
-    return roundToExceed(promised, askedMs, this.#durations.attemptMs);
+  #outbid({ askedMs }: Ballot, promised: Ballot): Refusal {
+    return { refused: 'outbid', round: roundToExceed(promised, askedMs, this.#durations.attemptMs) };
   }
 
   /** The latest asking that anything in it stems from. */
-  #askedMs({ promised, written, lease }: Register): number {
+  #askedMs({ written, lease }: Written, promised: Ballot): number {
     const leaseAskedMs = lease === undefined ? promised.askedMs : lease.untilMs - this.#durations.leaseMs;
     return Math.max(promised.askedMs, written?.askedMs ?? promised.askedMs, leaseAskedMs);
   }

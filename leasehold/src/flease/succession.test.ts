@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { Succession } from './succession.ts';
+import { Table } from './table.ts';
 
 const left = (line: string, atMs: number) => ({ resource: 'job', number: 7, line: [...line], atMs });
 const lease = { holder: 'a', life: 1, untilMs: 1_000, state: 'left', heir: 'c' } as const;
-const ballot = { askedMs: 0, round: 1, member: 'a', life: 1, attempt: 1 };
-const has = (number: number) => ({
-  look: () => ({ promised: ballot, written: ballot, lease: { ...lease, number } }),
-});
-const hasNothing = { look: () => undefined };
+const hasNothing = new Table();
+const has = (number: number): Table => {
+  const table = new Table();
+  table.findOrAdd('job').lease = { ...lease, number };
+  return table;
+};
 
 describe('those who waited behind an heir', () => {
   it('are told when anybody may have it, once', () => {

@@ -10,7 +10,7 @@
  */
 
 import { Agenda } from './agenda.ts';
-import type { Registers } from './register.ts';
+import type { Table } from './table.ts';
 
 export interface Left {
   readonly resource: string;
@@ -43,12 +43,12 @@ export class Succession {
   /**
    * Those whose time has come, unless they were left behind once more since, or somebody has had it.
    *
-   * @param registers of our own acceptor
+   * @param table what our own acceptor has, too
    */
-  due(nowMs: number, registers: Pick<Registers, 'look'>): readonly Left[] {
+  due(nowMs: number, table: Table): readonly Left[] {
     const due = this.#agenda.due(nowMs).filter((left) => this.#left.get(left.resource) === left);
     for (const { resource } of due) this.#left.delete(resource);
-    return due.filter(({ resource, number }) => (registers.look(resource)?.lease?.number ?? 0) <= number);
+    return due.filter(({ resource, number }) => (table.find(resource)?.lease?.number ?? 0) <= number);
   }
 
   clear(): void {

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { Tenure } from '../claim.ts';
 import { FleaseLease } from './flease-lease.ts';
@@ -19,6 +20,17 @@ describe('a lease', () => {
   it('says what it is', () => {
     const { lease } = bench();
     expect([lease.resource, lease.number, lease.validUntil]).toEqual(['r', 7, 1_000]);
+  });
+
+  it('can be printed, while it is held and after', () => {
+    const { clock, lease, tenure } = bench();
+    tenure.handle = lease;
+    expect(JSON.stringify(lease)).toBe('{"resource":"r","number":7,"validUntil":1000}');
+    clock.ms = 1_001;
+    lease.isHeld();
+    expect(inspect(lease)).toBe(
+      "FleaseLease { resource: 'r', number: 7, validUntil: 1000, ended: 'lapsed' }",
+    );
   });
 
   it('is held until its end, and at its end', () => {

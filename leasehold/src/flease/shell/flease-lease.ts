@@ -9,6 +9,7 @@
  * lower one than it has seen.
  */
 
+import { showAs } from '../../runtime/inspection.ts';
 import type { Tenure } from '../claim.ts';
 import { type LeaseEnd, LeaseEndedError } from '../errors.ts';
 import { type LeaseSignal, leaseSignal } from './lease-signal.ts';
@@ -24,9 +25,6 @@ export interface LeaseKeeper {
 }
 
 export class FleaseLease implements AsyncDisposable {
-  readonly resource: string;
-  /** Grows with every change of holder. For whoever stores the result to compare: the greater one is the later. */
-  readonly number: number;
   /** @internal */
   readonly tenure: Tenure;
   readonly #keeper: LeaseKeeper;
@@ -37,10 +35,17 @@ export class FleaseLease implements AsyncDisposable {
 
   /** @internal */
   constructor(keeper: LeaseKeeper, tenure: Tenure) {
-    this.resource = tenure.resource;
-    this.number = tenure.number;
     this.#keeper = keeper;
     this.tenure = tenure;
+  }
+
+  get resource(): string {
+    return this.tenure.resource;
+  }
+
+  /** Grows with every change of holder. For whoever stores the result to compare: the greater one is the later. */
+  get number(): number {
+    return this.tenure.number;
   }
 
   /** Until when it is held if it is not renewed: milliseconds since 1970, by the group's clock. */
@@ -77,6 +82,12 @@ export class FleaseLease implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
+  }
+
+  /** What there is to say of it in a log. */
+  toJSON(): { resource: string; number: number; validUntil: number; ended?: LeaseEnd } {
+    const { resource, number, validUntil, how: ended } = this;
+    return { resource, number, validUntil, ...(ended && { ended }) };
   }
 
   /** @internal How it ended, or is about to. */
@@ -129,3 +140,5 @@ export class FleaseLease implements AsyncDisposable {
     if (nowMs >= this.tenure.untilMs - this.#keeper.noticeMs) this.ending();
   }
 }
+
+showAs(FleaseLease, 'FleaseLease', (lease) => lease.toJSON());

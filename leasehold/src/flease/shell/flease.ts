@@ -79,13 +79,12 @@ export class Flease implements AsyncDisposable {
   readonly #requests: Requests;
   readonly #waiters = new Waiters();
   readonly #departures = new Departures();
-  /** What is held here, by resource. */
-  readonly #held = new Map<string, FleaseLease>();
   readonly #reasons: Reasons;
   readonly #heeding: Heeding;
   readonly #ways: Ways;
   readonly #keeper: LeaseKeeper;
   readonly #standing: Standing;
+  #held = 0;
   #closed: Promise<void> | undefined;
 
   /** @internal */
@@ -233,7 +232,7 @@ export class Flease implements AsyncDisposable {
    */
   async handover(what: FleaseLease | string, to: string): Promise<void> {
     const resource = typeof what === 'string' ? what : what.resource;
-    const lease = this.#held.get(resource);
+    const lease = this.#leaseOn(resource);
     const { members } = this.#driver.member.view;
     if (to === this.id || !members.includes(to)) {
       const others = members.filter((member) => member !== this.id).join(', ');
@@ -310,7 +309,7 @@ export class Flease implements AsyncDisposable {
       gone: goneStatus(this.id, member.view, this.#closed !== undefined),
       silence: silenceStatus(silenceAt(member, reading)),
       peers: peersAt(member, reading).map((peer) => peerStatus(peer, this.#ways)),
-      held: this.#held.size,
+      held: this.#held,
       waiting: this.#requests.size,
       registers: member.registersKept,
       attempts: member.attemptsMade,
@@ -391,14 +390,14 @@ export class Flease implements AsyncDisposable {
     });
   }
 
-  #request({ kind, id, resource }: Pick<Pending, 'kind' | 'id' | 'resource'>): void {
-    this.#driver.input((member, reading) => member.request(resource, { kind, id }, reading));
+  #request(pending: Pick<Pending, 'kind' | 'id' | 'resource'>): void {
+    this.#driver.input((member, reading) => member.request(pending.resource, pending, reading));
   }
 
   #limit<K extends Request['kind']>(pending: PendingOf<K>, options: AcquireOptions): void {
     const { id, resource } = pending;
     this.#requests.limit(pending, options, () => {
-      const why = this.#reasons.whyNot(resource, this.#held.get(resource), options.waitMs ?? 0);
+      const why = this.#reasons.whyNot(resource, this.#leaseOn(resource), options.waitMs ?? 0);
       this.#driver.input((member, reading) => member.cancel(resource, id, reading));
       return why;
     });
@@ -468,20 +467,31 @@ export class Flease implements AsyncDisposable {
       return;
     }
     this.#requests.take(request);
-    this.#held.set(tenure.resource, lease);
+    this.#held += 1;
+    tenure.handle = lease;
     pending.resolve(lease);
   }
 
   #ended(tenure: Tenure): void {
-    const lease = this.#leaseOf(tenure);
-    if (lease === undefined) return;
-    this.#held.delete(tenure.resource);
-    lease.ended(tenure.ended ?? 'lapsed');
+    this.#takeBack(tenure)?.ended(tenure.ended ?? 'lapsed');
   }
 
+  /** What the application has of it; undefined if it was not told yet, or is told that it is over. */
   #leaseOf(tenure: Tenure): FleaseLease | undefined {
-    const lease = this.#held.get(tenure.resource);
-    return lease?.tenure === tenure ? lease : undefined;
+    return tenure.handle as FleaseLease | undefined; // Nobody else gives it one.
+  }
+
+  #leaseOn(resource: string): FleaseLease | undefined {
+    const tenure = this.#driver.member.tenureOf(resource);
+    return tenure && this.#leaseOf(tenure);
+  }
+
+  /** From here on it is nobody's. */
+  #takeBack(tenure: Tenure): FleaseLease | undefined {
+    const lease = this.#leaseOf(tenure);
+    if (lease !== undefined) this.#held -= 1;
+    tenure.handle = undefined;
+    return lease;
   }
 
   async #release(tenure: Tenure, heir?: string): Promise<void> {
@@ -492,8 +502,7 @@ export class Flease implements AsyncDisposable {
 
   /** From here on it is not held; the others hear of it by and by. */
   #letGo(tenure: Tenure, heir?: string): FleaseLease | undefined {
-    const lease = this.#leaseOf(tenure);
-    if (lease !== undefined) this.#held.delete(tenure.resource);
+    const lease = this.#takeBack(tenure);
     // First, for whoever hears of the end may let go of it as well, or close everything.
     this.#driver.input((member, reading) => member.release(tenure, reading, heir));
     return lease;
@@ -534,7 +543,7 @@ export class Flease implements AsyncDisposable {
   async #close(): Promise<void> {
     const { runtime, durations, connections, atEndOfTurn } = this.#around;
     this.#dismiss(new GroupClosedError());
-    for (const { tenure } of [...this.#held.values()]) this.#letGo(tenure)?.ended('closed');
+    for (const tenure of [...this.#driver.member.tenures]) this.#letGo(tenure)?.ended('closed');
     await new Promise<void>(atEndOfTurn); // Until then nothing has been sent.
     const stop = new AbortController();
     const patience = pause(runtime, CLOSING_ANSWERS * durations.answerMs, stop.signal);

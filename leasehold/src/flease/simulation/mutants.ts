@@ -147,8 +147,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-holder',
     story: 'A read under a lower ballot than the one that was promised is promised as well.',
     file: REGISTER,
-    from: "    if (order <= 0) return { refused: 'outbid', round: this.#roundOf(register, ballot) };",
-    to: '    if (order === 0) return LATE;',
+    from: '    else if (this.#compare(ballot, promised) <= 0) return this.#outbid(ballot, promised);\n',
+    to: '',
   },
   {
     name: 'forgotten-with-the-lease',
@@ -235,7 +235,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-holder',
     story: 'A write is accepted although a higher ballot was promised meanwhile.',
     file: REGISTER,
-    from: "    if (order < 0) return { refused: 'outbid', round: this.#roundOf(register, ballot) };\n",
+    from: '    else if (this.#compare(ballot, promised) < 0) return this.#outbid(ballot, promised);\n',
     to: '',
   },
   {
@@ -243,8 +243,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'forgets',
     story: 'Registers of resources that nobody has used for long are kept.',
     file: REGISTER,
-    from: 'if (nowMs > atMs) this.#registers.delete(resource);',
-    to: 'if (nowMs > atMs + 1e9) this.#registers.delete(resource);',
+    from: 'if (nowMs > atMs) this.#forget(resource, register);',
+    to: 'if (nowMs > atMs + 1e9) this.#forget(resource, register);',
   },
   {
     name: 'granted-and-wanted-still',

@@ -18,7 +18,7 @@ import type { Answer, Item, RefusalReason } from '../messages.ts';
 import { resolveFleaseDurations } from '../options.ts';
 import { Proposer } from '../proposer.ts';
 import type { ProposerEvent } from '../proposer-events.ts';
-import type { Register, Registers } from '../register.ts';
+import { type Entry, Table } from '../table.ts';
 import { Quorums } from '../view.ts';
 
 const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
@@ -51,7 +51,8 @@ class Stage {
   /** What was said last, and to whom: the same to several is one line. */
   #said = '';
   #tenure: Tenure | undefined;
-  #own: ReturnType<Registers['look']>;
+  /** What our own acceptor has. */
+  readonly #table = new Table();
 
   constructor(busyFrom: number) {
     this.#proposer = new Proposer(
@@ -59,7 +60,7 @@ class Stage {
         ...{ id: 'a', life: LIFE, durations: DURATIONS, random: () => 0.5, busyFrom },
         send: (to, item) => this.#send(to, item),
         tell: (event) => this.#tell(event),
-        registers: { look: () => this.#own },
+        table: this.#table,
       },
       new Quorums({ members: ['a', 'b', 'c'], before: undefined }),
     );
@@ -94,7 +95,7 @@ class Stage {
         proposer.freed(resource, word, nowMs);
         return;
       case 'written':
-        this.#own = ownOf(leaseOf(word));
+        Object.assign(this.#table.findOrAdd(resource), ownOf(leaseOf(word)));
         return;
       case 'wish':
         proposer.wish(resource, word);
@@ -146,7 +147,7 @@ function answerOf([kind, number, ...words]: readonly string[]): Answer {
   }
 }
 
-function ownOf(lease: Lease): Register {
+function ownOf(lease: Lease): Pick<Entry, 'promised' | 'written' | 'lease'> {
   const { holder: member, life, untilMs } = lease;
   const askedMs = untilMs - DURATIONS.leaseMs;
   const ballot = { askedMs, round: 1, member, life, attempt: askedMs };

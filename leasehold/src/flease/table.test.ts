@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { Claim } from './claim.ts';
+import { Table } from './table.ts';
+
+const BALLOT = { askedMs: 1_000, round: 1, member: 'a', life: 1, attempt: 1 };
+const sizeOf = (table: Table): number => [...table.entries()].length;
+
+describe('the table of resources', () => {
+  it('has one entry for a resource, whoever asks', () => {
+    const table = new Table();
+    expect(table.find('job')).toBeUndefined();
+    const entry = table.findOrAdd('job');
+    expect([table.findOrAdd('job') === entry, table.find('job') === entry]).toEqual([true, true]);
+    expect([...table.entries()]).toEqual([['job', entry]]);
+  });
+
+  it('keeps an entry for as long as the acceptor or the proposer has something in it', () => {
+    const table = new Table();
+    const entry = table.findOrAdd('job');
+    entry.promised = BALLOT;
+    entry.claim = new Claim('job', 'a');
+    entry.promised = undefined;
+    table.tidy('job', entry);
+    expect(sizeOf(table)).toBe(1);
+    entry.promised = BALLOT;
+    entry.claim = undefined;
+    table.tidy('job', entry);
+    expect(sizeOf(table)).toBe(1);
+    entry.promised = undefined;
+    table.tidy('job', entry);
+    expect(sizeOf(table)).toBe(0);
+  });
+});
