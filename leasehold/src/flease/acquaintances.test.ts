@@ -18,14 +18,18 @@ function bench(everybody: readonly string[] = ['a', 'b', 'c']) {
     report: (peer: string, { why }: PeerTrouble) => reports.push(`${peer}: ${why}`),
   });
   others.meet(everybody);
-  const hears = (atMs: number, changes: Partial<Packet> = {}): boolean =>
+  const hears = (
+    atMs: number,
+    changes: Partial<Packet> = {},
+    own: Pick<Packet, 'view' | 'digest'> = { view: 1, digest: RIGHT },
+  ): boolean =>
     others.hear(
       {
         ...{ group: 'g', view: 1, from: 'b', life: 1, toLife: 0, sentMs: atMs - 1, echo: undefined },
         ...{ digest: RIGHT, leaseMs: 1_000, clockSkewMs: 50, items: [] },
         ...changes,
       },
-      { view: 1, digest: RIGHT },
+      own,
       atMs,
     );
   return { others, reports, hears };
@@ -119,12 +123,12 @@ describe('a member that restarts', () => {
 describe('a peer that was started with other peers in the same view', () => {
   it('contradicts us until it says otherwise, and nothing that it said before that', () => {
     const { others, hears, reports } = bench();
-    expect(others.areContradicted).toBe(false);
+    expect(others.contradiction).toBeUndefined();
     hears(1_000, { life: 1, digest: WRONG });
-    expect(others.areContradicted).toBe(true);
+    expect(others.contradiction).toBe('other-members');
     expect(hears(1_100, { life: 2 })).toBe(true);
     expect(hears(1_101, { life: 1, digest: WRONG, sentMs: 1_050 })).toBe(false);
-    expect(others.areContradicted).toBe(false);
+    expect(others.contradiction).toBeUndefined();
     expect(reports).toEqual(['b: other-members']);
     expect(others.status(1_102)[0]?.trouble).toBeUndefined();
   });
@@ -149,8 +153,33 @@ describe('a peer that was started with other peers in the same view', () => {
   it('is heard as ever if its view has another number', () => {
     const { others, hears, reports } = bench();
     expect(hears(1_000, { view: 2, digest: WRONG })).toBe(true);
-    expect(others.areContradicted).toBe(false);
+    expect(others.contradiction).toBeUndefined();
     expect(reports).toEqual(['b: later-view']);
+  });
+});
+
+describe('a peer in an earlier view', () => {
+  const before = digestOf({ members: ['a', 'b', 'c'], before: ['a', 'b', 'x'] });
+
+  it('contradicts us until it has moved, if we were told of nobody before, and is heard all the same', () => {
+    const { others, hears, reports } = bench();
+    const own = { view: 2, digest: RIGHT };
+    expect(hears(1_000, { view: 1, digest: WRONG }, own)).toBe(true);
+    expect(others.contradiction).toBe('earlier-view');
+    expect(others.status(1_000)[0]).toMatchObject({
+      heardAgoMs: 0,
+      trouble: { why: 'earlier-view', view: 1 },
+    });
+    expect(hears(1_100, { view: 2 }, own)).toBe(true);
+    expect(others.contradiction).toBeUndefined();
+    expect(others.status(1_100)[0]?.trouble).toBeUndefined();
+    expect(reports).toEqual(['b: earlier-view']);
+  });
+
+  it('is as it should be, if we were', () => {
+    const { others, hears, reports } = bench();
+    expect(hears(1_000, { view: 1, digest: WRONG }, { view: 2, digest: before })).toBe(true);
+    expect([others.contradiction, reports]).toEqual([undefined, []]);
   });
 });
 

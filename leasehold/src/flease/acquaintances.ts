@@ -5,7 +5,8 @@
  * Not heeded, and reported by name: a packet of another group; of a member that is not in ours, or that has our own name;
  * of one with other durations, for every argument adds ours to theirs; of one that means another view by the same number
  * (`view-digest.ts`). Not heeded and not worth a word: what an earlier life of a member said. Reported, and not passed over:
- * one that is in a later view, or whose clock is off. What it asks is refused, and it is told why (`member.ts`).
+ * one that is in a later view, or in an earlier one that we were not told of, or whose clock is off. What it asks is refused,
+ * and it is told why (`member.ts`).
  *
  * A life that speaks after the last words of another has followed it. If the other goes on speaking all the same,
  * two processes have one name, each with a memory of its own, and two majorities may have nothing in common but
@@ -26,6 +27,8 @@ export type PeerTrouble =
   | { readonly why: 'other-durations'; readonly leaseMs: number; readonly clockSkewMs: number }
   /** It is in our view by its number, but not by who is in it. */
   | { readonly why: 'other-members' }
+  /** It is not as far as we are, and we were started without a word of those before, as if that were settled. */
+  | { readonly why: 'earlier-view'; readonly view: number }
   /** It is further than we are. */
   | { readonly why: 'later-view'; readonly view: number }
   | { readonly why: 'clock-off'; readonly bounds: ClockBounds };
@@ -38,6 +41,9 @@ export interface PeerStatus {
   readonly clock: ClockBounds | undefined;
 }
 
+/** Another view of the same number, or one before ours that we were not told of: either may be a group beside ours. */
+export type Contradiction = Extract<PeerTrouble['why'], 'other-members' | 'earlier-view'>;
+
 interface Peer {
   life: number;
   lifeBefore: number;
@@ -49,8 +55,8 @@ interface Peer {
   view: number;
   /** Of that view. */
   digest: ViewDigest | undefined;
-  /** By what it said last, it means another view than we do by the same number. */
-  contradicts: boolean;
+  /** How what it said last contradicts what we were told, if it does. */
+  contradiction: Contradiction | undefined;
   echo: Echo | undefined;
   saidAtMs: number;
   heardAtMs: number;
@@ -114,10 +120,11 @@ export class Acquaintances {
     return this.#clocks.judge(id) === 'off';
   }
 
-  /** Somebody means another view than we do by the same number, as far as we know. */
-  get areContradicted(): boolean {
-    for (const { contradicts } of this.#peers.values()) if (contradicts) return true;
-    return false;
+  /** How somebody contradicts what we were told of the group, as far as we know. */
+  get contradiction(): Contradiction | undefined {
+    for (const { contradiction } of this.#peers.values())
+      if (contradiction !== undefined) return contradiction;
+    return undefined;
   }
 
   echoFor(id: string): Echo | undefined {
@@ -130,15 +137,16 @@ export class Acquaintances {
     if (peer === undefined || !this.#isItsLife(packet, peer, nowMs)) return false;
     const { from, view } = packet;
     const sentMs = this.#saneMs(packet.sentMs, nowMs);
-    const contradicts = view === own.view && contradict(packet.digest, own.digest);
+    const contradiction = contradictionOf(packet, own);
+    const isOther = contradiction === 'other-members';
     // What it said last counts: views do not go back, so that is the highest, unless one before was false.
     if (sentMs >= peer.sentMs) {
-      peer.view = contradicts ? 0 : view;
+      peer.view = isOther ? 0 : view;
       peer.digest = packet.digest;
-      peer.contradicts = contradicts;
+      peer.contradiction = contradiction;
     }
     peer.sentMs = Math.max(peer.sentMs, sentMs);
-    if (contradicts) {
+    if (isOther) {
       this.#report(from, peer, { why: 'other-members' });
       return false;
     }
@@ -148,6 +156,7 @@ export class Acquaintances {
     const bounds = this.#clocks.bounds(from);
     if (this.isClockOff(from) && bounds !== undefined) this.#report(from, peer, { why: 'clock-off', bounds });
     else if (view > own.view) this.#report(from, peer, { why: 'later-view', view });
+    else if (contradiction === 'earlier-view') this.#report(from, peer, { why: contradiction, view });
     else peer.trouble = undefined;
     return true;
   }
@@ -238,6 +247,14 @@ export class Acquaintances {
   }
 }
 
+function contradictionOf(
+  { view, digest }: Packet,
+  own: Pick<Packet, 'view' | 'digest'>,
+): Contradiction | undefined {
+  if (view === own.view) return contradict(digest, own.digest) ? 'other-members' : undefined;
+  return view < own.view && own.digest.before === 0 ? 'earlier-view' : undefined;
+}
+
 const NEVER = Number.NEGATIVE_INFINITY;
 /** Whoever can connect can give itself any name, and another one each time. */
 const STRANGERS_MAX = 100;
@@ -250,7 +267,7 @@ const unheard = (): Peer => ({
   doubtedUntilMs: NEVER,
   view: 0,
   digest: undefined,
-  contradicts: false,
+  contradiction: undefined,
   echo: undefined,
   saidAtMs: NEVER,
   heardAtMs: NEVER,

@@ -6,6 +6,8 @@ import { digestOf } from './view-digest.ts';
 
 // A lease is 1000 ms, clocks are within 50, an answer is awaited for 100; whoever begins is silent for 1100.
 
+const read: Item = { kind: 'read', attempt: 1, resource: 'job', askedMs: WALL_MS + 1_101, round: 1 };
+
 describe('a change of the group', () => {
   it('is refused before the last one is settled', () => {
     const group = new LoneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
@@ -79,8 +81,6 @@ describe('a change of the group', () => {
 });
 
 describe('a peer that was started with other peers in the same view', () => {
-  const read: Item = { kind: 'read', attempt: 1, resource: 'job', askedMs: WALL_MS + 1_101, round: 1 };
-
   it('is promised nothing, and not answered at all', () => {
     const group = new LoneMember();
     group.at(1_101);
@@ -145,6 +145,45 @@ describe('a peer that was started with other peers in the same view', () => {
     expect(group.saidTo('c')).toEqual([]);
     group.hears('c', [read], { digest: digestOf({ members: ['a', 'b', 'c'], before: undefined }) });
     expect(group.saidTo('c')).toMatchObject([{ kind: 'promised' }]);
+  });
+});
+
+describe('a peer in an earlier view, at a member that was started without those before', () => {
+  const EARLIER = { view: 1, digest: OTHER };
+
+  it('keeps one that begins from taking part until it has moved, and for a whole silence more', () => {
+    const group = new LoneMember();
+    group.acquire(1);
+    group.at(500);
+    group.hears('b', [read], EARLIER);
+    expect(group.saidTo('b').at(-1)).toMatchObject({ kind: 'refused', why: 'recovering' });
+    expect(group.member.silence).toEqual({ why: 'earlier-view', forMs: Number.POSITIVE_INFINITY });
+    group.at(9_000);
+    expect(group.told('speaking')).toEqual([]);
+    group.hears('b', [], { life: 2 });
+    group.at(10_100);
+    expect(group.told('speaking')).toEqual([]);
+    group.at(10_101);
+    expect(group.told('speaking')).toHaveLength(1);
+  });
+
+  it('takes nothing from one that takes part, and is only reported', () => {
+    const group = holding();
+    group.hears('c', [], EARLIER);
+    expect(group.member.silence).toBeUndefined();
+    expect([...group.member.tenures]).toHaveLength(1);
+    const trouble = { why: 'earlier-view', view: 1 };
+    expect(group.told('trouble')).toEqual([{ kind: 'trouble', peer: 'c', trouble }]);
+  });
+
+  it('keeps nobody from anything that was told of those before, or has moved by itself', () => {
+    const told = new LoneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
+    told.hears('b', [], EARLIER);
+    expect([told.member.silence?.why, told.told('trouble')]).toEqual(['began', []]);
+    const moved = new LoneMember();
+    moved.member.move(['a', 'b', 'd'], moved.reading());
+    moved.hears('b', []);
+    expect([moved.member.silence?.why, moved.told('trouble')]).toEqual(['began', []]);
   });
 });
 

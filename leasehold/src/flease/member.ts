@@ -26,6 +26,10 @@
  * hear it yield, and nothing is given until somebody has mended it. What it cannot see is a group whose joiners are a
  * majority by themselves, or one that it is cut off from for all of its silence.
  *
+ * **A view without the members before it** is for who begins when all of them have moved (`view.ts`). Whoever was started so too soon, of
+ * {a, b, d} while b and c are still {a, b, c}, would make a majority with d beside theirs. It hears b in the earlier view, and keeps silent
+ * in the same way, until b has moved.
+ *
  * Words of another view are refused, unless they are hints; a peer whose clock is certainly off is heeded neither as
  * asker nor as acceptor.
  *
@@ -35,7 +39,7 @@
 
 import type { Instant } from '../runtime/time.ts';
 import { BUSY_FROM } from './audience.ts';
-import { Acquaintances, type PeerStatus, type PeerTrouble } from './acquaintances.ts';
+import { Acquaintances, type Contradiction, type PeerStatus, type PeerTrouble } from './acquaintances.ts';
 import type { Reluctance } from './attempt.ts';
 import type { Request, Tenure } from './claim.ts';
 import { GroupChangeError } from './errors.ts';
@@ -62,11 +66,11 @@ export interface MemberSettings {
   readonly busyFrom?: number | undefined;
 }
 
-export type SilenceReason = 'began' | 'clock-jumped' | 'odd-one-out' | 'other-members';
+export type SilenceReason = 'began' | 'clock-jumped' | 'odd-one-out' | Contradiction;
 
 export interface Silence {
   readonly why: SilenceReason;
-  /** Infinity for as long as our clock is the odd one out, or somebody means another view by the same number. */
+  /** Infinity for as long as our clock is the odd one out, or somebody contradicts what we were told of the group. */
   readonly forMs: number;
 }
 
@@ -280,7 +284,7 @@ export class Member {
   /** Has no memory, and waits until that cannot matter. */
   #keepSilent(why: SilenceReason): void {
     const { recoveryMs } = this.#settings.durations;
-    const isOpen = why === 'odd-one-out' || why === 'other-members';
+    const isOpen = why !== 'began' && why !== 'clock-jumped';
     const forMs = isOpen ? Number.POSITIVE_INFINITY : recoveryMs;
     this.#registers.clear();
     this.#proposer.silence();
@@ -305,7 +309,7 @@ export class Member {
 
   get #flaw(): SilenceReason | undefined {
     if (this.#others.isOddOneOut) return 'odd-one-out';
-    return this.#silence !== undefined && this.#others.areContradicted ? 'other-members' : undefined;
+    return this.#silence === undefined ? undefined : this.#others.contradiction;
   }
 
   /** Whether a peer is to be refused whatever it asks. */

@@ -13,8 +13,8 @@
  *    in the view, also when it needs them no more: to settle is not to be in another view, and whoever settled by the
  *    word of the wrong ones must not look like the rest from then on.
  *
- * A missing `before` where it is still needed cannot be told from one that is rightly missing; that remains a rule for
- * whoever starts the processes, as in `view.ts`.
+ * A missing `before` where it is still needed cannot be told from one that is rightly missing by any digest. But whoever hears
+ * a member in an earlier view, and was told of nobody before, was started too soon: `member.ts`.
  *
  * Thirty-two bits are enough against mistakes, of which one in four thousand million goes unnoticed. Against malice
  * nothing here would do, for a member that lies can tell everybody what they want to hear.

@@ -13,7 +13,11 @@ describe('what is the matter with a peer', () => {
     ],
     [
       { why: 'other-members' },
-      'it has other peers than this member in the same view; they must be the same everywhere: give the one that is wrong those of the others, or all of them a view one higher',
+      'it has other peers than this member in the same view; they must be the same everywhere: restart the one that is wrong with those of the others; if the group is to change, give each member a view one higher, and the old peers as those before',
+    ],
+    [
+      { why: 'earlier-view', view: 1 },
+      'it is in view 1 of the group, and this member was started in a later one without the peers before it, as if everybody had moved: restart it with them (before), or the other one in this view',
     ],
     [
       { why: 'later-view', view: 8 },

@@ -14,7 +14,11 @@ import { majorityOf, type View } from './view.ts';
 export const seconds = (ms: number): string => `${Number((ms / 1_000).toFixed(1))} s`;
 
 const SAME_PEERS =
-  'they must be the same everywhere: give the one that is wrong those of the others, or all of them a view one higher';
+  'they must be the same everywhere: restart the one that is wrong with those of the others; if the group is to change, give each member a view one higher, and the old peers as those before';
+
+/** Who was started in a view without a word of those before, which is right when all of them have moved. */
+const NOBODY_BEFORE =
+  'and this member was started in a later one without the peers before it, as if everybody had moved: restart it with them (before), or the other one in this view';
 
 /** What is the matter with a peer. */
 export function troubleWords(trouble: PeerTrouble): string {
@@ -30,6 +34,8 @@ export function troubleWords(trouble: PeerTrouble): string {
       return `it was started with a lease of ${trouble.leaseMs} ms and a skew of ${trouble.clockSkewMs} ms; both must be the same everywhere`;
     case 'other-members':
       return `it has other peers than this member in the same view; ${SAME_PEERS}`;
+    case 'earlier-view':
+      return `it is in view ${trouble.view} of the group, ${NOBODY_BEFORE}`;
     case 'later-view':
       return `it is in view ${trouble.view} of the group, which is later; move this member there as well, or if it is to leave end it once that view is settled`;
     case 'clock-off':
@@ -53,6 +59,7 @@ const WHY_SILENT: Readonly<Record<SilenceReason, string>> = {
   'odd-one-out':
     'its clock is off from those of most other members, so it holds nothing until that is mended',
   'other-members': `another member has other peers in the same view; ${SAME_PEERS}`,
+  'earlier-view': `another member is in an earlier view of the group, ${NOBODY_BEFORE}`,
 };
 
 /**

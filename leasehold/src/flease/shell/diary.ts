@@ -56,6 +56,7 @@ export class Diary {
         return;
       case 'odd-one-out':
       case 'other-members':
+      case 'earlier-view':
         this.#logger.error(words);
         return;
       default:

@@ -1,4 +1,4 @@
-/** Somebody edits the list of peers and restarts members one by one, without a higher view. */
+/** Somebody edits the list of peers and restarts members one by one, without a higher view, or without those before. */
 
 import { describe, expect, it, vi } from 'vitest';
 import { NoMajorityError } from '../errors.ts';
@@ -17,7 +17,7 @@ const until = (isSo: () => boolean): Promise<boolean> =>
   vi.waitUntil(isSo, { timeout: LONG_MS, interval: 5 });
 const troubleWith = (member: Flease, peer: string): string | undefined =>
   member.status().peers.find(({ id }) => id === peer)?.trouble?.why;
-const isKeptOut = (member: Flease): boolean => member.status().silence?.why === 'other-members';
+const isKeptOut = (member: Flease, why = 'other-members'): boolean => member.status().silence?.why === why;
 const whyNot = (member: Flease): Promise<unknown> =>
   member.acquire('job', { waitMs: LEASE_MS }).catch((error: unknown) => error);
 
@@ -76,5 +76,30 @@ describe('members that were started with other peers in the same view', { timeou
     expect((reasons[0] as NoMajorityError).reasons.get('a')).toMatch(
       /^keeps silent: another member has other peers in the same view; /,
     );
+  });
+});
+
+describe('members that were started in the next view as if all had moved', { timeout: LONG_MS }, () => {
+  it('hold nothing beside those that have not, and go on when they have', async () => {
+    const { old, edited } = await twoLists();
+    const b = await join('b', old);
+    await using c = await join('c', old);
+    const restarted = await join('a', old);
+    await Promise.all([restarted, b, c].map((member) => member.ready()));
+    const held = await b.acquire('job');
+    await restarted.close();
+    const next = { view: 2 };
+    await using a = await join('a', edited, next);
+    await using d = await join('d', edited, next);
+    await until(() => isKeptOut(a, 'earlier-view'));
+    expect(await whyNot(d)).toBeInstanceOf(NoMajorityError);
+    expect([held.isHeld(), troubleWith(a, 'b'), troubleWith(b, 'a')]).toEqual([
+      ...[true, 'earlier-view', 'later-view'],
+    ]);
+    await b.close();
+    await using _ = await join('b', edited, next);
+    const later = await d.acquire('job');
+    expect(later.number).toBeGreaterThan(held.number);
+    await until(() => a.status().silence === undefined);
   });
 });
