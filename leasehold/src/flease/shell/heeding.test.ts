@@ -12,7 +12,7 @@ function between() {
   const told: string[] = [];
   let [isConnected, isTroubled] = [true, false];
   const heeding = new Heeding({
-    ...{ clock, durations: { leaseMs: LEASE_MS, answerMs: ANSWER_MS }, isConnected: () => isConnected },
+    ...{ clock, durations: { answerMs: ANSWER_MS }, isConnected: () => isConnected },
     isTroubled: () => isTroubled,
     changed: (peer, isHeeding) => told.push(`${peer} ${isHeeding ? 'heeds' : 'does not heed'}`),
   });
@@ -42,13 +42,16 @@ describe('a peer that speaks to us', () => {
     say(8);
     clock.pass(ANSWER_MS);
     had(7);
+    say(9);
+    clock.pass(ANSWER_MS - 1);
+    had(7);
     expect(told).toEqual([]);
-    clock.pass(LEASE_MS / 20);
+    clock.pass(1);
     had(7);
     had(7);
     expect([told, heeding.isHeeding('b')]).toEqual([['b does not heed'], false]);
-    say(9);
-    had(9);
+    say(10);
+    had(10);
     expect([told, heeding.isHeeding('b')]).toEqual([['b does not heed', 'b heeds'], true]);
   });
 
@@ -57,9 +60,25 @@ describe('a peer that speaks to us', () => {
     say(7);
     clock.pass(ANSWER_MS);
     had(undefined);
-    clock.pass(LEASE_MS / 20);
+    say(8);
+    clock.pass(ANSWER_MS);
     had(undefined);
     expect(told).toEqual(['b does not heed']);
+  });
+
+  it('could not heed what we said before it knew us, as one that has just moved to our view', () => {
+    const { clock, say, had, told } = between();
+    for (const sentMs of [7, 8, 9]) {
+      say(sentMs);
+      clock.pass(LEASE_MS);
+    }
+    for (const _ of [1, 2, 3]) {
+      had(undefined);
+      clock.pass(LEASE_MS);
+    }
+    say(10);
+    had(10);
+    expect(told).toEqual([]);
   });
 
   it('may not have read yet what came while it was stopped', () => {
@@ -71,7 +90,7 @@ describe('a peer that speaks to us', () => {
     had(7);
     had(8);
     say(9);
-    clock.pass(LEASE_MS / 20);
+    clock.pass(ANSWER_MS - 1);
     had(8);
     expect(told).toEqual([]);
   });

@@ -9,8 +9,8 @@
  * The reason that nobody thinks of is another process under our name, for which both pay (`acquaintances.ts`). The rest is a
  * network that carries one way only.
  *
- * A peer that was stopped for long may speak before it has read what came meanwhile. So one word is not enough: it has to say
- * so again a moment later.
+ * A peer that was stopped for long may speak before it has read what came meanwhile; and one that has just moved to our view could not
+ * heed what we said before. So one word is not enough: it has to pass over something that we have said since, too.
  */
 
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -20,7 +20,7 @@ import type { ResolvedFleaseDurations } from '../options.ts';
 
 export interface HeedingOptions {
   readonly clock: Pick<Runtime, 'now'>;
-  readonly durations: Pick<ResolvedFleaseDurations, 'leaseMs' | 'answerMs'>;
+  readonly durations: Pick<ResolvedFleaseDurations, 'answerMs'>;
   /** Whether what we say is on its way. */
   isConnected(peer: string): boolean;
   /** Whether it is known why what we say would not count, and said. */
@@ -32,15 +32,12 @@ export interface HeedingOptions {
 interface Heard {
   /** When the last of ours that it heeded was sent, by our clock. */
   heededMs: number | undefined;
-  /** When the first one after that was. */
+  /** When the first one after that was; or, if it is doubted, the first since then. */
   unheededSince: Instant | undefined;
-  /** When it first spoke without having heeded that, although it could have. */
-  doubtedAt: Instant | undefined;
+  /** Whether it has spoken once without having heeded what it could have. */
+  isDoubted: boolean;
   isHeeding: boolean;
 }
-
-/** What part of a lease passes between two such words. */
-const AGAIN_AFTER = 1 / 20;
 
 export class Heeding {
   readonly #options: HeedingOptions;
@@ -59,7 +56,7 @@ export class Heeding {
     const heard = this.#peers.get(to) ?? {
       heededMs: undefined,
       unheededSince: undefined,
-      doubtedAt: undefined,
+      isDoubted: false,
       isHeeding: true,
     };
     this.#peers.set(to, heard);
@@ -84,8 +81,9 @@ export class Heeding {
       beginAnew(heard);
       return;
     }
-    heard.doubtedAt ??= now;
-    if (now >= later(heard.doubtedAt, durations.leaseMs * AGAIN_AFTER)) this.#judge(from, heard, false);
+    if (heard.isDoubted) this.#judge(from, heard, false);
+    heard.isDoubted = true;
+    heard.unheededSince = undefined;
   }
 
   /** Nobody but these is a member any more. */
@@ -102,5 +100,5 @@ export class Heeding {
 
 function beginAnew(heard: Heard): void {
   heard.unheededSince = undefined;
-  heard.doubtedAt = undefined;
+  heard.isDoubted = false;
 }
