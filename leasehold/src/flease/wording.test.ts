@@ -21,7 +21,7 @@ describe('what is the matter with a peer', () => {
     ],
     [
       { why: 'later-view', view: 8 },
-      'it is in view 8 of the group, which is later; move this member there as well, or if it is to leave end it once that view is settled',
+      'it is in view 8 of the group, which is later; move this member there as well (changeGroup, or a restart with that view and the peers before), or if it is to leave end it once that view is settled',
     ],
     [
       { why: 'clock-off', bounds: { aheadAtLeastMs: 700.4, aheadAtMostMs: Number.POSITIVE_INFINITY } },

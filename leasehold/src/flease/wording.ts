@@ -37,7 +37,7 @@ export function troubleWords(trouble: PeerTrouble): string {
     case 'earlier-view':
       return `it is in view ${trouble.view} of the group, ${NOBODY_BEFORE}`;
     case 'later-view':
-      return `it is in view ${trouble.view} of the group, which is later; move this member there as well, or if it is to leave end it once that view is settled`;
+      return `it is in view ${trouble.view} of the group, which is later; move this member there as well (changeGroup, or a restart with that view and the peers before), or if it is to leave end it once that view is settled`;
     case 'clock-off':
       return `${clockOff(trouble.bounds)}, which is more than the skew`;
     default:

@@ -231,6 +231,7 @@ export class Flease implements AsyncDisposable {
    * @throws {InvalidOptionError} if there is no such member
    */
   async handover(what: FleaseLease | string, to: string): Promise<void> {
+    this.#throwIfClosed();
     const resource = typeof what === 'string' ? what : what.resource;
     const lease = this.#leaseOn(resource);
     const { members } = this.#driver.member.view;
@@ -259,8 +260,10 @@ export class Flease implements AsyncDisposable {
    *
    * @throws {GroupChangeError} if the present view is not settled yet
    * @throws {InvalidOptionError} if these are no peers, or this member is neither among them nor in the present view
+   * @throws {GroupClosedError} if this member is closed
    */
   async changeGroup(change: { readonly peers: Peers }): Promise<void> {
+    this.#throwIfClosed();
     checkOptionNames('', change, { peers: true });
     const peers = checkPeers('peers', change.peers);
     if (!peers.has(this.id) && !this.#driver.member.view.members.includes(this.id)) {
@@ -270,7 +273,6 @@ export class Flease implements AsyncDisposable {
         `${this.id} must be among them, for it has left the group already: close it`,
       );
     }
-    this.#throwIfClosed();
     this.#driver.input((member, reading) => member.move([...peers.keys()], reading));
     this.#around.connections.know(peers, true);
     this.#around.logger.info(`moved to view ${this.#driver.member.view.number}`, {
@@ -278,7 +280,7 @@ export class Flease implements AsyncDisposable {
     });
   }
 
-  /** Resolves when members of the view before are no longer needed; at once if there is none. */
+  /** Resolves when members of the view before are no longer needed, a lease and twice the skew after most of them have moved; at once if there are none. */
   async settled(signal?: AbortSignal): Promise<void> {
     await this.#until(() => this.#driver.member.view.before === undefined, signal);
   }

@@ -245,6 +245,9 @@ describe('members that come and go', { timeout: LONG_MS }, () => {
     expect(heard).toHaveLength(1);
     await Promise.all(heard);
     expect(a.status()).toMatchObject({ held: 0, waiting: 0, gone: { why: 'closed' } });
+    await expect(a.handover('r', 'b')).rejects.toThrow(GroupClosedError);
+    await expect(a.handover(lease, 'b')).rejects.toThrow(GroupClosedError);
+    await expect(a.changeGroup({ peers: {} })).rejects.toThrow(GroupClosedError);
   });
 
   it('go on when one of them is gone, and take it back when it has been silent', async () => {

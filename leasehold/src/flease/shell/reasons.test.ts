@@ -37,12 +37,12 @@ describe('why a member did not say yes', () => {
     [
       'silent',
       { trouble: { why: 'later-view', view: 8 }, view: 8 },
-      'it is in view 8 of the group, which is later; move this member there as well, or if it is to leave end it once that view is settled',
+      'it is in view 8 of the group, which is later; move this member there as well (changeGroup, or a restart with that view and the peers before), or if it is to leave end it once that view is settled',
     ],
     [
       'other-view',
       { trouble: { why: 'later-view', view: 8 }, view: 8 },
-      'it is in view 8 of the group, which is later; move this member there as well, or if it is to leave end it once that view is settled',
+      'it is in view 8 of the group, which is later; move this member there as well (changeGroup, or a restart with that view and the peers before), or if it is to leave end it once that view is settled',
     ],
     ['other-view', { view: 6 }, 'it is in view 6 of the group, which is another'],
     ['recovering', { recoversInMs: 3_200 }, 'keeps silent for 3.2 s'],
