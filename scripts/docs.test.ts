@@ -231,6 +231,14 @@ describe('docs/reference.md', () => {
     expect(declared.length).toBeGreaterThan(2);
     expect([...described].sort()).toEqual([...declared].sort());
   });
+
+  it('has all that the status of a member of a group says, and no more', () => {
+    const declared = optionsOf(sourceAt('leasehold/src/flease/shell/status.ts'), 'FleaseStatus');
+    expect(declared).toContain('silence');
+    expect([...namesUnder(documentAt('docs/reference.md'), 'FleaseStatus')].sort()).toEqual(
+      [...declared].sort(),
+    );
+  });
 });
 
 describe('the log lines in docs/production-one-machine.md and docs/flease.md', () => {
