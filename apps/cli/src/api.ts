@@ -3,13 +3,17 @@
  * something else about each: nobody answers, somebody else answers, or the one who is asked says no.
  */
 
+import type { IncomingMessage } from 'node:http';
 import { LeaseholdError } from 'leasehold/manager';
 import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
+import { ConnectionClosedError, type HttpRequest, send, textOf } from './request.ts';
 import { MANAGER, type Respondent, STATUS_PATH, whosePaths, whoseStatus } from './respondents.ts';
 
 const DEFAULT_API = `http://127.0.0.1:${MANAGER.usualPort}`;
 const ANSWER_WITHIN_MS = 10_000;
+/** Another would know, and this one may be that other some time. */
+const MISDIRECTED = 421;
 
 /** Nobody answers at that address. */
 export class ApiUnreachableError extends LeaseholdError {
@@ -52,13 +56,13 @@ export class ApiRefusedError extends LeaseholdError {
   override readonly name = 'ApiRefusedError';
   readonly code: string;
   readonly retryable: boolean;
-  /** What it says beside, for programs: `reasons`, `pools`. */
+  /** What it says beside, for programs: `reasons`, `pools`, `leader`. */
   readonly facts: Readonly<Record<string, unknown>>;
 
   constructor({ code, message, ...facts }: Refusal, status: number) {
     super(String(message));
     this.code = String(code);
-    this.retryable = status >= 500;
+    this.retryable = status >= 500 || status === MISDIRECTED;
     this.facts = facts;
   }
 }
@@ -88,11 +92,12 @@ export class HttpApi {
     return await this.#ask<T>(path, withinMs, { method: 'POST', headers, body: '{}' });
   }
 
-  async #ask<T>(path: string, withinMs: number, request: RequestInit): Promise<T> {
-    const response = await this.open(path, { ...request, signal: AbortSignal.timeout(withinMs) });
+  async #ask<T>(path: string, withinMs: number, request: Omit<HttpRequest, 'signal'>): Promise<T> {
+    const signal = AbortSignal.timeout(withinMs);
+    const response = await this.open(path, { ...request, signal });
     let answer: T;
     try {
-      answer = (await response.json()) as T;
+      answer = JSON.parse(await textOf(response, signal)) as T;
     } catch (cause) {
       throw this.unreachable(cause);
     }
@@ -102,35 +107,39 @@ export class HttpApi {
   }
 
   /** A good answer whose body is still to be read. */
-  async open(path: string, options: RequestInit & { signal: AbortSignal }): Promise<Response> {
-    let response: Response;
+  async open(path: string, request: HttpRequest): Promise<IncomingMessage> {
+    let response: IncomingMessage;
     try {
-      response = await fetch(`${this.url}${path}`, { ...options, redirect: 'manual' });
+      response = await send(`${this.url}${path}`, request);
     } catch (cause) {
       throw this.unreachable(cause);
     }
-    if (response.ok) {
-      const type = response.headers.get('content-type') ?? 'nothing';
-      if (/^(?:application\/json|text\/event-stream)/.test(type)) return response;
-      await response.body?.cancel();
-      throw this.#foreign(undefined, `${path} is ${type}`);
-    }
-    throw await this.#refused(path, response);
+    const { statusCode: status = 0, headers } = response;
+    if (status < 200 || status > 299) throw await this.#refused(path, response, status, request.signal);
+    const type = headers['content-type'] ?? 'nothing';
+    if (/^(?:application\/json|text\/event-stream)/.test(type)) return response;
+    response.destroy();
+    throw this.#foreign(undefined, `${path} is ${type}`);
   }
 
   unreachable(cause: unknown): ApiUnreachableError {
     return new ApiUnreachableError(this.url, this.#calledAs, this.#respondent, cause);
   }
 
-  async #refused(path: string, response: Response): Promise<LeaseholdError> {
-    const body: unknown = await response.json().catch(() => undefined);
+  async #refused(
+    path: string,
+    response: IncomingMessage,
+    status: number,
+    signal: AbortSignal,
+  ): Promise<LeaseholdError> {
+    const body = await parsed(response, signal);
     const error = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined;
     if (typeof error !== 'object' || error === null || !('code' in error) || !('message' in error)) {
-      return this.#foreign(undefined, `${path} was answered with status ${response.status}`);
+      return this.#foreign(undefined, `${path} was answered with status ${status}`);
     }
     const other = 'routes' in error ? whosePaths(error.routes) : undefined;
     if (other !== undefined && other !== this.#respondent) return this.#foreign(other);
-    return new ApiRefusedError({ ...error }, response.status);
+    return new ApiRefusedError({ ...error }, status);
   }
 
   /** @param found who it is; undefined: nobody whom we know */
@@ -167,13 +176,24 @@ export function parseApi(text: string, { usualPort }: Respondent = MANAGER): str
   return `${origin}${pathname.replace(/\/+$/, '')}`;
 }
 
-/** `fetch failed` says nothing; what lies beneath does. */
+/** Undefined if it is no JSON, or not whole: then its status says all there is to say. */
+async function parsed(response: IncomingMessage, signal: AbortSignal): Promise<unknown> {
+  try {
+    return JSON.parse(await textOf(response, signal));
+  } catch {
+    return undefined;
+  }
+}
+
+/** In the words of somebody who does not know the codes of the system. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
+  if (cause instanceof ConnectionClosedError) return cause.message;
   if (cause.name === 'TimeoutError') return 'nothing came in time';
   if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);
   const code = 'code' in cause ? String(cause.code) : '';
   if (code === 'ECONNREFUSED') return 'nothing listens there';
+  if (code.startsWith('HPE_')) return 'what is there does not speak HTTP';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'the name of the host is not known';
   if (cause.cause instanceof Error) return reasonOf(cause.cause);
   return cause.message || code;

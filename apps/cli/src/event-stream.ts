@@ -8,6 +8,7 @@
 
 import type { Gap, LoggedEvent } from './answers.ts';
 import type { HttpApi } from './api.ts';
+import { piecesOf } from './request.ts';
 
 export interface StreamMessage {
   readonly id: string | undefined;
@@ -118,16 +119,13 @@ async function* connection(
     silentAfterMs,
   );
   try {
-    const response = await api.open(path, {
-      signal: AbortSignal.any([signal, silence.signal]),
-      headers,
-    });
+    const end = AbortSignal.any([signal, silence.signal]);
+    const response = await api.open(path, { signal: end, headers });
     yield 'open';
     const parser = new StreamParser();
-    const decoder = new TextDecoder();
-    for await (const piece of response.body ?? []) {
+    for await (const piece of piecesOf(response, end)) {
       watchdog.refresh();
-      yield* parser.push(decoder.decode(piece, { stream: true }));
+      yield* parser.push(piece);
     }
     throw new Error('the other side closed the stream');
   } finally {

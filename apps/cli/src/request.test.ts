@@ -1,0 +1,96 @@
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ConnectionClosedError, send, textOf } from './request.ts';
+import { run } from './testing/started.ts';
+
+const LONG_MS = 60_000;
+const FOREVER = new AbortController().signal;
+
+const open: Server[] = [];
+const sockets = new Set<Socket>();
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  sockets.clear();
+  for (const server of open.splice(0)) await new Promise((resolve) => server.close(resolve));
+});
+
+async function listen(server: Server): Promise<string> {
+  open.push(server.on('connection', (socket: Socket) => sockets.add(socket)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** It says what it is given as soon as it is asked, and closes. */
+const saying = (text: string): Promise<string> =>
+  listen(createServer((socket) => void socket.once('data', () => socket.end(text))));
+
+describe('a request over HTTP', () => {
+  it('brings the answer whole, whatever its status, and follows no redirection', async () => {
+    const url = await listen(
+      createHttpServer((request, response) => {
+        let body = '';
+        request.setEncoding('utf8').on('data', (piece: string) => (body += piece));
+        request.on('end', () => {
+          response.writeHead(302, { location: '/elsewhere' }).end(`${request.method} ${request.url} ${body}`);
+        });
+      }),
+    );
+    const answer = await send(`${url}/a?b`, { method: 'POST', body: 'é', signal: FOREVER });
+    expect([answer.statusCode, await textOf(answer, FOREVER)]).toEqual([302, 'POST /a?b é']);
+  });
+
+  it.each([
+    ['without a word', ''],
+    ['in the middle of a head', 'HTTP/1.1 200 OK\r\ncontent-'],
+    [
+      'to go on in another protocol',
+      'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
+    ],
+  ])('fails if the connection is closed %s', async (_, text) => {
+    await expect(send(await saying(text), { signal: FOREVER })).rejects.toThrow(ConnectionClosedError);
+  });
+
+  it('fails if the connection is closed in the middle of the body', async () => {
+    const answer = await send(await saying('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf'), {
+      signal: FOREVER,
+    });
+    await expect(textOf(answer, FOREVER)).rejects.toThrow('the other side closed the connection');
+  });
+
+  it('rejects with the reason of the signal, before there is an answer and within it', async () => {
+    const before = new AbortController();
+    const silent = await listen(
+      createServer((socket) => void socket.once('data', () => before.abort('enough'))),
+    );
+    await expect(send(silent, { signal: before.signal })).rejects.toBe('enough');
+    await expect(send(silent, { signal: before.signal })).rejects.toBe('enough');
+
+    const within = new AbortController();
+    const slow = await listen(createHttpServer((_, response) => void response.write('half')));
+    const answer = await send(slow, { signal: within.signal });
+    within.abort('enough');
+    await expect(textOf(answer, within.signal)).rejects.toBe('enough');
+  });
+});
+
+describe('a server that closes every connection at once', () => {
+  // As a process of its own: what has asked before would find it out by other means.
+  it.each([
+    [['status'], '--api', 'Manager'],
+    [['pools', '--json'], '--api', 'Manager'],
+    [['watch'], '--api', 'Manager'],
+    [['flease', 'status', 'backup'], '--http', 'member'],
+    [['flease', 'watch', 'backup'], '--http', 'member'],
+  ])(
+    'is nobody who answers, and that is said: %s',
+    async (words, option, who) => {
+      const url = await listen(createServer((socket) => void socket.end()));
+      const { code, stderr } = await run([...words, option, url.replace('http://', '')]);
+      expect({ code, stderr }).toMatchObject({ code: 3 });
+      expect(stderr).toContain(`no ${who} answers at ${url}: the other side closed the connection. `);
+      expect(stderr).toContain('API_UNREACHABLE');
+    },
+    LONG_MS,
+  );
+});
