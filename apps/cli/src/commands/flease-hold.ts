@@ -7,7 +7,6 @@ import {
   type Logger,
   NoMajorityError,
 } from 'leasehold/flease';
-import { CommandError } from 'leasehold/supervisor';
 import { resolveFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
 import { checkResource } from '../../../../leasehold/src/flease/shell/peers-option.ts';
 import type { Context } from '../context.ts';
@@ -17,9 +16,9 @@ import { inFlags } from '../flease/flags.ts';
 import { runHeld } from '../flease/held-command.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
 import { isLikely, OtherDurationsError, tellOfOtherDurations } from '../flease/other-durations.ts';
-import { isNowhere } from '../flease/program-file.ts';
+import { whyNotStarted } from '../flease/program-file.ts';
 import { CommandSignals } from '../flease/signals.ts';
-import { tellOverHttp } from '../flease/tell-over-http.ts';
+import { refuseTakenHttp, tellOverHttp } from '../flease/tell-over-http.ts';
 import { tellWhoIsWaitedFor } from '../flease/waiting.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, milliseconds, withExamples } from '../options.ts';
@@ -34,6 +33,8 @@ interface HoldOptions extends MemberOptions, JsonOption {
   readonly quiet?: true;
 }
 
+const ADVICE = 'choose another port with --http <port>, or leave --http out';
+
 /** How long an answer takes at most, and how late a member may begin to take part. */
 const ASKED_ONCE_MS = 1_000;
 
@@ -45,7 +46,7 @@ export function fleaseHoldCommand(context: Context): Command {
 
 It is a member of the group under its --id, and no two processes may be that at a time. Like every member that starts it keeps silent at first, for a lease and twice the skew (11 s by default). The members that run, this one among them, have to be a majority of all --peers, and each id of a "hold" that does not run is one that is away: "flease serve" is a member that only stays. A machine that needs many leases, or needs them fast, should use joinFlease in one process instead.
 
-Ends as the command does: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not to be had in time. 76: it was lost while the command ran. 1: it could not begin, as where another process has its --id. 2: wrong usage, or the others have another --lease or --skew. 126, 127: the command did not start.`,
+Ends as the command does: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not to be had in time. 76: it was lost while the command ran. 1: it could not begin, as where another process has its --id. 2: wrong usage, or the others have another --lease or --skew. 126, 127: the command may not be executed, or was not found; it is looked for at once, so it must be there before anything is waited for.`,
     )
     .usage('[options] <resource> -- <command> [args...]')
     .argument('<resource>', 'what to hold: any text, the same for all who want it')
@@ -67,7 +68,11 @@ Ends as the command does: with its exit code, or with 128 and the number of the 
     .option('--http <address>', 'where to tell how it is, as 7501 or host:7501 (default: nowhere)')
     .option('--quiet', 'say nothing but errors: neither who is waited for nor who cannot be reached')
     .addOption(logOption())
-    .addOption(jsonOption('log JSON lines; the standard output is the command’s own'))
+    .addOption(
+      jsonOption(
+        'say errors in JSON, and log JSON lines unless --log says otherwise; the standard output is the command’s own',
+      ),
+    )
     .action((resource: string, program: string | undefined, args: readonly string[], options: HoldOptions) =>
       inFlags(hold(context, resource, checkProgram(resource, program), args, options)),
     );
@@ -107,19 +112,17 @@ async function hold(
   });
   const join = { ...joinOptionsOf(context, options), noticeMs: options.grace, logger };
   const http = httpOf(options, join);
-  const { recoveryMs, noticeMs: graceMs } = resolveFleaseDurations(join);
+  const durations = resolveFleaseDurations(join);
   checkResource(resource);
   // Otherwise it would be found out when the lease is had, after everybody else's turn.
-  if (isNowhere(command, context.environment)) throw CommandError.notFound(command);
+  const whyNot = whyNotStarted(command, context.environment);
+  if (whyNot !== undefined) throw whyNot;
+  await refuseTakenHttp(http, join, ADVICE);
   using signals = new CommandSignals();
   await using group = await joinFlease(join);
-  await using _ = await tellOverHttp(
-    group,
-    http && { ...http, logger },
-    'choose another port with --http <port>, or leave --http out',
-  );
+  await using _ = await tellOverHttp(group, http && { ...http, logger }, ADVICE);
   const lease = await acquired(
-    { group, resource, members: Object.keys(join.peers), recoveryMs, signals, logger },
+    { group, resource, members: Object.keys(join.peers), recoveryMs: durations.recoveryMs, signals, logger },
     options.wait,
   );
   if (lease === undefined) {
@@ -128,8 +131,8 @@ async function hold(
     return;
   }
   await using held = lease;
-  const suspects = (): Suspects => suspectsOf(group.status());
-  context.exitCode = await runHeld({ command, args, lease: held, graceMs, suspects, signals, logger });
+  const suspects = (deafForMs: number): Suspects => suspectsOf(group.status(), deafForMs);
+  context.exitCode = await runHeld({ command, args, lease: held, durations, suspects, signals, logger });
   logger.info('the command has ended: the lease is given back', { resource, exitCode: context.exitCode });
 }
 
@@ -156,7 +159,7 @@ async function acquired(
   const vain = new AbortController();
   const signal = AbortSignal.any([signals.waiting, over.signal]);
   const telling = Promise.all([
-    tellWhoIsWaitedFor(group, resource, logger, signal),
+    waitMs === 0 ? undefined : tellWhoIsWaitedFor(group, resource, logger, signal),
     tellOfOtherDurations(group, members, signal, (error) => vain.abort(error)),
   ]);
   try {

@@ -6,7 +6,7 @@ import { aborted, type Context, interruption } from '../context.ts';
 import { UsageError } from '../failure.ts';
 import { inFlags } from '../flease/flags.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
-import { tellOverHttp } from '../flease/tell-over-http.ts';
+import { refuseTakenHttp, tellOverHttp } from '../flease/tell-over-http.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
@@ -16,6 +16,8 @@ interface ServeOptions extends MemberOptions, JsonOption {
 }
 
 const DEFAULT_HTTP = `127.0.0.1:${DEFAULT_FLEASE_HTTP_PORT}`;
+
+const ADVICE = 'choose another port with --http <port>, or tell nobody with --no-http';
 
 export function fleaseServeCommand(context: Context): Command {
   const command = new Command('serve')
@@ -27,7 +29,11 @@ export function fleaseServeCommand(context: Context): Command {
     .option('--http <address>', 'where to tell how it is, as 7501 or host:7501', DEFAULT_HTTP)
     .option('--no-http', 'tell nobody')
     .addOption(logOption())
-    .addOption(jsonOption('print where it listens as one line of JSON, and log JSON lines'))
+    .addOption(
+      jsonOption(
+        'print where it listens as one line of JSON, and log JSON lines unless --log says otherwise',
+      ),
+    )
     .action((options: ServeOptions) => inFlags(serve(context, options)));
   refuseBoth(command, 'http', 'no-http');
   return withExamples(command, context, [
@@ -60,12 +66,9 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   const join = joinOptionsOf(context, options);
   const http = httpOf(options, join);
+  await refuseTakenHttp(http, join, ADVICE);
   await using group = await joinFlease({ ...join, logger });
-  await using server = await tellOverHttp(
-    group,
-    http && { ...http, logger },
-    'choose another port with --http <port>, or tell nobody with --no-http',
-  );
+  await using server = await tellOverHttp(group, http && { ...http, logger }, ADVICE);
   const address = join.listen ?? join.peers[group.id] ?? '';
   const url = server?.url ?? null;
   if (options.json) {

@@ -133,6 +133,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(other.stderr).toMatch(
       /"error":\{"code":"LEASE_HELD","message":"[^\n]*was held by c when it was asked for/,
     );
+    expect(other.stderr).not.toContain('waiting');
     expect(existsSync(join(folder, 'once.ran'))).toBe(false);
   });
 
@@ -180,11 +181,29 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(staying.child.exitCode).toBeNull();
   });
 
-  it('a command that does not exist is said so, as a shell would', async () => {
-    const one = await hold('c', 'missing', '--', 'no-such-program-anywhere');
-    expect(await one.ended).toBe(127);
-    expect(one.stderr).toContain('COMMAND_NOT_FOUND');
-    expect(one.stderr).not.toContain('keeps silent'); // It does not wait for its turn first.
+  it.each([
+    ['a name', 'no-such-program-anywhere', 127, 'COMMAND_NOT_FOUND'],
+    ['a path', './no-such-program', 127, 'COMMAND_NOT_FOUND'],
+    ['a folder', './', 126, 'COMMAND_NOT_STARTED'],
+  ])(
+    'a command that cannot be started is said so at once, as a shell would: %s',
+    async (_, command, exitCode, code) => {
+      const one = await hold('c', 'missing', '--', command);
+      expect(await one.ended).toBe(exitCode);
+      expect(one.stderr).toContain(code);
+      expect(one.stderr).not.toContain('keeps silent'); // It does not wait for its turn first.
+    },
+  );
+
+  it('one is told in JSON what went wrong, and logs as --log says', async () => {
+    const one = await hold('c', 'formats', '--lease', '1600ms', '--json', '--log', 'human', '--', 'true');
+    expect(await one.ended).toBe(2);
+    expect(one.stderr).toMatch(/^[\d:.]+ keeps silent/m);
+    expect(one.stderr).toMatch(/^\{"error":\{"code":"OTHER_DURATIONS"/m);
+    for (const command of ['hold', 'serve']) {
+      const { stdout } = await run(['flease', command, '--help']);
+      expect(stdout.replace(/\s+/g, ' ')).toContain('log JSON lines unless --log says otherwise');
+    }
   });
 
   it('one whose place is taken says that another process may be that member', async () => {
@@ -196,7 +215,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(existsSync(join(folder, 'taken.ran'))).toBe(false);
   });
 
-  it('one whose port for HTTP is taken says which flag chooses another', async () => {
+  it('one whose port for HTTP is taken says which flag chooses another, before it has joined', async () => {
     const { port } = new URL(http);
     const { code, stderr } = await run(['flease', 'serve', '--id', 'c', ...TIMES, '--http', port], {
       environment,
@@ -205,6 +224,19 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(stderr).toMatch(
       /port \d+ on 127\.0\.0\.1 is in use; another member may tell there how it is; choose another port with --http <port>, or tell nobody with --no-http/,
     );
+    expect(stderr).not.toContain('keeps silent');
+    const one = await hold('c', 'http', '--http', port, '--', 'true');
+    expect(await one.ended).toBe(1);
+    expect(one.stderr).toContain('choose another port with --http <port>, or leave --http out');
+    expect(one.stderr).not.toContain('keeps silent');
+  });
+
+  it('one that was started twice says that, although its port for HTTP is taken as well', async () => {
+    const { port } = new URL(http);
+    const { code, stderr } = await run(['flease', 'serve', '--id', 'a', ...TIMES, '--http', port], {
+      environment,
+    });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('another process may be a already')]);
   });
 
   it('one that has another lease than the others is wrong usage, and says what they have', async () => {

@@ -1,16 +1,20 @@
 import { type LeaseEnd, LeaseEndedError, type PeerStatus } from 'leasehold/flease';
 import { describe, expect, it } from 'vitest';
-import { CommandEndedError, suspectsOf } from './command-ended-error.ts';
+import { CommandEndedError, type LostLease, suspectsOf } from './command-ended-error.ts';
+
+const LEASE = { resource: 'backup', number: 7 };
+const AWAKE = { stoodStillMs: 0, hasOverslept: false };
 
 const endedBy = (
   how: LeaseEnd,
   wasHeldToTheEnd: boolean,
   unheard: readonly string[] = [],
   problems: readonly string[] = [],
+  wakefulness: Pick<LostLease, 'stoodStillMs' | 'hasOverslept'> = AWAKE,
 ): CommandEndedError => {
   const reason = new LeaseEndedError('backup', 7, how);
-  const lost = { resource: 'backup', number: 7, reason, wasHeldToTheEnd };
-  return new CommandEndedError('sh', { ...lost, suspects: { unheard, problems } });
+  const suspects = { unheard, problems };
+  return new CommandEndedError('sh', { ...LEASE, reason, wasHeldToTheEnd, ...wakefulness, suspects });
 };
 
 describe('the last word of a command whose lease was lost', () => {
@@ -33,7 +37,7 @@ describe('the last word of a command whose lease was lost', () => {
   });
 
   it('blames nobody else, if the lease was renewed and only we stood still', () => {
-    const kept = { resource: 'backup', number: 7, reason: undefined, wasHeldToTheEnd: true };
+    const kept = { ...LEASE, ...AWAKE, reason: undefined, wasHeldToTheEnd: true };
     const ended = new CommandEndedError('sh', {
       ...kept,
       suspects: { unheard: ['ben for 4 s'], problems: [] },
@@ -41,6 +45,25 @@ describe('the last word of a command whose lease was lost', () => {
     expect(ended.how).toBe('stood-still');
     expect(ended.message).toBe(
       'the lease on "backup" (number 7) was held, but this process stood still until the end that it had known of last, and "sh" ended while it still had it',
+    );
+  });
+
+  it('blames nobody else, if it was not renewed because we stood still for too long', () => {
+    const overslept = { stoodStillMs: 5_200, hasOverslept: true };
+    for (const how of ['ending', 'lapsed'] as const) {
+      const ended = endedBy(how, false, ['ben for 5 s', 'eve at all'], ['ada: does not heed us'], overslept);
+      expect([ended.how, ended.unheard]).toEqual(['stood-still', []]);
+      expect(ended.message).toBe(
+        'the lease on "backup" (number 7) was not renewed in time, because this process stood still for about 5.2 s, and "sh" may have run past it',
+      );
+    }
+    expect(endedBy('clock', false, [], [], overslept).how).toBe('clock');
+  });
+
+  it('says nothing of a standstill that would have left the time to renew it', () => {
+    const late = { stoodStillMs: 5_200, hasOverslept: false };
+    expect(endedBy('lapsed', false, ['ben for 9 s'], [], late).message).toMatch(
+      /was not renewed in time, and "sh" may have run past it; not heard from: ben for 9 s$/,
     );
   });
 
@@ -70,6 +93,11 @@ describe('members that were not heard from', () => {
       unheard: ['ben for 4 s', 'cyd for 200 ms', 'dan at all'],
       problems: [],
     });
+  });
+
+  it('are not those that were heard right before we stood still', () => {
+    const peers = [peer('ada', true, 5_100), peer('ben', true, 9_000), peer('cyd', true, undefined)];
+    expect(suspectsOf({ peers, leaseMs: 10_000 }, 5_000).unheard).toEqual(['ben for 9 s', 'cyd at all']);
   });
 
   it('are not those that speak, of which it is said once what else is the matter', () => {

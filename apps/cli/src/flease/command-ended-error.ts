@@ -13,6 +13,10 @@ export interface LostLease {
   readonly wasHeldToTheEnd: boolean;
   /** What the lease's signal aborted with; undefined if it has not. */
   readonly reason: unknown;
+  /** How long this process stood still since the lease was last renewed. */
+  readonly stoodStillMs: number;
+  /** Whether that was so long that it could not be renewed. */
+  readonly hasOverslept: boolean;
   /** Members that may be why; see {@link suspectsOf}. */
   readonly suspects: Suspects;
 }
@@ -26,11 +30,13 @@ export interface Suspects {
 
 const NOBODY: Suspects = { unheard: [], problems: [] };
 
-/** The lease was lost; or it was not, but the command was ended as if it had been, because we stood still. */
+/**
+ * The lease was lost; or we stood still, and either it was lost by that, or it was not and the command was ended as if it
+ * had been.
+ */
 export type CommandEnd = LeaseEnd | 'stood-still';
 
-const HOW: Readonly<Record<CommandEnd, string>> = {
-  'stood-still': 'was held, but this process stood still until the end that it had known of last',
+const HOW: Readonly<Record<LeaseEnd, string>> = {
   ending: 'was not renewed in time',
   lapsed: 'was not renewed in time',
   lost: 'turned out to be no longer ours',
@@ -53,12 +59,13 @@ export class CommandEndedError extends LeaseholdError {
   /** Members that may be why, each with how long it was not heard from. */
   readonly unheard: readonly string[];
 
-  constructor(command: string, { resource, number, wasHeldToTheEnd, reason, suspects }: LostLease) {
-    const how = reason instanceof LeaseEndedError ? reason.how : 'stood-still';
-    const { unheard, problems } = how === 'ending' || how === 'lapsed' ? suspects : NOBODY;
+  constructor(command: string, lost: LostLease) {
+    const { resource, number, wasHeldToTheEnd, reason } = lost;
+    const how = howOf(lost);
+    const { unheard, problems } = isUnrenewed(how) ? lost.suspects : NOBODY;
     const why = [...(unheard.length > 0 ? [`not heard from: ${unheard.join(', ')}`] : []), ...problems];
     const held = wasHeldToTheEnd ? 'ended while it still had it' : 'may have run past it';
-    const what = `the lease on ${JSON.stringify(resource)} (number ${number}) ${HOW[how]}`;
+    const what = `the lease on ${JSON.stringify(resource)} (number ${number}) ${how === 'stood-still' ? standstill(lost) : HOW[how]}`;
     super([`${what}, and "${command}" ${held}`, ...why].join('; '), { cause: reason });
     this.command = command;
     this.resource = resource;
@@ -69,16 +76,35 @@ export class CommandEndedError extends LeaseholdError {
   }
 }
 
+function howOf({ reason, hasOverslept }: LostLease): CommandEnd {
+  if (!(reason instanceof LeaseEndedError)) return 'stood-still';
+  return hasOverslept && isUnrenewed(reason.how) ? 'stood-still' : reason.how;
+}
+
+const isUnrenewed = (how: CommandEnd): boolean => how === 'ending' || how === 'lapsed';
+
+const standstill = ({ reason, stoodStillMs }: LostLease): string =>
+  reason instanceof LeaseEndedError
+    ? `was not renewed in time, because this process stood still for about ${duration(stoodStillMs)}`
+    : 'was held, but this process stood still until the end that it had known of last';
+
 /** A member that lives says something four times in a lease, and answers whenever it is asked. */
 const UNHEARD_FOR_LEASES = 0.3;
 
-/** Members that are not connected or said nothing for long; and what is the matter with those that do speak. */
-export function suspectsOf({ peers, leaseMs }: Pick<FleaseStatus, 'peers' | 'leaseMs'>): Suspects {
+/**
+ * Members that are not connected or said nothing for long; and what is the matter with those that do speak.
+ *
+ * @param deafForMs how long nobody could be heard, because we did not listen
+ */
+export function suspectsOf(
+  { peers, leaseMs }: Pick<FleaseStatus, 'peers' | 'leaseMs'>,
+  deafForMs = 0,
+): Suspects {
   const unheard: string[] = [];
   const problems = new Map<string, string[]>();
   for (const { id, connected, heardAgoMs, problem } of peers) {
     if (heardAgoMs === undefined) unheard.push(`${id} at all`);
-    else if (!connected || heardAgoMs >= leaseMs * UNHEARD_FOR_LEASES)
+    else if (!connected || heardAgoMs - deafForMs >= leaseMs * UNHEARD_FOR_LEASES)
       unheard.push(`${id} for ${duration(heardAgoMs)}`);
     else if (problem !== undefined) problems.set(problem, [...(problems.get(problem) ?? []), id]);
   }

@@ -38,12 +38,12 @@ describe('an option that makes no sense', () => {
     [
       'a skew',
       { clockSkewMs: 501 },
-      '--flease-skew is 501 ms, but it must be at most 500 ms, with leaderLeaseMs = 2000 ms: a leader',
+      '--flease-skew is 501 ms, but it must be at most a quarter of leaderLeaseMs, which is 2000 ms: a leader',
     ],
     [
       'a large skew',
       { clockSkewMs: 1_200 },
-      '--flease-skew is 1200 ms, but it must be less than half of leaderLeaseMs, which is 2000 ms: with clocks',
+      '--flease-skew is 1200 ms, but it must be at most a quarter of leaderLeaseMs, which is 2000 ms: a leader',
     ],
     ['an address', { peers: { ada: 'here' } }, 'ada in --flease-peers is here, but it must be host:port'],
     [

@@ -1,4 +1,7 @@
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import process from 'node:process';
 import { describe, expect, it } from 'vitest';
 import { freePeers } from '../../../../leasehold/src/flease/shell/testing/groups.ts';
@@ -28,6 +31,21 @@ async function holding(command: readonly string[]) {
   return start(['flease', 'hold', 'r', '--id', 'a', '--peers', `a=${a}`, ...TIMES, '--', ...command]);
 }
 
+/** The same, as one of three, of which the third is away: two have to be there, and are. */
+async function holdingWithOthers(command: readonly string[]) {
+  const { a, b, c } = await freePeers('a', 'b', 'c');
+  const group = ['--peers', `a=${a},b=${b},c=${c}`, ...TIMES];
+  const other = await start(['flease', 'serve', '--id', 'b', ...group, '--no-http']);
+  const holder = await start(['flease', 'hold', 'r', '--id', 'a', ...group, '--', ...command]);
+  return {
+    holder,
+    [Symbol.asyncDispose]: async () => {
+      await holder[Symbol.asyncDispose]();
+      await other[Symbol.asyncDispose]();
+    },
+  };
+}
+
 describe('a command that runs under a lease', { timeout: TIMEOUT_MS }, () => {
   it('is killed at the end of the lease if whoever holds it stands still, and that is said when it goes on', async () => {
     await using board = await switchboard();
@@ -39,8 +57,36 @@ describe('a command that runs under a lease', { timeout: TIMEOUT_MS }, () => {
     holder.child.kill('SIGCONT');
     expect(await holder.ended).toBe(76);
     expect(holder.stderr).toMatch(
-      /the lease on "r" \(number \d+\) was (not renewed in time|held, but this process stood still)/,
+      /the lease on "r" \(number \d+\) was (?:not renewed in time, because|held, but) this process stood still/,
     );
+    expect(holder.stderr).not.toContain('not heard from');
+  });
+
+  it('is not said to have been ended by a member that is away, which has nothing to do with that', async () => {
+    await using board = await switchboard();
+    await using group = await holdingWithOthers(board.command);
+    const { holder } = group;
+    const call = await board.calling;
+    const hungUp = new Promise((resolve) => call.once('close', resolve));
+    holder.child.kill('SIGSTOP');
+    await hungUp;
+    holder.child.kill('SIGCONT');
+    expect(await holder.ended).toBe(76);
+    expect(holder.stderr).toContain('this process stood still');
+    expect(holder.stderr).not.toContain('not heard from');
+  });
+
+  it('that only the system can tell is none does not start, and that is said', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'leasehold-held-'));
+    try {
+      const circle = join(folder, 'circle');
+      symlinkSync(circle, circle);
+      await using holder = await holding([circle]);
+      expect(await holder.ended).toBe(126);
+      expect(holder.stderr).toContain('could not be started: ELOOP');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('runs on while the lease is renewed', async () => {

@@ -18,25 +18,27 @@
  * own could not be typed to; there a script that wants its children to go with it has to say so itself.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import process from 'node:process';
 import type { FleaseLease } from 'leasehold/flease';
 import { CommandError, type Logger } from 'leasehold/supervisor';
+import type { ResolvedFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
 import { exitCodeOf } from '../../../../leasehold/src/node/child.ts';
 import { inTerminalForeground, type Signal } from '../../../../leasehold/src/node/signals.ts';
 import { CommandEndedError, type Suspects } from './command-ended-error.ts';
 import { behindGate, fitsGate } from './gate.ts';
 import type { CommandSignals } from './signals.ts';
+import { Wakefulness } from './wakefulness.ts';
 import { Watchman } from './watchman.ts';
 
 export interface HeldCommand {
   readonly command: string;
   readonly args: readonly string[];
   readonly lease: FleaseLease;
-  /** How long it may take to end when the lease is over anyway. */
-  readonly graceMs: number;
-  /** Members that may be why the lease was lost, for who asks. */
-  readonly suspects: () => Suspects;
+  /** Of the group. The notice is how long it may take to end when the lease is over anyway. */
+  readonly durations: ResolvedFleaseDurations;
+  /** Members that may be why the lease was lost, although we did not listen for so long. */
+  readonly suspects: (deafForMs: number) => Suspects;
   readonly signals: CommandSignals;
   readonly logger: Logger;
 }
@@ -48,7 +50,8 @@ export interface HeldCommand {
  * @throws {CommandEndedError} if the lease was lost before it had ended
  */
 export async function runHeld(held: HeldCommand): Promise<number> {
-  const { command, lease, graceMs, suspects, signals, logger } = held;
+  const { command, lease, suspects, signals, logger } = held;
+  const { noticeMs: graceMs, leaseMs, renewAfterMs, answerMs } = held.durations;
   const isGroup = !inTerminalForeground();
   const { resource, number } = lease;
   using watchman = new Watchman(graceMs);
@@ -63,10 +66,17 @@ export async function runHeld(held: HeldCommand): Promise<number> {
     });
   };
   using _ = signals.handTo(kill);
-  using renewals = lease.onRenewal(() => watchman.allow(lease.leftMs));
+  const wakefulness = new Wakefulness({ leaseMs, renewalMs: renewAfterMs + answerMs });
+  const looking = setInterval(() => wakefulness.look(), wakefulness.everyMs);
+  using renewals = lease.onRenewal(() => {
+    wakefulness.renewed();
+    watchman.allow(lease.leftMs);
+  });
   let lateness: NodeJS.Timeout | undefined;
+  let hasOverslept: boolean | undefined;
   const lost = (): void => {
     renewals[Symbol.dispose](); // Should it be renewed after all, that is too late.
+    hasOverslept = wakefulness.hasOverslept;
     const withinMs = Math.round(Math.min(lease.leftMs, graceMs));
     watchman.allow(withinMs);
     kill('SIGTERM');
@@ -78,14 +88,19 @@ export async function runHeld(held: HeldCommand): Promise<number> {
   else signal.addEventListener('abort', lost, { once: true });
   const end = await ended;
   clearTimeout(lateness);
+  clearInterval(looking);
   signal.removeEventListener('abort', lost);
   // We may have stood still until the watchman killed it, and have gone on in time to renew the lease.
   const wasOverdue = end.signal === 'SIGKILL' && (await watchman.end());
   // Read again, by the clock: it may have been over before any timer said so.
   if (signal.aborted || wasOverdue) {
     if (isGroup) kill('SIGKILL');
-    const loss = { resource, number, reason: signal.reason, wasHeldToTheEnd: lease.isHeld() };
-    throw new CommandEndedError(command, { ...loss, suspects: suspects() });
+    const { stoodStillMs } = wakefulness;
+    throw new CommandEndedError(command, {
+      ...{ resource, number, reason: signal.reason, wasHeldToTheEnd: lease.isHeld() },
+      ...{ stoodStillMs, hasOverslept: hasOverslept ?? wakefulness.hasOverslept },
+      suspects: suspects(stoodStillMs),
+    });
   }
   return exitCodeOf(end);
 }
@@ -106,7 +121,7 @@ async function started(
   const env = { ...process.env, LEASEHOLD_NUMBER: String(number), LEASEHOLD_RESOURCE: resource };
   const options = { env, detached: isGroup };
   const gated = watchman.isThere && fitsGate(command, env) ? behindGate(command, args, options) : undefined;
-  const child = gated?.child ?? spawn(command, args, { ...options, stdio: 'inherit' });
+  const child = gated?.child ?? spawned(command, args, options);
   const gone = (): void => logger.warn(NOBODY_WATCHES, { command });
   const watched =
     child.pid === undefined ? undefined : watchman.watch(isGroup ? -child.pid : child.pid, gone);
@@ -122,6 +137,15 @@ async function started(
   // If it was lost meanwhile, whoever asks for the signal next ends what waits there.
   if (lease.isHeld()) gated?.open();
   return { child, ended };
+}
+
+/** Some of what can be wrong is thrown, the rest is an event. @throws {CommandError} */
+function spawned(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
+  try {
+    return spawn(command, args, { ...options, stdio: 'inherit' });
+  } catch (cause) {
+    throw CommandError.of(command, cause);
+  }
 }
 
 /** To it and, if it leads a group, to all of that. False if we may not: it has become another user's. */

@@ -61,8 +61,16 @@ describe('where to tell how it is', () => {
     ['[::1]:7501', { host: '::1', port: 7501 }],
     ['0', { host: '127.0.0.1', port: 0 }],
   ])('is %s', (http, place) => {
-    expect(httpOf({ http }, ADA)).toMatchObject(place);
+    expect(httpOf({ http, insecure: true }, ADA)).toMatchObject(place);
   });
+
+  it.each(['0.0.0.0:7501', '10.0.0.1:7501', '[::]:7501'])(
+    'is not %s, unless somebody says --insecure',
+    (http) => {
+      expect(() => httpOf({ http }, ADA)).toThrow(UsageError);
+      expect(() => httpOf({ http }, ADA)).toThrow(`--http is ${http}, but everybody who can connect there`);
+    },
+  );
 
   it('is nowhere unless somebody says so', () => {
     expect([httpOf({}, ADA), httpOf({ http: false }, ADA)]).toEqual([undefined, undefined]);

@@ -5,6 +5,8 @@
 
 import { type Command, Option } from 'commander';
 import type { JoinFleaseOptions, Peers, ServeFleaseOptions } from 'leasehold/flease';
+import type { Address } from '../../../../leasehold/src/node/tcp/address.ts';
+import { isLoopback } from '../../../../leasehold/src/node/tcp/binding.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../failure.ts';
 import { milliseconds, wholeNumberFrom } from '../options.ts';
@@ -136,13 +138,18 @@ export function peersOf(option: string, text: string): Peers {
 export function httpOf(
   { http, insecure }: MemberOptions,
   { id, peers, listen }: Pick<JoinFleaseOptions, 'id' | 'peers' | 'listen'>,
-): ServeFleaseOptions | undefined {
+): (Address & Pick<ServeFleaseOptions, 'insecure'>) | undefined {
   if (http === undefined || http === false) return undefined;
   const [, host = '127.0.0.1', port = ''] = /^(?:(\[[^\]]+\]|[^:]+):)?(\d{1,5})$/.exec(http) ?? [];
   if (port === '' || Number(port) > 65_535) {
     throw new UsageError(`"${http}" in --http is neither a port, as 7501, nor an address, as 10.0.0.1:7501`);
   }
   const place = { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
+  if (insecure !== true && !isLoopback(place.host)) {
+    throw new UsageError(
+      `--http is ${http}, but everybody who can connect there could read what is held; listen on 127.0.0.1, or say --insecure if the network keeps others away`,
+    );
+  }
   const what = `${id} listens for the others (${listen === undefined ? '--peers' : '--listen'})`;
   refuseOwnPort(listen ?? peers[id], what, [{ ...place, said: `--http ${http}` }]);
   return { ...place, insecure };

@@ -1,37 +1,70 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CommandError } from 'leasehold/supervisor';
 import { afterAll, describe, expect, it } from 'vitest';
-import { isNowhere, isProgram } from './program-file.ts';
+import { type Environment, isProgram, whyNotStarted } from './program-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-program-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('a command that is nowhere', () => {
-  it('has no slash, and nothing of its name is where programs are looked for', () => {
-    writeFileSync(join(folder, 'not-executable'), '');
-    const env = { PATH: `/nowhere:${folder}` };
-    expect(isNowhere('no-such-program', env)).toBe(true);
-    expect(isNowhere('not-executable', env)).toBe(false);
-    expect(isNowhere('./no-such-program', env)).toBe(false);
-    expect(isNowhere('no-such-program', {})).toBe(false);
+const file = (name: string, text: string, mode: number): string => {
+  const path = join(folder, name);
+  writeFileSync(path, text, { mode });
+  return path;
+};
+
+/** What is said of it by whoever looks, and by whoever starts it. */
+async function saidOf(command: string, env: Environment): Promise<readonly (CommandError | undefined)[]> {
+  const starting = new Promise((resolve, reject) => {
+    spawn(command, [], { env, stdio: 'ignore' }).once('error', reject).once('exit', resolve);
+  });
+  const tried = await starting.then(
+    () => undefined,
+    (cause: unknown) => CommandError.of(command, cause),
+  );
+  return [whyNotStarted(command, env), tried];
+}
+
+describe('a command that cannot be started', () => {
+  const plain = file('plain', '', 0o644);
+
+  it.each([
+    ['a name that is nowhere', 'no-such-program', 'COMMAND_NOT_FOUND'],
+    ['a path that is not there', join(folder, 'no-such-program'), 'COMMAND_NOT_FOUND'],
+    ['a path into what is no folder', join(plain, 'tool'), 'COMMAND_NOT_FOUND'],
+    ['a script whose interpreter is not there', file('lost', '#!/nowhere/sh\n', 0o755), 'COMMAND_NOT_FOUND'],
+    ['a name of what may not be executed', 'plain', 'COMMAND_NOT_STARTED'],
+    ['what may not be executed', plain, 'COMMAND_NOT_STARTED'],
+    ['a folder', folder, 'COMMAND_NOT_STARTED'],
+  ])('is known before, in the words of whoever starts it: %s', async (_, command, code) => {
+    const [looked, tried] = await saidOf(command, { PATH: `/nowhere:${folder}` });
+    expect(looked?.code).toBe(code);
+    expect([looked?.message, looked?.exitCode]).toEqual([tried?.message, tried?.exitCode]);
+  });
+
+  it('is not one that can be, nor one of which only the system knows where to look for it', () => {
+    const tool = file('good', '#!/bin/sh\n', 0o755);
+    for (const command of [tool, 'good']) expect(whyNotStarted(command, { PATH: folder })).toBeUndefined();
+    expect(whyNotStarted('no-such-program', {})).toBeUndefined();
+    symlinkSync('circle', join(folder, 'circle'));
+    expect(whyNotStarted(join(folder, 'circle'), {})).toBeUndefined();
   });
 });
 
 describe('a program', () => {
   it('is one that is found, and may be executed', () => {
-    const file = join(folder, 'tool');
-    writeFileSync(file, '#!/bin/sh\n');
-    expect(isProgram(file, {})).toBe(false);
-    chmodSync(file, 0o755);
-    expect(isProgram(file, {})).toBe(true);
+    const tool = file('tool', '#!/bin/sh\n', 0o644);
+    expect(isProgram(tool, {})).toBe(false);
+    chmodSync(tool, 0o755);
+    expect(isProgram(tool, {})).toBe(true);
     expect(isProgram('tool', { PATH: `/nowhere:${folder}` })).toBe(true);
     expect(isProgram('tool', { PATH: '/nowhere' })).toBe(false);
     expect(isProgram(folder, {})).toBe(false);
   });
 
   it('has an interpreter, if it says which', () => {
-    const file = join(folder, 'script');
     for (const [firstLine, fits] of [
       ['#!/bin/sh', true],
       ['#! /bin/sh -e', true],
@@ -39,8 +72,8 @@ describe('a program', () => {
       ['#! /nowhere/sh -e', false],
       ['echo', true],
     ] as const) {
-      writeFileSync(file, `${firstLine}\n`, { mode: 0o755 });
-      expect([firstLine, isProgram(file, {})]).toEqual([firstLine, fits]);
+      const script = file('script', `${firstLine}\n`, 0o755);
+      expect([firstLine, isProgram(script, {})]).toEqual([firstLine, fits]);
     }
   });
 });

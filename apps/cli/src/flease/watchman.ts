@@ -111,10 +111,10 @@ export class Watchman implements Disposable {
     });
   }
 
-  /** From here on it may live for so long, unless something else is said before. */
-  allow(ms: number): void {
+  /** It may live for so long from here on, unless something else is said before. */
+  allow(forMs: number): void {
     if (this.#isOver || !this.isThere) return;
-    this.#child.stdin?.write(`${inSeconds(Math.max(0, ms - TO_BEGIN_MS))}\n`);
+    this.#child.stdin?.write(`${inSeconds(Math.max(0, forMs - TO_BEGIN_MS))}\n`);
   }
 
   /** Tells it that all is over. Resolves with whether it has killed the target before that, since its time was over. */

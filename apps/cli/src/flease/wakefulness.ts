@@ -1,0 +1,69 @@
+/**
+ * Whether this process was awake while it should have renewed a lease, or stood still: stopped by a signal, or in a write
+ * that nobody reads. It looks at the clock again and again, and finds afterwards that it has not looked for long:
+ *
+ *     looks    | | | | |                     | | |
+ *     awake    ├────────┤                     ├──┤
+ *     stood still       ├─────────────────────┤
+ *
+ * From outside one cannot be told from the other: a lease that nobody renewed is not renewed, and members that nobody
+ * listened to are not heard. But a network that is cut leaves us awake, and so with the time to ask for the lease again and to be
+ * answered. Whoever was awake for less than that since the last renewal has itself to blame, and no member.
+ */
+
+/** How often to look, in times of a lease. */
+const LOOKS_IN_A_LEASE = 20;
+/** What is a little late is awake. */
+const LATE_LOOKS = 2;
+
+export interface WakefulnessOptions {
+  readonly leaseMs: number;
+  /** How long it takes a process that is awake to renew a lease, from when it last did, if the others answer. */
+  readonly renewalMs: number;
+  /** In milliseconds, and never back. @default performance.now */
+  readonly clock?: (() => number) | undefined;
+}
+
+export class Wakefulness {
+  /** How often to {@link look}. */
+  readonly everyMs: number;
+  readonly #renewalMs: number;
+  readonly #clock: () => number;
+  #lookedMs: number;
+  #awakeMs = 0;
+  #stoodStillMs = 0;
+
+  constructor({ leaseMs, renewalMs, clock = () => performance.now() }: WakefulnessOptions) {
+    this.everyMs = leaseMs / LOOKS_IN_A_LEASE;
+    this.#renewalMs = renewalMs;
+    this.#clock = clock;
+    this.#lookedMs = clock();
+  }
+
+  look(): void {
+    const nowMs = this.#clock();
+    const passedMs = nowMs - this.#lookedMs;
+    this.#lookedMs = nowMs;
+    if (passedMs <= this.everyMs * LATE_LOOKS) this.#awakeMs += passedMs;
+    else this.#stoodStillMs += passedMs;
+  }
+
+  /** The lease was renewed: what was before does not count any more. */
+  renewed(): void {
+    this.look();
+    this.#awakeMs = 0;
+    this.#stoodStillMs = 0;
+  }
+
+  /** Since the last renewal. */
+  get stoodStillMs(): number {
+    this.look();
+    return this.#stoodStillMs;
+  }
+
+  /** Whether it stood still for so long since the last renewal that the next was not to be had. */
+  get hasOverslept(): boolean {
+    this.look();
+    return this.#stoodStillMs > 0 && this.#awakeMs < this.#renewalMs;
+  }
+}
