@@ -171,6 +171,14 @@ describe('the status of a Manager', () => {
       'c=h3:7500|not connected|clock off',
     ]);
     expect(managerLines(status, [])).toEqual([]);
+
+    const notElected = store.members.map((member) => ({ ...member, isLeader: false }));
+    const early = { ...status, id: 'a', leader: null, store: { ...store, members: notElected } };
+    expect(
+      storeLines(early)
+        .slice(2)
+        .map((line) => line.replace(/ {2,}/g, '|')),
+    ).toEqual(['a=h1:7500|stands by', 'b=h2:7500|not known', 'c=h3:7500|not connected|clock off']);
   });
 });
 

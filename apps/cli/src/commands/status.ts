@@ -117,13 +117,12 @@ export function managerLines(status: StatusAnswer, managers: readonly AskedManag
   return ['', ...table(['MANAGER', 'ROLE', 'BEHIND', 'UP', 'VERSION', 'ADDRESS', 'HTTP', ''], rows)];
 }
 
-export function storeLines({ store: { kind, members } }: StatusAnswer): readonly string[] {
+export function storeLines(status: StatusAnswer): readonly string[] {
+  const { kind, members } = status.store;
   if (members.length === 0) return [];
   if (kind === 'flease') {
-    const rows = members.map(({ endpoint, isReachable, isLeader, complaint }) => [
-      endpoint,
-      isReachable ? (isLeader ? 'leads' : 'stands by') : 'not connected',
-      complaint ?? '',
+    const rows = members.map((elector) => [
+      ...[elector.endpoint, electorRole(elector, status), elector.complaint ?? ''],
     ]);
     return ['', ...table(['ELECTOR', 'ROLE', ''], rows)];
   }
@@ -135,6 +134,18 @@ export function storeLines({ store: { kind, members } }: StatusAnswer): readonly
     complaint ?? '',
   ]);
   return ['', ...table(['ETCD', 'ROLE', 'VERSION', 'DATABASE', ''], rows)];
+}
+
+/** The role of another is known only by who leads: while nobody is known to, each of them may. */
+function electorRole(
+  { endpoint, isReachable, isLeader }: StatusAnswer['store']['members'][number],
+  { id, role, store }: StatusAnswer,
+): string {
+  if (!isReachable) return 'not connected';
+  const isSelf = endpoint.startsWith(`${id}=`);
+  if (isSelf ? role === 'leading' : isLeader && role !== 'leading') return 'leads';
+  const isKnown = isSelf || role === 'leading' || store.members.some((other) => other.isLeader);
+  return isKnown ? 'stands by' : 'not known';
 }
 
 function keptIn({ kind, where }: StatusAnswer['store'], size: string): string {

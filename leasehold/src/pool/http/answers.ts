@@ -266,12 +266,39 @@ export function poolNames(source: ApiSource, seen: ManagerObservation): readonly
   return [...names].sort();
 }
 
-/** @throws {ApiProblem} that names the pools there are */
+/** @throws {ApiProblem} that names the pools there are, or says that this Manager cannot know */
 export function checkPool(source: ApiSource, seen: ManagerObservation, pool: string): string {
   const pools = poolNames(source, seen);
   if (pools.includes(pool)) return pool;
+  if (seen.role === 'standby' && (pools.length === 0 || followsNothing(source)))
+    throw standsBy(source, seen, 'knows no pools');
   const named = pools.length === 0 ? 'there is none yet' : `there are ${pools.slice(0, 20).join(', ')}`;
   throw new ApiProblem(404, 'UNKNOWN_POOL', `there is no pool "${pool}"; ${named}`, { pools });
+}
+
+/**
+ * One that stands by has its table from the log. Where there is none to follow, its own is empty, also for a pool that is declared,
+ * and it would say of every key that nobody owns it.
+ *
+ * @throws {ApiProblem}
+ */
+export function checkKnowsOwners(source: ApiSource, seen: ManagerObservation): void {
+  if (seen.role === 'standby' && followsNothing(source))
+    throw standsBy(source, seen, 'does not know who owns what');
+}
+
+const followsNothing = (source: ApiSource): boolean => source.store().kind === 'flease';
+
+/** Misdirected: whoever leads would know. */
+function standsBy(source: ApiSource, seen: ManagerObservation, lack: string): ApiProblem {
+  const known = leaderAnswer(source, seen);
+  const leader = known?.id === seen.id ? null : known;
+  const http = managerAnswers(source, seen).find(({ id }) => id === leader?.id)?.http ?? null;
+  const place = http === null ? '' : `, at ${http}`;
+  const rest =
+    leader === null ? ', nor who leads' : `; ${leader.id} leads, as far as it knows: ask that one${place}`;
+  const message = `this Manager stands by, and ${lack}${rest}`;
+  return new ApiProblem(421, 'STANDS_BY', message, { leader: leader === null ? null : { ...leader, http } });
 }
 
 export function poolSummary(source: ApiSource, seen: ManagerObservation, name: string): PoolSummary {

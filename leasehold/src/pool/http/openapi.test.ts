@@ -106,6 +106,17 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('describes how one that stands by sends elsewhere', () => {
+    const manager = standby();
+    const source = manager.source({
+      store: () => ({ kind: 'flease', where: 'default', bytes: undefined, members: [] }),
+    });
+    const answer = router(apiRoutes(source))('GET', '/v1/pools/none', () => undefined);
+    if (answer.kind !== 'text') throw new Error('a stream');
+    expect(answer.status).toBe(421);
+    expect(complaints(SCHEMAS, SCHEMAS['Error'] ?? {}, JSON.parse(answer.body))).toEqual([]);
+  });
+
   it('lists every route, each with a name of its own, and every parameter in a path', () => {
     const routes = apiRoutes(threeOwners().source());
     const answer = router(routes)('GET', '/openapi.json', () => undefined);

@@ -7,7 +7,9 @@ import { AloneError, ClosedError } from '../shell/errors.ts';
 import type { OwnersAnswer, PoolAnswer, PoolSummary, StatusAnswer, TableAnswer } from './answers.ts';
 import type { LoggedEvent } from './event-log.ts';
 import type { ExplainAnswer, KeyAnswer } from './explain.ts';
+import { ManagerState } from '../state.ts';
 import { apiRoutes } from './routes.ts';
+import type { ApiSource } from './source.ts';
 import { type ManagerToLookAt, standby, threeOwners } from './source-script.ts';
 
 interface Failure {
@@ -202,6 +204,60 @@ describe('/v1/pools', () => {
       });
     },
   );
+});
+
+describe('a Manager that stands by and knows no pools', () => {
+  const unread = standby();
+  unread.state = ManagerState.empty;
+  const asked = (differences: Partial<ApiSource>, url: string) => {
+    const answer = router(apiRoutes(unread.source(differences)))('GET', url, () => undefined);
+    if (answer.kind !== 'text') throw new Error('a stream');
+    return { status: answer.status, ...(JSON.parse(answer.body) as Failure) };
+  };
+  const flease: Partial<ApiSource> = {
+    store: () => ({ kind: 'flease', where: 'default', bytes: undefined, members: [] }),
+    elected: () => ({ id: 'm2', term: 7 }),
+  };
+
+  it.each(['', '/owners', '/lookups', '/keys/a', '/explain?key=a', '/table'])(
+    'does not say that there is no such pool, but who leads: …%s',
+    (rest) => {
+      expect(asked(flease, `/v1/pools/presence${rest}`)).toEqual({
+        status: 421,
+        error: {
+          code: 'STANDS_BY',
+          message:
+            'this Manager stands by, and knows no pools; m2 leads, as far as it knows: ask that one, at http://10.0.0.2:7401',
+          leader: { id: 'm2', address: null, http: 'http://10.0.0.2:7401' },
+        },
+      });
+    },
+  );
+
+  it('says so if it does not know who leads, as one does that has read nothing of its log yet', () => {
+    expect(asked({}, '/v1/pools/presence')).toMatchObject({
+      status: 421,
+      error: { message: 'this Manager stands by, and knows no pools, nor who leads', leader: null },
+    });
+  });
+
+  it.each(['/keys/a', '/explain?key=a'])(
+    'does not say of a key in a pool that is declared that nobody owns it: …%s',
+    (rest) => {
+      const declared = { ...flease, declaredPools: () => ['presence'] };
+      expect(asked(declared, `/v1/pools/presence${rest}`)).toMatchObject({
+        status: 421,
+        error: { code: 'STANDS_BY', message: expect.stringContaining('and does not know who owns what; m2') },
+      });
+      expect(asked(declared, '/v1/pools/other').error.code).toBe('STANDS_BY');
+      expect(asked(declared, '/v1/pools/presence').status).toBe(200);
+    },
+  );
+
+  it('says of a key what the log says, if it follows one', () => {
+    expect(ok<KeyAnswer>(standby(), '/v1/pools/presence/keys/alice').owner).toBeNull();
+    expect(get(standby(), '/v1/pools/other').body.error.code).toBe('UNKNOWN_POOL');
+  });
 });
 
 describe('/v1/pools/{pool}/owners', () => {

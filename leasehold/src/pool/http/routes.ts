@@ -8,6 +8,7 @@ import { LeaseholdError } from '../../runtime/errors.ts';
 import { parsePosition, type Position } from '../../runtime/keys/position.ts';
 import type { ManagerObservation } from '../manager/observation.ts';
 import {
+  checkKnowsOwners,
   checkPool,
   lookupsAnswer,
   ownersAnswer,
@@ -85,6 +86,7 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
     problems: {
       400: 'a parameter is malformed',
       404: 'there is no such pool; the answer names those there are',
+      421: 'STANDS_BY: this Manager stands by and cannot know; the answer names the one that leads',
     },
     answer: (request) => {
       const seen = source.observe();
@@ -154,14 +156,20 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
       'Key',
       'Where a key is.',
       [inPath('key', 'the key, percent-encoded: a slash in it is %2F')],
-      (seen, pool, request) => keyAnswer(seen, pool, request.parameters['key'] ?? ''),
+      (seen, pool, request) => {
+        checkKnowsOwners(source, seen);
+        return keyAnswer(seen, pool, request.parameters['key'] ?? '');
+      },
     ),
     ofPool(
       '/explain',
       'Explanation',
       'Why a key is where it is. Give `key` or `position`.',
       [inQuery('key', 'the key'), inQuery('position', 'a place on the ring, 16 hexadecimal digits')],
-      (seen, pool, request) => explainAnswer(source, seen, pool, keyOrPosition(request)),
+      (seen, pool, request) => {
+        checkKnowsOwners(source, seen);
+        return explainAnswer(source, seen, pool, keyOrPosition(request));
+      },
     ),
     ofPool(
       '/table',

@@ -90,6 +90,17 @@ const event = (kind: string, description: string, facts: Readonly<Record<string,
   object({ kind: oneOf([kind], description), ...stamp, ...facts }, description);
 
 const owner = ref('OwnerAddress');
+const leader = (description: string): Schema =>
+  orNull(
+    object(
+      {
+        id: text('the id of the Manager'),
+        address: textOrNull('where owners can reach it'),
+        http: textOrNull('where its HTTP API can be reached, if that is known'),
+      },
+      description,
+    ),
+  );
 const ofManager: Readonly<Record<string, Schema>> = { manager: text('its id'), term: whole('the term') };
 
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
@@ -109,6 +120,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
           message: text('what people should read'),
           pools: listOf(POOL, 'for UNKNOWN_POOL: those there are'),
           routes: listOf(text('a path'), 'for UNKNOWN_ROUTE: those there are'),
+          leader: leader('for STANDS_BY: who leads, as far as is known'),
         },
         required: ['code', 'message'],
         additionalProperties: false,
@@ -176,16 +188,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   StepDown: object({
     hasSteppedDown: yes('it led until then; otherwise there was nothing to do'),
     term: whole('the latest term it knows of'),
-    leader: orNull(
-      object(
-        {
-          id: text('the id of the Manager'),
-          address: textOrNull('where owners can reach it'),
-          http: textOrNull('where its HTTP API can be reached, if that is known'),
-        },
-        'who leads then, as far as the log says',
-      ),
-    ),
+    leader: leader('who leads then, as far as the log says'),
   }),
   StoreMember: object({
     endpoint: text('where it is'),
