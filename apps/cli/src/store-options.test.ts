@@ -54,6 +54,13 @@ describe('where the command line says that the log is', () => {
     expect(() => read([option, 'x'])).toThrow(`${option} is about an etcd, and none is named`);
   });
 
+  it.each(['fleas', 'http://h:2379', 'h:2379'])('is neither an etcd nor to be elected: %s', (store) => {
+    const complaint =
+      'must be an etcd, as etcd://h1:2379,h2:2379/prefix, or etcds:// for TLS; or flease, for';
+    expect(() => read(['--store', store])).toThrow(`--store ${complaint}`);
+    expect(() => read([], { LEASEHOLD_STORE: store })).toThrow(`LEASEHOLD_STORE ${complaint}`);
+  });
+
   it('is told without what is secret', () => {
     expect(storeWords({ etcd: ADDRESS })).toBe('etcd at 10.0.0.1:2379, 10.0.0.2:2380, under prod/');
     expect(storeWords({ etcd: ADDRESS, cluster: 'blue' })).toMatch(/\(cluster blue\)$/);

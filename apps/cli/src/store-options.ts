@@ -94,6 +94,11 @@ export function storeOf(context: Context, options: StoreOptions): SharedStore | 
       throw new UsageError(`${VARIABLE} is set, and ${other} given: a Manager keeps its log in one place`);
     if (etcd === FLEASE) return fleaseOf(context, options);
     refuseFlease(options);
+    if (!/^etcds?:\/\//i.test(etcd)) {
+      throw new UsageError(
+        `${store === undefined ? VARIABLE : '--store'} must be an etcd, as etcd://h1:2379,h2:2379/prefix, or etcds:// for TLS; or ${FLEASE}, for Managers that elect each other and keep nothing`,
+      );
+    }
     return { etcd, cluster, ca, cert, key };
   }
   refuseFlease(options);

@@ -28,4 +28,12 @@ describe('the durations of a group', () => {
     expect(() => resolveFleaseDurations(durations)).toThrow(InvalidOptionError);
     expect(() => resolveFleaseDurations(durations)).toThrow(option);
   });
+
+  it.each(['leaseMs', 'clockSkewMs', 'answerMs', 'noticeMs'])('are numbers: %s', (option) => {
+    for (const text of ['10s', '100']) {
+      expect(() => resolveFleaseDurations({ [option]: text })).toThrow(
+        `option ${option} is ${text}, but it must be a number of milliseconds`,
+      );
+    }
+  });
 });

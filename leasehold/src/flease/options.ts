@@ -50,8 +50,8 @@ export interface FleaseDurations {
   answerMs?: number | undefined;
 
   /**
-   * How long before its end a lease's signal is aborted if it was not renewed, in milliseconds. It may be late by a two-thousandth of a
-   * lease, and at most by 10.
+   * How long before its end a lease's signal is aborted if it was not renewed, in milliseconds. It may be late by a
+   * two-thousandth of a lease, and at most by 10.
    *
    * @default leaseMs / 10
    */
@@ -135,5 +135,8 @@ export function resolveFleaseDurations(durations: FleaseDurations = {}): Resolve
 }
 
 function demand(option: string, value: number, holds: boolean, rule: string): void {
+  // Not everybody has a compiler to say it.
+  if (typeof value !== 'number')
+    throw new InvalidOptionError(option, value, 'it must be a number of milliseconds');
   if (!holds || !Number.isFinite(value)) throw new InvalidOptionError(option, value, rule);
 }

@@ -13,10 +13,12 @@ import {
   storePlace,
   VERSION,
 } from 'leasehold/manager';
+import { formatAddress } from '../../../../leasehold/src/node/tcp/address.ts';
 import { aborted, colorsFor, type Context, interruption } from '../context.ts';
 import { inFlags, MANAGER_FLAGS } from '../flease/flags.ts';
 import { refuseOwnPort } from '../flease/own-ports.ts';
 import { inputEnd } from '../input-end.ts';
+import { inOptions, type Listening } from '../listening.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, list, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
@@ -95,8 +97,8 @@ export function managerCommand(context: Context): Command {
     ['manager --data /var/lib/leasehold', 'somewhere else'],
     ['manager --store etcd://10.0.0.1:2379,10.0.0.2:2379', 'one of several, of which one leads'],
     [
-      'manager --store flease --flease-id a --flease-peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500',
-      'one of three that keep nothing',
+      'manager --store flease --flease-id a --flease-peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500 --host 10.0.0.1 --insecure',
+      'one of three that keep nothing; here without TLS',
     ],
     ['manager --memory --port 0 --http-port 0 --json', 'for a test'],
     ['manager --allowed-hosts metrics.internal', 'for a scraper that asks by that name'],
@@ -128,7 +130,8 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
       http: options.http ? httpOf(options) : false,
       ...{ advertise: options.advertise, insecure: options.insecure },
     });
-    await using manager = await (kept.in === 'flease' ? inFlags(starting, MANAGER_FLAGS) : starting);
+    const said = inOptions(starting, placesOf(kept, options));
+    await using manager = await (kept.in === 'flease' ? inFlags(said, MANAGER_FLAGS) : said);
     file?.follow((configuration) => manager.configure(configuration));
     if ('store' in kept) await settled(manager, over);
     announce(context, options, kept, manager);
@@ -148,10 +151,11 @@ function keptIn(context: Context, options: ManagerOptions): Kept {
 }
 
 /** @throws {UsageError} */
-function refuseOwnPorts({ flease: { id, peers, listen } }: FleaseStore, options: ManagerOptions): void {
+function refuseOwnPorts(store: FleaseStore, options: ManagerOptions): void {
+  const { id, listen } = store.flease;
   const { host, port, http, httpHost = host, httpPort } = options;
   const what = `${id} listens for the others (${listen === undefined ? '--flease-peers' : '--flease-listen'})`;
-  refuseOwnPort(listen ?? peers[id], what, [
+  refuseOwnPort(listensAt(store), what, [
     { host, port, said: `--port ${port}` },
     ...(http ? [{ host: httpHost, port: httpPort, said: `--http-port ${httpPort}` }] : []),
   ]);
@@ -162,6 +166,19 @@ const httpOf = ({ host, httpHost = host, httpPort, allowedHosts = [] }: ManagerO
   port: httpPort,
   allowedHosts,
 });
+
+/** Where it listens, and what says so. */
+function placesOf(kept: Kept, options: ManagerOptions): readonly Listening[] {
+  const { host, port, http, httpHost = host, httpPort } = options;
+  const httpOption = options.httpHost === undefined ? '--host' : '--http-host';
+  return [
+    { address: formatAddress({ host, port }), option: '--host' },
+    ...(http ? [{ address: formatAddress({ host: httpHost, port: httpPort }), option: httpOption }] : []),
+    ...(kept.in === 'flease' ? [{ address: listensAt(kept.store), option: '--flease-listen' }] : []),
+  ];
+}
+
+const listensAt = ({ flease: { id, peers, listen } }: FleaseStore): string => listen ?? peers[id] ?? '';
 
 function keptLine(kept: Kept, { data }: ManagerOptions): string {
   if (kept.in === 'memory') return 'It keeps nothing: all leases are gone when it ends.';
@@ -197,19 +214,30 @@ function announce(context: Context, options: ManagerOptions, kept: Kept, manager
     return;
   }
   const colors = colorsFor(out, context);
-  const isUsual = address === `127.0.0.1:${DEFAULT_PORT}`;
   const api = httpUrl === `http://127.0.0.1:${DEFAULT_HTTP_PORT}` ? '' : ` --api ${httpUrl}`;
-  const lines = [
-    `  owners and look-ups   ${colors.bold(address)}`,
-    `  page, API, metrics    ${httpUrl === undefined ? 'nowhere (--no-http)' : colors.bold(httpUrl)}`,
-    ...('store' in kept ? [`  role                  ${colors.bold(roleWords(manager))}`] : []),
-    'What to try next, in another terminal:',
-    `  ${calledAs} run ${isUsual ? '' : `--managers ${address} `}-- node server.js`,
+  const next = [
+    ...serverLines(calledAs, kept, address),
     ...(httpUrl === undefined ? [] : [`  ${calledAs} status${api}`, `  ${calledAs} watch${api}`]),
     ...(kept.in === 'etcd' && httpUrl !== undefined ? [`  ${calledAs} manager step-down${api}`] : []),
+  ];
+  const lines = [
+    `  owners and look-ups   ${colors.bold(address)}${kept.in === 'flease' ? '; tell them of all Managers, as LEASEHOLD_MANAGERS=host:port,host:port' : ''}`,
+    `  page, API, metrics    ${httpUrl === undefined ? 'nowhere (--no-http)' : colors.bold(httpUrl)}`,
+    ...('store' in kept ? [`  role                  ${colors.bold(roleWords(manager))}`] : []),
+    ...(next.length === 0 ? [] : ['What to try next, in another terminal:', ...next]),
     LAST_WORDS[kept.in],
   ];
   out.write(`${lines.join('\n')}\n`);
+}
+
+/**
+ * A server that names no Managers reads where they are from its environment, and so does its supervisor. One Manager is enough to
+ * find the others by, but not if they keep nothing: one that stands by then does not know where the others listen for owners.
+ */
+function serverLines(calledAs: string, kept: Kept, address: string): readonly string[] {
+  if (kept.in === 'flease') return [];
+  const where = address === `127.0.0.1:${DEFAULT_PORT}` ? '' : `LEASEHOLD_MANAGERS=${address} `;
+  return [`  ${where}${calledAs} run -- node server.js`];
 }
 
 const LAST_WORDS: Readonly<Record<Kept['in'], string>> = {

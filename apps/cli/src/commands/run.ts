@@ -46,7 +46,10 @@ export function runCommand(context: Context): Command {
     });
   return withExamples(command, context, [
     ['run -- node server.js', 'the server joins a pool by itself'],
-    ['run --managers 10.0.0.1:7400,10.0.0.2:7400 -- node server.js', 'more than one Manager'],
+    [
+      'run --managers 10.0.0.1:7400,10.0.0.2:7400 -- node server.js',
+      'tell these Managers; the server finds its own, by LEASEHOLD_MANAGERS for one',
+    ],
     ["run -- sh -c 'exec node server.js'", 'through a shell: with exec, or its death cannot be seen'],
   ]);
 }

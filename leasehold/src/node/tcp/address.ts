@@ -16,7 +16,8 @@ export function parseAddress(text: string): Address {
   const digits = text.slice(at + 1);
   const port = /^\d{1,5}$/.test(digits) ? Number(digits) : 0;
   if (host === '' || /\s/.test(host) || port < 1 || port > 65_535) {
-    throw new InvalidOptionError('address', JSON.stringify(text), 'it must be host:port, as 127.0.0.1:7400');
+    const rule = 'it must be host:port, with a port from 1 to 65535';
+    throw new InvalidOptionError('address', JSON.stringify(text), rule);
   }
   return { host, port };
 }

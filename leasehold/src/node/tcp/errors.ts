@@ -32,11 +32,20 @@ export class AddressUnavailableError extends LeaseholdError {
   readonly retryable = false;
   readonly host: string;
   readonly port: number;
+  /** In the words of the system. */
+  readonly why: string;
 
-  constructor(host: string, port: number, why: string, options?: ErrorOptions) {
-    super(`cannot listen on ${host}, port ${port}: ${why}; choose an address of this machine`, options);
+  constructor(
+    host: string,
+    port: number,
+    why: string,
+    options?: ErrorOptions,
+    advice = 'choose an address of this machine',
+  ) {
+    super(`cannot listen on ${host}, port ${port}: ${why}; ${advice}`, options);
     this.host = host;
     this.port = port;
+    this.why = why;
   }
 }
 

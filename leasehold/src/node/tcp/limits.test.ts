@@ -44,6 +44,6 @@ describe('an address', () => {
     '::1:7400',
     '[]:1',
   ])('is none when it is %j', (text) => {
-    expect(() => parseAddress(text)).toThrow('it must be host:port, as 127.0.0.1:7400');
+    expect(() => parseAddress(text)).toThrow('it must be host:port, with a port from 1 to 65535');
   });
 });

@@ -77,7 +77,7 @@ describe('the addresses of the Managers', () => {
     async (address) => {
       await expect(resolve(['b:2', address])).rejects.toMatchObject({
         ...{ code: 'INVALID_OPTION', option: 'managers', value: address },
-        rule: 'it must be host:port, as 127.0.0.1:7400',
+        rule: 'it must be host:port, with a port from 1 to 65535',
       });
     },
   );

@@ -47,9 +47,15 @@ describe('the durations of their group', () => {
 
   it('leave time to renew a lease in which a leader believes for twice the skew less', () => {
     expect(groupDurations(2_000, 500).clockSkewMs).toBe(500);
-    expect(() => groupDurations(2_000, 501)).toThrow(
-      'option store.flease.clockSkewMs is 501, but it must be at most 500, with leaderLeaseMs = 2000',
-    );
+    for (const clockSkewMs of [501, 1_000, 3_000]) {
+      expect(() => groupDurations(2_000, clockSkewMs)).toThrow(
+        `option store.flease.clockSkewMs is ${clockSkewMs}, but it must be at most a quarter of leaderLeaseMs, which is 2000: a leader`,
+      );
+    }
+    for (const leaderLeaseMs of [20, 2_000, 10_000, 60_000]) {
+      const { renewAfterMs, answerMs, clockSkewMs } = groupDurations(leaderLeaseMs, leaderLeaseMs / 4);
+      expect(renewAfterMs + answerMs).toBeLessThanOrEqual(leaderLeaseMs - 2 * clockSkewMs);
+    }
   });
 
   it('are complained of by the names under which they were given', () => {

@@ -56,6 +56,8 @@ const STORE_OPTIONS: OptionNames<FleaseStore> = { flease: true, cluster: true };
 
 /** What part of a leader lease clocks may differ by, unless somebody says otherwise. */
 const SKEW_PART = 10;
+/** What part of it they may differ by at most. */
+const SKEW_PART_MAX = 4;
 
 const NOTHING_TO_DO: readonly never[] = [];
 
@@ -81,30 +83,30 @@ export const fleasePlace = ({ flease, cluster = DEFAULT_CLUSTER }: FleaseStore):
 
 /**
  * The durations of the group, by the leader lease and the skew. A leader believes in its lease for twice the skew less; what
- * is left must be enough to renew it in.
+ * is left must be enough to renew it in. It begins after four tenths of a lease, and waits for a tenth at most, so half of a lease is
+ * left for twice the skew.
  *
  * @throws {InvalidOptionError}
  */
-export function groupDurations(leaderLeaseMs: number, clockSkewMs?: number): ResolvedFleaseDurations {
-  let durations: ResolvedFleaseDurations;
+export function groupDurations(
+  leaderLeaseMs: number,
+  clockSkewMs: number = leaderLeaseMs / SKEW_PART,
+): ResolvedFleaseDurations {
+  const mostMs = leaderLeaseMs / SKEW_PART_MAX;
+  if (clockSkewMs > mostMs) {
+    throw new InvalidOptionError(
+      'store.flease.clockSkewMs',
+      clockSkewMs,
+      `it must be at most a quarter of leaderLeaseMs, which is ${leaderLeaseMs}: a leader believes in its lease for twice the skew less, and must have renewed it by then`,
+    );
+  }
   try {
-    durations = resolveFleaseDurations({
-      leaseMs: leaderLeaseMs,
-      clockSkewMs: clockSkewMs ?? leaderLeaseMs / SKEW_PART,
-    });
+    return resolveFleaseDurations({ leaseMs: leaderLeaseMs, clockSkewMs });
   } catch (error) {
     if (!(error instanceof InvalidOptionError)) throw error;
     const option = error.option === 'leaseMs' ? 'leaderLeaseMs' : `store.flease.${error.option}`;
     throw new InvalidOptionError(option, error.value, error.rule);
   }
-  const { leaseMs, renewAfterMs, answerMs } = durations;
-  const mostMs = (leaseMs - renewAfterMs - answerMs) / 2;
-  if (durations.clockSkewMs <= mostMs) return durations;
-  throw new InvalidOptionError(
-    'store.flease.clockSkewMs',
-    durations.clockSkewMs,
-    `it must be at most ${mostMs}, with leaderLeaseMs = ${leaderLeaseMs}: a leader believes in its lease for twice the skew less, and must have renewed it by then`,
-  );
 }
 
 export async function openFleaseStore(options: FleaseStore, around: StoreSurroundings): Promise<Store> {
