@@ -2,11 +2,11 @@
  * What a member knows of the others: which life each is in, which view, what its clock shows, and whether it may
  * speak at all.
  *
- * Not heeded, and reported by name: a packet of another group; of a member that is not in ours, or that has our own name;
- * of one with other durations, for every argument adds ours to theirs; of one that means another view by the same number
- * (`view-digest.ts`). Not heeded and not worth a word: what an earlier life of a member said. Reported, and not passed over:
- * one that is in a later view, or in an earlier one that we were not told of, or whose clock is off. What it asks is refused,
- * and it is told why (`member.ts`).
+ * Not heeded, and reported by name: a packet of another group; of a member that is not in ours, or that has our own
+ * name; of one with other durations, for every argument adds ours to theirs; of one that means another view by the
+ * same number (`view-digest.ts`). Not heeded and not worth a word: what an earlier life of a member said. Reported,
+ * and not passed over: one that is in a later view, or in an earlier one that we were not told of, or whose clock is
+ * off. What it asks is refused, and it is told why (`member.ts`).
  *
  * A life that speaks after the last words of another has followed it. If the other goes on speaking all the same,
  * two processes have one name, each with a memory of its own, and two majorities may have nothing in common but
@@ -161,7 +161,10 @@ export class Acquaintances {
     return true;
   }
 
-  /** Whether most of those before are known to be in that view, or in a later one. What they mean by it was perhaps said before we knew it. */
+  /**
+   * Whether most of those before are known to be in that view, or in a later one. What they mean by it was perhaps
+   * said before we knew it.
+   */
   haveMoved({ before, number }: View, own: ViewDigest): boolean {
     if (before === undefined) return false;
     const hasMoved = ({ view, digest }: Peer): boolean =>

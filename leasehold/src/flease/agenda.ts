@@ -4,8 +4,9 @@
  *     add ──►  │ 12 │ 13 │ 14 │ … │ 19 │      stretch = ⌊time / stretchMs⌋
  *                └── due: everything in stretches that are over
  *
- * Adding costs an array push, and a search where there is no such list yet; nothing is ever moved or removed. Whoever is due decides whether there is
- * anything to do, and puts itself down again if not. So a thing is looked at up to one stretch late.
+ * Adding costs an array push, and a search where there is no such list yet; nothing is ever moved or removed. Whoever
+ * is due decides whether there is anything to do, and puts itself down again if not. So a thing is looked at up to
+ * one stretch late.
  */
 
 export class Agenda<T> {

@@ -126,8 +126,8 @@ export class Attempt {
   }
 
   /**
-   * Whether somebody else was only faster: a majority has answered, or so many were outbid that there was no use in waiting for
-   * the others; of an even number, those are fewer.
+   * Whether somebody else was only faster: a majority has answered, or so many were outbid that there was no use in
+   * waiting for the others; of an even number, those are fewer.
    */
   get isOutbid(): boolean {
     let outbid = 0;

@@ -4,9 +4,10 @@
  *     at leisure   everybody: whoever is slow or dead is not waited for
  *     busy         as few as make a majority, those who were quickest of late; ┤ after a while, the rest as well
  *
- * Of three members that halves what is said and done for a lease, and it is when there is much to do that it counts. It
- * makes no difference to what is promised: a majority has to say yes, whoever is asked. What it costs is that somebody who has just
- * fallen silent is waited for, by those who are asked just then; so who was late, or refused, is asked last from then on.
+ * Of three members that halves what is said and done for a lease, and it is when there is much to do that it counts.
+ * It makes no difference to what is promised: a majority has to say yes, whoever is asked. What it costs is that
+ * somebody who has just fallen silent is waited for, by those who are asked just then; so who was late, or refused,
+ * is asked last from then on.
  */
 
 import type { Quorums } from './view.ts';

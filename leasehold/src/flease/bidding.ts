@@ -1,6 +1,6 @@
 /**
- * With which round to begin. Our own acceptor is one of those that are asked, and knows what the others have been promised, most of the
- * time; so there is no need to be refused first.
+ * With which round to begin. Our own acceptor is one of those that are asked, and knows what the others have been
+ * promised, most of the time; so there is no need to be refused first.
  *
  *     it is free, or we had it, or were waiting for it     one more than what is known
  *     it is taken, and we have just come                   the first: if it is refused, we look who has it

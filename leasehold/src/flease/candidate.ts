@@ -1,18 +1,18 @@
 /**
- * One who stands for a lease of the group in order to lead by it, and is told as a leader of a log is: elected once, extended
- * again and again, deposed once. (`soft-log.ts` makes a log of that.)
+ * One who stands for a lease of the group in order to lead by it, and is told as a leader of a log is: elected once,
+ * extended again and again, deposed once. (`soft-log.ts` makes a log of that.)
  *
  *     standing ──granted──► elected ◄──┐ renewed
  *        │                     │ └─────┘
  *        └──────► over ◄───────┘ ended, disposed
  *
- * **Two clocks.** The lease is counted on the group's clock, which follows the wall clock; a leader counts on the monotonic
- * one, which nobody sets. At the instant that it was granted, or renewed, both are read, and what is left by the one is
- * taken as left by the other. While the group is asked, and again until the lease ends, the two clocks may move against each
- * other by up to the skew; more costs the member its memory. So twice the skew is taken off.
+ * **Two clocks.** The lease is counted on the group's clock, which follows the wall clock; a leader counts on the
+ * monotonic one, which nobody sets. At the instant that it was granted, or renewed, both are read, and what is left
+ * by the one is taken as left by the other. While the group is asked, and again until the lease ends, the two clocks
+ * may move against each other by up to the skew; more costs the member its memory. So twice the skew is taken off.
  *
- * **About to end is not over.** When a renewal is late the promise runs out first, and the leader stops to answer. If the
- * renewal comes after all, it goes on where it was. That matters more here than elsewhere: whoever leads next
+ * **About to end is not over.** When a renewal is late the promise runs out first, and the leader stops to answer. If
+ * the renewal comes after all, it goes on where it was. That matters more here than elsewhere: whoever leads next
  * knows nothing.
  */
 

@@ -92,7 +92,10 @@ const NEVER = Number.POSITIVE_INFINITY;
 export class Claim {
   readonly resource: string;
   readonly #self: string;
-  /** In the order in which they came. Most have none, which they share, or one, a million times; some have fifty thousand. */
+  /**
+   * In the order in which they came. Most have none, which they share, or one, a million times; some have fifty
+   * thousand.
+   */
   #requests: Pending[] = NOBODY;
   #acquires = 0;
   #asks = 0;
@@ -219,9 +222,10 @@ export class Claim {
   }
 
   /**
-   * It may be had, by somebody's word. The first time that is looked into at once. But the word may be out of date, or what is written may
-   * be; then whoever has looked asks again, and is told the same again. So from the second time on there is a pause between, which grows for
-   * as long as the same is found. Who has it knows best, though: whatever others have said before, its first word is looked into at once.
+   * It may be had, by somebody's word. The first time that is looked into at once. But the word may be out of date,
+   * or what is written may be; then whoever has looked asks again, and is told the same again. So from the second
+   * time on there is a pause between, which grows for as long as the same is found. Who has it knows best, though:
+   * whatever others have said before, its first word is looked into at once.
    */
   freed(from: string, nowMs: number, pauseMs: number): void {
     const isHolders = from === this.#seen?.holder;

@@ -1,9 +1,9 @@
 /**
  * Who may begin an attempt when very many want to.
  *
- * So many are under way at a time. With more, answers would come later than they are waited for, and all attempts would be
- * made again: a hundred thousand leases are renewed one after the other, not all at once and in vain. Who wants to
- * renew comes first, or what is held would run out behind those who want more.
+ * So many are under way at a time. With more, answers would come later than they are waited for, and all attempts
+ * would be made again: a hundred thousand leases are renewed one after the other, not all at once and in vain. Who
+ * wants to renew comes first, or what is held would run out behind those who want more.
  */
 
 import type { Purpose } from './attempt.ts';
@@ -12,8 +12,8 @@ import type { Claim } from './claim.ts';
 const ATTEMPTS_MAX = 4_096;
 
 /**
- * In the order in which they came. A Set keeps a gap for each that left until it is compacted. Starting at the front each time
- * would pass them all, which for fifty thousand in line is most of the work; so one iterator is kept.
+ * In the order in which they came. A Set keeps a gap for each that left until it is compacted. Starting at the front
+ * each time would pass them all, which for fifty thousand in line is most of the work; so one iterator is kept.
  */
 class Line {
   readonly #claims = new Set<Claim>();

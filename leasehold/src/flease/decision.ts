@@ -44,8 +44,8 @@ export type Decision =
   | { readonly do: 'give-up' };
 
 /**
- * How long something is left for whoever waited first, in times to answer: it may have died, or given up, meanwhile. If it were less
- * than it takes where clocks differ and messages are slow, those who wait would overtake each other.
+ * How long something is left for whoever waited first, in times to answer: it may have died, or given up, meanwhile.
+ * If it were less than it takes where clocks differ and messages are slow, those who wait would overtake each other.
  */
 const HEIR_ANSWERS = 3;
 
@@ -76,8 +76,9 @@ export function decideToFree(
   heirs: { readonly named: string | undefined; readonly first: string | undefined },
   { askedMs, found }: Reading,
 ): Decision {
-  // What a majority may not have yet of an attempt before is written again. If that attempt was to take it for somebody else here, after
-  // the one before was let go of, and nobody has any of it written, then it is the one before that is found.
+  // What a majority may not have yet of an attempt before is written again. If that attempt was to take it for
+  // somebody else here, after the one before was let go of, and nobody has any of it written, then it is the one
+  // before that is found.
   if (found === undefined || !isOurs(self, found) || found.number > number) return { do: 'give-up' };
   const { leaseMs, answerMs } = self.durations;
   const heir = heirs.named ?? heirs.first;

@@ -8,9 +8,9 @@
  *
  * Small steps are followed. Forward at once; back by standing still, so that it never goes back. As long as each wall
  * clock is within half the skew of true time that is harmless: what is shown was shown by the wall clock before, and
- * true time moves on towards it. But many small steps back, each of them less than a jump, add up to a clock that stands
- * still for long, which all others may leave behind, also if theirs were set alike. So what counts as a jump, too, is to
- * be ahead of the wall clock by more than half the skew.
+ * true time moves on towards it. But many small steps back, each of them less than a jump, add up to a clock that
+ * stands still for long, which all others may leave behind, also if theirs were set alike. So what counts as a jump,
+ * too, is to be ahead of the wall clock by more than half the skew.
  *
  * What is finer than a millisecond the monotonic clock supplies: a wall clock that reads 17 is somewhere from 17 to
  * 18, and of all that fits to that this one shows what is nearest to what it showed before. So it is less than a
@@ -52,7 +52,9 @@ export class GroupClock {
     return this.#shownMs;
   }
 
-  /** Whether the wall clock has jumped since the last reading, or was set back little by little. Takes no note of it. */
+  /**
+   * Whether the wall clock has jumped since the last reading, or was set back little by little. Takes no note of it.
+   */
   hasJumped({ now, wallMs }: ClockReading): boolean {
     const steppedMs = Math.abs(wallMs - now - this.#aheadMs);
     const leftBehindMs = this.#shownMs - (wallMs + READING_MS);

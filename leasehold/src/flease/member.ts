@@ -6,29 +6,29 @@
  *                    answers ◄─────────── Registers ─┘                         └──◄
  *                                             ▲ our own proposer asks it like any other
  *
- * **What is proved by whom.** The paper proves the register for messages that may be lost, late or out of order, and the
- * lease for clocks within ε. It does not speak of the rest, and this is where the rest is closed: messages that come
- * twice (`attempt.ts` counts names, `register.ts` does the same again or nothing), commits that come late (`proposer.ts`
- * looks at the clock when it is done), forgetting (`register.ts`), clocks that jump (`group-clock.ts`) or were never
- * right (`peer-clocks.ts`), members with one name (`acquaintances.ts`), a change of the group (`view.ts`), numbers
- * (`lease.ts`).
+ * **What is proved by whom.** The paper proves the register for messages that may be lost, late or out of order, and
+ * the lease for clocks within ε. It does not speak of the rest, and this is where the rest is closed: messages that
+ * come twice (`attempt.ts` counts names, `register.ts` does the same again or nothing), commits that come late
+ * (`proposer.ts` looks at the clock when it is done), forgetting (`register.ts`), clocks that jump (`group-clock.ts`)
+ * or were never right (`peer-clocks.ts`), members with one name (`acquaintances.ts`), a change of the group
+ * (`view.ts`), numbers (`lease.ts`).
  *
  * **Silence.** A member that has lost its memory promises nothing and asks nothing for `lease + 2 × skew`: when it
  * begins, however its last life ended, and when its clock has jumped or turns out to be the odd one out. That
  * binds its own proposer as it binds the others', for a majority of one acceptor that forgot and one that
  * never knew is no majority. It does say why, which promises nothing.
  *
- * **Views of one number with other members** (`view-digest.ts`). Not to heed each other is not enough: {a, c} of {a, b, c}
- * and {b, d} of {a, b, d} need nothing of each other, and each is a majority. So whoever keeps silent, for any reason, and
- * hears that a peer means another view goes on keeping silent until that one says otherwise, and a whole silence more. It is
- * the one that begins that yields: those who were there before go on with what they hold, and one that was started by
- * mistake stops nobody. Of {b, d}, b hears a before it may speak, and d alone is no majority. If all begin together all that
- * hear it yield, and nothing is given until somebody has mended it. What it cannot see is a group whose joiners are a
- * majority by themselves, or one that it is cut off from for all of its silence.
+ * **Views of one number with other members** (`view-digest.ts`). Not to heed each other is not enough: {a, c} of {a,
+ * b, c} and {b, d} of {a, b, d} need nothing of each other, and each is a majority. So whoever keeps silent, for any
+ * reason, and hears that a peer means another view goes on keeping silent until that one says otherwise, and a whole
+ * silence more. It is the one that begins that yields: those who were there before go on with what they hold, and one
+ * that was started by mistake stops nobody. Of {b, d}, b hears a before it may speak, and d alone is no majority. If
+ * all begin together all that hear it yield, and nothing is given until somebody has mended it. What it cannot see is
+ * a group whose joiners are a majority by themselves, or one that it is cut off from for all of its silence.
  *
- * **A view without the members before it** is for who begins when all of them have moved (`view.ts`). Whoever was started so too soon, of
- * {a, b, d} while b and c are still {a, b, c}, would make a majority with d beside theirs. It hears b in the earlier view, and keeps silent
- * in the same way, until b has moved.
+ * **A view without the members before it** is for who begins when all of them have moved (`view.ts`). Whoever was
+ * started so too soon, of {a, b, d} while b and c are still {a, b, c}, would make a majority with d beside theirs. It
+ * hears b in the earlier view, and keeps silent in the same way, until b has moved.
  *
  * Words of another view are refused, unless they are hints; a peer whose clock is certainly off is heeded neither as
  * asker nor as acceptor.

@@ -8,11 +8,11 @@
  *                    ╲                          ╱             ahead >= answered − came
  *     peer    ─────── received ──────── answered ───────
  *
- * Only what is certain counts: a peer is *off* when even the nearer end is beyond the skew. It is then refused
- * by name, as if it were silent. If more peers are off than agree with us, and at least two, it is we who are off; those
- * of whom neither is certain do not count. Of two clocks that differ nobody can tell which is wrong: in a group of two
- * both members would step back, and so would one that is right and has heard only the one that is wrong. To refuse each
- * other is enough then: neither counts towards a majority of the other.
+ * Only what is certain counts: a peer is *off* when even the nearer end is beyond the skew. It is then refused by
+ * name, as if it were silent. If more peers are off than agree with us, and at least two, it is we who are off; those
+ * of whom neither is certain do not count. Of two clocks that differ nobody can tell which is wrong: in a group of
+ * two both members would step back, and so would one that is right and has heard only the one that is wrong. To
+ * refuse each other is enough then: neither counts towards a majority of the other.
  */
 
 import type { Packet } from './messages.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { play } from './testing/play-proposer.ts';
 
-// A lease is 1000 ms and renewed after 400, clocks are within 50, an answer is awaited for 100. The first pause is 1.6 ms, the
-// longest 50. Attempts are counted; numbers are microseconds.
+// A lease is 1000 ms and renewed after 400, clocks are within 50, an answer is awaited for 100. The first pause is
+// 1.6 ms, the longest 50. Attempts are counted; numbers are microseconds.
 
 const plays = (script: string, busyFrom?: number): void => {
   const { went, written } = play(script, busyFrom);

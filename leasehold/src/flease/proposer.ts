@@ -10,12 +10,13 @@
  * ahead by the skew, and so wait for the skew as well. A majority that answers after `untilMs` has given us
  * nothing (the paper would return it).
  *
- * Why nobody else can hold it meanwhile is lemma R5 of the register and the wait for ε: whoever writes under a
- * higher ballot has read from a majority, one of which has our lease, or has forgotten it because it is over.
- * What we read and somebody else holds, we leave. `ask` says who holds it, which is a promise too, so it says
- * only what a majority has: if those that answered differ, it writes what it has read before it says so. But who only
- * looks must not get in the way of a holder that renews: `ask` and `try`, and whoever was outbid, begin with a query (`purpose.ts`), for
- * which nobody has to promise anything, and go on to read under a ballot only if they have to (with which: `bidding.ts`).
+ * Why nobody else can hold it meanwhile is lemma R5 of the register and the wait for ε: whoever writes under a higher
+ * ballot has read from a majority, one of which has our lease, or has forgotten it because it is over. What we read
+ * and somebody else holds, we leave. `ask` says who holds it, which is a promise too, so it says only what a majority
+ * has: if those that answered differ, it writes what it has read before it says so. But who only looks must not get
+ * in the way of a holder that renews: `ask` and `try`, and whoever was outbid, begin with a query (`purpose.ts`), for
+ * which nobody has to promise anything, and go on to read under a ballot only if they have to (with which:
+ * `bidding.ts`).
  *
  *     nothing ──take──► held ──renew──► held ──free──► nothing
  *        ▲                │                │
@@ -218,7 +219,9 @@ export class Proposer {
     this.#admit(nowMs);
   }
 
-  /** Lets go of everything without a word, since by our clock nothing may be held; begins nothing until {@link speak}. */
+  /**
+   * Lets go of everything without a word, since by our clock nothing may be held; begins nothing until {@link speak}.
+   */
   silence(): void {
     this.#isSilent = true;
     for (const claim of this.#claims()) {
@@ -273,7 +276,8 @@ export class Proposer {
     }
     if (claim.leaving !== undefined && nowMs > claim.leaving.untilMs) this.#leave(claim, undefined);
     const { leaving } = claim;
-    // What was written since, for the next one here, may last longer; but whoever let go of this one waits no longer than it would have lasted.
+    // What was written since, for the next one here, may last longer; but whoever let go of this one waits no longer
+    // than it would have lasted.
     if (leaving?.tenure !== undefined && nowMs > leaving.tenure.untilMs) {
       this.#leave(claim, { ...leaving, tenure: undefined });
     }
@@ -345,7 +349,10 @@ export class Proposer {
     }
   }
 
-  /** Somebody else has it, or has had it, and so does not wait for it here. Nobody could before its end, unless it was given back. */
+  /**
+   * Somebody else has it, or has had it, and so does not wait for it here. Nobody could before its end, unless it was
+   * given back.
+   */
   #overtaken(claim: Claim, found: Lease | undefined, nowMs: number): void {
     const { leaving } = claim;
     if (found !== undefined && found.holder !== this.#settings.id) claim.leaveLine(found.holder);
@@ -580,6 +587,9 @@ export class Proposer {
   }
 }
 
-/** Whether it was taken after what is to be given back, so that nobody waits for that. If not, what is found does not say that nothing is on its way. */
+/**
+ * Whether it was taken after what is to be given back, so that nobody waits for that. If not, what is found does not
+ * say that nothing is on its way.
+ */
 const isLater = (found: Lease | undefined, leaving: Leaving | undefined): boolean =>
   leaving === undefined || (found !== undefined && found.number > leaving.number);

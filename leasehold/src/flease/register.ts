@@ -25,12 +25,14 @@
  *
  * What the paper does not speak of:
  *
- *  - A read that comes twice finds its own ballot and is refused as outbid; whoever asked ignores that of one who has said yes.
+ *  - A read that comes twice finds its own ballot and is refused as outbid; whoever asked ignores that of one who has
+ *    said yes.
  *  - A write that comes twice is written again, to no effect.
  *  - A write that comes late is refused by its age.
  *
- * Always true. Relax the first or the last, and `npm run sim -- flease` finds a world in which it matters. The second is what
- * the lemma rests on; without it alone no harm has been found in a thousand worlds, since whoever asks gives up sooner, and compares clocks:
+ * Always true. Relax the first or the last, and `npm run sim -- flease` finds a world in which it matters. The second
+ * is what the lemma rests on; without it alone no harm has been found in a thousand worlds, since whoever asks gives
+ * up sooner, and compares clocks:
  *
  *  1. Nothing is promised or written for a ballot lower than one promised or written for that resource.
  *  2. Nothing is heeded that was asked more than half a lease ago, or later than the skew from now.

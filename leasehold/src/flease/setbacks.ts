@@ -3,11 +3,12 @@
  *
  *     outbid in round 7 ──► round 8, after a pause; who renews: 11, 23, 71, …
  *
- * Rounds begin anew in every interval of ballots, so what was seen of an earlier one is of no use. What is known of others is
- * old after a pause: where they take it and give it back a hundred times a second, one more than what was seen is never enough. So who
- * is outbid takes leaps: who renews or gives back from the first time, for it has a lease to lose, or others wait for it; who wants to have it
- * from the second. Who only asks takes none. Attempts that failed because nobody answered do not count: two who are cut off together would
- * drive each other up, where each is promised by both of them what the other had. (Half of an even number still can, if one's own acceptor refuses it,
+ * Rounds begin anew in every interval of ballots, so what was seen of an earlier one is of no use. What is known of
+ * others is old after a pause: where they take it and give it back a hundred times a second, one more than what was
+ * seen is never enough. So who is outbid takes leaps: who renews or gives back from the first time, for it has a
+ * lease to lose, or others wait for it; who wants to have it from the second. Who only asks takes none. Attempts that
+ * failed because nobody answered do not count: two who are cut off together would drive each other up, where each is
+ * promised by both of them what the other had. (Half of an even number still can, if one's own acceptor refuses it,
  * too; with leaps of 4^6 at most, and pauses between, an interval is over long before there are no more rounds.)
  *
  * Most claims have no setbacks, and there may be millions of them; so this is there only when there are any.

@@ -6,13 +6,14 @@
  *
  *  - *Fenced.* Nobody but the leader has its memory, so nobody else's words can get into it; and what a leader says it
  *    says under its leader lease, which is the lease of the group.
- *  - *Read after the election.* Every term begins a history of its own, and nothing of an earlier one takes effect
- *    in it. That is what losing everything means, and callers are told so: to a look-up another history is a loss of all keys.
+ *  - *Read after the election.* Every term begins a history of its own, and nothing of an earlier one takes effect in
+ *    it. That is what losing everything means, and callers are told so: to a look-up another history is a loss of all
+ *    keys.
  *  - *Known or deposed.* A batch is in memory at once, or its leader is none any more.
  *
- * What must not happen is that the next leader gives away what the last one has leased. It finds a floor above its position,
- * which is how a log says that something is missing; and a leader that finds that waits until every lease that there
- * may be has run out, before it answers anybody.
+ * What must not happen is that the next leader gives away what the last one has leased. It finds a floor above its
+ * position, which is how a log says that something is missing; and a leader that finds that waits until every lease
+ * that there may be has run out, before it answers anybody.
  *
  *     leader 1   ├── gives leases ──┤ dead
  *     group                         ├ its lease, and the skew ┤ elects

@@ -1,12 +1,13 @@
 /**
- * Those who waited behind the one that a lease was left for. They stand in line with that one from then on; but if it is dead, nobody
- * tells them, and what they know is that the lease before lasts on.
+ * Those who waited behind the one that a lease was left for. They stand in line with that one from then on; but if it
+ * is dead, nobody tells them, and what they know is that the lease before lasts on.
  *
  *     left for c ├──── 3 answers + skew ────┤ b, d: look
  *                c has it: they find it, and stand in line there anyway
  *
- * So whoever has given it back remembers them, until what was left may be had by anybody, and then has them look: unless its own
- * acceptor knows that somebody has had it since. They would find just that, all of them at once, and think the less of the next word.
+ * So whoever has given it back remembers them, until what was left may be had by anybody, and then has them look:
+ * unless its own acceptor knows that somebody has had it since. They would find just that, all of them at once, and
+ * think the less of the next word.
  */
 
 import { Agenda } from './agenda.ts';

@@ -1,15 +1,17 @@
 /**
- * Everything that a member has of a resource, in one place: what its acceptor has promised and written (`register.ts`), and what its own
- * process wants of it (`claim.ts`).
+ * Everything that a member has of a resource, in one place: what its acceptor has promised and written
+ * (`register.ts`), and what its own process wants of it (`claim.ts`).
  *
  *     resource ──► entry ──┬── promised, written, lease     the acceptor's: until they may be forgotten
  *                          └── claim                        the proposer's: for as long as somebody here wants it, or has it
  *
- * The two have nothing to do with each other, and neither looks at what is the other's. But there are millions of resources, so that
- * to find one is to wait for memory, several times over; and who takes a lease asks its own acceptor, too. So they are found together.
+ * The two have nothing to do with each other, and neither looks at what is the other's. But there are millions of
+ * resources, so that to find one is to wait for memory, several times over; and who takes a lease asks its own
+ * acceptor, too. So they are found together.
  *
- * An entry is there for as long as there is something in it. Who has taken something out says so ({@link Table.tidy}); and who holds on
- * to an entry beyond the input that it was found in may hold on to one that is no longer there.
+ * An entry is there for as long as there is something in it. Who has taken something out says so ({@link
+ * Table.tidy}); and who holds on to an entry beyond the input that it was found in may hold on to one that is no
+ * longer there.
  */
 
 import type { Ballot } from './ballot.ts';

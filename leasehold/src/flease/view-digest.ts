@@ -9,12 +9,12 @@
  *
  *  - Other **members** under the same number contradict each other, always.
  *  - The members **before** do so only if both know of some. One that was started once the change was settled is told
- *    of none, and rightly, so it agrees with everybody. One that was told of some keeps their digest for as long as it is
- *    in the view, also when it needs them no more: to settle is not to be in another view, and whoever settled by the
- *    word of the wrong ones must not look like the rest from then on.
+ *    of none, and rightly, so it agrees with everybody. One that was told of some keeps their digest for as long as
+ *    it is in the view, also when it needs them no more: to settle is not to be in another view, and whoever settled
+ *    by the word of the wrong ones must not look like the rest from then on.
  *
- * A missing `before` where it is still needed cannot be told from one that is rightly missing by any digest. But whoever hears
- * a member in an earlier view, and was told of nobody before, was started too soon: `member.ts`.
+ * A missing `before` where it is still needed cannot be told from one that is rightly missing by any digest. But
+ * whoever hears a member in an earlier view, and was told of nobody before, was started too soon: `member.ts`.
  *
  * Thirty-two bits are enough against mistakes, of which one in four thousand million goes unnoticed. Against malice
  * nothing here would do, for a member that lies can tell everybody what they want to hear.

@@ -16,10 +16,11 @@
  * so after `lease + 2 × skew` it is over wherever it was written (the same sum as in `register.ts`). From then on
  * a majority of the new members is enough.
  *
- * Nobody moves on to view 9 before view 8 is settled; and nobody may be started with an older view than it had:
- * a process without a disk cannot know that, so it is a rule for whoever starts it. Whoever leaves moves as well, and
- * runs until all others say that the change is settled: of {a, b} and {a, d} a alone is no majority of the old members, so
- * without b nobody could go on, nor back. Once one of them has said so, others may be started without the old members.
+ * Nobody moves on to view 9 before view 8 is settled; and nobody may be started with an older view than it had: a
+ * process without a disk cannot know that, so it is a rule for whoever starts it. Whoever leaves moves as well, and
+ * runs until all others say that the change is settled: of {a, b} and {a, d} a alone is no majority of the old
+ * members, so without b nobody could go on, nor back. Once one of them has said so, others may be started without the
+ * old members.
  *
  * Moving costs no lease, and no pause: leases go on as long as both majorities can be had. A new member keeps
  * silent at first like anybody who has just begun.

@@ -1,6 +1,6 @@
 /**
- * What is wrong with a member, in words: the one place where they stand. Errors, the log, the status of a member and the
- * command line all say the same, so that whoever has read one of them finds it in the others.
+ * What is wrong with a member, in words: the one place where they stand. Errors, the log, the status of a member and
+ * the command line all say the same, so that whoever has read one of them finds it in the others.
  *
  * Durations are called the lease and the skew, which they are in options and in flags.
  */

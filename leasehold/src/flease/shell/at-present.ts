@@ -1,6 +1,7 @@
 /**
- * What a member knows, as of this moment. The core goes by the time of its last input, and while nobody speaks to it that
- * may be a quarter of a lease ago: whoever tells people how much longer something takes has to count on from there.
+ * What a member knows, as of this moment. The core goes by the time of its last input, and while nobody speaks to it
+ * that may be a quarter of a lease ago: whoever tells people how much longer something takes has to count on from
+ * there.
  */
 
 import type { PeerStatus } from '../acquaintances.ts';

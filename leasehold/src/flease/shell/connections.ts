@@ -10,13 +10,15 @@
  * certificates. The one who is dialled says its name too, so that an address that leads to another member, or
  * into another group, is found out and not merely silent.
  *
- * A connection that nothing comes from is given up after seconds and dialled again: after a cut TCP by itself
- * would take minutes to try again. For the same reason it stays between two words, however seldom they are with a long
- * lease: whoever is cut off in between is to be missed, and found again, before there is something to say. Somebody who was away and dials us is dialled at once, too: it may have been restarted
- * with other peers, and has to hear of it while it still keeps silent (`member.ts`).
+ * A connection that nothing comes from is given up after seconds and dialled again: after a cut TCP by itself would
+ * take minutes to try again. For the same reason it stays between two words, however seldom they are with a long
+ * lease: whoever is cut off in between is to be missed, and found again, before there is something to say. Somebody
+ * who was away and dials us is dialled at once, too: it may have been restarted with other peers, and has to hear of
+ * it while it still keeps silent (`member.ts`).
  *
- * With two connections a pair, one of them may be missing for good: a member whose address is not the same in all lists of
- * peers dials the others, and is dialled by nobody. Each side knows half of that, and says it: {@link Connections.problemOf}.
+ * With two connections a pair, one of them may be missing for good: a member whose address is not the same in all
+ * lists of peers dials the others, and is dialled by nobody. Each side knows half of that, and says it: {@link
+ * Connections.problemOf}.
  */
 
 import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
@@ -52,7 +54,10 @@ export class Connections implements AsyncDisposable {
   readonly #listener: TcpListener<Uint8Array, Packet>;
   readonly #dialer: TcpDialer<Uint8Array, Packet>;
   readonly #addresses = new Map<string, string>();
-  /** Members that have connected to us since they are known. Anybody can connect under any name, so nobody else is kept. */
+  /**
+   * Members that have connected to us since they are known. Anybody can connect under any name, so nobody else is
+   * kept.
+   */
   readonly #seen = new Set<string>();
   /** Members of which something was said, and what. */
   readonly #complainedOf = new Map<string, Complaint>();
@@ -164,7 +169,10 @@ export class Connections implements AsyncDisposable {
     if (this.isConnected(member)) this.#tell(member, undefined);
   }
 
-  /** It is connected to us, but nobody is where we look for it. Right after a loss we may not have noticed that both are. */
+  /**
+   * It is connected to us, but nobody is where we look for it. Right after a loss we may not have noticed that both
+   * are.
+   */
   #isElsewhere(member: string): boolean {
     const problem = this.#dialer.problems().get(this.#addresses.get(member) ?? '');
     return problem instanceof UnreachableError && this.#isConnectedToUs(member);
@@ -197,7 +205,9 @@ export class Connections implements AsyncDisposable {
     }
   }
 
-  /** Who is there, if it is somebody else. While a group changes an address may be that of one, and then of the next. */
+  /**
+   * Who is there, if it is somebody else. While a group changes an address may be that of one, and then of the next.
+   */
   #strangerFor(wanted: string, address: string): Readonly<Record<string, string>> | undefined {
     const greeting = this.#dialer.welcome(address)?.greeting;
     if (greeting === undefined) return undefined;

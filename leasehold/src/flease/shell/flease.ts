@@ -1,9 +1,9 @@
 /**
  * One member of a group in a running process: the core of `member.ts` with clocks and connections.
  *
- * The application's promises and signals are all here; what is decided is decided in the core. Whoever asks for something
- * or has given a lease back (`departures.ts`) is answered by an event; those who wait for a state, as `ready`, `settled` and
- * `close` do, look after every turn whether it has come.
+ * The application's promises and signals are all here; what is decided is decided in the core. Whoever asks for
+ * something or has given a lease back (`departures.ts`) is answered by an event; those who wait for a state, as
+ * `ready`, `settled` and `close` do, look after every turn whether it has come.
  */
 
 import { assert } from '../../runtime/assert.ts';
@@ -255,8 +255,8 @@ export class Flease implements AsyncDisposable {
   /**
    * Moves this member to the next view of the group. Do the same at every member, also at those that are to go: a
    * majority of the old members has to move. Start those that are to come with `view` and `before`, and let them be
-   * {@link ready}, before; close those that are to go once all that stay are {@link settled}. Leases go on; what is held
-   * by one that goes, until then.
+   * {@link ready}, before; close those that are to go once all that stay are {@link settled}. Leases go on; what is
+   * held by one that goes, until then.
    *
    * @throws {GroupChangeError} if the present view is not settled yet
    * @throws {InvalidOptionError} if these are no peers, or this member is neither among them nor in the present view
@@ -280,7 +280,10 @@ export class Flease implements AsyncDisposable {
     });
   }
 
-  /** Resolves when members of the view before are no longer needed, a lease and twice the skew after most of them have moved; at once if there are none. */
+  /**
+   * Resolves when members of the view before are no longer needed, a lease and twice the skew after most of them have
+   * moved; at once if there are none.
+   */
   async settled(signal?: AbortSignal): Promise<void> {
     await this.#until(() => this.#driver.member.view.before === undefined, signal);
   }

@@ -1,16 +1,17 @@
 /**
  * Whether the others heed what we say. Whoever does not heed a member does not tell it either: a word that cannot be
- * trusted is not answered. But every packet says which one of ours was the last that counted. If that stands still while we
- * go on speaking, and so does the peer, nothing of ours counts there:
+ * trusted is not answered. But every packet says which one of ours was the last that counted. If that stands still
+ * while we go on speaking, and so does the peer, nothing of ours counts there:
  *
  *     we      ── said 7 ──── said 8 ──────── said 9 ─────── said 10 ──
  *     peer          had 7 ──── had 7 ──────────── had 7 ──── had 7 ──►   since 8 it does not heed us
  *
- * The reason that nobody thinks of is another process under our name, for which both pay (`acquaintances.ts`). The rest is a
- * network that carries one way only.
+ * The reason that nobody thinks of is another process under our name, for which both pay (`acquaintances.ts`). The
+ * rest is a network that carries one way only.
  *
- * A peer that was stopped for long may speak before it has read what came meanwhile; and one that has just moved to our view could not
- * heed what we said before. So one word is not enough: it has to pass over something that we have said since, too.
+ * A peer that was stopped for long may speak before it has read what came meanwhile; and one that has just moved to
+ * our view could not heed what we said before. So one word is not enough: it has to pass over something that we have
+ * said since, too.
  */
 
 import type { Runtime } from '../../runtime/runtime.ts';

@@ -57,7 +57,9 @@ export interface JoinFleaseOptions extends FleaseDurations {
    */
   tls?: { readonly ca: string; readonly cert: string; readonly key: string } | undefined;
 
-  /** Allows to listen elsewhere than on loopback without TLS: everybody who can connect can take part. @default false */
+  /**
+   * Allows to listen elsewhere than on loopback without TLS: everybody who can connect can take part. @default false
+   */
   insecure?: boolean | undefined;
 
   /** @default warnings and errors, on the standard error; `silent` for nothing */

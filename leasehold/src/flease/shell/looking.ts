@@ -1,7 +1,7 @@
 /**
- * Looks again and again who has a resource. There is nobody who would tell: whoever holds a lease does not know who is
- * interested, and a majority has to be asked anyway. So a change is seen some time after it came about, and one that was
- * undone in between not at all.
+ * Looks again and again who has a resource. There is nobody who would tell: whoever holds a lease does not know who
+ * is interested, and a majority has to be asked anyway. So a change is seen some time after it came about, and one
+ * that was undone in between not at all.
  */
 
 import { unlessAborted } from '../../runtime/on-abort.ts';

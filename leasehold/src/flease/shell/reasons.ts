@@ -45,8 +45,8 @@ export class Reasons {
   }
 
   /**
-   * Takes note of how long a peer keeps silent. It says so in every refusal, and a refusal may stand behind wishes in the
-   * packet.
+   * Takes note of how long a peer keeps silent. It says so in every refusal, and a refusal may stand behind wishes in
+   * the packet.
    */
   hear({ from, items }: Packet): void {
     const refusal = items.find(isOfOneSilent);

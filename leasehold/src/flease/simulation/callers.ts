@@ -2,8 +2,8 @@
  * What an application does with leases: acquires, holds for a while, gives back or hands over; tries, asks, and
  * loses patience. Some only poll: they try and ask, again and again, with hardly a pause.
  *
- * Who holds a lease works under it: it looks whether it still has it, and what it then writes takes its time to come to a
- * register that compares numbers. So some of it comes when somebody else has the lease, and has to be refused.
+ * Who holds a lease works under it: it looks whether it still has it, and what it then writes takes its time to come
+ * to a register that compares numbers. So some of it comes when somebody else has the lease, and has to be refused.
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
@@ -25,8 +25,8 @@ export interface Demand {
 }
 
 /**
- * What callers are to do at present: whatever they like; or to finish what they have begun; or only to acquire the first resource,
- * hold it briefly and give it back, a few times each.
+ * What callers are to do at present: whatever they like; or to finish what they have begun; or only to acquire the
+ * first resource, hold it briefly and give it back, a few times each.
  */
 export type Mood = 'as-they-like' | 'at-rest' | 'in-turn';
 

@@ -17,8 +17,9 @@ import type { FleaseWorld } from './flease-world.ts';
 /** Attempts that meet others, and their pauses, in times to answer: for one change of holder. */
 const ANSWERS_PER_TURN = 8;
 /**
- * How often another may come first who should not. Words cross, and when all begin at once there is no line yet; most have the last word within
- * a turn or two. With clocks that are nearly half a lease apart it takes the slower ones longer to be heard at all.
+ * How often another may come first who should not. Words cross, and when all begin at once there is no line yet; most
+ * have the last word within a turn or two. With clocks that are nearly half a lease apart it takes the slower ones
+ * longer to be heard at all.
  */
 const OVERTAKEN_MAX = 10;
 
@@ -47,7 +48,10 @@ function recover(flease: FleaseWorld): void {
   }
 }
 
-/** Whoever waits has it once, and whoever has it gives it back. Some wait for a word that was lost, and so for somebody's end. */
+/**
+ * Whoever waits has it once, and whoever has it gives it back. Some wait for a word that was lost, and so for
+ * somebody's end.
+ */
 function comeToRest(flease: FleaseWorld): void {
   flease.mood = 'at-rest';
   playOut(flease, () => flease.callers.some(({ isBusy }) => isBusy));

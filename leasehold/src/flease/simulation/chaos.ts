@@ -123,7 +123,9 @@ export class Chaos {
     node.suspend(this.#random.pick([this.flease.drawn.durations.clockSkewMs / 3, this.#upToLeases(3)]));
   }
 
-  /** Half of the time, while now these and now those cannot be reached: so members of one view meet without the other. */
+  /**
+   * Half of the time, while now these and now those cannot be reached: so members of one view meet without the other.
+   */
   #changeGroup(): void {
     const { operator, drawn, world, timekeeping } = this.flease;
     // One that is alone has nobody to tell it that its clock is wrong.

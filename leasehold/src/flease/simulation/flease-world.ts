@@ -22,7 +22,9 @@ export interface FleaseWorldOptions {
   readonly drawn: DrawnWorld;
   /** Turned off, nobody notices that a clock is wrong. @default true */
   readonly comparesClocks?: boolean;
-  /** How far the clocks of these are from true time, and those of all others not at all. @default drawn, and wandering */
+  /**
+   * How far the clocks of these are from true time, and those of all others not at all. @default drawn, and wandering
+   */
   readonly deviationsMs?: Readonly<Record<string, number>>;
 }
 

@@ -149,7 +149,8 @@ export class FleaseNode {
   }
 
   suspend(ms: number): void {
-    // Alarms that were set before are late by as much: they go by the clock that stood still, and are set for up to a lease ahead.
+    // Alarms that were set before are late by as much: they go by the clock that stood still, and are set for up to a
+    // lease ahead.
     const misledMs = ms + this.durations.leaseMs;
     this.stoppedUntilMs = Math.max(this.stoppedUntilMs, this.world.trueMs + misledMs);
     this.process.suspend(ms);

@@ -1,6 +1,7 @@
 /**
- * Whoever waits gets its turn, in a group in which nothing fails: nobody dies, nothing is lost, all clocks agree. Each schedule here
- * is one of many in which words cross each other on their way, and once cost those who wait a lease or more.
+ * Whoever waits gets its turn, in a group in which nothing fails: nobody dies, nothing is lost, all clocks agree.
+ * Each schedule here is one of many in which words cross each other on their way, and once cost those who wait a
+ * lease or more.
  */
 
 import { describe, expect, it } from 'vitest';

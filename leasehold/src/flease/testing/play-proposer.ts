@@ -6,8 +6,9 @@
  *     <ms> written <lease>       our own acceptor has it
  *            > <effect>        (one line each, in order; none if nothing is to happen)
  *
- * Members are letters: `bc` are b and c. A lease is `b#7@2000`, held by b under number 7 until 2000; `free:…`; or `left:c:…`, for c.
- * All is about one resource unless `of <resource>` ends the line. Our own acceptor is one like any other here: a answers, too.
+ * Members are letters: `bc` are b and c. A lease is `b#7@2000`, held by b under number 7 until 2000; `free:…`; or
+ * `left:c:…`, for c. All is about one resource unless `of <resource>` ends the line. Our own acceptor is one like any
+ * other here: a answers, too.
  *
  * A lease is 1000 ms, clocks are within 50, an answer is awaited for 100. Chance is a half, always.
  */

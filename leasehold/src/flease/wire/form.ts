@@ -21,8 +21,8 @@
  *     lease    holder  life  number  untilMs  state  heir?
  *
  * There is no count of the items, so there is none to believe: a packet that is too long for a frame is cut between
- * two items, and each piece gets the same head. Digests have four bytes. Small numbers are varints, times and numbers that are large
- * anyway are doubles: 51 bits take eight bytes either way, and a double is quicker to write.
+ * two items, and each piece gets the same head. Digests have four bytes. Small numbers are varints, times and numbers
+ * that are large anyway are doubles: 51 bits take eight bytes either way, and a double is quicker to write.
  *
  * Members are few and are named often. A name is the place that it has among the names of this packet; the
  * sender's is 0. The first free place means that the name itself follows, and has that place from then on.

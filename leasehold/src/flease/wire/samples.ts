@@ -1,4 +1,6 @@
-/** One packet with an item of every kind, and one with nothing in it: for tests, for the fuzzer and for the document. */
+/**
+ * One packet with an item of every kind, and one with nothing in it: for tests, for the fuzzer and for the document.
+ */
 
 import type { Packet } from '../messages.ts';
 import { digestOf } from '../view-digest.ts';

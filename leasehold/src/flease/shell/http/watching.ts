@@ -4,11 +4,12 @@
  *     ├── no majority, at once ──► no-majority ──── a majority answers ────► holder, even if it is the same
  *     └── a majority answers ────► holder ── no majority, twice in a row ──► no-majority
  *
- * So the last event that was heard is always how it is. As long as nobody knows that is told again only for a member that
- * was not among the reasons before: who is, and for how long, is another with each attempt. Twice, for an attempt can also fail because somebody else
- * asks at the same time, and that is no news; only who has heard nothing yet is told of the first. It looks as often as
- * `Flease.watch`, which tells nothing while nobody knows; and it does not wait until the member takes part, since its
- * silence is a reason like any other. A slow reader is told the last of what it missed.
+ * So the last event that was heard is always how it is. As long as nobody knows that is told again only for a member
+ * that was not among the reasons before: who is, and for how long, is another with each attempt. Twice, for an
+ * attempt can also fail because somebody else asks at the same time, and that is no news; only who has heard nothing
+ * yet is told of the first. It looks as often as `Flease.watch`, which tells nothing while nobody knows; and it does
+ * not wait until the member takes part, since its silence is a reason like any other. A slow reader is told the last
+ * of what it missed.
  */
 
 import type { EventSupply } from '../../../node/http/exchange.ts';
