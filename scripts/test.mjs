@@ -1,6 +1,6 @@
 /**
- * `npm test`: everything that has to hold before a change is shared, one step after the other. A
- * step that fails does not keep the rest from being tried; its output is shown when it ends.
+ * `npm test`: everything that has to hold before a change is shared, in two rows of steps, each one step after the
+ * other. A step that fails does not keep the rest from being tried; its output is shown when it ends.
  *
  * The last line is `N passed, N failed`, alone. It counts every unit test (the tidy checks are
  * among them) and every end-to-end test, and every other step as one. When tests fail as a whole although none of them
@@ -39,6 +39,9 @@ function chosen(only) {
   });
 }
 
+/** What each step that is under way said last. @type {Map<Step, () => string>} */
+const underWay = new Map();
+
 /**
  * @param {Step} step
  * @returns {Promise<Result>}
@@ -48,17 +51,37 @@ async function tryStep(step) {
   const seconds = () => (performance.now() - startedAt) / 1000;
   let latest = '';
   console.log(`▸ ${step.name}: ${step.what}`);
-  const progress = new Progress(() => `  ${step.name} ${seconds().toFixed(0)} s  ${latest}`);
+  underWay.set(step, () => `${step.name} ${seconds().toFixed(0)} s  ${latest}`);
   const { ok, output } = await runStep(step, (line) => (latest = line));
-  progress[Symbol.dispose]();
+  underWay.delete(step);
   if (!ok) {
     console.log(output.replace(/^/gm, '  │ '));
-  } else if (step.sayLast) {
-    console.log(`  ${output.split('\n').at(-1)}`);
   }
-  console.log(`${ok ? '✓' : '✗'} ${step.name} ${seconds().toFixed(1)} s\n`);
+  const last = ok && step.sayLast ? `  ${output.split('\n').at(-1)}` : '';
+  console.log(`${ok ? '✓' : '✗'} ${step.name} ${seconds().toFixed(1)} s${last}\n`);
   const counted = step.counts ? countTests(ok) : undefined;
   return { step, ok, seconds: seconds(), ...(counted ?? { passed: ok ? 1 : 0, failed: ok ? 0 : 1 }) };
+}
+
+/** @param {readonly Step[]} row */
+async function tryInTurn(row) {
+  /** @type {Result[]} */
+  const results = [];
+  for (const step of row) results.push(await tryStep(step));
+  return results;
+}
+
+/**
+ * Those that calculate beside those that wait.
+ *
+ * @param {readonly Step[]} wanted
+ */
+async function tryAll(wanted) {
+  const progress = new Progress(() => `  ${[...underWay.values()].map((say) => say()).join('   |   ')}`);
+  const rows = [wanted.filter((step) => !step.calculates), wanted.filter((step) => step.calculates)];
+  const results = (await Promise.all(rows.map(tryInTurn))).flat();
+  progress[Symbol.dispose]();
+  return results;
 }
 
 /** @param {readonly Result[]} results */
@@ -97,9 +120,7 @@ await runCommand('npm test --', async () => {
       void stopSteps().then(() => process.exit(130));
     });
   }
-  /** @type {Result[]} */
-  const results = [];
-  for (const step of wanted) results.push(await tryStep(step));
+  const results = await tryAll(wanted);
   summarize(results);
   return results.every(({ ok }) => ok) ? 0 : 1;
 });

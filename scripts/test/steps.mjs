@@ -1,5 +1,12 @@
 /**
  * The steps of `npm test`, quickest first: what is wrong most often shows soonest.
+ *
+ * Half of them wait for real processes and real time most of the while, the other half calculates and nothing else. So
+ * there are two rows, and who calculates gives way: what waits must not be late because a simulation has the
+ * processor.
+ *
+ *     on time      types  lint  format  unit ─────────  build  e2e ───────────────
+ *     in between   sim ────  mutants ─────────  sim-log  …  mutants-flease ───  fuzz
  */
 
 import { readFileSync, rmSync } from 'node:fs';
@@ -14,6 +21,7 @@ import { cache, root, tools } from '../project.mjs';
  * @property {readonly (readonly string[])[]} commands for Node, in order; all must succeed
  * @property {boolean} [counts] its single tests are counted, see {@link countTests}
  * @property {boolean} [sayLast] its last line says something worth reading
+ * @property {boolean} [calculates] it knows no time but that of its own worlds, and can be done in between
  */
 
 const testResults = join(cache, `leasehold-tests-${process.pid}.json`);
@@ -58,54 +66,63 @@ export const steps = [
     what: 'the pool in 1000 hostile worlds',
     commands: [[sim, 'pool', '--seeds', '1000']],
     sayLast: true,
+    calculates: true,
   },
   {
     name: 'mutants',
     what: 'deliberate faults in the pool, each to be caught',
     commands: [[sim, 'pool', '--mutants']],
     sayLast: true,
+    calculates: true,
   },
   {
     name: 'sim-log',
     what: 'the log on a file, through power cuts and failing disks',
     commands: [[sim, 'file-log', '--seeds', '300']],
     sayLast: true,
+    calculates: true,
   },
   {
     name: 'mutants-log',
     what: 'deliberate faults in the log, each to be caught',
     commands: [[sim, 'file-log', '--mutants']],
     sayLast: true,
+    calculates: true,
   },
   {
     name: 'sim-etcd',
     what: 'the log on etcd, through everything that etcd and networks do',
     commands: [[sim, 'etcd-log', '--seeds', '300']],
     sayLast: true,
+    calculates: true,
   },
   {
     name: 'mutants-etcd',
     what: 'deliberate faults in the log on etcd, each to be caught',
     commands: [[sim, 'etcd-log', '--mutants']],
     sayLast: true,
+    calculates: true,
   },
   {
     name: 'sim-flease',
     what: 'flease in 500 hostile worlds',
     commands: [[sim, 'flease', '--seeds', '500']],
     sayLast: true,
+    calculates: true,
   },
   {
     name: 'mutants-flease',
     what: 'deliberate faults in flease, each to be caught',
     commands: [[sim, 'flease', '--mutants']],
     sayLast: true,
+    calculates: true,
   },
   {
     name: 'fuzz',
     what: 'a million inputs that no honest peer would send',
     commands: [[join(root, 'scripts', 'fuzz.mjs'), '--inputs', '1000000']],
     sayLast: true,
+    calculates: true,
   },
   {
     name: 'e2e',
