@@ -232,6 +232,6 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
 export const bench: Bench = {
   name: 'leases',
   describe:
-    'leases by the thousand from a Flease group, beside redlock, ZooKeeper and etcd; and their failover',
+    'leases by the thousand from a Flease group, beside redlock, ZooKeeper and etcd; and the failover of ours',
   run,
 };

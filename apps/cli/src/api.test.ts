@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { joinFlease, type Flease, type FleaseServer, serveFlease, silent } from 'leasehold/flease';
 import { type PoolManager, startManager } from 'leasehold/manager';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -60,6 +62,21 @@ describe('a member that is taken for a Manager', () => {
     expect(complained).toContain('API_FOREIGN');
     expect(complained).toContain(`${server.url} answers, but not as a Manager does: it is a member. Ask it `);
     expect(complained).toContain(`leasehold flease status --http ${server.url.replace('http://', '')}`);
+  });
+});
+
+describe('somebody else who says that it is JSON', () => {
+  it('is said to be somebody else', async () => {
+    const other = createServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end('<html>');
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const { code, complained } = await run('status', '--api', `127.0.0.1:${port}`);
+    other.close();
+    expect(code).toBe(1);
+    expect(complained).toContain('API_FOREIGN');
+    expect(complained).toContain('is no JSON, although it says so');
   });
 });
 

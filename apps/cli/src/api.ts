@@ -95,15 +95,17 @@ export class HttpApi {
   async #ask<T>(path: string, withinMs: number, request: Omit<HttpRequest, 'signal'>): Promise<T> {
     const signal = AbortSignal.timeout(withinMs);
     const response = await this.open(path, { ...request, signal });
-    let answer: T;
+    let text: string;
     try {
-      answer = JSON.parse(await textOf(response, signal)) as T;
+      text = await textOf(response, signal);
     } catch (cause) {
       throw this.unreachable(cause);
     }
+    const answer = parsed(text);
+    if (answer === undefined) throw this.#foreign(undefined, `${path} is no JSON, although it says so`);
     if (path === STATUS_PATH && whoseStatus(answer) !== this.#respondent)
       throw this.#foreign(whoseStatus(answer), `${path} says something else`);
-    return answer;
+    return answer as T;
   }
 
   /** A good answer whose body is still to be read. */
@@ -132,7 +134,8 @@ export class HttpApi {
     status: number,
     signal: AbortSignal,
   ): Promise<LeaseholdError> {
-    const body = await parsed(response, signal);
+    // What does not arrive whole says no more than its status does.
+    const body = parsed(await textOf(response, signal).catch(() => ''));
     const error = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined;
     if (typeof error !== 'object' || error === null || !('code' in error) || !('message' in error)) {
       return this.#foreign(undefined, `${path} was answered with status ${status}`);
@@ -176,10 +179,10 @@ export function parseApi(text: string, { usualPort }: Respondent = MANAGER): str
   return `${origin}${pathname.replace(/\/+$/, '')}`;
 }
 
-/** Undefined if it is no JSON, or not whole: then its status says all there is to say. */
-async function parsed(response: IncomingMessage, signal: AbortSignal): Promise<unknown> {
+/** Undefined if it is no JSON. */
+function parsed(text: string): unknown {
   try {
-    return JSON.parse(await textOf(response, signal));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -70,7 +70,7 @@ export class FleaseGroup {
     return this.#members;
   }
 
-  /** The member after it, in a circle. */
+  /** That one of them; they are counted on in a circle. */
   member(index: number): Program {
     return this.#members[index % this.#members.length] as Program;
   }

@@ -8,8 +8,10 @@
  *
  * **Two clocks.** The lease is counted on the group's clock, which follows the wall clock; a leader counts on the
  * monotonic one, which nobody sets. At the instant that it was granted, or renewed, both are read, and what is left
- * by the one is taken as left by the other. While the group is asked, and again until the lease ends, the two clocks
- * may move against each other by up to the skew; more costs the member its memory. So twice the skew is taken off.
+ * by the one is taken as left by the other. A wall clock that keeps within half the skew of true time moves against the
+ * monotonic one by no more than the skew while the group is asked, and by no more again until the lease ends. So twice
+ * the skew is taken off. (One that is set by more than half the skew at once, or back little by little, is noticed, and
+ * costs the member its memory.)
  *
  * **About to end is not over.** When a renewal is late the promise runs out first, and the leader stops to answer. If
  * the renewal comes after all, it goes on where it was. That matters more here than elsewhere: whoever leads next

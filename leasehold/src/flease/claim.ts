@@ -10,7 +10,7 @@
  *        ▲                 │
  *        └──── pause ◄─────┘ failed, doubted
  *
- * What happened has a name here, and what follows from it for when to try next is said in one place.
+ * What happened has a name here, and what follows from it for when to try next is said where that name is.
  */
 
 import type { Attempt } from './attempt.ts';
@@ -86,6 +86,7 @@ interface Hint {
   /** Whether who has it has said so, as far as we know who that is. */
   readonly isHolders: boolean;
 }
+
 const AT_ONCE = Number.NEGATIVE_INFINITY;
 const NEVER = Number.POSITIVE_INFINITY;
 

@@ -3,6 +3,7 @@
  *
  *     wanted    found                                     then
  *     take      nothing, or over since the skew, or free  write our own, under a higher number
+ *               left for us, or held by this very life    the same: what it was, it is no longer
  *               somebody's                                leave it, until the skew after its end
  *     renew     what we hold                              write it with a later end
  *               anything else                             lost: believe the register

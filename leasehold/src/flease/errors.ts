@@ -15,7 +15,9 @@ export class GroupChangeError extends LeaseholdError {
   readonly view: number;
 
   constructor(view: number) {
-    super(`view ${view} is not settled yet: a majority of those before it has to move first`);
+    super(
+      `view ${view} is not settled yet: a lease and twice the skew have to pass after a majority of those before it has moved; wait for settled()`,
+    );
     this.view = view;
   }
 }

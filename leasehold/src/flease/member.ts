@@ -16,7 +16,7 @@
  * **Silence.** A member that has lost its memory promises nothing and asks nothing for `lease + 2 × skew`: when it
  * begins, however its last life ended, and when its clock has jumped or turns out to be the odd one out. That
  * binds its own proposer as it binds the others', for a majority of one acceptor that forgot and one that
- * never knew is no majority. It does say why, which promises nothing.
+ * never knew is no majority. It does say for how long, which promises nothing.
  *
  * **Views of one number with other members** (`view-digest.ts`). Not to heed each other is not enough: {a, c} of {a,
  * b, c} and {b, d} of {a, b, d} need nothing of each other, and each is a majority. So whoever keeps silent, for any

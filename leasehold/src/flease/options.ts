@@ -34,8 +34,8 @@ export interface FleaseDurations {
 
   /**
    * How far apart the wall clocks of any two members may be, in milliseconds, and 2 ms more, since they are read in
-   * whole ones: ε of the paper. The one promise that rests on you: each wall clock is within half of it of true time,
-   * at every instant, also while it is set or slewed. That all are wrong alike, and are put right together, is not
+   * whole ones: ε of the paper. The one promise that rests on you: each wall clock is within half of it, less 1 ms, of
+   * true time, at every instant, also while it is set or slewed. That all are wrong alike, and are put right together, is not
    * enough, for they do not notice together. Machines that keep time by NTP stay within a tenth of the default.
    *
    * @default leaseMs / 10, at most 500

@@ -14,9 +14,9 @@
  * ballot has read from a majority, one of which has our lease, or has forgotten it because it is over. What we read
  * and somebody else holds, we leave. `ask` says who holds it, which is a promise too, so it says only what a majority
  * has: if those that answered differ, it writes what it has read before it says so. But who only looks must not get
- * in the way of a holder that renews: `ask` and `try`, and whoever was outbid, begin with a query (`purpose.ts`), for
- * which nobody has to promise anything, and go on to read under a ballot only if they have to (with which:
- * `bidding.ts`).
+ * in the way of a holder that renews: `ask` and `try`, and whoever was outbid and does not renew, begin with a query
+ * (`purpose.ts`), for which nobody has to promise anything, and go on to read under a ballot only if they have to (with
+ * which: `bidding.ts`).
  *
  *     nothing ──take──► held ──renew──► held ──free──► nothing
  *        ▲                │                │
@@ -76,6 +76,7 @@ const BETWEEN_HINTS = 1 / 4;
 const TRIES_MAX = 3;
 /** If a majority answers, and others are faster each time, it fails when it has waited for so many times to answer. */
 const PATIENCE_ANSWERS = 3;
+
 export class Proposer {
   readonly #settings: ProposerSettings;
   readonly #table: Table;

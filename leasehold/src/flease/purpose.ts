@@ -2,7 +2,8 @@
  * What to do next about a claim, and whether to look before anybody has to promise anything.
  *
  * **Looking first.** Those who only ask must not outbid a holder that renews, however many they are and however often
- * they look. Who waits looks seldom, and saves the question; unless it was outbid. For then somebody may have it by
+ * they look. Who renews has a lease to lose, and asks nothing first. Who waits looks seldom, and saves the question;
+ * unless it was outbid. For then somebody may have it by
  * this time whom it cannot outbid: by a clock that is ahead, another has the higher ballots for as long as the skew.
  * If so, its place is in line there; and what it still has to give back, if anything, is over.
  */

@@ -5,9 +5,9 @@
  *     resource ──► entry ──┬── promised, written, lease     the acceptor's: until they may be forgotten
  *                          └── claim                        the proposer's: for as long as somebody here wants it, or has it
  *
- * The two have nothing to do with each other, and neither looks at what is the other's. But there are millions of
- * resources, so that to find one is to wait for memory, several times over; and who takes a lease asks its own
- * acceptor, too. So they are found together.
+ * Neither writes what is the other's. The proposer reads what the acceptor has, as a hint of what others do and never as
+ * an answer: for that it asks, like anybody else. They are found together because there are millions of resources, so
+ * that to find one is to wait for memory, several times over; and who takes a lease asks its own acceptor, too.
  *
  * An entry is there for as long as there is something in it. Who has taken something out says so ({@link
  * Table.tidy}); and who holds on to an entry beyond the input that it was found in may hold on to one that is no

@@ -1,7 +1,9 @@
 /**
  * One member of a group in a running process: the core of `member.ts` with clocks and connections.
  *
- * The application's promises and signals are all here; what is decided is decided in the core. Whoever asks for
+ * The application's promises and signals are all here; who holds what is decided in the core. But time passes between
+ * the decision and the word, so one thing is decided here: nobody is given, nor keeps, what is over by the clock at that
+ * instant. It goes back to the core, and whoever waits goes on to (the simulator's processes do the same). Whoever asks for
  * something or has given a lease back (`departures.ts`) is answered by an event; those who wait for a state, as
  * `ready`, `settled` and `close` do, look after every turn whether it has come.
  */
@@ -142,8 +144,8 @@ export class Flease implements AsyncDisposable {
    * long as its holders live.
    *
    * @throws {LeaseHeldError} if somebody else had it for all of `waitMs`
-   * @throws {NoMajorityError} if too few members could be asked within `waitMs`, and it says what each of them did; or if
-   *   this one is no longer in the group
+   * @throws {NoMajorityError} if too few members could be asked within `waitMs`, and it says what each of them did; also if
+   *   the others are in a later view, and nobody has told this one
    * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed before that
    * @throws {GroupLeftError} if the group has changed without it

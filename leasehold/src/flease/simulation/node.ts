@@ -1,5 +1,6 @@
 /**
- * A member of a group as a process of a simulated world: the same driver as in a real one, and nothing else.
+ * A member of a group as a process of a simulated world: the same driver as in a real one; and, as the shell around a real
+ * one does, it gives nobody what is over by the time that it is told.
  *
  * Wall clocks are read in whole milliseconds here as on Node. A turn of the event loop may take a while in some
  * worlds, so that several inputs go out together, and a process can be stopped or die in between.

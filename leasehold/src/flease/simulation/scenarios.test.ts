@@ -18,7 +18,8 @@ function stopHolder(group: QuietGroup): void {
   expect(second.tenure).toBeDefined();
 }
 
-describe('clocks that differ by the skew', () => {
+// A millisecond of the skew is for each of the two that read their clocks.
+describe('clocks that differ by as much as they may', () => {
   it.each([0, 10, 25, 48])(
     'are harmless: the holder %d ms behind, the next ahead of true time by the rest',
     (behindMs) => {
