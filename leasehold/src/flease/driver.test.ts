@@ -143,6 +143,25 @@ describe('a driver', () => {
     expect(events).toEqual([]);
   });
 
+  it('tells nobody that it holds what is over by then, but asks for it anew, and says nothing of it', () => {
+    const { driver, speak, acquire, endTurn, clock, events } = bench();
+    speak();
+    acquire('r', 1);
+    driver.input((member, reading) => member.request('s', { kind: 'try', id: 2 }, reading));
+    clock.ms += LEASE_MS + 1;
+    endTurn();
+    expect(events).toEqual([]);
+    endTurn();
+    const granted = events.flatMap((event) => (event.kind === 'granted' ? [event] : []));
+    expect(granted.map(({ request, wanted }) => [request, wanted])).toEqual([
+      [1, 'acquire'],
+      [2, 'try'],
+    ]);
+    expect(events).toHaveLength(granted.length);
+    for (const { tenure } of granted)
+      expect([driver.holds(tenure), tenure.untilMs]).toEqual([true, clock.ms + LEASE_MS]);
+  });
+
   it('throws what the member throws at whoever asked, and goes on', () => {
     const { driver, speak, acquire, endTurn, kinds } = bench();
     speak();

@@ -10,6 +10,10 @@
  * then one packet to each peer and not a thousand, and that is most of what makes it fast. When a turn ends is for
  * the surroundings to say: a simulator has no turns, and carries out each input at once.
  *
+ * **Nobody is told that it holds what is over.** Time passes between the decision and the word: a turn can be long, and a
+ * process can be stopped in the middle of it. So the clocks are read again before a lease is handed out. One that is
+ * over by then goes back, and whoever waits for it goes on to; of what it never had it hears nothing.
+ *
  * Whoever is told of an event may bring in the next input from there. It goes to the member at once, for the
  * member has nothing under way; but what comes of it is sent and told after all that came before.
  *
@@ -19,6 +23,7 @@
 
 import type { Alarm } from '../runtime/driver.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { Tenure } from './claim.ts';
 import type { ClockReading } from './group-clock.ts';
 import { Member, type MemberEvent, type MemberSettings } from './member.ts';
 import type { Packet } from './messages.ts';
@@ -46,6 +51,8 @@ export class FleaseDriver {
   #isDue = false;
   #isBusy = false;
   #isOver = false;
+  /** Granted, and over before anybody was told. */
+  readonly #missed = new WeakSet<Tenure>();
 
   constructor(options: FleaseDriverOptions) {
     this.#options = options;
@@ -72,6 +79,12 @@ export class FleaseDriver {
     } finally {
       this.#soon();
     }
+  }
+
+  /** Whether it is held this instant. */
+  holds(tenure: Tenure): boolean {
+    const groupMs = this.member.timeAt(this.read());
+    return groupMs !== undefined && tenure.isHeldAt(groupMs);
   }
 
   receive(packet: Packet): void {
@@ -105,7 +118,7 @@ export class FleaseDriver {
     }
     for (const event of events) {
       try {
-        this.#options.tell(event);
+        this.#tell(event);
       } catch (thrown) {
         fault ??= { thrown };
       }
@@ -123,5 +136,18 @@ export class FleaseDriver {
       fault ??= { thrown };
     }
     if (fault !== undefined) throw fault.thrown;
+  }
+
+  #tell(event: MemberEvent): void {
+    if (event.kind === 'granted' && !this.holds(event.tenure)) this.#askAnew(event);
+    else if (!('tenure' in event && this.#missed.has(event.tenure))) this.#options.tell(event);
+  }
+
+  #askAnew({ request: id, wanted: kind, tenure }: Extract<MemberEvent, { kind: 'granted' }>): void {
+    this.#missed.add(tenure);
+    this.input((member, reading) => {
+      member.release(tenure, reading);
+      member.request(tenure.resource, { kind, id }, reading);
+    });
   }
 }

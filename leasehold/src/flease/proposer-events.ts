@@ -1,11 +1,17 @@
 /** What comes of what was asked of a proposer: answers to requests, and what becomes of a lease that is held. */
 
 import type { Reluctance } from './attempt.ts';
-import type { Tenure } from './claim.ts';
+import type { Request, Tenure } from './claim.ts';
 import type { Lease } from './lease.ts';
 
 export type ProposerEvent =
-  | { readonly kind: 'granted'; readonly request: number; readonly tenure: Tenure }
+  /** To an `acquire` or a `try`. */
+  | {
+      readonly kind: 'granted';
+      readonly request: number;
+      readonly wanted: Request['kind'];
+      readonly tenure: Tenure;
+    }
   /** To a `try`: somebody else has it. */
   | { readonly kind: 'held'; readonly request: number; readonly lease: Lease }
   /** To an `ask`; undefined if nobody has it. */

@@ -430,7 +430,7 @@ export class Proposer {
     }
     const tenure = new Tenure(claim.resource, lease.number, lease.untilMs);
     claim.granted(tenure);
-    this.#settings.tell({ kind: 'granted', request: request.id, tenure });
+    this.#settings.tell({ kind: 'granted', request: request.id, wanted: request.kind, tenure });
     this.#conclude(claim, nowMs);
   }
 

@@ -1,9 +1,7 @@
 /**
  * One member of a group in a running process: the core of `member.ts` with clocks and connections.
  *
- * The application's promises and signals are all here; who holds what is decided in the core. But time passes between
- * the decision and the word, so one thing is decided here: nobody is given, nor keeps, what is over by the clock at that
- * instant. It goes back to the core, and whoever waits goes on to (the simulator's processes do the same). Whoever asks for
+ * The application's promises and signals are all here; what is decided is decided in the core. Whoever asks for
  * something or has given a lease back (`departures.ts`) is answered by an event; those who wait for a state, as
  * `ready`, `settled` and `close` do, look after every turn whether it has come.
  */
@@ -466,14 +464,12 @@ export class Flease implements AsyncDisposable {
 
   #granted(request: number, tenure: Tenure): void {
     const pending = this.#requests.wanting(request);
-    const lease = new FleaseLease(this.#keeper, tenure);
-    if (pending === undefined || !lease.isHeld()) {
-      this.#driver.input((member, reading) => member.release(tenure, reading));
-      // The process may have been blocked since it was granted, for longer than it lasts: whoever waits goes on to.
-      if (pending !== undefined) this.#request(pending);
+    if (pending === undefined) {
+      this.#driver.input((member, reading) => member.release(tenure, reading)); // Nobody wants it any more.
       return;
     }
     this.#requests.take(request);
+    const lease = new FleaseLease(this.#keeper, tenure);
     this.#held += 1;
     tenure.handle = lease;
     pending.resolve(lease);

@@ -12,6 +12,7 @@ import type { FleaseNode } from './node.ts';
 const TROUBLES = [
   ...(['crash', 'shutdown', 'rolling restart', 'power cut', 'pause', 'suspension', 'partition'] as const),
   ...(['one-way cut', 'bad network', 'clock set wrong', 'group change', 'group change', 'pause'] as const),
+  ...(['stall', 'stall'] as const),
 ] as const;
 
 type Trouble = (typeof TROUBLES)[number];
@@ -32,6 +33,7 @@ export class Chaos {
       for (const node of this.flease.nodes) this.#crash(node);
     },
     pause: (node) => node.pause(this.#upToLeases(2)),
+    stall: (node) => node.stallAtGrant(this.#upToLeases(2)),
     suspension: (node) => this.#suspend(node),
     partition: () => this.#partition(),
     'one-way cut': (node) => this.#cut(node),
@@ -57,6 +59,7 @@ export class Chaos {
     world.run({ untilMs: world.trueMs + drawn.chaosMs });
     troubles[Symbol.dispose]();
     this.#isOver = true;
+    for (const node of this.flease.nodes) node.stallAtGrant(0);
     seeCalm(this.flease);
   }
 

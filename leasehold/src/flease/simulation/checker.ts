@@ -219,7 +219,7 @@ export class Checker implements Observer {
       throw this.#broken('numbers-grow', `${node.name} is granted ${number} of ${resource} after ${before}`);
     }
     this.#numbers.set(resource, number);
-    if (node.groupMs > tenure.untilMs) {
+    if (!node.holds(tenure)) {
       throw this.#broken('valid-when-returned', `${node.name} is granted ${number}, which is over`);
     }
     this.#isAsTold(node, tenure);

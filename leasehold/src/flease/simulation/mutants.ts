@@ -18,6 +18,7 @@ const OPTIONS = 'flease/options.ts';
 const CLOCK = 'flease/group-clock.ts';
 const OTHERS = 'flease/acquaintances.ts';
 const VIEW = 'flease/view.ts';
+const DRIVER = 'flease/driver.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -201,10 +202,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'granted-when-it-is-over',
     promise: 'valid-when-returned',
-    story: 'A majority answers after the end, and it is granted all the same.',
-    file: PROPOSER,
-    from: 'const request = nowMs > lease.untilMs ? undefined : claim.shift();',
-    to: 'const request = claim.shift();',
+    story: 'A process is stopped between the grant and the word, and says that it is held all the same.',
+    file: DRIVER,
+    from: "if (event.kind === 'granted' && !this.holds(event.tenure)) this.#askAnew(event);",
+    to: "if (event.kind === 'granted' && event.request < 0) this.#askAnew(event);",
   },
   {
     name: 'renewed-when-it-was-over',

@@ -1,6 +1,5 @@
 /**
- * A member of a group as a process of a simulated world: the same driver as in a real one; and, as the shell around a real
- * one does, it gives nobody what is over by the time that it is told.
+ * A member of a group as a process of a simulated world: the same driver as in a real one, and nothing else.
  *
  * Wall clocks are read in whole milliseconds here as on Node. A turn of the event loop may take a while in some
  * worlds, so that several inputs go out together, and a process can be stopped or die in between.
@@ -45,11 +44,6 @@ export interface NodeOptions {
   onStart(runtime: SimRuntime): void;
 }
 
-interface Listener {
-  readonly kind: Request['kind'];
-  answered(event: MemberEvent): void;
-}
-
 export class FleaseNode {
   readonly world: World;
   readonly name: string;
@@ -58,9 +52,9 @@ export class FleaseNode {
   /** Until when it has last been stopped, or misled about when to wake; true time. */
   stoppedUntilMs: number = Number.NEGATIVE_INFINITY;
   /** What wants to know of the events of this life besides the checker. */
-  readonly #listeners = new Map<number, Listener>();
-  /** What nobody was told of, because it was over by then. */
-  readonly #untold = new WeakSet<Tenure>();
+  readonly #listeners = new Map<number, (event: MemberEvent) => void>();
+  /** What somebody was told that it holds. */
+  readonly #told = new WeakSet<Tenure>();
   readonly #options: NodeOptions;
   #driver: FleaseDriver | undefined;
   #runtime: SimRuntime | undefined;
@@ -70,6 +64,8 @@ export class FleaseNode {
   #lastReading: ClockReading | undefined;
   /** What the group's clock showed at the first reading since all was carried out that came of the last turn. */
   #firstMs: number | undefined;
+  /** How long a turn is to take in which something is granted. */
+  #stallMs = 0;
 
   constructor(world: World, options: NodeOptions) {
     this.world = world;
@@ -120,7 +116,7 @@ export class FleaseNode {
   request(kind: Request['kind'], resource: string, answered: (event: MemberEvent) => void): number {
     this.#requests += 1;
     const id = this.#requests;
-    this.#listeners.set(id, { kind, answered });
+    this.#listeners.set(id, answered);
     this.#options.observer.requested(this, resource, { kind, id });
     this.#driver?.input((member, reading) => member.request(resource, { kind, id }, reading));
     return id;
@@ -147,6 +143,11 @@ export class FleaseNode {
   pause(ms: number): void {
     this.stoppedUntilMs = Math.max(this.stoppedUntilMs, this.world.trueMs + ms);
     this.process.pause(ms);
+  }
+
+  /** The next turn in which something is granted to it takes so long, before anybody is told; 0: as long as others. */
+  stallAtGrant(ms: number): void {
+    this.#stallMs = ms;
   }
 
   suspend(ms: number): void {
@@ -202,38 +203,32 @@ export class FleaseNode {
     this.#options.onStart(runtime);
   }
 
-  /** Whether it was held when that was found, and the process stood still for so long that it no longer is. */
-  #isOverSince(tenure: Tenure): boolean {
-    return this.foundMs <= tenure.untilMs && !this.holds(tenure);
-  }
-
-  /** As the shell does: nobody is given what is over, and who waits goes on to. */
-  #askAnew(id: number, tenure: Tenure): void {
-    this.#untold.add(tenure);
-    this.release(tenure);
-    const listener = this.#listeners.get(id);
-    if (listener === undefined) return;
-    const { kind } = listener;
-    this.#driver?.input((member, reading) => member.request(tenure.resource, { kind, id }, reading));
-  }
-
   #atEndOfTurn(turnMs: number, callback: () => void): void {
     const runtime = this.#runtime;
-    if (turnMs === 0 || runtime === undefined) callback();
-    else runtime.wakeAt(later(runtime.now(), turnMs), callback);
+    const isStalled = this.#stallMs > 0 && this.#hasNews;
+    if (runtime === undefined || (turnMs === 0 && !isStalled)) {
+      callback();
+      return;
+    }
+    runtime.wakeAt(later(runtime.now(), turnMs), callback);
+    if (!isStalled) return;
+    this.pause(this.#stallMs);
+    this.#stallMs = 0;
+  }
+
+  /** Whether something is held that nobody has been told of. */
+  get #hasNews(): boolean {
+    for (const tenure of this.member?.tenures ?? []) if (!this.#told.has(tenure)) return true;
+    return false;
   }
 
   #tell(event: MemberEvent): void {
-    if (event.kind === 'granted' && this.#isOverSince(event.tenure)) {
-      this.#askAnew(event.request, event.tenure);
-      return;
-    }
-    if ('tenure' in event && this.#untold.has(event.tenure)) return;
+    if (event.kind === 'granted') this.#told.add(event.tenure);
     this.#options.observer.tells(this, event);
     if ('request' in event) {
-      const listener = this.#listeners.get(event.request);
+      const answered = this.#listeners.get(event.request);
       this.#listeners.delete(event.request);
-      if (listener !== undefined) listener.answered(event);
+      if (answered !== undefined) answered(event);
       else if (event.kind === 'granted') this.release(event.tenure); // It was cancelled in the same turn.
     }
   }
