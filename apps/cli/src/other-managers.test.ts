@@ -110,6 +110,7 @@ describe('the status of a Manager', () => {
     const member = {
       isReachable: true,
       isLeader: true,
+      isSelf: false,
       complaint: null,
       version: '3.5.9',
       databaseBytes: 2e6,
@@ -117,6 +118,7 @@ describe('the status of a Manager', () => {
     const away = {
       isReachable: false,
       isLeader: false,
+      isSelf: false,
       complaint: 'no answer',
       version: null,
       databaseBytes: null,
@@ -136,9 +138,9 @@ describe('the status of a Manager', () => {
   });
 
   it('has who elects, of Managers that keep nothing, and who leads', () => {
-    const unknown = { complaint: null, version: null, databaseBytes: null };
+    const unknown = { isSelf: false, complaint: null, version: null, databaseBytes: null };
     const members = [
-      { endpoint: 'a=h1:7500', isReachable: true, isLeader: false, ...unknown },
+      { endpoint: 'a=h1:7500', isReachable: true, isLeader: false, ...unknown, isSelf: true },
       { endpoint: 'b=h2:7500', isReachable: true, isLeader: true, ...unknown },
       { endpoint: 'c=h3:7500', isReachable: false, isLeader: false, ...unknown, complaint: 'clock off' },
     ];
@@ -171,15 +173,26 @@ describe('the status of a Manager', () => {
       'c=h3:7500|not connected|clock off',
     ]);
     expect(managerLines(status, [])).toEqual([]);
-
-    const notElected = store.members.map((member) => ({ ...member, isLeader: false }));
-    const early = { ...status, id: 'a', leader: null, store: { ...store, members: notElected } };
-    expect(
-      storeLines(early)
-        .slice(2)
-        .map((line) => line.replace(/ {2,}/g, '|')),
-    ).toEqual(['a=h1:7500|stands by', 'b=h2:7500|not known', 'c=h3:7500|not connected|clock off']);
   });
+
+  it.each([
+    ['knows who leads', 'standby', 'b', 'a stands by, b leads, c stands by'],
+    ['does not know who leads', 'standby', undefined, 'a stands by, b not known, c not known'],
+    ['leads', 'leading', 'a', 'a leads, b stands by, c stands by'],
+    ['leads, and knew of another until now', 'leading', 'b', 'a leads, b stands by, c stands by'],
+    ['led until now', 'standby', 'a', 'a stands by, b not known, c not known'],
+  ] as const)(
+    'has the role of each that elects, whatever this one calls itself besides, if it %s',
+    (_, role, elected, words) => {
+      const members = ['a', 'b', 'c'].map((name) => ({
+        ...{ endpoint: `${name}=h:7500`, isReachable: true, isLeader: name === elected },
+        ...{ isSelf: name === 'a', complaint: null, version: null, databaseBytes: null },
+      }));
+      const store = { ...STATUS.store, kind: 'flease', members } as const;
+      const lines = storeLines({ ...STATUS, id: 'node-a', role, store }).slice(2);
+      expect(lines.map((line) => line.replace(/=h:7500 +/, ' ')).join(', ')).toBe(words);
+    },
+  );
 });
 
 describe('the status of a pool', () => {

@@ -136,16 +136,18 @@ export function storeLines(status: StatusAnswer): readonly string[] {
   return ['', ...table(['ETCD', 'ROLE', 'VERSION', 'DATABASE', ''], rows)];
 }
 
-/** The role of another is known only by who leads: while nobody is known to, each of them may. */
+/**
+ * A Manager knows its own role. That of another it knows only by who leads: while nobody is known to, each of them may; and that
+ * this one was elected says nothing any more once it leads no longer.
+ */
 function electorRole(
-  { endpoint, isReachable, isLeader }: StatusAnswer['store']['members'][number],
-  { id, role, store }: StatusAnswer,
+  { isReachable, isLeader, isSelf }: StatusAnswer['store']['members'][number],
+  { role, store }: StatusAnswer,
 ): string {
   if (!isReachable) return 'not connected';
-  const isSelf = endpoint.startsWith(`${id}=`);
   if (isSelf ? role === 'leading' : isLeader && role !== 'leading') return 'leads';
-  const isKnown = isSelf || role === 'leading' || store.members.some((other) => other.isLeader);
-  return isKnown ? 'stands by' : 'not known';
+  const isOtherKnown = store.members.some((other) => other.isLeader && !other.isSelf);
+  return isSelf || role === 'leading' || isOtherKnown ? 'stands by' : 'not known';
 }
 
 function keptIn({ kind, where }: StatusAnswer['store'], size: string): string {

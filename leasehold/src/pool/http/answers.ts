@@ -92,6 +92,8 @@ export interface StoreAnswer {
     readonly endpoint: string;
     readonly isReachable: boolean;
     readonly isLeader: boolean;
+    /** It is the Manager that answers. */
+    readonly isSelf: boolean;
     readonly complaint: string | null;
     readonly version: string | null;
     readonly databaseBytes: number | null;
@@ -218,8 +220,9 @@ export function status(source: ApiSource): StatusAnswer {
 const storeAnswer = ({ kind, where, bytes, members, group }: StoreObservation): StoreAnswer => ({
   ...{ kind, where: where ?? null, bytes: bytes ?? null },
   group: group === undefined ? null : { ...group, silence: group.silence ?? null },
-  members: members.map(({ endpoint, reachable, isLeader, complaint, version, databaseBytes }) => ({
-    ...{ endpoint, isReachable: reachable, isLeader, complaint: complaint ?? null },
+  members: members.map(({ reachable, isSelf, complaint, version, databaseBytes, ...member }) => ({
+    ...{ endpoint: member.endpoint, isReachable: reachable, isLeader: member.isLeader },
+    ...{ isSelf: isSelf ?? false, complaint: complaint ?? null },
     ...{ version: version ?? null, databaseBytes: databaseBytes ?? null },
   })),
 });

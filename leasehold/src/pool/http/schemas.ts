@@ -193,7 +193,10 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   StoreMember: object({
     endpoint: text('where it is'),
     isReachable: yes('it answered'),
-    isLeader: yes('it leads the others of the store; that has nothing to do with who leads the Managers'),
+    isLeader: yes(
+      'it leads the others of the store; of etcd that has nothing to do with who leads the Managers, of those that elect it is the same',
+    ),
+    isSelf: yes('it is the Manager that answers, under its name in the group that elects; false for etcd'),
     complaint: textOrNull('why it is not reachable, or what is wrong with it'),
     version: textOrNull('its version'),
     databaseBytes: wholeOrNull('what its database takes up'),

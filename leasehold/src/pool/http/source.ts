@@ -84,6 +84,8 @@ export interface StoreMember {
   readonly version: string | undefined;
   readonly databaseBytes: number | undefined;
   readonly isLeader: boolean;
+  /** Of those that elect: it is this Manager, whatever it calls itself otherwise. */
+  readonly isSelf?: boolean | undefined;
 }
 
 /** Of the port that owners and look-ups connect to, since the process started. */

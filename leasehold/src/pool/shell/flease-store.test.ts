@@ -162,6 +162,9 @@ describe('three of them in one process', { timeout: LONG_MS }, () => {
       const [leader, ...others] = members.filter(({ isLeader }) => isLeader);
       expect(leader?.endpoint).toMatch(`${leading()?.id}=127.0.0.1:`);
       expect(others).toEqual([]);
+      expect(members.filter(({ isSelf }) => isSelf).map(({ endpoint }) => endpoint.slice(0, 2))).toEqual([
+        `${source.observe().id}=`,
+      ]);
       expect(source.whyNotReady()).toBeUndefined();
     }
   });

@@ -177,6 +177,7 @@ class Electors implements Disposable {
         version: undefined,
         databaseBytes: undefined,
         isLeader: this.#holder?.holder === member,
+        isSelf: member === id,
       };
     });
   }
