@@ -9,11 +9,10 @@ import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
 import { ConnectionClosedError, type HttpRequest, send, textOf } from './request.ts';
 import { MANAGER, type Respondent, STATUS_PATH, whosePaths, whoseStatus } from './respondents.ts';
+import { leaderTold, StandsByError } from './stands-by-error.ts';
 
 const DEFAULT_API = `http://127.0.0.1:${MANAGER.usualPort}`;
 const ANSWER_WITHIN_MS = 10_000;
-/** Another would know, and this one may be that other some time. */
-const MISDIRECTED = 421;
 
 /** Nobody answers at that address. */
 export class ApiUnreachableError extends LeaseholdError {
@@ -56,13 +55,13 @@ export class ApiRefusedError extends LeaseholdError {
   override readonly name = 'ApiRefusedError';
   readonly code: string;
   readonly retryable: boolean;
-  /** What it says beside, for programs: `reasons`, `pools`, `leader`. */
+  /** What it says beside, for programs: `reasons`, `pools`. */
   readonly facts: Readonly<Record<string, unknown>>;
 
   constructor({ code, message, ...facts }: Refusal, status: number) {
     super(String(message));
     this.code = String(code);
-    this.retryable = status >= 500 || status === MISDIRECTED;
+    this.retryable = status >= 500;
     this.facts = facts;
   }
 }
@@ -142,6 +141,7 @@ export class HttpApi {
     }
     const other = 'routes' in error ? whosePaths(error.routes) : undefined;
     if (other !== undefined && other !== this.#respondent) return this.#foreign(other);
+    if (error.code === 'STANDS_BY') return new StandsByError(this.url, leaderTold(error));
     return new ApiRefusedError({ ...error }, status);
   }
 

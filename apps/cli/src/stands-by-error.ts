@@ -1,5 +1,11 @@
 import { LeaseholdError } from 'leasehold/manager';
-import type { StatusAnswer } from './answers.ts';
+
+/** Who leads, as a Manager says that stands by. */
+export interface LeaderTold {
+  readonly id: string;
+  /** Where its HTTP API can be reached; null if that is not known. */
+  readonly http: string | null;
+}
 
 /** The Manager that was asked does not lead, and has nothing from the one that does. Ask that one. */
 export class StandsByError extends LeaseholdError {
@@ -9,13 +15,24 @@ export class StandsByError extends LeaseholdError {
   /** For programs: who leads, as far as is known. */
   readonly facts: Readonly<Record<string, unknown>>;
 
-  constructor(url: string, { id, leader, managers }: StatusAnswer) {
-    const known = leader === null || leader.id === id ? null : leader;
-    const http = managers.find((manager) => manager.id === known?.id)?.http ?? null;
-    const place = http === null ? 'with --api' : `with --api ${http}`;
-    const rest =
-      known === null ? ', nor who leads' : `; ${known.id} leads, as far as it knows: ask that one, ${place}`;
-    super(`the Manager at ${url} stands by, and knows no pools${rest}`);
-    this.facts = { leader: known === null ? null : { ...known, http } };
+  /** In the words of the Manager, but for how to ask the other: on the command line that is an option. */
+  constructor(url: string, leader: LeaderTold | null) {
+    super(`the Manager at ${url} stands by, and knows neither pools nor owners${restOf(leader)}`);
+    this.facts = { leader };
   }
+}
+
+function restOf(leader: LeaderTold | null): string {
+  if (leader === null) return ', nor who leads';
+  const { id, http } = leader;
+  return `; ${id} leads, as far as it knows: ask that one, with --api${http === null ? '' : ` ${http}`}`;
+}
+
+/** Null if it says nobody, or what cannot be understood. */
+export function leaderTold(refusal: object): LeaderTold | null {
+  const leader = 'leader' in refusal ? refusal.leader : null;
+  if (typeof leader !== 'object' || leader === null) return null;
+  if (!('id' in leader) || typeof leader.id !== 'string') return null;
+  const http = 'http' in leader && typeof leader.http === 'string' ? leader.http : null;
+  return { ...leader, id: leader.id, http };
 }

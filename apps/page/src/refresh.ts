@@ -58,10 +58,8 @@ export async function refreshOrSay(): Promise<void> {
 
 /** @throws if the Manager does not answer */
 export async function refresh(): Promise<void> {
-  const [status, { pools }] = await Promise.all([
-    ask<StatusAnswer>('/v1/status'),
-    ask<{ readonly pools: readonly PoolSummary[] }>('/v1/pools'),
-  ]);
+  const status = await ask<StatusAnswer>('/v1/status');
+  const pools = await readPools(status);
   showManager(status);
   showPools(pools);
   const pool = pools.find(({ name }) => name === model.pool);
@@ -72,6 +70,12 @@ export async function refresh(): Promise<void> {
   showMiddle(pool);
   drawRing();
   await explainKey();
+}
+
+/** One that stands by and has read nothing, or keeps nothing, would only say that it does not know. */
+async function readPools({ role, history }: StatusAnswer): Promise<readonly PoolSummary[]> {
+  if (role === 'standby' && history === null) return [];
+  return (await ask<{ readonly pools: readonly PoolSummary[] }>('/v1/pools')).pools;
 }
 
 async function readPool(pool: PoolSummary): Promise<void> {

@@ -1,10 +1,9 @@
 import { Command } from 'commander';
-import type { PoolSummary, StatusAnswer } from '../answers.ts';
+import type { PoolSummary } from '../answers.ts';
 import { type ApiOption, ManagerApi } from '../api.ts';
 import type { Context } from '../context.ts';
 import { apiOption, jsonOption, withExamples } from '../options.ts';
 import { type JsonOption, percent, show, table } from '../output.ts';
-import { StandsByError } from '../stands-by-error.ts';
 
 export function poolsCommand(context: Context): Command {
   const command = new Command('pools')
@@ -15,10 +14,6 @@ export function poolsCommand(context: Context): Command {
     .action(async (options: ApiOption & JsonOption) => {
       const api = ManagerApi.of(context, options);
       const answer = await api.get<{ pools: readonly PoolSummary[] }>('/v1/pools');
-      if (answer.pools.length === 0) {
-        const status = await api.get<StatusAnswer>('/v1/status');
-        if (status.role === 'standby') throw new StandsByError(api.url, status);
-      }
       show(context, options, answer, () => poolLines(answer.pools));
     });
   return withExamples(command, context, [

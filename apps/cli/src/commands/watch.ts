@@ -29,10 +29,11 @@ async function watch(
 ): Promise<void> {
   const api = ManagerApi.of(context, options);
   using signal = interruption();
-  const { latestEventId } = await api.get<StatusAnswer>('/v1/status');
+  const status = await api.get<StatusAnswer>('/v1/status');
   if (pool !== undefined) await api.get(poolPath(pool)); // Who misspells it would wait for ever.
   const teller = new EventTeller(colorsFor(context.out, context));
-  if (!options.json) await meet(teller, api, pool);
+  const knows = status.role !== 'standby' || status.history !== null;
+  if (!options.json && knows) await meet(teller, api, pool);
   const say = (text: string): void => context.err.write(`${text}\n`);
   if (!options.json)
     say(`Watching ${pool === undefined ? api.url : `${pool} at ${api.url}`}; Ctrl-C ends it.`);
@@ -47,7 +48,7 @@ async function watch(
         : 'Connected again; what was missed comes first, if the Manager still knows it.',
     );
   };
-  for await (const event of followEvents({ api, pool, after: latestEventId, signal, onState })) {
+  for await (const event of followEvents({ api, pool, after: status.latestEventId, signal, onState })) {
     context.out.write(`${options.json ? JSON.stringify(event) : teller.line(event)}\n`);
   }
 }

@@ -271,37 +271,30 @@ export function poolNames(source: ApiSource, seen: ManagerObservation): readonly
 
 /** @throws {ApiProblem} that names the pools there are, or says that this Manager cannot know */
 export function checkPool(source: ApiSource, seen: ManagerObservation, pool: string): string {
+  checkKnows(source, seen);
   const pools = poolNames(source, seen);
   if (pools.includes(pool)) return pool;
-  if (seen.role === 'standby' && (pools.length === 0 || followsNothing(source)))
-    throw standsBy(source, seen, 'knows no pools');
   const named = pools.length === 0 ? 'there is none yet' : `there are ${pools.slice(0, 20).join(', ')}`;
   throw new ApiProblem(404, 'UNKNOWN_POOL', `there is no pool "${pool}"; ${named}`, { pools });
 }
 
 /**
- * One that stands by has its table from the log. Where there is none to follow, its own is empty, also for a pool that is declared,
- * and it would say of every key that nobody owns it.
- *
- * @throws {ApiProblem}
+ * One that stands by has all it knows from the log. Before it has read that, or where there is none to follow, its own table is
+ * empty, also for a pool that is declared: it would say of every key that nobody owns it. Whoever has read a log that is empty does know.
  */
-export function checkKnowsOwners(source: ApiSource, seen: ManagerObservation): void {
-  if (seen.role === 'standby' && followsNothing(source))
-    throw standsBy(source, seen, 'does not know who owns what');
-}
+const knowsNothing = ({ role, history }: ManagerObservation): boolean =>
+  role === 'standby' && history === undefined;
 
-const followsNothing = (source: ApiSource): boolean => source.store().kind === 'flease';
-
-/** Misdirected: whoever leads would know. */
-function standsBy(source: ApiSource, seen: ManagerObservation, lack: string): ApiProblem {
-  const known = leaderAnswer(source, seen);
-  const leader = known?.id === seen.id ? null : known;
+/** @throws {ApiProblem} Misdirected: whoever leads would know. */
+export function checkKnows(source: ApiSource, seen: ManagerObservation): void {
+  if (!knowsNothing(seen)) return;
+  const leader = leaderAnswer(source, seen);
   const http = managerAnswers(source, seen).find(({ id }) => id === leader?.id)?.http ?? null;
   const place = http === null ? '' : `, at ${http}`;
   const rest =
     leader === null ? ', nor who leads' : `; ${leader.id} leads, as far as it knows: ask that one${place}`;
-  const message = `this Manager stands by, and ${lack}${rest}`;
-  return new ApiProblem(421, 'STANDS_BY', message, { leader: leader === null ? null : { ...leader, http } });
+  const message = `this Manager stands by, and knows neither pools nor owners${rest}`;
+  throw new ApiProblem(421, 'STANDS_BY', message, { leader: leader === null ? null : { ...leader, http } });
 }
 
 export function poolSummary(source: ApiSource, seen: ManagerObservation, name: string): PoolSummary {

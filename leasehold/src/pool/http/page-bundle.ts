@@ -367,10 +367,8 @@ export const PAGE_BUNDLE: string = `"use strict";
     }
   }
   async function refresh() {
-    const [status, { pools }] = await Promise.all([
-      ask("/v1/status"),
-      ask("/v1/pools")
-    ]);
+    const status = await ask("/v1/status");
+    const pools = await readPools(status);
     showManager(status);
     showPools(pools);
     const pool = pools.find(({ name }) => name === model.pool);
@@ -381,6 +379,10 @@ export const PAGE_BUNDLE: string = `"use strict";
     showMiddle(pool);
     drawRing();
     await explainKey();
+  }
+  async function readPools({ role, history: history2 }) {
+    if (role === "standby" && history2 === null) return [];
+    return (await ask("/v1/pools")).pools;
   }
   async function readPool(pool) {
     const [{ owners }, { durations }] = await Promise.all([

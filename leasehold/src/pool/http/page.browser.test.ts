@@ -10,7 +10,7 @@ import { type HttpServer, serveHttp } from '../../node/http/server.ts';
 import { silent } from '../../runtime/logger.ts';
 import { instant } from '../../runtime/time.ts';
 import { apiRoutes } from './routes.ts';
-import { type ManagerToLookAt, standby, threeOwners } from './source-script.ts';
+import { keepingNothing, type ManagerToLookAt, standby, threeOwners } from './source-script.ts';
 
 const path = [
   process.env['CHROMIUM'] ?? '',
@@ -118,6 +118,11 @@ describe.skipIf(isMissing)(
       await eventually(() => page.locator('#leader a').count()).toBe(0);
       manager.role = 'leading';
       await eventually(() => page.locator('#leader').isVisible()).toBe(false);
+    });
+
+    it('shows on a standby that keeps nothing who leads, and asks it for nothing that it cannot know', async () => {
+      const page = await visit((await serve(keepingNothing())).url, {}, 'no owners');
+      await eventually(() => page.locator('#leader').textContent()).toBe('m2 leads');
     });
 
     it('shows a loss as it happens', async () => {

@@ -9,8 +9,7 @@ import type { LoggedEvent } from './event-log.ts';
 import type { ExplainAnswer, KeyAnswer } from './explain.ts';
 import { ManagerState } from '../state.ts';
 import { apiRoutes } from './routes.ts';
-import type { ApiSource } from './source.ts';
-import { type ManagerToLookAt, standby, threeOwners } from './source-script.ts';
+import { keepingNothing, type ManagerToLookAt, standby, threeOwners } from './source-script.ts';
 
 interface Failure {
   readonly error: { readonly code: string; readonly message: string };
@@ -206,53 +205,65 @@ describe('/v1/pools', () => {
   );
 });
 
-describe('a Manager that stands by and knows no pools', () => {
-  const unread = standby();
-  unread.state = ManagerState.empty;
-  const asked = (differences: Partial<ApiSource>, url: string) => {
-    const answer = router(apiRoutes(unread.source(differences)))('GET', url, () => undefined);
-    if (answer.kind !== 'text') throw new Error('a stream');
-    return { status: answer.status, ...(JSON.parse(answer.body) as Failure) };
-  };
-  const flease: Partial<ApiSource> = {
-    store: () => ({ kind: 'flease', where: 'default', bytes: undefined, members: [] }),
-    elected: () => ({ id: 'm2', term: 7 }),
-  };
+describe('a Manager that stands by', () => {
+  const ROUTES = ['', '/owners', '/lookups', '/keys/a', '/explain?key=a', '/table'].map(
+    (rest) => `/v1/pools/quotas${rest}`,
+  );
 
-  it.each(['', '/owners', '/lookups', '/keys/a', '/explain?key=a', '/table'])(
-    'does not say that there is no such pool, but who leads: …%s',
-    (rest) => {
-      expect(asked(flease, `/v1/pools/presence${rest}`)).toEqual({
+  it.each(['/v1/pools', '/v1/pools/presence', ...ROUTES])(
+    'and keeps nothing does not say that there is no pool, or that nobody owns a key, but who leads: %s',
+    (url) => {
+      expect(get(keepingNothing(), url)).toEqual({
         status: 421,
-        error: {
-          code: 'STANDS_BY',
-          message:
-            'this Manager stands by, and knows no pools; m2 leads, as far as it knows: ask that one, at http://10.0.0.2:7401',
-          leader: { id: 'm2', address: null, http: 'http://10.0.0.2:7401' },
+        body: {
+          error: {
+            code: 'STANDS_BY',
+            message:
+              'this Manager stands by, and knows neither pools nor owners; m2 leads, as far as it knows: ask that one',
+            leader: { id: 'm2', address: null, http: null },
+          },
         },
       });
     },
   );
 
-  it('says so if it does not know who leads, as one does that has read nothing of its log yet', () => {
-    expect(asked({}, '/v1/pools/presence')).toMatchObject({
-      status: 421,
-      error: { message: 'this Manager stands by, and knows no pools, nor who leads', leader: null },
-    });
+  it('says where the one that leads can be asked, if it knows', () => {
+    const manager = keepingNothing();
+    manager.others = standby().others;
+    expect(get(manager, '/v1/pools').body.error.message).toMatch(
+      /: ask that one, at http:\/\/10\.0\.0\.2:7401$/,
+    );
   });
 
-  it.each(['/keys/a', '/explain?key=a'])(
-    'does not say of a key in a pool that is declared that nobody owns it: …%s',
-    (rest) => {
-      const declared = { ...flease, declaredPools: () => ['presence'] };
-      expect(asked(declared, `/v1/pools/presence${rest}`)).toMatchObject({
+  it.each(['/v1/pools', ...ROUTES])(
+    'and has read nothing of its log yet says so, and that it does not know who leads: %s',
+    (url) => {
+      const manager = keepingNothing();
+      manager.elected = undefined;
+      expect(get(manager, url)).toMatchObject({
         status: 421,
-        error: { code: 'STANDS_BY', message: expect.stringContaining('and does not know who owns what; m2') },
+        body: {
+          error: {
+            message: 'this Manager stands by, and knows neither pools nor owners, nor who leads',
+            leader: null,
+          },
+        },
       });
-      expect(asked(declared, '/v1/pools/other').error.code).toBe('STANDS_BY');
-      expect(asked(declared, '/v1/pools/presence').status).toBe(200);
     },
   );
+
+  it('and has read all of a log that is empty knows that there are no pools', () => {
+    const manager = standby();
+    manager.state = ManagerState.empty;
+    manager.headSeen = { position: 0, askedAt: instant(0) };
+    expect(ok(manager, '/v1/pools')).toEqual({ pools: [] });
+    expect(get(manager, '/v1/pools/presence/keys/a')).toMatchObject({
+      status: 404,
+      body: { error: { code: 'UNKNOWN_POOL', message: 'there is no pool "presence"; there is none yet' } },
+    });
+    manager.declared = ['quotas'];
+    expect(ok<KeyAnswer>(manager, '/v1/pools/quotas/keys/a').owner).toBeNull();
+  });
 
   it('says of a key what the log says, if it follows one', () => {
     expect(ok<KeyAnswer>(standby(), '/v1/pools/presence/keys/alice').owner).toBeNull();

@@ -8,7 +8,7 @@ import { LeaseholdError } from '../../runtime/errors.ts';
 import { parsePosition, type Position } from '../../runtime/keys/position.ts';
 import type { ManagerObservation } from '../manager/observation.ts';
 import {
-  checkKnowsOwners,
+  checkKnows,
   checkPool,
   lookupsAnswer,
   ownersAnswer,
@@ -65,6 +65,8 @@ const POOL = inPath('pool', 'the name of the pool');
 const LIMIT = inQuery('limit', 'how many at most', 'integer');
 const AFTER = inQuery('after', 'what the page before gave as `next`');
 
+const STANDS_BY = 'STANDS_BY: this Manager stands by and cannot know; the answer names the one that leads';
+
 const paging = ({ query }: ApiRequest): Paging => ({
   limit: wholeNumber(query, 'limit', OWNERS_PER_PAGE),
   after: query.get('after') ?? undefined,
@@ -86,7 +88,7 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
     problems: {
       400: 'a parameter is malformed',
       404: 'there is no such pool; the answer names those there are',
-      421: 'STANDS_BY: this Manager stands by and cannot know; the answer names the one that leads',
+      421: STANDS_BY,
     },
     answer: (request) => {
       const seen = source.observe();
@@ -129,8 +131,10 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
       summary: 'All pools.',
       parameters: [],
       schema: schemaOf('Pools'),
+      problems: { 421: STANDS_BY },
       answer: () => {
         const seen = source.observe();
+        checkKnows(source, seen);
         return json({ pools: poolNames(source, seen).map((name) => poolSummary(source, seen, name)) });
       },
     },
@@ -156,20 +160,14 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
       'Key',
       'Where a key is.',
       [inPath('key', 'the key, percent-encoded: a slash in it is %2F')],
-      (seen, pool, request) => {
-        checkKnowsOwners(source, seen);
-        return keyAnswer(seen, pool, request.parameters['key'] ?? '');
-      },
+      (seen, pool, request) => keyAnswer(seen, pool, request.parameters['key'] ?? ''),
     ),
     ofPool(
       '/explain',
       'Explanation',
       'Why a key is where it is. Give `key` or `position`.',
       [inQuery('key', 'the key'), inQuery('position', 'a place on the ring, 16 hexadecimal digits')],
-      (seen, pool, request) => {
-        checkKnowsOwners(source, seen);
-        return explainAnswer(source, seen, pool, keyOrPosition(request));
-      },
+      (seen, pool, request) => explainAnswer(source, seen, pool, keyOrPosition(request)),
     ),
     ofPool(
       '/table',

@@ -14,7 +14,7 @@ import { ManagerCounters } from './counters.ts';
 import { EventLog } from './event-log.ts';
 import { reasonsIn } from './events.ts';
 import { Recorder } from './recorder.ts';
-import type { ApiSource, ManagerPlace } from './source.ts';
+import type { ApiSource, ManagerPlace, StoreObservation } from './source.ts';
 
 export const policy: ReturnType<typeof consistentHashing> = consistentHashing({ virtualNodes: 64 });
 
@@ -24,6 +24,8 @@ export class ManagerToLookAt {
   state: ManagerState = ManagerState.empty;
   role: ManagerObservation['role'] = 'leading';
   term = 3;
+  /** Undefined: it has read nothing of a log, or there is none. */
+  history: string | undefined = 'h1';
   haltedBecause: string | undefined;
   whyNotReady: string | undefined;
   nowMs = 100_000;
@@ -34,6 +36,9 @@ export class ManagerToLookAt {
   leader: { readonly leader: string; readonly address: string } = { leader: 'm1', address: '10.0.0.1:7400' };
   others: readonly ManagerPlace[] = [];
   headSeen: ManagerObservation['headSeen'];
+  store: StoreObservation = { kind: 'file', where: 'data', bytes: 4_096, members: [] };
+  /** Another that leads, as those say who elect. */
+  elected: ReturnType<ApiSource['elected']>;
   stepDown: ApiSource['stepDown'] = async () => false;
   /** What differs from an owner that was heard just now, by incarnation. */
   readonly about: Map<string, Partial<OwnerObservation>> = new Map();
@@ -107,7 +112,7 @@ export class ManagerToLookAt {
       id: 'm1',
       role: this.role,
       haltedBecause: this.haltedBecause,
-      history: 'h1',
+      history: this.history,
       term: this.term,
       state: this.state,
       leadsUntil: this.role === 'leading' ? instant(this.nowMs + 2_000) : undefined,
@@ -154,8 +159,8 @@ export class ManagerToLookAt {
       observe: () => this.observe(),
       declaredPools: () => this.declared,
       settings: () => ({ durations: resolveDurations(), virtualNodes: 64 }),
-      store: () => ({ kind: 'file', where: 'data', bytes: 4_096, members: [] }),
-      elected: () => undefined,
+      store: () => this.store,
+      elected: () => this.elected,
       managers: () => [
         { id: 'm1', address: '10.0.0.1:7400', http: 'http://10.0.0.1:7401', isSelf: true },
         ...this.others,
@@ -196,6 +201,26 @@ export function standby(): ManagerToLookAt {
   ];
   manager.role = 'standby';
   manager.join('presence', 'presence-1');
+  return manager;
+}
+
+/** Stands by, as one of several that keep nothing, and that have elected m2. */
+export function keepingNothing(): ManagerToLookAt {
+  const manager = new ManagerToLookAt();
+  manager.role = 'standby';
+  manager.term = 0;
+  manager.history = undefined;
+  manager.declared = ['quotas'];
+  manager.elected = { id: 'm2', term: 7 };
+  const unknown = { complaint: undefined, version: undefined, databaseBytes: undefined };
+  manager.store = {
+    ...{ kind: 'flease', where: 'default, manager/leasehold', bytes: undefined },
+    members: ['m1', 'm2', 'm3'].map((name) => ({
+      ...{ endpoint: `${name}=10.0.0.1:7500`, reachable: true, ...unknown },
+      ...{ isLeader: name === 'm2', isSelf: name === 'm1' },
+    })),
+    group: { view: 1, isSettled: true, silence: undefined },
+  };
   return manager;
 }
 
