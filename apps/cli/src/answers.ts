@@ -5,6 +5,7 @@ export type {
   OwnerAnswer,
   OwnersAnswer,
   PoolAnswer,
+  PoolsAnswer,
   PoolSummary,
   StatusAnswer,
   StepDownAnswer,

@@ -8,7 +8,15 @@ import { recordedContext } from './testing/recorded-context.ts';
 
 const STATUS: StatusAnswer = {
   ...{ id: 'm1', version: '0.1.0', role: 'leading', haltedBecause: null, isReady: true, whyNotReady: null },
-  ...{ history: 'h', term: 7, logPosition: 12, leadsForMs: 1_500, isWriting: false, startedAtMs: 0 },
+  ...{
+    history: 'h',
+    term: 7,
+    logPosition: 12,
+    leadsForMs: 1_500,
+    waitsMs: null,
+    isWriting: false,
+    startedAtMs: 0,
+  },
   ...{ uptimeSeconds: 75, createPools: 'on-first-use', pools: 1, owners: 2, lookups: 3, rows: 4 },
   ...{ connections: 5, leader: { id: 'm1', address: '10.0.0.1:7400' }, behind: null, latestEventId: 'e-1' },
   managers: [],

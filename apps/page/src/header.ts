@@ -3,7 +3,7 @@
 import type { PoolSummary, StatusAnswer } from './api.ts';
 import { element, make } from './elements.ts';
 import { model } from './model.ts';
-import { counted, uptime } from './words.ts';
+import { counted, seconds, uptime } from './words.ts';
 
 export function showManager(status: StatusAnswer): void {
   element('manager', HTMLElement).textContent = [
@@ -17,9 +17,16 @@ export function showManager(status: StatusAnswer): void {
   showLeader(status);
   document.title = status.role === 'leading' ? 'Leasehold' : `Leasehold (${status.role})`;
   const notice = element('notice', HTMLElement);
-  const why = status.haltedBecause ?? status.whyNotReady;
-  notice.hidden = why === null;
-  notice.textContent = why === null ? '' : `${status.role === 'halted' ? 'Halted' : 'Not ready'}: ${why}`;
+  const text = noticeOf(status);
+  notice.hidden = text === '';
+  notice.textContent = text;
+}
+
+function noticeOf({ role, haltedBecause, whyNotReady, waitsMs }: StatusAnswer): string {
+  const why = haltedBecause ?? whyNotReady;
+  if (why !== null) return `${role === 'halted' ? 'Halted' : 'Not ready'}: ${why}`;
+  if (waitsMs === null) return '';
+  return `Who owns what is not known yet: it waits ${seconds(waitsMs)} more, until everything has run out that an earlier leader may have given`;
 }
 
 /** Of one that stands by: who leads, with the way to its page, because only there one sees everything. */

@@ -13,15 +13,16 @@ export async function explainKey(): Promise<void> {
     const found = await ask<ExplainAnswer>(poolPath(pool, `/explain?key=${encodeURIComponent(key)}`));
     if (key !== model.key || pool !== model.pool) return; // Somebody has asked something else meanwhile.
     model.keyPosition = found.ringPosition;
-    const owns =
-      found.owner === null
-        ? 'nobody owns it at the moment'
-        : `${found.owner.name} owns it, number ${found.number}`;
-    answer([owns, ...found.sentences]);
+    answer([ownerWords(found), ...found.sentences]);
     drawRing();
   } catch (error) {
     answer([error instanceof Error ? error.message : String(error)]);
   }
+}
+
+function ownerWords({ owner, number, waitsMs }: ExplainAnswer): string {
+  if (waitsMs !== null) return 'not known yet';
+  return owner === null ? 'nobody owns it at the moment' : `${owner.name} owns it, number ${number}`;
 }
 
 const answer = (sentences: readonly string[]): void =>

@@ -4,6 +4,7 @@ import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
 import type { Context } from '../context.ts';
 import { apiOption, jsonOption, withExamples } from '../options.ts';
 import { type JsonOption, show, table } from '../output.ts';
+import { NOT_KNOWN_YET, waitingLines } from '../waiting.ts';
 
 export function lookupCommand(context: Context): Command {
   const command = new Command('lookup')
@@ -28,13 +29,13 @@ export function lookupCommand(context: Context): Command {
   ]);
 }
 
-export const keyLines = (answers: readonly KeyAnswer[]): readonly string[] =>
-  table(
-    ['KEY', 'OWNER', 'URL', 'NUMBER'],
-    answers.map(({ key, ringPosition, owner, number }) => [
-      key ?? ringPosition,
-      owner?.name ?? 'nobody',
-      owner?.url ?? '-',
-      owner === null ? '-' : number,
-    ]),
-  );
+export const keyLines = (answers: readonly KeyAnswer[]): readonly string[] => [
+  ...table(['KEY', 'OWNER', 'URL', 'NUMBER'], answers.map(keyCells)),
+  ...waitingLines(answers.at(-1)?.waitsMs ?? null),
+];
+
+function keyCells({ key, ringPosition, owner, number, waitsMs }: KeyAnswer): readonly (string | number)[] {
+  const name = key ?? ringPosition;
+  if (waitsMs !== null) return [name, NOT_KNOWN_YET, '-', '-'];
+  return owner === null ? [name, 'nobody', '-', '-'] : [name, owner.name, owner.url, number];
+}

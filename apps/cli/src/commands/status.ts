@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import { apiOption, jsonOption, withExamples } from '../options.ts';
 import { type AskedManager, askManagers } from '../other-managers.ts';
 import { bytes, counted, duration, type JsonOption, percent, show, table } from '../output.ts';
+import { NOT_KNOWN_YET, waitingLines } from '../waiting.ts';
 
 export function statusCommand(context: Context): Command {
   const command = new Command('status')
@@ -34,6 +35,7 @@ export function statusCommand(context: Context): Command {
       show(context, options, { ...answer, members: owners }, () => [
         ...poolLines(status, answer, owners, lookups.count),
         ...leaderHint(status),
+        ...waitingLines(status.waitsMs),
       ]);
     });
   return withExamples(command, context, [
@@ -64,6 +66,7 @@ export function statusLines(status: StatusAnswer): readonly string[] {
   return [
     `Manager ${status.id} is ${status.role}, up ${duration(status.uptimeSeconds * 1_000)}, version ${status.version}`,
     ...(status.whyNotReady === null ? [] : [`  not ready    ${status.whyNotReady}`]),
+    ...(status.waitsMs === null ? [] : [`  waits        ${waitWords(status.waitsMs)}`]),
     ...(isShared(store) ? [`  leader       ${leaderWords(status)}`] : []),
     ...(store.group === null ? [] : [`  group        ${groupWords(store.group)}`]),
     `  log          position ${status.logPosition}, term ${status.term}; ${kept}`,
@@ -73,6 +76,9 @@ export function statusLines(status: StatusAnswer): readonly string[] {
     `  connections  ${status.connections}`,
   ];
 }
+
+const waitWords = (waitsMs: number): string =>
+  `${duration(waitsMs)} more, until everything has run out that an earlier leader may have given; then it gives out keys`;
 
 const isShared = ({ kind }: StatusAnswer['store']): boolean => kind === 'etcd' || kind === 'flease';
 
@@ -157,7 +163,7 @@ function keptIn({ kind, where }: StatusAnswer['store'], size: string): string {
 }
 
 export function poolLines(
-  { role, store }: StatusAnswer,
+  { role, store, waitsMs }: StatusAnswer,
   pool: PoolAnswer,
   owners: readonly OwnerAnswer[],
   lookups: number,
@@ -165,15 +171,16 @@ export function poolLines(
   const { durations, bounds } = pool;
   const moving = pool.misplacedPercent === null ? '' : `, ${percent(pool.misplacedPercent)} to be moved`;
   const isLeading = role === 'leading';
+  const unowned = waitsMs === null ? percent(pool.unownedPercent) : `it is ${NOT_KNOWN_YET} how many are`;
   return [
     `Pool ${pool.name}: ${counted(pool.owners, 'owner')}, ${lookupWords(lookups, store)}, ${counted(pool.rows, 'range')}`,
     `  policy       ${pool.policy}${pool.virtualNodes === null ? '' : `, ${pool.virtualNodes} points an owner`}`,
-    `  keys         ${percent(pool.unownedPercent)} unowned${moving}`,
+    `  keys         ${unowned} unowned${moving}`,
     `  lease        ${duration(durations.leaseMs)}, renewed every ${duration(durations.renewEveryMs)}; kept ${duration(durations.holdMs)} for an owner that is silent`,
     `  a loss       is told to every look-up within ${duration(bounds.lossToldWithinMs)}`,
     '',
     ...(owners.length === 0
-      ? [isLeading ? 'There are no owners.' : 'This Manager knows of no owners.']
+      ? [isLeading && waitsMs === null ? 'There are no owners.' : 'This Manager knows of no owners.']
       : isLeading
         ? table(
             ['OWNER', 'SHARE', 'RANGES', 'WANTED', 'HEARD', 'KEPT FOR', 'LOAD', 'PROOF', 'URL'],

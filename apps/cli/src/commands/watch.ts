@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { OwnersAnswer, PoolSummary, StatusAnswer } from '../answers.ts';
+import type { OwnersAnswer, PoolsAnswer, StatusAnswer } from '../answers.ts';
 import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
 import { colorsFor, type Context, interruption } from '../context.ts';
 import { EventTeller } from '../event-line.ts';
@@ -55,7 +55,7 @@ async function watch(
 
 /** Who is there already; the first thousand of each pool, which is for words only. */
 async function meet(teller: EventTeller, api: ManagerApi, only: string | undefined): Promise<void> {
-  const { pools } = await api.get<{ readonly pools: readonly PoolSummary[] }>('/v1/pools');
+  const { pools } = await api.get<PoolsAnswer>('/v1/pools');
   for (const { name } of pools.filter((pool) => only === undefined || pool.name === only)) {
     const { owners } = await api.get<OwnersAnswer>(poolPath(name, '/owners?limit=1000'));
     for (const owner of owners) if (owner.isMember) teller.know(name, owner);

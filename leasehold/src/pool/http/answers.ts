@@ -40,6 +40,8 @@ export interface StatusAnswer {
   readonly logPosition: number;
   /** How much longer it may lead without hearing from the log; null unless it leads. */
   readonly leadsForMs: number | null;
+  /** How much longer it leads and gives out nothing, see {@link waitsMs}; null if it does not wait. */
+  readonly waitsMs: number | null;
   readonly isWriting: boolean;
   readonly startedAtMs: number;
   readonly uptimeSeconds: number;
@@ -124,6 +126,12 @@ export interface PoolSummary {
   readonly lastLostAt: number;
 }
 
+export interface PoolsAnswer {
+  readonly pools: readonly PoolSummary[];
+  /** Null if it does not wait; otherwise pools, owners and keys of an earlier leader may be missing. */
+  readonly waitsMs: number | null;
+}
+
 export interface PoolAnswer extends PoolSummary {
   readonly durations: ResolvedDurations;
   readonly virtualNodes: number | null;
@@ -200,6 +208,7 @@ export function status(source: ApiSource): StatusAnswer {
     term: seen.term,
     logPosition: seen.state.position,
     leadsForMs: seen.leadsUntil === undefined ? null : msUntil(seen.leadsUntil, source.now()),
+    waitsMs: waitsMs(source, seen),
     isWriting: seen.isWriting,
     startedAtMs: source.startedAtMs,
     uptimeSeconds: Math.max(0, Math.round((source.wallMs() - source.startedAtMs) / 1_000)),
@@ -275,8 +284,17 @@ export function checkPool(source: ApiSource, seen: ManagerObservation, pool: str
   const pools = poolNames(source, seen);
   if (pools.includes(pool)) return pool;
   const named = pools.length === 0 ? 'there is none yet' : `there are ${pools.slice(0, 20).join(', ')}`;
-  throw new ApiProblem(404, 'UNKNOWN_POOL', `there is no pool "${pool}"; ${named}`, { pools });
+  const known =
+    seen.waitsUntil === undefined ? 'there is' : 'this Manager has just begun to lead, and knows of';
+  throw new ApiProblem(404, 'UNKNOWN_POOL', `${known} no pool "${pool}"; ${named}`, { pools });
 }
+
+/**
+ * A leader whose log may know less than its owners do waits until everything has run out that others may have given; then it
+ * gives out keys. Until then somebody may own what its table shows as free. Null if it does not wait.
+ */
+export const waitsMs = (source: ApiSource, { waitsUntil }: ManagerObservation): number | null =>
+  waitsUntil === undefined ? null : msUntil(waitsUntil, source.now());
 
 /**
  * One that stands by has all it knows from the log. Before it has read that, or where there is none to follow, its own table is
@@ -286,7 +304,7 @@ const knowsNothing = ({ role, history }: ManagerObservation): boolean =>
   role === 'standby' && history === undefined;
 
 /** @throws {ApiProblem} Misdirected: whoever leads would know. */
-export function checkKnows(source: ApiSource, seen: ManagerObservation): void {
+function checkKnows(source: ApiSource, seen: ManagerObservation): void {
   if (!knowsNothing(seen)) return;
   const leader = leaderAnswer(source, seen);
   const http = managerAnswers(source, seen).find(({ id }) => id === leader?.id)?.http ?? null;
@@ -295,6 +313,12 @@ export function checkKnows(source: ApiSource, seen: ManagerObservation): void {
     leader === null ? ', nor who leads' : `; ${leader.id} leads, as far as it knows: ask that one${place}`;
   const message = `this Manager stands by, and knows neither pools nor owners${rest}`;
   throw new ApiProblem(421, 'STANDS_BY', message, { leader: leader === null ? null : { ...leader, http } });
+}
+
+export function poolsAnswer(source: ApiSource, seen: ManagerObservation): PoolsAnswer {
+  checkKnows(source, seen);
+  const pools = poolNames(source, seen).map((name) => poolSummary(source, seen, name));
+  return { pools, waitsMs: waitsMs(source, seen) };
 }
 
 export function poolSummary(source: ApiSource, seen: ManagerObservation, name: string): PoolSummary {

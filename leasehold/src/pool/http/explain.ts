@@ -14,7 +14,7 @@ import { formatPosition, type Position } from '../../runtime/keys/position.ts';
 import type { ManagerObservation } from '../manager/observation.ts';
 import type { OwnerAddress } from '../messages.ts';
 import type { PoolTable, Row } from '../table.ts';
-import { msUntil } from './answers.ts';
+import { msUntil, waitsMs } from './answers.ts';
 import { claimantPoint } from './claim.ts';
 import { publicPart, type WrittenRange, writeRange } from './events.ts';
 import { percent, shareOf, spanAt } from './shares.ts';
@@ -34,6 +34,8 @@ export interface KeyAnswer {
   /** The position of the commit at which they last lost their state; 0 if never. */
   readonly lostAt: number;
   readonly logPosition: number;
+  /** How much longer it is not known who owns the key: null, but while a leader waits for what earlier ones may have given. */
+  readonly waitsMs: number | null;
 }
 
 export interface ExplainAnswer extends KeyAnswer {
@@ -57,7 +59,12 @@ export interface ExplainAnswer extends KeyAnswer {
   readonly sentences: readonly string[];
 }
 
-export function keyAnswer(seen: ManagerObservation, pool: string, key: string | Position): KeyAnswer {
+export function keyAnswer(
+  source: ApiSource,
+  seen: ManagerObservation,
+  pool: string,
+  key: string | Position,
+): KeyAnswer {
   const table = seen.state.pool(pool);
   const position = keyPosition(key);
   const row = rowAt(table, position);
@@ -71,6 +78,7 @@ export function keyAnswer(seen: ManagerObservation, pool: string, key: string | 
     number: row.number,
     lostAt: row.lostAt,
     logPosition: seen.state.position,
+    waitsMs: waitsMs(source, seen),
   };
 }
 
@@ -94,7 +102,7 @@ export function explainAnswer(
       ? claimantPoint(wants.name, virtualNodes, position)
       : undefined;
   const facts: Omit<ExplainAnswer, 'sentences'> = {
-    ...keyAnswer(seen, pool, key),
+    ...keyAnswer(source, seen, pool, key),
     rangePercent: percent(shareOf(row)),
     changedAt: row.changedAt,
     isRecalled: owner !== undefined && spanAt(owner.recalled, position) !== undefined,
@@ -118,6 +126,7 @@ function sentences(
   seen: ManagerObservation,
   renewEveryMs: number,
 ): readonly string[] {
+  if (facts.waitsMs !== null) return [whereItLies(facts), ...whyNotKnown(facts, facts.waitsMs)];
   return [
     whereItLies(facts),
     inWhichRange(facts),
@@ -145,6 +154,14 @@ function whoOwnsIt({ owner, number }: Facts): string {
   if (owner === null) return 'Nobody owns that range at the moment.';
   return `Its owner is ${owner.name} at ${owner.url || 'no url'} (incarnation ${owner.incarnation}), under lease number ${number}: the range was granted by commit ${number} of the Manager's log, whoever held it before had a lower number, and whoever comes next will have a higher one.`;
 }
+
+/** What the table has is not so for whoever was given keys that the log does not know of. */
+const whyNotKnown = ({ owner }: Facts, forMs: number): readonly string[] => [
+  `Who owns it is not known yet: this Manager has just begun to lead, and waits ${seconds(forMs)} more, until everything has run out that an earlier one may have given. Whoever was given it may go on until then; afterwards it is granted anew.`,
+  ...(owner === null
+    ? []
+    : [`In the log that this Manager found, which may be older, its owner is ${owner.name}.`]),
+];
 
 function whatWasLost({ lostAt, number, owner }: Facts): string {
   if (lostAt === 0) return 'Its keys have never lost their state.';

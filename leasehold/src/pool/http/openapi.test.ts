@@ -5,7 +5,7 @@ import type { ApiRoute, Schema } from './exchange.ts';
 import { apiRoutes } from './routes.ts';
 import { complaints } from './schema-checker-script.ts';
 import { SCHEMAS } from './schemas.ts';
-import { keepingNothing, ManagerToLookAt, standby, threeOwners } from './source-script.ts';
+import { keepingNothing, ManagerToLookAt, standby, threeOwners, waiting } from './source-script.ts';
 
 /** One that has been through everything there is an event for. */
 function eventful(): ManagerToLookAt {
@@ -32,6 +32,7 @@ const WORLDS: readonly (readonly [string, () => ManagerToLookAt])[] = [
   ['a standby', () => asStandby(threeOwners())],
   ['one of several', standby],
   ['one that keeps nothing', keepingNothing],
+  ['one that leads and waits', waiting],
   ['an eventful life', eventful],
   ['nothing at all', () => new ManagerToLookAt()],
 ];
@@ -47,7 +48,11 @@ const URLS: Readonly<Record<string, readonly string[]>> = {
 const urlsOf = ({ path }: ApiRoute, manager: ManagerToLookAt): readonly string[] =>
   (URLS[path] ?? [path]).flatMap((url) =>
     url.includes('{pool}')
-      ? [...manager.state.pools.keys(), ...manager.declared].map((pool) => url.replace('{pool}', pool))
+      ? [
+          ...manager.state.pools.keys(),
+          ...manager.declared,
+          ...manager.strangers.map(({ pool }) => pool),
+        ].map((pool) => url.replace('{pool}', pool))
       : [url],
   );
 

@@ -206,12 +206,15 @@ export const PAGE_BUNDLE: string = `"use strict";
       const found = await ask(poolPath(pool, \`/explain?key=\${encodeURIComponent(key)}\`));
       if (key !== model.key || pool !== model.pool) return;
       model.keyPosition = found.ringPosition;
-      const owns = found.owner === null ? "nobody owns it at the moment" : \`\${found.owner.name} owns it, number \${found.number}\`;
-      answer([owns, ...found.sentences]);
+      answer([ownerWords(found), ...found.sentences]);
       drawRing();
     } catch (error) {
       answer([error instanceof Error ? error.message : String(error)]);
     }
+  }
+  function ownerWords({ owner, number, waitsMs }) {
+    if (waitsMs !== null) return "not known yet";
+    return owner === null ? "nobody owns it at the moment" : \`\${owner.name} owns it, number \${number}\`;
   }
   var answer = (sentences) => element("answer", HTMLElement).replaceChildren(...sentences.map((sentence) => make("p", "", sentence)));
 
@@ -248,9 +251,15 @@ export const PAGE_BUNDLE: string = `"use strict";
     showLeader(status);
     document.title = status.role === "leading" ? "Leasehold" : \`Leasehold (\${status.role})\`;
     const notice = element("notice", HTMLElement);
-    const why = status.haltedBecause ?? status.whyNotReady;
-    notice.hidden = why === null;
-    notice.textContent = why === null ? "" : \`\${status.role === "halted" ? "Halted" : "Not ready"}: \${why}\`;
+    const text = noticeOf(status);
+    notice.hidden = text === "";
+    notice.textContent = text;
+  }
+  function noticeOf({ role, haltedBecause, whyNotReady, waitsMs }) {
+    const why = haltedBecause ?? whyNotReady;
+    if (why !== null) return \`\${role === "halted" ? "Halted" : "Not ready"}: \${why}\`;
+    if (waitsMs === null) return "";
+    return \`Who owns what is not known yet: it waits \${seconds(waitsMs)} more, until everything has run out that an earlier leader may have given\`;
   }
   function showLeader({ id, role, leader, managers }) {
     const shown = element("leader", HTMLElement);

@@ -10,7 +10,7 @@ import { type HttpServer, serveHttp } from '../../node/http/server.ts';
 import { silent } from '../../runtime/logger.ts';
 import { instant } from '../../runtime/time.ts';
 import { apiRoutes } from './routes.ts';
-import { keepingNothing, type ManagerToLookAt, standby, threeOwners } from './source-script.ts';
+import { keepingNothing, type ManagerToLookAt, standby, threeOwners, waiting } from './source-script.ts';
 
 const path = [
   process.env['CHROMIUM'] ?? '',
@@ -123,6 +123,19 @@ describe.skipIf(isMissing)(
     it('shows on a standby that keeps nothing who leads, and asks it for nothing that it cannot know', async () => {
       const page = await visit((await serve(keepingNothing())).url, {}, 'no owners');
       await eventually(() => page.locator('#leader').textContent()).toBe('m2 leads');
+    });
+
+    it('shows of a leader that waits that it is not known yet who owns what', async () => {
+      const manager = waiting();
+      const page = await visit((await serve(manager)).url);
+      await eventually(() => page.locator('#notice').textContent()).toContain(
+        'not known yet: it waits 9.0 s',
+      );
+      await page.locator('#key').fill('alice');
+      await page.locator('#ask button').click();
+      await eventually(() => page.locator('#answer p').first().textContent()).toBe('not known yet');
+      manager.waitsUntil = undefined;
+      await eventually(() => page.locator('#notice').isVisible()).toBe(false);
     });
 
     it('shows a loss as it happens', async () => {

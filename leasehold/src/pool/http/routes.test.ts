@@ -9,7 +9,7 @@ import type { LoggedEvent } from './event-log.ts';
 import type { ExplainAnswer, KeyAnswer } from './explain.ts';
 import { ManagerState } from '../state.ts';
 import { apiRoutes } from './routes.ts';
-import { keepingNothing, type ManagerToLookAt, standby, threeOwners } from './source-script.ts';
+import { keepingNothing, type ManagerToLookAt, standby, threeOwners, waiting } from './source-script.ts';
 
 interface Failure {
   readonly error: { readonly code: string; readonly message: string };
@@ -256,7 +256,7 @@ describe('a Manager that stands by', () => {
     const manager = standby();
     manager.state = ManagerState.empty;
     manager.headSeen = { position: 0, askedAt: instant(0) };
-    expect(ok(manager, '/v1/pools')).toEqual({ pools: [] });
+    expect(ok(manager, '/v1/pools')).toMatchObject({ pools: [] });
     expect(get(manager, '/v1/pools/presence/keys/a')).toMatchObject({
       status: 404,
       body: { error: { code: 'UNKNOWN_POOL', message: 'there is no pool "presence"; there is none yet' } },
@@ -268,6 +268,48 @@ describe('a Manager that stands by', () => {
   it('says of a key what the log says, if it follows one', () => {
     expect(ok<KeyAnswer>(standby(), '/v1/pools/presence/keys/alice').owner).toBeNull();
     expect(get(standby(), '/v1/pools/other').body.error.code).toBe('UNKNOWN_POOL');
+  });
+});
+
+describe('a Manager that has just begun to lead, and waits for what an earlier one may have given', () => {
+  it.each(['/v1/status', '/v1/pools', '/v1/pools/presence/keys/a', '/v1/pools/presence/explain?key=a'])(
+    'says for how much longer: %s',
+    (url) => {
+      expect(ok(waiting(), url)).toMatchObject({ waitsMs: 9_000 });
+      const manager = waiting();
+      manager.nowMs += 9_500; // What it then gives out is still to be committed.
+      expect(ok(manager, url)).toMatchObject({ waitsMs: 0 });
+    },
+  );
+
+  it('explains that it cannot know yet, and not that nobody owns a key', () => {
+    const { sentences } = ok<ExplainAnswer>(waiting(), '/v1/pools/presence/explain?key=a');
+    expect(sentences).toEqual([
+      expect.stringMatching(/^The key "a" is hashed whole and lies at /),
+      'Who owns it is not known yet: this Manager has just begun to lead, and waits 9.0 s more, until everything has run out that an earlier one may have given. Whoever was given it may go on until then; afterwards it is granted anew.',
+    ]);
+  });
+
+  it('says what a log had that was put back from a backup, and that it may be older', () => {
+    const manager = threeOwners();
+    manager.waitsUntil = instant(manager.nowMs + 9_000);
+    const { sentences } = ok<ExplainAnswer>(manager, '/v1/pools/presence/explain?key=alice');
+    expect(sentences).toHaveLength(3);
+    expect(sentences[2]).toMatch(
+      /^In the log that this Manager found, which may be older, its owner is presence-\d\.$/,
+    );
+  });
+
+  it('does not say that there is no pool that it does not know of yet', () => {
+    expect(get(waiting(), '/v1/pools/other').body.error).toMatchObject({
+      code: 'UNKNOWN_POOL',
+      message: 'this Manager has just begun to lead, and knows of no pool "other"; there are presence',
+    });
+  });
+
+  it('is told from one that need not wait', () => {
+    expect(ok(threeOwners(), '/v1/status')).toMatchObject({ waitsMs: null });
+    expect(ok(threeOwners(), '/v1/pools/presence/keys/a')).toMatchObject({ waitsMs: null });
   });
 });
 

@@ -8,14 +8,12 @@ import { LeaseholdError } from '../../runtime/errors.ts';
 import { parsePosition, type Position } from '../../runtime/keys/position.ts';
 import type { ManagerObservation } from '../manager/observation.ts';
 import {
-  checkKnows,
   checkPool,
   lookupsAnswer,
   ownersAnswer,
   type Paging,
   poolAnswer,
-  poolNames,
-  poolSummary,
+  poolsAnswer,
   status,
   stepDownAnswer,
   tableAnswer,
@@ -132,11 +130,7 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
       parameters: [],
       schema: schemaOf('Pools'),
       problems: { 421: STANDS_BY },
-      answer: () => {
-        const seen = source.observe();
-        checkKnows(source, seen);
-        return json({ pools: poolNames(source, seen).map((name) => poolSummary(source, seen, name)) });
-      },
+      answer: () => json(poolsAnswer(source, source.observe())),
     },
     ofPool(
       '',
@@ -160,7 +154,7 @@ export function apiRoutes(source: ApiSource): readonly ApiRoute[] {
       'Key',
       'Where a key is.',
       [inPath('key', 'the key, percent-encoded: a slash in it is %2F')],
-      (seen, pool, request) => keyAnswer(seen, pool, request.parameters['key'] ?? ''),
+      (seen, pool, request) => keyAnswer(source, seen, pool, request.parameters['key'] ?? ''),
     ),
     ofPool(
       '/explain',

@@ -67,6 +67,9 @@ const key: Readonly<Record<string, Schema>> = {
   number: whole(`the lease number, which is ${COMMIT} that granted the keys; 0 if they never were`),
   lostAt: whole(`${COMMIT} at which the keys last lost their state; 0 if never`),
   logPosition: whole('how far the log had got'),
+  waitsMs: wholeOrNull(
+    'how much longer it is not known who owns the key, because this Manager has just begun to lead and waits until everything has run out that an earlier one may have given; null if it does not wait',
+  ),
 };
 
 const MS = [
@@ -140,6 +143,9 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     term: whole('the latest term it knows of'),
     logPosition: whole('the last commit it knows of'),
     leadsForMs: wholeOrNull('how much longer it may lead without hearing from the log; null unless it leads'),
+    waitsMs: wholeOrNull(
+      'how much longer it gives out nothing, because everything has to run out that an earlier leader may have given; null if it does not wait',
+    ),
     isWriting: yes('a batch is being written'),
     startedAtMs: whole('in milliseconds since 1970'),
     uptimeSeconds: whole('how long the process has run'),
@@ -202,7 +208,12 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     databaseBytes: wholeOrNull('what its database takes up'),
   }),
   PoolSummary: object(poolSummary),
-  Pools: object({ pools: listOf(ref('PoolSummary'), 'by name') }),
+  Pools: object({
+    pools: listOf(ref('PoolSummary'), 'by name'),
+    waitsMs: wholeOrNull(
+      'as in the status: until then pools may be missing, and keys owned that seem not to be; null if it does not wait',
+    ),
+  }),
   Pool: object({
     ...poolSummary,
     durations: object(Object.fromEntries(MS.map((name) => [name, number('milliseconds; see docs/pool.md')]))),

@@ -37,6 +37,7 @@ export class ManagerToLookAt {
   others: readonly ManagerPlace[] = [];
   headSeen: ManagerObservation['headSeen'];
   store: StoreObservation = { kind: 'file', where: 'data', bytes: 4_096, members: [] };
+  waitsUntil: ManagerObservation['waitsUntil'];
   /** Another that leads, as those say who elect. */
   elected: ReturnType<ApiSource['elected']>;
   stepDown: ApiSource['stepDown'] = async () => false;
@@ -117,7 +118,7 @@ export class ManagerToLookAt {
       state: this.state,
       leadsUntil: this.role === 'leading' ? instant(this.nowMs + 2_000) : undefined,
       headSeen: this.headSeen,
-      waitsUntil: undefined,
+      waitsUntil: this.waitsUntil,
       isWriting: false,
       owners: [...this.#members(), ...this.strangers],
       lookups: this.lookups,
@@ -221,6 +222,17 @@ export function keepingNothing(): ManagerToLookAt {
     })),
     group: { view: 1, isSettled: true, silence: undefined },
   };
+  return manager;
+}
+
+/** Has just begun to lead, and waits 9 s more before it gives out anything; one has asked to join already. */
+export function waiting(): ManagerToLookAt {
+  const manager = new ManagerToLookAt();
+  manager.waitsUntil = instant(manager.nowMs + 9_000);
+  manager.strangers.push({
+    ...{ pool: 'presence', ...addressOf('presence-1'), isProvable: false, isMember: false, isLeaving: false },
+    ...{ lastHeardAt: instant(manager.nowMs - 400), holdUntil: undefined, load: 0, recalled: [] },
+  });
   return manager;
 }
 
