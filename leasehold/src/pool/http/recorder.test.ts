@@ -20,6 +20,7 @@ function watched(...glimpses: readonly Partial<Glimpse>[]): {
       role: 'standby',
       haltedBecause: undefined,
       term: 1,
+      history: 'h1',
       state: ManagerState.empty,
       ...glimpse,
     });
@@ -29,8 +30,46 @@ function watched(...glimpses: readonly Partial<Glimpse>[]): {
 
 describe('a recorder', () => {
   it('does not tell as news what it finds in the log', () => {
-    expect(watched({}, { state }).kinds).toEqual([]);
-    expect(watched({}, { role: 'leading', state }).kinds).toEqual(['elected']);
+    const unread = { history: undefined };
+    expect(watched(unread, { state }).kinds).toEqual([]);
+    expect(watched(unread, { role: 'leading', state }).kinds).toEqual(['elected']);
+  });
+
+  it('tells what happens in an empty log also if it only follows it', () => {
+    expect(watched({}, { state }).kinds).toEqual([...Array(3).fill('joined'), ...Array(3).fill('granted')]);
+  });
+
+  it('does not tell that anybody left when it leads no more and has forgotten who is there', () => {
+    const forgot = { history: undefined };
+    const { kinds, counters } = watched({ role: 'leading', state }, forgot);
+    expect(kinds).toEqual(['elected', 'deposed']);
+    expect(counters.left.unknown).toBe(0);
+  });
+
+  it('tells what happened meanwhile once it has read the same log again', () => {
+    const later = threeOwners();
+    later.commit('presence', [{ kind: 'leave', incarnation: 'presence-1.1', why: 'left' }]);
+    const [led, forgot] = [{ role: 'leading', state } as const, { history: undefined }];
+    expect(watched(led, forgot, { state }).kinds).toEqual(['elected', 'deposed']);
+    expect(watched(led, forgot, { state: later.state }).kinds).toEqual([
+      'elected',
+      'deposed',
+      'left',
+      'lost',
+    ]);
+  });
+
+  it('begins anew with another log, if it had forgotten the one before', () => {
+    const led = { role: 'leading', state } as const;
+    const again = { role: 'leading', term: 5, history: 'h2' } as const;
+    expect(watched(led, { history: undefined }, again, { ...again, state }).kinds).toEqual([
+      ...['elected', 'deposed', 'elected'],
+      ...[...Array(3).fill('joined'), ...Array(3).fill('granted')],
+    ]);
+  });
+
+  it('tells that all are gone if another log comes in the place of the one that it follows', () => {
+    expect(watched({ state }, { history: 'h2' }).kinds).toEqual(Array(3).fill('left'));
   });
 
   it('tells what happens in an empty log from the first commit', () => {

@@ -1,6 +1,14 @@
 /**
  * Watches a Manager from outside and writes down what changes. Show it what the Manager is like after
- * every input; when nothing has changed, that costs three comparisons.
+ * every input; when nothing has changed, that costs four comparisons.
+ *
+ * What it knows and what there is are two things. A leader that is deposed knows nothing until it has read the log again, and
+ * if there is none to read, nothing at all; but nobody has left by that. So what it knew last is kept beside, and
+ * compared with what it knows next:
+ *
+ *     it knows      h1: a, b     nothing        h1: b, c              told: a left, c joined
+ *     it knows      h1: a, b     nothing        h2: nobody            told: nothing, for h2 is another log
+ *     it knows      h1: a, b     h2: nobody                           told: a and b left; the log was begun anew under its eyes
  */
 
 import type { ManagerObservation } from '../manager/observation.ts';
@@ -10,7 +18,10 @@ import type { EventLog } from './event-log.ts';
 import { type Change, changesBetween, type ManagerEvent, type Reasons } from './events.ts';
 
 /** A part of what a Manager shows; it need not be put together in full for this. */
-export type Glimpse = Pick<ManagerObservation, 'id' | 'role' | 'haltedBecause' | 'term' | 'state'>;
+export type Glimpse = Pick<
+  ManagerObservation,
+  'id' | 'role' | 'haltedBecause' | 'term' | 'history' | 'state'
+>;
 
 const NOTHING: readonly Change[] = [];
 
@@ -20,8 +31,10 @@ export class Recorder {
   readonly #wallMs: () => number;
   #role: Glimpse['role'] = 'standby';
   #term = 0;
-  /** Undefined before anything was read of the log: what is found there did not happen just now. */
+  #history: string | undefined;
   #state: ManagerState | undefined;
+  /** The last that it knew of a log. Undefined before anything was read: what is found there did not happen just now. */
+  #known: { readonly history: string; readonly state: ManagerState } | undefined;
 
   constructor(events: EventLog, counters: ManagerCounters, wallMs: () => number) {
     this.#events = events;
@@ -34,21 +47,30 @@ export class Recorder {
    * `reasonsIn` for how it follows from the batches applied since the last call. Returns what was written.
    */
   see(glimpse: Glimpse, reasons?: Reasons): readonly Change[] {
-    const { role, term, state } = glimpse;
+    const { role, term, history, state } = glimpse;
     const isSame =
-      state === this.#state && role === this.#role && (role !== 'leading' || term === this.#term);
+      state === this.#state &&
+      history === this.#history &&
+      role === this.#role &&
+      (role !== 'leading' || term === this.#term);
     if (isSame) return NOTHING;
-    const changes: Change[] = this.#roleChanges(glimpse);
-    if (this.#state !== undefined && state !== this.#state) {
-      changes.push(...changesBetween(this.#state, state, reasons));
-    }
+    const changes = [...this.#roleChanges(glimpse), ...this.#poolChanges(glimpse, reasons)];
     this.#role = role;
     this.#term = term;
-    // An empty state is what there is before the log was read.
-    if (this.#state !== undefined || state.position > 0 || role === 'leading') this.#state = state;
+    this.#history = history;
+    this.#state = state;
     this.#counters.count(changes);
     this.#events.append(changes, this.#wallMs(), state.position);
     return changes;
+  }
+
+  #poolChanges({ history, state }: Glimpse, reasons?: Reasons): readonly Change[] {
+    if (history === undefined) return NOTHING;
+    const known = this.#known;
+    this.#known = { history, state };
+    if (known === undefined || known.state === state) return NOTHING;
+    const hasForgotten = this.#history === undefined;
+    return hasForgotten && known.history !== history ? NOTHING : changesBetween(known.state, state, reasons);
   }
 
   #roleChanges({ id: manager, role, term, haltedBecause }: Glimpse): ManagerEvent[] {

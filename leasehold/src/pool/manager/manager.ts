@@ -72,6 +72,11 @@ export class Manager {
     return this.#role.name === 'leading' ? this.#role.leader.term : undefined;
   }
 
+  /** Of the log that {@link state} is of; undefined if it has read nothing of one, or has yet to read it again. */
+  get history(): string | undefined {
+    return this.#known.history;
+  }
+
   /** Everything committed that this Manager knows of; of one that has halted, that it knew of then. */
   get state(): ManagerState {
     const role = this.#role;

@@ -151,8 +151,8 @@ export class ManagerWatch implements ManagerWatcher {
   afterwards(): void {
     const { id, core, afterwards } = this.#options;
     if (this.#waits) this.#sayIfItHasWaited();
-    const { role, haltedBecause, state } = core;
-    const glimpse = { id, role, haltedBecause, state, term: core.term ?? state.term };
+    const { role, haltedBecause, history, state } = core;
+    const glimpse = { id, role, haltedBecause, history, state, term: core.term ?? state.term };
     const changes = this.#recorder.see(glimpse, this.#reasons());
     if (changes.length > 0) this.#warnOfNamesakes(changes);
     afterwards();
