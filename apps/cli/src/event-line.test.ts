@@ -32,6 +32,15 @@ describe('an event in one line', () => {
     ]);
   });
 
+  it('says who leads, and who says so', () => {
+    const manager = { pool: undefined, manager: 'a', term: 7 };
+    const lines = told({ kind: 'elected', ...manager }, { kind: 'follows', ...manager, leader: 'b' });
+    expect(lines.map((line) => line.replace(/^undefined {2}/, ''))).toEqual([
+      'Manager a leads, term 7',
+      'Manager b leads, term 7, as far as a knows, which stands by',
+    ]);
+  });
+
   it('says something even about what it does not know', () => {
     expect(told({ kind: 'renamed' })).toEqual(['p  renamed']);
   });

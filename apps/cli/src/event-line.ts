@@ -63,6 +63,8 @@ export class EventTeller {
         return colors.green(`Manager ${event.manager} leads, term ${event.term}`);
       case 'deposed':
         return colors.yellow(`Manager ${event.manager} leads no more, term ${event.term}`);
+      case 'follows':
+        return `Manager ${event.leader} leads, term ${event.term}, as far as ${event.manager} knows, which stands by`;
       case 'halted':
         return colors.red(`Manager ${event.manager} has halted: ${event.why}`);
       case 'gap':

@@ -35,6 +35,8 @@ export function eventText(event: LoggedEvent | Gap): string {
       return `${event.manager} leads in term ${event.term}`;
     case 'deposed':
       return `${event.manager} no longer leads in term ${event.term}`;
+    case 'follows':
+      return `${event.leader} leads in term ${event.term}, as far as ${event.manager} knows`;
     case 'halted':
       return `${event.manager}: ${event.why}`;
     case 'gap':

@@ -38,7 +38,7 @@ async function manageThree(): Promise<readonly Running[]> {
 
 describe('leasehold manager --store flease', () => {
   it(
-    'starts Managers of which one leads and all say who; another leads when that one steps down',
+    'starts Managers of which one leads and all say who; another leads when that one steps down, and those who watch are told',
     async () => {
       const managers = await manageThree();
       const leader = managers.find(({ role }) => role === 'leading') as Running;
@@ -52,6 +52,16 @@ describe('leasehold manager --store flease', () => {
       expect(status).toMatch(new RegExp(`^ {2}leader {7}${leader.id}$`, 'm'));
       expect(status).toMatch(new RegExp(`^${leader.id}=127.0.0.1:\\d+ +leads$`, 'm'));
 
+      const watching = await start(['watch', '--api', others[0]?.http ?? '']);
+      open.push(watching);
+      await watching.until(
+        'what it tells',
+        () => watching.stderr.includes(`${leader.id} does: watch`) || undefined,
+      );
+      expect(watching.stderr).toContain(
+        `This Manager stands by and keeps nothing, so until it leads it tells only who does. As far as it knows ${leader.id} does: watch that one, with --api.\n`,
+      );
+
       const { code, stdout } = await run(['manager', 'step-down', '--api', leader.http]);
       expect({ code, stdout }).toMatchObject({ code: 0 });
       const after = JSON.parse(
@@ -59,6 +69,8 @@ describe('leasehold manager --store flease', () => {
       ) as StatusAnswer;
       expect(after.role).toBe('standby');
       expect(others.map(({ id }) => id)).toContain(after.leader?.id);
+      const told = await watching.until('who leads then', () => watching.lines[0]);
+      expect(told).toMatch(new RegExp(`  Manager ${after.leader?.id} leads, term \\d+`));
 
       for (const { process } of managers) process.child.kill('SIGTERM');
       expect(await Promise.all(managers.map(({ process }) => process.ended))).toEqual([0, 0, 0]);

@@ -35,8 +35,7 @@ async function watch(
   const knows = status.role !== 'standby' || status.history !== null;
   if (!options.json && knows) await meet(teller, api, pool);
   const say = (text: string): void => context.err.write(`${text}\n`);
-  if (!options.json)
-    say(`Watching ${pool === undefined ? api.url : `${pool} at ${api.url}`}; Ctrl-C ends it.`);
+  if (!options.json) for (const line of beginning(api, pool, status)) say(line);
   const onState = (connection: 'lost' | 'back', why?: Error): void => {
     if (options.json) {
       say(JSON.stringify({ atMs: Date.now(), connection, ...(why && { why: why.message }) }));
@@ -51,6 +50,21 @@ async function watch(
   for await (const event of followEvents({ api, pool, after: status.latestEventId, signal, onState })) {
     context.out.write(`${options.json ? JSON.stringify(event) : teller.line(event)}\n`);
   }
+}
+
+/** One that keeps nothing would seem to be silent for ever: it hears of nothing but elections. */
+function beginning(api: ManagerApi, pool: string | undefined, status: StatusAnswer): readonly string[] {
+  const { role, leader, store } = status;
+  const first = `Watching ${pool === undefined ? api.url : `${pool} at ${api.url}`}; Ctrl-C ends it.`;
+  if (role !== 'standby' || store.kind !== 'flease') return [first];
+  const who =
+    leader === null
+      ? 'Who does it does not know yet.'
+      : `As far as it knows ${leader.id} does: watch that one, with --api.`;
+  return [
+    first,
+    `This Manager stands by and keeps nothing, so until it leads it tells only who does. ${who}`,
+  ];
 }
 
 /** Who is there already; the first thousand of each pool, which is for words only. */

@@ -55,6 +55,13 @@ export type PoolEvent =
 export type ManagerEvent =
   | { readonly kind: 'elected'; readonly manager: string; readonly term: number }
   | { readonly kind: 'deposed'; readonly manager: string; readonly term: number }
+  | {
+      readonly kind: 'follows';
+      readonly manager: string;
+      /** Another, which leads as far as this one knows, and its term. */
+      readonly leader: string;
+      readonly term: number;
+    }
   | { readonly kind: 'halted'; readonly manager: string; readonly why: string };
 
 export type Change = PoolEvent | ManagerEvent;

@@ -18,6 +18,7 @@ function eventful(): ManagerToLookAt {
   manager.commit('presence', [{ kind: 'leave', incarnation: 'presence-3.1', why: 'certified' }]);
   manager.role = 'standby';
   manager.look();
+  manager.events.append([{ kind: 'follows', manager: 'm1', leader: 'm2', term: 4 }], manager.wallMs, 0);
   manager.role = 'halted';
   manager.haltedBecause = 'the store went back in time';
   manager.look();
@@ -92,7 +93,7 @@ describe('the OpenAPI document', () => {
         .map(({ kind }) => kind),
     );
     expect([...kinds].sort()).toEqual(
-      ['deposed', 'elected', 'granted', 'halted', 'joined', 'left', 'lost', 'moved'].sort(),
+      ['deposed', 'elected', 'follows', 'granted', 'halted', 'joined', 'left', 'lost', 'moved'].sort(),
     );
   });
 

@@ -77,6 +77,8 @@ export const PAGE_BUNDLE: string = `"use strict";
         return \`\${event.manager} leads in term \${event.term}\`;
       case "deposed":
         return \`\${event.manager} no longer leads in term \${event.term}\`;
+      case "follows":
+        return \`\${event.leader} leads in term \${event.term}, as far as \${event.manager} knows\`;
       case "halted":
         return \`\${event.manager}: \${event.why}\`;
       case "gap":

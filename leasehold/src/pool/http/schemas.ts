@@ -317,6 +317,11 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       event('lost', 'keys lost their state', { pool: POOL, owner: orNull(owner), ...extent }),
       event('elected', 'this Manager leads', ofManager),
       event('deposed', 'this Manager leads no longer', ofManager),
+      event('follows', 'this Manager stands by, and another leads, as far as it knows', {
+        manager: text('its id'),
+        leader: text('which other; of Managers that keep nothing, its name in the group that elects'),
+        term: whole('the term of that other'),
+      }),
       event('halted', 'this Manager needs an operator', { manager: text('its id'), why: text('why') }),
     ],
   },

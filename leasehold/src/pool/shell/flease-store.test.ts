@@ -150,6 +150,14 @@ describe('three of them in one process', { timeout: LONG_MS }, () => {
     }
   });
 
+  it('tell those who watch whom they follow, and in which term', () => {
+    const leader = leading();
+    for (const { id, source } of managers.filter((manager) => manager !== leader)) {
+      const follows = { kind: 'follows', manager: id, leader: leader?.id, term: leader?.observe().term };
+      expect(source.events.recent(10)).toContainEqual(expect.objectContaining(follows));
+    }
+  });
+
   it('are called as in the group unless they are given a name', () => {
     expect(managers.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
   });

@@ -129,6 +129,13 @@ export class ManagerWatch implements ManagerWatcher {
     if (what === 'elected') this.#sayIfItWaits();
   }
 
+  /** Another leads, as far as is known. */
+  follows({ id: leader, address }: { id: string; address: string | undefined }, term: number): void {
+    const { id: manager, core, runtime, logger } = this.#options;
+    logger.info('follows another Manager', { leader, address, term });
+    this.events.append([{ kind: 'follows', manager, leader, term }], runtime.wallMs(), core.state.position);
+  }
+
   /** Everybody is told nothing meanwhile, and whoever looks on wants to know why. */
   #sayIfItWaits(): void {
     const { core, runtime, logger } = this.#options;

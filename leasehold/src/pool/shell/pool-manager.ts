@@ -65,6 +65,7 @@ export class PoolManager implements AsyncDisposable {
   readonly source: ApiSource;
   readonly #around: ManagerSurroundings;
   readonly #core: Manager;
+  readonly #watch: ManagerWatch;
   readonly #guard: SuspensionGuard;
   readonly #driver: ManagerDriver;
   readonly #stepDown: StepDown;
@@ -99,6 +100,7 @@ export class PoolManager implements AsyncDisposable {
       cannotGoOn: (error) => this.fail(error),
       afterwards: () => this.#afterwards(),
     });
+    this.#watch = watch;
     this.source = apiSource({
       ...{ core, watch, runtime, listener, store },
       self: () => ({ id, address: advertised, http: this.#advertisedHttp }),
@@ -252,7 +254,7 @@ export class PoolManager implements AsyncDisposable {
   }
 
   #sayWhomItFollows(): void {
-    const { store, logger } = this.#around;
+    const { store } = this.#around;
     const { leader } = this;
     if (this.#core.role !== 'standby' || !store.isShared) return;
     if (leader === undefined || leader.id === this.id) return;
@@ -260,7 +262,7 @@ export class PoolManager implements AsyncDisposable {
     const followed = `${leader.id} in term ${term}`;
     if (followed === this.#followed) return;
     this.#followed = followed;
-    logger.info('follows another Manager', { leader: leader.id, address: leader.address, term });
+    this.#watch.follows(leader, term);
   }
 
   /** So that a standby knows how far behind it is, also when no look-up asks. */
