@@ -9,8 +9,8 @@ export function showManager(status: StatusAnswer): void {
   element('manager', HTMLElement).textContent = [
     `Manager ${status.id}`,
     status.role,
-    `term ${status.term}`,
-    `commit ${status.logPosition}`,
+    ...(status.term === null ? [] : [`term ${status.term}`]),
+    ...(status.logPosition === null ? [] : [`commit ${status.logPosition}`]),
     counted(status.lookups, 'look-up'),
     `up ${uptime(status.uptimeSeconds)}`,
   ].join(' · ');

@@ -73,8 +73,8 @@ export async function refresh(): Promise<void> {
 }
 
 /** One that stands by and has read nothing, or keeps nothing, would only say that it does not know. */
-async function readPools({ role, history }: StatusAnswer): Promise<readonly PoolSummary[]> {
-  if (role === 'standby' && history === null) return [];
+async function readPools(status: StatusAnswer): Promise<readonly PoolSummary[]> {
+  if (status.pools === null) return [];
   return (await ask<{ readonly pools: readonly PoolSummary[] }>('/v1/pools')).pools;
 }
 

@@ -49,7 +49,7 @@ describe('leasehold manager --store flease', () => {
       expect(leader.store.members).toHaveLength(3);
 
       const { stdout: status } = await run(['status', '--api', others[0]?.http ?? '']);
-      expect(status).toMatch(new RegExp(`^ {2}leader {7}${leader.id}$`, 'm'));
+      expect(status).toMatch(new RegExp(`^ {2}leader {7}${leader.id}, in term \\d+$`, 'm'));
       expect(status).toMatch(new RegExp(`^${leader.id}=127.0.0.1:\\d+ +leads$`, 'm'));
 
       const watching = await start(['watch', '--api', others[0]?.http ?? '']);

@@ -260,14 +260,16 @@ function placeOf(kept: Kept): KeptPlace {
 
 interface Standing {
   readonly role: 'standby' | 'leading' | 'halted';
-  readonly term: number;
+  /** The latest that is in the log; null if it has read none. */
+  readonly term: number | null;
   /** Who leads, as far as it knows. */
   readonly leader: { readonly id: string; readonly address: string | null } | null;
 }
 
 function standing(manager: PoolManager): Standing {
-  const { role, term } = manager.observe();
+  const { role, term: latest, history } = manager.observe();
   const { leader } = manager;
+  const term = history === undefined ? null : latest;
   if (role === 'leading') return { role, term, leader: { id: manager.id, address: manager.address } };
   return { role, term, leader: leader === undefined ? null : { ...leader, address: leader.address ?? null } };
 }

@@ -69,13 +69,22 @@ export function statusLines(status: StatusAnswer): readonly string[] {
     ...(status.waitsMs === null ? [] : [`  waits        ${waitWords(status.waitsMs)}`]),
     ...(isShared(store) ? [`  leader       ${leaderWords(status)}`] : []),
     ...(store.group === null ? [] : [`  group        ${groupWords(store.group)}`]),
-    `  log          position ${status.logPosition}, term ${status.term}; ${kept}`,
-    `  pools        ${status.pools}, ${pools}`,
-    `  members      ${counted(status.owners, 'owner')}, ${lookupWords(status.lookups, store)}`,
-    `  ranges       ${status.rows}`,
+    `  log          ${logWords(status)}; ${kept}`,
+    `  pools        ${status.pools ?? NOT_KNOWN_HERE}, ${pools}`,
+    `  members      ${ownerWords(status)}, ${lookupWords(status.lookups, store)}`,
+    `  ranges       ${status.rows ?? NOT_KNOWN_HERE}`,
     `  connections  ${status.connections}`,
   ];
 }
+
+/** Of what only the log says, or the one that leads. */
+const NOT_KNOWN_HERE = 'not known here';
+
+const logWords = ({ logPosition, term }: StatusAnswer): string =>
+  logPosition === null ? `position ${NOT_KNOWN_HERE}` : `position ${logPosition}, term ${term}`;
+
+const ownerWords = ({ owners }: StatusAnswer): string =>
+  owners === null ? `owners ${NOT_KNOWN_HERE}` : counted(owners, 'owner');
 
 const waitWords = (waitsMs: number): string =>
   `${duration(waitsMs)} more, until everything has run out that an earlier leader may have given; then it gives out keys`;
@@ -97,7 +106,7 @@ function leaderWords(status: StatusAnswer): string {
   if (role === 'leading') return `this one, in term ${term}`;
   const lag = lagWords(status);
   if (leader === null || leader.id === id) return `nobody, as far as this one knows${lag}`;
-  return `${leader.id}${leader.address === null ? '' : ` at ${leader.address}`}${term === 0 ? '' : `, in term ${term}`}${lag}`;
+  return `${leader.id}${leader.address === null ? '' : ` at ${leader.address}`}${term === null ? '' : `, in term ${term}`}${lag}`;
 }
 
 /** What it saw of the log may be long ago if it is not ready, and says nothing of the present then. */

@@ -52,8 +52,7 @@ function words(url: string, { hasSteppedDown, leader, term }: StepDownAnswer): s
   const who =
     leader === null ? 'nobody' : leader.id + (leader.address === null ? '' : ` at ${leader.address}`);
   if (hasSteppedDown) {
-    // Those who keep nothing do not tell each other theirs.
-    const inTerm = term === 0 ? '' : `, in term ${term}`;
+    const inTerm = term === null ? '' : `, in term ${term}`;
     return `The Manager at ${url} has stepped down; ${who} leads${inTerm}.`;
   }
   const advice = leader === null || leader.http !== null ? '' : ' Ask it itself, with --api.';

@@ -32,8 +32,7 @@ async function watch(
   const status = await api.get<StatusAnswer>('/v1/status');
   if (pool !== undefined) await api.get(poolPath(pool)); // Who misspells it would wait for ever.
   const teller = new EventTeller(colorsFor(context.out, context));
-  const knows = status.role !== 'standby' || status.history !== null;
-  if (!options.json && knows) await meet(teller, api, pool);
+  if (!options.json && status.pools !== null) await meet(teller, api, pool);
   const say = (text: string): void => context.err.write(`${text}\n`);
   if (!options.json) for (const line of beginning(api, pool, status)) say(line);
   const onState = (connection: 'lost' | 'back', why?: Error): void => {

@@ -36,8 +36,10 @@ export interface StatusAnswer {
   readonly isReady: boolean;
   readonly whyNotReady: string | null;
   readonly history: string | null;
-  readonly term: number;
-  readonly logPosition: number;
+  /** The latest that it knows of; null if it knows of none. */
+  readonly term: number | null;
+  /** Null, like the pools, owners and rows below, of one that stands by and has read no log. */
+  readonly logPosition: number | null;
   /** How much longer it may lead without hearing from the log; null unless it leads. */
   readonly leadsForMs: number | null;
   /** How much longer it leads and gives out nothing, see {@link waitsMs}; null if it does not wait. */
@@ -46,10 +48,10 @@ export interface StatusAnswer {
   readonly startedAtMs: number;
   readonly uptimeSeconds: number;
   readonly createPools: ApiSource['createPools'];
-  readonly pools: number;
-  readonly owners: number;
+  readonly pools: number | null;
+  readonly owners: number | null;
   readonly lookups: number;
-  readonly rows: number;
+  readonly rows: number | null;
   readonly connections: number;
   readonly store: StoreAnswer;
   /** Who leads, as far as the log says. */
@@ -76,7 +78,7 @@ export interface ManagerAnswer {
 export interface StepDownAnswer {
   /** It led until then; otherwise there was nothing to do. */
   readonly hasSteppedDown: boolean;
-  readonly term: number;
+  readonly term: number | null;
   /** Who leads then, as far as the log says. */
   readonly leader: {
     readonly id: string;
@@ -197,6 +199,7 @@ export function status(source: ApiSource): StatusAnswer {
   const seen = source.observe();
   const whyNotReady = source.whyNotReady();
   const tables = [...seen.state.pools.values()];
+  const known = (count: number): number | null => (knowsNothing(seen) ? null : count);
   return {
     id: seen.id,
     version: source.version,
@@ -205,18 +208,18 @@ export function status(source: ApiSource): StatusAnswer {
     isReady: whyNotReady === undefined,
     whyNotReady: whyNotReady ?? null,
     history: seen.history ?? null,
-    term: seen.term,
-    logPosition: seen.state.position,
+    term: termKnown(source, seen) ?? null,
+    logPosition: known(seen.state.position),
     leadsForMs: seen.leadsUntil === undefined ? null : msUntil(seen.leadsUntil, source.now()),
     waitsMs: waitsMs(source, seen),
     isWriting: seen.isWriting,
     startedAtMs: source.startedAtMs,
     uptimeSeconds: Math.max(0, Math.round((source.wallMs() - source.startedAtMs) / 1_000)),
     createPools: source.createPools,
-    pools: poolNames(source, seen).length,
-    owners: tables.reduce((sum, { members }) => sum + members.size, 0),
+    pools: known(poolNames(source, seen).length),
+    owners: known(tables.reduce((sum, { members }) => sum + members.size, 0)),
     lookups: seen.lookups.length,
-    rows: tables.reduce((sum, { rows }) => sum + rows.length, 0),
+    rows: known(tables.reduce((sum, { rows }) => sum + rows.length, 0)),
     connections: source.traffic().connections,
     store: storeAnswer(source.store()),
     leader: leaderAnswer(source, seen),
@@ -265,7 +268,7 @@ export function stepDownAnswer(source: ApiSource, hasSteppedDown: boolean): Step
   const place = managerAnswers(source, seen).find(({ id }) => id === leader?.id);
   return {
     hasSteppedDown,
-    term: seen.term,
+    term: termKnown(source, seen) ?? null,
     leader: leader === null ? null : { ...leader, http: place?.http ?? null },
   };
 }
@@ -300,8 +303,12 @@ export const waitsMs = (source: ApiSource, { waitsUntil }: ManagerObservation): 
  * One that stands by has all it knows from the log. Before it has read that, or where there is none to follow, its own table is
  * empty, also for a pool that is declared: it would say of every key that nobody owns it. Whoever has read a log that is empty does know.
  */
-const knowsNothing = ({ role, history }: ManagerObservation): boolean =>
+export const knowsNothing = ({ role, history }: ManagerObservation): boolean =>
   role === 'standby' && history === undefined;
+
+/** The latest term it knows of, from the log or from those that elect. */
+export const termKnown = (source: ApiSource, seen: ManagerObservation): number | undefined =>
+  knowsNothing(seen) ? source.elected()?.term : seen.term;
 
 /** @throws {ApiProblem} Misdirected: whoever leads would know. */
 function checkKnows(source: ApiSource, seen: ManagerObservation): void {

@@ -6,7 +6,7 @@ import { METRICS, MOST_POOLS, renderMetrics } from './metrics.ts';
 import { metricsText } from '../../runtime/metrics-text.ts';
 import { instant } from '../../runtime/time.ts';
 import type { StoreMember } from './source.ts';
-import { standby, threeOwners } from './source-script.ts';
+import { keepingNothing, standby, threeOwners } from './source-script.ts';
 
 interface Parsed {
   readonly types: ReadonlyMap<string, string>;
@@ -182,6 +182,13 @@ describe('the metrics of a Manager', () => {
     expect(sampleOf(known, 'leasehold_log_size_bytes')).toBeUndefined();
     expect(sampleOf(known, 'leasehold_log_behind_positions')).toBeUndefined();
     expect(sampleOf(known, 'leasehold_store_members_reachable')).toBeUndefined();
+  });
+
+  it('leave out of one that keeps nothing all that only the one that leads knows, but for its term', () => {
+    const known = parse(renderMetrics(keepingNothing().source()));
+    expect(sampleOf(known, 'leasehold_term')).toBe(7);
+    for (const name of ['log_position', 'pools', 'owners', 'rows', 'unowned_ratio', 'lookups'])
+      expect([name, sampleOf(known, `leasehold_${name}`)]).toEqual([name, undefined]);
   });
 
   it('have series for no more pools than are few', () => {

@@ -7,7 +7,7 @@
  */
 
 import type { ManagerObservation } from '../manager/observation.ts';
-import { behindBy, msUntil, poolNames } from './answers.ts';
+import { behindBy, knowsNothing, msUntil, poolNames, termKnown } from './answers.ts';
 import type { Histogram, ManagerCounters } from './counters.ts';
 import { type Family, metricsText, type Sample } from '../../runtime/metrics-text.ts';
 import { misplacedShare, tallyOf } from './shares.ts';
@@ -25,7 +25,8 @@ export const MOST_POOLS = 100;
 interface Reading {
   readonly source: ApiSource;
   readonly seen: ManagerObservation;
-  readonly pools: readonly string[];
+  /** Undefined if this Manager cannot know. */
+  readonly pools: readonly string[] | undefined;
   readonly counters: ManagerCounters;
   readonly traffic: TrafficObservation;
   readonly store: StoreObservation;
@@ -85,7 +86,7 @@ const perPool = (
   value: (pool: string, reading: Reading) => number | undefined,
 ): Metric =>
   labelled('gauge', name, 'pool', help, (reading) =>
-    reading.pools.slice(0, MOST_POOLS).map((pool) => [pool, value(pool, reading)] as const),
+    (reading.pools ?? []).slice(0, MOST_POOLS).map((pool) => [pool, value(pool, reading)] as const),
   );
 
 /** Counts members of the store; of a store without any there is nothing to count. */
@@ -114,11 +115,11 @@ export const METRICS: readonly Metric[] = [
     'Always 1; the label is the version.',
     ({ source }) => [[source.version, 1]],
   ),
-  gauge('leasehold_term', 'The latest term this Manager knows of.', ({ seen }) => seen.term),
-  gauge(
-    'leasehold_log_position',
-    'The position of the last commit known.',
-    ({ seen }) => seen.state.position,
+  gauge('leasehold_term', 'The latest term this Manager knows of.', ({ source, seen }) =>
+    termKnown(source, seen),
+  ),
+  gauge('leasehold_log_position', 'The position of the last commit known.', ({ seen }) =>
+    knowsNothing(seen) ? undefined : seen.state.position,
   ),
   gauge(
     'leasehold_log_behind_positions',
@@ -138,7 +139,7 @@ export const METRICS: readonly Metric[] = [
     'Managers that share the store, this one included, as far as is known.',
     ({ source }) => source.managers().length,
   ),
-  gauge('leasehold_pools', 'Pools there are.', ({ pools }) => pools.length),
+  gauge('leasehold_pools', 'Pools there are.', ({ pools }) => pools?.length),
 
   perPool('leasehold_owners', 'Members of the pool.', (pool, { seen }) => seen.state.pool(pool).members.size),
   perPool('leasehold_lookups', 'Look-ups heard of lately.', (pool, { seen }) =>
@@ -319,7 +320,7 @@ export function renderMetrics(source: ApiSource): string {
   const reading: Reading = {
     source,
     seen,
-    pools: poolNames(source, seen),
+    pools: knowsNothing(seen) ? undefined : poolNames(source, seen),
     counters: source.counters,
     traffic: source.traffic(),
     store: source.store(),

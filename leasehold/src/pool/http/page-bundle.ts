@@ -245,8 +245,8 @@ export const PAGE_BUNDLE: string = `"use strict";
     element("manager", HTMLElement).textContent = [
       \`Manager \${status.id}\`,
       status.role,
-      \`term \${status.term}\`,
-      \`commit \${status.logPosition}\`,
+      ...status.term === null ? [] : [\`term \${status.term}\`],
+      ...status.logPosition === null ? [] : [\`commit \${status.logPosition}\`],
       counted(status.lookups, "look-up"),
       \`up \${uptime(status.uptimeSeconds)}\`
     ].join(" · ");
@@ -391,8 +391,8 @@ export const PAGE_BUNDLE: string = `"use strict";
     drawRing();
     await explainKey();
   }
-  async function readPools({ role, history: history2 }) {
-    if (role === "standby" && history2 === null) return [];
+  async function readPools(status) {
+    if (status.pools === null) return [];
     return (await ask("/v1/pools")).pools;
   }
   async function readPool(pool) {

@@ -123,6 +123,7 @@ describe.skipIf(isMissing)(
     it('shows on a standby that keeps nothing who leads, and asks it for nothing that it cannot know', async () => {
       const page = await visit((await serve(keepingNothing())).url, {}, 'no owners');
       await eventually(() => page.locator('#leader').textContent()).toBe('m2 leads');
+      expect(await page.locator('#manager').textContent()).toMatch(/standby · term 7 · 0 look-ups/);
     });
 
     it('shows of a leader that waits that it is not known yet who owns what', async () => {

@@ -91,6 +91,14 @@ describe('/v1/status', () => {
     expect(ok(manager, '/v1/status')).toMatchObject({ behind: 0 });
   });
 
+  it('says of one that keeps nothing what it knows, the term of the one that leads, and not 0 of the rest', () => {
+    const unknown = { pools: null, owners: null, rows: null, logPosition: null, behind: null };
+    expect(ok(keepingNothing(), '/v1/status')).toMatchObject({ ...unknown, lookups: 0, term: 7 });
+    const manager = keepingNothing();
+    manager.elected = undefined;
+    expect(ok(manager, '/v1/status')).toMatchObject({ ...unknown, term: null, leader: null });
+  });
+
   it('says of a halted one why', () => {
     const manager = threeOwners();
     Object.assign(manager, { role: 'halted', haltedBecause: 'the store went back in time' });

@@ -32,6 +32,7 @@ const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 
 const PLACE = 'a place on the ring, 16 hexadecimal digits';
 const COMMIT = 'a position of the log: the commit';
+const UNREAD = 'null if it stands by and has read no log, or there is none to read';
 const POOL = text('the pool');
 const NEXT = (what: string): Schema =>
   textOrNull(`to be given as \`${what}\` for the next page; null on the last`);
@@ -140,8 +141,8 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     isReady: yes('owners and look-ups can be served'),
     whyNotReady: textOrNull('why they cannot'),
     history: textOrNull('the history id of the log; null before anything was read of it'),
-    term: whole('the latest term it knows of'),
-    logPosition: whole('the last commit it knows of'),
+    term: wholeOrNull('the latest term it knows of; null if it knows of none'),
+    logPosition: wholeOrNull(`the last commit it knows of; ${UNREAD}`),
     leadsForMs: wholeOrNull('how much longer it may lead without hearing from the log; null unless it leads'),
     waitsMs: wholeOrNull(
       'how much longer it gives out nothing, because everything has to run out that an earlier leader may have given; null if it does not wait',
@@ -150,10 +151,10 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     startedAtMs: whole('in milliseconds since 1970'),
     uptimeSeconds: whole('how long the process has run'),
     createPools: oneOf(['on-first-use', 'declared'], 'how a pool comes into being'),
-    pools: whole('pools there are'),
-    owners: whole('members of all pools'),
+    pools: wholeOrNull(`pools there are; ${UNREAD}`),
+    owners: wholeOrNull(`members of all pools; ${UNREAD}`),
     lookups: whole('look-ups of all pools'),
-    rows: whole('rows of all tables'),
+    rows: wholeOrNull(`rows of all tables; ${UNREAD}`),
     connections: whole('open connections of owners, look-ups and supervisors'),
     store: object({
       kind: oneOf(['file', 'memory', 'etcd', 'flease'], 'what the log is kept in; flease: in nothing'),
@@ -193,7 +194,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   }),
   StepDown: object({
     hasSteppedDown: yes('it led until then; otherwise there was nothing to do'),
-    term: whole('the latest term it knows of'),
+    term: wholeOrNull('the latest term it knows of; null if it knows of none'),
     leader: leader('who leads then, as far as the log says'),
   }),
   StoreMember: object({
