@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import { AddressUnavailableError, PortInUseError } from 'leasehold/manager';
 import { describe, expect, it } from 'vitest';
 import { inOptions, type Listening } from './listening.ts';
@@ -50,6 +51,67 @@ describe('an address that this machine does not have', () => {
         1,
         expect.stringContaining(`choose an address of this machine with ${option}`),
       ]);
+    },
+    60_000,
+  );
+});
+
+describe('a place where another process listens', () => {
+  it('is said with what can be done about it there', async () => {
+    const places = [{ address: '127.0.0.1:7500', option: '--flease-listen', whenTaken: 'wait' }];
+    const error = new PortInUseError('127.0.0.1', 7500, { cause: 'of the system' });
+    await expect(inOptions(Promise.reject(error), places)).rejects.toMatchObject({
+      ...{ code: error.code, port: 7500, cause: 'of the system' },
+      message: 'port 7500 on 127.0.0.1 is in use; wait',
+    });
+  });
+
+  it.each([
+    [[], ', at every Manager (PORT_IN_USE)'],
+    [['--flease-listen'], ', at every Manager, or another --flease-listen (PORT_IN_USE)'],
+  ])(
+    'is where a Manager listens for those that elect with it: %j',
+    async (listen, advice) => {
+      const taken = createServer();
+      await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+      const address = `127.0.0.1:${(taken.address() as AddressInfo).port}`;
+      const { code, stderr } = await run([
+        ...['manager', '--store', 'flease', '--flease-id', 'a', '--port', '0', '--http-port', '0'],
+        ...['--flease-peers', `a=${address},b=127.0.0.1:1`, ...listen.flatMap((flag) => [flag, address])],
+      ]);
+      await new Promise((resolve) => taken.close(resolve));
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining(
+          `another process may be a already, and no two may be one member at a time: wait until it has ended, or give this one a name and an address of its own in --flease-peers${advice}`,
+        ),
+      ]);
+    },
+    60_000,
+  );
+});
+
+describe('a Manager that was told what makes no sense', () => {
+  it.each([
+    [['--memory', '--host', '0.0.0.0'], '--host is 0.0.0.0, but'],
+    [
+      [
+        '--store',
+        'flease',
+        '--flease-id',
+        'a',
+        '--flease-peers',
+        'a=127.0.0.1:1,b=127.0.0.1:2',
+        '--flease-skew',
+        '600ms',
+      ],
+      '--flease-skew is 600 ms, but',
+    ],
+  ])(
+    'does not say first that it starts: %j',
+    async (words, complaint) => {
+      const { code, stdout, stderr } = await run(['manager', '--port', '0', '--http-port', '0', ...words]);
+      expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(complaint)]);
     },
     60_000,
   );

@@ -121,7 +121,6 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
   const say = (line: string): void => {
     if (!options.json) context.out.write(`${line}\n`);
   };
-  say(`Starting Leasehold Manager, version ${VERSION}. ${keptLine(kept, options)}`);
   try {
     const starting = startManager({
       ...{ ...file?.first, logger, host: options.host, port: options.port, id: options.id, signal: over },
@@ -130,8 +129,10 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
       http: options.http ? httpOf(options) : false,
       ...{ advertise: options.advertise, insecure: options.insecure },
     });
-    const said = inOptions(starting, placesOf(kept, options));
-    await using manager = await (kept.in === 'flease' ? inFlags(said, MANAGER_FLAGS) : said);
+    const said = inFlags(inOptions(starting, placesOf(kept, options)), MANAGER_FLAGS);
+    await begun(said);
+    say(`Starting Leasehold Manager, version ${VERSION}. ${keptLine(kept, options)}`);
+    await using manager = await said;
     file?.follow((configuration) => manager.configure(configuration));
     if ('store' in kept) await settled(manager, over);
     announce(context, options, kept, manager);
@@ -142,6 +143,14 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
     if (!over.aborted || error !== over.reason) throw error;
     say('Not started: it was interrupted.');
   }
+}
+
+/**
+ * Options that make no sense are found before anything is begun, within the turn in which it is asked for. That it starts is to be
+ * said only if there are none, and then at once: it may take long.
+ */
+async function begun(starting: Promise<unknown>): Promise<void> {
+  await Promise.race([starting, new Promise((resolve) => setImmediate(resolve))]);
 }
 
 function keptIn(context: Context, options: ManagerOptions): Kept {
@@ -174,8 +183,19 @@ function placesOf(kept: Kept, options: ManagerOptions): readonly Listening[] {
   return [
     { address: formatAddress({ host, port }), option: '--host' },
     ...(http ? [{ address: formatAddress({ host: httpHost, port: httpPort }), option: httpOption }] : []),
-    ...(kept.in === 'flease' ? [{ address: listensAt(kept.store), option: '--flease-listen' }] : []),
+    ...(kept.in === 'flease' ? [electingAt(kept.store)] : []),
   ];
+}
+
+/** At another port the others would not find it, unless they are told of that. */
+function electingAt(store: FleaseStore): Listening {
+  const { id, listen } = store.flease;
+  const other = listen === undefined ? '' : ', or another --flease-listen';
+  return {
+    address: listensAt(store),
+    option: '--flease-listen',
+    whenTaken: `another process may be ${id} already, and no two may be one member at a time: wait until it has ended, or give this one a name and an address of its own in --flease-peers, at every Manager${other}`,
+  };
 }
 
 const listensAt = ({ flease: { id, peers, listen } }: FleaseStore): string => listen ?? peers[id] ?? '';

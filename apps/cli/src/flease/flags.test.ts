@@ -1,5 +1,5 @@
 import { InvalidOptionError, joinFlease, type JoinFleaseOptions, silent } from 'leasehold/flease';
-import { type FleaseGroup, startManager } from 'leasehold/manager';
+import { type FleaseGroup, startManager, type StartManagerOptions } from 'leasehold/manager';
 import { describe, expect, it } from 'vitest';
 import { UsageError } from '../failure.ts';
 import { inFlags, MANAGER_FLAGS } from './flags.ts';
@@ -63,6 +63,20 @@ describe('an option that makes no sense', () => {
       startManager({ port: 0, http: false, logger: silent, store, defaults: { leaderLeaseMs: 2_000 } }),
       MANAGER_FLAGS,
     );
+    await expect(starting).rejects.toThrow(UsageError);
+    await expect(starting).rejects.toThrow(complaint);
+  });
+
+  it.each<[string, StartManagerOptions, string]>([
+    [
+      'a host',
+      { host: '0.0.0.0' },
+      '--host is 0.0.0.0, but everybody who can connect there could do everything; listen on 127.0.0.1, or say --insecure if the network',
+    ],
+    ['a host for people', { http: { host: '0.0.0.0' } }, '--http-host is 0.0.0.0, but everybody who can'],
+    ['an address for others', { advertise: 'here' }, '--advertise is here, but'],
+  ])('is said by the flag of a Manager, whatever it keeps its log in: %s', async (_, options, complaint) => {
+    const starting = inFlags(startManager({ port: 0, logger: silent, ...options }), MANAGER_FLAGS);
     await expect(starting).rejects.toThrow(UsageError);
     await expect(starting).rejects.toThrow(complaint);
   });

@@ -1,6 +1,5 @@
 /**
- * What `joinFlease` and a Manager that is a member of a group say of their options, in the words of the command line.
- * Whoever typed `--skew 3s` has never heard of `clockSkewMs`, and the rules name other options, too.
+ * What `joinFlease` and `startManager` say of their options, in the words of the command line. Whoever typed `--skew 3s` has never heard of `clockSkewMs`, and the rules name other options, too.
  */
 
 import { InvalidOptionError } from 'leasehold/flease';
@@ -36,7 +35,7 @@ export const MEMBER_FLAGS: Flags = {
   ],
 };
 
-/** Of a Manager with `--store flease`. Its leader lease has no flag, but a name in the configuration. */
+/** Of a Manager, also with `--store flease`. Its leader lease has no flag, but a name in the configuration. */
 export const MANAGER_FLAGS: Flags = {
   durations: {
     'store.flease.clockSkewMs': '--flease-skew',
@@ -46,12 +45,14 @@ export const MANAGER_FLAGS: Flags = {
     ...{ 'store.flease.id': '--flease-id', 'store.flease.peers': '--flease-peers' },
     ...{ group: '--flease-group', view: '--flease-view', before: '--flease-before' },
     ...{ listen: '--flease-listen', cluster: '--cluster' },
+    ...{ host: '--host', 'http.host': '--http-host', advertise: '--advertise' },
     ...{ 'tls.ca': '--store-ca', 'tls.cert': '--store-cert', 'tls.key': '--store-key' },
   },
   inRules: [
     [/\bleaseMs\b/g, 'leaderLeaseMs'],
     [/\bclockSkewMs\b/g, '--flease-skew'],
     [/--(?=ca\b|cert\b|key\b)/g, '--store-'],
+    [/\bsay insecure: true \(--insecure\)/g, 'say --insecure'],
     [/\bwhere before is given\b/g, 'where --flease-before is given'],
   ],
 };
