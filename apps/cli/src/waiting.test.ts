@@ -34,16 +34,23 @@ describe('of a Manager that has just begun to lead, and waits for what an earlie
     );
   });
 
+  it('status does not count owners and ranges that it cannot know of yet', async () => {
+    const text = await printed('status');
+    expect(text).toContain('  members      owners not known yet, 0 look-ups');
+    expect(text).toContain('  ranges       not known yet\n');
+  });
+
   it('status of a pool does not say that all of it is unowned, nor that there are no owners', async () => {
     const text = await printed('status', 'presence');
-    expect(text).toContain('  keys         it is not known yet how many are unowned');
+    expect(text).toMatch(/^Pool presence: owners not known yet, 0 look-ups, /);
+    expect(text).toContain('  keys         it is not known yet how many are unowned\n');
     expect(text).not.toContain('100 %');
     expect(text).toContain(LINE);
   });
 
   it('pools does not say so either', async () => {
     const text = await printed('pools');
-    expect(text).toMatch(/^presence +0 +0 +1 +not known yet /m);
+    expect(text).toMatch(/^presence +0 +0 +1 +not known yet +- /m);
     expect(text).toContain(LINE);
   });
 

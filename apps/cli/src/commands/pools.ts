@@ -38,7 +38,7 @@ export function poolLines({ pools, waitsMs }: PoolsAnswer): readonly string[] {
       pool.rows,
       isKnown ? percent(pool.unownedPercent) : NOT_KNOWN_YET,
     ],
-    ...[pool.misplacedPercent === null ? '-' : percent(pool.misplacedPercent), pool.changedAt],
+    ...[isKnown && pool.misplacedPercent !== null ? percent(pool.misplacedPercent) : '-', pool.changedAt],
     pool.lastLostAt === 0 ? '-' : pool.lastLostAt,
   ]);
   return [

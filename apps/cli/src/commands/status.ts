@@ -71,8 +71,8 @@ export function statusLines(status: StatusAnswer): readonly string[] {
     ...(store.group === null ? [] : [`  group        ${groupWords(store.group)}`]),
     `  log          ${logWords(status)}; ${kept}`,
     `  pools        ${status.pools ?? NOT_KNOWN_HERE}, ${pools}`,
-    `  members      ${ownerWords(status)}, ${lookupWords(status.lookups, store)}`,
-    `  ranges       ${status.rows ?? NOT_KNOWN_HERE}`,
+    `  members      ${ownerWords(status.owners, status.waitsMs)}, ${lookupWords(status.lookups, store)}`,
+    `  ranges       ${rangeWords(status)}`,
     `  connections  ${status.connections}`,
   ];
 }
@@ -83,8 +83,14 @@ const NOT_KNOWN_HERE = 'not known here';
 const logWords = ({ logPosition, term }: StatusAnswer): string =>
   logPosition === null ? `position ${NOT_KNOWN_HERE}` : `position ${logPosition}, term ${term}`;
 
-const ownerWords = ({ owners }: StatusAnswer): string =>
-  owners === null ? `owners ${NOT_KNOWN_HERE}` : counted(owners, 'owner');
+/** A leader that waits has let nobody in yet, but others may own all there is. */
+function ownerWords(owners: number | null, waitsMs: number | null): string {
+  if (owners === null) return `owners ${NOT_KNOWN_HERE}`;
+  return waitsMs === null ? counted(owners, 'owner') : `owners ${NOT_KNOWN_YET}`;
+}
+
+const rangeWords = ({ rows, waitsMs }: StatusAnswer): string | number =>
+  waitsMs === null ? (rows ?? NOT_KNOWN_HERE) : NOT_KNOWN_YET;
 
 const waitWords = (waitsMs: number): string =>
   `${duration(waitsMs)} more, until everything has run out that an earlier leader may have given; then it gives out keys`;
@@ -178,13 +184,11 @@ export function poolLines(
   lookups: number,
 ): readonly string[] {
   const { durations, bounds } = pool;
-  const moving = pool.misplacedPercent === null ? '' : `, ${percent(pool.misplacedPercent)} to be moved`;
   const isLeading = role === 'leading';
-  const unowned = waitsMs === null ? percent(pool.unownedPercent) : `it is ${NOT_KNOWN_YET} how many are`;
   return [
-    `Pool ${pool.name}: ${counted(pool.owners, 'owner')}, ${lookupWords(lookups, store)}, ${counted(pool.rows, 'range')}`,
+    `Pool ${pool.name}: ${ownerWords(pool.owners, waitsMs)}, ${lookupWords(lookups, store)}, ${counted(pool.rows, 'range')}`,
     `  policy       ${pool.policy}${pool.virtualNodes === null ? '' : `, ${pool.virtualNodes} points an owner`}`,
-    `  keys         ${unowned} unowned${moving}`,
+    `  keys         ${waitsMs === null ? keyWords(pool) : `it is ${NOT_KNOWN_YET} how many are unowned`}`,
     `  lease        ${duration(durations.leaseMs)}, renewed every ${duration(durations.renewEveryMs)}; kept ${duration(durations.holdMs)} for an owner that is silent`,
     `  a loss       is told to every look-up within ${duration(bounds.lossToldWithinMs)}`,
     '',
@@ -197,6 +201,11 @@ export function poolLines(
           )
         : table(['OWNER', 'SHARE', 'RANGES', 'PROOF', 'URL'], owners.map(loggedCells))),
   ];
+}
+
+function keyWords({ unownedPercent, misplacedPercent }: PoolAnswer): string {
+  const moving = misplacedPercent === null ? '' : `, ${percent(misplacedPercent)} to be moved`;
+  return `${percent(unownedPercent)} unowned${moving}`;
 }
 
 /** Who does not lead hears no owners: it has of them what the log says, or nothing. */
