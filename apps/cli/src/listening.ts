@@ -1,6 +1,7 @@
 /**
- * Which option says where a process listens. That this machine has no such address, or that somebody listens there, is found out far
- * below, where nobody knows what was typed; and of the two or three places at which a process listens it may be any.
+ * Which option says where a process listens. That this machine has no such address, or that somebody listens there,
+ * is found out far below, where nobody knows what was typed; and of the two or three places at which a process
+ * listens it may be any.
  */
 
 import { AddressUnavailableError, PortInUseError } from 'leasehold/manager';

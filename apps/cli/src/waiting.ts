@@ -1,6 +1,7 @@
 /**
- * That a leader waits. It has begun to lead with less than its owners may know, and gives out nothing until everything has run
- * out that an earlier one may have given. Until then "nobody owns it" would be wrong: somebody may, and serves it.
+ * That a leader waits. It has begun to lead with less than its owners may know, and gives out nothing until
+ * everything has run out that an earlier one may have given. Until then "nobody owns it" would be wrong: somebody
+ * may, and serves it.
  */
 
 import { duration } from './output.ts';

@@ -146,8 +146,8 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
 }
 
 /**
- * Options that make no sense are found before anything is begun, within the turn in which it is asked for. That it starts is to be
- * said only if there are none, and then at once: it may take long.
+ * Options that make no sense are found before anything is begun, within the turn in which it is asked for. That it
+ * starts is to be said only if there are none, and then at once: it may take long.
  */
 async function begun(starting: Promise<unknown>): Promise<void> {
   await Promise.race([starting, new Promise((resolve) => setImmediate(resolve))]);

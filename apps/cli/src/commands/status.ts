@@ -158,8 +158,8 @@ export function storeLines(status: StatusAnswer): readonly string[] {
 }
 
 /**
- * A Manager knows its own role. That of another it knows only by who leads: while nobody is known to, each of them may; and that
- * this one was elected says nothing any more once it leads no longer.
+ * A Manager knows its own role. That of another it knows only by who leads: while nobody is known to, each of them
+ * may; and that this one was elected says nothing any more once it leads no longer.
  */
 function electorRole(
   { isReachable, isLeader, isSelf }: StatusAnswer['store']['members'][number],

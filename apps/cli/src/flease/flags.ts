@@ -1,5 +1,6 @@
 /**
- * What `joinFlease` and `startManager` say of their options, in the words of the command line. Whoever typed `--skew 3s` has never heard of `clockSkewMs`, and the rules name other options, too.
+ * What `joinFlease` and `startManager` say of their options, in the words of the command line. Whoever typed
+ * `--skew 3s` has never heard of `clockSkewMs`, and the rules name other options, too.
  */
 
 import { InvalidOptionError } from 'leasehold/flease';

@@ -293,15 +293,16 @@ export function checkPool(source: ApiSource, seen: ManagerObservation, pool: str
 }
 
 /**
- * A leader whose log may know less than its owners do waits until everything has run out that others may have given; then it
- * gives out keys. Until then somebody may own what its table shows as free. Null if it does not wait.
+ * A leader whose log may know less than its owners do waits until everything has run out that others may have given;
+ * then it gives out keys. Until then somebody may own what its table shows as free. Null if it does not wait.
  */
 export const waitsMs = (source: ApiSource, { waitsUntil }: ManagerObservation): number | null =>
   waitsUntil === undefined ? null : msUntil(waitsUntil, source.now());
 
 /**
- * One that stands by has all it knows from the log. Before it has read that, or where there is none to follow, its own table is
- * empty, also for a pool that is declared: it would say of every key that nobody owns it. Whoever has read a log that is empty does know.
+ * One that stands by has all it knows from the log. Before it has read that, or where there is none to follow, its
+ * own table is empty, also for a pool that is declared: it would say of every key that nobody owns it. Whoever has
+ * read a log that is empty does know.
  */
 export const knowsNothing = ({ role, history }: ManagerObservation): boolean =>
   role === 'standby' && history === undefined;

@@ -34,7 +34,7 @@ export interface KeyAnswer {
   /** The position of the commit at which they last lost their state; 0 if never. */
   readonly lostAt: number;
   readonly logPosition: number;
-  /** How much longer it is not known who owns the key: null, but while a leader waits for what earlier ones may have given. */
+  /** How much longer it is not known who owns the key; null, unless a leader waits for what earlier ones gave. */
   readonly waitsMs: number | null;
 }
 

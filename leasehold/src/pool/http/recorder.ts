@@ -2,13 +2,13 @@
  * Watches a Manager from outside and writes down what changes. Show it what the Manager is like after
  * every input; when nothing has changed, that costs four comparisons.
  *
- * What it knows and what there is are two things. A leader that is deposed knows nothing until it has read the log again, and
- * if there is none to read, nothing at all; but nobody has left by that. So what it knew last is kept beside, and
- * compared with what it knows next:
+ * What it knows and what there is are two things. A leader that is deposed knows nothing until it has read the log
+ * again, and if there is none to read, nothing at all; but nobody has left by that. So what it knew last is kept
+ * beside, and compared with what it knows next:
  *
- *     it knows      h1: a, b     nothing        h1: b, c              told: a left, c joined
- *     it knows      h1: a, b     nothing        h2: nobody            told: nothing, for h2 is another log
- *     it knows      h1: a, b     h2: nobody                           told: a and b left; the log was begun anew under its eyes
+ *     it knows   h1: a, b     nothing      h1: b, c      told: a left, c joined
+ *     it knows   h1: a, b     nothing      h2: nobody    told: nothing, for h2 is another log
+ *     it knows   h1: a, b     h2: nobody                 told: a and b left; the log was begun anew under its eyes
  */
 
 import type { ManagerObservation } from '../manager/observation.ts';
@@ -33,7 +33,7 @@ export class Recorder {
   #term = 0;
   #history: string | undefined;
   #state: ManagerState | undefined;
-  /** The last that it knew of a log. Undefined before anything was read: what is found there did not happen just now. */
+  /** The last that it knew. Undefined before anything was read: what is found there did not happen just now. */
   #known: { readonly history: string; readonly state: ManagerState } | undefined;
 
   constructor(events: EventLog, counters: ManagerCounters, wallMs: () => number) {
