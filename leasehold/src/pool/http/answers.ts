@@ -286,10 +286,14 @@ export function checkPool(source: ApiSource, seen: ManagerObservation, pool: str
   checkKnows(source, seen);
   const pools = poolNames(source, seen);
   if (pools.includes(pool)) return pool;
-  const named = pools.length === 0 ? 'there is none yet' : `there are ${pools.slice(0, 20).join(', ')}`;
-  const known =
-    seen.waitsUntil === undefined ? 'there is' : 'this Manager has just begun to lead, and knows of';
-  throw new ApiProblem(404, 'UNKNOWN_POOL', `${known} no pool "${pool}"; ${named}`, { pools });
+  throw new ApiProblem(404, 'UNKNOWN_POOL', unknownWords(seen, pool, pools), { pools });
+}
+
+function unknownWords({ waitsUntil }: ManagerObservation, pool: string, pools: readonly string[]): string {
+  const some = pools.slice(0, 20).join(', ');
+  if (waitsUntil !== undefined)
+    return `this Manager has just begun to lead, and knows of no pool "${pool}" yet; it knows of ${some || 'none'}`;
+  return `there is no pool "${pool}"; ${some === '' ? 'there is none yet' : `there are ${some}`}`;
 }
 
 /**

@@ -311,7 +311,7 @@ describe('a Manager that has just begun to lead, and waits for what an earlier o
   it('does not say that there is no pool that it does not know of yet', () => {
     expect(get(waiting(), '/v1/pools/other').body.error).toMatchObject({
       code: 'UNKNOWN_POOL',
-      message: 'this Manager has just begun to lead, and knows of no pool "other"; there are presence',
+      message: 'this Manager has just begun to lead, and knows of no pool "other" yet; it knows of presence',
     });
   });
 
