@@ -6,8 +6,9 @@ import { bundled, Started } from '../testing/started.ts';
 import { Watchman } from './watchman.ts';
 
 const TIMEOUT_MS = 20_000;
-/** Nobody else would sleep for just so long. */
+/** Nobody else would sleep for just so long, or hardly anybody. */
 const LONG_MS = 10_000_000 + process.pid;
+const SHORT_MS = 700 + (process.pid % 300);
 const GRACE_MS = 300;
 
 const started: Target[] = [];
@@ -52,8 +53,8 @@ const processesWith = (word: string): readonly number[] =>
     }
   });
 
-/** How the timers sleep that were told of LONG_MS, and a little is taken off. */
-const LONG_SLEEP = ((LONG_MS - 20) / 1_000).toFixed(3);
+/** What the sleep of a timer is started with that was told of so long: a little is taken off. */
+const sleepOf = (ms: number): string => ((ms - 20) / 1_000).toFixed(3);
 
 const until = (isSo: () => boolean): Promise<void> =>
   vi.waitUntil(isSo, { timeout: TIMEOUT_MS, interval: 5 }).then(() => {});
@@ -110,9 +111,9 @@ describe('a watchman', { timeout: TIMEOUT_MS }, () => {
     const target = await lasting();
     const watchman = await watching(target);
     for (let words = 0; words < 20; words += 1) watchman.allow(LONG_MS);
-    await until(() => processesWith(LONG_SLEEP).length === 1);
+    await until(() => processesWith(sleepOf(LONG_MS)).length === 1);
     watchman[Symbol.dispose]();
-    await until(() => processesWith(LONG_SLEEP).length === 0);
+    await until(() => processesWith(sleepOf(LONG_MS)).length === 0);
     expect(isAlive(target)).toBe(true);
   });
 
@@ -126,6 +127,39 @@ describe('a watchman', { timeout: TIMEOUT_MS }, () => {
     process.kill(watchman.pid as number, 'SIGKILL');
     await isMissed;
     expect(isAlive(target)).toBe(true);
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'kills nobody once it is killed itself: no word could stop it',
+    async () => {
+      const [target, last] = [await lasting(), await lasting()];
+      using watchman = await watching(target);
+      using ofLast = await watching(last);
+      watchman.allow(SHORT_MS);
+      await until(() => processesWith(sleepOf(SHORT_MS)).length === 1);
+      process.kill(watchman.pid as number, 'SIGKILL');
+      await until(() => processesWith(sleepOf(SHORT_MS)).length === 0);
+      ofLast.allow(200);
+      expect(await last.ended).toBe('SIGKILL');
+      expect(isAlive(target)).toBe(true);
+    },
+  );
+
+  it.runIf(process.platform === 'linux')('does not kill before the time if its sleep is', async () => {
+    const target = await lasting();
+    using watchman = await watching(target);
+    watchman.allow(LONG_MS);
+    await until(() => processesWith(sleepOf(LONG_MS)).length === 1);
+    const [sleeping] = processesWith(sleepOf(LONG_MS));
+    process.kill(sleeping as number, 'SIGKILL');
+    await until(() => {
+      const [anew] = processesWith(sleepOf(LONG_MS));
+      return !isAlive(target) || (anew !== undefined && anew !== sleeping);
+    });
+    expect(isAlive(target)).toBe(true);
+    watchman.allow(100);
+    expect(await target.ended).toBe('SIGKILL');
+    expect(await watchman.end()).toBe(true);
   });
 
   it('cannot be sent away by what ends a service', async () => {

@@ -20,13 +20,32 @@
  * The counting is a process that only sleeps, and one that waits for it, since a shell cannot wait for its input and for
  * time together. Whoever is replaced ends the sleeping one and is waited for, so that none is left over, neither asleep nor
  * dead; and neither has our pipes open, for else we would take it for the watchman.
+ *
+ * Nobody can replace a timer any more once the watchman itself is killed; it must not kill the target then, whose lease may
+ * be renewed all the time. So a timer asks, when its time is over, whether the watchman is still its parent:
+ *
+ *     watchman  ├────────× SIGKILL: we say that nobody watches
+ *     timer      ├─────────────────┤ has another parent by now, and kills nobody
+ *
+ * And one whose sleep was cut short, by somebody who kills whatever sleeps, sleeps anew: late, but not before the time.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
+ * A timer whose time is over becomes this, because only a shell that begins asks who its parent is: in one that was forked
+ * `PPID` is still what it was in the shell that it was forked from.
+ */
+const KILL = `
+[ "$PPID" = "$1" ] || exit
+kill -s KILL -- "$2"
+kill -s ALRM "$1"
+`;
+
+/**
  * SIGALRM is between these: from the watchman, that a timer is replaced; from a timer, that it has killed the target.
- * Whoever died does not read the answer either; that must not be the end of it.
+ * Whoever died does not read the answer either; that must not be the end of it. And a watchman that has no `sleep` any more
+ * is none: it is killed, so that it is missed.
  */
 const SCRIPT = `
 trap '' HUP INT QUIT PIPE TERM USR1 USR2
@@ -34,17 +53,18 @@ kill_in() {
   (
     none=$!
     trap '[ "$!" = "$none" ] || { kill -s KILL $!; wait $!; }; exit' ALRM
-    sleep "$1" &
-    wait $!
+    until sleep "$1" & wait $!; do
+      [ $? -gt 128 ] || { kill -s KILL $$; exit; }
+    done
     trap '' ALRM
-    kill -s KILL -- "$target"
-    kill -s ALRM $$
+    exec /bin/sh -c "$kill" leasehold-watchman $$ "$target"
   ) </dev/null >/dev/null &
 }
 cancel() {
   [ -z "$timer" ] || { kill -s ALRM "$timer"; wait "$timer"; }
 }
 timer=
+kill=$2
 read target && sleep 0.001 || exit 1
 echo watching
 while read word; do
@@ -71,7 +91,7 @@ export class Watchman implements Disposable {
 
   /** @param graceMs how long whoever is told to end may take */
   constructor(graceMs: number) {
-    const args = ['-c', SCRIPT, 'leasehold-watchman', inSeconds(graceMs)];
+    const args = ['-c', SCRIPT, 'leasehold-watchman', inSeconds(graceMs), KILL];
     this.#child = spawn('/bin/sh', args, { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
     this.#ended = new Promise((resolve) => {
       this.#child.once('exit', (code, signal) => resolve(signal ?? code ?? undefined));
