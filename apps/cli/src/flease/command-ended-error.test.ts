@@ -17,6 +17,13 @@ const endedBy = (
   return new CommandEndedError('sh', { ...LEASE, reason, wasHeldToTheEnd, ...wakefulness, suspects });
 };
 
+/** Killed by whoever watches, although the lease is held. */
+const overdue = (wakefulness: Pick<LostLease, 'stoodStillMs' | 'hasOverslept'>): CommandEndedError => {
+  const suspects = { unheard: ['ben for 4 s'], problems: [] };
+  const kept = { ...LEASE, reason: undefined, wasHeldToTheEnd: true, suspects };
+  return new CommandEndedError('sh', { ...kept, ...wakefulness });
+};
+
 describe('the last word of a command whose lease was lost', () => {
   it('says whether it can have overlapped with the next holder’s', () => {
     const lease = 'the lease on "backup" (number 7) was not renewed in time';
@@ -37,14 +44,18 @@ describe('the last word of a command whose lease was lost', () => {
   });
 
   it('blames nobody else, if the lease was renewed and only we stood still', () => {
-    const kept = { ...LEASE, ...AWAKE, reason: undefined, wasHeldToTheEnd: true };
-    const ended = new CommandEndedError('sh', {
-      ...kept,
-      suspects: { unheard: ['ben for 4 s'], problems: [] },
-    });
+    const ended = overdue({ stoodStillMs: 5_200, hasOverslept: false });
     expect(ended.how).toBe('stood-still');
     expect(ended.message).toBe(
       'the lease on "backup" (number 7) was held, but this process stood still until the end that it had known of last, and "sh" ended while it still had it',
+    );
+  });
+
+  it('does not say that we stood still, if nobody noticed that', () => {
+    const ended = overdue(AWAKE);
+    expect([ended.how, ended.unheard]).toEqual(['overdue', []]);
+    expect(ended.message).toBe(
+      'the lease on "backup" (number 7) was held, but the process that watches was told of no renewal until the end that it knew of, and "sh" ended while it still had it',
     );
   });
 

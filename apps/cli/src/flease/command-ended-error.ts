@@ -13,7 +13,7 @@ export interface LostLease {
   readonly wasHeldToTheEnd: boolean;
   /** What the lease's signal aborted with; undefined if it has not. */
   readonly reason: unknown;
-  /** How long this process stood still since the lease was last renewed. */
+  /** How long this process stood still before that. */
   readonly stoodStillMs: number;
   /** Whether that was so long that it could not be renewed. */
   readonly hasOverslept: boolean;
@@ -32,17 +32,18 @@ const NOBODY: Suspects = { unheard: [], problems: [] };
 
 /**
  * The lease was lost; or we stood still, and either it was lost by that, or it was not and the command was ended as if it
- * had been.
+ * had been. `overdue`: the same, although nobody has noticed that we stood still.
  */
-export type CommandEnd = LeaseEnd | 'stood-still';
+export type CommandEnd = LeaseEnd | 'stood-still' | 'overdue';
 
-const HOW: Readonly<Record<LeaseEnd, string>> = {
+const HOW: Readonly<Record<Exclude<CommandEnd, 'stood-still'>, string>> = {
   ending: 'was not renewed in time',
   lapsed: 'was not renewed in time',
   lost: 'turned out to be no longer ours',
   clock: 'was given up, because the clock of this machine jumped or was not that of the others',
   released: 'was given back',
   closed: 'was given back',
+  overdue: 'was held, but the process that watches was told of no renewal until the end that it knew of',
 };
 
 /** The command was ended, because its lease was, or might have been. */
@@ -76,8 +77,8 @@ export class CommandEndedError extends LeaseholdError {
   }
 }
 
-function howOf({ reason, hasOverslept }: LostLease): CommandEnd {
-  if (!(reason instanceof LeaseEndedError)) return 'stood-still';
+function howOf({ reason, stoodStillMs, hasOverslept }: LostLease): CommandEnd {
+  if (!(reason instanceof LeaseEndedError)) return stoodStillMs > 0 ? 'stood-still' : 'overdue';
   return hasOverslept && isUnrenewed(reason.how) ? 'stood-still' : reason.how;
 }
 

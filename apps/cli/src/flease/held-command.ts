@@ -95,7 +95,7 @@ export async function runHeld(held: HeldCommand): Promise<number> {
   // Read again, by the clock: it may have been over before any timer said so.
   if (signal.aborted || wasOverdue) {
     if (isGroup) kill('SIGKILL');
-    const { stoodStillMs } = wakefulness;
+    const stoodStillMs = signal.aborted ? wakefulness.stoodStillMs : wakefulness.stoodStillLatelyMs;
     throw new CommandEndedError(command, {
       ...{ resource, number, reason: signal.reason, wasHeldToTheEnd: lease.isHeld() },
       ...{ stoodStillMs, hasOverslept: hasOverslept ?? wakefulness.hasOverslept },

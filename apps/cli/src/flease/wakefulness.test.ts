@@ -67,4 +67,14 @@ describe('a process that did not renew its lease', () => {
     live(9_000);
     expect(wakefulness.hasOverslept).toBe(false);
   });
+
+  it('is remembered to have stood still until the renewal after the next', () => {
+    const { wakefulness, live, stop } = sleeper();
+    stop(4_000);
+    wakefulness.renewed();
+    expect(wakefulness.stoodStillLatelyMs).toBe(4_000);
+    live(3_000);
+    wakefulness.renewed();
+    expect(wakefulness.stoodStillLatelyMs).toBe(0);
+  });
 });

@@ -32,6 +32,7 @@ export class Wakefulness {
   #lookedMs: number;
   #awakeMs = 0;
   #stoodStillMs = 0;
+  #stoodStillBeforeMs = 0;
 
   constructor({ leaseMs, renewalMs, clock = () => performance.now() }: WakefulnessOptions) {
     this.everyMs = leaseMs / LOOKS_IN_A_LEASE;
@@ -48,10 +49,11 @@ export class Wakefulness {
     else this.#stoodStillMs += passedMs;
   }
 
-  /** The lease was renewed: what was before does not count any more. */
+  /** The lease was renewed: what was before is no reason for losing it any more. */
   renewed(): void {
     this.look();
     this.#awakeMs = 0;
+    this.#stoodStillBeforeMs = this.#stoodStillMs;
     this.#stoodStillMs = 0;
   }
 
@@ -59,6 +61,14 @@ export class Wakefulness {
   get stoodStillMs(): number {
     this.look();
     return this.#stoodStillMs;
+  }
+
+  /**
+   * Since the renewal before the last. Who goes on after a standstill may renew the lease before it learns what came of the
+   * standstill.
+   */
+  get stoodStillLatelyMs(): number {
+    return this.#stoodStillBeforeMs + this.stoodStillMs;
   }
 
   /** Whether it stood still for so long since the last renewal that the next was not to be had. */
