@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { describe, expect, it } from 'vitest';
 import { freePeers } from '../../../../leasehold/src/flease/shell/testing/groups.ts';
-import { start } from '../testing/started.ts';
+import { type Started, start } from '../testing/started.ts';
 
 const TIMEOUT_MS = 60_000;
 const TIMES = ['--lease', '1500ms', '--skew', '100ms'];
@@ -44,6 +44,17 @@ async function holdingWithOthers(command: readonly string[]) {
       await other[Symbol.asyncDispose]();
     },
   };
+}
+
+/** What the command says of itself on its first line. */
+const said = (holder: Started): Promise<string> => holder.until('a word', () => holder.lines[0]);
+
+/** The process that watches what this one runs. */
+function watchmanOf({ pid }: Started): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+  const isWatchman = (child: number): boolean =>
+    readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0').includes('leasehold-watchman');
+  return children.find(isWatchman) as number;
 }
 
 describe('a command that runs under a lease', { timeout: TIMEOUT_MS }, () => {
@@ -87,6 +98,28 @@ describe('a command that runs under a lease', { timeout: TIMEOUT_MS }, () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+
+  describe.runIf(process.platform === 'linux')('whose watchman was stopped', () => {
+    const COMMAND =
+      "process.on('SIGUSR2', () => process.exit(5)); setInterval(() => {}, 1_000); console.log(process.pid)";
+
+    it('is not waited for any longer when somebody has killed it, and who is not known', async () => {
+      await using holder = await holding([process.execPath, '-e', COMMAND]);
+      const command = Number(await said(holder));
+      process.kill(watchmanOf(holder), 'SIGSTOP');
+      process.kill(command, 'SIGKILL');
+      expect(await holder.ended).toBe(137);
+      expect(holder.stderr).toContain('who killed the command is not known');
+    });
+
+    it('ends as it does otherwise when it has ended by itself', async () => {
+      await using holder = await holding([process.execPath, '-e', COMMAND]);
+      const command = Number(await said(holder));
+      process.kill(watchmanOf(holder), 'SIGSTOP');
+      process.kill(command, 'SIGUSR2');
+      expect(await holder.ended).toBe(5);
+    });
   });
 
   it('runs on while the lease is renewed', async () => {

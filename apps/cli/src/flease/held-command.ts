@@ -54,7 +54,7 @@ export async function runHeld(held: HeldCommand): Promise<number> {
   const { noticeMs: graceMs, leaseMs, renewAfterMs, answerMs } = held.durations;
   const isGroup = !inTerminalForeground();
   const { resource, number } = lease;
-  using watchman = new Watchman(graceMs);
+  await using watchman = new Watchman(graceMs);
   const { child, ended } = await started(held, isGroup, watchman);
   logger.info('holds it: the command is started', { resource, number, command, pid: child.pid });
   const kill = (signal: Signal): void => {
@@ -92,6 +92,9 @@ export async function runHeld(held: HeldCommand): Promise<number> {
   signal.removeEventListener('abort', lost);
   // We may have stood still until the watchman killed it, and have gone on in time to renew the lease.
   const wasOverdue = end.signal === 'SIGKILL' && (await watchman.end());
+  if (wasOverdue === undefined && !signal.aborted) {
+    logger.warn('who killed the command is not known: the process that watches does not answer', { command });
+  }
   // Read again, by the clock: it may have been over before any timer said so.
   if (signal.aborted || wasOverdue) {
     if (isGroup) kill('SIGKILL');

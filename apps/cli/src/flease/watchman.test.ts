@@ -62,7 +62,7 @@ const until = (isSo: () => boolean): Promise<void> =>
 describe('a watchman', { timeout: TIMEOUT_MS }, () => {
   it('kills its target when the time is over that it may live, and no more was said', async () => {
     const target = await lasting('stubborn');
-    using watchman = await watching(target);
+    await using watchman = await watching(target);
     const since = performance.now();
     watchman.allow(200);
     expect(await target.ended).toBe('SIGKILL');
@@ -72,18 +72,29 @@ describe('a watchman', { timeout: TIMEOUT_MS }, () => {
 
   it('knows whether it was the one', async () => {
     const target = await lasting();
-    using watchman = await watching(target);
+    await using watchman = await watching(target);
     watchman.allow(LONG_MS);
     target.child.kill('SIGKILL');
     await target.ended;
     expect(await watchman.end()).toBe(false);
   });
 
+  it('does not know it if it was stopped, and is then not waited for', async () => {
+    const target = await lasting();
+    await using watchman = await watching(target);
+    watchman.allow(LONG_MS);
+    process.kill(watchman.pid as number, 'SIGSTOP');
+    target.child.kill('SIGKILL');
+    await target.ended;
+    expect(await watchman.end()).toBeUndefined();
+    await until(() => !watchman.isThere);
+  });
+
   it('goes by what it was told last', async () => {
     const [one, other, last] = [await lasting(), await lasting(), await lasting()];
-    using ofOne = await watching(one);
-    using ofOther = await watching(other);
-    using ofLast = await watching(last);
+    await using ofOne = await watching(one);
+    await using ofOther = await watching(other);
+    await using ofLast = await watching(last);
     ofOne.allow(100);
     ofOne.allow(LONG_MS);
     ofOther.allow(LONG_MS);
@@ -96,12 +107,12 @@ describe('a watchman', { timeout: TIMEOUT_MS }, () => {
 
   it('does nothing any more when it was told that it is over', async () => {
     const [target, last] = [await lasting(), await lasting()];
-    using ofLast = await watching(last);
+    await using ofLast = await watching(last);
     ofLast.allow(400);
     const gone = vi.fn();
     const watchman = await watching(target, gone);
     watchman.allow(100);
-    watchman[Symbol.dispose]();
+    void watchman.end();
     expect(await last.ended).toBe('SIGKILL');
     expect([isAlive(target), watchman.isThere]).toEqual([true, false]);
     expect(gone).not.toHaveBeenCalled();
@@ -112,7 +123,7 @@ describe('a watchman', { timeout: TIMEOUT_MS }, () => {
     const watchman = await watching(target);
     for (let words = 0; words < 20; words += 1) watchman.allow(LONG_MS);
     await until(() => processesWith(sleepOf(LONG_MS)).length === 1);
-    watchman[Symbol.dispose]();
+    void watchman.end();
     await until(() => processesWith(sleepOf(LONG_MS)).length === 0);
     expect(isAlive(target)).toBe(true);
   });
@@ -123,7 +134,7 @@ describe('a watchman', { timeout: TIMEOUT_MS }, () => {
     const isMissed = new Promise<void>((resolve) => {
       missed = resolve;
     });
-    using watchman = await watching(target, missed);
+    await using watchman = await watching(target, missed);
     process.kill(watchman.pid as number, 'SIGKILL');
     await isMissed;
     expect(isAlive(target)).toBe(true);
@@ -133,8 +144,8 @@ describe('a watchman', { timeout: TIMEOUT_MS }, () => {
     'kills nobody once it is killed itself: no word could stop it',
     async () => {
       const [target, last] = [await lasting(), await lasting()];
-      using watchman = await watching(target);
-      using ofLast = await watching(last);
+      await using watchman = await watching(target);
+      await using ofLast = await watching(last);
       watchman.allow(SHORT_MS);
       await until(() => processesWith(sleepOf(SHORT_MS)).length === 1);
       process.kill(watchman.pid as number, 'SIGKILL');
@@ -147,7 +158,7 @@ describe('a watchman', { timeout: TIMEOUT_MS }, () => {
 
   it.runIf(process.platform === 'linux')('does not kill before the time if its sleep is', async () => {
     const target = await lasting();
-    using watchman = await watching(target);
+    await using watchman = await watching(target);
     watchman.allow(LONG_MS);
     await until(() => processesWith(sleepOf(LONG_MS)).length === 1);
     const [sleeping] = processesWith(sleepOf(LONG_MS));
@@ -164,7 +175,7 @@ describe('a watchman', { timeout: TIMEOUT_MS }, () => {
 
   it('cannot be sent away by what ends a service', async () => {
     const target = await lasting('stubborn');
-    using watchman = await watching(target);
+    await using watchman = await watching(target);
     watchman.allow(LONG_MS);
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGPIPE', 'SIGUSR1'] as const) {
       process.kill(-(watchman.pid as number), signal);

@@ -31,6 +31,8 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import process from 'node:process';
+import { pause } from '../event-stream.ts';
 
 /**
  * A timer whose time is over becomes this, because only a shell that begins asks who its parent is: in one that was forked
@@ -81,13 +83,15 @@ wait
 
 /** What it takes, at most, on a machine that is not too busy, from the word to a timer that runs. */
 const TO_BEGIN_MS = 20;
+/** Far more than it takes to hear that all is over, unless somebody has stopped it. */
+const TO_ANSWER_MS = 1_000;
 
-export class Watchman implements Disposable {
+export class Watchman implements AsyncDisposable {
   readonly #child: ChildProcess;
   /** Resolves with how it ended. */
   readonly #ended: Promise<NodeJS.Signals | number | undefined>;
   #lastWord = '';
-  #isOver = false;
+  #end: Promise<boolean | undefined> | undefined;
 
   /** @param graceMs how long whoever is told to end may take */
   constructor(graceMs: number) {
@@ -125,7 +129,7 @@ export class Watchman implements Disposable {
         .once('data', () => {
           resolve(true);
           void this.#ended.then((end) => {
-            if (!this.#isOver && end !== HAS_KILLED) gone();
+            if (this.#end === undefined && end !== HAS_KILLED) gone();
           });
         });
     });
@@ -133,20 +137,37 @@ export class Watchman implements Disposable {
 
   /** It may live for so long from here on, unless something else is said before. */
   allow(forMs: number): void {
-    if (this.#isOver || !this.isThere) return;
+    if (this.#end !== undefined || !this.isThere) return;
     this.#child.stdin?.write(`${inSeconds(Math.max(0, forMs - TO_BEGIN_MS))}\n`);
   }
 
-  /** Tells it that all is over. Resolves with whether it has killed the target before that, since its time was over. */
-  async end(): Promise<boolean> {
-    this[Symbol.dispose]();
-    return (await this.#ended) === HAS_KILLED;
+  /**
+   * Tells it that all is over, and resolves when it has ended: with whether it has killed the target before that, since its
+   * time was over; undefined if it does not say so within a second, because somebody has stopped it.
+   */
+  end(): Promise<boolean | undefined> {
+    return (this.#end ??= this.#sendAway());
   }
 
-  [Symbol.dispose](): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+  }
+
+  async #sendAway(): Promise<boolean | undefined> {
     this.#child.stdin?.end(this.#lastWord);
+    const answered = new AbortController();
+    const end = await Promise.race([this.#ended, pause(TO_ANSWER_MS, answered.signal).then(() => 'late')]);
+    answered.abort();
+    if (end !== 'late') return end === HAS_KILLED;
+    this.#kill();
+    return undefined;
+  }
+
+  /** With its timer: they are a group. */
+  #kill(): void {
+    try {
+      process.kill(-(this.#child.pid as number), 'SIGKILL');
+    } catch {} // It has just ended.
   }
 }
 
