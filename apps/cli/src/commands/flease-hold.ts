@@ -35,6 +35,9 @@ interface HoldOptions extends MemberOptions, JsonOption {
 
 const ADVICE = 'choose another port with --http <port>, or leave --http out';
 
+/** Less than it takes to start the processes that guard a command, on a machine that has much to do. */
+const LEASE_MS_MIN = 500;
+
 /** How long an answer takes at most, and how late a member may begin to take part. */
 const ASKED_ONCE_MS = 1_000;
 
@@ -113,6 +116,11 @@ async function hold(
   const join = { ...joinOptionsOf(context, options), noticeMs: options.grace, logger };
   const http = httpOf(options, join);
   const durations = resolveFleaseDurations(join);
+  if (durations.leaseMs < LEASE_MS_MIN) {
+    throw new UsageError(
+      `--lease is ${durations.leaseMs} ms, but to run a command it must be ${LEASE_MS_MIN} ms or more: the processes that would end the command in time need time to begin`,
+    );
+  }
   checkResource(resource);
   // Otherwise it would be found out when the lease is had, after everybody else's turn.
   const whyNot = whyNotStarted(command, context.environment);
