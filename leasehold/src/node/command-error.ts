@@ -51,6 +51,8 @@ function whatToDo(reason: string): string {
       return 'may not be executed; chmod +x it, or name the program that runs it (node server.js)';
     case 'ENOEXEC':
       return 'is not a program; name the program that runs it (node server.js), or begin it with #!';
+    case 'E2BIG':
+      return 'could not be started: its arguments and its environment are more than the system allows (E2BIG); hand it a file instead';
     default:
       return `could not be started: ${reason}`;
   }

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import process from 'node:process';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { bundled, Started } from '../testing/started.ts';
-import { fitsGate } from './gate.ts';
+import { behindGateIfItFits, fitsGate } from './gate.ts';
 
 const LASTING = ['sh', '-c', 'echo runs; while :; do sleep 0.05; done'];
 
@@ -24,6 +24,14 @@ describe('a command behind a gate, when whoever started it is killed', () => {
 
   it('does not outlive it for long once the gate is open', async () => {
     await killedAt('gate open');
+  });
+});
+
+describe('a command that is too long for the system', () => {
+  it('is not behind a gate, and whoever starts it without one is told why', () => {
+    const tooLong = 'x'.repeat(1_000_000);
+    const options = { env: { PATH: process.env['PATH'] }, detached: false };
+    expect(behindGateIfItFits('true', [tooLong], options)).toBeUndefined();
   });
 });
 

@@ -9,7 +9,8 @@
  *
  * But a shell passes on only what a shell variable can be named: `a.b`, or a function that bash has exported, would be
  * missing in the environment. And it would say in its own words that there is no such program, or none that could interpret it.
- * Who has either has to start the command without a gate: {@link fitsGate}.
+ * Who has either has to start the command without a gate: {@link fitsGate}. So has who has as many arguments, or as much of an
+ * environment, as the system allows: what the shell is told on top of it is too much.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -26,7 +27,18 @@ export interface GatedCommand {
 const SCRIPT = ['read -r leasehold_gate <&3 || exit; exec 3<&-; exec "$@"', 'leasehold'];
 const DESCRIPTOR = 3;
 
-/** Like `spawn` with descriptors that are ours, and `/bin/sh` must be there. */
+/** Undefined if it has to be started without one. */
+export function behindGateIfItFits(...start: Parameters<typeof behindGate>): GatedCommand | undefined {
+  const [command, , { env }] = start;
+  if (!fitsGate(command, env)) return undefined;
+  try {
+    return behindGate(...start);
+  } catch {
+    return undefined; // Who starts it without a gate is told what is wrong, if it is not only the gate.
+  }
+}
+
+/** Like `spawn` with descriptors that are ours, and `/bin/sh` must be there. @throws as `spawn` does */
 export function behindGate(
   command: string,
   args: readonly string[],

@@ -3,9 +3,15 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
+import type { FleaseLease } from 'leasehold/flease';
 import { describe, expect, it } from 'vitest';
+import { resolveFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
 import { freePeers } from '../../../../leasehold/src/flease/shell/testing/groups.ts';
+import { createLogger } from '../logger.ts';
+import { recordedContext } from '../testing/recorded-context.ts';
 import { type Started, start } from '../testing/started.ts';
+import { runHeld } from './held-command.ts';
+import { CommandSignals } from './signals.ts';
 
 const TIMEOUT_MS = 60_000;
 const TIMES = ['--lease', '1500ms', '--skew', '100ms'];
@@ -56,6 +62,25 @@ function watchmanOf({ pid }: Started): number {
     readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0').includes('leasehold-watchman');
   return children.find(isWatchman) as number;
 }
+
+/** One that is held, and never has to be renewed. */
+const LEASE = {
+  ...{ resource: 'r', number: 1, leftMs: 60_000, isHeld: () => true, signal: new AbortController().signal },
+  onRenewal: () => ({ [Symbol.dispose]: () => {} }),
+} as unknown as FleaseLease;
+
+describe('a command that is to run under a lease', () => {
+  it('is said not to start if its arguments are more than the system allows', async () => {
+    using signals = new CommandSignals();
+    const running = runHeld({
+      ...{ command: 'true', args: ['x'.repeat(1_000_000)], lease: LEASE, signals },
+      ...{ durations: resolveFleaseDurations({}), logger: createLogger(recordedContext()) },
+      suspects: () => ({ unheard: [], problems: [] }),
+    });
+    await expect(running).rejects.toMatchObject({ code: 'COMMAND_NOT_STARTED', exitCode: 126 });
+    await expect(running).rejects.toThrow('more than the system allows');
+  });
+});
 
 describe('a command that runs under a lease', { timeout: TIMEOUT_MS }, () => {
   it('is killed at the end of the lease if whoever holds it stands still, and that is said when it goes on', async () => {

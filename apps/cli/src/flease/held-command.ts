@@ -26,7 +26,7 @@ import type { ResolvedFleaseDurations } from '../../../../leasehold/src/flease/o
 import { exitCodeOf } from '../../../../leasehold/src/node/child.ts';
 import { inTerminalForeground, type Signal } from '../../../../leasehold/src/node/signals.ts';
 import { CommandEndedError, type Suspects } from './command-ended-error.ts';
-import { behindGate, fitsGate } from './gate.ts';
+import { behindGateIfItFits } from './gate.ts';
 import type { CommandSignals } from './signals.ts';
 import { Wakefulness } from './wakefulness.ts';
 import { Watchman } from './watchman.ts';
@@ -123,7 +123,7 @@ async function started(
   const { number, resource } = lease;
   const env = { ...process.env, LEASEHOLD_NUMBER: String(number), LEASEHOLD_RESOURCE: resource };
   const options = { env, detached: isGroup };
-  const gated = watchman.isThere && fitsGate(command, env) ? behindGate(command, args, options) : undefined;
+  const gated = watchman.isThere ? behindGateIfItFits(command, args, options) : undefined;
   const child = gated?.child ?? spawned(command, args, options);
   const gone = (): void => logger.warn(NOBODY_WATCHES, { command });
   const watched =

@@ -13,6 +13,7 @@ const GRACE_MS = 300;
 
 const started: Target[] = [];
 afterEach(async () => {
+  vi.unstubAllEnvs();
   for (const { child } of started) child.kill('SIGKILL');
   await Promise.all(started.splice(0).map(({ ended }) => ended));
 });
@@ -171,6 +172,20 @@ describe('a watchman', { timeout: TIMEOUT_MS }, () => {
     watchman.allow(100);
     expect(await target.ended).toBe('SIGKILL');
     expect(await watchman.end()).toBe(true);
+  });
+
+  it('is there even if our environment is all that the system allows', async () => {
+    const target = await lasting();
+    vi.stubEnv('LEASEHOLD_TOO_LONG', 'x'.repeat(1_000_000));
+    await using watchman = await watching(target);
+    watchman.allow(100);
+    expect(await target.ended).toBe('SIGKILL');
+  });
+
+  it('is nobody if the system does not let us start one', async () => {
+    vi.stubEnv('PATH', 'x'.repeat(1_000_000));
+    await using watchman = new Watchman(GRACE_MS);
+    expect([watchman.isThere, await watchman.watch(1), await watchman.end()]).toEqual([false, false, false]);
   });
 
   it('cannot be sent away by what ends a service', async () => {

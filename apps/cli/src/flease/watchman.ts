@@ -87,7 +87,8 @@ const TO_BEGIN_MS = 20;
 const TO_ANSWER_MS = 1_000;
 
 export class Watchman implements AsyncDisposable {
-  readonly #child: ChildProcess;
+  /** Undefined if it could not even be tried. */
+  readonly #child: ChildProcess | undefined;
   /** Resolves with how it ended. */
   readonly #ended: Promise<NodeJS.Signals | number | undefined>;
   #lastWord = '';
@@ -95,22 +96,25 @@ export class Watchman implements AsyncDisposable {
 
   /** @param graceMs how long whoever is told to end may take */
   constructor(graceMs: number) {
-    const args = ['-c', SCRIPT, 'leasehold-watchman', inSeconds(graceMs), KILL];
-    this.#child = spawn('/bin/sh', args, { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+    const child = shell(['-c', SCRIPT, 'leasehold-watchman', inSeconds(graceMs), KILL]);
+    this.#child = child;
     this.#ended = new Promise((resolve) => {
-      this.#child.once('exit', (code, signal) => resolve(signal ?? code ?? undefined));
-      this.#child.on('error', () => resolve(undefined)); // Then nobody is there.
+      if (child === undefined) return resolve(undefined);
+      child.once('exit', (code, signal) => resolve(signal ?? code ?? undefined));
+      child.on('error', () => resolve(undefined)); // Then nobody is there.
+      return undefined;
     });
-    this.#child.stdin?.on('error', () => {});
-    this.#child.stdout?.on('error', () => {});
+    child?.stdin?.on('error', () => {});
+    child?.stdout?.on('error', () => {});
   }
 
   get pid(): number | undefined {
-    return this.#child.pid;
+    return this.#child?.pid;
   }
 
   get isThere(): boolean {
-    return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+    const child = this.#child;
+    return child?.pid !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
   /**
@@ -122,9 +126,9 @@ export class Watchman implements AsyncDisposable {
   watch(target: number, gone: () => void = () => {}): Promise<boolean> {
     if (!this.isThere) return Promise.resolve(false);
     this.#lastWord = 'done\n';
-    this.#child.stdin?.write(`${target}\n`);
+    this.#child?.stdin?.write(`${target}\n`);
     return new Promise((resolve) => {
-      this.#child.stdout
+      this.#child?.stdout
         ?.once('close', () => resolve(false))
         .once('data', () => {
           resolve(true);
@@ -138,7 +142,7 @@ export class Watchman implements AsyncDisposable {
   /** It may live for so long from here on, unless something else is said before. */
   allow(forMs: number): void {
     if (this.#end !== undefined || !this.isThere) return;
-    this.#child.stdin?.write(`${inSeconds(Math.max(0, forMs - TO_BEGIN_MS))}\n`);
+    this.#child?.stdin?.write(`${inSeconds(Math.max(0, forMs - TO_BEGIN_MS))}\n`);
   }
 
   /**
@@ -154,7 +158,7 @@ export class Watchman implements AsyncDisposable {
   }
 
   async #sendAway(): Promise<boolean | undefined> {
-    this.#child.stdin?.end(this.#lastWord);
+    this.#child?.stdin?.end(this.#lastWord);
     const answered = new AbortController();
     const end = await Promise.race([this.#ended, pause(TO_ANSWER_MS, answered.signal).then(() => 'late')]);
     answered.abort();
@@ -166,8 +170,21 @@ export class Watchman implements AsyncDisposable {
   /** With its timer: they are a group. */
   #kill(): void {
     try {
-      process.kill(-(this.#child.pid as number), 'SIGKILL');
+      process.kill(-(this.#child?.pid as number), 'SIGKILL');
     } catch {} // It has just ended.
+  }
+}
+
+/**
+ * Its environment is only where to find `sleep`. Of ours there may be as much as the system allows, and the script on top of it
+ * would be more; and a shell does what some of it says.
+ */
+function shell(args: readonly string[]): ChildProcess | undefined {
+  const env = { PATH: process.env['PATH'] };
+  try {
+    return spawn('/bin/sh', args, { env, stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+  } catch {
+    return undefined; // Some of what can be wrong is thrown, the rest is an event.
   }
 }
 
