@@ -10,29 +10,37 @@ export class CommandError extends LeaseholdError {
   readonly command: string;
   readonly exitCode: 126 | 127;
 
-  private constructor(command: string, reason: string, cause?: unknown) {
+  private constructor(command: string, reason: string, about: About = {}) {
+    const { interpreter, cause } = about;
     const isMissing = reason === MISSING || reason === NO_FOLDER;
-    super(`"${command}" ${whatToDo(reason)}`, cause === undefined ? {} : { cause });
+    const advice = interpreter === undefined ? whatToDo(reason) : whatToDoWithout(interpreter, isMissing);
+    super(`"${command}" ${advice}`, cause === undefined ? {} : { cause });
     this.command = command;
     this.code = isMissing ? 'COMMAND_NOT_FOUND' : 'COMMAND_NOT_STARTED';
     this.exitCode = isMissing ? 127 : 126;
   }
 
-  /** Nobody has tried: there is nothing of that name to start. */
-  static notFound(command: string): CommandError {
-    return new CommandError(command, MISSING);
+  /** Nobody has tried: there is nothing of that name to start; or, if it is a script, nothing of its interpreter's. */
+  static notFound(command: string, interpreter?: string): CommandError {
+    return new CommandError(command, MISSING, { interpreter });
   }
 
-  /** Nobody has tried: it is a folder, or something else that we may not execute. */
-  static notExecutable(command: string): CommandError {
-    return new CommandError(command, NOT_ALLOWED);
+  /** Nobody has tried: it, or its interpreter, is a folder, or something else that we may not execute. */
+  static notExecutable(command: string, interpreter?: string): CommandError {
+    return new CommandError(command, NOT_ALLOWED, { interpreter });
   }
 
   /** It was tried, and this was thrown. */
   static of(command: string, cause: unknown): CommandError {
     const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-    return new CommandError(command, reason, cause);
+    return new CommandError(command, reason, { cause });
   }
+}
+
+interface About {
+  /** Which a script asks for in its first line, and which is what is the matter. */
+  readonly interpreter?: string | undefined;
+  readonly cause?: unknown;
 }
 
 /** What the system says of a program that is not there. */
@@ -56,4 +64,11 @@ function whatToDo(reason: string): string {
     default:
       return `could not be started: ${reason}`;
   }
+}
+
+function whatToDoWithout(interpreter: string, isMissing: boolean): string {
+  const what = `asks in its first line (#!) for ${JSON.stringify(interpreter)}, which ${isMissing ? 'was not found' : 'may not be executed'}`;
+  return interpreter.endsWith('\r')
+    ? `${what}: that line ends as on Windows; save the script with line ends of Unix (CR LF to LF)`
+    : `${what}; mend that line, or name the program that runs it (sh script.sh)`;
 }

@@ -34,7 +34,6 @@ describe('a command that cannot be started', () => {
     ['a name that is nowhere', 'no-such-program', 'COMMAND_NOT_FOUND'],
     ['a path that is not there', join(folder, 'no-such-program'), 'COMMAND_NOT_FOUND'],
     ['a path into what is no folder', join(plain, 'tool'), 'COMMAND_NOT_FOUND'],
-    ['a script whose interpreter is not there', file('lost', '#!/nowhere/sh\n', 0o755), 'COMMAND_NOT_FOUND'],
     ['a name of what may not be executed', 'plain', 'COMMAND_NOT_STARTED'],
     ['what may not be executed', plain, 'COMMAND_NOT_STARTED'],
     ['a folder', folder, 'COMMAND_NOT_STARTED'],
@@ -42,6 +41,37 @@ describe('a command that cannot be started', () => {
     const [looked, tried] = await saidOf(command, { PATH: `/nowhere:${folder}` });
     expect(looked?.code).toBe(code);
     expect([looked?.message, looked?.exitCode]).toEqual([tried?.message, tried?.exitCode]);
+  });
+
+  it.each([
+    [
+      'not there',
+      '#!/nowhere/sh -e\n',
+      'COMMAND_NOT_FOUND',
+      /asks .* for "\/nowhere\/sh", which was not found; /,
+    ],
+    [
+      'not there, because of CR LF',
+      '#!/bin/sh\r\n',
+      'COMMAND_NOT_FOUND',
+      /for "\/bin\/sh\\r", .*\(CR LF to LF\)$/,
+    ],
+    ['not executable', `#!${plain}\n`, 'COMMAND_NOT_STARTED', /plain", which may not be executed; /],
+  ])('names its interpreter, if that is %s', async (_, text, code, words) => {
+    file('script', text, 0o755);
+    for (const command of [join(folder, 'script'), 'script']) {
+      const [looked, tried] = await saidOf(command, { PATH: `/nowhere:${folder}` });
+      expect([looked?.code, looked?.exitCode]).toEqual([tried?.code, tried?.exitCode]);
+      expect(looked).toMatchObject({ code, message: expect.stringMatching(words) });
+    }
+  });
+
+  it('is not a script of whose interpreter we see only how it begins: that may be run all the same', async () => {
+    const script = file('long', `#!/${'x'.repeat(300)}\nexit 0\n`, 0o755);
+    expect(await saidOf(script, {})).toEqual([undefined, undefined]);
+    expect(isProgram(script, {})).toBe(false); // Who knows.
+    const other = file('long-option', `#!/bin/sh ${' '.repeat(300)}\n`, 0o755);
+    expect(isProgram(other, {})).toBe(true);
   });
 
   it('is not one that can be, nor one of which only the system knows where to look for it', () => {

@@ -18,12 +18,11 @@ export const isProgram = (command: string, environment: Environment): boolean =>
 /** What whoever started it would be told, if it is certain that it cannot be started. */
 export function whyNotStarted(command: string, environment: Environment): CommandError | undefined {
   const faults = placesOf(command, environment)?.map(faultOf);
-  if (faults === undefined || faults.some((fault) => fault === undefined || fault === 'not known')) {
-    return undefined;
-  }
-  return faults.includes('not executable')
-    ? CommandError.notExecutable(command)
-    : CommandError.notFound(command);
+  if (!faults?.every(isCertain)) return undefined;
+  const forbidden = faults.find(({ kind }) => kind === 'not executable');
+  if (forbidden !== undefined) return CommandError.notExecutable(command, forbidden.interpreter);
+  const script = faults.find(({ interpreter }) => interpreter !== undefined);
+  return CommandError.notFound(command, script?.interpreter);
 }
 
 /** Where it would be looked for; undefined if that is for the system to say. An empty name in a path is the folder one is in. */
@@ -32,17 +31,27 @@ function placesOf(command: string, { PATH: path }: Environment): readonly string
   return path?.split(':').map((folder) => `${folder || '.'}/${command}`);
 }
 
-type Fault = 'missing' | 'not executable' | 'not known';
+interface Fault {
+  readonly kind: 'missing' | 'not executable' | 'not known';
+  /** If it is a script, and this is what has the fault. */
+  readonly interpreter?: string;
+}
+
+const isCertain = (fault: Fault | undefined): fault is Fault =>
+  fault !== undefined && fault.kind !== 'not known';
 
 /** Why it cannot be started; undefined if nothing is the matter with it. */
 function faultOf(path: string): Fault | undefined {
-  const fault = faultOfFile(path);
-  if (fault !== undefined) return fault;
+  const kind = faultOfFile(path);
+  if (kind !== undefined) return { kind };
   const interpreter = interpreterOf(path);
-  return interpreter === undefined ? undefined : faultOfFile(interpreter);
+  if (interpreter === undefined) return undefined;
+  if (interpreter === CUT_OFF) return { kind: 'not known' };
+  const itsKind = faultOfFile(interpreter);
+  return itsKind && { kind: itsKind, interpreter };
 }
 
-function faultOfFile(path: string): Fault | undefined {
+function faultOfFile(path: string): Fault['kind'] | undefined {
   try {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile() ? undefined : 'not executable';
@@ -51,17 +60,20 @@ function faultOfFile(path: string): Fault | undefined {
   }
 }
 
-const FAULTS: Readonly<Record<string, Fault>> = {
+const FAULTS: Readonly<Record<string, Fault['kind']>> = {
   ENOENT: 'missing',
   ENOTDIR: 'missing',
   EACCES: 'not executable',
 };
 
-/** A system may look at less of the first line than this, and none at more. */
+/** How much of the first line Linux looks at. What it does with one whose interpreter goes on is its own. */
 const FIRST_LINE_BYTES_MAX = 256;
 
+/** Instead of an interpreter, of which we see only how it begins. */
+const CUT_OFF = Symbol('cut off');
+
 /** What a script says in its first line; undefined if it is none, or may be executed but not read. */
-function interpreterOf(path: string): string | undefined {
+function interpreterOf(path: string): string | typeof CUT_OFF | undefined {
   const bytes = Buffer.alloc(FIRST_LINE_BYTES_MAX);
   let length: number;
   try {
@@ -74,5 +86,8 @@ function interpreterOf(path: string): string | undefined {
   } catch {
     return undefined;
   }
-  return /^#![ \t]*([^ \t\n]+)/.exec(bytes.toString('utf8', 0, length))?.[1];
+  // As bytes, for it is them that are counted, and a character may be cut in two.
+  const [beginning, interpreter] = /^#![ \t]*([^ \t\n]+)/.exec(bytes.toString('latin1', 0, length)) ?? [];
+  if (beginning?.length === FIRST_LINE_BYTES_MAX) return CUT_OFF;
+  return interpreter && Buffer.from(interpreter, 'latin1').toString();
 }
