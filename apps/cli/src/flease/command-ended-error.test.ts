@@ -27,8 +27,8 @@ const overdue = (wakefulness: Pick<LostLease, 'stoodStillMs' | 'hasOverslept'>):
 describe('the last word of a command whose lease was lost', () => {
   it('says whether it can have overlapped with the next holder’s', () => {
     const lease = 'the lease on "backup" (number 7) was not renewed in time';
-    expect(endedBy('ending', true).message).toBe(`${lease}, and "sh" ended while it still had it`);
-    expect(endedBy('lapsed', false).message).toBe(`${lease}, and "sh" may have run past it`);
+    expect(endedBy('ending', true).message).toMatch(`${lease}, and "sh" ended while it still had it; `);
+    expect(endedBy('lapsed', false).message).toMatch(`${lease}, and "sh" may have run past it; `);
   });
 
   it('names those who were not heard from, if that can be why', () => {
@@ -38,9 +38,16 @@ describe('the last word of a command whose lease was lost', () => {
     expect(endedBy('ending', true, ['ben for 4 s'], problems).message).toMatch(
       /still had it; not heard from: ben for 4 s; ada, eve: they do not heed us$/,
     );
-    expect(endedBy('lapsed', false, [], problems).message).toMatch(/past it; ada, eve: they do not heed us$/);
+    expect(endedBy('lapsed', false, [], problems).message).toMatch(
+      /past it; too few members confirmed the renewal in time; ada, eve: they do not heed us$/,
+    );
     expect(endedBy('clock', false, unheard).message).not.toContain('ben');
     expect(endedBy('lost', false, unheard).message).not.toContain('ben');
+  });
+
+  it('says no more than that too few confirmed it, if nobody can be named', () => {
+    expect(endedBy('ending', true).message).toMatch(/; too few members confirmed the renewal in time$/);
+    expect(endedBy('lost', false).message).not.toContain('too few');
   });
 
   it('blames nobody else, if the lease was renewed and only we stood still', () => {
@@ -106,6 +113,11 @@ describe('members that were not heard from', () => {
     });
   });
 
+  it('are not those that were never there, if nobody else has fallen silent: without them it was acquired', () => {
+    const peers = [peer('ada', true, 200), peer('eve', false, undefined)];
+    expect(suspectsOf({ peers, leaseMs: 10_000 })).toEqual({ unheard: [], problems: [] });
+  });
+
   it('are not those that were heard right before we stood still', () => {
     const peers = [peer('ada', true, 5_100), peer('ben', true, 9_000), peer('cyd', true, undefined)];
     expect(suspectsOf({ peers, leaseMs: 10_000 }, 5_000).unheard).toEqual(['ben for 9 s', 'cyd at all']);
@@ -113,7 +125,8 @@ describe('members that were not heard from', () => {
 
   it('are not those that speak, of which it is said once what else is the matter', () => {
     const problem = 'another process may have our id';
-    const peers = ['ada', 'ben', 'cyd'].map((id) => ({ ...peer(id, true, 200), problem }));
+    const there = ['ada', 'ben', 'cyd'].map((id) => ({ ...peer(id, true, 200), problem }));
+    const peers = [...there, peer('eve', false, undefined)];
     expect(suspectsOf({ peers, leaseMs: 10_000 })).toEqual({
       unheard: [],
       problems: ['ada, ben, cyd: another process may have our id'],

@@ -22,7 +22,7 @@ export interface LostLease {
 }
 
 export interface Suspects {
-  /** Members that were not heard from, each with for how long. */
+  /** Members that were not heard from, each with for how long; none if nobody has fallen silent since. */
   readonly unheard: readonly string[];
   /** What is the matter between us and others that do speak, with their names. */
   readonly problems: readonly string[];
@@ -64,7 +64,11 @@ export class CommandEndedError extends LeaseholdError {
     const { resource, number, wasHeldToTheEnd, reason } = lost;
     const how = howOf(lost);
     const { unheard, problems } = isUnrenewed(how) ? lost.suspects : NOBODY;
-    const why = [...(unheard.length > 0 ? [`not heard from: ${unheard.join(', ')}`] : []), ...problems];
+    const silence =
+      unheard.length > 0
+        ? `not heard from: ${unheard.join(', ')}`
+        : 'too few members confirmed the renewal in time';
+    const why = isUnrenewed(how) ? [silence, ...problems] : [];
     const held = wasHeldToTheEnd ? 'ended while it still had it' : 'may have run past it';
     const what = `the lease on ${JSON.stringify(resource)} (number ${number}) ${how === 'stood-still' ? standstill(lost) : HOW[how]}`;
     super([`${what}, and "${command}" ${held}`, ...why].join('; '), { cause: reason });
@@ -93,7 +97,10 @@ const standstill = ({ reason, stoodStillMs }: LostLease): string =>
 const UNHEARD_FOR_LEASES = 0.3;
 
 /**
- * Members that are not connected or said nothing for long; and what is the matter with those that do speak.
+ * Members that are not connected any more or said nothing for long; and what is the matter with those that do speak.
+ *
+ * One that was never heard was not there when the lease was acquired either: without it there was a majority, until somebody
+ * else was missing, too. So by itself it is not why, and is named only beside such a one.
  *
  * @param deafForMs how long nobody could be heard, because we did not listen
  */
@@ -102,12 +109,17 @@ export function suspectsOf(
   deafForMs = 0,
 ): Suspects {
   const unheard: string[] = [];
+  let hasSomebodyFallenSilent = false;
   const problems = new Map<string, string[]>();
   for (const { id, connected, heardAgoMs, problem } of peers) {
     if (heardAgoMs === undefined) unheard.push(`${id} at all`);
-    else if (!connected || heardAgoMs - deafForMs >= leaseMs * UNHEARD_FOR_LEASES)
+    else if (!connected || heardAgoMs - deafForMs >= leaseMs * UNHEARD_FOR_LEASES) {
       unheard.push(`${id} for ${duration(heardAgoMs)}`);
-    else if (problem !== undefined) problems.set(problem, [...(problems.get(problem) ?? []), id]);
+      hasSomebodyFallenSilent = true;
+    } else if (problem !== undefined) problems.set(problem, [...(problems.get(problem) ?? []), id]);
   }
-  return { unheard, problems: [...problems].map(([problem, ids]) => `${ids.join(', ')}: ${problem}`) };
+  return {
+    unheard: hasSomebodyFallenSilent ? unheard : [],
+    problems: [...problems].map(([problem, ids]) => `${ids.join(', ')}: ${problem}`),
+  };
 }
