@@ -1,12 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
-import {
-  type Flease,
-  type FleaseLease,
-  joinFlease,
-  LeaseHeldError,
-  type Logger,
-  NoMajorityError,
-} from 'leasehold/flease';
+import { joinFlease } from 'leasehold/flease';
 import { resolveFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
 import { checkResource } from '../../../../leasehold/src/flease/shell/peers-option.ts';
 import type { Context } from '../context.ts';
@@ -15,11 +8,10 @@ import { type Suspects, suspectsOf } from '../flease/command-ended-error.ts';
 import { inFlags } from '../flease/flags.ts';
 import { runHeld } from '../flease/held-command.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
-import { isLikely, OtherDurationsError, tellOfOtherDurations } from '../flease/other-durations.ts';
 import { whyNotStarted } from '../flease/program-file.ts';
 import { CommandSignals } from '../flease/signals.ts';
 import { refuseTakenHttp, tellOverHttp } from '../flease/tell-over-http.ts';
-import { tellWhoIsWaitedFor } from '../flease/waiting.ts';
+import { acquired } from '../flease/wanted-lease.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, milliseconds, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
@@ -37,9 +29,6 @@ const ADVICE = 'choose another port with --http <port>, or leave --http out';
 
 /** Less than it takes to start the processes that guard a command, on a machine that has much to do. */
 const LEASE_MS_MIN = 500;
-
-/** How long an answer takes at most, and how late a member may begin to take part. */
-const ASKED_ONCE_MS = 1_000;
 
 export function fleaseHoldCommand(context: Context): Command {
   const command = new Command('hold')
@@ -129,10 +118,10 @@ async function hold(
   using signals = new CommandSignals();
   await using group = await joinFlease(join);
   await using _ = await tellOverHttp(group, http && { ...http, logger }, ADVICE);
-  const lease = await acquired(
-    { group, resource, members: Object.keys(join.peers), recoveryMs: durations.recoveryMs, signals, logger },
-    options.wait,
-  );
+  const lease = await acquired({
+    ...{ group, resource, members: Object.keys(join.peers), signals, logger },
+    ...{ recoveryMs: durations.recoveryMs, waitMs: options.wait },
+  });
   if (lease === undefined) {
     logger.warn('gave up waiting: it was interrupted', { resource });
     context.exitCode = signals.exitCode ?? 1;
@@ -142,79 +131,4 @@ async function hold(
   const suspects = (deafForMs: number): Suspects => suspectsOf(group.status(), deafForMs);
   context.exitCode = await runHeld({ command, args, lease: held, durations, suspects, signals, logger });
   logger.info('the command has ended: the lease is given back', { resource, exitCode: context.exitCode });
-}
-
-interface Wanted {
-  readonly group: Flease;
-  readonly resource: string;
-  readonly members: readonly string[];
-  /** How long a member that starts keeps silent. */
-  readonly recoveryMs: number;
-  readonly signals: CommandSignals;
-  readonly logger: Logger;
-}
-
-/**
- * Undefined if somebody wanted the waiting to end.
- *
- * @throws {OtherDurationsError} if the others can never agree
- */
-async function acquired(
-  { group, resource, members, recoveryMs, signals, logger }: Wanted,
-  waitMs: number | undefined,
-): Promise<FleaseLease | undefined> {
-  const over = new AbortController();
-  const vain = new AbortController();
-  const signal = AbortSignal.any([signals.waiting, over.signal]);
-  const telling = Promise.all([
-    waitMs === 0 ? undefined : tellWhoIsWaitedFor(group, resource, logger, signal),
-    tellOfOtherDurations(group, members, signal, (error) => vain.abort(error)),
-  ]);
-  try {
-    const stop = AbortSignal.any([signals.waiting, vain.signal]);
-    await takesPart(group, recoveryMs + ASKED_ONCE_MS, stop);
-    const lease =
-      waitMs === 0
-        ? await askOnce(group, resource, stop)
-        : await group.acquire(resource, { signal: stop, waitMs });
-    if (!signals.waiting.aborted) return lease;
-    await lease.release();
-    return undefined;
-  } catch (error) {
-    if (signals.waiting.aborted) return undefined;
-    const status = group.status();
-    if (error instanceof NoMajorityError && isLikely(status)) throw new OtherDurationsError(status);
-    throw error;
-  } finally {
-    over.abort();
-    await telling;
-  }
-}
-
-/** Resolves when it takes part; or when it should but does not, as where its clock is off: whoever asks then is told why. */
-async function takesPart(group: Flease, withinMs: number, signal: AbortSignal): Promise<void> {
-  const late = AbortSignal.timeout(withinMs);
-  try {
-    await group.ready(AbortSignal.any([signal, late]));
-  } catch (error) {
-    if (!late.aborted || signal.aborted) throw error;
-  }
-}
-
-/**
- * Gives up as soon as somebody is known to have it. Where that is not known, because others ask at the same time or have
- * only just been started, a moment makes the difference between one of them and nobody.
- *
- * @throws {LeaseHeldError}
- */
-async function askOnce(group: Flease, resource: string, signal: AbortSignal): Promise<FleaseLease> {
-  try {
-    const lease = await group.tryAcquire(resource);
-    if (lease !== undefined) return lease;
-    const held = await group.holder(resource);
-    if (held !== undefined) throw new LeaseHeldError(resource, held.holder, held.validUntil, 0);
-  } catch (error) {
-    if (!(error instanceof NoMajorityError)) throw error;
-  }
-  return group.acquire(resource, { signal, waitMs: ASKED_ONCE_MS });
 }
