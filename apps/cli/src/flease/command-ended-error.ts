@@ -31,8 +31,8 @@ export interface Suspects {
 const NOBODY: Suspects = { unheard: [], problems: [] };
 
 /**
- * The lease was lost; or we stood still, and either it was lost by that, or it was not and the command was ended as if it
- * had been. `overdue`: the same, although nobody has noticed that we stood still.
+ * The lease was lost; or we stood still, and either it was lost by that, or it was not and the command was ended as if
+ * it had been. `overdue`: the same, although nobody has noticed that we stood still.
  */
 export type CommandEnd = LeaseEnd | 'stood-still' | 'overdue';
 
@@ -99,8 +99,8 @@ const UNHEARD_FOR_LEASES = 0.3;
 /**
  * Members that are not connected any more or said nothing for long; and what is the matter with those that do speak.
  *
- * One that was never heard was not there when the lease was acquired either: without it there was a majority, until somebody
- * else was missing, too. So by itself it is not why, and is named only beside such a one.
+ * One that was never heard was not there when the lease was acquired either: without it there was a majority, until
+ * somebody else was missing, too. So by itself it is not why, and is named only beside such a one.
  *
  * @param deafForMs how long nobody could be heard, because we did not listen
  */

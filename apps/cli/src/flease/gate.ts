@@ -8,9 +8,9 @@
  * command had been started at once: its arguments, its descriptors, its signals and its end are its own.
  *
  * But a shell passes on only what a shell variable can be named: `a.b`, or a function that bash has exported, would be
- * missing in the environment. And it would say in its own words that there is no such program, or none that could interpret it.
- * Who has either has to start the command without a gate: {@link fitsGate}. So has who has as many arguments, or as much of an
- * environment, as the system allows: what the shell is told on top of it is too much.
+ * missing in the environment. And it would say in its own words that there is no such program, or none that could
+ * interpret it. Who has either has to start the command without a gate: {@link fitsGate}. So has who has as many
+ * arguments, or as much of an environment, as the system allows: what the shell is told on top of it is too much.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';

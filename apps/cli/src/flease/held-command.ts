@@ -5,8 +5,8 @@
  *     command  ├──────────── runs ───────────────┤       │
  *                                          SIGTERM       SIGKILL
  *
- * If the lease could not be renewed the command is asked to end while it still has the lease, and killed when it has it no
- * more; if the lease is over at once, because the clock was set, it is killed at once (`held-process.ts`).
+ * If the lease could not be renewed the command is asked to end while it still has the lease, and killed when it has it
+ * no more; if the lease is over at once, because the clock was set, it is killed at once (`held-process.ts`).
  *
  * Should this process be killed itself, a small watchman outlives it and does the same; and should it only stand still,
  * stopped by a signal or by a terminal that takes no more of what it says, the watchman kills the command at the end of

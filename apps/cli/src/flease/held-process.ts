@@ -5,15 +5,15 @@
  *        │                                               │                          ▼
  *        └──────────────ends by itself, or is killed─────┴───────────────────────► ended
  *
- * While it runs the watchman is told of each renewal. Once it is ending, a renewal that comes after all comes too late: it
- * has been asked to end, and the watchman was told by when.
+ * While it runs the watchman is told of each renewal. Once it is ending, a renewal that comes after all comes too late:
+ * it has been asked to end, and the watchman was told by when.
  *
- * Whether the lease was lost before the process had ended is judged when it has. The state does not say so, for it is timers
- * that change it, and we may have stood still when they were due:
+ * Whether the lease was lost before the process had ended is judged when it has. The state does not say so, for it is
+ * timers that change it, and we may have stood still when they were due:
  *
  *  - The lease may be over by the clock, and no timer has said so yet. So the clock is asked again.
- *  - The watchman may have killed it, and we have gone on in time to renew the lease. So the watchman is asked, too, if it was
- *    killed; but whether we stood still is for `wakefulness.ts` to say, and as it was when the lease was lost.
+ *  - The watchman may have killed it, and we have gone on in time to renew the lease. So the watchman is asked, too, if
+ *    it was killed; but whether we stood still is for `wakefulness.ts` to say, as it was when the lease was lost.
  */
 
 import type { FleaseLease } from 'leasehold/flease';

@@ -1,6 +1,6 @@
 /**
- * Which member of which group a command is, as the command line says it. The peers are the same for every command on every
- * machine and the id for every command on one of them, so both may stand in the environment.
+ * Which member of which group a command is, as the command line says it. The peers are the same for every command on
+ * every machine and the id for every command on one of them, so both may stand in the environment.
  */
 
 import { type Command, Option } from 'commander';

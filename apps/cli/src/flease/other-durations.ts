@@ -1,6 +1,6 @@
 /**
- * What to do about members that were started with another lease or skew. They and we do not heed each other, whatever is
- * waited; so whoever waits for a lease is told, and does not take it for a lock that is busy.
+ * What to do about members that were started with another lease or skew. They and we do not heed each other, whatever
+ * is waited; so whoever waits for a lease is told, and does not take it for a lock that is busy.
  *
  * It is certain once those that are left are no majority, also if all who are away had our durations. When the time to
  * wait is over less will do: that whoever is there has others.

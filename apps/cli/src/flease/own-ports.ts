@@ -1,6 +1,6 @@
 /**
- * Whether a process was told to listen twice in one place. Said afterwards, by the system, it would be that the port is in use, and
- * whoever looks for the other process finds none.
+ * Whether a process was told to listen twice in one place. Said afterwards, by the system, it would be that the port is
+ * in use, and whoever looks for the other process finds none.
  */
 
 import { UsageError } from '../failure.ts';

@@ -1,9 +1,9 @@
 /**
- * Whether there is a program of a name, before anybody tries to start it. Between the look and the start it may come or go; so
- * who is told here that it is there is still told why it did not start, if it did not.
+ * Whether there is a program of a name, before anybody tries to start it. Between the look and the start it may come or
+ * go; so who is told here that it is there is still told why it did not start, if it did not.
  *
- * Who will start it much later asks at once all the same, and goes by the answer: a name that was misspelled is far more
- * likely than a program that somebody puts there meanwhile, and it would be found out when the program is needed.
+ * Who will start it much later asks at once all the same, and goes by the answer: a name that was misspelled is far
+ * more likely than a program that somebody puts there meanwhile, and it would be found out when the program is needed.
  */
 
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
@@ -25,7 +25,10 @@ export function whyNotStarted(command: string, environment: Environment): Comman
   return CommandError.notFound(command, script?.interpreter);
 }
 
-/** Where it would be looked for; undefined if that is for the system to say. An empty name in a path is the folder one is in. */
+/**
+ * Where it would be looked for; undefined if that is for the system to say. An empty name in a path is the folder one
+ * is in.
+ */
 function placesOf(command: string, { PATH: path }: Environment): readonly string[] | undefined {
   if (command.includes('/')) return [command];
   return path?.split(':').map((folder) => `${folder || '.'}/${command}`);

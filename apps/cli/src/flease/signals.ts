@@ -1,7 +1,7 @@
 /**
- * What to do with signals while a command runs under a lease, or is to. Before it runs they end the waiting. While it runs
- * they are for it, as if nobody stood in between. After it has ended there is only the lease to be given back,
- * and whoever cannot wait for that is not made to: it runs out by itself.
+ * What to do with signals while a command runs under a lease, or is to. Before it runs they end the waiting. While it
+ * runs they are for it, as if nobody stood in between. After it has ended there is only the lease to be given back, and
+ * whoever cannot wait for that is not made to: it runs out by itself.
  */
 
 import process from 'node:process';
@@ -34,7 +34,10 @@ export class CommandSignals implements Disposable {
     return this.#interruption === undefined ? undefined : 128 + signalNumber(this.#interruption);
   }
 
-  /** From here on they are for the command, and so is one that came while it was started; until the result is disposed of. */
+  /**
+   * From here on they are for the command, and so is one that came while it was started; until the result is disposed
+   * of.
+   */
   handTo(child: (signal: Signal) => void): Disposable {
     this.#child = child;
     if (this.#interruption !== undefined) child(this.#interruption);

@@ -4,8 +4,9 @@
  *     gate      ├── closed ────────────────┤ open: the command begins
  *     watchman       ├── is told of it ──┤ watches
  *
- * So there is no instant at which we could be killed and the command be left alone, unless it has to do without the gate
- * (`gate.ts`) or there is no watchman (`watchman.ts`). It starts all the same then, and that nobody watches is said.
+ * So there is no instant at which we could be killed and the command be left alone, unless it has to do without the
+ * gate (`gate.ts`) or there is no watchman (`watchman.ts`). It starts all the same then, and that nobody watches is
+ * said.
  *
  * What the command has started is ended with it: it leads a group of its own. Not on a terminal, though, where a group
  * of its own could not be typed to; there a script that wants its children to go with it has to say so itself.

@@ -1,9 +1,9 @@
 /**
  * Where a member of the command line tells how it is: on a port that `flease status` and `flease watch` ask.
  *
- * The port is needed only once there is a member to tell of. But a member that has joined and then finds that it cannot tell
- * anybody has troubled the others, and whoever started it reads that all is well and then that it is not. So the port
- * is tried before. In between somebody else may take it, which is said then.
+ * The port is needed only once there is a member to tell of. But a member that has joined and then finds that it cannot
+ * tell anybody has troubled the others, and whoever started it reads that all is well and then that it is not. So the
+ * port is tried before. In between somebody else may take it, which is said then.
  */
 
 import {
@@ -38,8 +38,8 @@ export async function tellOverHttp(
 }
 
 /**
- * If the member's own address is in use as well, this passes: it was started twice, another port for HTTP is no help, and whoever
- * joins is told so.
+ * If the member's own address is in use as well, this passes: it was started twice, another port for HTTP is no help,
+ * and whoever joins is told so.
  *
  * @throws {PortInUseError}
  * @throws {AddressUnavailableError} if this machine has no such address

@@ -1,4 +1,6 @@
-/** What to tell a person who waits for a lease: who has it, or who of the group is missing. Each once, until it changes. */
+/**
+ * What to tell a person who waits for a lease: who has it, or who of the group is missing. Each once, until it changes.
+ */
 
 import { type Flease, type Logger, NoMajorityError } from 'leasehold/flease';
 import { pause } from '../event-stream.ts';

@@ -1,14 +1,14 @@
 /**
- * Whether this process was awake while it should have renewed a lease, or stood still: stopped by a signal, or in a write
- * that nobody reads. It looks at the clock again and again, and finds afterwards that it has not looked for long:
+ * Whether this process was awake while it should have renewed a lease, or stood still: stopped by a signal, or in a
+ * write that nobody reads. It looks at the clock again and again, and finds afterwards that it has not looked for long:
  *
  *     looks    | | | | |                     | | |
  *     awake    ├────────┤                     ├──┤
  *     stood still       ├─────────────────────┤
  *
  * From outside one cannot be told from the other: a lease that nobody renewed is not renewed, and members that nobody
- * listened to are not heard. But a network that is cut leaves us awake, and so with the time to ask for the lease again and to be
- * answered. Whoever was awake for less than that since the last renewal has itself to blame, and no member.
+ * listened to are not heard. But a network that is cut leaves us awake, and so with the time to ask for the lease again
+ * and to be answered. Whoever was awake for less than that since the last renewal has itself to blame, and no member.
  */
 
 /** How often to look, in times of a lease. */
@@ -64,8 +64,8 @@ export class Wakefulness {
   }
 
   /**
-   * Since the renewal before the last. Who goes on after a standstill may renew the lease before it learns what came of the
-   * standstill.
+   * Since the renewal before the last. Who goes on after a standstill may renew the lease before it learns what came of
+   * the standstill.
    */
   get stoodStillLatelyMs(): number {
     return this.#stoodStillBeforeMs + this.stoodStillMs;

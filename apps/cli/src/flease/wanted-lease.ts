@@ -5,8 +5,8 @@
  *     asks                        ├── --wait ────────┤ given up: 75
  *     says     ├── who is waited for, or missing ────┤
  *
- * The silence at the start does not count, for it would be the same however free the lease is. What is said meanwhile is for
- * a person; only that the others have other durations ends the waiting, because no time would help.
+ * The silence at the start does not count, for it would be the same however free the lease is. What is said meanwhile
+ * is for a person; only that the others have other durations ends the waiting, because no time would help.
  */
 
 import {
@@ -81,7 +81,10 @@ function telling(
   };
 }
 
-/** Resolves when it takes part; or when it should but does not, as where its clock is off: whoever asks then is told why. */
+/**
+ * Resolves when it takes part; or when it should but does not, as where its clock is off: whoever asks then is told
+ * why.
+ */
 async function takesPart(group: Flease, withinMs: number, signal: AbortSignal): Promise<void> {
   const late = AbortSignal.timeout(withinMs);
   try {
@@ -95,8 +98,8 @@ const asked = ({ group, resource, waitMs }: WantedLease, signal: AbortSignal): P
   waitMs === 0 ? askedOnce(group, resource, signal) : group.acquire(resource, { signal, waitMs });
 
 /**
- * Gives up as soon as somebody is known to have it. Where that is not known, because others ask at the same time or have
- * only just been started, a moment makes the difference between one of them and nobody.
+ * Gives up as soon as somebody is known to have it. Where that is not known, because others ask at the same time or
+ * have only just been started, a moment makes the difference between one of them and nobody.
  *
  * @throws {LeaseHeldError}
  */

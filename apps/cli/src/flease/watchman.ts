@@ -1,28 +1,29 @@
 /**
  * Ends a process, or a group of them, should we die first, or stand still for longer than we said that it may run.
  *
- * It is a shell that listens to us. It is told whom to end, says that it knows, and from then on is told again and again
- * for how much longer all is well; in the end, that it is over. Each of these words replaces the one before:
+ * It is a shell that listens to us. It is told whom to end, says that it knows, and from then on is told again and
+ * again for how much longer all is well; in the end, that it is over. Each of these words replaces the one before:
  *
  *     we        ├─ 5 s ──────├─ 5 s ──────├─ 5 s ── stopped, or blocked in a write that nobody reads
  *     watchman   ├───────────×├───────────×├─────────────────────────┤ SIGKILL
  *
- * If its input ends without the last word, whoever should have said it is dead. Then the target is asked to end, and killed
- * when its grace is over, or what was said last, whichever comes first.
+ * If its input ends without the last word, whoever should have said it is dead. Then the target is asked to end, and
+ * killed when its grace is over, or what was said last, whichever comes first.
  *
- * How long is a duration, because a shell has no clock to compare; it is counted from when the word is read, which is later
- * than when it was said. So it takes off a little for that. It counts by the clock of `sleep`, which stands still while the
- * machine does: after a suspension it is for us to notice, and if we stand still then, too, the target lives too long.
+ * How long is a duration, because a shell has no clock to compare; it is counted from when the word is read, which is
+ * later than when it was said. So it takes off a little for that. It counts by the clock of `sleep`, which stands still
+ * while the machine does: after a suspension it is for us to notice, and if we stand still then, too, the target lives
+ * too long.
  *
  * It outlives what would end us: it is in a session of its own, and takes no notice of the signals that are sent to all
  * processes of a service to stop it. Somebody who kills all of them by SIGKILL kills the target as well.
  *
- * The counting is a process that only sleeps, and one that waits for it, since a shell cannot wait for its input and for
- * time together. Whoever is replaced ends the sleeping one and is waited for, so that none is left over, neither asleep nor
- * dead; and neither has our pipes open, for else we would take it for the watchman.
+ * The counting is a process that only sleeps, and one that waits for it, since a shell cannot wait for its input and
+ * for time together. Whoever is replaced ends the sleeping one and is waited for, so that none is left over, neither
+ * asleep nor dead; and neither has our pipes open, for else we would take it for the watchman.
  *
- * Nobody can replace a timer any more once the watchman itself is killed; it must not kill the target then, whose lease may
- * be renewed all the time. So a timer asks, when its time is over, whether the watchman is still its parent:
+ * Nobody can replace a timer any more once the watchman itself is killed; it must not kill the target then, whose lease
+ * may be renewed all the time. So a timer asks, when its time is over, whether the watchman is still its parent:
  *
  *     watchman  ├────────× SIGKILL: we say that nobody watches
  *     timer      ├─────────────────┤ has another parent by now, and kills nobody
@@ -35,8 +36,8 @@ import process from 'node:process';
 import { pause } from '../event-stream.ts';
 
 /**
- * A timer whose time is over becomes this, because only a shell that begins asks who its parent is: in one that was forked
- * `PPID` is still what it was in the shell that it was forked from.
+ * A timer whose time is over becomes this, because only a shell that begins asks who its parent is: in one that was
+ * forked `PPID` is still what it was in the shell that it was forked from.
  */
 const KILL = `
 [ "$PPID" = "$1" ] || exit
@@ -46,8 +47,8 @@ kill -s ALRM "$1"
 
 /**
  * SIGALRM is between these: from the watchman, that a timer is replaced; from a timer, that it has killed the target.
- * Whoever died does not read the answer either; that must not be the end of it. And a watchman that has no `sleep` any more
- * is none: it is killed, so that it is missed.
+ * Whoever died does not read the answer either; that must not be the end of it. And a watchman that has no `sleep` any
+ * more is none: it is killed, so that it is missed.
  */
 const SCRIPT = `
 trap '' HUP INT QUIT PIPE TERM USR1 USR2
@@ -146,8 +147,8 @@ export class Watchman implements AsyncDisposable {
   }
 
   /**
-   * Tells it that all is over, and resolves when it has ended: with whether it has killed the target before that, since its
-   * time was over; undefined if it does not say so within a second, because somebody has stopped it.
+   * Tells it that all is over, and resolves when it has ended: with whether it has killed the target before that, since
+   * its time was over; undefined if it does not say so within a second, because somebody has stopped it.
    */
   end(): Promise<boolean | undefined> {
     return (this.#end ??= this.#sendAway());
@@ -176,8 +177,8 @@ export class Watchman implements AsyncDisposable {
 }
 
 /**
- * Its environment is only where to find `sleep`. Of ours there may be as much as the system allows, and the script on top of it
- * would be more; and a shell does what some of it says.
+ * Its environment is only where to find `sleep`. Of ours there may be as much as the system allows, and the script on
+ * top of it would be more; and a shell does what some of it says.
  */
 function shell(args: readonly string[]): ChildProcess | undefined {
   const env = { PATH: process.env['PATH'] };
