@@ -27,7 +27,7 @@ interface HoldOptions extends MemberOptions, JsonOption {
 
 const ADVICE = 'choose another port with --http <port>, or leave --http out';
 
-/** Less than it takes to start the processes that guard a command, on a machine that has much to do. */
+/** In less, what guards the command may not have begun when the lease is over, on a machine that has much to do. */
 const LEASE_MS_MIN = 500;
 
 export function fleaseHoldCommand(context: Context): Command {
