@@ -55,8 +55,9 @@ interface Peer {
   view: number;
   /** Of that view. */
   digest: ViewDigest | undefined;
-  /** How what it said last contradicts what we were told, if it does. */
+  /** How what it said last contradicts what we were told, if it does; and when it said so, by our clock. */
   contradiction: Contradiction | undefined;
+  contradictedAtMs: number;
   echo: Echo | undefined;
   saidAtMs: number;
   heardAtMs: number;
@@ -107,6 +108,7 @@ export class Acquaintances {
       peer.echo = undefined;
       peer.saidAtMs = NEVER;
       peer.heardAtMs = NEVER;
+      peer.contradictedAtMs = nowMs;
       peer.doubtedUntilMs = Math.min(peer.doubtedUntilMs, nowMs + this.#settings.durations.recoveryMs);
     }
   }
@@ -127,6 +129,29 @@ export class Acquaintances {
     return undefined;
   }
 
+  /** When somebody will have contradicted us so long ago that it does not count any more, unless it is heard before. */
+  get contradictedUntilMs(): number {
+    let firstMs = Number.POSITIVE_INFINITY;
+    for (const peer of this.#peers.values()) {
+      if (peer.contradiction !== undefined) firstMs = Math.min(firstMs, this.#contradictsUntilMs(peer));
+    }
+    return firstMs;
+  }
+
+  /**
+   * Nobody contradicts us from its grave: who has said nothing for as long as a silence lasts is gone, or cut off, and whoever
+   * begins would not hear it in all of its silence either.
+   */
+  forgetContradictions(nowMs: number): void {
+    for (const peer of this.#peers.values()) {
+      if (nowMs > this.#contradictsUntilMs(peer)) peer.contradiction = undefined;
+    }
+  }
+
+  #contradictsUntilMs({ contradictedAtMs }: Peer): number {
+    return contradictedAtMs + this.#settings.durations.recoveryMs;
+  }
+
   echoFor(id: string): Echo | undefined {
     return this.#peers.get(id)?.echo;
   }
@@ -144,6 +169,7 @@ export class Acquaintances {
       peer.view = isOther ? 0 : view;
       peer.digest = packet.digest;
       peer.contradiction = contradiction;
+      peer.contradictedAtMs = nowMs;
     }
     peer.sentMs = Math.max(peer.sentMs, sentMs);
     if (isOther) {
@@ -271,6 +297,7 @@ const unheard = (): Peer => ({
   view: 0,
   digest: undefined,
   contradiction: undefined,
+  contradictedAtMs: NEVER,
   echo: undefined,
   saidAtMs: NEVER,
   heardAtMs: NEVER,

@@ -25,6 +25,15 @@ describe('a change of the group', () => {
     expect(group.member.view.before).toBeUndefined();
   });
 
+  it('is settled by one that is alone, as where it has another address, when it begins and when its clock jumped', () => {
+    const group = new LoneMember(['a'], ['a']);
+    for (let ms = 0; ms <= 500; ms += 50) group.at(ms);
+    group.clock.aheadMs = -500;
+    for (let ms = 550; ms <= 3_000; ms += 50) group.at(ms);
+    expect(group.told('silent')).toHaveLength(2);
+    expect(group.told('settled')).toEqual([{ kind: 'settled', view: 2 }]);
+  });
+
   it('is settled anew when it begins anew: who had moved to the view before has not moved to this one', () => {
     const group = new LoneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
     group.hears('b', []);
@@ -116,6 +125,10 @@ describe('a peer that was started with other peers in the same view', () => {
     group.at(500);
     group.hears('b', [], { digest: OTHER });
     expect(group.member.silence).toEqual({ why: 'other-members', forMs: Number.POSITIVE_INFINITY });
+    for (let ms = 1_000; ms < 9_000; ms += 1_000) {
+      group.at(ms);
+      group.hears('b', [], { digest: OTHER });
+    }
     group.at(9_000);
     group.hears('c', [read]);
     expect(group.saidTo('c').at(-1)).toMatchObject({ kind: 'refused', why: 'recovering' });
@@ -148,6 +161,35 @@ describe('a peer that was started with other peers in the same view', () => {
   });
 });
 
+describe('a peer that contradicts what a member was told of the group, and is heard no more', () => {
+  it.each([
+    ['other members', { digest: OTHER }],
+    ['an earlier view', { view: 1, digest: OTHER }],
+  ])('keeps it from taking part for a silence, and one more: %s', (_, word) => {
+    const group = new LoneMember();
+    group.at(500);
+    group.hears('b', [], word);
+    group.at(1_600);
+    expect(group.member.silence?.forMs).toBe(Number.POSITIVE_INFINITY);
+    expect(group.member.wakeAt).toBeCloseTo(1_600, 0);
+    group.at(1_601);
+    expect(group.member.silence?.forMs).toBe(1_100);
+    group.at(2_701);
+    expect(group.told('speaking')).toEqual([]);
+    group.at(2_702);
+    expect(group.told('speaking')).toHaveLength(1);
+  });
+
+  it('is of no account long after, when the clock of one that takes part has jumped', () => {
+    const group = holding();
+    group.hears('c', [], { digest: OTHER });
+    group.at(60_000);
+    group.clock.aheadMs = -500;
+    group.at(60_010);
+    expect(group.member.silence).toMatchObject({ why: 'clock-jumped', forMs: 1_100 });
+  });
+});
+
 describe('a peer in an earlier view, at a member that was started without those before', () => {
   const EARLIER = { view: 1, digest: OTHER };
 
@@ -158,6 +200,10 @@ describe('a peer in an earlier view, at a member that was started without those 
     group.hears('b', [read], EARLIER);
     expect(group.saidTo('b').at(-1)).toMatchObject({ kind: 'refused', why: 'recovering' });
     expect(group.member.silence).toEqual({ why: 'earlier-view', forMs: Number.POSITIVE_INFINITY });
+    for (let ms = 1_000; ms < 9_000; ms += 1_000) {
+      group.at(ms);
+      group.hears('b', [], EARLIER);
+    }
     group.at(9_000);
     expect(group.told('speaking')).toEqual([]);
     group.hears('b', [], { life: 2 });

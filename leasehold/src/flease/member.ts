@@ -20,8 +20,8 @@
  *
  * **Views of one number with other members** (`view-digest.ts`). Not to heed each other is not enough: {a, c} of {a,
  * b, c} and {b, d} of {a, b, d} need nothing of each other, and each is a majority. So whoever keeps silent, for any
- * reason, and hears that a peer means another view goes on keeping silent until that one says otherwise, and a whole
- * silence more. It is the one that begins that yields: those who were there before go on with what they hold, and one
+ * reason, and hears that a peer means another view goes on keeping silent until that one says otherwise, or nothing
+ * for as long as a silence lasts (it may be dead), and a whole silence more. It is the one that begins that yields: those who were there before go on with what they hold, and one
  * that was started by mistake stops nobody. Of {b, d}, b hears a before it may speak, and d alone is no majority. If
  * all begin together all that hear it yield, and nothing is given until somebody has mended it. What it cannot see is
  * a group whose joiners are a majority by themselves, or one that it is cut off from for all of its silence.
@@ -173,7 +173,9 @@ export class Member {
   get wakeAt(): Instant {
     const proposerMs = this.#silence === undefined ? this.#proposer.wakeAtMs : this.#silentUntilMs;
     const othersMs = Math.min(this.#others.nextWordMs, this.#settlesAtMs);
-    return this.#clock.instantOf(Math.min(proposerMs, this.#registers.sweepAtMs, othersMs));
+    const contradictedMs =
+      this.#silence === undefined ? Number.POSITIVE_INFINITY : this.#others.contradictedUntilMs;
+    return this.#clock.instantOf(Math.min(proposerMs, this.#registers.sweepAtMs, othersMs, contradictedMs));
   }
 
   /** What is known of the others. */
@@ -249,6 +251,8 @@ export class Member {
   wake(reading: ClockReading): void {
     const nowMs = this.#read(reading);
     this.#registers.sweep(nowMs);
+    this.#judgeSelf(nowMs);
+    this.#seeWhoHasMoved(nowMs);
     if (this.#silence !== undefined && nowMs > this.#silentUntilMs) {
       this.#silence = undefined;
       this.#events.push({ kind: 'speaking' });
@@ -298,6 +302,7 @@ export class Member {
 
   /** Whether our clock, or our view, is one by which nothing may be promised or asked. */
   #judgeSelf(nowMs: number): void {
+    this.#others.forgetContradictions(nowMs);
     const why = this.#flaw;
     if (why !== undefined && this.#silence !== why) this.#keepSilent(why);
     if (why !== undefined)

@@ -3,6 +3,9 @@
  *
  *     faults end ├─ all recover ─┤ ready ├─ what was begun ends ─┤ at rest ├─ everybody in turn ─┤ no more ├─ all is forgotten ─┤
  *
+ * Ready is who takes part, and has nothing against anybody; and nothing is on its way any more that was said among faults:
+ * a copy of a word that somebody no longer waits, which comes after its next wish, would take it out of line.
+ *
  *  - **progress.** Everybody who waits is granted what it waits for, within a bound that grows with how many there
  *    are. When all begin anew, with nothing in their way but each other, they take turns: a process stands in line once
  *    for all of its own, so while one waits there, each other process has it as often as there are callers in
@@ -11,6 +14,7 @@
  *    `register.ts` asks for.
  */
 
+import type { LinkFaults } from '../../sim/network.ts';
 import type { Waiting } from './checker.ts';
 import type { FleaseWorld } from './flease-world.ts';
 
@@ -41,6 +45,7 @@ function recover(flease: FleaseWorld): void {
   const { world, operator, drawn } = flease;
   const { leaseMs, recoveryMs } = drawn.durations;
   const readyByMs = world.trueMs + 4 * leaseMs + 3 * drawn.operatorMs + 8 * recoveryMs;
+  world.run({ untilMs: world.trueMs + slowestMs(drawn.links) });
   while (!isReady(flease)) {
     if (world.trueMs > readyByMs) throw world.broken('progress', `not ready: ${whyNotReady(flease)}`);
     world.run({ untilMs: world.trueMs + leaseMs / 10 });
@@ -94,6 +99,10 @@ function playOut(flease: FleaseWorld, areBusy: () => boolean): void {
   }
 }
 
+/** How long something may be on its way. */
+const slowestMs = ({ delayMs = [0, 0], slowMs = [0, 0] }: Partial<LinkFaults>): number =>
+  Math.max(delayMs[1], slowMs[1]);
+
 const isAnythingHeld = ({ nodes }: FleaseWorld): boolean =>
   nodes.some(
     ({ member }) => member !== undefined && ([...member.tenures].length > 0 || member.hasUnfinished),
@@ -110,6 +119,8 @@ function whyNotReady({ nodes, operator }: FleaseWorld): string {
     if (member.view.number !== operator.view.number) return `${name} is in view ${member.view.number}`;
     if (member.view.before !== undefined)
       return `${name} does not say that view ${member.view.number} is settled`;
+    const troubled = member.peers().find(({ trouble }) => trouble !== undefined);
+    if (troubled !== undefined) return `${name} does not heed ${troubled.id}: ${troubled.trouble?.why}`;
   }
   return operator.isChanging ? 'a member that leaves is still there' : '';
 }
