@@ -1,7 +1,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ConnectionClosedError, send, textOf } from './request.ts';
+import { ConnectionClosedError, piecesOf, send, textOf } from './request.ts';
 import { run } from './testing/started.ts';
 
 const LONG_MS = 60_000;
@@ -71,6 +71,20 @@ describe('a request over HTTP', () => {
     const answer = await send(slow, { signal: within.signal });
     within.abort('enough');
     await expect(textOf(answer, within.signal)).rejects.toBe('enough');
+  });
+
+  it('does not take the abort of a body that ends with its connection for its end', async () => {
+    const within = new AbortController();
+    const url = await listen(
+      createServer((socket) => {
+        socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\n\r\n{"half": 1}'));
+      }),
+    );
+    const answer = await send(url, { signal: within.signal });
+    const pieces = piecesOf(answer, within.signal);
+    expect((await pieces.next()).value).toBe('{"half": 1}');
+    within.abort('enough');
+    await expect(pieces.next()).rejects.toBe('enough');
   });
 });
 

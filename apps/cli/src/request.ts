@@ -49,6 +49,7 @@ export async function send(url: string, { signal, body, ...request }: HttpReques
 export async function* piecesOf(answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<string, void> {
   try {
     for await (const piece of answer.setEncoding('utf8')) yield String(piece);
+    signal.throwIfAborted(); // Where a body ends with its connection, an abort looks like its end.
   } catch (error) {
     throw reasonFor(error, signal);
   }

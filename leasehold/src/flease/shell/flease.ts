@@ -241,6 +241,7 @@ export class Flease implements AsyncDisposable {
       throw new InvalidOptionError('to', to, `it must be another member of the group${whom}`);
     }
     if (typeof what !== 'string' && lease !== what) {
+      if (what.isHeld()) throw new LeaseNotHeldError(resource); // It is, but of another group.
       throw new LeaseEndedError(resource, what.number, what.how ?? 'lapsed');
     }
     if (lease === undefined) throw new LeaseNotHeldError(resource);
@@ -574,5 +575,12 @@ function checkAcquireOptions(options: AcquireOptions): void {
     const rule = 'it must be a number of milliseconds above 0; who does not want to wait uses tryAcquire';
     throw new InvalidOptionError('waitMs', waitMs, rule);
   }
+  checkSignal(signal);
   signal?.throwIfAborted();
+}
+
+/** Not everybody has a compiler to say it. */
+function checkSignal(signal: unknown): void {
+  if (signal === undefined || signal instanceof AbortSignal) return;
+  throw new InvalidOptionError('signal', signal, 'it must be an AbortSignal');
 }

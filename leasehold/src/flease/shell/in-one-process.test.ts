@@ -112,6 +112,8 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
     expect(taken).toEqual(['c', 'b']);
     await expect(group.of('a').handover(lease, 'c')).rejects.toThrow(LeaseEndedError);
     await expect(group.of('a').handover('r6', 'c')).rejects.toThrow(LeaseNotHeldError);
+    const others = await group.of('b').acquire('of b');
+    await expect(group.of('a').handover(others, 'c')).rejects.toThrow(LeaseNotHeldError);
     const again = await group.of('a').acquire('again');
     await expect(group.of('a').handover(again, 'd')).rejects.toThrow(
       'it must be another member of the group: b, c',

@@ -180,6 +180,17 @@ describe('a member', { timeout: LONG_MS }, () => {
     }
   });
 
+  it.each([null, 'a signal', { throwIfAborted: () => {} }])(
+    'does not take %j for a signal',
+    async (signal) => {
+      await using a = await join('a', await freePeers('a'));
+      await expect(a.acquire('r', { signal: signal as unknown as AbortSignal })).rejects.toMatchObject({
+        ...{ code: 'INVALID_OPTION', option: 'signal', rule: 'it must be an AbortSignal' },
+      });
+      expect(a.status().waiting).toBe(0);
+    },
+  );
+
   it('takes the longest name that there is', async () => {
     await using group = await TestGroup.start(['a', 'b']);
     const longest = `é${'x'.repeat(RESOURCE_BYTES_MAX - 2)}`;

@@ -41,6 +41,7 @@ describe('a group with TLS', { timeout: LONG_MS }, () => {
       .acquire('r', { waitMs: 2_500 })
       .catch((error: Error) => error.message);
     expect(why).toMatch(/no majority for "r".*b \(not connected: .*c \(not connected: /);
+    expect(why).toMatch(/c \(.*the other side does not speak TLS as we do, or not at all/);
     expect(
       group
         .of('a')

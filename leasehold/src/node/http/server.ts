@@ -16,7 +16,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../../runtime/logger.ts';
 import { formatAddress } from '../tcp/address.ts';
-import { AddressUnavailableError, PortInUseError } from '../tcp/errors.ts';
+import { whyNotListening } from '../tcp/not-listening.ts';
 import { EventStream } from './event-stream.ts';
 import { failure, type HttpAnswer, type HttpRoute, type HttpTextAnswer } from './exchange.ts';
 import { hostCheck } from './hosts.ts';
@@ -153,7 +153,7 @@ class Served implements HttpServer {
   listen(host: string, port: number): Promise<void> {
     const { promise, resolve, reject } = deferred();
     const server = this.#server;
-    const failed = (error: NodeJS.ErrnoException): void => reject(whyNotListening(error, host, port));
+    const failed = (cause: Error): void => reject(whyNotListening(host, port, cause));
     server.once('error', failed);
     server.listen({ host, port }, () => {
       server.off('error', failed);
@@ -283,14 +283,6 @@ function deferred(): {
   let reject: (why: Error) => void = () => {};
   const promise = new Promise<void>((yes, no) => ([resolve, reject] = [yes, no]));
   return { promise, resolve, reject };
-}
-
-function whyNotListening(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  if (error.code === 'EADDRINUSE') return new PortInUseError(host, port, { cause: error });
-  if (error.code === 'EADDRNOTAVAIL' || error.code === 'EACCES' || error.code === 'ENOTFOUND') {
-    return new AddressUnavailableError(host, port, error.message, { cause: error });
-  }
-  return error;
 }
 
 /** What came is no HTTP, or too much of it. Node has parsed nothing, so the answer is written by hand. */

@@ -112,7 +112,7 @@ export class Connection implements PeerInfo {
     socket.on('end', () =>
       this.#lost(this.#reader.isMidFrame ? 'it ended within a frame' : 'the peer closed it'),
     );
-    socket.on('error', (cause) => this.#lost(cause.message, cause));
+    socket.on('error', (cause) => this.#lost(wordsOf(cause), cause));
     socket.on('close', () => this.#gone());
   }
 
@@ -287,3 +287,9 @@ const isSince = (
   ms: number,
   sweep: { isPast(time: number, ms: number): boolean },
 ): boolean => time !== undefined && sweep.isPast(time, ms);
+
+/** What OpenSSL says is for those who know it; who has forgotten TLS on one side has to read that it is about TLS. */
+const wordsOf = (cause: Error): string =>
+  'code' in cause && /^(?:ERR_SSL_|EPROTO$)/.test(String(cause.code))
+    ? 'the other side does not speak TLS as we do, or not at all'
+    : cause.message;

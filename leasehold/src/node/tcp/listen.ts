@@ -15,10 +15,8 @@ import { Complaints } from './complaints.ts';
 import { Connection, type ConnectionKeeper, NO_WORDS, type PeerInfo } from './connection.ts';
 import type { TcpCounters } from './counters.ts';
 import {
-  AddressUnavailableError,
   TransportClosedError,
   type FrameTooLargeError,
-  PortInUseError,
   TooManyConnectionsError,
   WrongProtocolError,
 } from './errors.ts';
@@ -27,6 +25,7 @@ import { framed } from './frame-writer.ts';
 import { agreeOn, decodeHello, encodeRefusal, encodeWelcome, type ProtocolId } from './handshake.ts';
 import { Hub } from './hub.ts';
 import { resolveLimits, type TcpLimits } from './limits.ts';
+import { whyNotListening } from './not-listening.ts';
 import { type ListenSockets, plainListenSockets } from './sockets.ts';
 
 export interface ListenOptions<Out, In> {
@@ -292,15 +291,3 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
 /** Who goes away before it has said who it is was not refused by us: a check whether the port is open, often. */
 const whatOfStranger = ({ code }: LeaseholdError): string =>
   code === 'CONNECTION_LOST' ? 'peer went away without introducing itself' : 'connection refused';
-
-function whyNotListening(host: string, port: number, cause: Error): LeaseholdError {
-  const code = 'code' in cause ? cause.code : undefined;
-  if (code === 'EADDRINUSE') return new PortInUseError(host, port, { cause });
-  const why =
-    code === 'EACCES'
-      ? 'this user may not use that port'
-      : code === 'EADDRNOTAVAIL'
-        ? 'this machine has no such address'
-        : cause.message;
-  return new AddressUnavailableError(host, port, why, { cause });
-}
