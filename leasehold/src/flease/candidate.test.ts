@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Instant, instant } from '../runtime/time.ts';
 import { Candidate } from './candidate.ts';
-import { Tenure } from './claim.ts';
+import { Tenure } from './tenure.ts';
 
 const SKEW_MS = 50;
 
@@ -86,7 +86,7 @@ describe('a candidate', () => {
   it('stands again if the lease was over before it heard of it', () => {
     const bench = new Bench();
     const over = new Tenure('r', 7, 2_000);
-    over.ended = 'clock';
+    over.end('clock');
     bench.grant(over);
     expect(bench.told).toEqual([]);
     expect(bench.did).toEqual(['stood', 'stood']);

@@ -19,7 +19,7 @@
  */
 
 import { type Instant, later } from '../runtime/time.ts';
-import type { Tenure } from './claim.ts';
+import type { Tenure } from './tenure.ts';
 import type { MemberEvent } from './member.ts';
 import type { ElectedEvents } from './soft-log.ts';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Attempt, type Purpose } from './attempt.ts';
-import { Claim, type Request, Tenure } from './claim.ts';
+import { Claim, type Request } from './claim.ts';
+import { Tenure } from './tenure.ts';
 import type { Lease } from './lease.ts';
 import { Quorums } from './view.ts';
 
@@ -241,11 +242,11 @@ describe('a tenure', () => {
     const { claim, tenure } = held();
     claim.ended('released');
     expect(claim.leave({ number: 7, untilMs: 2_000, heir: undefined, tenure })).toBeUndefined();
-    expect(tenure).toMatchObject({ isLeaving: true, isGivenBack: false });
+    expect(tenure.state).toBe('leaving');
     expect(claim.isIdle).toBe(false);
     claim.givenBack();
     expect(claim.leave(undefined)).toBe(tenure);
-    expect(tenure).toMatchObject({ isLeaving: false, isGivenBack: true });
+    expect(tenure.state).toBe('given-back');
     expect(claim.isIdle).toBe(true);
   });
 });

@@ -14,8 +14,10 @@
  */
 
 import type { Attempt } from './attempt.ts';
+import { Hint } from './hint.ts';
 import type { Lease } from './lease.ts';
 import { Setbacks } from './setbacks.ts';
+import type { EndReason, Tenure } from './tenure.ts';
 
 /** What somebody in this process asked for. */
 export interface Request {
@@ -26,37 +28,6 @@ export interface Request {
 /** The same, and since when it waits for an answer, by the group's clock. */
 export interface Pending extends Request {
   readonly sinceMs: number;
-}
-
-export type EndReason = 'released' | 'lapsed' | 'lost' | 'clock';
-
-/** A lease that is held: one holder, one number, for as long as it is renewed. Never comes back once over. */
-export class Tenure {
-  readonly resource: string;
-  readonly number: number;
-  /** By the group's clock. */
-  untilMs: number;
-  /** Why it is over; undefined while it is not, as far as is known: compare the clock. */
-  ended: EndReason | undefined;
-  /** Whether its holder was told that it is about to end. */
-  isNoticed = false;
-  /** Whether it was given back, and the others are yet to be told. */
-  isLeaving = false;
-  /** Whether a majority has it written that it was given back. */
-  isGivenBack = false;
-  /** What those have of it whom it was granted to: kept for them, and looked at by nobody else. */
-  handle: unknown;
-
-  constructor(resource: string, number: number, untilMs: number) {
-    this.resource = resource;
-    this.number = number;
-    this.untilMs = untilMs;
-  }
-
-  /** The one question that matters, and it is about the clock. */
-  isHeldAt(groupMs: number): boolean {
-    return this.ended === undefined && groupMs <= this.untilMs;
-  }
 }
 
 /** What is to be written about a lease that is no longer used. */
@@ -72,21 +43,6 @@ export interface Leaving {
 
 const NOBODY: never[] = [];
 Object.freeze(NOBODY);
-/** How often the pause between two hints doubles, if they lead to nothing. */
-const HINT_DOUBLINGS_MAX = 4;
-
-/** Somebody's word that it may be had. */
-interface Hint {
-  /** When that is to be looked into, or was. */
-  atMs: number;
-  /** How often it was said since it was held here, or something else was found. */
-  times: number;
-  /** Whether no attempt was begun since. */
-  isOpen: boolean;
-  /** Whether who has it has said so, as far as we know who that is. */
-  readonly isHolders: boolean;
-}
-
 const AT_ONCE = Number.NEGATIVE_INFINITY;
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -222,31 +178,19 @@ export class Claim {
     this.hurry();
   }
 
-  /**
-   * It may be had, by somebody's word. The first time that is looked into at once. But the word may be out of date,
-   * or what is written may be; then whoever has looked asks again, and is told the same again. So from the second
-   * time on there is a pause between, which grows for as long as the same is found. Who has it knows best, though:
-   * whatever others have said before, its first word is looked into at once.
-   */
+  /** It may be had, by somebody's word. Who has it knows best: whatever others have said before, its first word counts. */
   freed(from: string, nowMs: number, pauseMs: number): void {
     const isHolders = from === this.#seen?.holder;
     if (isHolders && this.#hint?.isHolders === false) this.#hint = undefined;
-    const hint = (this.#hint ??= { atMs: nowMs, times: 0, isOpen: false, isHolders });
-    if (!hint.isOpen) {
-      if (hint.times > 0) {
-        const pausesMs = pauseMs * 2 ** Math.min(hint.times - 1, HINT_DOUBLINGS_MAX);
-        hint.atMs = Math.max(nowMs, hint.atMs + pausesMs);
-      }
-      hint.times += 1;
-      hint.isOpen = true;
-    }
+    const hint = (this.#hint ??= new Hint(isHolders, nowMs));
+    hint.said(nowMs, pauseMs);
     this.#takeAtMs = Math.min(this.#takeAtMs, hint.atMs);
     this.#tryAtMs = Math.min(this.#tryAtMs, hint.atMs);
   }
 
   begun(attempt: Attempt): void {
     this.#attempt = attempt;
-    if (this.#hint !== undefined) this.#hint.isOpen = false;
+    this.#hint?.lookedInto();
   }
 
   /** Whatever is answered to the attempt under way counts for nothing. */
@@ -299,22 +243,23 @@ export class Claim {
   ended(reason: EndReason): Tenure | undefined {
     const tenure = this.#tenure;
     this.#tenure = undefined;
-    if (tenure !== undefined) tenure.ended = reason;
+    tenure?.end(reason);
     return tenure;
   }
 
   /** From here on this is to be told to the others. Returns the tenure of which something was, until here. */
   leave(leaving: Leaving | undefined): Tenure | undefined {
-    const tenure = this.#leaving?.tenure;
+    const before = this.#leaving?.tenure;
     this.#leaving = leaving;
-    if (tenure !== undefined) tenure.isLeaving = false;
-    if (leaving?.tenure !== undefined) leaving.tenure.isLeaving = true;
-    return tenure?.isLeaving ? undefined : tenure;
+    if (leaving?.tenure === before) return undefined;
+    leaving?.tenure?.leaving();
+    before?.left();
+    return before;
   }
 
   /** A majority knows, or whoever it was left to has it. */
   givenBack(): void {
-    if (this.#leaving?.tenure !== undefined) this.#leaving.tenure.isGivenBack = true;
+    this.#leaving?.tenure?.givenBack();
   }
 
   /** Somebody else has it, and was told of our line. */

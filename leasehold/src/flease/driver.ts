@@ -23,7 +23,7 @@
 
 import type { Alarm } from '../runtime/driver.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Tenure } from './claim.ts';
+import type { Tenure } from './tenure.ts';
 import type { ClockReading } from './group-clock.ts';
 import { Member, type MemberEvent, type MemberSettings } from './member.ts';
 import type { Packet } from './messages.ts';

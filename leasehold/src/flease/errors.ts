@@ -3,7 +3,7 @@
  */
 
 import { LeaseholdError } from '../runtime/errors.ts';
-import type { EndReason } from './claim.ts';
+import type { EndReason } from './tenure.ts';
 import { goneWords, seconds } from './wording.ts';
 
 /** The group cannot be changed again before its last change is settled. Wait for `settled()`. */

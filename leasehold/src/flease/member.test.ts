@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Tenure } from './claim.ts';
+import type { Tenure } from './tenure.ts';
 import type { Lease } from './lease.ts';
 import type { Item } from './messages.ts';
 import { accepted, holding, LoneMember, promised, WALL_MS, OTHER } from './testing/lone-member.ts';
@@ -137,9 +137,9 @@ describe('a lease that is let go of', () => {
   it('is given back when a majority has that written, and not before', () => {
     const { group, tenure } = letGo('c');
     group.hears('b', [found(group, 2)]);
-    expect(tenure?.isGivenBack).toBe(false);
+    expect(tenure?.state).not.toBe('given-back');
     group.hears('b', [accepted(2)]);
-    expect(tenure?.isGivenBack).toBe(true);
+    expect(tenure?.state).toBe('given-back');
     expect(group.member.hasUnfinished).toBe(false);
   });
 
@@ -153,7 +153,7 @@ describe('a lease that is let go of', () => {
     expect(last).toBeGreaterThan(2);
     group.hears('b', [found(group, last)]);
     group.hears('b', [accepted(last)]);
-    expect(tenure?.isGivenBack).toBe(true);
+    expect(tenure?.state).toBe('given-back');
   });
 
   it('is given back, too, if whoever it was left to has it although it was written in part', () => {
@@ -169,7 +169,7 @@ describe('a lease that is let go of', () => {
       ...{ state: 'held', heir: undefined },
     };
     group.hears('b', [{ kind: 'promised', attempt: last, written, lease }]);
-    expect(tenure?.isGivenBack).toBe(true);
+    expect(tenure?.state).toBe('given-back');
     expect(group.told('left')).toHaveLength(1);
   });
 
@@ -185,14 +185,14 @@ describe('a lease that is let go of', () => {
       ...{ state: 'held', heir: undefined },
     };
     group.hears('b', [{ kind: 'promised', attempt: reads.at(-1) ?? 0, written, lease }]);
-    expect(tenure?.isGivenBack).toBe(true);
+    expect(tenure?.state).toBe('given-back');
   });
 
   it('was not, if it ran out before', () => {
     const { group, tenure } = letGo();
     for (let ms = 1_150; ms <= 2_400; ms += 50) group.at(ms);
     expect(group.member.hasUnfinished).toBe(false);
-    expect(tenure?.isGivenBack).toBe(false);
+    expect(tenure?.state).not.toBe('given-back');
   });
 });
 

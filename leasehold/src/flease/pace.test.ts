@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Attempt } from './attempt.ts';
-import { Claim, Tenure } from './claim.ts';
+import { Claim } from './claim.ts';
+import { Tenure } from './tenure.ts';
 import { Crowd } from './crowd.ts';
 import { resolveFleaseDurations } from './options.ts';
 import { nextMs, pauseMs } from './pace.ts';
@@ -61,7 +62,7 @@ describe('there is something to do about a claim', () => {
     const claim = held();
     claim.pauseUntil(1_990);
     expect(next(claim)).toBe(1_900);
-    if (claim.tenure !== undefined) claim.tenure.isNoticed = true;
+    claim.tenure?.noticed();
     claim.pauseUntil(2_010);
     expect(next(claim)).toBe(2_000);
   });

@@ -8,7 +8,8 @@
  */
 
 import type { Attempt } from './attempt.ts';
-import type { Claim, Tenure } from './claim.ts';
+import type { Claim } from './claim.ts';
+import type { Tenure } from './tenure.ts';
 import type { Crowd } from './crowd.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
 
@@ -35,7 +36,7 @@ export function nextMs(claim: Claim, crowd: Crowd, durations: ResolvedFleaseDura
   const { tenure } = claim;
   const workMs = nextWorkMs(claim, crowd, durations);
   if (tenure === undefined) return workMs;
-  return Math.min(workMs, tenure.isNoticed ? tenure.untilMs : tenure.untilMs - durations.noticeMs);
+  return Math.min(workMs, tenure.state === 'held' ? tenure.untilMs - durations.noticeMs : tenure.untilMs);
 }
 
 function nextWorkMs(claim: Claim, crowd: Crowd, durations: ResolvedFleaseDurations): number {

@@ -1,7 +1,8 @@
 /** What comes of what was asked of a proposer: answers to requests, and what becomes of a lease that is held. */
 
 import type { Reluctance } from './attempt.ts';
-import type { Request, Tenure } from './claim.ts';
+import type { Request } from './claim.ts';
+import type { Tenure } from './tenure.ts';
 import type { Lease } from './lease.ts';
 
 export type ProposerEvent =

@@ -36,7 +36,7 @@ import { Attempt, type Purpose, type Reluctance } from './attempt.ts';
 import { Audience } from './audience.ts';
 import { roundToBegin } from './bidding.ts';
 import { Crowd } from './crowd.ts';
-import { Claim, type EndReason, type Leaving, type Pending, type Request, Tenure } from './claim.ts';
+import { Claim, type Leaving, type Pending, type Request } from './claim.ts';
 import {
   type Decision,
   decideToFree,
@@ -53,6 +53,7 @@ import type { ProposerEvent } from './proposer-events.ts';
 import { looksFirst, purposeOf } from './purpose.ts';
 import { Succession } from './succession.ts';
 import type { Table } from './table.ts';
+import { type EndReason, Tenure } from './tenure.ts';
 import type { Quorums } from './view.ts';
 
 export interface ProposerSettings extends Self {
@@ -437,8 +438,7 @@ export class Proposer {
   #renewed(claim: Claim, lease: Lease, nowMs: number): void {
     const { tenure } = claim;
     if (tenure?.isHeldAt(nowMs)) {
-      tenure.untilMs = lease.untilMs;
-      tenure.isNoticed = false;
+      tenure.renewed(lease.untilMs);
       this.#settings.tell({ kind: 'renewed', tenure });
     }
     this.#conclude(claim, nowMs);
@@ -552,8 +552,8 @@ export class Proposer {
     if (!tenure.isHeldAt(nowMs)) {
       this.#end(claim, 'lapsed');
       if (claim.attempt?.purpose === 'renew') this.#abandon(claim);
-    } else if (!tenure.isNoticed && nowMs >= tenure.untilMs - this.#settings.durations.noticeMs) {
-      tenure.isNoticed = true;
+    } else if (tenure.state === 'held' && nowMs >= tenure.untilMs - this.#settings.durations.noticeMs) {
+      tenure.noticed();
       this.#settings.tell({ kind: 'ending', tenure });
     }
   }

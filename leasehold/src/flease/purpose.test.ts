@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Attempt, type Purpose } from './attempt.ts';
-import { Claim, type Request, Tenure } from './claim.ts';
+import { Claim, type Request } from './claim.ts';
+import { Tenure } from './tenure.ts';
 import { resolveFleaseDurations } from './options.ts';
 import { looksFirst, purposeOf } from './purpose.ts';
 import { Quorums } from './view.ts';

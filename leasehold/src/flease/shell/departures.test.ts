@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { Tenure } from '../claim.ts';
+import { Tenure } from '../tenure.ts';
 import { Departures } from './departures.ts';
 
 const leaving = (number: number): Tenure => {
   const tenure = new Tenure('r', number, 0);
-  tenure.isLeaving = true;
+  tenure.leaving();
   return tenure;
 };
 

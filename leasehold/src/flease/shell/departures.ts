@@ -1,6 +1,6 @@
 /** Leases that were given back, until the others have been told, or there is nothing to tell any more. */
 
-import type { Tenure } from '../claim.ts';
+import type { Tenure } from '../tenure.ts';
 
 interface Departure {
   readonly over: Promise<void>;
@@ -16,7 +16,7 @@ export class Departures {
 
   /** Resolves when it is over; at once if it is. */
   async over(tenure: Tenure): Promise<void> {
-    if (tenure.isLeaving) await (this.#departures.get(tenure) ?? this.#add(tenure)).over;
+    if (tenure.state === 'leaving') await (this.#departures.get(tenure) ?? this.#add(tenure)).over;
   }
 
   /** It is over. */

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
-import { Tenure } from '../claim.ts';
+import { Tenure } from '../tenure.ts';
 import { FleaseLease } from './flease-lease.ts';
 
 const NOTICE_MS = 100;

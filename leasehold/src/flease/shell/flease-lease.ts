@@ -10,7 +10,7 @@
  */
 
 import { showAs } from '../../runtime/inspection.ts';
-import type { Tenure } from '../claim.ts';
+import type { Tenure } from '../tenure.ts';
 import { type LeaseEnd, LeaseEndedError } from '../errors.ts';
 import { type LeaseSignal, leaseSignal } from './lease-signal.ts';
 

@@ -15,7 +15,8 @@ import { checkOptionNames, type OptionNames } from '../../runtime/option-names.t
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { Waiters } from '../../runtime/waiters.ts';
-import type { Request, Tenure } from '../claim.ts';
+import type { Request } from '../claim.ts';
+import type { Tenure } from '../tenure.ts';
 import { FleaseDriver } from '../driver.ts';
 import { GroupClosedError, GroupLeftError, LeaseEndedError, LeaseNotHeldError } from '../errors.ts';
 import type { MemberEvent } from '../member.ts';
@@ -248,7 +249,7 @@ export class Flease implements AsyncDisposable {
     const { tenure } = lease;
     if (!lease.isHeld()) throw new LeaseEndedError(resource, lease.number, lease.how ?? 'lapsed');
     await this.#release(tenure, to);
-    if (tenure.isGivenBack) return;
+    if (tenure.state === 'given-back') return;
     this.#throwIfClosed();
     throw this.#reasons.noMajority(resource, undefined);
   }

@@ -2,7 +2,7 @@
 
 import type { Instant } from '../../runtime/time.ts';
 import { Candidate, type StandingMember } from '../candidate.ts';
-import type { Tenure } from '../claim.ts';
+import type { Tenure } from '../tenure.ts';
 import type { MemberEvent } from '../member.ts';
 import type { ElectedEvents } from '../soft-log.ts';
 

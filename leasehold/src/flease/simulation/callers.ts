@@ -9,7 +9,7 @@
 import { type Instant, later } from '../../runtime/time.ts';
 import type { SimRuntime } from '../../sim/process.ts';
 import type { Random } from '../../sim/random.ts';
-import type { Tenure } from '../claim.ts';
+import type { Tenure } from '../tenure.ts';
 import type { MemberEvent } from '../member.ts';
 import type { Checker } from './checker.ts';
 import type { FleaseNode } from './node.ts';

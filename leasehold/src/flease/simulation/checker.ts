@@ -20,7 +20,8 @@
  */
 
 import type { World } from '../../sim/world.ts';
-import type { Request, Tenure } from '../claim.ts';
+import type { Request } from '../claim.ts';
+import type { Tenure } from '../tenure.ts';
 import type { Lease } from '../lease.ts';
 import type { MemberEvent } from '../member.ts';
 import type { Packet } from '../messages.ts';
@@ -174,7 +175,9 @@ export class Checker implements Observer {
         this.#ended(node, event.tenure);
         return;
       case 'left':
-        this.happened(event.tenure.isGivenBack ? 'given back' : 'let go of, and not told to a majority');
+        this.happened(
+          event.tenure.state === 'given-back' ? 'given back' : 'let go of, and not told to a majority',
+        );
         node.note('left', describe(event.tenure));
         return;
       case 'silent':

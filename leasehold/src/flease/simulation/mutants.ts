@@ -212,8 +212,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'told-of-the-end',
     story: 'A renewal that is answered late revives what had lapsed.',
     file: PROPOSER,
-    from: '    if (tenure?.isHeldAt(nowMs)) {\n      tenure.untilMs = lease.untilMs;',
-    to: '    if (tenure !== undefined) {\n      tenure.untilMs = lease.untilMs;',
+    from: '    if (tenure?.isHeldAt(nowMs)) {\n      tenure.renewed(lease.untilMs);',
+    to: '    if (tenure !== undefined) {\n      tenure.renewed(lease.untilMs);',
   },
   {
     name: 'given-back-before-it-is-let-go-of',
@@ -260,8 +260,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'told-of-the-end',
     story: 'A lease runs out and nobody is told.',
     file: CLAIM,
-    from: '    if (tenure !== undefined) tenure.ended = reason;\n',
-    to: "    if (reason === 'lapsed') return undefined;\n    if (tenure !== undefined) tenure.ended = reason;\n",
+    from: '    tenure?.end(reason);\n',
+    to: "    if (reason === 'lapsed') return undefined;\n    tenure?.end(reason);\n",
   },
   {
     name: 'ending-unnoticed',

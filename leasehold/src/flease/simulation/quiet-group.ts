@@ -1,7 +1,7 @@
 /** A group in which nothing happens but what a test has happen: for faults with names. */
 
 import type { LinkFaults } from '../../sim/network.ts';
-import type { Tenure } from '../claim.ts';
+import type { Tenure } from '../tenure.ts';
 import type { MemberEvent } from '../member.ts';
 import { resolveFleaseDurations } from '../options.ts';
 import { FleaseWorld } from './flease-world.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BrokenPromise } from '../../sim/world.ts';
-import type { Tenure } from '../claim.ts';
+import type { Tenure } from '../tenure.ts';
 import type { Item, Packet } from '../messages.ts';
 import { type Asked, QuietGroup } from './quiet-group.ts';
 

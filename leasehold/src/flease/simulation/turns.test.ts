@@ -5,7 +5,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import type { Tenure } from '../claim.ts';
+import type { Tenure } from '../tenure.ts';
 import { QuietGroup } from './quiet-group.ts';
 
 const LEASE_MS = 10_000;

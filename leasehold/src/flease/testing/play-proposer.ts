@@ -13,7 +13,7 @@
  * A lease is 1000 ms, clocks are within 50, an answer is awaited for 100. Chance is a half, always.
  */
 
-import type { Tenure } from '../claim.ts';
+import type { Tenure } from '../tenure.ts';
 import type { Lease } from '../lease.ts';
 import type { Answer, Item, RefusalReason } from '../messages.ts';
 import { resolveFleaseDurations } from '../options.ts';

@@ -1,7 +1,7 @@
 /** A member of a group in the process of a Manager, with the same core and the same driver as in a real one. */
 
 import { Candidate } from '../../../flease/candidate.ts';
-import type { Tenure } from '../../../flease/claim.ts';
+import type { Tenure } from '../../../flease/tenure.ts';
 import { FleaseDriver } from '../../../flease/driver.ts';
 import type { Packet } from '../../../flease/messages.ts';
 import type { ResolvedFleaseDurations } from '../../../flease/options.ts';

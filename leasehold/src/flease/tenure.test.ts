@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { Tenure } from './tenure.ts';
+
+const tenure = (): Tenure => new Tenure('job', 7, 2_000);
+
+describe('a lease that is held', () => {
+  it('is held until its end, by the clock, whatever it is called', () => {
+    const held = tenure();
+    expect([held.isHeldAt(2_000), held.isHeldAt(2_001), held.state]).toEqual([true, false, 'held']);
+    held.noticed();
+    expect([held.isHeldAt(2_000), held.state]).toEqual([true, 'ending']);
+  });
+
+  it('is as before if it is renewed, also after its holder was told that it ends', () => {
+    const held = tenure();
+    held.noticed();
+    held.renewed(3_000);
+    expect([held.isHeldAt(3_000), held.state]).toEqual([true, 'held']);
+  });
+
+  it('is never held again once it is over', () => {
+    const held = tenure();
+    held.end('lapsed');
+    expect([held.isHeldAt(1_000), held.ended]).toEqual([false, 'lapsed']);
+  });
+
+  it('was given back if a majority knows, and is only over if nobody is told any more', () => {
+    const [told, untold] = [tenure(), tenure()];
+    for (const each of [told, untold]) {
+      each.end('released');
+      each.leaving();
+      expect(each.state).toBe('leaving');
+    }
+    told.givenBack();
+    told.left();
+    untold.left();
+    expect([told.state, untold.state]).toEqual(['given-back', 'over']);
+  });
+});
