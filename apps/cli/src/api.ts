@@ -81,8 +81,9 @@ export class HttpApi {
     this.#respondent = respondent;
   }
 
-  async get<T>(path: string, withinMs: number = ANSWER_WITHIN_MS): Promise<T> {
-    return await this.#ask<T>(path, withinMs, {});
+  /** @param signal gives up sooner, as if nobody answered */
+  async get<T>(path: string, withinMs: number = ANSWER_WITHIN_MS, signal?: AbortSignal): Promise<T> {
+    return await this.#ask<T>(path, withinMs, {}, signal);
   }
 
   /** Has something done. */
@@ -91,8 +92,13 @@ export class HttpApi {
     return await this.#ask<T>(path, withinMs, { method: 'POST', headers, body: '{}' });
   }
 
-  async #ask<T>(path: string, withinMs: number, request: Omit<HttpRequest, 'signal'>): Promise<T> {
-    const signal = AbortSignal.timeout(withinMs);
+  async #ask<T>(
+    path: string,
+    withinMs: number,
+    request: Omit<HttpRequest, 'signal'>,
+    givenUp?: AbortSignal,
+  ): Promise<T> {
+    const signal = AbortSignal.any([AbortSignal.timeout(withinMs), ...(givenUp ? [givenUp] : [])]);
     const response = await this.open(path, { ...request, signal });
     let text: string;
     try {

@@ -17,10 +17,10 @@ describe('a stream of events', () => {
     expect([...text].flatMap((piece) => parser.push(piece))).toEqual(expected);
   });
 
-  it('goes on after the last event that was seen when the connection breaks', async () => {
+  it('goes on after the last event that was seen when the connection breaks, or what comes is none', async () => {
     const asked: (string | undefined)[] = [];
     const answers: ((response: ServerResponse) => void)[] = [
-      (response) => response.end('id: e-1\ndata: {"kind":"a"}\n\n'),
+      (response) => response.end('id: e-1\ndata: {"kind":"a"}\n\ndata: null\n\n'),
       (response) => response.destroy(),
       (response) => response.write('id: e-2\ndata: {"kind":"b"}\n\n'),
     ];

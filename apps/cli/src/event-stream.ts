@@ -94,7 +94,7 @@ export async function* followStream<T>(options: StreamOptions): AsyncGenerator<T
           continue;
         }
         after = message.id ?? after;
-        yield JSON.parse(message.data) as T;
+        yield eventOf(message.data) as T;
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -132,6 +132,13 @@ async function* connection(
     clearTimeout(watchdog);
     silence.abort();
   }
+}
+
+/** @throws if it is none: whoever says so is no better than one that says nothing */
+function eventOf(data: string): object {
+  const event: unknown = JSON.parse(data);
+  if (typeof event !== 'object' || event === null) throw new Error('what the other side tells is no event');
+  return event;
 }
 
 /** Sooner if the signal aborts. */

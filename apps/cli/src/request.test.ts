@@ -2,7 +2,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ConnectionClosedError, piecesOf, send, textOf } from './request.ts';
-import { run } from './testing/started.ts';
+import { run, start } from './testing/started.ts';
 
 const LONG_MS = 60_000;
 const FOREVER = new AbortController().signal;
@@ -107,4 +107,16 @@ describe('a server that closes every connection at once', () => {
     },
     LONG_MS,
   );
+});
+
+describe('a server that accepts connections and says nothing', () => {
+  it('is waited for no longer than until Ctrl-C', async () => {
+    let asked: () => void = () => {};
+    const hasAsked = new Promise<void>((resolve) => (asked = resolve));
+    const url = await listen(createServer((socket) => void socket.once('data', asked)));
+    await using watching = await start(['watch', '--api', url]);
+    await hasAsked;
+    watching.child.kill('SIGINT');
+    expect(await watching.ended).toBe(0);
+  }, 9_000); // It would wait for ten seconds by itself.
 });

@@ -22,6 +22,9 @@ export function watchCommand(context: Context): Command {
   ]);
 }
 
+/** Asks the Manager, until somebody presses Ctrl-C. */
+type Ask = <T>(path: string) => Promise<T>;
+
 async function watch(
   context: Context,
   pool: string | undefined,
@@ -29,10 +32,17 @@ async function watch(
 ): Promise<void> {
   const api = ManagerApi.of(context, options);
   using signal = interruption();
-  const status = await api.get<StatusAnswer>('/v1/status');
-  if (pool !== undefined) await api.get(poolPath(pool)); // Who misspells it would wait for ever.
   const teller = new EventTeller(colorsFor(context.out, context));
-  if (!options.json && status.pools !== null) await meet(teller, api, pool);
+  const ask: Ask = (path) => api.get(path, undefined, signal);
+  let status: StatusAnswer;
+  try {
+    status = await ask<StatusAnswer>('/v1/status');
+    if (pool !== undefined) await ask(poolPath(pool)); // Who misspells it would wait for ever.
+    if (!options.json && status.pools !== null) await meet(teller, ask, pool);
+  } catch (error) {
+    if (signal.aborted) return; // Ctrl-C, while nobody answered.
+    throw error;
+  }
   const say = (text: string): void => context.err.write(`${text}\n`);
   if (!options.json) for (const line of beginning(api, pool, status)) say(line);
   const onState = (connection: 'lost' | 'back', why?: Error): void => {
@@ -67,10 +77,10 @@ function beginning(api: ManagerApi, pool: string | undefined, status: StatusAnsw
 }
 
 /** Who is there already; the first thousand of each pool, which is for words only. */
-async function meet(teller: EventTeller, api: ManagerApi, only: string | undefined): Promise<void> {
-  const { pools } = await api.get<PoolsAnswer>('/v1/pools');
+async function meet(teller: EventTeller, ask: Ask, only: string | undefined): Promise<void> {
+  const { pools } = await ask<PoolsAnswer>('/v1/pools');
   for (const { name } of pools.filter((pool) => only === undefined || pool.name === only)) {
-    const { owners } = await api.get<OwnersAnswer>(poolPath(name, '/owners?limit=1000'));
+    const { owners } = await ask<OwnersAnswer>(poolPath(name, '/owners?limit=1000'));
     for (const owner of owners) if (owner.isMember) teller.know(name, owner);
   }
 }
