@@ -133,6 +133,18 @@ describe('a peer that was started with other peers in the same view', () => {
     expect(others.status(1_102)[0]?.trouble).toBeUndefined();
   });
 
+  it('contradicts us for as long as anything comes from it, also what is not heeded', () => {
+    const { others, hears } = bench();
+    hears(1_000, { life: 1, digest: WRONG });
+    others.forgetContradictions(2_100);
+    expect(hears(2_100, { life: 1, sentMs: 900 })).toBe(true); // Its clock was set back.
+    expect(hears(2_100, { life: 3, sentMs: 800 })).toBe(false); // Another life of it, from before.
+    others.forgetContradictions(3_200);
+    expect([others.contradiction, others.contradictedUntilMs]).toEqual(['other-members', 3_200]);
+    others.forgetContradictions(3_201);
+    expect([others.contradiction, others.contradictedUntilMs]).toEqual([undefined, Number.POSITIVE_INFINITY]);
+  });
+
   it('tells nothing of its clock', () => {
     const { others, hears } = bench();
     hears(1_000, { digest: WRONG, sentMs: 1_400 });

@@ -55,9 +55,10 @@ interface Peer {
   view: number;
   /** Of that view. */
   digest: ViewDigest | undefined;
-  /** How what it said last contradicts what we were told, if it does; and when it said so, by our clock. */
+  /** How what it said last contradicts what we were told, if it does. */
   contradiction: Contradiction | undefined;
-  contradictedAtMs: number;
+  /** When anything came from it last, whether or not that was heeded, by our clock. */
+  cameAtMs: number;
   echo: Echo | undefined;
   saidAtMs: number;
   heardAtMs: number;
@@ -108,7 +109,7 @@ export class Acquaintances {
       peer.echo = undefined;
       peer.saidAtMs = NEVER;
       peer.heardAtMs = NEVER;
-      peer.contradictedAtMs = nowMs;
+      peer.cameAtMs = nowMs;
       peer.doubtedUntilMs = Math.min(peer.doubtedUntilMs, nowMs + this.#settings.durations.recoveryMs);
     }
   }
@@ -148,8 +149,8 @@ export class Acquaintances {
     }
   }
 
-  #contradictsUntilMs({ contradictedAtMs }: Peer): number {
-    return contradictedAtMs + this.#settings.durations.recoveryMs;
+  #contradictsUntilMs({ cameAtMs }: Peer): number {
+    return cameAtMs + this.#settings.durations.recoveryMs;
   }
 
   echoFor(id: string): Echo | undefined {
@@ -159,7 +160,9 @@ export class Acquaintances {
   /** Takes note of a packet. False if nothing in it is to be heeded. */
   hear(packet: Packet, own: Pick<Packet, 'view' | 'digest'>, nowMs: number): boolean {
     const peer = this.#recognise(packet);
-    if (peer === undefined || !this.#isItsLife(packet, peer, nowMs)) return false;
+    if (peer === undefined) return false;
+    peer.cameAtMs = nowMs; // Whatever it says, and whether or not that is heeded: it is not gone.
+    if (!this.#isItsLife(packet, peer, nowMs)) return false;
     const { from, view } = packet;
     const sentMs = this.#saneMs(packet.sentMs, nowMs);
     const contradiction = contradictionOf(packet, own);
@@ -169,7 +172,6 @@ export class Acquaintances {
       peer.view = isOther ? 0 : view;
       peer.digest = packet.digest;
       peer.contradiction = contradiction;
-      peer.contradictedAtMs = nowMs;
     }
     peer.sentMs = Math.max(peer.sentMs, sentMs);
     if (isOther) {
@@ -297,7 +299,7 @@ const unheard = (): Peer => ({
   view: 0,
   digest: undefined,
   contradiction: undefined,
-  contradictedAtMs: NEVER,
+  cameAtMs: NEVER,
   echo: undefined,
   saidAtMs: NEVER,
   heardAtMs: NEVER,

@@ -20,6 +20,7 @@ function bench(members: readonly string[] = ['a'], { turns = true } = {}) {
     send: () => {},
   };
   let ring = (): void => {};
+  const unwanted = new Set<number>();
   const driver = new FleaseDriver({
     settings: {
       ...{ group: 'g', id: 'a', life: 1, durations: DURATIONS, random: () => 0.5 },
@@ -39,6 +40,7 @@ function bench(members: readonly string[] = ['a'], { turns = true } = {}) {
       events.push(event);
       hooks.tell(event);
     },
+    isWanted: (request) => !unwanted.has(request),
   });
   const endTurn = (): void => {
     for (const end of ends.splice(0)) end();
@@ -66,6 +68,7 @@ function bench(members: readonly string[] = ['a'], { turns = true } = {}) {
     kinds,
     alarms,
     hooks,
+    unwanted,
     speak,
     acquire,
     ring: () => ring(),
@@ -160,6 +163,21 @@ describe('a driver', () => {
     expect(events).toHaveLength(granted.length);
     for (const { tenure } of granted)
       expect([driver.holds(tenure), tenure.untilMs]).toEqual([true, clock.ms + LEASE_MS]);
+  });
+
+  it('hands nothing out that nobody wants any more, whether it is over by then or not, but gives it back', () => {
+    const { driver, speak, acquire, endTurn, clock, events, unwanted } = bench();
+    speak();
+    for (const passedMs of [0, LEASE_MS + 1]) {
+      acquire('r', 1);
+      unwanted.add(1);
+      clock.ms += passedMs;
+      endTurn();
+      endTurn();
+      expect(events).toEqual([]);
+      expect([...driver.member.tenures]).toEqual([]);
+      expect(driver.member.hasUnfinished).toBe(false);
+    }
   });
 
   it('throws what the member throws at whoever asked, and goes on', () => {

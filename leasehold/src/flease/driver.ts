@@ -12,7 +12,8 @@
  *
  * **Nobody is told that it holds what is over.** Time passes between the decision and the word: a turn can be long, and a
  * process can be stopped in the middle of it. So the clocks are read again before a lease is handed out. One that is
- * over by then goes back, and whoever waits for it goes on to; of what it never had it hears nothing.
+ * over by then goes back, and whoever waits for it goes on to; of what it never had it hears nothing. Nor is one handed
+ * out that nobody waits for any more: it goes back, and that is all.
  *
  * Whoever is told of an event may bring in the next input from there. It goes to the member at once, for the
  * member has nothing under way; but what comes of it is sent and told after all that came before.
@@ -37,6 +38,8 @@ export interface FleaseDriverOptions {
   atEndOfTurn(callback: () => void): void;
   send(to: string, packet: Packet): void;
   tell(event: MemberEvent): void;
+  /** Whether somebody still waits for what this request asked for. */
+  isWanted(request: number): boolean;
   /** After all that came of the inputs of a turn. */
   afterwards?(): void;
 }
@@ -51,7 +54,7 @@ export class FleaseDriver {
   #isDue = false;
   #isBusy = false;
   #isOver = false;
-  /** Granted, and over before anybody was told. */
+  /** Granted, and given back before anybody was told. */
   readonly #missed = new WeakSet<Tenure>();
 
   constructor(options: FleaseDriverOptions) {
@@ -139,15 +142,21 @@ export class FleaseDriver {
   }
 
   #tell(event: MemberEvent): void {
-    if (event.kind === 'granted' && !this.holds(event.tenure)) this.#askAnew(event);
+    if (event.kind === 'granted') this.#handOut(event);
     else if (!('tenure' in event && this.#missed.has(event.tenure))) this.#options.tell(event);
   }
 
-  #askAnew({ request: id, wanted: kind, tenure }: Extract<MemberEvent, { kind: 'granted' }>): void {
+  #handOut(granted: Extract<MemberEvent, { kind: 'granted' }>): void {
+    const { request: id, wanted: kind, tenure } = granted;
+    const isWanted = this.#options.isWanted(id);
+    if (isWanted && this.holds(tenure)) {
+      this.#options.tell(granted);
+      return;
+    }
     this.#missed.add(tenure);
     this.input((member, reading) => {
       member.release(tenure, reading);
-      member.request(tenure.resource, { kind, id }, reading);
+      if (isWanted) member.request(tenure.resource, { kind, id }, reading);
     });
   }
 }

@@ -23,7 +23,7 @@ import type { Logger } from 'leasehold/supervisor';
 import type { ResolvedFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
 import { exitCodeOf } from '../../../../leasehold/src/node/child.ts';
 import { CommandEndedError, type Suspects } from './command-ended-error.ts';
-import { HeldProcess } from './held-process.ts';
+import { HeldProcess, wakefulnessFor } from './held-process.ts';
 import type { CommandSignals } from './signals.ts';
 import { startWatched } from './started-process.ts';
 import { Watchman } from './watchman.ts';
@@ -49,11 +49,12 @@ export interface HeldCommand {
 export async function runHeld(held: HeldCommand): Promise<number> {
   const { command, lease, durations, suspects, signals, logger } = held;
   const { resource, number } = lease;
+  const wakefulness = wakefulnessFor(durations); // To start it is part of the time that the lease is had.
   await using watchman = new Watchman(durations.noticeMs);
   const started = await startWatched(held, watchman);
   logger.info('holds it: the command is started', { resource, number, command, pid: started.pid });
   using _ = signals.handTo((signal) => started.kill(signal));
-  using running = new HeldProcess({ started, watchman, lease, durations, logger });
+  using running = new HeldProcess({ started, watchman, lease, durations, logger, wakefulness });
   const { end, lost } = await running.ended();
   if (lost === undefined) return exitCodeOf(end);
   throw new CommandEndedError(command, { ...lost, suspects: suspects(lost.stoodStillMs) });

@@ -31,6 +31,8 @@ export interface HeldProcessOptions {
   readonly lease: Pick<FleaseLease, 'resource' | 'number' | 'signal' | 'leftMs' | 'isHeld' | 'onRenewal'>;
   readonly durations: Pick<ResolvedFleaseDurations, 'noticeMs' | 'leaseMs' | 'renewAfterMs' | 'answerMs'>;
   readonly logger: Logger;
+  /** Since when it is looked whether we stand still. @default since now */
+  readonly wakefulness?: Wakefulness | undefined;
 }
 
 export interface HeldEnd {
@@ -49,6 +51,14 @@ type State =
   | { readonly name: 'ending'; readonly hasOverslept: boolean; readonly killing: NodeJS.Timeout }
   | Ended;
 
+/** Begins to look. */
+export const wakefulnessFor = ({
+  leaseMs,
+  renewAfterMs,
+  answerMs,
+}: HeldProcessOptions['durations']): Wakefulness =>
+  new Wakefulness({ leaseMs, renewalMs: renewAfterMs + answerMs });
+
 export class HeldProcess implements Disposable {
   readonly #options: HeldProcessOptions;
   readonly #wakefulness: Wakefulness;
@@ -58,10 +68,9 @@ export class HeldProcess implements Disposable {
   #state: State = { name: 'running' };
 
   constructor(options: HeldProcessOptions) {
-    const { lease, durations } = options;
-    const { leaseMs, renewAfterMs, answerMs } = durations;
+    const { lease, durations, wakefulness = wakefulnessFor(durations) } = options;
     this.#options = options;
-    this.#wakefulness = new Wakefulness({ leaseMs, renewalMs: renewAfterMs + answerMs });
+    this.#wakefulness = wakefulness;
     this.#looking = setInterval(() => this.#wakefulness.look(), this.#wakefulness.everyMs);
     this.#renewals = lease.onRenewal(() => this.#renewed());
     if (lease.signal.aborted) this.#lose();

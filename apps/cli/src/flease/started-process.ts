@@ -8,7 +8,7 @@
  * gate (`gate.ts`) or there is no watchman (`watchman.ts`). It starts all the same then, and that nobody watches is
  * said.
  *
- * What the command has started is ended with it: it leads a group of its own. Not on a terminal, though, where a group
+ * If the lease is lost, what the command has started is ended with it: it leads a group of its own. Not on a terminal, though, where a group
  * of its own could not be typed to; there a script that wants its children to go with it has to say so itself.
  */
 

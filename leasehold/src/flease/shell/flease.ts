@@ -106,6 +106,7 @@ export class Flease implements AsyncDisposable {
         connections.send(to, packet);
       },
       tell: (event) => this.#tell(event),
+      isWanted: (request) => this.#requests.wanting(request) !== undefined,
       afterwards: () => this.#waiters.look(),
     });
     this.#keeper = {
@@ -466,10 +467,7 @@ export class Flease implements AsyncDisposable {
 
   #granted(request: number, tenure: Tenure): void {
     const pending = this.#requests.wanting(request);
-    if (pending === undefined) {
-      this.#driver.input((member, reading) => member.release(tenure, reading)); // Nobody wants it any more.
-      return;
-    }
+    assert(pending !== undefined, 'what is handed out is wanted');
     this.#requests.take(request);
     const lease = new FleaseLease(this.#keeper, tenure);
     this.#held += 1;

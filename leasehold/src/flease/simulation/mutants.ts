@@ -204,8 +204,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'valid-when-returned',
     story: 'A process is stopped between the grant and the word, and says that it is held all the same.',
     file: DRIVER,
-    from: "if (event.kind === 'granted' && !this.holds(event.tenure)) this.#askAnew(event);",
-    to: "if (event.kind === 'granted' && event.request < 0) this.#askAnew(event);",
+    from: '    if (isWanted && this.holds(tenure)) {',
+    to: '    if (isWanted) {',
   },
   {
     name: 'renewed-when-it-was-over',

@@ -191,6 +191,7 @@ export class FleaseNode {
         transport.send(to, packet);
       },
       tell: (event) => this.#tell(event),
+      isWanted: (request) => this.#listeners.has(request),
       afterwards: () => {
         this.#firstMs = undefined;
       },
@@ -229,8 +230,7 @@ export class FleaseNode {
     if ('request' in event) {
       const answered = this.#listeners.get(event.request);
       this.#listeners.delete(event.request);
-      if (answered !== undefined) answered(event);
-      else if (event.kind === 'granted') this.release(event.tenure); // It was cancelled in the same turn.
+      answered?.(event);
     }
   }
 }

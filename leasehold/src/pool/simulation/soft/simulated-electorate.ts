@@ -46,9 +46,9 @@ export function simulatedElectorate(
       }
       const granted = waiting.get(event.request);
       waiting.delete(event.request);
-      if (granted !== undefined) granted(event.tenure);
-      else driver.input((member, reading) => member.release(event.tenure, reading));
+      granted?.(event.tenure);
     },
+    isWanted: (request) => waiting.has(request),
   });
   transport.listen((_, packet) => driver.receive(packet));
   driver.start();
