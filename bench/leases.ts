@@ -4,7 +4,8 @@
  * all the time; they are measured in turn, round after round.
  *
  * Then, as the authors of Flease did: how the rate holds when another program keeps the disk busy, which only
- * those notice who wait for it. And how long a lease of ours is without a holder when its holder is killed.
+ * those notice who wait for it. Ours is measured beside the others, and once more when they are gone: what they do while
+ * the disk keeps them waiting is on the same two cores, and is theirs. And how long a lease of ours is without a holder when its holder is killed.
  *
  * To try it out: `LEASES_SHARE=0.1` makes batches of a tenth, `LEASES_OF='redlock;etcd'` measures only these. Without ours there are no
  * figures, and what the others did is among the conditions.
@@ -152,6 +153,31 @@ async function withBusyDisk(
   };
 }
 
+/** All of them side by side; then ours alone, and that is what counts of ours. None of them is there afterwards. */
+async function onBusyDisk(
+  workshop: Workshop,
+  peers: readonly LeasePeer[],
+  report: Report,
+): Promise<DiskFindings | undefined> {
+  const onDisk = peers.filter(({ name }) => DISK_KINDS.includes(name));
+  const ours = onDisk.find(({ name }) => name === OURS);
+  const others = peers.filter((peer) => peer !== ours);
+  const beside = onDisk.length === 0 ? undefined : await withBusyDisk(workshop, onDisk, report);
+  for (const peer of others) await peer.close();
+  if (beside === undefined || ours === undefined || others.length === 0) {
+    await ours?.close();
+    return beside;
+  }
+  report(`${OURS}: the same, with nobody else there`);
+  const alone = await withBusyDisk(workshop, [ours], report);
+  await ours.close();
+  const share = beside.shares.get(OURS)?.toFixed(2);
+  return {
+    shares: new Map([...beside.shares, ...alone.shares]),
+    told: `${beside.told}. That is ${share} for ours with all others up; the figure is with nobody else there: ${alone.told}`,
+  };
+}
+
 /** What each did, for whoever wants more than the figures. */
 function told(standings: Standings, name: string): string {
   const values = SIZES.flatMap((leases) => {
@@ -196,9 +222,7 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
   report(`starting ${ONLY.join(', ')}`);
   const peers = await started(workshop, report);
   const standings = await race(peers, report);
-  const onDisk = peers.filter(({ name }) => DISK_KINDS.includes(name));
-  const disk = onDisk.length === 0 ? undefined : await withBusyDisk(workshop, onDisk, report);
-  for (const peer of peers) await peer.close();
+  const disk = await onBusyDisk(workshop, peers, report);
   const isOurs = ONLY.includes(OURS);
   const kills = scaled(KILLS);
   const tookMs = isOurs ? await failovers(workshop, kills, report) : [];

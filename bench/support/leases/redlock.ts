@@ -11,7 +11,7 @@ import { installed, leftOut, up } from '../processes/peers.ts';
 import type { Workshop } from '../processes/workshop.ts';
 import type { LeasePeer, PeerKind } from './peer.ts';
 import type { RedlockConfig } from './redlock-process.ts';
-import { answerTo, serve } from './servers.ts';
+import { answerTo, end, serve } from './servers.ts';
 
 const SERVERS = 3;
 
@@ -65,6 +65,6 @@ async function start(workshop: Workshop, name: string, isPipelined: boolean): Pr
     setting: `redlock ${String(ownVersion)} over ioredis${isPipelined ? ' with enableAutoPipelining' : ''}, Redis ${version} ×${SERVERS}, nothing on disk`,
     client,
     servers,
-    close: async () => client.kill(),
+    close: async () => end(client, servers),
   };
 }

@@ -1,7 +1,9 @@
 /** What starting the servers of others has in common. */
 
 import { createConnection } from 'node:net';
+import process from 'node:process';
 import { installed } from '../processes/peers.ts';
+import type { Program } from '../processes/program.ts';
 import type { Workshop } from '../processes/workshop.ts';
 
 const ANSWER_WITHIN_MS = 1_000;
@@ -12,6 +14,12 @@ export function serve(workshop: Workshop, command: string, args: readonly string
   return setpriv === undefined
     ? workshop.serve(command, args)
     : workshop.serve(setpriv, ['--pdeathsig', 'KILL', '--', command, ...args]);
+}
+
+/** Ends a client and the servers that were started for it. */
+export function end(client: Program, servers: readonly number[]): void {
+  client.kill();
+  for (const pid of servers) process.kill(pid, 'SIGKILL');
 }
 
 /** What a server that speaks in lines answers to a word, until it closes the connection or has said `enough`. */

@@ -11,7 +11,7 @@ import { freePort } from '../../../leasehold/src/log/etcd/testing/free-ports.ts'
 import { installed, leftOut, up } from '../processes/peers.ts';
 import type { Workshop } from '../processes/workshop.ts';
 import type { LeasePeer, PeerKind } from './peer.ts';
-import { answerTo, serve } from './servers.ts';
+import { answerTo, end, serve } from './servers.ts';
 import type { ZooKeeperConfig } from './zookeeper-process.ts';
 
 const SERVERS = 3;
@@ -80,7 +80,7 @@ async function start(workshop: Workshop, name: string, forceSync: boolean): Prom
     setting: `ZooKeeper ${statuses[leading]?.version} ×${SERVERS}, forceSync=${forceSync ? 'yes' : 'no'}, by node-zookeeper-client ${String(version)} at the one that leads; a lease is an ephemeral node`,
     client,
     servers,
-    close: async () => client.kill(),
+    close: async () => end(client, servers),
   };
 }
 
