@@ -47,8 +47,8 @@ const [SMALL, MIDDLE, LARGE] = [1_000, 10_000, 50_000].map(scaled) as [number, n
 const SIZES: readonly number[] = [SMALL, MIDDLE, LARGE];
 /** A small batch is soon over, and so there are several in a turn. */
 const TURN: readonly number[] = [SMALL, SMALL, SMALL, MIDDLE, LARGE];
-/** For ours the largest is, too: within a second, which the others take ten for. */
-const TURN_OF_OURS: readonly number[] = [...TURN, LARGE, LARGE];
+/** For ours all are: the largest within a second, which the others take ten for, and a tenth of a second is no measure. */
+const TURN_OF_OURS: readonly number[] = [...TURN, MIDDLE, MIDDLE, LARGE, LARGE];
 /** For whom the largest would take more than twenty seconds. */
 const SLOW: readonly string[] = [etcd.name];
 /** So long everybody practises at first, so that its code is compiled, theirs too; and when its turn has come, for it was idle since. */
