@@ -54,6 +54,8 @@ export class FleaseNode {
   stoppedUntilMs: number = Number.NEGATIVE_INFINITY;
   /** What wants to know of the events of this life besides the checker. */
   readonly #listeners = new Map<number, (event: MemberEvent) => void>();
+  /** Requests of this life that nobody waits for any more. */
+  readonly #cancelled = new Set<number>();
   /** What somebody was told that it holds. */
   readonly #told = new WeakSet<Tenure>();
   readonly #options: NodeOptions;
@@ -125,6 +127,7 @@ export class FleaseNode {
 
   cancel(resource: string, id: number): void {
     this.#listeners.delete(id);
+    this.#cancelled.add(id);
     this.#driver?.input((member, reading) => member.cancel(resource, id, reading));
   }
 
@@ -167,6 +170,7 @@ export class FleaseNode {
     const { name, network, durations, busyFrom, observer, turnMs, comparesClocks } = this.#options;
     this.#runtime = runtime;
     this.#listeners.clear();
+    this.#cancelled.clear();
     const transport = runtime.transport(network);
     const life = 1 + Math.floor(runtime.random() * 0x7fff_ffff);
     this.lifeNumber = life;
@@ -191,7 +195,7 @@ export class FleaseNode {
         transport.send(to, packet);
       },
       tell: (event) => this.#tell(event),
-      isWanted: (request) => this.#listeners.has(request),
+      isWanted: (request) => !this.#cancelled.has(request), // One that is answered twice is for the checker to see.
       afterwards: () => {
         this.#firstMs = undefined;
       },
