@@ -4,8 +4,8 @@
  * all the time; they are measured in turn, round after round.
  *
  * Then, as the authors of Flease did: how the rate holds when another program keeps the disk busy, which only
- * those notice who wait for it. Ours is measured beside the others, and once more when they are gone: what they do while
- * the disk keeps them waiting is on the same two cores, and is theirs. And how long a lease of ours is without a holder when its holder is killed.
+ * those notice who wait for it. All are up then, too, and that is what counts; ours is measured once more when the others
+ * are gone, to be told beside it. And how long a lease of ours is without a holder when its holder is killed.
  *
  * To try it out: `LEASES_SHARE=0.1` makes batches of a tenth, `LEASES_OF='redlock;etcd'` measures only these. Without ours there are no
  * figures, and what the others did is among the conditions.
@@ -153,7 +153,7 @@ async function withBusyDisk(
   };
 }
 
-/** All of them side by side; then ours alone, and that is what counts of ours. None of them is there afterwards. */
+/** All of them side by side, which is what counts; then ours alone, to be told. None of them is there afterwards. */
 async function onBusyDisk(
   workshop: Workshop,
   peers: readonly LeasePeer[],
@@ -171,10 +171,10 @@ async function onBusyDisk(
   report(`${OURS}: the same, with nobody else there`);
   const alone = await withBusyDisk(workshop, [ours], report);
   await ours.close();
-  const share = beside.shares.get(OURS)?.toFixed(2);
+  const share = alone.shares.get(OURS)?.toFixed(2);
   return {
-    shares: new Map([...beside.shares, ...alone.shares]),
-    told: `${beside.told}. That is ${share} for ours with all others up; the figure is with nobody else there: ${alone.told}`,
+    shares: beside.shares,
+    told: `${beside.told}. With nobody else there it is ${share} for ours: ${alone.told}`,
   };
 }
 
