@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { wrap } from './commands/explain.ts';
 import { fit } from './demo/screen.ts';
-import { bytes, counted, duration, percent, show, table } from './output.ts';
+import { bytes, counted, duration, durationOfSeconds, percent, show, table } from './output.ts';
 import { recordedContext } from './testing/recorded-context.ts';
 
 describe('a table', () => {
@@ -39,6 +39,10 @@ describe('numbers for people', () => {
     [277_200_000, '3 d 5 h'],
   ])('say how long %s ms is', (ms, text) => {
     expect(duration(ms)).toBe(text);
+  });
+
+  it('do not speak of milliseconds where only seconds were counted', () => {
+    expect([0, 1, 75].map(durationOfSeconds)).toEqual(['0 s', '1 s', '1 min 15 s']);
   });
 
   it.each([

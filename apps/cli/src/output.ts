@@ -40,6 +40,10 @@ export function duration(ms: number): string {
   return days < 1 ? `${hours} h ${minutes % 60} min` : `${days} d ${hours % 24} h`;
 }
 
+/** As {@link duration}, of what was counted in whole seconds: none of them is `0 s`, for nobody measured milliseconds. */
+export const durationOfSeconds = (seconds: number): string =>
+  seconds < 1 ? '0 s' : duration(seconds * 1_000);
+
 /** `812 B`, `1.5 KB`, `20 MB`. */
 export function bytes(count: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];

@@ -4,7 +4,16 @@ import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
 import type { Context } from '../context.ts';
 import { apiOption, jsonOption, withExamples } from '../options.ts';
 import { type AskedManager, askManagers } from '../other-managers.ts';
-import { bytes, counted, duration, type JsonOption, percent, show, table } from '../output.ts';
+import {
+  bytes,
+  counted,
+  duration,
+  durationOfSeconds,
+  type JsonOption,
+  percent,
+  show,
+  table,
+} from '../output.ts';
 import { NOT_KNOWN_YET, waitingLines } from '../waiting.ts';
 
 export function statusCommand(context: Context): Command {
@@ -64,7 +73,7 @@ export function statusLines(status: StatusAnswer): readonly string[] {
   const kept = keptIn(store, size);
   const pools = status.createPools === 'declared' ? 'which must be declared' : 'made on first use';
   return [
-    `Manager ${status.id} is ${status.role}, up ${duration(status.uptimeSeconds * 1_000)}, version ${status.version}`,
+    `Manager ${status.id} is ${status.role}, up ${durationOfSeconds(status.uptimeSeconds)}, version ${status.version}`,
     ...(status.whyNotReady === null ? [] : [`  not ready    ${status.whyNotReady}`]),
     ...(status.waitsMs === null ? [] : [`  waits        ${waitWords(status.waitsMs)}`]),
     ...(isShared(store) ? [`  leader       ${leaderWords(status)}`] : []),
@@ -129,7 +138,7 @@ export function managerLines(status: StatusAnswer, managers: readonly AskedManag
     `${manager.id}${manager.isSelf ? ' (this one)' : ''}`,
     manager.role ?? 'not known',
     manager.behind ?? '-',
-    manager.uptimeSeconds === null ? '-' : duration(manager.uptimeSeconds * 1_000),
+    manager.uptimeSeconds === null ? '-' : durationOfSeconds(manager.uptimeSeconds),
     manager.version ?? '-',
     manager.address,
     manager.http ?? '-',

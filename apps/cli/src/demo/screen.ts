@@ -6,7 +6,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { type Colors, type Context, colorsFor, typed } from '../context.ts';
 import { EventTeller } from '../event-line.ts';
-import { clockTime, counted, duration, percent, table } from '../output.ts';
+import { clockTime, counted, duration, durationOfSeconds, percent, table } from '../output.ts';
 import { LEGEND, MEANING } from './legend.ts';
 import { POOL } from './messages.ts';
 import type { News } from './scene.ts';
@@ -178,7 +178,7 @@ function figures(state: DemoState, colors: Colors): readonly string[] {
   const figure = (name: string, value: string, meaning: string): string =>
     `${name.padEnd(10)}  ${value}${colors.dim(`: ${meaning}`)}`;
   return [
-    `${colors.bold('A presence service on Leasehold')}: ${connected}, up ${duration(1_000 * Math.floor(state.upMs / 1_000))}`,
+    `${colors.bold('A presence service on Leasehold')}: ${connected}, up ${durationOfSeconds(Math.floor(state.upMs / 1_000))}`,
     colors.dim(MEANING.owners),
     '',
     ...table(
