@@ -31,7 +31,7 @@ class Bench {
     },
   );
 
-  grant(tenure: Tenure = new Tenure('r', 7, 2_000)): Tenure {
+  grant(tenure: Tenure = new Tenure('r', { number: 7, untilMs: 2_000 })): Tenure {
     this.#granted?.(tenure);
     return tenure;
   }
@@ -49,7 +49,7 @@ describe('a candidate', () => {
     const bench = new Bench();
     const tenure = bench.grant();
     bench.nowMs = 400;
-    tenure.untilMs = 2_400;
+    tenure.renewed({ number: tenure.number, untilMs: 2_400 });
     bench.candidate.hear({ kind: 'renewed', tenure });
     expect(bench.told.at(-1)).toBe('renewed until 1300');
   });
@@ -58,7 +58,7 @@ describe('a candidate', () => {
     const bench = new Bench();
     const tenure = bench.grant();
     bench.aheadMs += 20;
-    tenure.untilMs = 2_400;
+    tenure.renewed({ number: tenure.number, untilMs: 2_400 });
     bench.candidate.hear({ kind: 'renewed', tenure });
     expect(bench.told.at(-1)).toBe('renewed until 1280');
   });
@@ -77,7 +77,7 @@ describe('a candidate', () => {
   it('takes no notice of other leases of its member', () => {
     const bench = new Bench();
     bench.grant();
-    const other = new Tenure('other', 8, 5_000);
+    const other = new Tenure('other', { number: 8, untilMs: 5_000 });
     bench.candidate.hear({ kind: 'renewed', tenure: other });
     bench.candidate.hear({ kind: 'ended', tenure: other });
     expect(bench.told).toHaveLength(1);
@@ -85,7 +85,7 @@ describe('a candidate', () => {
 
   it('stands again if the lease was over before it heard of it', () => {
     const bench = new Bench();
-    const over = new Tenure('r', 7, 2_000);
+    const over = new Tenure('r', { number: 7, untilMs: 2_000 });
     over.end('clock');
     bench.grant(over);
     expect(bench.told).toEqual([]);

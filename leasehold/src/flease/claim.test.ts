@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Attempt, type Purpose } from './attempt.ts';
 import { Claim, type Request } from './claim.ts';
+import { Entry } from './table.ts';
 import { Tenure } from './tenure.ts';
 import type { Lease } from './lease.ts';
 import { Quorums } from './view.ts';
@@ -11,7 +12,7 @@ const LEASE: Lease = { holder: 'b', life: 1, number: 7, untilMs: 1_800, state: '
 
 /** What a wants, in this order: its requests are numbered from 1. */
 function wanting(...kinds: readonly Request['kind'][]): Claim {
-  const claim = new Claim('job', 'a');
+  const claim = new Claim(new Entry('job'), 'a');
   kinds.forEach((kind, place) => claim.add({ kind, id: place + 1 }, 1_000));
   return claim;
 }
@@ -69,7 +70,7 @@ describe('the line', () => {
     const claim = wanting('acquire', 'acquire');
     claim.standInLine('b');
     claim.shift();
-    claim.granted(new Tenure('job', 8, 2_000));
+    claim.granted(new Tenure('job', { number: 8, untilMs: 2_000 }));
     expect(claim.line).toEqual(['b', 'a']);
   });
 
@@ -78,7 +79,7 @@ describe('the line', () => {
     claim.standInLine('b');
     claim.saw(LEASE);
     expect(claim).toMatchObject({ line: ['a'], seen: LEASE });
-    claim.granted(new Tenure('job', 8, 2_000));
+    claim.granted(new Tenure('job', { number: 8, untilMs: 2_000 }));
     expect(claim.seen).toBeUndefined();
   });
 });
@@ -158,7 +159,7 @@ describe('when to try again', () => {
   it('is at once again, when it was held meanwhile', () => {
     const claim = wanting('acquire');
     claim.freed('b', 1_000, 25);
-    claim.granted(new Tenure('job', 7, 2_000));
+    claim.granted(new Tenure('job', { number: 7, untilMs: 2_000 }));
     claim.ended('released');
     concluded(claim, 'free', 1_850);
     claim.freed('b', 1_001, 25);
@@ -223,8 +224,8 @@ describe('whose turn it is', () => {
 
 describe('a tenure', () => {
   const held = () => {
-    const claim = new Claim('job', 'a');
-    const tenure = new Tenure('job', 7, 2_000);
+    const claim = new Claim(new Entry('job'), 'a');
+    const tenure = new Tenure('job', { number: 7, untilMs: 2_000 });
     claim.granted(tenure);
     return { claim, tenure };
   };

@@ -17,6 +17,7 @@ import type { Attempt } from './attempt.ts';
 import { Hint } from './hint.ts';
 import type { Lease } from './lease.ts';
 import { Setbacks } from './setbacks.ts';
+import type { Entry } from './table.ts';
 import type { EndReason, Tenure } from './tenure.ts';
 
 /** What somebody in this process asked for. */
@@ -47,7 +48,8 @@ const AT_ONCE = Number.NEGATIVE_INFINITY;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export class Claim {
-  readonly resource: string;
+  /** Where it is: for as long as it is there. */
+  readonly entry: Entry;
   readonly #self: string;
   /**
    * In the order in which they came. Most have none, which they share, or one, a million times; some have fifty
@@ -64,16 +66,23 @@ export class Claim {
   #setbacks: Setbacks | undefined;
   /** Whether the last attempt was to say who has it: then it is the turn of those who want it themselves. */
   #wasAsked = false;
-  /** Until then somebody else has it, as far as is known. */
-  #takeAtMs: number = AT_ONCE;
-  #tryAtMs: number = AT_ONCE;
+  /**
+   * Until then somebody else has it, as far as is known; and no attempt is begun before. Undefined: at once, as it is of
+   * most, who need no room for a number then.
+   */
+  #takeAtMs: number | undefined;
+  #tryAtMs: number | undefined;
   #hint: Hint | undefined;
   /** The soonest look at it that is on the agenda. */
   #lookAtMs: number = NEVER;
 
-  constructor(resource: string, self: string) {
-    this.resource = resource;
+  constructor(entry: Entry, self: string) {
+    this.entry = entry;
     this.#self = self;
+  }
+
+  get resource(): string {
+    return this.entry.resource;
   }
 
   /** What is held, as far as is known: compare the clock. */
@@ -103,7 +112,7 @@ export class Claim {
 
   /** No attempt is begun before. */
   get tryAtMs(): number {
-    return this.#tryAtMs;
+    return this.#tryAtMs ?? AT_ONCE;
   }
 
   /** Who waits for what we hold; our own name stands for all of our own requests. */
@@ -122,7 +131,9 @@ export class Claim {
 
   /** Whether those who want to have it come before those who ask: these came last time, and it may be had. */
   isTurnOfTakers(nowMs: number): boolean {
-    return this.#wasAsked && nowMs >= this.#takeAtMs && (this.wants('acquire') || this.wants('try'));
+    return (
+      this.#wasAsked && nowMs >= (this.#takeAtMs ?? AT_ONCE) && (this.wants('acquire') || this.wants('try'))
+    );
   }
 
   wants(kind: Request['kind']): boolean {
@@ -169,7 +180,7 @@ export class Claim {
 
   /** Nothing is to be waited for: neither for somebody's end nor for a pause to be over. */
   hurry(): void {
-    this.#tryAtMs = AT_ONCE;
+    this.#tryAtMs = undefined;
   }
 
   /** Something else is to be done from here on, and at once. */
@@ -184,8 +195,8 @@ export class Claim {
     if (isHolders && this.#hint?.isHolders === false) this.#hint = undefined;
     const hint = (this.#hint ??= new Hint(isHolders, nowMs));
     hint.said(nowMs, pauseMs);
-    this.#takeAtMs = Math.min(this.#takeAtMs, hint.atMs);
-    this.#tryAtMs = Math.min(this.#tryAtMs, hint.atMs);
+    this.#takeAtMs = sooner(this.#takeAtMs, hint.atMs);
+    this.#tryAtMs = sooner(this.#tryAtMs, hint.atMs);
   }
 
   begun(attempt: Attempt): void {
@@ -219,13 +230,13 @@ export class Claim {
   /**
    * The attempt has come to its end, whatever that is.
    *
-   * @param takeAtMs until then somebody else has it: only who asks goes on before
+   * @param takeAtMs until then somebody else has it: only who asks goes on before; undefined: nobody else has
    */
-  concluded(takeAtMs: number = AT_ONCE): Attempt | undefined {
+  concluded(takeAtMs?: number): Attempt | undefined {
     this.#wasAsked = this.#attempt?.purpose === 'ask';
     // What was said meanwhile may be of later than what was found.
-    this.#takeAtMs = this.#hint?.isOpen ? Math.min(takeAtMs, this.#hint.atMs) : takeAtMs;
-    this.#tryAtMs = this.wants('ask') ? AT_ONCE : this.#takeAtMs;
+    this.#takeAtMs = this.#hint?.isOpen ? sooner(takeAtMs, this.#hint.atMs) : takeAtMs;
+    this.#tryAtMs = this.wants('ask') ? undefined : this.#takeAtMs;
     this.#setbacks = undefined;
     return this.abandon();
   }
@@ -273,7 +284,7 @@ export class Claim {
   /** Nothing is begun for a while. When to go on was said by a clock that may have been far ahead. */
   silenced(): void {
     this.#hint = undefined;
-    this.#tryAtMs = AT_ONCE;
+    this.#tryAtMs = undefined;
     this.#lookAtMs = NEVER;
   }
 
@@ -348,3 +359,7 @@ export class Claim {
     else this.leaveLine(this.#self);
   }
 }
+
+/** Of two instants, the first of which may be at once. */
+const sooner = (atMs: number | undefined, otherMs: number): number | undefined =>
+  atMs === undefined ? undefined : Math.min(atMs, otherMs);

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Purpose } from './attempt.ts';
+import { Entry } from './table.ts';
 import { Claim } from './claim.ts';
 import { Crowd } from './crowd.ts';
 
 const FULL = 4_096;
 
-const claimed = (resource: string): Claim => new Claim(resource, 'a');
+const claimed = (resource: string): Claim => new Claim(new Entry(resource), 'a');
 
 /** A crowd before a full house, and who is let in once there is room for so many. */
 function bench() {

@@ -24,7 +24,7 @@ class Line {
   }
 
   has(claim: Claim): boolean {
-    return this.#claims.has(claim);
+    return this.#claims.size > 0 && this.#claims.has(claim);
   }
 
   add(claim: Claim): void {
@@ -32,7 +32,7 @@ class Line {
   }
 
   delete(claim: Claim): void {
-    this.#claims.delete(claim);
+    if (this.#claims.size > 0) this.#claims.delete(claim);
   }
 
   /** The first one, who then stands there no longer. */

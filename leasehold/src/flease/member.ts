@@ -51,7 +51,7 @@ import type { ResolvedFleaseDurations } from './options.ts';
 import { Proposer } from './proposer.ts';
 import type { ProposerEvent } from './proposer-events.ts';
 import { Registers } from './register.ts';
-import { Table } from './table.ts';
+import { type Entry, Table } from './table.ts';
 import { checkView, Quorums, type View } from './view.ts';
 import { digestOf, type ViewDigest } from './view-digest.ts';
 
@@ -331,7 +331,7 @@ export class Member {
       case 'read':
       case 'write':
       case 'query':
-        this.#answerTo(from, life, this.#answer(item, from, life, refusal, nowMs));
+        this.#answerTo(from, life, this.#answer(item, packet, refusal, nowMs));
         return;
       case 'wish':
         this.#proposer.wish(item.resource, item.member);
@@ -351,10 +351,10 @@ export class Member {
 
   #answer(
     item: Question,
-    member: string,
-    life: number,
+    { from: member, life }: Pick<Packet, 'from' | 'life'>,
     refusal: RefusalReason | undefined,
     nowMs: number,
+    known?: Entry,
   ): Answer {
     const { attempt, resource } = item;
     const of = item.kind === 'write' ? 'write' : 'read';
@@ -370,8 +370,8 @@ export class Member {
     const ballot = { askedMs, round, member, life, attempt };
     const verdict =
       item.kind === 'read'
-        ? this.#registers.read(resource, ballot, nowMs)
-        : this.#registers.write(resource, ballot, item.lease, nowMs);
+        ? this.#registers.read(resource, ballot, nowMs, known)
+        : this.#registers.write(resource, ballot, item.lease, nowMs, known);
     if (verdict === undefined) return { kind: 'accepted', attempt };
     if ('refused' in verdict)
       return { kind: 'refused', attempt, of, why: verdict.refused, detail: verdict.round };
@@ -404,13 +404,15 @@ export class Member {
   /** Hears what we have said to ourselves, until nothing is left. */
   #hearSelf(): void {
     const { id, life } = this.#settings;
+    const self = { from: id, life };
     const { nowMs } = this.#clock;
     while (this.#toSelf.length > 0) {
       const said = this.#toSelf;
       this.#toSelf = [];
       for (const item of said) {
         const refusal = this.#silence === undefined ? undefined : 'recovering';
-        this.#proposer.answer(id, this.#answer(item, id, life, refusal, nowMs), nowMs);
+        const known = this.#proposer.entryOf(item.attempt);
+        this.#proposer.answer(id, this.#answer(item, self, refusal, nowMs, known), nowMs);
       }
     }
   }

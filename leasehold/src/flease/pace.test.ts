@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Attempt } from './attempt.ts';
 import { Claim } from './claim.ts';
+import { Entry } from './table.ts';
 import { Tenure } from './tenure.ts';
 import { Crowd } from './crowd.ts';
 import { resolveFleaseDurations } from './options.ts';
@@ -21,13 +22,13 @@ describe('a pause', () => {
 describe('there is something to do about a claim', () => {
   const next = (claim: Claim, crowd = new Crowd()): number => nextMs(claim, crowd, DURATIONS);
   const wanted = (): Claim => {
-    const claim = new Claim('job', 'a');
+    const claim = new Claim(new Entry('job'), 'a');
     claim.add({ kind: 'acquire', id: 1 }, 1_000);
     return claim;
   };
   const held = (): Claim => {
-    const claim = new Claim('job', 'a');
-    claim.granted(new Tenure('job', 7, 2_000));
+    const claim = new Claim(new Entry('job'), 'a');
+    claim.granted(new Tenure('job', { number: 7, untilMs: 2_000 }));
     return claim;
   };
   const begin = (audience: readonly string[]): Attempt => {
@@ -88,7 +89,7 @@ describe('there is something to do about a claim', () => {
 
   it('when what it stands in a crowd to say is over by itself', () => {
     const crowd = new Crowd();
-    const claim = new Claim('job', 'a');
+    const claim = new Claim(new Entry('job'), 'a');
     claim.leave({ number: 7, untilMs: 2_000, heir: undefined });
     crowd.enter(claim, 'free', FULL);
     expect(next(claim, crowd)).toBe(2_000);

@@ -52,7 +52,7 @@ import { answerByMs, askTheRestAtMs, nextMs, pauseMs } from './pace.ts';
 import type { ProposerEvent } from './proposer-events.ts';
 import { looksFirst, purposeOf } from './purpose.ts';
 import { Succession } from './succession.ts';
-import type { Table } from './table.ts';
+import type { Entry, Table } from './table.ts';
 import { type EndReason, Tenure } from './tenure.ts';
 import type { Quorums } from './view.ts';
 
@@ -197,6 +197,11 @@ export class Proposer {
     this.#step(claim, nowMs);
   }
 
+  /** Where the resource is in the table that this attempt is on; undefined if the attempt is not under way any more. */
+  entryOf(attempt: number): Entry | undefined {
+    return this.#attempts.get(attempt)?.entry;
+  }
+
   answer(from: string, answer: Answer, nowMs: number): void {
     const claim = this.#attempts.get(answer.attempt);
     const attempt = claim?.attempt;
@@ -256,12 +261,12 @@ export class Proposer {
 
   #claimOf(resource: string): Claim {
     const entry = this.#table.findOrAdd(resource);
-    entry.claim ??= new Claim(resource, this.#settings.id);
+    entry.claim ??= new Claim(entry, this.#settings.id);
     return entry.claim;
   }
 
   *#claims(): Iterable<Claim> {
-    for (const [, { claim }] of this.#table.entries()) if (claim !== undefined) yield claim;
+    for (const { claim } of this.#table.entries()) if (claim !== undefined) yield claim;
   }
 
   /** Does whatever is to be done about this claim now, and puts it down for when there is more. */
@@ -306,14 +311,14 @@ export class Proposer {
     this.#crowd.leave(claim);
     this.#attemptsMade += 1;
     const attempt = this.#attemptsMade;
-    const { resource, setbacks, isFresh } = claim;
-    const first = roundToBegin(this.#table.find(resource), isFresh, nowMs, durations.attemptMs);
+    const { entry, setbacks, isFresh } = claim;
+    const first = roundToBegin(entry, isFresh, nowMs, durations.attemptMs);
     const leap = setbacks?.round(purpose, nowMs, durations.attemptMs) ?? first;
     const round = Math.min(ROUND_MAX, Math.max(first, leap));
     const ballot = { askedMs: nowMs, round, member: id, life, attempt };
     const audience = this.#audience.of(this.#attempts.size);
     const asking = { purpose, quorums: this.#quorums, intervalMs: durations.attemptMs, audience, isQuery };
-    const begun = new Attempt(resource, ballot, asking);
+    const begun = new Attempt(entry.resource, ballot, asking);
     claim.begun(begun);
     this.#attempts.set(attempt, claim);
     this.#ask(begun, audience);
@@ -429,7 +434,7 @@ export class Proposer {
       this.#conclude(claim, nowMs);
       return;
     }
-    const tenure = new Tenure(claim.resource, lease.number, lease.untilMs);
+    const tenure = new Tenure(claim.resource, lease);
     claim.granted(tenure);
     this.#settings.tell({ kind: 'granted', request: request.id, wanted: request.kind, tenure });
     this.#conclude(claim, nowMs);
@@ -438,7 +443,7 @@ export class Proposer {
   #renewed(claim: Claim, lease: Lease, nowMs: number): void {
     const { tenure } = claim;
     if (tenure?.isHeldAt(nowMs)) {
-      tenure.renewed(lease.untilMs);
+      tenure.renewed(lease);
       this.#settings.tell({ kind: 'renewed', tenure });
     }
     this.#conclude(claim, nowMs);
@@ -461,10 +466,10 @@ export class Proposer {
 
   /** Nobody here wants it any more, nor has it. Who waited for that is not left to find out by itself. */
   #forget(claim: Claim): void {
-    const entry = this.#table.find(claim.resource);
-    assert(entry?.claim === claim, 'what is forgotten was there');
+    const { entry } = claim;
+    assert(entry.claim === claim, 'what is forgotten was there');
     entry.claim = undefined;
-    this.#table.tidy(claim.resource, entry);
+    this.#table.tidy(entry);
     const [first] = claim.line;
     if (first !== undefined) this.#handOn(claim, first);
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Attempt, type Purpose } from './attempt.ts';
 import { Claim, type Request } from './claim.ts';
+import { Entry } from './table.ts';
 import { Tenure } from './tenure.ts';
 import { resolveFleaseDurations } from './options.ts';
 import { looksFirst, purposeOf } from './purpose.ts';
@@ -13,14 +14,14 @@ const UNTIL_MS = 20_000;
 
 /** What a wants, in this order. */
 function wanting(...kinds: readonly Request['kind'][]): Claim {
-  const claim = new Claim('job', 'a');
+  const claim = new Claim(new Entry('job'), 'a');
   kinds.forEach((kind, place) => claim.add({ kind, id: place + 1 }, 1_000));
   return claim;
 }
 
 function holding(...kinds: readonly Request['kind'][]): Claim {
   const claim = wanting(...kinds);
-  claim.granted(new Tenure('job', 7, UNTIL_MS));
+  claim.granted(new Tenure('job', { number: 7, untilMs: UNTIL_MS }));
   return claim;
 }
 
@@ -85,7 +86,7 @@ describe('what was let go of', () => {
 
   it('is taken again for the next one here, if no other member has waited longer', () => {
     expect(purpose(leaving(wanting('acquire')))).toBe('take');
-    const claim = new Claim('job', 'a');
+    const claim = new Claim(new Entry('job'), 'a');
     claim.standInLine('b');
     claim.add({ kind: 'acquire', id: 1 }, 1_000);
     expect(purpose(leaving(claim))).toBe('free');

@@ -134,7 +134,8 @@ describe('a register is forgotten', () => {
   it('with all that it was, also while somebody here wants it', () => {
     const { registers, table, read, write, sweep } = bench();
     write(ballot(0), lease(0), 0);
-    table.findOrAdd('job').claim = new Claim('job', 'a');
+    const entry = table.findOrAdd('job');
+    entry.claim = new Claim(entry, 'a');
     for (let ms = 0; registers.size > 0; ms += 1) sweep(ms);
     expect(registers.written('job')).toMatchObject({ written: undefined, lease: undefined });
     expect(read(ballot(1_200), 1_200)).toBe('promised');
@@ -165,11 +166,13 @@ describe('a register is forgotten', () => {
       const { registers, table, read } = bench();
       read(ballot(0), 0);
       registers.read('ours', ballot(0), BEGAN_MS);
-      const { claim } = Object.assign(table.findOrAdd('ours'), { claim: new Claim('ours', 'p') });
+      const entry = table.findOrAdd('ours');
+      const claim = new Claim(entry, 'p');
+      entry.claim = claim;
       if (how === 'sweep') registers.sweep(BEGAN_MS + 2_000);
       else registers.clear();
       const nothing = { promised: undefined, written: undefined, lease: undefined };
-      expect([...table.entries()]).toMatchObject([['ours', { claim, ...nothing }]]);
+      expect([...table.entries()]).toMatchObject([{ resource: 'ours', claim, ...nothing }]);
     },
   );
 });

@@ -60,7 +60,7 @@ const SWEEPS_PER_LEASE = 8;
 export class Registers {
   readonly #durations: ResolvedFleaseDurations;
   readonly #table: Table;
-  readonly #sweeps: Agenda<string>;
+  readonly #sweeps: Agenda<Entry>;
   #size = 0;
 
   constructor(durations: ResolvedFleaseDurations, table: Table) {
@@ -83,29 +83,37 @@ export class Registers {
     return this.#table.find(resource) ?? NOTHING;
   }
 
-  /** Promises, and says what is written; or says why not. */
-  read(resource: string, ballot: Ballot, nowMs: number): Written | Refusal {
+  /**
+   * Promises, and says what is written; or says why not.
+   *
+   * @param known where it is in the table, if that is known
+   */
+  read(resource: string, ballot: Ballot, nowMs: number, known?: Entry): Written | Refusal {
     const untimely = this.#untimely(ballot, nowMs);
     if (untimely !== undefined) return untimely;
-    const register = this.#table.findOrAdd(resource);
+    const register = known ?? this.#table.findOrAdd(resource);
     const { promised } = register;
-    if (promised === undefined) this.#begin(resource, ballot);
+    if (promised === undefined) this.#begin(register, ballot);
     else if (this.#compare(ballot, promised) <= 0) return this.#outbid(ballot, promised);
     register.promised = ballot;
     return register;
   }
 
-  /** Writes, or says why not. */
-  write(resource: string, ballot: Ballot, lease: Lease, nowMs: number): Refusal | undefined {
+  /**
+   * Writes, or says why not.
+   *
+   * @param known where it is in the table, if that is known
+   */
+  write(resource: string, ballot: Ballot, lease: Lease, nowMs: number, known?: Entry): Refusal | undefined {
     const untimely = this.#untimely(ballot, nowMs);
     if (untimely !== undefined) return untimely;
     const { leaseMs, clockSkewMs } = this.#durations;
     if (lease.untilMs > nowMs + leaseMs + clockSkewMs) return EARLY;
     // Nobody takes a number further ahead than the skew of its clock, which is ahead of ours by no more than that.
     if (lease.number > (nowMs + 2 * clockSkewMs) * NUMBERS_PER_MS) return EARLY;
-    const register = this.#table.findOrAdd(resource);
+    const register = known ?? this.#table.findOrAdd(resource);
     const { promised } = register;
-    if (promised === undefined) this.#begin(resource, ballot);
+    if (promised === undefined) this.#begin(register, ballot);
     else if (this.#compare(ballot, promised) < 0) return this.#outbid(ballot, promised);
     register.promised = ballot;
     register.written = ballot;
@@ -115,35 +123,32 @@ export class Registers {
 
   /** Forgets what is over, and leaves the rest for later. */
   sweep(nowMs: number): void {
-    for (const resource of this.#sweeps.due(nowMs)) {
-      const register = this.#table.find(resource);
-      if (register?.promised === undefined) continue;
+    for (const register of this.#sweeps.due(nowMs)) {
+      if (register.promised === undefined) continue;
       const atMs = this.#forgetAtMs(this.#askedMs(register, register.promised));
-      if (nowMs > atMs) this.#forget(resource, register);
-      else this.#sweeps.add(atMs, resource);
+      if (nowMs > atMs) this.#forget(register);
+      else this.#sweeps.add(atMs, register);
     }
   }
 
   /** Loses everything, as a restart does. */
   clear(): void {
-    for (const [resource, entry] of this.#table.entries()) {
-      if (entry.promised !== undefined) this.#forget(resource, entry);
-    }
+    for (const entry of this.#table.entries()) if (entry.promised !== undefined) this.#forget(entry);
     this.#sweeps.clear();
   }
 
   /** Something is promised for the first time, or for the first time since it was forgotten. */
-  #begin(resource: string, { askedMs }: Ballot): void {
+  #begin(register: Entry, { askedMs }: Ballot): void {
     this.#size += 1;
-    this.#sweeps.add(this.#forgetAtMs(askedMs), resource);
+    this.#sweeps.add(this.#forgetAtMs(askedMs), register);
   }
 
-  #forget(resource: string, register: Entry): void {
+  #forget(register: Entry): void {
     this.#size -= 1;
     register.promised = undefined;
     register.written = undefined;
     register.lease = undefined;
-    this.#table.tidy(resource, register);
+    this.#table.tidy(register);
   }
 
   #untimely(ballot: Ballot, nowMs: number): Refusal | undefined {

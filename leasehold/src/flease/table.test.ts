@@ -11,23 +11,23 @@ describe('the table of resources', () => {
     expect(table.find('job')).toBeUndefined();
     const entry = table.findOrAdd('job');
     expect([table.findOrAdd('job') === entry, table.find('job') === entry]).toEqual([true, true]);
-    expect([...table.entries()]).toEqual([['job', entry]]);
+    expect([...table.entries()]).toEqual([entry]);
   });
 
   it('keeps an entry for as long as the acceptor or the proposer has something in it', () => {
     const table = new Table();
     const entry = table.findOrAdd('job');
     entry.promised = BALLOT;
-    entry.claim = new Claim('job', 'a');
+    entry.claim = new Claim(entry, 'a');
     entry.promised = undefined;
-    table.tidy('job', entry);
+    table.tidy(entry);
     expect(sizeOf(table)).toBe(1);
     entry.promised = BALLOT;
     entry.claim = undefined;
-    table.tidy('job', entry);
+    table.tidy(entry);
     expect(sizeOf(table)).toBe(1);
     entry.promised = undefined;
-    table.tidy('job', entry);
+    table.tidy(entry);
     expect(sizeOf(table)).toBe(0);
   });
 });

@@ -11,7 +11,7 @@
  *
  * An entry is there for as long as there is something in it. Who has taken something out says so ({@link
  * Table.tidy}); and who holds on to an entry beyond the input that it was found in may hold on to one that is no
- * longer there.
+ * longer there. A claim may, for as long as it is in it.
  */
 
 import type { Ballot } from './ballot.ts';
@@ -19,12 +19,17 @@ import type { Claim } from './claim.ts';
 import type { Lease } from './lease.ts';
 
 export class Entry {
+  readonly resource: string;
   /** The acceptor's: undefined if it has promised nothing, or has forgotten it. */
   promised: Ballot | undefined;
   written: Ballot | undefined;
   lease: Lease | undefined;
   /** The proposer's. */
   claim: Claim | undefined;
+
+  constructor(resource: string) {
+    this.resource = resource;
+  }
 }
 
 export class Table {
@@ -37,18 +42,18 @@ export class Table {
   findOrAdd(resource: string): Entry {
     let entry = this.#entries.get(resource);
     if (entry === undefined) {
-      entry = new Entry();
+      entry = new Entry(resource);
       this.#entries.set(resource, entry);
     }
     return entry;
   }
 
   /** Something was taken out of it: it goes if nothing is left. */
-  tidy(resource: string, { promised, claim }: Entry): void {
+  tidy({ resource, promised, claim }: Entry): void {
     if (promised === undefined && claim === undefined) this.#entries.delete(resource);
   }
 
-  entries(): Iterable<[string, Entry]> {
-    return this.#entries.entries();
+  entries(): Iterable<Entry> {
+    return this.#entries.values();
   }
 }

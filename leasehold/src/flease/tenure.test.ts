@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Tenure } from './tenure.ts';
 
-const tenure = (): Tenure => new Tenure('job', 7, 2_000);
+const tenure = (): Tenure => new Tenure('job', { number: 7, untilMs: 2_000 });
 
 describe('a lease that is held', () => {
   it('is held until its end, by the clock, whatever it is called', () => {
@@ -14,7 +14,7 @@ describe('a lease that is held', () => {
   it('is as before if it is renewed, also after its holder was told that it ends', () => {
     const held = tenure();
     held.noticed();
-    held.renewed(3_000);
+    held.renewed({ number: 7, untilMs: 3_000 });
     expect([held.isHeldAt(3_000), held.state]).toEqual([true, 'held']);
   });
 

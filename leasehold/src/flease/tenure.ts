@@ -11,24 +11,35 @@
  * What it is called is not whether it is held: that is a question about the clock, {@link Tenure.isHeldAt}.
  */
 
+import type { Lease } from './lease.ts';
+
+/** What it goes by: the lease as it was last written. It is not copied, for there may be a million of them. */
+export type Grant = Pick<Lease, 'number' | 'untilMs'>;
+
 export type EndReason = 'released' | 'lapsed' | 'lost' | 'clock';
 
 export type TenureState = 'held' | 'ending' | 'over' | 'leaving' | 'given-back';
 
 export class Tenure {
   readonly resource: string;
-  readonly number: number;
-  /** By the group's clock. */
-  untilMs: number;
+  #grant: Grant;
   #state: TenureState = 'held';
   #ended: EndReason | undefined;
   /** What those have of it whom it was granted to: kept for them, and looked at by nobody else. */
   handle: unknown;
 
-  constructor(resource: string, number: number, untilMs: number) {
+  constructor(resource: string, grant: Grant) {
     this.resource = resource;
-    this.number = number;
-    this.untilMs = untilMs;
+    this.#grant = grant;
+  }
+
+  get number(): number {
+    return this.#grant.number;
+  }
+
+  /** By the group's clock. */
+  get untilMs(): number {
+    return this.#grant.untilMs;
   }
 
   get state(): TenureState {
@@ -50,8 +61,8 @@ export class Tenure {
     this.#state = 'ending';
   }
 
-  renewed(untilMs: number): void {
-    this.untilMs = untilMs;
+  renewed(grant: Grant): void {
+    this.#grant = grant;
     this.#state = 'held';
   }
 

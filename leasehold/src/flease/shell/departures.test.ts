@@ -3,7 +3,7 @@ import { Tenure } from '../tenure.ts';
 import { Departures } from './departures.ts';
 
 const leaving = (number: number): Tenure => {
-  const tenure = new Tenure('r', number, 0);
+  const tenure = new Tenure('r', { number, untilMs: 0 });
   tenure.leaving();
   return tenure;
 };
@@ -28,7 +28,7 @@ describe('leases that are given back', () => {
 
   it('need not be waited for if the others know, or nobody waits', async () => {
     const departures = new Departures();
-    await departures.over(new Tenure('r', 1, 0));
+    await departures.over(new Tenure('r', { number: 1, untilMs: 0 }));
     departures.left(leaving(2));
     expect(departures.size).toBe(0);
   });

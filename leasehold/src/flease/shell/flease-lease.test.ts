@@ -9,7 +9,7 @@ const NOTICE_MS = 100;
 function bench() {
   const clock: { ms: number | undefined } = { ms: 0 };
   const release = vi.fn(async () => {});
-  const tenure = new Tenure('r', 7, 1_000);
+  const tenure = new Tenure('r', { number: 7, untilMs: 1_000 });
   const forsake = vi.fn();
   const keeper = { noticeMs: NOTICE_MS, nowMs: () => clock.ms, release, forsake };
   const lease = new FleaseLease(keeper, tenure);
@@ -72,7 +72,7 @@ describe('a lease', () => {
     const { clock, lease, tenure } = bench();
     clock.ms = 1_001;
     expect(lease.isHeld()).toBe(false);
-    tenure.untilMs = 5_000;
+    tenure.renewed({ number: tenure.number, untilMs: 5_000 });
     expect(lease.isHeld()).toBe(false);
     expect(lease.signal.aborted).toBe(true);
   });
@@ -120,7 +120,7 @@ describe('the signal of a lease', () => {
     const { signal } = lease;
     clock.ms = 850;
     expect(signal.aborted).toBe(false);
-    tenure.untilMs = 2_000;
+    tenure.renewed({ number: tenure.number, untilMs: 2_000 });
     clock.ms = 1_850;
     expect(signal.aborted).toBe(false);
     expect(() => signal.throwIfAborted()).not.toThrow();

@@ -124,7 +124,7 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
 
   it('do not hand over what has run out, by whatever name it is called', async () => {
     const lease = await group.of('a').acquire('over');
-    lease.tenure.untilMs = 0; // It has run out, and nobody has looked yet.
+    lease.tenure.renewed({ number: lease.tenure.number, untilMs: 0 }); // It has run out, and nobody has looked yet.
     await expect(group.of('a').handover('over', 'b')).rejects.toMatchObject({
       code: 'LEASE_ENDED',
       how: 'lapsed',
