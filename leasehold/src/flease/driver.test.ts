@@ -3,6 +3,7 @@ import { type Instant, instant } from '../runtime/time.ts';
 import { FleaseDriver } from './driver.ts';
 import type { MemberEvent } from './member.ts';
 import type { Packet } from './messages.ts';
+import { ITEMS_ENOUGH } from './outbox.ts';
 import { resolveFleaseDurations } from './options.ts';
 
 const LEASE_MS = 1_000;
@@ -96,6 +97,33 @@ describe('a driver', () => {
       ['b', 50],
       ['c', 50],
     ]);
+  });
+
+  it('does not let a peer wait for the end of the turn if there is enough to say', () => {
+    const { speak, acquire, endTurn, sent, events } = bench(['a', 'b', 'c']);
+    speak();
+    for (let id = 1; id <= ITEMS_ENOUGH; id += 1) acquire(`r${id}`, id);
+    expect(sent.map(({ to, packet }) => [to, packet.items.length])).toEqual([
+      ['b', ITEMS_ENOUGH],
+      ['c', ITEMS_ENOUGH],
+    ]);
+    acquire('one more', ITEMS_ENOUGH + 1);
+    expect(sent).toHaveLength(2);
+    endTurn();
+    expect(sent.slice(2).map(({ packet }) => packet.items)).toMatchObject([[{ resource: 'one more' }]]);
+    expect(events).toEqual([]);
+  });
+
+  it('throws what such a packet cannot be sent for when the turn ends, and not at whoever asked last', () => {
+    const { driver, speak, acquire, endTurn, hooks } = bench(['a', 'b', 'c']);
+    speak();
+    hooks.send = () => {
+      throw new Error('this packet cannot be sent');
+    };
+    for (let id = 1; id <= ITEMS_ENOUGH; id += 1) acquire(`r${id}`, id);
+    driver.stop();
+    expect(endTurn).toThrow('this packet cannot be sent');
+    expect(endTurn).not.toThrow();
   });
 
   it('reads both clocks for every input', () => {

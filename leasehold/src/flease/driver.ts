@@ -2,13 +2,15 @@
  * What a member needs around it, in a real process and in a simulated one: it is handed inputs with a reading of
  * both clocks, what comes of them is sent and told, and its one alarm is set.
  *
- *     acquire ─┐                                        ┌─► packets: one to each peer
- *     acquire ─┼─► member ─────── end of the turn ──────┼─► events
- *     packet ──┘                                        └─► alarm
+ *     acquire ─┐            ┌─ as soon as it is full ─► packets: to each peer
+ *     acquire ─┼─► member ──┤                         ┌─► packets: the rest
+ *     packet ──┘            └─── end of the turn ─────┼─► events
+ *                                                     └─► alarm
  *
- * All inputs of one turn of the event loop go out together. A thousand resources that are asked for at once are
- * then one packet to each peer and not a thousand, and that is most of what makes it fast. When a turn ends is for
- * the surroundings to say: a simulator has no turns, and carries out each input at once.
+ * All inputs of one turn of the event loop go out together, unless there is enough for a packet before (`outbox.ts`):
+ * that leaves at once, so that a peer answers while we go on. A thousand resources that are asked for at once are then
+ * a few packets to each peer and not a thousand, and that is most of what makes it fast. When a turn ends is for the
+ * surroundings to say: a simulator has no turns, and carries out each input at once.
  *
  * **Nobody is told that it holds what is over.** Time passes between the decision and the word: a turn can be long, and a
  * process can be stopped in the middle of it. So the clocks are read again before a lease is handed out. One that is
@@ -26,7 +28,7 @@ import type { Alarm } from '../runtime/driver.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Tenure } from './tenure.ts';
 import type { ClockReading } from './group-clock.ts';
-import { Member, type MemberEvent, type MemberSettings } from './member.ts';
+import { type Addressed, Member, type MemberEvent, type MemberSettings } from './member.ts';
 import type { Packet } from './messages.ts';
 
 export interface FleaseDriverOptions {
@@ -54,6 +56,8 @@ export class FleaseDriver {
   #isDue = false;
   #isBusy = false;
   #isOver = false;
+  /** What sending or telling threw first, and is yet to be thrown on. */
+  #fault: { readonly thrown: unknown } | undefined;
   /** Granted, and given back before anybody was told. */
   readonly #missed = new WeakSet<Tenure>();
 
@@ -81,6 +85,7 @@ export class FleaseDriver {
       act(this.member, this.read());
     } finally {
       this.#soon();
+      if (this.member.hasFullPackets && !this.#isBusy) this.#send(this.member.takeFullPackets());
     }
   }
 
@@ -107,43 +112,44 @@ export class FleaseDriver {
   }
 
   #carryOut(): void {
-    if (this.#isOver) return;
-    this.#isBusy = true;
-    this.#isDue = false;
-    let fault: { readonly thrown: unknown } | undefined;
-    const { packets, events } = this.member.take();
-    for (const { to, packet } of packets) {
-      try {
-        this.#options.send(to, packet);
-      } catch (thrown) {
-        fault ??= { thrown };
-      }
-    }
-    for (const event of events) {
-      try {
-        this.#tell(event);
-      } catch (thrown) {
-        fault ??= { thrown };
-      }
-    }
-    try {
-      this.#options.afterwards?.();
-    } catch (thrown) {
-      fault ??= { thrown };
-    }
-    this.#isBusy = false;
-    if (!this.#isOver) this.#alarm.set(this.member.wakeAt);
-    try {
-      if (this.#isDue) this.#options.atEndOfTurn(this.#flush);
-    } catch (thrown) {
-      fault ??= { thrown };
-    }
+    if (!this.#isOver) this.#sendAndTell();
+    const fault = this.#fault;
+    this.#fault = undefined;
     if (fault !== undefined) throw fault.thrown;
   }
 
+  #sendAndTell(): void {
+    this.#isBusy = true;
+    this.#isDue = false;
+    const { packets, events } = this.member.take();
+    this.#send(packets);
+    for (const event of events) this.#tell(event);
+    this.#try(() => this.#options.afterwards?.());
+    this.#isBusy = false;
+    if (!this.#isOver) this.#alarm.set(this.member.wakeAt);
+    this.#try(() => {
+      if (this.#isDue) this.#options.atEndOfTurn(this.#flush);
+    });
+  }
+
+  #send(packets: readonly Addressed[]): void {
+    for (const { to, packet } of packets) this.#try(() => this.#options.send(to, packet));
+  }
+
+  /** What it throws is thrown on when the rest is done. */
+  #try(act: () => void): void {
+    try {
+      act();
+    } catch (thrown) {
+      this.#fault ??= { thrown };
+    }
+  }
+
   #tell(event: MemberEvent): void {
-    if (event.kind === 'granted') this.#handOut(event);
-    else if (!('tenure' in event && this.#missed.has(event.tenure))) this.#options.tell(event);
+    this.#try(() => {
+      if (event.kind === 'granted') this.#handOut(event);
+      else if (!('tenure' in event && this.#missed.has(event.tenure))) this.#options.tell(event);
+    });
   }
 
   #handOut(granted: Extract<MemberEvent, { kind: 'granted' }>): void {

@@ -48,6 +48,7 @@ import { type ClockReading, GroupClock } from './group-clock.ts';
 import type { Lease } from './lease.ts';
 import type { Answer, Item, Packet, Question, RefusalReason } from './messages.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
+import { type Out, Outbox } from './outbox.ts';
 import { Proposer } from './proposer.ts';
 import type { ProposerEvent } from './proposer-events.ts';
 import { Registers } from './register.ts';
@@ -83,14 +84,14 @@ export type MemberEvent =
   /** Those before have moved, and what they gave is over: a majority of this view is enough. */
   | { readonly kind: 'settled'; readonly view: number };
 
-export interface Outcome {
-  readonly packets: readonly { readonly to: string; readonly packet: Packet }[];
-  readonly events: readonly MemberEvent[];
+export interface Addressed {
+  readonly to: string;
+  readonly packet: Packet;
 }
 
-interface Out {
-  toLife: number;
-  items: Item[];
+export interface Outcome {
+  readonly packets: readonly Addressed[];
+  readonly events: readonly MemberEvent[];
 }
 
 export class Member {
@@ -99,7 +100,7 @@ export class Member {
   readonly #proposer: Proposer;
   readonly #clock: GroupClock;
   readonly #others: Acquaintances;
-  readonly #outbox = new Map<string, Out>();
+  readonly #outbox = new Outbox();
   /** What we say to ourselves, for after what is being done. */
   #toSelf: Question[] = [];
   #events: MemberEvent[] = [];
@@ -233,7 +234,7 @@ export class Member {
     this.#outbox.clear(); // Whatever waits there was said in the view before.
     this.#enter(view, nowMs);
     this.#seeWhoHasMoved(nowMs);
-    for (const { id } of this.peers()) this.#outTo(id); // They learn of it at once.
+    for (const { id } of this.peers()) this.#outbox.greet(id); // They learn of it at once.
     this.#hearSelf();
   }
 
@@ -261,7 +262,7 @@ export class Member {
     }
     if (this.#silence === undefined) this.#proposer.wake(nowMs);
     if (nowMs > this.#settlesAtMs) this.#settle(nowMs);
-    for (const id of this.#others.neglected(nowMs)) this.#outTo(id);
+    for (const id of this.#others.neglected(nowMs)) this.#outbox.greet(id);
     this.#hearSelf();
   }
 
@@ -269,9 +270,17 @@ export class Member {
   take(): Outcome {
     const events = this.#events;
     this.#events = [];
-    const packets = [...this.#outbox].map(([to, out]) => ({ to, packet: this.#packetFor(to, out) }));
-    this.#outbox.clear();
-    return { packets, events };
+    return { packets: this.#packetsOf(this.#outbox.take()), events };
+  }
+
+  /** Whether there is so much to say to somebody that it need not wait for more. */
+  get hasFullPackets(): boolean {
+    return this.#outbox.isFull;
+  }
+
+  /** That much, and no more: the rest waits for {@link take}. */
+  takeFullPackets(): readonly Addressed[] {
+    return this.#packetsOf(this.#outbox.takeFull());
   }
 
   /** Every input begins here: what time is it, and can it be believed? */
@@ -331,7 +340,7 @@ export class Member {
       case 'read':
       case 'write':
       case 'query':
-        this.#answerTo(from, life, this.#answer(item, packet, refusal, nowMs));
+        this.#outbox.answer(from, life, this.#answer(item, packet, refusal, nowMs));
         return;
       case 'wish':
         this.#proposer.wish(item.resource, item.member);
@@ -379,26 +388,8 @@ export class Member {
   }
 
   #send(to: string, item: Item): void {
-    if (to !== this.#settings.id) this.#outTo(to).items.push(item);
+    if (to !== this.#settings.id) this.#outbox.add(to, item);
     else if (isQuestion(item)) this.#toSelf.push(item);
-  }
-
-  #answerTo(to: string, life: number, answer: Answer): void {
-    const out = this.#outTo(to);
-    if (out.toLife !== life) {
-      out.items = out.items.filter((item) => !isAnswer(item)); // For an earlier life: for nobody.
-      out.toLife = life;
-    }
-    out.items.push(answer);
-  }
-
-  #outTo(to: string): Out {
-    let out = this.#outbox.get(to);
-    if (out === undefined) {
-      out = { toLife: 0, items: [] };
-      this.#outbox.set(to, out);
-    }
-    return out;
   }
 
   /** Hears what we have said to ourselves, until nothing is left. */
@@ -415,6 +406,10 @@ export class Member {
         this.#proposer.answer(id, this.#answer(item, self, refusal, nowMs, known), nowMs);
       }
     }
+  }
+
+  #packetsOf(said: readonly [to: string, out: Out][]): readonly Addressed[] {
+    return said.map(([to, out]) => ({ to, packet: this.#packetFor(to, out) }));
   }
 
   #packetFor(to: string, { toLife, items }: Out): Packet {
@@ -462,6 +457,3 @@ export class Member {
 
 const isQuestion = (item: Item): item is Question =>
   item.kind === 'read' || item.kind === 'write' || item.kind === 'query';
-
-const isAnswer = ({ kind }: Item): boolean =>
-  kind === 'promised' || kind === 'found' || kind === 'accepted' || kind === 'refused';

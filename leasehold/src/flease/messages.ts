@@ -1,8 +1,8 @@
 /**
  * What members say to each other.
  *
- * All that a member has to say to another in one turn travels as one {@link Packet}: questions about a thousand
- * resources and answers to as many. Answers name the attempt and not the resource; the packet names who answers,
+ * What a member has to say to another in one turn travels together in a {@link Packet}: questions about many resources
+ * and answers to as many (`outbox.ts`). Answers name the attempt and not the resource; the packet names who answers,
  * in which of its lives, and whom, in which of theirs. So a word that comes twice counts once, and one that was
  * meant for an earlier life, or said by a member of another group, counts for nothing.
  */

@@ -124,10 +124,12 @@ export class Connections implements AsyncDisposable {
     return this.#addresses.get(member);
   }
 
+  /** Leaves at once: what could travel together is together already, in the packet. */
   send(to: string, packet: Packet): void {
     const address = this.#addresses.get(to);
     if (address === undefined || this.#strangerFor(to, address) !== undefined) return;
     for (const frame of encodePacket(packet)) this.#dialer.send(address, frame);
+    this.#dialer.flush(address);
   }
 
   isConnected(member: string): boolean {

@@ -75,6 +75,8 @@ export interface TcpDialer<Out, In> extends Transport<Out, In>, AsyncDisposable 
   welcome(address: string): Welcome | undefined;
   /** If a connection to this address was lost, or could not be made: tries again at once, and not after a pause. */
   hurry(address: string): void;
+  /** What was said to this address leaves now, and not at the end of the turn: there is nothing to wait for. */
+  flush(address: string): void;
 }
 
 /** @throws {InvalidOptionError} if a limit breaks a rule */
@@ -120,6 +122,10 @@ class Dialer<Out, In> implements TcpDialer<Out, In> {
       link.dial();
     }
     link.send(message);
+  }
+
+  flush(address: string): void {
+    this.#links.get(address)?.flush();
   }
 
   listen(callback: (from: string, message: In) => void): Disposable {
@@ -178,6 +184,10 @@ class Link<Out, In> implements ConnectionKeeper {
     this.#address = address;
     this.#usedAt = dialer.hub.sweep.time;
     dialer.hub.sweep.add(this);
+  }
+
+  flush(): void {
+    if (this.#connection?.isOpen === true) this.#connection.flush();
   }
 
   send(message: Out): void {

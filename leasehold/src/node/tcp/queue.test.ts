@@ -100,6 +100,31 @@ describe('what is said in one turn of the event loop', () => {
     expect(dialer.counters.writes - before).toBe(1);
   });
 
+  it('need not wait for its end', async () => {
+    const { listener } = await bench();
+    await using _ = listener;
+    await using dialer = dialTcp<Uint8Array, Uint8Array>({
+      ...{ codec: bytes, protocol: PROTOCOL, role: 'x', runtime: nodeRuntime(), logger: silent },
+    });
+    const heard: number[] = [];
+    listener.listen((_from, message) => heard.push(message[0] ?? 0));
+    const address = `127.0.0.1:${listener.port}`;
+    dialer.flush(address); // Nobody is there yet, and nothing was said.
+    dialer.send(address, Uint8Array.of(0));
+    dialer.flush(address);
+    await until(() => heard.length === 1);
+    const before = dialer.counters.writes;
+    dialer.send(address, Uint8Array.of(1));
+    dialer.send(address, Uint8Array.of(2));
+    dialer.flush(address);
+    expect(dialer.counters.writes - before).toBe(1);
+    dialer.send(address, Uint8Array.of(3));
+    expect(dialer.counters.writes - before).toBe(1);
+    await until(() => heard.length === 4);
+    expect(heard).toEqual([0, 1, 2, 3]);
+    expect(dialer.counters.writes - before).toBe(2);
+  });
+
   it('is not copied for each of many peers when it is large', async () => {
     const { listener } = await bench();
     await using _ = listener;
