@@ -57,7 +57,7 @@ const WARM_UP_MS: number = PRACTICE_MS / 8;
 
 const DISK_TURN: readonly number[] = [scaled(10_000)];
 /** Ours would be over before the disk has noticed. */
-const DISK_TURN_OF_OURS: readonly number[] = [LARGE, LARGE, LARGE, LARGE];
+const DISK_TURN_OF_OURS: readonly number[] = [LARGE, LARGE, LARGE, LARGE, LARGE];
 /** As many with the idle disk first as with the busy one. */
 const DISK_PAIRS = 8;
 const DISK_KINDS: readonly string[] = [OURS, zooKeeper.name, zooKeeperWithoutSync.name];
@@ -127,29 +127,31 @@ async function withBusyDisk(
   using slow = SlowDisk.under(workshop.directory, [...pids, load.pid]);
   const shares = new Map<string, number[]>(peers.map(({ name }) => [name, []]));
   const rates = new Map<string, string[]>(peers.map(({ name }) => [name, []]));
-  const megabytes: number[] = [];
+  const [megabytes, othersIdle, othersBusy]: [number[], number[], number[]] = [[], [], []];
   for (let pair = 0; pair < DISK_PAIRS; pair += 1) {
     for (const peer of peers) {
       const sizes = peer.name === OURS ? DISK_TURN_OF_OURS : DISK_TURN;
-      const rate = async (): Promise<number> => {
+      const turn = async (): Promise<Turn> => {
         await practise(peer, WARM_UP_MS);
-        return rateOf(await takeTurn(peer, sizes, report, [load.pid]));
+        return takeTurn(peer, sizes, report, [load.pid]);
       };
-      const idleFirst = pair % 2 === 0 ? await load.during('memory', rate) : undefined;
-      const { done: busy, written } = await load.during('disk', rate);
-      const { done: idle } = idleFirst ?? (await load.during('memory', rate));
-      shares.get(peer.name)?.push(busy / idle);
-      rates.get(peer.name)?.push(`${idle.toFixed(0)} → ${busy.toFixed(0)}`);
+      const idleFirst = pair % 2 === 0 ? await load.during('memory', turn) : undefined;
+      const { done: busy, written } = await load.during('disk', turn);
+      const { done: idle } = idleFirst ?? (await load.during('memory', turn));
+      shares.get(peer.name)?.push(rateOf(busy) / rateOf(idle));
+      rates.get(peer.name)?.push(`${rateOf(idle).toFixed(0)} → ${rateOf(busy).toFixed(0)}`);
       megabytes.push(written.megabytesPerSecond);
+      othersIdle.push(idle.othersPercent);
+      othersBusy.push(busy.othersPercent);
       report(
-        `${peer.name}: ${idle.toFixed(0)}/s, ${busy.toFixed(0)}/s while the disk takes ${written.megabytesPerSecond.toFixed(1)} MB/s`,
+        `${peer.name}: ${rateOf(idle).toFixed(0)}/s, ${rateOf(busy).toFixed(0)}/s while the disk takes ${written.megabytesPerSecond.toFixed(1)} MB/s; others ${idle.othersPercent.toFixed(0)} and ${busy.othersPercent.toFixed(0)} % of a core`,
       );
     }
   }
   const told = [...rates].map(([name, each]) => `${name} ${each.join(', ')}`).join('; ');
   return {
     shares: new Map([...shares].map(([name, each]) => [name, median(each)])),
-    told: `${DISK_PAIRS} pairs of ${count(DISK_TURN)} leases (of ours ${count(DISK_TURN_OF_OURS)}), in leases/s idle → busy: ${told}; busy: another process, ${WRITERS} times at once, writes ${CHUNK_BYTES / 1_024} KB and syncs, every ${EVERY_MS} ms if the disk can, and came to ${median(megabytes).toFixed(1)} MB/s; idle: it writes the same to memory; ${slow.told}`,
+    told: `${DISK_PAIRS} pairs of ${count(DISK_TURN)} leases (of ours ${count(DISK_TURN_OF_OURS)}), in leases/s idle → busy: ${told}; busy: another process, ${WRITERS} times at once, writes ${CHUNK_BYTES / 1_024} KB and syncs, every ${EVERY_MS} ms if the disk can, and came to ${median(megabytes).toFixed(1)} MB/s; idle: it writes the same to memory; others took ${median(othersIdle).toFixed(0)} % of a core idle, ${median(othersBusy).toFixed(0)} % busy; ${slow.told}`,
   };
 }
 

@@ -8,6 +8,7 @@
 import process from 'node:process';
 import { processCost } from '../process-cost.ts';
 import { pause } from '../processes/conversation.ts';
+import { median } from '../processes/statistics.ts';
 import type { Batch, BatchTimes } from './asking.ts';
 import { othersPercent, workOfOthers } from './others.ts';
 import type { LeasePeer } from './peer.ts';
@@ -36,12 +37,8 @@ export interface Turn {
   readonly discarded: number;
 }
 
-/** Of all batches of the turn together. */
-export function rateOf({ batches }: Turn): number {
-  const leases = batches.reduce((sum, batch) => sum + batch.leases, 0);
-  const seconds = batches.reduce((sum, batch) => sum + batch.leases / batch.perSecond, 0);
-  return leases / seconds;
-}
+/** Of the batch in the middle, as everywhere: one pause of the machine is not all that there is to say of a turn. */
+export const rateOf = ({ batches }: Turn): number => median(batches.map(({ perSecond }) => perSecond));
 
 /** No resource is asked for twice, in whatever turn. */
 let asked = 0;
