@@ -3,9 +3,8 @@
  *
  * Items for one member wait for each other, so that a turn's worth of them leaves as one packet; but no longer than
  * until there are enough for one ({@link Outbox.isFull}). With more, whoever is to answer would have nothing to do while
- * they are written, and whoever wrote them nothing while they are answered: with so many under way that one of the two
- * always waits for the other, packets of this size were a third faster than those of whole turns
- * (`docs/decisions/0019-how-much-a-packet-waits-for.md`).
+ * they are written, and whoever wrote them nothing while they are answered. Packets of this size are a tenth to a third
+ * faster than those of whole turns (`docs/decisions/0019-how-much-a-packet-waits-for.md`).
  */
 
 import type { Answer, Item } from './messages.ts';
