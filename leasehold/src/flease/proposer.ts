@@ -36,7 +36,7 @@ import { Attempt, type Purpose, type Reluctance } from './attempt.ts';
 import { Audience } from './audience.ts';
 import { roundToBegin } from './bidding.ts';
 import { Crowd } from './crowd.ts';
-import { Claim, type Leaving, type Pending, type Request } from './claim.ts';
+import { Claim, type Leaving, type Request } from './claim.ts';
 import {
   type Decision,
   decideToFree,
@@ -73,10 +73,6 @@ const LOOKS_PER_LEASE = 2_000;
 const LATE_MS_MAX = 10;
 /** From one look that is due to somebody's word to the next, as a part of the time to answer. */
 const BETWEEN_HINTS = 1 / 4;
-/** A `try` or an `ask` fails after so many attempts that no majority has answered. */
-const TRIES_MAX = 3;
-/** If a majority answers, and others are faster each time, it fails when it has waited for so many times to answer. */
-const PATIENCE_ANSWERS = 3;
 
 export class Proposer {
   readonly #settings: ProposerSettings;
@@ -530,15 +526,9 @@ export class Proposer {
       this.#leave(claim, { number, untilMs, heir: undefined, tenure: claim.leaving?.tenure });
     }
     this.#abandon(claim);
-    if (setbacks.failures >= TRIES_MAX) {
-      const sinceMs =
-        setbacks.unanswered >= TRIES_MAX
-          ? Number.POSITIVE_INFINITY
-          : nowMs - PATIENCE_ANSWERS * durations.answerMs;
-      const isOver = (one: Pending): boolean => one.kind !== 'acquire' && one.sinceMs <= sinceMs;
-      for (const { id } of claim.withdraw(isOver)) {
-        this.#settings.tell({ kind: 'failed', request: id, reluctant: setbacks.reluctant });
-      }
+    const sinceMs = setbacks.tooLongSinceMs(nowMs, durations.answerMs);
+    for (const { id } of claim.withdraw((one) => one.kind !== 'acquire' && one.sinceMs <= sinceMs)) {
+      this.#settings.tell({ kind: 'failed', request: id, reluctant: setbacks.reluctant });
     }
     claim.pauseUntil(nowMs + pauseMs(setbacks.failures, durations) * random());
     this.#step(claim, nowMs);

@@ -96,4 +96,12 @@ describe('setbacks', () => {
     attempt.answer('a', { kind: 'promised', attempt: 1, written: undefined, lease: undefined });
     expect(after(refused(900, 0, 'clock-off'), attempt)).toMatchObject({ failures: 2, unanswered: 0 });
   });
+
+  it('are too many for who does not wait for ever when three were not answered, or it has waited for long', () => {
+    const unanswered = [1_000, 1_100, 1_200].map((askedMs) => refused(askedMs, 0));
+    expect(after(...unanswered.slice(1)).tooLongSinceMs(1_300, 50)).toBe(Number.NEGATIVE_INFINITY);
+    expect(after(...unanswered).tooLongSinceMs(1_300, 50)).toBe(Number.POSITIVE_INFINITY);
+    const answered = [...unanswered.slice(1), outbid(1_250, 2)];
+    expect(after(...answered).tooLongSinceMs(1_300, 50)).toBe(1_150);
+  });
 });

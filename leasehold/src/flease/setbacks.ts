@@ -11,6 +11,8 @@
  * promised by both of them what the other had. (Half of an even number still can, if one's own acceptor refuses it,
  * too; with leaps of 4^6 at most, and pauses between, an interval is over long before there are no more rounds.)
  *
+ * Who only wants to know, or not to wait, is told after a few of them that nothing comes of it.
+ *
  * Most claims have no setbacks, and there may be millions of them; so this is there only when there are any.
  */
 
@@ -21,6 +23,10 @@ import { ROUND_MAX } from './messages.ts';
 const LEAP = 4;
 /** And how often that grows. */
 const LEAPS_MAX = 6;
+/** A `try` or an `ask` fails after so many attempts that no majority has answered. */
+const TRIES_MAX = 3;
+/** If a majority answers, and others are faster each time, it fails when it has waited for so many times to answer. */
+const PATIENCE_ANSWERS = 3;
 
 export class Setbacks {
   /** Attempts that came to nothing. */
@@ -57,6 +63,12 @@ export class Setbacks {
     this.unanswered = isOutbid ? 0 : this.unanswered + 1;
     if (isOutbid) this.#outbids += 1;
     this.doubts = 0;
+  }
+
+  /** Who does not want to wait for ever and has waited since then has waited long enough; minus infinity: nobody has. */
+  tooLongSinceMs(nowMs: number, answerMs: number): number {
+    if (this.failures < TRIES_MAX) return Number.NEGATIVE_INFINITY;
+    return this.unanswered < TRIES_MAX ? nowMs - PATIENCE_ANSWERS * answerMs : Number.POSITIVE_INFINITY;
   }
 
   /** Something else is to be done from here on, and at once. Who was faster is still worth knowing. */
