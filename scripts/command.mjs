@@ -23,6 +23,10 @@ export class UsageError extends CommandError {
  * @param {() => Promise<number>} main
  */
 export async function runCommand(command, main) {
+  process.stdout.on('error', (error) => {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EPIPE') throw error;
+    process.exit(); // Whoever read has seen enough: `npm run sim -- pool --seed 7 --trace | head`.
+  });
   try {
     process.exitCode = await main();
   } catch (error) {

@@ -32,6 +32,9 @@ export function summaryLines({ totals, shortfalls, passed, failed, wanted }) {
   return [
     ...table(Object.entries(totals).map(([name, total]) => [name, total])),
     ...shortfalls.map((shortfall) => `too little happened: ${shortfall}`),
+    ...(shortfalls.length === 0
+      ? []
+      : ['So that no seed failed proves little: play more seeds, or make more happen']),
     ...(played < wanted ? [`stopped after ${played} of ${wanted} seeds`] : []),
   ];
 }

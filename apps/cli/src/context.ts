@@ -6,6 +6,8 @@
 import process from 'node:process';
 import { createInterface } from 'node:readline/promises';
 import { createColors } from 'picocolors';
+import { SignalEchoes } from '../../../leasehold/src/node/signal-echoes.ts';
+import { inTerminalForeground, type Signal } from '../../../leasehold/src/node/signals.ts';
 
 export interface Output {
   write(text: string): void;
@@ -113,12 +115,14 @@ export function outputOf(
 }
 
 /**
- * Aborts with the first signal to end; a second one ends the process at once. A terminal that is closed
- * is such a signal, unless it means something else here.
+ * Aborts with the first signal to end; a second one ends the process at once, unless it is the echo of the first. A
+ * terminal that is closed is such a signal, unless it means something else here.
  */
 export function interruption(hangup: 'ends' | 'is ignored' = 'ends'): AbortSignal & Disposable {
   const controller = new AbortController();
-  const end = (): void => {
+  const echoes = new SignalEchoes();
+  const end = (signal: Signal): void => {
+    if (echoes.isEcho(signal, performance.now()) && inTerminalForeground()) return;
     if (controller.signal.aborted) process.exit(130);
     controller.abort();
   };

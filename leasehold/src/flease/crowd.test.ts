@@ -65,6 +65,13 @@ describe('a crowd', () => {
     expect(admit(9)).toEqual(['r2', 'r3']);
   });
 
+  it('forgets the last one, too', () => {
+    const { crowd, wait, admit } = bench();
+    const last = wait('r');
+    crowd.leave(last);
+    expect([crowd.isEmpty, crowd.has(last), admit(9)]).toEqual([true, false, []]);
+  });
+
   it('lets one in whose turn has passed when it has come again', () => {
     const { crowd, admit } = bench();
     const claim = claimed('r');

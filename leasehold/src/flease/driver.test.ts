@@ -114,16 +114,38 @@ describe('a driver', () => {
     expect(events).toEqual([]);
   });
 
-  it('throws what such a packet cannot be sent for when the turn ends, and not at whoever asked last', () => {
-    const { driver, speak, acquire, endTurn, hooks } = bench(['a', 'b', 'c']);
+  it.each([false, true])(
+    'throws what such a packet could not be sent for first, once, when the turn ends, and not at whoever asked: stopped %s',
+    (isStopped) => {
+      const { driver, speak, acquire, endTurn, hooks } = bench(['a', 'b', 'c']);
+      speak();
+      hooks.send = (to) => {
+        throw new Error(`nothing can be sent to ${to}`);
+      };
+      for (let id = 1; id <= ITEMS_ENOUGH; id += 1) acquire(`r${id}`, id);
+      hooks.send = () => {};
+      if (isStopped) driver.stop();
+      expect(endTurn).toThrow('nothing can be sent to b');
+      acquire('r', ITEMS_ENOUGH + 1);
+      expect(endTurn).not.toThrow();
+    },
+  );
+
+  it('sends what is brought in while such packets are sent after all of them', () => {
+    const { speak, acquire, endTurn, hooks, sent } = bench(['a', 'b', 'c']);
     speak();
-    hooks.send = () => {
-      throw new Error('this packet cannot be sent');
+    let id = 0;
+    const many = (): void => {
+      for (let count = 0; count < ITEMS_ENOUGH; count += 1) acquire(`r${(id += 1)}`, id);
     };
-    for (let id = 1; id <= ITEMS_ENOUGH; id += 1) acquire(`r${id}`, id);
-    driver.stop();
-    expect(endTurn).toThrow('this packet cannot be sent');
-    expect(endTurn).not.toThrow();
+    hooks.send = (to) => {
+      hooks.send = () => {};
+      if (to === 'b') many();
+    };
+    many();
+    expect(sent.map(({ to }) => to)).toEqual(['b', 'c']);
+    endTurn();
+    expect(sent.slice(2).flatMap(({ packet }) => packet.items)).toHaveLength(ITEMS_ENOUGH);
   });
 
   it('reads both clocks for every input', () => {

@@ -85,7 +85,7 @@ export class FleaseDriver {
       act(this.member, this.read());
     } finally {
       this.#soon();
-      if (this.member.hasFullPackets && !this.#isBusy) this.#send(this.member.takeFullPackets());
+      if (this.member.hasFullPackets && !this.#isBusy) this.#sendFull();
     }
   }
 
@@ -130,6 +130,13 @@ export class FleaseDriver {
     this.#try(() => {
       if (this.#isDue) this.#options.atEndOfTurn(this.#flush);
     });
+  }
+
+  /** In the middle of a turn. Whoever brings in an input from there has it sent after these, too. */
+  #sendFull(): void {
+    this.#isBusy = true;
+    this.#send(this.member.takeFullPackets());
+    this.#isBusy = false;
   }
 
   #send(packets: readonly Addressed[]): void {

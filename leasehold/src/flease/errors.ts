@@ -106,7 +106,9 @@ export class LeaseNotHeldError extends LeaseholdError {
   readonly resource: string;
 
   constructor(resource: string) {
-    super(`this process does not hold the lease on ${quoted(resource)}, so it cannot hand it over`);
+    super(
+      `this process does not hold the lease on ${quoted(resource)}, so it cannot hand it over: acquire it first`,
+    );
     this.resource = resource;
   }
 }

@@ -413,6 +413,15 @@ describe('whoever gives back', () => {
 });
 
 describe('who asks for the holder', () => {
+  it('leaves nothing behind when it has been told', () => {
+    const { remembered } = play(`
+      1000  ask 1
+      1010  ab found 1
+      1011  ask 2 of two
+    `);
+    expect(remembered).toEqual(['two']);
+  });
+
   it('does not make those look again who wait for the end of the very same', () =>
     plays(`
       1000  acquire 1

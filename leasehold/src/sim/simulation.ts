@@ -137,7 +137,7 @@ function brokenBy(error: unknown): SeedOutcome['broken'] {
 }
 
 /** Fewer seeds are a look, not a proof; nothing is expected of them. */
-const ENOUGH_SEEDS = 100;
+const ENOUGH_SEEDS = 300;
 
 /** What of all that should happen so often in a seed, on average, did not. */
 export function shortfalls(

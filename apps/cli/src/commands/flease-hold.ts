@@ -48,7 +48,7 @@ Ends as the command does: with its exit code, or with 128 and the number of the 
     .addOption(
       new Option(
         '--wait <time>',
-        'how long to wait for it, once this member takes part; 0s: ask once (default: for ever)',
+        'how long to wait for it, once this member takes part; 0s: not for anybody who has it (default: for ever)',
       ).argParser(milliseconds),
     )
     .addOption(

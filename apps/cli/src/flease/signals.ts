@@ -5,6 +5,7 @@
  */
 
 import process from 'node:process';
+import { SignalEchoes } from '../../../../leasehold/src/node/signal-echoes.ts';
 import {
   inTerminalForeground,
   onSignals,
@@ -15,6 +16,7 @@ import { FORWARDED, SignalPolicy } from '../../../../leasehold/src/pool/shell/su
 
 export class CommandSignals implements Disposable {
   readonly #policy = new SignalPolicy();
+  readonly #echoes = new SignalEchoes();
   readonly #waiting = new AbortController();
   readonly #arriving: Disposable;
   #child: ((signal: Signal) => void) | undefined;
@@ -49,6 +51,7 @@ export class CommandSignals implements Disposable {
   }
 
   #arrived(signal: Signal): void {
+    if (this.#echoes.isEcho(signal, performance.now()) && inTerminalForeground()) return;
     if (this.#child !== undefined) {
       if (this.#policy.forwards(signal, inTerminalForeground())) this.#child(signal);
       return;

@@ -547,7 +547,7 @@ export class Flease implements AsyncDisposable {
     const { runtime, durations, connections, atEndOfTurn } = this.#around;
     this.#dismiss(new GroupClosedError());
     for (const tenure of [...this.#driver.member.tenures]) this.#letGo(tenure)?.ended('closed');
-    await new Promise<void>(atEndOfTurn); // Until then nothing has been sent.
+    await new Promise<void>(atEndOfTurn); // Until then not everything has been sent.
     const stop = new AbortController();
     const patience = pause(runtime, CLOSING_ANSWERS * durations.answerMs, stop.signal);
     const { member } = this.#driver;

@@ -99,8 +99,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-holder',
     story: 'A lease is held for its length from when a majority had answered.',
     file: PROPOSER,
-    from: 'new Tenure(claim.resource, lease.number, lease.untilMs)',
-    to: 'new Tenure(claim.resource, lease.number, nowMs + this.#settings.durations.leaseMs)',
+    from: 'new Tenure(claim.resource, lease)',
+    to: 'new Tenure(claim.resource, { number: lease.number, untilMs: nowMs + this.#settings.durations.leaseMs })',
   },
   {
     name: 'majority-of-one-less',
@@ -212,8 +212,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'told-of-the-end',
     story: 'A renewal that is answered late revives what had lapsed.',
     file: PROPOSER,
-    from: '    if (tenure?.isHeldAt(nowMs)) {\n      tenure.renewed(lease.untilMs);',
-    to: '    if (tenure !== undefined) {\n      tenure.renewed(lease.untilMs);',
+    from: '    if (tenure?.isHeldAt(nowMs)) {\n      tenure.renewed(lease);',
+    to: '    if (tenure !== undefined) {\n      tenure.renewed(lease);',
   },
   {
     name: 'given-back-before-it-is-let-go-of',
@@ -244,7 +244,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'forgets',
     story: 'Registers of resources that nobody has used for long are kept.',
     file: REGISTER,
-    from: 'if (nowMs > atMs) this.#forget(resource, register);',
+    from: 'if (nowMs > atMs) this.#forget(register);',
     to: 'if (nowMs > atMs + 1e9) this.#forget(resource, register);',
   },
   {
@@ -316,7 +316,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'progress',
     story: 'Who was to try again at some time waits for that time, although its clock was put right.',
     file: CLAIM,
-    from: '    this.#tryAtMs = AT_ONCE;\n    this.#lookAtMs = NEVER;\n',
+    from: '    this.#tryAtMs = undefined;\n    this.#lookAtMs = NEVER;\n',
     to: '    this.#lookAtMs = NEVER;\n',
   },
 ];

@@ -30,6 +30,8 @@ const LIFE = 7;
 export interface Played {
   readonly went: string;
   readonly written: string;
+  /** The resources that something is still remembered of. */
+  readonly remembered: readonly string[];
 }
 
 /** @param busyFrom with so many attempts under way it asks no more members than it has to */
@@ -43,7 +45,7 @@ export function play(script: string, busyFrom: number = Number.POSITIVE_INFINITY
   for (const line of lines) {
     if (!line.startsWith('>')) went.push(line, ...stage.perform(line).map((effect) => `> ${effect}`));
   }
-  return { went: went.join('\n'), written: lines.join('\n') };
+  return { went: went.join('\n'), written: lines.join('\n'), remembered: stage.remembered };
 }
 
 class Stage {
@@ -65,6 +67,10 @@ class Stage {
       },
       new Quorums({ members: ['a', 'b', 'c'], before: undefined }),
     );
+  }
+
+  get remembered(): readonly string[] {
+    return [...this.#table.entries()].map(({ resource }) => resource);
   }
 
   perform(line: string): readonly string[] {

@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { Simulation } from '../../leasehold/src/sim/simulation.ts';
+import { protocols } from './protocols.mjs';
+
+const ROOT = new URL('../../', import.meta.url);
+
+describe.each(Object.entries(protocols))('the mutants of %s', (_protocol, entry) => {
+  it('each change a text that is there, once', async () => {
+    const { simulation } = (await import(new URL(entry, ROOT).href)) as { simulation: Simulation };
+    expect(simulation.mutants.length).toBeGreaterThan(0);
+    for (const { name, file, from } of simulation.mutants) {
+      const text = readFileSync(new URL(`leasehold/src/${file}`, ROOT), 'utf8');
+      expect([name, text.split(from).length - 1]).toEqual([name, 1]);
+    }
+  });
+});
