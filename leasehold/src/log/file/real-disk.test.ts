@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestContext, vi } from 'vitest';
 import { acquireLock } from '../../node/lock.ts';
 import { nodeRuntime, randomId } from '../../node/runtime.ts';
 import { openDirectory } from '../../node/storage.ts';
@@ -107,6 +107,10 @@ class Committing {
 }
 
 const committing = (path: string): Committing => new Committing(process.execPath, [script, path]);
+
+/** Whoever looks through all that is mounted on this machine keeps it busy for a moment. */
+const unmount = (path: string): Promise<unknown> =>
+  vi.waitFor(() => execFileSync('umount', [path], { stdio: 'pipe' }), { timeout: 10_000, interval: 20 });
 
 /** What is in the log, as a leader would find it. */
 async function contents(path: string): Promise<LogStart> {
@@ -215,11 +219,11 @@ describe('a process that commits, on a real disk', () => {
             const found = verified(await contents(join(top, 'mounted-copy', 'log')));
             expect(found).toBeGreaterThanOrEqual(acknowledged);
           } finally {
-            execFileSync('umount', [join(top, 'mounted-copy')]);
+            await unmount(join(top, 'mounted-copy'));
           }
         }
       } finally {
-        execFileSync('umount', [mounted]);
+        await unmount(mounted);
       }
     },
     TIMEOUT_MS,
