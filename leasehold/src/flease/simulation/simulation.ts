@@ -19,14 +19,14 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'granted in turn': 15,
   lives: 12,
   'silent, clock-jumped': 2,
-  'silent, odd-one-out': 0.3,
+  'silent, odd-one-out': 0.5,
   views: 0.7,
   settled: 2,
   'refused, outbid': 100,
   'refused, late': 10,
   'refused, recovering': 50,
   'refused, other-view': 10,
-  'refused, clock-off': 0.05,
+  'refused, clock-off': 0.1,
 };
 
 export const simulation: Simulation = {
