@@ -1,6 +1,6 @@
 /**
- * Assertions, kept in production: a program that has lost its own invariant must stop, because
- * whatever it does next may be told to others as true.
+ * Assertions, kept in production: a program that has lost an invariant must stop, because others may take every
+ * further output for true.
  */
 
 /** Thrown when the program itself is wrong. Never caught, never retried. */

@@ -1,11 +1,11 @@
 /**
- * Between messages and the bytes of one frame. A transport knows frames, a protocol knows messages;
- * a codec is what the one is given by the other.
+ * Between messages and the bytes of one frame. A transport knows frames, a protocol knows messages; a codec is given
+ * to the transport by the protocol.
  */
 
 /**
- * The bytes of one frame: in one piece, or with a long end that other frames have too. A whole table is
- * the same for everybody who asks for it; to copy it for each would take half a megabyte a time.
+ * The bytes of one frame: in one piece, or with a long end that other frames have too. A whole table is the same for
+ * every receiver; to copy the table for each would take half a megabyte a time.
  */
 export type Payload = Uint8Array | WithTail;
 
@@ -18,7 +18,7 @@ export interface WithTail {
 export interface Codec<Out, In> {
   /** Cheap to call twice with the same object: one push goes to thousands of peers. */
   encode(message: Out): Payload;
-  /** @throws {MalformedMessageError} and nothing else, whatever the bytes are */
+  /** @throws {MalformedMessageError} and nothing else, for all bytes */
   decode(frame: Uint8Array): In;
 }
 

@@ -22,7 +22,7 @@ function bench() {
         return later(clocks.now(), 500);
       },
       wake: () => ['woken'],
-      suspended: () => ['dropped everything'],
+      suspended: () => (clock.asleepMs === 666 ? ['bad'] : ['dropped everything']),
     },
     clock: clocks,
     guard: new SuspensionGuard(clocks, 100),
@@ -76,6 +76,16 @@ describe('an input', () => {
     driver.input(() => ['one']);
     expect(story).toEqual(['alarm off']);
   });
+
+  it('has no effect if it waited when another one ended everything', () => {
+    const { story, driver } = bench();
+    driver.input(() => {
+      driver.input(() => ['waited']);
+      driver.stop();
+      return ['last'];
+    });
+    expect(story).toEqual(['alarm off', 'last', 'afterwards']);
+  });
 });
 
 describe('an effect that throws', () => {
@@ -93,6 +103,13 @@ describe('an effect that throws', () => {
     };
     expect(() => driver.input(act)).toThrow(FAULT);
     expect(story).toEqual(['second', 'alarm 1500', 'afterwards']);
+  });
+
+  it('does not keep the input from being taken, if it came of a suspension', () => {
+    const { story, clock, driver } = bench();
+    clock.asleepMs = 666;
+    expect(() => driver.input(() => ['one'])).toThrow(FAULT);
+    expect(story).toEqual(['the guard noticed', 'one', 'alarm 1500', 'afterwards']);
   });
 
   it('does not keep later inputs from being taken', () => {

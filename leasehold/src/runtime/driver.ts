@@ -1,20 +1,20 @@
 /**
- * What every core needs around it, in a simulated world and in a real process alike.
+ * The loop around every core, in a simulated world and in a real process alike.
  *
- * An input goes to the core with the present instant; before it, the suspension guard is asked about
- * that very instant, so that nothing is decided on a clock that stood still; the effects are carried
- * out in order; then the one alarm is set.
+ * An input goes to the core with the present instant; before, the suspension guard is asked about that very instant,
+ * so that nothing is decided on a clock that stood still; the effects are carried out in order; then the one alarm is
+ * set.
  *
  *     input ──► was the machine suspended? ──► core ──► effects ──► alarm
  *                        └─ yes: core.suspended first
  *
- * An input that comes while another is being carried out waits for it: a core is never entered twice.
+ * An input that comes during another input waits: a core is never entered twice.
  *
- * If an effect throws, what the core wanted done after it in that input is not done. No core takes for
- * done what it has not heard of, so nothing unsafe comes of that: a message is as if lost, a batch as if
- * never answered. All else goes on: inputs that wait are taken, the alarm is set, later inputs are taken;
- * then the first thing thrown is thrown to whoever brought the input in. So one fault neither is
- * swallowed nor ends all renewals in a process that survives it.
+ * If an effect throws, the later effects of that input are not carried out. No core takes an effect for done without a
+ * confirmation, so nothing unsafe follows: a message is as if lost, a batch as if never answered. All else goes on: an
+ * input is taken although an effect of the suspension before it threw, waiting inputs are taken, the alarm is set, later
+ * inputs are taken; then the first exception is thrown to the caller of the input. So one fault neither is swallowed nor
+ * ends all renewals in a process that survives the fault.
  */
 
 import type { Runtime } from './runtime.ts';
@@ -28,7 +28,7 @@ export interface Core<Effect> {
   suspended(now: Instant): Effect[];
 }
 
-/** A timer that is set anew after every input; undefined turns it off. */
+/** A timer that is set anew after every input; undefined turns the timer off. */
 export interface Alarm {
   set(at: Instant | undefined): void;
 }
@@ -40,9 +40,9 @@ export interface DriverOptions<Effect> {
   /** Makes the alarm that wakes the core. */
   alarm(wake: () => void): Alarm;
   carryOut(effect: Effect): void;
-  /** The guard says that the machine was suspended; the core is about to hear of it. */
+  /** The guard says that the machine was suspended; the core is about to hear so. */
   suspended?(): void;
-  /** After an input and all that came of it. */
+  /** After an input and all effects. */
   afterwards?(): void;
 }
 
@@ -63,44 +63,47 @@ export class Driver<Effect> {
     this.#waiting.push(act);
     if (this.#busy) return;
     this.#busy = true;
-    let fault: { readonly thrown: unknown } | undefined;
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+    const { core, clock, guard } = this.#options;
+    const faults: unknown[] = [];
+    const attempt = (step: () => void): void => {
       try {
-        this.#take(next);
-      } catch (thrown) {
-        fault ??= { thrown };
+        step();
+      } catch (fault) {
+        faults.push(fault);
       }
+    };
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const input = next;
+      const now = clock.now();
+      if (guard.wasSuspended(now)) {
+        attempt(() => this.#options.suspended?.());
+        attempt(() => this.#carryOut(core.suspended(now)));
+      }
+      attempt(() => this.#carryOut(input(now)));
     }
     this.#busy = false;
-    try {
-      if (!this.#over) this.#alarm.set(this.#options.core.wakeAt);
+    attempt(() => {
+      if (!this.#over) this.#alarm.set(core.wakeAt);
       this.#options.afterwards?.();
-    } catch (thrown) {
-      fault ??= { thrown };
-    }
-    if (fault !== undefined) throw fault.thrown;
+    });
+    if (faults.length > 0) throw faults[0];
   }
 
-  /** No input after this one has any effect. */
+  /** The input that is being carried out is carried out to its end. No other input has any effect, nor do those that wait. */
   stop(): void {
     this.#over = true;
+    this.#waiting.length = 0;
     this.#alarm.set(undefined);
   }
 
-  #take(act: (now: Instant) => Effect[]): void {
-    const { core, clock, guard, carryOut } = this.#options;
-    const now = clock.now();
-    if (guard.wasSuspended(now)) {
-      this.#options.suspended?.();
-      for (const effect of core.suspended(now)) carryOut(effect);
-    }
-    for (const effect of act(now)) carryOut(effect);
+  #carryOut(effects: readonly Effect[]): void {
+    for (const effect of effects) this.#options.carryOut(effect);
   }
 }
 
 /**
- * The alarm of a real process. Mostly it is set a little later than before; then the timer is left
- * as it is, goes off too early, and is set anew.
+ * The alarm of a real process. Mostly the new time is a little later than the old one; then the timer is left alone,
+ * fires too early, and is set anew.
  */
 export function alarmOn(runtime: Runtime, wake: () => void): Alarm {
   let wanted: Instant = instant(Number.POSITIVE_INFINITY);

@@ -1,12 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * Asking a server over HTTP: one POST and its answer, which may be a stream without an end. On Node it is
- * `node/http-client/`.
+ * A client of a server over HTTP: one POST and the answer, which may be a stream without an end. On Node the
+ * implementation is `node/http-client/`.
  *
- * Whoever asks for something that must not happen twice has one question when it fails: can the other
- * side have got it? So every exchange says whether it *may have arrived*, at any time and also when it is
- * broken off: false only as long as it is sure that nothing of it has reached the other side.
+ * A caller whose request must not happen twice has one question after a failure: can the other side have got the
+ * request? So every exchange says whether the request *may have arrived*, at any time and also when aborted: false
+ * only as long as certainly nothing has reached the other side.
  */
 
 export interface HttpPost {
@@ -20,7 +20,7 @@ export interface HttpPost {
 export interface HttpEvents {
   /** The answer begins. */
   status(status: number): void;
-  /** A piece of the answer, as large as it happened to arrive. */
+  /** A piece of the answer, of any size. */
   data(bytes: Uint8Array): void;
   /** Comes once, last: the answer is whole. */
   ended(): void;
@@ -28,7 +28,7 @@ export interface HttpEvents {
   failed(why: string): void;
 }
 
-/** Disposing breaks it off; no event comes after that. */
+/** Disposing aborts the exchange; no event comes after that. */
 export interface HttpExchange extends Disposable {
   readonly mayHaveArrived: boolean;
 }

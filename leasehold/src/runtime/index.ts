@@ -1,9 +1,15 @@
-/** What every module stands on, and what an application may need of it. */
+/** The base of every module, and the parts of the base that an application may need. */
 
 export { AssertionError } from './assert.ts';
 export type { Codec } from './codec.ts';
 export { digest } from './digest.ts';
-export { InvalidOptionError, LeaseholdError, MalformedMessageError } from './errors.ts';
+export {
+  InvalidKeyError,
+  InvalidOptionError,
+  LeaseholdError,
+  LONGEST_KEY,
+  MalformedMessageError,
+} from './errors.ts';
 export * from './keys/index.ts';
 export { type LogFacts, type Logger, silent } from './logger.ts';
 export type { Runtime, Storage, StorageFile, Transport } from './runtime.ts';

@@ -1,14 +1,13 @@
 /**
- * What somebody sees who prints an owner or a look-up to find out what is the matter: what it is and how it
- * is, instead of a class whose insides are private.
+ * How an owner or a look-up is printed in a console: the kind and the state, instead of a class with private fields.
  */
 
 import type { InspectOptions } from 'node:util';
 
-/** Where Node asks an object how it wants to be shown. */
+/** The method by which Node asks an object for a printed form. */
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
-/** From here on, whatever is of this class is printed as its facts. */
+/** From here on, every instance of this class is printed as its facts. */
 export function showAs<T extends object>(
   kind: { readonly prototype: T },
   name: string,

@@ -1,7 +1,6 @@
 /**
- * Where a running process says what happens to it. Four methods, so that pino, winston or the
- * console can be handed in as they are wrapped in one line; facts are flat, so that they can be
- * searched for.
+ * Where a running process logs events. Four methods, so that pino, winston or the console can be handed in as they are
+ * wrapped in one line; facts are flat, so that they can be searched for.
  */
 
 import type { TraceValue } from './trace.ts';
@@ -9,17 +8,19 @@ import type { TraceValue } from './trace.ts';
 export type LogFacts = Readonly<Record<string, TraceValue>>;
 
 export interface Logger {
-  /** What one reads when looking for a fault: every change of state. */
+  /** For finding a fault: every change of state. */
   debug(message: string, facts?: LogFacts): void;
-  /** What an operator wants to have read a day later. */
+  /** For an operator who reads a day later. */
   info(message: string, facts?: LogFacts): void;
-  /** Something was lost or refused, and it goes on; or that is over, for those who read no more than this. */
+  /**
+   * Something was lost or refused, and the process goes on; or such an episode is over, for readers of warnings only.
+   */
   warn(message: string, facts?: LogFacts): void;
-  /** It does not go on without somebody. */
+  /** The process does not go on without an operator. */
   error(message: string, facts?: LogFacts): void;
 }
 
-/** For a line that is not said each time: how often it was not; undefined if it always was. */
+/** For a line that is not printed each time: how often the line was left out; undefined if never. */
 export const unsaid = (times: number): string | undefined =>
   times === 0 ? undefined : `${times === 1 ? 'once' : `${times} times`} more since this was last said`;
 

@@ -1,17 +1,17 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * All that a process may ask of its surroundings. In production they will be the parts in `node/`;
- * in a simulation, those in `sim/`. Nothing else in the toolkit reads a clock, sets a timer,
- * draws a number, opens a socket or touches a file, and that is why a failure is a seed.
+ * All that a process may ask of the surroundings. In production they will be the parts in `node/`; in a simulation,
+ * those in `sim/`. Nothing else in the toolkit reads a clock, sets a timer, draws a number, opens a socket or touches
+ * a file, and that is why a failure is a seed.
  */
 
 import type { Instant } from './time.ts';
 
 export interface Runtime {
-  /** The monotonic clock of this process. It may stand still while the machine is suspended. */
+  /** The monotonic clock of this process. The clock may stand still while the machine is suspended. */
   now(): Instant;
-  /** The wall clock, in milliseconds. It may jump either way; compare it only with itself. */
+  /** The wall clock, in milliseconds. The wall clock may jump either way; compare readings only with each other. */
   wallMs(): number;
   /** Time since the machine booted, suspensions included, in milliseconds. Slow to read. */
   uptimeMs(): number;
@@ -28,13 +28,14 @@ export interface Transport<Out = unknown, In = unknown> {
 }
 
 /**
- * Files in one directory, with the promises of a POSIX file system and no more: what was written
- * is durable only after `sync` of that file, a name only after `syncDirectory`. A `sync` that has
- * failed once may have lost data although a second one succeeds; the only safe answer is to stop.
+ * Files in one directory, with the promises of a POSIX file system and no more: written bytes are durable only after
+ * `sync` of that file, a name only after `syncDirectory`. A `sync` that has failed once may have lost data although a
+ * second one succeeds; the only safe answer is to stop.
  */
 export interface Storage {
-  /** Opens for reading and writing; creates it if it is missing. */
+  /** Opens for reading and writing; creates a missing file. */
   open(name: string): Promise<StorageFile>;
+  /** All names, those of directories and links too, which cannot be opened. */
   list(): Promise<readonly string[]>;
   rename(from: string, to: string): Promise<void>;
   remove(name: string): Promise<void>;
@@ -48,5 +49,12 @@ export interface StorageFile {
   write(offset: number, bytes: Uint8Array): Promise<void>;
   truncate(size: number): Promise<void>;
   sync(): Promise<void>;
+  /** False once the name leads to another file, or to none: nobody will find bytes that are written here. */
+  isInPlace(): Promise<boolean>;
+  /**
+   * True if the file has a second name, perhaps in another directory, where others may write (a hard link). @default
+   * never
+   */
+  isShared?(): Promise<boolean>;
   close(): Promise<void>;
 }

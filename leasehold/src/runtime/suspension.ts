@@ -1,19 +1,19 @@
 /**
  * Was this machine suspended since we last looked?
  *
- * The monotonic clock that leases are counted on stands still while a laptop sleeps or a virtual
- * machine is stopped, so a lease would seem valid although the world has given it to another. The
- * wall clock does go on, but it also jumps when somebody sets it. So two clocks are asked: when the
- * wall clock has jumped against the monotonic one, the time since boot, which counts suspensions
- * and which nobody sets, decides. Reading it is slow, so it is read only then.
+ * The monotonic clock that leases are counted on stands still while a laptop sleeps or a virtual machine is stopped,
+ * so a lease would seem valid although another process holds the lease by now. The wall clock does go on, but jumps
+ * when somebody sets it. So two clocks are asked: when the wall clock has jumped against the monotonic one, the time
+ * since boot, which counts suspensions and which nobody sets, decides. Reading the time since boot is slow, so it is
+ * read only then.
  *
  *     monotonic   ├────────┤          ├───
  *     wall        ├────────────────────────   jumped: ask
  *     since boot  ├────────────────────────   agrees: suspended
  *
- * Between the readings of two clocks the process may be paused, and then one seems ahead by that much.
- * It judges by a reading of the monotonic clock from before the others, and remembers by one from
- * after them: so such a pause may pass for a suspension, but can never make up for one.
+ * Between the readings of two clocks the process may be paused, and then one seems ahead by that much. The guard
+ * judges by a reading of the monotonic clock from before the others, and remembers by one from after them: so such a
+ * pause may pass for a suspension, but can never make up for one.
  *
  * A pause that freezes the time since boot as well cannot be seen from inside, nor one during which
  * the wall clock was set back by just as much. Only the resource can refuse then, by comparing
@@ -25,7 +25,7 @@ import type { Instant } from './time.ts';
 
 type Clocks = Pick<Runtime, 'now' | 'wallMs' | 'uptimeMs'>;
 
-/** So often a process may be paused while it reads three clocks before it is taken for a suspension. */
+/** So often a process may be paused while reading three clocks before the pause is taken for a suspension. */
 const TRIES_MAX = 3;
 
 export class SuspensionGuard {
@@ -44,13 +44,13 @@ export class SuspensionGuard {
     this.#uptimeAheadMs = uptimeAtLeastMs;
   }
 
-  /** It goes with the lease, and leases can become longer or shorter. */
+  /** The tolerance goes with the lease, and leases can become longer or shorter. */
   set toleranceMs(toleranceMs: number) {
     this.#toleranceMs = toleranceMs;
   }
 
   /**
-   * True once for every suspension. Call it before anything that trusts the clock.
+   * True once for every suspension. Call this before anything that trusts the clock.
    *
    * @param now the reading that is going to be trusted, just made
    */
@@ -63,22 +63,22 @@ export class SuspensionGuard {
     return true;
   }
 
-  /** What {@link wasSuspended} would say, without taking note of it. */
+  /** The answer of {@link wasSuspended}, without taking note. */
   looksSuspended(now: Instant): boolean {
     if (!this.#hasJumped(this.#clocks.wallMs() - now)) return false;
     return this.#compare().uptimeAtMostMs - this.#uptimeAheadMs >= this.#toleranceMs;
   }
 
-  /** Ahead or back: a wall clock that was set back during a suspension must not hide it. */
+  /** Ahead or back: a wall clock that was set back during a suspension must not hide the suspension. */
   #hasJumped(wallAheadMs: number): boolean {
     const suspicious = Math.abs(wallAheadMs - this.#wallAheadMs) >= this.#toleranceMs;
     return suspicious;
   }
 
   /**
-   * How far the other clocks are ahead of the monotonic one. Two clocks cannot be read at once, and on
-   * a busy machine much time may pass between: so the monotonic one is read before and after, and the
-   * truth lies between. Being paused widens that, being suspended moves it; hence a few tries.
+   * How far the other clocks are ahead of the monotonic one. Two clocks cannot be read at once, and on a busy machine
+   * much time may pass between: so the monotonic one is read before and after, and the truth lies between. A pause
+   * widens that interval, a suspension moves the interval; hence a few tries.
    */
   #compare(): { uptimeAtLeastMs: number; uptimeAtMostMs: number; wallAheadMs: number } {
     let uptimeAtLeastMs = Number.NEGATIVE_INFINITY;

@@ -1,4 +1,5 @@
 import { InvalidOptionError } from './errors.ts';
+import { hasControls } from './printable.ts';
 
 /** Of one that is too long the rest says nothing more. */
 const SHOWN_CHARACTERS = 32;
@@ -14,4 +15,15 @@ export function textOption(option: string, value: unknown, longest: number): str
   if (/\p{Surrogate}/u.test(value))
     throw new InvalidOptionError(option, value, 'it must be well-formed Unicode');
   return value;
+}
+
+/**
+ * For names and urls, which others read on terminals and in logs.
+ *
+ * @throws {InvalidOptionError} unless it is such a text, without control and invisible characters
+ */
+export function nameOption(option: string, value: unknown, longest: number): string {
+  const text = textOption(option, value, longest);
+  if (!hasControls(text)) return text;
+  throw new InvalidOptionError(option, text, 'it must have no control or invisible characters in it');
 }

@@ -1,6 +1,6 @@
 /**
- * Traces: one line per change of state, the same line in tests, in the simulator and in
- * production. A core returns them among its effects; it never writes one anywhere.
+ * Traces: one line per change of state, the same line in tests, in the simulator and in production. A core returns
+ * traces among the effects, and never writes one anywhere.
  */
 
 export type TraceValue = string | number | boolean | undefined;

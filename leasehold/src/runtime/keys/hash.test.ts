@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AssertionError } from '../assert.ts';
-import { InvalidOptionError } from '../errors.ts';
-import { hashBytes, hashKey, keyPosition, murmur128 } from './hash.ts';
+import { InvalidKeyError, LONGEST_KEY } from '../errors.ts';
+import { hashBytes, hashKey, type Key, keyPosition, murmur128 } from './hash.ts';
 import { formatPosition, positionOf, RING_SIZE } from './position.ts';
+import { RangeSet } from './range-set.ts';
 
 const utf8 = new TextEncoder();
 
@@ -147,7 +148,7 @@ describe('the position of a key', () => {
     expect(ofKey('\ud800\ud83d\udddd')).toBe(ofKey('\ufffd\u{1f5dd}'));
   });
 
-  it.each([0, 1, 15, 16, 17, 31, 32, 33, 680, 681, 682, 2_031, 2_032, 2_033, 2_047, 2_048, 2_049, 10_000])(
+  it.each([0, 1, 15, 16, 17, 31, 32, 33, 680, 681, 682, 2_031, 2_032, 2_033, 2_047, 2_048, 2_049, 4_096])(
     'is right for a key of %i characters, plain or not',
     (length) => {
       for (const character of ['x', '|', 'é', '€']) {
@@ -162,8 +163,8 @@ describe('the position of a key', () => {
   });
 
   it('does not exist for a number outside the ring', () => {
-    expect(() => keyPosition(-1n)).toThrow(InvalidOptionError);
-    expect(() => keyPosition(RING_SIZE)).toThrow(InvalidOptionError);
+    expect(() => keyPosition(-1n)).toThrow(InvalidKeyError);
+    expect(() => keyPosition(RING_SIZE)).toThrow(InvalidKeyError);
   });
 });
 
@@ -277,3 +278,38 @@ function plainMurmur(bytes: Uint8Array, seed: number): string {
   addAll();
   return hash.map((word) => word.toString(16).padStart(8, '0')).join('');
 }
+
+/** As a program without types would pass them. */
+const NO_KEYS = [
+  5,
+  Number.NaN,
+  true,
+  {},
+  ['a'],
+  null,
+  undefined,
+  Symbol('a'),
+  -1n,
+  RING_SIZE,
+] as unknown as Key[];
+
+describe('what is no key', () => {
+  it.each(NO_KEYS)('is refused: %s', (key) => {
+    const refusal = { code: 'INVALID_KEY', retryable: false };
+    expect(() => keyPosition(key)).toThrow(expect.objectContaining(refusal));
+    expect(() => RangeSet.everything.has(key)).toThrow(expect.objectContaining(refusal));
+  });
+
+  it('says what to pass instead of a number', () => {
+    expect(() => keyPosition(5 as unknown as Key)).toThrow(
+      /number is not a key: .*; pass String\(id\), here '5'/,
+    );
+  });
+
+  it('is a text that is too long, by one character', () => {
+    expect(keyPosition('a'.repeat(LONGEST_KEY))).toBeTypeOf('bigint');
+    expect(() => keyPosition('a'.repeat(LONGEST_KEY + 1))).toThrow(
+      /4097 characters is too long: at most 4096/,
+    );
+  });
+});

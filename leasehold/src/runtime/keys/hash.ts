@@ -1,11 +1,10 @@
 /**
  * Where on the ring is a key?
  *
- * Every process, in whatever language, must give the same answer, or two of them will each be
- * sure of owning the key. So the answer is defined by published things only: the key as UTF-8,
- * through MurmurHash3 in its variant for 128 bits on 32-bit machines (`MurmurHash3_x86_128`, seed
- * 0), of which the first two words are the position, `h1` the high one and `h2` the low one.
- * 32-bit words suit JavaScript, whose `Math.imul` is one machine instruction; and unlike simpler
+ * Every process, in any language, must give the same answer, or two processes will each be sure of owning the key. So
+ * the answer is defined by published things only: the key as UTF-8, through MurmurHash3 in its variant for 128 bits on
+ * 32-bit machines (`MurmurHash3_x86_128`, seed 0), of which the first two words are the position, `h1` the high one
+ * and `h2` the low one. 32-bit words suit JavaScript, whose `Math.imul` is one machine instruction; and unlike simpler
  * hashes it spreads `user:1`, `user:2`, `user:3` over the whole ring.
  *
  * Tags: keys that must live together carry a common part in braces, and only that part counts.
@@ -17,46 +16,61 @@
  *
  * That is the rule of Redis Cluster, so a key is grouped alike in both.
  *
- * How it is quick: an ordinary key is hashed while it is read, and nothing is written down. To look
- * at a character of a string is what costs most, about 2 ns each, so each is looked at once. Whether
- * the key is ordinary is asked on the way, of many characters at a time, and answered at the end: it
- * is if all of them lie below `}`, for then it is ASCII and has no tag, which would need its closing
- * brace. `}`, `~` and all that is not ASCII send the key the careful way, by way of memory, which is
- * slower and always right.
+ * How the hash is quick: an ordinary key is hashed while being read, and nothing is written down. Reading a character
+ * of a string costs most, about 2 ns each, so each is read once. Whether the key is ordinary is asked on the way, of
+ * many characters at a time, and answered at the end: a key is ordinary if all characters lie below `}`, for then the
+ * key is ASCII and has no tag, which would need a closing brace. `}`, `~` and all that is not ASCII send the key the
+ * careful way, by way of memory, which is slower and always right.
  */
 
 import { assert } from '../assert.ts';
-import { checkPosition, type Position, positionOf } from './position.ts';
+import { InvalidKeyError, LONGEST_KEY } from '../errors.ts';
+import { type Position, positionOf, RING_SIZE } from './position.ts';
 
-/** What callers name things by: a text that is hashed, or a position that is taken as it is. */
+/** Callers' names for things: a text that is hashed, or a position that is used unchanged. */
 export type Key = string | Position;
 
 /**
  * The position of a key.
  *
- * @throws {InvalidOptionError} if the key is a bigint outside [0, 2^64)
+ * @throws {InvalidKeyError} if the key is neither a string that is not too long nor a position
  */
 export function keyPosition(key: Key): Position {
-  if (typeof key === 'bigint') return checkPosition(key);
+  if (typeof key === 'bigint') return checkKeyPosition(key);
   hashKey(key, words);
   return positionOf(words[0] as number, words[1] as number);
 }
 
-/** The part of a key that alone counts, what lies in its first pair of braces; undefined: all of it. */
+/**
+ * The same position, if valid, of a key that was given as a bigint.
+ *
+ * @throws {InvalidKeyError} if the position lies outside [0, 2^64)
+ */
+export function checkKeyPosition(key: Position): Position {
+  if (key >= 0n && key < RING_SIZE) return key;
+  throw new InvalidKeyError(key);
+}
+
+/** The part of a key that alone counts, between the first pair of braces; undefined: the whole key. */
 export function tagOf(key: string): string | undefined {
   const open = key.indexOf('{');
   const close = closeOfTag(key, open);
   return close < 0 ? undefined : key.slice(open + 1, close);
 }
 
-/** Where the tag ends that begins after the first open brace; -1 if it is none. */
+/** The end of the tag that begins after the first open brace; -1 if there is no tag. */
 function closeOfTag(key: string, open: number): number {
   const close = open < 0 ? -1 : key.indexOf('}', open);
   return close > open + 1 ? close : -1;
 }
 
-/** Writes the position of a text, `out[0]` being its high word and `out[1]` its low one. */
+/**
+ * Writes the position of a text, the high word to `out[0]` and the low word to `out[1]`.
+ *
+ * @throws {InvalidKeyError} if the key is no text, as for callers without types, or too long
+ */
 export function hashKey(key: string, out: Uint32Array): void {
+  if (typeof key !== 'string' || key.length > LONGEST_KEY) throw new InvalidKeyError(key);
   if (key.length < 4 || hashPlain(key, out) !== 0) hashCarefully(key, out);
 }
 
@@ -66,7 +80,7 @@ export function hashBytes(bytes: Uint8Array, out: Uint32Array): void {
 }
 
 /**
- * The hash in full, four words with any seed, as others have published test values for it.
+ * The hash in full, four words with any seed, for comparison with published test values.
  *
  * @internal
  */
@@ -92,7 +106,7 @@ function memoryOf(size: number): Memory {
 const SCRATCH_BYTES = 2_048;
 const scratch = memoryOf(SCRATCH_BYTES);
 
-/** The position of the key that {@link keyPosition} is asked for, as two words; in use only while it is. */
+/** The position of the key of a call of {@link keyPosition}, as two words; in use only during the call. */
 const words = new Uint32Array(2);
 
 const roomFor = (length: number): Memory => {
@@ -101,21 +115,21 @@ const roomFor = (length: number): Memory => {
 };
 
 /**
- * The hash of a key that has at least four characters, all below `}`; then it returns zero. If not all
- * are, it returns something else, and what it has written is worth nothing. It is {@link mix} and
- * {@link finish} once more, on words that are read from the key.
+ * The hash of a key that has at least four characters, all below `}`; then the result is zero. If not all are, the
+ * result is not zero, and the written words are worth nothing. The function is {@link mix} and {@link finish} once
+ * more, on words that are read from the key.
  *
- * A word has four characters. The first and the third are taken together, and so are the second and
- * the fourth, as 16 bits each; the second pair, moved up by 8 bits, fits between the first. A
- * character that takes more than 7 bits shows in its pair, where it cannot hide among its neighbours:
+ * A word has four characters. The first and the third are taken together, and so are the second and the fourth, as 16
+ * bits each; the second pair, moved up by 8 bits, fits between the first. A character of more than 7 bits shows in its
+ * pair, where no neighbour can hide it:
  *
  *     first and third      ··cc··aa
  *     second and fourth    ··dd··bb
  *     the word             ddccbbaa
  *
- * This is one long function with its numbers written out. A function or a constant of the module is
- * fetched and looked at wherever it is used, even where the engine has put its code in place: with
- * functions for what is repeated here, a key of 16 to 40 characters took 94 ns instead of 81.
+ * This is one long function with all numbers written out. A function or a constant of the module is fetched and
+ * checked at every use, even where the engine has inlined the code: with functions for the repeated parts, a key of 16
+ * to 40 characters took 94 ns instead of 81.
  */
 function hashPlain(key: string, out: Uint32Array): number {
   const length = key.length;
@@ -161,7 +175,7 @@ function hashPlain(key: string, out: Uint32Array): number {
     const odd = rest & 3;
     let last = 0;
     if (odd > 0) {
-      // It ends with the key; what it has in common with the word before is shifted out.
+      // The last word ends with the key; the overlap with the word before is shifted out.
       const a = key.charCodeAt(length - 4) | (key.charCodeAt(length - 2) << 16);
       const b = key.charCodeAt(length - 3) | (key.charCodeAt(length - 1) << 16);
       last = a | (b << 8);
@@ -230,7 +244,7 @@ function hashPlain(key: string, out: Uint32Array): number {
   h1 = (h1 + h2 + h3 + h4) | 0;
   out[0] = h1;
   out[1] = h2 + h1;
-  // Lifted by three, what is not below `}` is not ASCII; of what is ASCII, nothing is carried over.
+  // Lifted by three, a character not below `}` is not ASCII; ASCII characters carry nothing over.
   return (seen & 0xff80_ff80) | (lifted & 0x8080_8080);
 }
 
@@ -246,9 +260,8 @@ function hashCarefully(key: string, out: Uint32Array): void {
 }
 
 /**
- * Writes a part of the text as UTF-8 and returns how many bytes that took: at most three for each
- * UTF-16 unit. Half of a surrogate pair without its other half stands for no character and
- * becomes U+FFFD, as in `TextEncoder`.
+ * Writes a part of the text as UTF-8 and returns how many bytes that took: at most three for each UTF-16 unit. Half of
+ * a surrogate pair without the other half stands for no character and becomes U+FFFD, as in `TextEncoder`.
  */
 function encode(text: string, start: number, end: number, bytes: Uint8Array): number {
   let at = 0;
@@ -297,11 +310,10 @@ function fillUp({ bytes }: Memory, length: number): void {
 /**
  * MurmurHash3_x86_128 of the first `length` bytes.
  *
- * Four lanes of 32 bits take a word each from every block of 16 bytes. A word is scrambled
- * (multiplied, rotated, multiplied) and folded into its lane; then the lane is stirred with its
- * neighbour. What is left at the end, less than a block, is folded in without stirring. A word of
- * zeros scrambles to zero and folds to nothing, so the rest is treated as a whole block; there must
- * be zeros in memory up to its end.
+ * Four lanes of 32 bits take a word each from every block of 16 bytes. A word is scrambled (multiplied, rotated,
+ * multiplied) and folded into a lane; then the lane is stirred with the neighbour. The rest at the end, less than a
+ * block, is folded in without stirring. A word of zeros scrambles to zero and folds to nothing, so the rest is treated
+ * as a whole block; there must be zeros in memory up to the end of that block.
  */
 function mix({ words }: Memory, length: number, seed: number, out: Uint32Array): void {
   const rest = length % BLOCK_BYTES;
@@ -327,7 +339,7 @@ function mix({ words }: Memory, length: number, seed: number, out: Uint32Array):
   finish(h1, h2, h3, h4, length, out);
 }
 
-/** Lets every lane have its say in every word of the result, of which `out` gets two, or all four if it has room. */
+/** Mixes every lane into every word of the result, of which `out` gets two, or all four if there is room. */
 function finish(
   lane1: number,
   lane2: number,
@@ -353,7 +365,7 @@ const scramble2 = (word: number): number => Math.imul(rotate(Math.imul(word, 0xa
 const scramble3 = (word: number): number => Math.imul(rotate(Math.imul(word, 0x38b34ae5), 17), 0xa1e38b93);
 const scramble4 = (word: number): number => Math.imul(rotate(Math.imul(word, 0xa1e38b93), 18), 0x239b961b);
 
-/** Turns a lane, and adds its neighbour. */
+/** Turns a lane, and adds the neighbour. */
 const stir = (lane: number, bits: number, neighbour: number, constant: number): number =>
   (Math.imul(rotate(lane, bits) + neighbour, 5) + constant) | 0;
 

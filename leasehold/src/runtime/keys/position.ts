@@ -1,14 +1,14 @@
 /**
  * A place on the ring of keys.
  *
- * The ring has 2^64 positions. A number cannot count that far exactly, so a position is a bigint
- * wherever people or protocols handle it, and a pair of unsigned 32-bit numbers, `high` and
- * `low`, wherever it must be quick: one operation on a bigint costs as much as a whole look-up
- * in a table of thousands of rows. This file is the only crossing between the two.
+ * The ring has 2^64 positions. A number cannot count that far exactly, so a position is a bigint wherever people or
+ * protocols handle positions, and a pair of unsigned 32-bit numbers, `high` and `low`, wherever speed matters: one
+ * operation on a bigint costs as much as a whole look-up in a table of thousands of rows. This file is the only
+ * crossing between the two.
  *
- * The crossing is a piece of memory seen both ways: written as one 64-bit integer and read as
- * two of 32 bits, or the reverse. It needs no arithmetic and makes no bigints in between. Which of
- * the two words is the high one depends on the machine, so it is asked once, at load.
+ * The crossing is a piece of memory seen both ways: written as one 64-bit integer and read as two of 32 bits, or the
+ * reverse. The crossing needs no arithmetic and makes no bigints in between. Which of the two words is the high one
+ * depends on the machine, and is found once, at load.
  */
 
 import { InvalidOptionError } from '../errors.ts';
@@ -45,12 +45,12 @@ export function lowOf(position: Position): number {
 }
 
 /**
- * The same position, if it is one.
+ * The same position, if valid.
  *
  * The crossing above takes any bigint modulo 2^64, so a position from outside must pass here
  * first, or 2^64 would silently be taken for 0.
  *
- * @throws {InvalidOptionError} if it lies outside [0, 2^64)
+ * @throws {InvalidOptionError} if the position lies outside [0, 2^64)
  */
 export function checkPosition(position: Position): Position {
   if (position >= 0n && position < RING_SIZE) return position;
@@ -62,9 +62,9 @@ export const formatPosition = (position: Position): string =>
   checkPosition(position).toString(16).padStart(16, '0');
 
 /**
- * Reads what {@link formatPosition} wrote; capitals are allowed, fewer digits are not.
+ * Reads the text of {@link formatPosition}; capitals are allowed, fewer digits are not.
  *
- * @throws {InvalidOptionError} if it is anything but 16 hexadecimal digits
+ * @throws {InvalidOptionError} if the text is anything but 16 hexadecimal digits
  */
 export function parsePosition(text: string): Position {
   if (/^[0-9a-f]{16}$/i.test(text)) return BigInt(`0x${text}`);

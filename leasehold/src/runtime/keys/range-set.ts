@@ -1,10 +1,10 @@
 /**
- * A set of positions, told by its ranges: what a member owns, what is free, what changed.
+ * A set of positions, given by ranges: the keys of a member, the free keys, the changed keys.
  *
- * Inside, it is the fewest spans on the line that have these positions, in ascending order. Two
- * sets are therefore equal exactly when their spans are. All three ways of combining two sets are
- * one walk along both, from edge to edge; between two edges nothing changes, so a single question
- * ("in this one? in that one?") decides the whole stretch.
+ * Inside, the set is the fewest spans on the line that have these positions, in ascending order. Two sets are
+ * therefore equal exactly when their spans are. All three ways of combining two sets are one walk along both, from
+ * edge to edge; between two edges nothing changes, so a single question ("in this one? in that one?") decides the
+ * whole stretch.
  *
  * A set never changes. Asking {@link RangeSet.has} for the first time builds a look-up table,
  * which sets that only take part in arithmetic never need.
@@ -38,7 +38,7 @@ export class RangeSet {
     return this.#spans.length === 0;
   }
 
-  /** @throws {InvalidOptionError} if the key is a bigint outside [0, 2^64) */
+  /** @throws {InvalidKeyError} if the key is neither a string that is not too long nor a position */
   has(key: Key): boolean {
     this.#table ??= tableOf(this.#spans);
     return this.#table.findKey(key);
@@ -62,15 +62,15 @@ export class RangeSet {
     return new RangeSet(combined(this.#spans, other.#spans, (here, there) => here && there));
   }
 
-  /** What is in this set and not in the other. */
+  /** The positions in this set and not in the other. */
   subtract(other: RangeSet): RangeSet {
     return new RangeSet(combined(this.#spans, other.#spans, (here, there) => here && !there));
   }
 }
 
 /**
- * Not a private method: one that names its class makes TypeScript compile `static empty` to a use of
- * the class before it is there (microsoft/TypeScript#58244).
+ * Not a private method: a private method that names the class makes TypeScript compile `static empty` to a use of the
+ * class before the class is there (microsoft/TypeScript#58244).
  */
 function combined(
   these: readonly Span[],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AssertionError } from '../assert.ts';
-import { InvalidOptionError } from '../errors.ts';
+import { InvalidKeyError } from '../errors.ts';
 import { keyPosition } from './hash.ts';
 import { highOf, lowOf, RING_SIZE } from './position.ts';
 import type { Span } from './range.ts';
@@ -176,8 +176,8 @@ describe('a ring table', () => {
   });
 
   it('cannot be asked for what is no position', () => {
-    expect(() => RingTable.whole('a').findKey(RING_SIZE)).toThrow(InvalidOptionError);
-    expect(() => RingTable.whole('a').findKey(-1n)).toThrow(InvalidOptionError);
+    expect(() => RingTable.whole('a').findKey(RING_SIZE)).toThrow(InvalidKeyError);
+    expect(() => RingTable.whole('a').findKey(-1n)).toThrow(InvalidKeyError);
   });
 });
 

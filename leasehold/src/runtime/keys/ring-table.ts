@@ -1,5 +1,5 @@
 /**
- * The whole ring, cut into rows, with a value for each: who owns what, by which number.
+ * The whole ring, cut into rows, with a value for each: the owner, and the lease number.
  *
  *     0            a        b                 c         2^64
  *     ├──── v0 ────┼── v1 ──┼─────── v2 ──────┼── v3 ────┤
@@ -8,24 +8,23 @@
  * value like any other. Rows lie on the line: the first starts at 0, and a range across zero is
  * two rows.
  *
- * A table never changes. {@link RingTable.overlay} makes the next one, and whoever holds the old
- * one goes on reading a consistent state. Most changes give an existing row another value and
- * move no boundary; the two tables then share their {@link Boundaries}, and of the values they
- * share all the pages without a change.
+ * A table never changes. {@link RingTable.overlay} makes the next table, and readers of the old table go on reading a
+ * consistent state. Most changes give an existing row another value and move no boundary; the two tables then share
+ * their {@link Boundaries}, and of the values they share all the pages without a change.
  */
 
 import { AssertionError, assert } from '../assert.ts';
 import { Boundaries } from './boundaries.ts';
-import { hashKey, type Key } from './hash.ts';
+import { checkKeyPosition, hashKey, type Key } from './hash.ts';
 import { PagedList, PagedListDraft } from './paged-list.ts';
-import { checkPosition, highOf, lowOf, type Position, RING_SIZE } from './position.ts';
+import { highOf, lowOf, type Position, RING_SIZE } from './position.ts';
 import type { Span } from './range.ts';
 
 export interface ValuedSpan<V> extends Span {
   readonly value: V;
 }
 
-/** The position of the key being looked for, as two words; in use only while it is. */
+/** The position of the wanted key, as two words; in use only during a call. */
 const hashed = new Uint32Array(2);
 
 export class RingTable<V> {
@@ -59,9 +58,9 @@ export class RingTable<V> {
     return this.#values.at(this.boundaries.rowOf(high, low));
   }
 
-  /** @throws {InvalidOptionError} if the key is a bigint outside [0, 2^64) */
+  /** @throws {InvalidKeyError} if the key is neither a string that is not too long nor a position */
   findKey(key: Key): V {
-    if (typeof key === 'bigint') return this.findAt(checkPosition(key));
+    if (typeof key === 'bigint') return this.findAt(checkKeyPosition(key));
     hashKey(key, hashed);
     return this.find(hashed[0] as number, hashed[1] as number);
   }
@@ -93,7 +92,7 @@ export class RingTable<V> {
     return this.overlapping(0n, RING_SIZE);
   }
 
-  /** The rows that share positions with [start, end), cut to it. */
+  /** The rows that share positions with [start, end), cut to that range. */
   *overlapping(start: bigint, end: bigint): Generator<ValuedSpan<V>, void, undefined> {
     assert(0n <= start && start < end && end <= RING_SIZE, `no span: ${start} to ${end}`);
     let row = this.boundaries.rowAt(start);
@@ -108,9 +107,8 @@ export class RingTable<V> {
   }
 
   /**
-   * The table in which each of these spans is a row of its own, with its new value. Rows they
-   * cover are gone, rows they cut keep their values in what remains of them. The changes must
-   * ascend and must not overlap.
+   * The table in which each of these spans is a row of its own, with the new value. Rows they cover are gone, rows
+   * they cut keep their values in what remains of them. The changes must ascend and must not overlap.
    */
   overlay(changes: readonly ValuedSpan<V>[]): RingTable<V> {
     if (changes.length === 0) return this;
@@ -138,9 +136,9 @@ export class RingTable<V> {
    *     change                      ├──── new ────┤
    *     next      ├──── 0 ────┼─ 1 ─┼──── new ────┼ 2 ┼──── 3 ────┤
    *
-   * Before a change, old rows are copied up to the one it starts in; that one too, unless both
-   * start at the same place. After it, a row starts at its end, with the value of the old row
-   * found there; unless an old row or the next change starts there by itself.
+   * Before a change, old rows are copied up to the one in which the change starts; that one too, unless both start at
+   * the same place. After the change, a row starts at the change's end, with the value of the old row found there;
+   * unless an old row or the next change starts there.
    */
   #moveBoundaries(changes: readonly ValuedSpan<V>[]): RingTable<V> {
     const draft = new Draft(this.boundaries, this.#values, changes.length);

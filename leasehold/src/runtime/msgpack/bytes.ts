@@ -1,15 +1,15 @@
 /**
- * Bytes written one after the other, and read back by somebody who trusts none of them.
+ * Bytes written one after the other, and read back by a reader that trusts none of them.
  *
  * Integers of a fixed width have their big end first. A *varint* is an integer from 0 below 2^53,
  * seven bits a byte, the low ones first, the top bit of a byte set if another follows:
  *
  *     0 → 00     127 → 7f     128 → 80 01     300 → ac 02     2^53 - 1 → ff ff ff ff ff ff ff 0f
  *
- * It takes the fewest bytes it can, or it is refused: one number has one form.
+ * A varint must take the fewest possible bytes, or is refused: one number has one form.
  *
- * A reader looks whether there is as much as it was told to read before it reads or reserves anything, so
- * whatever lengths a peer writes, they cost no more than the bytes that came.
+ * A reader checks whether there are enough bytes before reading or reserving anything, so whatever lengths a peer
+ * writes, they cost no more than the received bytes.
  */
 
 import { Buffer } from 'node:buffer';
@@ -154,7 +154,7 @@ const FIRST_ROOM = 16_384;
 /** A writer that had to grow beyond this gives the memory back. */
 const MOST_KEPT = 1_048_576;
 
-/** Used again and again: {@link ByteWriter.take} copies what was written and begins anew. */
+/** Reusable: {@link ByteWriter.take} copies the written bytes and begins anew. */
 export class ByteWriter {
   #bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_ROOM);
   #view: DataView = new DataView(this.#bytes.buffer);
@@ -222,7 +222,7 @@ export class ByteWriter {
     this.#at += value.length;
   }
 
-  /** A text as UTF-8, behind its length, which `writeLength` writes. */
+  /** A text as UTF-8, behind the length, which `writeLength` writes. */
   text(value: string, writeLength: (length: number) => void): void {
     if (isAscii(value)) {
       writeLength(value.length);
@@ -240,13 +240,13 @@ export class ByteWriter {
     this.#bytes[at] = value;
   }
 
-  /** Hands on what was written; then there is nothing written any more. */
+  /** Hands on the written bytes; then the writer is empty. */
   drainInto(other: ByteWriter): void {
     other.bytes(this.#bytes.subarray(0, this.#at));
     this.clear();
   }
 
-  /** What was written; then there is nothing written any more. */
+  /** The written bytes; then the writer is empty. */
   take(): Uint8Array {
     const taken = Buffer.allocUnsafe(this.#at);
     this.#bytes.copy(taken, 0, 0, this.#at);

@@ -1,12 +1,12 @@
 /**
- * What is wrong with a message, while it is being read.
+ * A flaw in a message, found while reading.
  *
- * It is thrown as deep inside as it is found and knows only its rule there; every level that it passes
- * on the way out puts its own place in front, so that a good message pays nothing for paths:
+ * The flaw is thrown where it is found, and knows only the broken rule there; every level on the way out puts its own
+ * place in front, so that a good message pays nothing for paths:
  *
  *     'must be above start'  at  end  →  [3].end  →  rows[3].end
  *
- * At the edge it becomes the error that callers know. It never gets further than that.
+ * At the edge the flaw becomes the error that callers know. A flaw never gets further than that.
  */
 
 import { MalformedMessageError } from '../errors.ts';
@@ -21,7 +21,7 @@ export class Flaw {
   }
 }
 
-/** The same flaw, seen from one level further out. Anything else is handed on as it is. */
+/** The same flaw, seen from one level further out. Anything else is handed on unchanged. */
 export function inside(place: string, error: unknown): unknown {
   if (!(error instanceof Flaw)) return error;
   const dot = error.path === '' || error.path.startsWith('[') ? '' : '.';
@@ -29,7 +29,7 @@ export function inside(place: string, error: unknown): unknown {
 }
 
 /**
- * Reads, and says what was wrong in the way that callers know.
+ * Reads, and throws a flaw as the error that callers know.
  *
  * @throws {MalformedMessageError} for a flaw
  */

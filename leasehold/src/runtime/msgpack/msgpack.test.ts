@@ -181,7 +181,7 @@ describe('what is written', () => {
         ),
         fc.string(),
         (number, text) => {
-          // It makes a bigint of what has 64 bits.
+          // The library makes a bigint of every 64-bit number.
           const { a } = unpack(entry((writer) => writeNumber(writer, number))) as { a: number | bigint };
           expect(Number(a)).toBe(number);
           expect(unpack(entry((writer) => writeText(writer, text)))).toEqual({ a: text });
@@ -206,7 +206,7 @@ describe('what is written', () => {
       fc.string(),
       fc.boolean(),
       fc.nat(),
-      fc.double({ noNaN: true }).map((number) => number + 0), // It packs -0 as 0.
+      fc.double({ noNaN: true }).map((number) => number + 0), // The library packs -0 as 0.
       fc.constant(null),
     );
     const map = fc.uniqueArray(fc.tuple(fc.stringMatching(/^[a-z_]{1,8}$/), value), {

@@ -1,12 +1,11 @@
 /**
  * As much of MessagePack as an envelope needs, and no more.
  *
- * An envelope is one map, with texts for keys; its values are texts, numbers, true, false, nil, packed
- * bytes, and maps of the same kind that hold no further map. Any MessagePack library can write that and
- * read it. The other way round, a library reads far more than that, and a peer could make use of all of it: arrays and
- * maps that announce four thousand million items, maps inside maps without end, extensions, keys
- * that name a prototype, the same key twice so that two readers see two messages. Here all of these are
- * refused where their first byte is seen.
+ * An envelope is one map, with texts for keys; the values are texts, numbers, true, false, nil, packed bytes, and maps
+ * of the same kind that hold no further map. Any MessagePack library can write and read such maps. The other way
+ * round, a library reads far more than that, and a peer could exploit all of that: arrays and maps that announce four
+ * thousand million items, maps inside maps without end, extensions, keys that name a prototype, the same key twice so
+ * that two readers see two messages. Here all of these are refused where their first byte is seen.
  *
  * Time and memory are bounded by the length of the frame: nothing is reserved on the word of a header.
  */
@@ -22,7 +21,7 @@ export type ValueMap = ReadonlyMap<string, Value>;
 export const MOST_ENTRIES = 32;
 export const LONGEST_KEY = 16;
 
-/** Reads one map, which may have maps in it `depth` levels deep. */
+/** Reads one map, which may have maps inside, `depth` levels deep. */
 export function readMap(reader: ByteReader, depth = 1): ValueMap {
   const count = mapCount(reader.uint8(), reader);
   if (count === undefined) throw new Flaw('must be a map');
@@ -108,7 +107,7 @@ function mapCount(type: number, reader: ByteReader): number | undefined {
   return undefined;
 }
 
-// What is written: every value in its shortest form.
+// Written values have their shortest form.
 
 export function writeText(writer: ByteWriter, text: string): void {
   writer.text(text, (length) => {
@@ -172,7 +171,7 @@ export class MapWriter {
     writer.uint8(0x80);
   }
 
-  /** Its value must be written next. */
+  /** The value must be written next. */
   key(key: string): ByteWriter {
     this.#count += 1;
     this.#writer.patch(this.#head, 0x80 | this.#count);

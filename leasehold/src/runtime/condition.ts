@@ -1,16 +1,16 @@
 /**
- * Promises that settle when something becomes true. Nothing is polled: whoever changes things calls
- * {@link Waiters.look}.
+ * Promises that settle when a condition becomes true. Nothing is polled: code that changes the state calls {@link
+ * Condition.look}.
  */
 
 import { onAbort } from './on-abort.ts';
 
-export class Waiters {
+export class Condition {
   readonly #waiting = new Set<() => void>();
 
   /**
-   * Resolves with the first answer that is not undefined, and rejects with what asking throws or
-   * with the reason of the signal.
+   * Resolves with the first answer that is not undefined; rejects with an error thrown by `ask`, or with the reason
+   * of the signal.
    */
   until<T>(ask: () => T | undefined, signal?: AbortSignal): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -37,7 +37,7 @@ export class Waiters {
     });
   }
 
-  /** Something changed. */
+  /** The state has changed. */
   look(): void {
     for (const look of this.#waiting) look();
   }

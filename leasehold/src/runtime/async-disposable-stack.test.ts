@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { Closing } from './closing.ts';
+import { AsyncDisposableStack } from './async-disposable-stack.ts';
 
 describe('what was opened', () => {
   it('is closed in the opposite order, whatever kind of thing it is', async () => {
     const story: string[] = [];
-    const closing = new Closing();
+    const closing = new AsyncDisposableStack();
     closing.use({ [Symbol.dispose]: () => void story.push('first') });
     closing.use({ [Symbol.asyncDispose]: async () => void story.push('second') });
     closing.defer(() => void story.push('third'));
@@ -15,7 +15,7 @@ describe('what was opened', () => {
 
   it('is closed although closing something else fails, which is said afterwards', async () => {
     const story: string[] = [];
-    const closing = new Closing();
+    const closing = new AsyncDisposableStack();
     closing.defer(() => void story.push('first'));
     closing.defer(() => {
       throw new Error('stuck');
@@ -26,7 +26,7 @@ describe('what was opened', () => {
 
   it('is not closed by one that has handed it over', async () => {
     const story: string[] = [];
-    const closing = new Closing();
+    const closing = new AsyncDisposableStack();
     closing.defer(() => void story.push('first'));
     const other = closing.move();
     await closing[Symbol.asyncDispose]();

@@ -1,9 +1,9 @@
 /**
- * What has been opened on the way up, to be closed in the opposite order: at the end, or at once if the
- * way up fails. (Node 20 has no AsyncDisposableStack.)
+ * Resources opened during a start, to be closed in the opposite order: at the end, or at once if the start fails. The
+ * part of the standard's class of that name that we use, because Node 20 has none.
  */
 
-export class Closing implements AsyncDisposable {
+export class AsyncDisposableStack implements AsyncDisposable {
   #open: (() => Promise<void> | void)[] = [];
 
   use<T extends AsyncDisposable | Disposable>(resource: T): T {
@@ -19,15 +19,15 @@ export class Closing implements AsyncDisposable {
     this.#open.push(close);
   }
 
-  /** Hands everything over: closing this one closes nothing any more. */
-  move(): Closing {
-    const other = new Closing();
+  /** Hands everything over: disposing this stack closes nothing any more. */
+  move(): AsyncDisposableStack {
+    const other = new AsyncDisposableStack();
     other.#open = this.#open;
     this.#open = [];
     return other;
   }
 
-  /** Closes everything, also if one of them fails; then the first failure is thrown. */
+  /** Closes every resource, even if closing one fails; then throws the first failure. */
   async [Symbol.asyncDispose](): Promise<void> {
     const failures: unknown[] = [];
     for (let close = this.#open.pop(); close !== undefined; close = this.#open.pop()) {
