@@ -1,11 +1,15 @@
 /**
- * A child process that shares our terminal and has one descriptor more: a line of communication with
- * us, whose other end nobody else has.
+ * A child process with our standard streams and one descriptor more: a line of communication with us, whose other end
+ * no third process has.
  *
- * What has to be exact here is the end. `ended` is settled after the kernel has handed us the child's
- * status (`waitpid`): then no thread of it runs any more, none ever will, and its number can go to
- * another process. From the same instant on `kill` does nothing. A lost line of communication, on the
- * other hand, says nothing at all: the child may have closed it.
+ * With `leadsGroup` the child leads a process group, and a session, of its own: a signal to our group does not reach
+ * the child. The child can still read our terminal, but has no terminal of its own, so keys like Ctrl-C reach the
+ * child only through us.
+ *
+ * The end of the child has to be exact. `ended` is settled after the kernel has handed us the child's status
+ * (`waitpid`): then no thread of the child runs any more, none ever will, and the number can go to another process.
+ * From the same instant on `kill` does nothing. A lost line of communication, on the other hand, says nothing at all:
+ * the child may have closed the line.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -16,11 +20,13 @@ import { type Signal, signalNumber } from './signals.ts';
 export interface ChildOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /** Beside what we have in our own environment. */
+  /** Added to our own environment. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Whether the child gets a process group of its own, for {@link Child.killGroup}. */
+  readonly leadsGroup: boolean;
 }
 
-/** Either it ended by itself, with a code, or by a signal. */
+/** The child ended by itself, with a code, or by a signal. */
 export interface ChildEnd {
   readonly code: number | undefined;
   readonly signal: Signal | undefined;
@@ -28,13 +34,15 @@ export interface ChildEnd {
 
 export interface Child {
   readonly pid: number;
-  /** The child is dead and reaped. What it said before is in {@link heard}. */
+  /** The child is dead and reaped. The child's last words are in {@link heard}. */
   readonly ended: Promise<ChildEnd>;
-  /** Everything it said on the line of communication so far. */
+  /** Everything the child said on the line of communication so far. */
   heard(): string;
-  /** The one thing we say; afterwards the child reads the end of the file. */
+  /** The one thing we say. The child reads the end of the file when this process has ended. */
   say(text: string): void;
   kill(signal: Signal): void;
+  /** All of the group that the child leads, also after the child's end; nothing if there is no such group. */
+  killGroup(signal: Signal): void;
 }
 
 /** The descriptor of the line of communication, in the child. */
@@ -42,7 +50,7 @@ export const CHILD_DESCRIPTOR = 3;
 
 const HEARD_CHARACTERS_MAX = 1_024;
 
-/** What a shell would say: the code, or 128 and the number of the signal. */
+/** The exit code of a shell: the code, or 128 and the number of the signal. */
 export const exitCodeOf = ({ code, signal }: ChildEnd): number =>
   code ?? (signal === undefined ? 1 : 128 + signalNumber(signal));
 
@@ -54,14 +62,15 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     child = spawn(command, args, {
       stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
       env: { ...process.env, ...options.environment },
+      detached: options.leadsGroup,
     });
   } catch (cause) {
     throw CommandError.of(command, cause);
   }
-  // Both at once: a short life may be over before anybody could await its beginning.
+  // Both at once: a short life may be over before anybody could await the beginning.
   const ended = new Promise<ChildEnd>((resolve) => {
     child.once('exit', (code, signal) => {
-      // What it said last is readable by now, but perhaps not read: a turn of the event loop later it is.
+      // The last words are readable by now, but perhaps not read: a turn of the event loop later they are.
       setImmediate(() => setImmediate(resolve, { code: code ?? undefined, signal: signal ?? undefined }));
     });
   });
@@ -69,7 +78,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     child.once('spawn', resolve);
     child.once('error', (cause) => reject(CommandError.of(command, cause)));
   });
-  return new StartedChild(child, ended);
+  return new StartedChild(child, ended, options.leadsGroup);
 }
 
 class StartedChild implements Child {
@@ -77,10 +86,12 @@ class StartedChild implements Child {
   readonly ended: Promise<ChildEnd>;
   readonly #child: ChildProcess;
   readonly #line: Socket;
+  readonly #leadsGroup: boolean;
   #heard = '';
 
-  constructor(child: ChildProcess, ended: Promise<ChildEnd>) {
+  constructor(child: ChildProcess, ended: Promise<ChildEnd>, leadsGroup: boolean) {
     this.#child = child;
+    this.#leadsGroup = leadsGroup;
     this.#line = child.stdio[CHILD_DESCRIPTOR] as Socket;
     this.pid = child.pid as number;
     this.ended = ended.finally(() => this.#line.destroy());
@@ -96,13 +107,22 @@ class StartedChild implements Child {
   }
 
   say(text: string): void {
-    this.#line.end(text);
+    this.#line.write(text);
   }
 
   kill(signal: Signal): void {
     this.#child.kill(signal);
   }
+
+  killGroup(signal: Signal): void {
+    if (!this.#leadsGroup) return;
+    try {
+      process.kill(-this.pid, signal);
+    } catch {
+      // All of the group is gone, or the rest belongs to another user.
+    }
+  }
 }
 
-/** A child that closed the line, or that could not be sent a signal: its end is what tells, not this. */
+/** A child that closed the line, or that could not be sent a signal: the child's end tells, not this error. */
 const ignored = (): void => {};

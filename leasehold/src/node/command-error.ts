@@ -1,8 +1,8 @@
-/** A program that does not start, with what a shell would end with and what to do about it. */
+/** A program that does not start, with a shell's exit code and the advice. */
 
 import { LeaseholdError } from '../runtime/errors.ts';
 
-/** The command did not start. `exitCode` is what a shell would end with. */
+/** The command did not start. `exitCode` is the exit code of a shell. */
 export class CommandError extends LeaseholdError {
   override readonly name = 'CommandError';
   readonly code: 'COMMAND_NOT_FOUND' | 'COMMAND_NOT_STARTED';
@@ -20,17 +20,17 @@ export class CommandError extends LeaseholdError {
     this.exitCode = isMissing ? 127 : 126;
   }
 
-  /** Nobody has tried: there is nothing of that name to start; or, if it is a script, nothing of its interpreter's. */
+  /** Before any attempt: there is no program of that name; or, for a script, no such interpreter. */
   static notFound(command: string, interpreter?: string): CommandError {
     return new CommandError(command, MISSING, { interpreter });
   }
 
-  /** Nobody has tried: it, or its interpreter, is a folder, or something else that we may not execute. */
+  /** Before any attempt: the program, or the interpreter, is a folder, or another file that we may not execute. */
   static notExecutable(command: string, interpreter?: string): CommandError {
     return new CommandError(command, NOT_ALLOWED, { interpreter });
   }
 
-  /** It was tried, and this was thrown. */
+  /** An attempt failed with this error. */
   static of(command: string, cause: unknown): CommandError {
     const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
     return new CommandError(command, reason, { cause });
@@ -38,16 +38,16 @@ export class CommandError extends LeaseholdError {
 }
 
 interface About {
-  /** Which a script asks for in its first line, and which is what is the matter. */
+  /** The interpreter of the script's first line, if the interpreter has the fault. */
   readonly interpreter?: string | undefined;
   readonly cause?: unknown;
 }
 
-/** What the system says of a program that is not there. */
+/** The system's code for a missing program. */
 const MISSING = 'ENOENT';
 /** And of one in a folder that is none. */
 const NO_FOLDER = 'ENOTDIR';
-/** What it says of a program that is not for us, and of a folder. */
+/** The system's code for a program without permission, and for a folder. */
 const NOT_ALLOWED = 'EACCES';
 
 function whatToDo(reason: string): string {

@@ -2,13 +2,13 @@
 
 import process from 'node:process';
 
-/** Undefined if it is not set, or empty. */
+/** Undefined if not set, or empty. */
 export function environment(name: string): string | undefined {
   const value = process.env[name];
   return value === '' ? undefined : value;
 }
 
-/** Those that we start from now on do not inherit it. */
+/** Processes that we start from now on do not inherit the variable. */
 export function removeVariable(name: string): void {
   delete process.env[name];
 }

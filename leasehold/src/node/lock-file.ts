@@ -1,14 +1,14 @@
 /**
  * Is a file fit to carry a lock that proves something, and a secret?
  *
- * On a network file system a server keeps the locks. It forgets them when it loses sight of the
- * machine that has them, and the process there goes on: whoever gets the lock then has learned nothing.
- * And what others may read is no secret.
+ * On a network file system a server keeps the locks. A server forgets the locks on losing sight of the machine that
+ * has them, and the process there goes on: another process that gets the lock then has learned nothing. And a file
+ * that others may read keeps no secret.
  */
 
 import { chmodSync, statfsSync, statSync } from 'node:fs';
 import { LeaseholdError } from '../runtime/errors.ts';
-import { StorageError } from './storage.ts';
+import { identityOf, StorageError } from './storage.ts';
 
 /** The file cannot be used as a lock that proves a death; the message says why. Choose another path. */
 export class UnfitLockFileError extends LeaseholdError {
@@ -42,8 +42,8 @@ const NETWORK: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Makes sure that nobody else can read the file, and that its locks are kept by this kernel, as far
- * as can be seen: only Linux says what kind of file system it is.
+ * Makes sure that no other user can read the file, and that this kernel keeps the locks, as far as can be seen: only
+ * Linux names the kind of file system.
  *
  * @throws {UnfitLockFileError}
  * @throws {StorageError}
@@ -64,14 +64,13 @@ export function makePrivate(path: string): void {
   }
 }
 
-/** What the network file system of this number is called; `undefined` for any other. */
+/** The name of the network file system of this number; `undefined` for any other. */
 export const networkFileSystem = (type: number): string | undefined => NETWORK.get(type >>> 0);
 
-/** This very file, whatever it is called: a copy has another. */
+/** This very file, under any name: a copy has another identity. */
 export function fileIdentity(path: string): string {
   try {
-    const { dev, ino } = statSync(path, { bigint: true });
-    return `${dev}:${ino}`;
+    return identityOf(statSync(path, { bigint: true }));
   } catch (cause) {
     throw new StorageError('look at', path, cause);
   }

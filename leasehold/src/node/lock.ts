@@ -1,22 +1,20 @@
 /**
- * A file that one process at a time can have, and that the kernel takes back when the process ends,
- * however it ends. No pid file: a pid is given to another process soon enough, and after a power cut
- * the file is still there.
+ * A file that one process at a time can lock. The kernel releases the lock when the process ends, however that
+ * happens. No pid file: a pid is given to another process soon enough, and after a power cut the file is still there.
  *
- * The lock belongs to the open file, not to the process that asked for it. So on Linux, where Node
- * has no call for it, a child does the asking: `flock` is handed our descriptor, locks it and ends,
- * and the lock stays with us, for as long as we keep the descriptor open. The BSDs lock in `open`.
+ * The lock belongs to the open file, not to the process that asked. So on Linux, where Node has no call for locks, a
+ * child asks: `flock` is handed our descriptor, locks the descriptor and ends, and the lock stays with us, for as long
+ * as we keep the descriptor open. The BSDs lock in `open`.
  *
  *     we      open ─┬──────────────────── descriptor open: locked ───────┤ end, kill -9, close
- *     flock         └─ lock it, exit 0
+ *     flock         └─ locks, exit 0
  *
- * A descriptor can be locked whose file nobody will find again, because it was removed or replaced
- * after we had opened it. Then another process could lock the new file, and both would have "the"
- * lock. So with the lock in hand we look whether the path still leads to what we have locked, and
- * otherwise start again.
+ * A descriptor can be locked whose file nobody will find again, because the file was removed or replaced after we had
+ * opened it. Then another process could lock the new file, and both would have "the" lock. So with the lock in hand we
+ * check whether the path still leads to the locked file, and otherwise start again.
  *
- * The file also carries a text, which the next holder finds: `read` what the last one left, `write`
- * ours. The line above it says who holds the lock, for people only; nothing is decided by it.
+ * The file also carries a text, which the next holder finds: `read` the last holder's text, `write` ours. The line
+ * above names the holder of the lock, for people only; nothing is decided by that line.
  */
 
 import { spawn } from 'node:child_process';
@@ -38,19 +36,22 @@ import { StorageError } from './storage.ts';
 
 export interface FileLock extends Disposable {
   readonly path: string;
-  /** What the last `write` left, ours or an earlier holder's; empty if there was none. */
+  /** The text of the last `write`, ours or an earlier holder's; empty if there was none. */
   read(): string;
-  /** Replaces the text. Somebody who kills us in the middle leaves it empty, not mixed. */
+  /** Replaces the text. A kill in the middle leaves the text empty, not mixed. */
   write(text: string): void;
 }
 
-/** Another process has the lock, or this one by an earlier call. Wait until it has ended, or end it. */
+/**
+ * Another process has the lock, or this one by an earlier call. Wait until that process has ended, or end that
+ * process.
+ */
 export class LockedError extends LeaseholdError {
   override readonly name = 'LockedError';
   readonly code = 'LOCKED';
   readonly retryable = true;
   readonly path: string;
-  /** Who has it, as it said itself: `pid 4711 on db-3`. */
+  /** The holder, in its own words: `pid 4711 on db-3`. */
   readonly holder: string | undefined;
 
   constructor(path: string, holder: string | undefined) {
@@ -60,7 +61,7 @@ export class LockedError extends LeaseholdError {
   }
 }
 
-/** There is no lock on this platform that ends with its process. */
+/** There is no lock on this platform that ends with the process. */
 export class UnsupportedPlatformError extends LeaseholdError {
   override readonly name = 'UnsupportedPlatformError';
   readonly code = 'UNSUPPORTED_PLATFORM';
@@ -71,25 +72,25 @@ export class UnsupportedPlatformError extends LeaseholdError {
   }
 }
 
-/** The same on all BSDs; Node does not name it. */
+/** The same on all BSDs; Node does not name the flag. */
 const O_EXLOCK = 0x20;
 const BSD: ReadonlySet<string> = new Set(['darwin', 'freebsd', 'openbsd', 'netbsd']);
 
 const MODE = 0o600;
 /** How often the path may be replaced under our hands before we give up. */
 const TRIES_MAX = 20;
-/** The line that says who holds it has a fixed length, so that writing it does not touch the text. */
+/** The line that names the holder has a fixed length, so that writing the line does not touch the text. */
 const NOTE_BYTES = 128;
 const TEXT_BYTES_MAX = 64 * 1024;
 
 /**
- * @throws {LockedError} if it is taken
+ * @throws {LockedError} if the lock is taken
  * @throws {UnsupportedPlatformError} if this platform has no such lock
  * @throws {StorageError} if the file cannot be opened
  */
 export async function acquireLock(path: string): Promise<FileLock> {
   for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
-    const descriptor = await openLocked(path);
+    const descriptor = await openLocked(path, 'file');
     if (descriptor === 'taken') throw new LockedError(resolve(path), holderOf(path));
     try {
       if (leadsTo(path, descriptor)) return new Lock(path, descriptor);
@@ -133,17 +134,24 @@ class Lock implements FileLock {
   }
 }
 
-async function openLocked(path: string): Promise<number | 'taken'> {
-  if (BSD.has(process.platform)) return openLockedOnBsd(path);
-  if (process.platform === 'linux') return openLockedOnLinux(path);
+type Kind = 'file' | 'directory';
+
+const FLAGS: Readonly<Record<Kind, number>> = {
+  file: constants.O_RDWR | constants.O_CREAT,
+  directory: constants.O_RDONLY | constants.O_DIRECTORY,
+};
+
+async function openLocked(path: string, kind: Kind): Promise<number | 'taken'> {
+  if (BSD.has(process.platform)) return openLockedOnBsd(path, kind);
+  if (process.platform === 'linux') return openLockedOnLinux(path, kind);
   throw new UnsupportedPlatformError(
     `on ${process.platform} there is no file lock that ends with its process; use Linux, macOS or a BSD`,
   );
 }
 
-function openLockedOnBsd(path: string): number | 'taken' {
+function openLockedOnBsd(path: string, kind: Kind): number | 'taken' {
   try {
-    return openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NONBLOCK | O_EXLOCK, MODE);
+    return openSync(path, FLAGS[kind] | constants.O_NONBLOCK | O_EXLOCK, MODE);
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     if (code === 'EAGAIN' || code === 'EWOULDBLOCK') return 'taken';
@@ -151,8 +159,8 @@ function openLockedOnBsd(path: string): number | 'taken' {
   }
 }
 
-async function openLockedOnLinux(path: string): Promise<number | 'taken'> {
-  const descriptor = openForLock(path);
+async function openLockedOnLinux(path: string, kind: Kind): Promise<number | 'taken'> {
+  const descriptor = openForLock(path, kind);
   try {
     if (await flock(descriptor)) return descriptor;
   } catch (cause) {
@@ -163,15 +171,30 @@ async function openLockedOnLinux(path: string): Promise<number | 'taken'> {
   return 'taken';
 }
 
-function openForLock(path: string): number {
+function openForLock(path: string, kind: Kind): number {
   try {
-    return openSync(path, constants.O_RDWR | constants.O_CREAT, MODE);
+    return openSync(path, FLAGS[kind], MODE);
   } catch (cause) {
     throw new StorageError('lock', path, cause);
   }
 }
 
-/** Whether the open file is now locked by us. */
+/**
+ * A descriptor of the directory, which is locked. Closing the descriptor releases the lock.
+ *
+ * @throws as {@link acquireLock}; with the holder that `noteIn` names
+ */
+export async function lockDirectory(path: string, noteIn: string): Promise<number> {
+  for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
+    const descriptor = await openLocked(path, 'directory');
+    if (descriptor === 'taken') throw new LockedError(resolve(path), holderOf(noteIn));
+    if (leadsTo(path, descriptor)) return descriptor;
+    closeSync(descriptor);
+  }
+  throw new LockedError(resolve(path), 'nobody for long: somebody keeps replacing it');
+}
+
+/** Whether the open file or directory is now locked by us. */
 function flock(descriptor: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const child = spawn('flock', ['-x', '-n', '3'], { stdio: ['ignore', 'ignore', 'ignore', descriptor] });
@@ -196,7 +219,7 @@ function leadsTo(path: string, descriptor: number): boolean {
   return found !== undefined && found.ino === opened.ino && found.dev === opened.dev;
 }
 
-/** Information only, so whatever goes wrong here is no reason to fail. */
+/** Information only, so no error here is a reason to fail. */
 function holderOf(path: string): string | undefined {
   let descriptor: number;
   try {

@@ -1,10 +1,10 @@
 /**
- * Which process is this? What others can name it by, and what tells it apart from one that only
- * inherited its environment.
+ * Which process is this? The identity for other processes, and the differences from a process that only inherited the
+ * environment.
  *
- * A process number means something only within its pid namespace, so the two go together; where the
- * system has no namespaces there is only one, and it is `undefined`. The boot id names one run of one
- * kernel: two processes that read the same one share a kernel and its locks.
+ * A process number means something only within a pid namespace, so the two go together; where the system has no
+ * namespaces the namespace is `undefined`. The boot id names one run of one kernel: two processes that read the same
+ * boot id share a kernel and the kernel's locks.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -13,7 +13,7 @@ import { isMainThread } from 'node:worker_threads';
 
 export interface OwnProcess {
   readonly pid: number;
-  /** As of now: it becomes another one when the parent dies. */
+  /** As of now: changes when the parent dies. */
   readonly parentPid: number;
   readonly pidNamespace: string | undefined;
   readonly isMainThread: boolean;
@@ -26,7 +26,7 @@ export const ownProcess = (): OwnProcess => ({
   isMainThread,
 });
 
-/** What this run of this kernel is called; `undefined` where it has no name. */
+/** The name of this run of this kernel; `undefined` where there is none. */
 export function bootId(): string | undefined {
   try {
     if (process.platform === 'darwin') {
@@ -34,7 +34,7 @@ export function bootId(): string | undefined {
     }
     return named(readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'));
   } catch {
-    return undefined; // Neither here nor there: nothing can be proved by it, and nothing is.
+    return undefined; // Without a boot id nothing can be proved, and nothing is.
   }
 }
 

@@ -1,20 +1,18 @@
 /**
  * The real surroundings of a process: Node's clock, timers and chance.
  *
- * Leases are counted on `now()`, so it must never go back: a lease that has run out would be valid
- * again. The kernel promises that of its monotonic clock, but a library between it and Node may
- * break the promise, and so may a virtual machine that was moved. Then `now()` stands still until
- * the clock has caught up:
+ * Leases are counted on `now()`, so `now()` must never go back: an expired lease would be valid again. The kernel
+ * promises that of the monotonic clock, but a library between the kernel and Node may break the promise, and so may a
+ * virtual machine that was moved. Then `now()` stands still until the clock has caught up:
  *
  *     clock   1 2 3 4 5 2 3 4 5 6 7
  *     now     1 2 3 4 5 5 5 5 5 6 7
  *
- * A clock that stands still while the world goes on is what a suspended machine looks like, and the
- * SuspensionGuard drops the leases by the same comparison.
+ * A clock that stands still while the world goes on looks like a suspended machine, and the SuspensionGuard drops the
+ * leases by the same comparison.
  *
- * Timers in Node may go off early, by up to a millisecond, because the event loop counts from the
- * instant at which it last looked. What is promised here is *at `at` or later*, so a timer that goes
- * off early is set again.
+ * Timers in Node may fire early, by up to a millisecond, because the event loop counts from the instant of its last
+ * reading of the clock. The promise here is *at `at` or later*, so a timer that fires early is set again.
  */
 
 import { uptime } from 'node:os';
@@ -26,7 +24,7 @@ import { type Instant, instant } from '../runtime/time.ts';
 export { randomId } from './id.ts';
 
 export interface NodeRuntimeOptions {
-  /** Told once each time the monotonic clock goes back, and by how much. It never should. */
+  /** Told once each time the monotonic clock goes back, and by how much. That never should happen. */
   onBackwards?: ((ms: number) => void) | undefined;
 
   /** Whether the process may end although a timer is still set. @default false */
@@ -39,7 +37,7 @@ export interface NodeRuntimeOptions {
 /** The longest delay that Node's timers know; a longer one would go off at once. */
 const DELAY_MAX_MS = 2 ** 31 - 1;
 
-/** Where Node's count of nanoseconds since its start begins again. */
+/** Where Node's count of nanoseconds since the start begins again. */
 const WRAP_MS = 2 ** 64 / 1e6;
 
 /** A clock that went back beyond the start of the process shows an immense time, not a negative one. */
@@ -60,7 +58,7 @@ class NodeRuntime implements Runtime {
   readonly #unref: boolean;
   /** The highest reading of the clock. */
   #now: number;
-  /** The last one below it, and what was the highest then. */
+  /** The last reading below the highest, and the highest at that time. */
   #behind: { readonly read: number; readonly now: number } | undefined;
 
   constructor({ clock, onBackwards, unref }: NodeRuntimeOptions) {

@@ -1,10 +1,9 @@
 /**
- * Signals that this process is sent, and who else was sent them.
+ * Signals to this process, and the other receivers of the same signal.
  *
- * A key like Ctrl-C is not meant for one process: the terminal sends its signal to the whole
- * foreground group, and a child that is in it has had its own already. `kill` means one process alone.
- * Node does not say which it was; but only a group in the foreground of a terminal can have been sent
- * it by a key.
+ * A key like Ctrl-C is not meant for one process: the terminal sends a signal to the whole foreground group, and a
+ * child in the group already has the signal. `kill` means one process alone. Node does not tell the two apart; but
+ * only a group in the foreground of a terminal can have been signalled by a key.
  */
 
 import { readFileSync } from 'node:fs';
@@ -22,6 +21,12 @@ export function onSignals(signals: readonly Signal[], handle: (signal: Signal) =
     },
   };
 }
+
+/** Stops this process as Ctrl-Z would have, had the signal not been handled. The process goes on at a SIGCONT. */
+export const stopSelf = (): void => void process.kill(process.pid, 'SIGSTOP');
+
+/** Tells this process to end, as `kill` would: the handlers of the program are called. */
+export const askSelfToEnd = (): void => void process.kill(process.pid, 'SIGTERM');
 
 /** 9 for SIGKILL. */
 export const signalNumber = (signal: Signal): number => constants.signals[signal];

@@ -1,4 +1,5 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -23,7 +24,7 @@ describe('a directory', () => {
     expect(await (await openDirectory(path)).list()).toEqual([]);
   });
 
-  it('lists files, renames them over others, and removes them', async () => {
+  it('lists what is there, renames files over others, and removes them', async () => {
     const storage = await openDirectory(top);
     await openDirectory(join(top, 'not a file'));
     for (const name of ['one', 'two']) {
@@ -32,10 +33,26 @@ describe('a directory', () => {
       await file.close();
     }
     await storage.rename('two', 'one');
-    expect(await storage.list()).toEqual(['one']);
+    expect((await storage.list()).toSorted()).toEqual(['not a file', 'one']);
     expect(await readFile(join(top, 'one'), 'utf8')).toBe('two');
     await storage.remove('one');
-    expect(await storage.list()).toEqual([]);
+    expect(await storage.list()).toEqual(['not a file']);
+  });
+
+  it('lists links, pipes and directories, and opens none of them', async () => {
+    await writeFile(join(top, 'elsewhere'), 'a log');
+    const storage = await openDirectory(join(top, 'data'));
+    await symlink(join(top, 'elsewhere'), join(top, 'data', 'link'));
+    await symlink(join(top, 'nowhere'), join(top, 'data', 'dangling'));
+    await mkdir(join(top, 'data', 'directory'));
+    execFileSync('mkfifo', [join(top, 'data', 'pipe')]);
+    expect((await storage.list()).toSorted()).toEqual(['dangling', 'directory', 'link', 'pipe']);
+    const codes = { dangling: 'ELOOP', directory: 'EISDIR', link: 'ELOOP', pipe: 'EFTYPE' };
+    for (const [name, code] of Object.entries(codes)) {
+      const opening = storage.open(name);
+      await expect(opening).rejects.toThrow(StorageError);
+      await expect(opening).rejects.toMatchObject({ code, retryable: false });
+    }
   });
 
   it('that cannot be made says what is wrong', async () => {

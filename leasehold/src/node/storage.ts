@@ -1,19 +1,21 @@
 /**
  * Files in a real directory, with the promises of `Storage` and no more.
  *
- * A name is durable only when the directory that holds it has been synced, and that is true of the
- * directory itself too: when `openDirectory` has to make it, every directory above that gained an
- * entry is synced, from the outermost in. Otherwise a power cut could take the whole log away
- * although each file in it was synced.
+ * A name is durable only when the directory with the name has been synced, and that is true of the directory itself
+ * too: when `openDirectory` has to create the directory, every directory above that gained an entry is synced, from
+ * the outermost in. Otherwise a power cut could take the whole log away although each file was synced.
+ *
+ * Only regular files are opened. A symbolic link may lead to a file that another process writes, and a pipe keeps
+ * nothing. Such entries are listed all the same: a log that left them out would take the directory for an empty one.
  */
 
-import { constants } from 'node:fs';
+import { constants, statSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
 import type { Storage, StorageFile } from '../runtime/runtime.ts';
 
-/** Only the user that runs the process may look: a log holds what others could pretend to be. */
+/** Only the user of the process may read: a log holds secrets by which others could pretend to be a peer. */
 const FILE_MODE = 0o600;
 const DIRECTORY_MODE = 0o700;
 
@@ -28,6 +30,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENFILE: 'the machine has too many files open',
   ENOTDIR: 'a part of the path is not a directory',
   ENOENT: 'there is no such file',
+  ELOOP: 'it is a symbolic link; put the file itself there',
+  EISDIR: 'it is a directory; put the file itself there',
+  EFTYPE: 'it is not a regular file; put the file itself there',
 };
 
 const LATER_PERHAPS: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE']);
@@ -48,13 +53,13 @@ export class StorageError extends LeaseholdError {
   }
 }
 
-/** From the root: for people, who may be elsewhere when they read it. */
+/** From the root: for people, who may be elsewhere when they read the path. */
 export const wholePath = (path: string): string => resolve(path);
 
 /**
- * The directory, which is made if it is missing.
+ * The directory, which is created if missing.
  *
- * @throws {StorageError} if it cannot be made or is none
+ * @throws {StorageError} if the directory cannot be created or the path is no directory
  */
 export async function openDirectory(path: string): Promise<Storage> {
   const whole = resolve(path);
@@ -62,16 +67,23 @@ export async function openDirectory(path: string): Promise<Storage> {
     const first = await mkdir(whole, { recursive: true, mode: DIRECTORY_MODE });
     if (first !== undefined) for (const parent of parentsOf(first, whole)) await syncDirectory(parent);
   });
-  return new Directory(whole);
+  return directoryAt(whole);
 }
+
+/**
+ * A directory that is reached by `base`, for instance by a descriptor, and is called `path` in errors.
+ *
+ * @internal
+ */
+export const directoryAt = (path: string, base: string = path): Storage => new Directory(path, base);
 
 /**
  * The directory, which must be there.
  *
- * @throws {StorageError} if it is not, or is none
+ * @throws {StorageError} if the path is missing, or is no directory
  */
 export async function openExistingDirectory(path: string): Promise<Storage> {
-  const directory = new Directory(resolve(path));
+  const directory = directoryAt(resolve(path));
   await directory.list();
   return directory;
 }
@@ -85,51 +97,63 @@ function parentsOf(first: string, last: string): string[] {
 
 class Directory implements Storage {
   readonly #path: string;
+  readonly #base: string;
 
-  constructor(path: string) {
+  constructor(path: string, base: string) {
     this.#path = path;
+    this.#base = base;
   }
 
   async open(name: string): Promise<StorageFile> {
-    const path = this.#pathOf(name);
-    const flags = constants.O_RDWR | constants.O_CREAT;
-    return new OpenFile(path, await tried('open', path, () => open(path, flags, FILE_MODE)));
+    const at = this.#within(name);
+    const path = join(this.#path, name);
+    const flags = constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
+    return tried('open', path, async () => {
+      const handle = await open(at, flags, FILE_MODE);
+      const stats = await handle.stat({ bigint: true });
+      if (stats.isFile()) return new OpenFile(path, at, handle, identityOf(stats));
+      await handle.close();
+      throw Object.assign(new Error('not a regular file'), { code: 'EFTYPE' });
+    });
   }
 
   async list(): Promise<readonly string[]> {
-    const entries = await tried('list', this.#path, () => readdir(this.#path, { withFileTypes: true }));
-    return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+    return tried('list', this.#path, () => readdir(this.#base));
   }
 
   async rename(from: string, to: string): Promise<void> {
-    const path = this.#pathOf(from);
-    await tried(`rename to ${to}`, path, () => rename(path, this.#pathOf(to)));
+    const [source, target] = [this.#within(from), this.#within(to)];
+    await tried(`rename to ${to}`, join(this.#path, from), () => rename(source, target));
   }
 
   async remove(name: string): Promise<void> {
-    const path = this.#pathOf(name);
-    await tried('remove', path, () => unlink(path));
+    const at = this.#within(name);
+    await tried('remove', join(this.#path, name), () => unlink(at));
   }
 
   async syncDirectory(): Promise<void> {
-    await tried('sync the directory', this.#path, () => syncDirectory(this.#path));
+    await tried('sync the directory', this.#path, () => syncDirectory(this.#base));
   }
 
-  #pathOf(name: string): string {
+  #within(name: string): string {
     if (name === '' || name === '.' || name === '..' || /[/\\\0]/.test(name)) {
       throw new InvalidOptionError('name', JSON.stringify(name), 'it must name a file in this directory');
     }
-    return join(this.#path, name);
+    return join(this.#base, name);
   }
 }
 
 class OpenFile implements StorageFile {
   readonly #path: string;
+  readonly #at: string;
   readonly #handle: FileHandle;
+  readonly #identity: string;
 
-  constructor(path: string, handle: FileHandle) {
+  constructor(path: string, at: string, handle: FileHandle, identity: string) {
     this.#path = path;
+    this.#at = at;
     this.#handle = handle;
+    this.#identity = identity;
   }
 
   async size(): Promise<number> {
@@ -165,13 +189,38 @@ class OpenFile implements StorageFile {
     await tried('truncate', this.#path, () => this.#handle.truncate(size));
   }
 
-  /** The length counts as data here: `fdatasync` leaves out only what nobody needs to read them. */
+  /** The length counts as data here: `fdatasync` leaves out only metadata that reading does not need. */
   async sync(): Promise<void> {
     await tried('sync', this.#path, () => this.#handle.datasync());
   }
 
+  async isInPlace(): Promise<boolean> {
+    return identityAt(this.#at, this.#path) === this.#identity;
+  }
+
+  async isShared(): Promise<boolean> {
+    return (await tried('look at', this.#path, () => this.#handle.stat())).nlink > 1;
+  }
+
   async close(): Promise<void> {
     await tried('close', this.#path, () => this.#handle.close());
+  }
+}
+
+/** This very file or directory, under any name: a copy has another identity. */
+export const identityOf = ({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): string =>
+  `${dev}:${ino}`;
+
+/**
+ * Of the file or directory there; undefined if there is none. `path` is for the error. Synchronous: the answer is in
+ * the cache of the kernel, and a trip to another thread takes a hundred times as long.
+ */
+export function identityAt(at: string, path: string = at): string | undefined {
+  try {
+    const stats = statSync(at, { bigint: true, throwIfNoEntry: false });
+    return stats && identityOf(stats);
+  } catch (cause) {
+    throw new StorageError('look at', path, cause);
   }
 }
 

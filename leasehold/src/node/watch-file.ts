@@ -1,10 +1,9 @@
 /**
  * Tells when the text of a file changes.
  *
- * The notices of the operating system miss what matters here: an editor that renames a new file over
- * the old one, a symbolic link that is turned to another directory, a network file system. Times and
- * sizes miss a quick second change. So the file is simply read, once a second, and its text compared;
- * it is small, or it is not read at all.
+ * The notices of the operating system miss important cases: an editor that renames a new file over the old one, a
+ * symbolic link that is turned to another directory, a network file system. Times and sizes miss a quick second
+ * change. So the file is simply read, once a second, and the text compared; a large file is not read at all.
  *
  * A file that is missing, half replaced or unreadable changes nothing: the last text stands.
  */
@@ -17,10 +16,10 @@ export interface WatchOptions {
   /** @default 1_000 */
   everyMs?: number | undefined;
 
-  /** Told when the file cannot be read, once until it can be again. A missing file is such a case. */
+  /** Told when the file cannot be read, once until the file can be read again. A missing file is such a case. */
   onProblem?: ((cause: unknown) => void) | undefined;
 
-  /** Told when a file that could not be read has the text that it had before. */
+  /** Told when a file that could not be read has the same text as before. */
   onMended?: ((text: string) => void) | undefined;
 }
 

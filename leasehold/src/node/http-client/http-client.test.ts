@@ -23,7 +23,7 @@ beforeAll(() => {
 }, 30_000);
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** A server on loopback, and everything that arrived at it. */
+/** A server on loopback, and all requests to the server. */
 class Other implements AsyncDisposable {
   readonly server: Server;
   readonly sockets = new Set<Socket>();
@@ -49,7 +49,7 @@ class Other implements AsyncDisposable {
     return Other.listen(createHttpServer(serve));
   }
 
-  /** Without any HTTP: it hears, and does as it is told. */
+  /** Without any HTTP: receives bytes, and does as the test says. */
   static raw(hear: (socket: Socket, other: () => Other) => void): Promise<Other> {
     const server = createServer((socket) => {
       socket.on('data', (bytes) => (other.heard += bytes.toString()));
@@ -263,7 +263,7 @@ describe('a request that fails has surely not arrived', () => {
         });
         expect(what).toMatch(/^failed: /);
         expect(other.heard).toBe('');
-        // A connection that is reset before the reason is read leaves it open; that is allowed.
+        // A connection that is reset before the reason is read leaves the question open; that is allowed.
         if (/alert/.test(what)) expect(mayHaveArrived).toBe(false);
       }
     },

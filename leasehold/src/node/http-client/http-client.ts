@@ -1,22 +1,21 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * HTTP for one who asks a few servers again and again: connections are kept and used again, an answer is
- * handed on as it arrives and kept nowhere, and a failure says whether the request may have arrived.
+ * HTTP for a client that asks a few servers again and again: connections are kept and reused, an answer is handed on
+ * while arriving and kept nowhere, and a failure says whether the request may have arrived.
  *
- * When is it sure that nothing has arrived? Node writes a request as soon as the connection is there, and
- * not before; over TLS, as soon as the handshake is over. So:
+ * When has certainly nothing arrived? Node writes a request as soon as the connection is there, and not before; over
+ * TLS, as soon as the handshake is over. So:
  *
  *     fresh connection   ├─ connecting ─┤─ handshake ─┤─ written …
  *                          not arrived     not arrived   may have arrived
  *     kept connection    ├─ written: may have arrived …
  *
- * One case needs a look at the error. In TLS 1.3 our side of the handshake is over before the server has
- * looked at our certificate, and the request is under way when it is refused. A server that says so has
- * not finished its own side, so it has read nothing: that did not arrive either.
+ * One case needs a look at the error. In TLS 1.3 our side of the handshake is over before the server has looked at our
+ * certificate, and the request is under way when the certificate is refused. A server that says so has not finished
+ * the server's side, and has read nothing: that request did not arrive either.
  *
- * Redirections are not followed and proxies of the environment not used: what is asked here is asked of
- * exactly that server.
+ * Redirections are not followed and proxies of the environment not used: a request goes to exactly that server.
  */
 
 import { Agent as PlainAgent, type ClientRequest, type IncomingMessage, request as plain } from 'node:http';
@@ -25,11 +24,11 @@ import type { SecureContext } from 'node:tls';
 import type { HttpClient, HttpEvents, HttpExchange, HttpPost } from '../../runtime/http.ts';
 
 export interface HttpClientOptions {
-  /** Whom to trust and who we are, by `secureContext`. @default whom Node trusts, and nobody */
+  /** The trusted authorities and our identity, by `secureContext`. @default Node's authorities, and no identity */
   readonly secureContext?: SecureContext | undefined;
 }
 
-/** Disposing closes what is kept; requests that are under way fail. */
+/** Disposing closes kept connections; running requests fail. */
 export function httpClient(options: HttpClientOptions = {}): HttpClient & Disposable {
   return new NodeHttpClient(options);
 }
@@ -78,7 +77,7 @@ class Exchange implements HttpExchange {
       else socket.once(isSecure ? 'secureConnect' : 'connect', arrived);
     });
     request.once('response', (response) => this.#answered(response));
-    // It stays for good: breaking off makes errors of its own.
+    // The listener stays for good: aborting causes errors of its own.
     request.on('error', (error: NodeJS.ErrnoException) => {
       if (!request.reusedSocket && isHandshakeRefused(error)) this.#mayHaveArrived = false;
       this.#failed(wordsOf(error));

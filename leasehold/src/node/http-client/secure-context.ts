@@ -1,6 +1,6 @@
 /**
- * Whom we trust and who we are, from files or from their text, checked before anything is sent: a
- * certificate that does not fit its key is found when a process starts, not when it first needs them.
+ * The trusted authorities and our identity, from files or from their text, checked before anything is sent: a
+ * certificate that does not fit the key is found when a process starts, not at the first use.
  */
 
 import { X509Certificate } from 'node:crypto';
@@ -11,29 +11,29 @@ import { InvalidOptionError } from '../../runtime/errors.ts';
 /** Each is a path, or the text of such a file itself. */
 export interface SecureContextOptions {
   /**
-   * Certificates of those who may vouch for the other side, and of nobody else.
+   * Certificates of the only authorities for the other side.
    *
    * @default those that Node trusts
    */
   ca?: string | undefined;
-  /** Our own certificate, for servers that want to know whom they talk to. Needs `key`. */
+  /** Our own certificate, for servers that ask for one. Needs `key`. */
   cert?: string | undefined;
   /** The private key of `cert`. */
   key?: string | undefined;
 }
 
-/** The same as texts, for those who make contexts themselves. */
+/** The same as texts, for callers that make contexts themselves. */
 export interface SecureTexts {
   readonly ca?: string[];
   readonly cert?: string;
   readonly key?: string;
 }
 
-/** @throws {InvalidOptionError} with the path, but never with what is in a file */
+/** @throws {InvalidOptionError} with the path, but never with the content of a file */
 export const secureContext = (options: SecureContextOptions): SecureContext =>
   createSecureContext(secureTexts(options));
 
-/** @throws {InvalidOptionError} with the path, but never with what is in a file */
+/** @throws {InvalidOptionError} with the path, but never with the content of a file */
 export function secureTexts({ ca, cert, key }: SecureContextOptions): SecureTexts {
   if ((cert === undefined) !== (key === undefined)) {
     const [given, missing] = cert === undefined ? (['key', 'cert'] as const) : (['cert', 'key'] as const);
@@ -54,7 +54,7 @@ export function secureTexts({ ca, cert, key }: SecureContextOptions): SecureText
   return { ...trusted, ...own };
 }
 
-/** Node takes no notice of one that it cannot read, and would trust nobody then. */
+/** Node ignores an unreadable certificate, and would trust nobody then. */
 function certificates(ca: string): string[] {
   const all = pem('ca', ca, 'CERTIFICATE').match(/-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----/g) ?? [];
   for (const [index, each] of all.entries()) {
@@ -83,7 +83,7 @@ function read(option: string, path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    // The message would repeat what may be no path.
+    // The message would repeat the value, which may be no path.
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
     throw new InvalidOptionError(option, shown(path), `it cannot be read: ${code}`);
   }
@@ -91,7 +91,7 @@ function read(option: string, path: string): string {
 
 const isText = (textOrPath: string): boolean => textOrPath.includes('-----BEGIN ');
 
-/** A key without its first line is taken for a path; it is not shown all the same. */
+/** A key without the first line is taken for a path, and must not be shown either. */
 const shown = (textOrPath: string): string =>
   isText(textOrPath) || textOrPath.includes('\n') || textOrPath.length > 256
     ? 'a text that was given'

@@ -1,11 +1,10 @@
 /**
- * Server-sent events to one reader, who may be slow or gone.
+ * Server-sent events to one reader, which may be slow or gone.
  *
- * Events are pulled, one at a time, while the socket has room; then nothing happens until it has drained.
- * So what waits for a reader is never more than the socket's own buffer and one event, and whether it
- * has missed something by then is between it and whoever keeps the events. A reader that takes nothing
- * for a while is cut off. When there is nothing to tell, a comment now and then keeps the connection from
- * being taken for dead on either side.
+ * Events are pulled, one at a time, while the socket has room; then nothing happens until the socket has drained. So
+ * never more than the socket's own buffer and one event waits for a reader, and the source of the events decides
+ * whether the reader has missed something by then. A reader that takes nothing for a while is cut off. When there is
+ * nothing to tell, a comment now and then keeps the connection from being taken for dead on either side.
  */
 
 import type { ServerResponse } from 'node:http';
@@ -15,13 +14,13 @@ export interface StreamTimes {
   readonly heartbeatEveryMs: number;
   /** A reader that takes nothing for so long is cut off. */
   readonly stalledAfterMs: number;
-  /** How long a browser should wait before it connects again. */
+  /** How long a browser should wait before connecting again. */
   readonly retryMs: number;
 }
 
 const ONE_LINE = /[\r\n\0]/g;
 
-/** As it goes over the wire; data of several lines is put together again by the reader. */
+/** The text on the wire; the reader joins data of several lines again. */
 export function frameEvent({ id, event, data }: ServerSentEvent): string {
   const lines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`);
   const name = `event: ${event.replace(ONE_LINE, ' ')}\n`;
@@ -49,7 +48,7 @@ export class EventStream {
     this.#pump();
   }
 
-  /** Ends it properly; the reader may connect again, here or elsewhere. */
+  /** Ends the stream properly; the reader may connect again, here or elsewhere. */
   end(): void {
     this.#finish();
     this.#response.end();

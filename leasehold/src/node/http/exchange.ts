@@ -1,14 +1,16 @@
 /**
- * What a server needs of those who answer: routes, requests, answers. Nothing here knows what is being
- * served, and those who serve need not import it: these are shapes, and the compiler compares them
- * where the two are put together.
+ * The interface between a server and the code that answers: routes, requests, answers. Nothing here knows the content,
+ * and the answering code need not import this file: these are shapes, and the compiler compares them where the two are
+ * put together.
  */
 
+import { printableJson } from '../../runtime/printable.ts';
+
 export interface HttpRequest {
-  /** What stands in the places of `{names}` in the route's path, decoded. */
+  /** The values for the `{names}` in the route's path, decoded. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** By its name in small letters. */
+  /** By name in small letters. */
   header(name: string): string | undefined;
 }
 
@@ -38,7 +40,7 @@ export interface HttpStreamAnswer {
   open(onMore: () => void): EventSupply;
 }
 
-/** What was asked for takes a while. One that is rejected is answered as a fault of ours. */
+/** The answer takes a while. One that is rejected is answered as a fault of ours. */
 export interface HttpPromisedAnswer {
   readonly kind: 'promised';
   readonly answer: Promise<HttpTextAnswer>;
@@ -49,7 +51,9 @@ export type HttpAnswer = HttpTextAnswer | HttpStreamAnswer | HttpPromisedAnswer;
 export interface HttpRoute {
   /** `/things/{name}`: a name stands for one part of the path, which may not be empty. */
   readonly path: string;
-  /** A GET only reads, and a HEAD is a GET without its body. A POST does something; see `forgery.ts`. @default 'GET' */
+  /**
+   * A GET only reads, and a HEAD is a GET without the body. A POST does something; see `forgery.ts`. @default 'GET'
+   */
   readonly method?: 'GET' | 'POST' | undefined;
   answer(request: HttpRequest): HttpAnswer;
 }
@@ -70,5 +74,5 @@ export const failure = (
   kind: 'text',
   status,
   headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
-  body: `${JSON.stringify({ error: { code, message, ...facts } })}\n`,
+  body: `${printableJson({ error: { code, message, ...facts } })}\n`,
 });

@@ -1,13 +1,14 @@
 /**
- * Who wants something done: a program that was told to, or a web page that found the port?
+ * Which kind of client wants something done: a program that was told to, or a web page that found the port?
  *
- * Any page, opened in a browser that can reach this port, can have the browser send a POST here. It cannot read
- * the answer, but what was asked for would be done. Three things give it away, and each would be enough:
+ * Any page, opened in a browser that can reach this port, can have the browser send a POST here. The page cannot read
+ * the answer, but the request would be carried out. Three things give such a request away, and each would be enough:
  *
- *  - `Origin`: a browser says from which site a POST comes, and the page cannot change it. It must be our own.
+ *  - `Origin`: a browser names the site that a POST comes from, and the page cannot change that header. The site must
+ *    be our own.
  *  - `Sec-Fetch-Site`: newer browsers say so a second time.
- *  - `Content-Type: application/json`: a page of another site may send that only after the browser has asked for
- *    leave (OPTIONS), and nobody here gives any. A form cannot send it at all.
+ *  - `Content-Type: application/json`: a page of another site may send that only after the browser has asked for leave
+ *    (OPTIONS), and nobody here gives any. A form cannot send that type at all.
  *
  * Programs send none of the first two; the third they have to write down on purpose. (That the name in `Host` is
  * an expected one has been checked by then, see `hosts.ts`.)
@@ -17,7 +18,7 @@ import { failure, type HttpTextAnswer } from './exchange.ts';
 
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 
-/** What to answer to a request that a web page may have made up; undefined to one that none can have. */
+/** The answer to a request that a web page may have made up; undefined for a request that no page can have made. */
 export function forgeryIn(header: (name: string) => string | undefined): HttpTextAnswer | undefined {
   const origin = header('origin');
   const site = header('sec-fetch-site');

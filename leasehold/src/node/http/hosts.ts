@@ -1,10 +1,10 @@
 /**
- * Whom a browser thinks it is talking to.
+ * The server that a browser believes to be talking to.
  *
- * A web page from anywhere can have its own name resolve to 127.0.0.1 and then read from this port as
- * if it were its own server ("DNS rebinding"). It cannot hide that name: the browser sends it as Host.
- * So names must be expected ones. Addresses are harmless, for nobody can make an address resolve to
- * another; and so is the absence of a Host, for no browser leaves it out.
+ * A web page from anywhere can have the page's own name resolve to 127.0.0.1 and then read from this port as from the
+ * page's own server ("DNS rebinding"). The page cannot hide that name: the browser sends the name as Host. So names
+ * must be expected ones. Addresses are harmless, for nobody can make an address resolve to another; and so is the
+ * absence of a Host, for no browser omits the header.
  */
 
 import { isIP } from 'node:net';

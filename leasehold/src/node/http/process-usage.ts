@@ -1,8 +1,8 @@
 /**
- * What this process uses of its machine.
+ * The resources of the machine that this process uses.
  *
- * The delay of the event loop is the longest of the present minute and the one before. To start over
- * with every reading would let one who reads often hide a stall from one who reads seldom.
+ * The delay of the event loop is the longest of the present minute and the one before. To start over with every
+ * reading would let a frequent reader hide a stall from a rare reader.
  */
 
 import { monitorEventLoopDelay } from 'node:perf_hooks';

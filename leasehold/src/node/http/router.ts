@@ -1,8 +1,7 @@
 /**
- * From a method and a URL to the route that answers. Paths are compared part by part after decoding, so
- * that `%2F` in a key is a slash in the key and not a border between parts; a part that is spelled out
- * in a route goes before a part that has only a name. What does something is reached only by a request
- * that no web page can have made up.
+ * From a method and a URL to the route that answers. Paths are compared part by part after decoding, so that `%2F` in
+ * a key is a slash in the key and not a border between parts; a part that is spelled out in a route goes before a part
+ * that has only a name. A route that does something is reached only by a request that no web page can have made up.
  */
 
 import { failure, type HttpAnswer, type HttpRoute } from './exchange.ts';
@@ -53,7 +52,7 @@ export function router(routes: readonly HttpRoute[]): RouteRequest {
 const methodsOf = ({ method = 'GET' }: HttpRoute): readonly string[] =>
   method === 'GET' ? ['GET', 'HEAD'] : [method];
 
-/** Requests to proxies carry a whole URL; its path is what is meant. */
+/** Requests to proxies carry a whole URL; only the path counts. */
 function split(url: string): { readonly path: string; readonly query: URLSearchParams } {
   const local = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '');
   const mark = local.indexOf('?');

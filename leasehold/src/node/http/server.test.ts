@@ -15,7 +15,7 @@ const text: HttpRoute = {
   path: '/text',
   answer: () => ({ kind: 'text', status: 200, headers: { 'content-type': 'text/plain' }, body: 'größe\n' }),
 };
-/** More than the kernel keeps for somebody who does not read. */
+/** More than the kernel buffers for a client that does not read. */
 const LARGE_BYTES = 30_000_000;
 const largeBody = 'x'.repeat(LARGE_BYTES);
 const large: HttpRoute = {
@@ -29,7 +29,7 @@ const broken: HttpRoute = {
   },
 };
 
-/** A stream whose events the test makes. */
+/** A stream of events from the test. */
 class Tap {
   readonly waiting: ServerSentEvent[] = [];
   pulled = 0;
@@ -79,7 +79,7 @@ async function serve(options: Partial<HttpServerOptions> = {}): Promise<HttpServ
   return server;
 }
 
-/** What comes back for these bytes until the server closes, or until `enough`. */
+/** The server's bytes for these bytes until the server closes, or until `enough`. */
 function raw(
   { port }: HttpServer,
   bytes: string,
@@ -98,7 +98,7 @@ function raw(
   });
 }
 
-/** Somebody who asks and reads nothing. */
+/** A client that asks and reads nothing. */
 function paused({ port }: HttpServer, bytes: string): Socket {
   const socket = connect(port, '127.0.0.1');
   open.push(() => void socket.destroy());

@@ -1,8 +1,8 @@
 /**
- * A small HTTP server for a process that has something more important to do: nearly all of it only reads, and
- * everything a stranger could make it keep is bounded: connections, the size of a request,
- * the time it may take, answers that are not read, the number of open streams. A request that breaks a
- * bound is told which, if it reads. No request needs its body, and none is read.
+ * A small HTTP server for a process that has something more important to do: nearly all requests only read, and
+ * everything that a stranger could make the server keep is bounded: connections, the size of a request, the time of a
+ * request, answers that are not read, the number of open streams. A client that breaks a bound is told which, if the
+ * client reads. No request needs a body, and none is read.
  */
 
 import {
@@ -32,9 +32,9 @@ export interface HttpLimits {
   readonly connections: number;
   /** Open streams of events; more are answered 503. @default 64 */
   readonly streams: number;
-  /** From the first byte of a request to its last. @default 10_000 */
+  /** From the first byte of a request to the last. @default 10_000 */
   readonly requestMs: number;
-  /** From an answer to when the last of it has left; the reader is cut off then. @default 30_000 */
+  /** From an answer to when the last byte has left; the reader is cut off then. @default 30_000 */
   readonly answerMs: number;
   /** How long a connection is kept for another request. @default 5_000 */
   readonly idleMs: number;
@@ -65,8 +65,8 @@ export interface HttpServerOptions {
   readonly routes: readonly HttpRoute[];
   readonly logger: Logger;
   /**
-   * Names under which requests may ask for this server, besides `localhost` and every address; `*` for
-   * any. See `hosts.ts` for what this prevents.
+   * Names under which requests may ask for this server, besides `localhost` and every address; `*` for any. See
+   * `hosts.ts` for the prevented attack.
    *
    * @default []
    */
@@ -185,7 +185,7 @@ class Served implements HttpServer {
     this.counters.requests += 1;
     response.on('error', (error) => this.#logger.debug('http answer not sent', { error: error.message }));
     const answer = this.#answer(request);
-    // A body is not wanted, and to read past it could take for ever.
+    // A body is not wanted, and to read past a body could take for ever.
     const hasBody =
       'transfer-encoding' in request.headers || Number(request.headers['content-length'] ?? 0) > 0;
     if (hasBody || !this.#server.listening) response.setHeader('connection', 'close');
@@ -200,7 +200,7 @@ class Served implements HttpServer {
     promised: Promise<HttpTextAnswer>,
   ): Promise<void> {
     const answer = await promised.catch((error: unknown) => this.#fault(request, error));
-    // Whoever asked may have gone meanwhile.
+    // The client may have gone meanwhile.
     if (!request.socket.destroyed) this.#sendText(request, response, answer);
   }
 
@@ -285,7 +285,7 @@ function deferred(): {
   return { promise, resolve, reject };
 }
 
-/** What came is no HTTP, or too much of it. Node has parsed nothing, so the answer is written by hand. */
+/** The received bytes are no HTTP, or too much of it. Node has parsed nothing, so the answer is written by hand. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket | Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -1,18 +1,17 @@
 /**
  * Answers that nobody reads.
  *
- * To ask takes fifty bytes, and an answer may have megabytes. Whoever asks a thousand times in one packet
- * and reads nothing would have them all kept here, so on one connection the next question is heard only
- * when the answer before it has left. Nobody needs more: browsers, scrapers and health checks wait for
- * their answer. One that does not is cut off rather than made to wait, because what it has sent is parsed
- * a packet at a time, whatever we think of it. And an answer may take only so long to leave; a connection
- * then keeps one answer at most, and not for ever.
+ * To ask takes fifty bytes, and an answer may have megabytes. A client that asks a thousand times in one packet and
+ * reads nothing would have all answers kept here, so on one connection the next request is read only when the answer
+ * before has left. Nobody needs more: browsers, scrapers and health checks wait for their answer. A client that does
+ * not wait is cut off rather than delayed, because received requests are parsed a packet at a time in any case. And an
+ * answer may take only so long to leave; a connection then keeps one answer at most, and not for ever.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Logger, unsaid } from '../../runtime/logger.ts';
 
-/** A line about these at most so often; it says how many were left out. */
+/** One line about such clients at most so often, with the number of omitted lines. */
 const LINE_EVERY_MS = 10_000;
 
 export class UnreadAnswers {
@@ -31,7 +30,7 @@ export class UnreadAnswers {
 
   /** Whether all answers before this one have left. If not, the connection is closed. */
   isInTurn({ socket }: IncomingMessage, response: ServerResponse): boolean {
-    // An answer gets the socket when the one before it has left.
+    // An answer gets the socket when the answer before has left.
     if (response.socket !== null && !socket.destroyed) return true;
     if (!socket.destroyed) {
       this.#cutOff(socket, 'it asked again before it had taken the answer; ask one at a time');

@@ -15,12 +15,14 @@
 
 import type { Socket } from 'node:net';
 import type { Payload } from '../../runtime/codec.ts';
-import type { LeaseholdError } from '../../runtime/errors.ts';
+import { type LeaseholdError, MalformedMessageError } from '../../runtime/errors.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { ConnectionLostError, FrameTooLargeError, PeerTimeoutError } from './errors.ts';
 import { FrameReader } from './frame-reader.ts';
 import { framedBytes, HEARTBEAT, writeFrames } from './frame-writer.ts';
-import type { Hub } from './hub.ts';
+import type { Texts } from './handshake.ts';
+import type { ConnectionSet } from './connection-set.ts';
+import type { Allowance, InboundPeer } from './inbound.ts';
 
 /** A peer, as others may see it. */
 export interface PeerInfo {
@@ -29,8 +31,12 @@ export interface PeerInfo {
   readonly remote: string;
   /** What it said it is. */
   readonly role: string;
+  /** More about the peer, from the hello. */
+  readonly introduction: Texts;
   /** The version of the protocol that is spoken with it. */
   readonly version: number;
+  /** Random bytes that were told in the welcome, and name this connection. */
+  readonly channel: string;
   readonly connectedAt: Instant;
   readonly bytesIn: number;
   readonly bytesOut: number;
@@ -59,18 +65,29 @@ export const NO_WORDS: Uint8Array = new Uint8Array(0);
 /** How long one that leaves may take to read our last words. */
 const LEAVING_MS = 1_000;
 
+/**
+ * How many heartbeats one chunk may contain. An honest peer sends one when it was quiet for long, so even after a pause few
+ * of them come together; a peer above this limit floods us, and is closed.
+ */
+const HEARTBEATS_IN_CHUNK_MAX = 1_000;
+
 /** Turns by this much of a circle spread any number of things evenly over it. */
 const GOLDEN_TURN = 0.618_034;
 
-export class Connection implements PeerInfo {
+export class Connection implements PeerInfo, InboundPeer {
   readonly id: string;
   readonly remote: string;
   readonly connectedAt: Instant;
   role = '';
+  introduction: Texts = {};
   version = 0;
+  channel = '';
   bytesIn = 0;
   bytesOut = 0;
-  readonly #hub: Hub;
+  /** The protocol above knows this peer, and trusts it with more. */
+  isAdmitted = false;
+  readonly allowance: Allowance;
+  readonly #connectionSet: ConnectionSet;
   readonly #socket: Socket;
   readonly #keeper: ConnectionKeeper;
   readonly #reader: FrameReader;
@@ -83,31 +100,35 @@ export class Connection implements PeerInfo {
   #heardAt: number;
   #sentAt: number;
   #frameSince: number | undefined;
+  #isPaused = false;
+  #messagesInChunk = 0;
+  #heartbeatsInChunk = 0;
   #fullSince: number | undefined;
 
   /** @param since since when it is greeting, by the sweep */
   constructor(
-    hub: Hub,
+    connectionSet: ConnectionSet,
     socket: Socket,
     id: string,
     remote: string,
     keeper: ConnectionKeeper,
-    since: number = hub.sweep.time,
+    since: number = connectionSet.sweep.time,
   ) {
-    const serial = hub.nextSerial();
+    const serial = connectionSet.nextSerial();
     this.id = id;
     this.remote = remote;
-    this.connectedAt = hub.runtime.now();
-    this.#hub = hub;
+    this.connectedAt = connectionSet.runtime.now();
+    this.allowance = connectionSet.inbound.newAllowance();
+    this.#connectionSet = connectionSet;
     this.#socket = socket;
     this.#keeper = keeper;
-    this.#reader = new FrameReader(hub.limits.helloBytes);
+    this.#reader = new FrameReader(connectionSet.limits.helloBytes);
     // Not all in one sweep, even after a push that went to everybody at once.
-    this.#heartbeatMs = hub.limits.heartbeatEveryMs * (0.5 + 0.5 * ((serial * GOLDEN_TURN) % 1));
+    this.#heartbeatMs = connectionSet.limits.heartbeatEveryMs * (0.5 + 0.5 * ((serial * GOLDEN_TURN) % 1));
     this.#stateSince = since;
-    this.#heardAt = this.#sentAt = hub.sweep.time;
-    hub.add(this);
-    hub.sweep.add(this);
+    this.#heardAt = this.#sentAt = connectionSet.sweep.time;
+    connectionSet.add(this);
+    connectionSet.sweep.add(this);
     socket.on('data', (chunk: Uint8Array) => this.#read(chunk));
     socket.on('end', () =>
       this.#lost(this.#reader.isMidFrame ? 'it ended within a frame' : 'the peer closed it'),
@@ -125,11 +146,27 @@ export class Connection implements PeerInfo {
   }
 
   /** The handshake is over; from now on frames are messages. */
-  open(role: string, version: number): void {
+  open(role: string, version: number, frameBytes: number = this.#connectionSet.limits.frameBytesIn): void {
     this.role = role;
     this.version = version;
-    this.#reader.limitBytes = this.#hub.limits.frameBytesIn;
+    this.#reader.limitBytes = Math.min(frameBytes, this.#connectionSet.limits.frameBytesIn);
     this.#enter('open');
+  }
+
+  /** From the next frame on it may send more. */
+  admit(): void {
+    this.isAdmitted = true;
+    if (this.#state === 'open') this.#reader.limitBytes = this.#connectionSet.limits.frameBytesIn;
+  }
+
+  get unfinishedBytes(): number {
+    return this.#reader.bufferedBytes;
+  }
+
+  /** Is not read any more, until a sweep finds that it may be. */
+  pause(): void {
+    this.#isPaused = true;
+    this.#socket.pause();
   }
 
   /** The frame that the handshake consists of, ahead of everything else. */
@@ -140,7 +177,7 @@ export class Connection implements PeerInfo {
 
   /** False if it was dropped. */
   send(payload: Payload): boolean {
-    const { counters, limits, sweep } = this.#hub;
+    const { counters, limits, sweep } = this.#connectionSet;
     if (this.#state !== 'open') {
       counters.dropped += 1;
       return false;
@@ -149,7 +186,7 @@ export class Connection implements PeerInfo {
     const queuedBytes = this.queuedBytes;
     const isFull = queuedBytes > 0 && queuedBytes + bytes > limits.queueBytesOut;
     if (isFull) this.#fullSince ??= sweep.time;
-    if (isFull || (!this.#hub.reserve(bytes) && queuedBytes > 0)) {
+    if (isFull || (!this.#connectionSet.reserve(bytes) && queuedBytes > 0)) {
       counters.dropped += 1;
       return false;
     }
@@ -164,7 +201,7 @@ export class Connection implements PeerInfo {
     this.#pending = [];
     this.#pendingBytes = 0;
     if (this.#state === 'leaving' || this.#state === 'closed') return;
-    this.#sentAt = this.#hub.sweep.time;
+    this.#sentAt = this.#connectionSet.sweep.time;
     this.#socket.cork();
     writeFrames(pending, (bytes) => this.#write(bytes));
     this.#socket.uncork();
@@ -172,7 +209,10 @@ export class Connection implements PeerInfo {
 
   close(why: LeaseholdError, lastWords?: Uint8Array): void {
     if (this.#state === 'leaving' || this.#state === 'closed') return;
-    this.#reader.stopped = true;
+    this.#connectionSet.inbound.forget(this);
+    this.#reader.drop();
+    if (this.#isPaused) this.#socket.resume(); // Or the end of the peer would never be seen.
+    this.#isPaused = false;
     if (lastWords === undefined) {
       this.#enter('closed');
       this.#socket.destroy();
@@ -187,10 +227,17 @@ export class Connection implements PeerInfo {
   }
 
   sweep(): void {
-    const { limits, sweep } = this.#hub;
+    const { limits, sweep, inbound } = this.#connectionSet;
+    if (this.#isPaused && inbound.mayRead(this, sweep.time)) {
+      this.#isPaused = false;
+      this.#socket.resume();
+    }
     switch (this.#state) {
       case 'greeting':
-        if (sweep.isPast(this.#stateSince, limits.handshakeMs)) this.#giveUp('handshake', limits.handshakeMs);
+        if (this.bytesIn === 0 && sweep.isPast(this.#stateSince, limits.firstByteMs))
+          this.#giveUp('handshake', limits.firstByteMs);
+        else if (sweep.isPast(this.#stateSince, limits.handshakeMs))
+          this.#giveUp('handshake', limits.handshakeMs);
         return;
       case 'open':
         if (sweep.isPast(this.#heardAt, limits.silentAfterMs)) this.#giveUp('silence', limits.silentAfterMs);
@@ -208,7 +255,7 @@ export class Connection implements PeerInfo {
 
   /** The queue was full, and has been since. */
   #isStuck(): boolean {
-    const { limits, sweep } = this.#hub;
+    const { limits, sweep } = this.#connectionSet;
     if (this.#fullSince === undefined) return false;
     if (this.queuedBytes <= limits.queueBytesOut / 2) this.#fullSince = undefined;
     return isSince(this.#fullSince, limits.frameMs, sweep);
@@ -220,19 +267,19 @@ export class Connection implements PeerInfo {
 
   /** If anything is still on its way out, that will be sign of life enough. */
   #beat(): void {
-    this.#sentAt = this.#hub.sweep.time;
+    this.#sentAt = this.#connectionSet.sweep.time;
     if (this.queuedBytes > 0) return;
-    this.#hub.counters.heartbeatsOut += 1;
+    this.#connectionSet.counters.heartbeatsOut += 1;
     this.#write(HEARTBEAT);
   }
 
   #queue(payload: Payload, bytes: number): void {
     this.#pendingBytes += bytes;
-    if (this.#pending.push(payload) === 1) this.#hub.flushSoon(this);
+    if (this.#pending.push(payload) === 1) this.#connectionSet.flushSoon(this);
   }
 
   #write(bytes: Uint8Array): void {
-    const { counters } = this.#hub;
+    const { counters } = this.#connectionSet;
     counters.writes += 1;
     counters.bytesOut += bytes.length;
     this.bytesOut += bytes.length;
@@ -241,9 +288,9 @@ export class Connection implements PeerInfo {
 
   #read(chunk: Uint8Array): void {
     if (this.#reader.stopped) return;
-    this.#hub.counters.bytesIn += chunk.length;
+    this.#connectionSet.counters.bytesIn += chunk.length;
     this.bytesIn += chunk.length;
-    this.#heardAt = this.#hub.sweep.time;
+    this.#heardAt = this.#connectionSet.sweep.time;
     try {
       this.#reader.push(chunk, this.#use);
     } catch (error) {
@@ -252,17 +299,39 @@ export class Connection implements PeerInfo {
       return;
     }
     if (!this.#reader.isMidFrame) this.#frameSince = undefined;
-    else this.#frameSince ??= this.#hub.sweep.time;
+    else this.#frameSince ??= this.#connectionSet.sweep.time;
+    const [messages, heartbeats] = [this.#messagesInChunk, this.#heartbeatsInChunk];
+    this.#messagesInChunk = this.#heartbeatsInChunk = 0;
+    if (this.#reader.stopped) return;
+    this.#connectionSet.inbound.read(
+      this,
+      messages,
+      heartbeats,
+      chunk.length,
+      this.#connectionSet.sweep.time,
+    );
   }
 
   readonly #use = (frame: Uint8Array): void => {
     this.#frameSince = undefined;
+    if (this.#state === 'open' && frame.length === 0) {
+      this.#heardHeartbeat();
+      return;
+    }
+    this.#messagesInChunk += 1;
     if (this.#state === 'greeting') this.#keeper.introduced(this, frame);
-    else if (this.#state === 'open' && frame.length > 0) {
-      this.#hub.counters.messagesIn += 1;
+    else if (this.#state === 'open') {
+      this.#connectionSet.counters.messagesIn += 1;
       this.#keeper.received(this, frame);
     }
   };
+
+  /** The peer has sent a heartbeat. */
+  #heardHeartbeat(): void {
+    this.#heartbeatsInChunk += 1;
+    if (this.#heartbeatsInChunk <= HEARTBEATS_IN_CHUNK_MAX) return;
+    this.close(new MalformedMessageError('heartbeats', `must be at most ${HEARTBEATS_IN_CHUNK_MAX} at once`));
+  }
 
   #lost(why: string, cause?: Error): void {
     this.close(new ConnectionLostError(why, { cause }));
@@ -271,14 +340,14 @@ export class Connection implements PeerInfo {
   #gone(): void {
     this.#lost('the socket was closed');
     this.#enter('closed');
-    this.#hub.delete(this);
-    this.#hub.sweep.delete(this);
+    this.#connectionSet.delete(this);
+    this.#connectionSet.sweep.delete(this);
     this.#keeper.gone(this);
   }
 
   #enter(state: State): void {
     this.#state = state;
-    this.#stateSince = this.#hub.sweep.time;
+    this.#stateSince = this.#connectionSet.sweep.time;
   }
 }
 

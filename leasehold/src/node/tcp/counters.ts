@@ -1,5 +1,7 @@
 /** What has happened on all connections of one listener or dialler. Plain fields: they are hot. */
 
+import type { InboundLimit } from './inbound.ts';
+
 export interface TcpCounters {
   /** Connections whose handshake succeeded, and of those, how many have ended. */
   opened: number;
@@ -9,6 +11,8 @@ export interface TcpCounters {
   messagesIn: number;
   /** Of those, the ones that could not be decoded; each cost its peer the connection. */
   malformed: number;
+  /** And the ones that their peer may not say; each cost it the connection, too. */
+  notAllowed: number;
   messagesOut: number;
   bytesIn: number;
   bytesOut: number;
@@ -17,7 +21,12 @@ export interface TcpCounters {
   /** Writes handed to sockets: far fewer than messages when many are sent in one turn. */
   writes: number;
   heartbeatsOut: number;
+  /** How often a limit has held a peer back, by the limit's name. */
+  limited: Record<TcpLimitName, number>;
 }
+
+/** Limits that strangers may reach. */
+export type TcpLimitName = 'connections' | 'connectionsPending' | 'frameBytes' | InboundLimit;
 
 export const noCounts = (): TcpCounters => ({
   opened: 0,
@@ -25,10 +34,16 @@ export const noCounts = (): TcpCounters => ({
   refused: 0,
   messagesIn: 0,
   malformed: 0,
+  notAllowed: 0,
   messagesOut: 0,
   bytesIn: 0,
   bytesOut: 0,
   dropped: 0,
   writes: 0,
   heartbeatsOut: 0,
+  limited: {
+    ...{ connections: 0, connectionsPending: 0, frameBytes: 0, unfinishedBytesTotal: 0 },
+    unfinishedBytesBeforeAdmission: 0,
+    ...{ messagesPerSecondIn: 0, bytesPerSecondIn: 0, inTotal: 0 },
+  },
 });

@@ -28,7 +28,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
 import { parseAddress } from './address.ts';
-import { Audience } from './audience.ts';
+import { MessageHandlers } from './message-handlers.ts';
 import { Complaints } from './complaints.ts';
 import { Connection, type ConnectionKeeper, NO_WORDS } from './connection.ts';
 import type { TcpCounters } from './counters.ts';
@@ -39,10 +39,10 @@ import {
   UnreachableError,
   WrongProtocolError,
 } from './errors.ts';
-import { foreigner } from './foreign.ts';
+import { wrongProtocol } from './wrong-protocol.ts';
 import { framedBytes } from './frame-writer.ts';
-import { decodeWelcome, encodeHello, type ProtocolId, type Welcome } from './handshake.ts';
-import { Hub } from './hub.ts';
+import { decodeWelcome, encodeHello, type ProtocolId, type Texts, type Welcome } from './handshake.ts';
+import { ConnectionSet } from './connection-set.ts';
 import { DEFAULT_DIAL_LIMITS, resolveLimits, type TcpLimits } from './limits.ts';
 import { type DialSockets, plainDialSockets } from './sockets.ts';
 
@@ -51,9 +51,17 @@ export interface DialOptions<Out, In> {
   protocol: ProtocolId;
   /** What we are to the servers. */
   role: string;
+  /** More about us, told to every server in the hello. @default nothing */
+  introduction?: Texts | undefined;
   runtime: Runtime;
   logger: Logger;
   limits?: Partial<TcpLimits> | undefined;
+
+  /** Why a server must not be talked to, by the welcome. @default every server may */
+  refuses?: ((welcome: Welcome) => LeaseholdError | undefined) | undefined;
+
+  /** What is said first on every connection, ahead of what waits for it. @default nothing */
+  preface?: ((welcome: Welcome) => readonly Out[]) | undefined;
 
   /** Told after every handshake, and after every connection or attempt that came to an end. */
   onState?:
@@ -93,26 +101,29 @@ const ANSWERED_UNUSED_MS = 3_600_000;
 const WAITING_MAX = 1_000;
 
 class Dialer<Out, In> implements TcpDialer<Out, In> {
-  readonly hub: Hub;
+  readonly connectionSet: ConnectionSet;
   readonly options: DialOptions<Out, In>;
-  readonly audience: Audience<In> = new Audience<In>();
+  readonly messageHandlers: MessageHandlers<In> = new MessageHandlers<In>();
   readonly complaints: Complaints;
   readonly #links = new Map<string, Link<Out, In>>();
   #isOver = false;
 
   constructor(options: DialOptions<Out, In>) {
     this.options = options;
-    this.hub = new Hub(options.runtime, resolveLimits(options.limits, DEFAULT_DIAL_LIMITS));
+    this.connectionSet = new ConnectionSet(
+      options.runtime,
+      resolveLimits(options.limits, DEFAULT_DIAL_LIMITS),
+    );
     this.complaints = new Complaints(options.logger, options.runtime);
   }
 
   get counters(): Readonly<TcpCounters> {
-    return this.hub.counters;
+    return this.connectionSet.counters;
   }
 
   send(to: string, message: Out): void {
     if (this.#isOver) {
-      this.hub.counters.dropped += 1;
+      this.connectionSet.counters.dropped += 1;
       return;
     }
     let link = this.#links.get(to);
@@ -129,7 +140,7 @@ class Dialer<Out, In> implements TcpDialer<Out, In> {
   }
 
   listen(callback: (from: string, message: In) => void): Disposable {
-    return this.audience.add(callback);
+    return this.messageHandlers.add(callback);
   }
 
   problems(): ReadonlyMap<string, LeaseholdError> {
@@ -182,8 +193,8 @@ class Link<Out, In> implements ConnectionKeeper {
   constructor(dialer: Dialer<Out, In>, address: string) {
     this.#dialer = dialer;
     this.#address = address;
-    this.#usedAt = dialer.hub.sweep.time;
-    dialer.hub.sweep.add(this);
+    this.#usedAt = dialer.connectionSet.sweep.time;
+    dialer.connectionSet.sweep.add(this);
   }
 
   flush(): void {
@@ -191,21 +202,21 @@ class Link<Out, In> implements ConnectionKeeper {
   }
 
   send(message: Out): void {
-    const { hub, options } = this.#dialer;
-    this.#usedAt = hub.sweep.time;
+    const { connectionSet, options } = this.#dialer;
+    this.#usedAt = connectionSet.sweep.time;
     const connection = this.#connection;
     if (connection?.isOpen === true) {
       connection.send(options.codec.encode(message));
       return;
     }
     if (connection === undefined) {
-      hub.counters.dropped += 1;
+      connectionSet.counters.dropped += 1;
       return;
     }
     const payload = options.codec.encode(message);
     const bytes = this.#waitingBytes + framedBytes(payload);
-    if (this.#waiting.length >= WAITING_MAX || bytes > hub.limits.queueBytesOut) {
-      hub.counters.dropped += 1;
+    if (this.#waiting.length >= WAITING_MAX || bytes > connectionSet.limits.queueBytesOut) {
+      connectionSet.counters.dropped += 1;
       return;
     }
     this.#waiting.push(payload);
@@ -213,9 +224,10 @@ class Link<Out, In> implements ConnectionKeeper {
   }
 
   sweep(): void {
-    const { hub, options } = this.#dialer;
+    const { connectionSet, options } = this.#dialer;
     const unusedMs = this.#hasAnswered ? ANSWERED_UNUSED_MS : UNUSED_MS;
-    if (!hub.sweep.isPast(this.#usedAt, unusedMs) || options.stays?.(this.#address) === true) return;
+    if (!connectionSet.sweep.isPast(this.#usedAt, unusedMs) || options.stays?.(this.#address) === true)
+      return;
     void this.end(new TransportClosedError(`it was not used for ${unusedMs} ms`));
   }
 
@@ -223,7 +235,7 @@ class Link<Out, In> implements ConnectionKeeper {
   end(why: LeaseholdError): Promise<void> {
     this.#isOver = true;
     this.#pause?.[Symbol.dispose]();
-    this.#dialer.hub.sweep.delete(this);
+    this.#dialer.connectionSet.sweep.delete(this);
     this.#dialer.forget(this.#address);
     const connection = this.#connection;
     connection?.close(why, connection.isOpen ? NO_WORDS : undefined);
@@ -241,7 +253,7 @@ class Link<Out, In> implements ConnectionKeeper {
   }
 
   dial(): void {
-    const { hub, options } = this.#dialer;
+    const { connectionSet, options } = this.#dialer;
     this.#pause = undefined;
     let socket: Socket;
     try {
@@ -253,31 +265,40 @@ class Link<Out, In> implements ConnectionKeeper {
       return;
     }
     this.#sockets += 1;
-    this.#connection = new Connection(hub, socket, this.#address, this.#address, this);
+    this.#connection = new Connection(connectionSet, socket, this.#address, this.#address, this);
     options.logger.debug('connecting', { address: this.#address, attempt: this.#failures + 1 });
   }
 
   #greet(): void {
-    const { protocol, role } = this.#dialer.options;
-    this.#connection?.introduce(encodeHello(protocol, role));
+    const { protocol, role, introduction } = this.#dialer.options;
+    this.#connection?.introduce(encodeHello(protocol, role, introduction));
   }
 
   /** @internal */
   introduced(connection: Connection, frame: Uint8Array): void {
-    const { hub, options } = this.#dialer;
+    const { connectionSet, options } = this.#dialer;
+    let welcome: Welcome;
     try {
-      this.welcome = decodeWelcome(options.protocol, frame);
+      welcome = decodeWelcome(options.protocol, frame);
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
       connection.close(error);
       return;
     }
+    const refusal = options.refuses?.(welcome);
+    if (refusal !== undefined) {
+      connection.close(refusal);
+      return;
+    }
+    this.welcome = welcome;
     connection.open('', this.welcome.version);
     this.problem = undefined;
     this.#failures = 0;
-    hub.counters.opened += 1;
+    connectionSet.counters.opened += 1;
     options.logger.debug('connected', { address: this.#address, version: this.welcome.version });
     this.#dialer.complaints.over(this.#address, 'connected again');
+    for (const message of options.preface?.(this.welcome) ?? [])
+      connection.send(options.codec.encode(message));
     for (const payload of this.#waiting) connection.send(payload);
     this.#waiting = [];
     this.#waitingBytes = 0;
@@ -287,20 +308,20 @@ class Link<Out, In> implements ConnectionKeeper {
   /** @internal */
   received(connection: Connection, frame: Uint8Array): void {
     this.#hasAnswered = true;
-    this.#usedAt = this.#dialer.hub.sweep.time;
-    this.#dialer.audience.decode(this.#dialer.options.codec, frame, connection, this.#address);
+    this.#usedAt = this.#dialer.connectionSet.sweep.time;
+    this.#dialer.messageHandlers.decode(this.#dialer.options.codec, frame, connection, this.#address);
   }
 
   /** @internal */
   overflowed(connection: Connection, error: FrameTooLargeError): void {
-    const who = connection.isOpen ? undefined : foreigner(error.bytes);
+    const who = connection.isOpen ? undefined : wrongProtocol(error.bytes);
     const wanted = this.#dialer.options.protocol.name;
     connection.close(who === undefined ? error : new WrongProtocolError(who, wanted));
   }
 
   /** @internal */
   closed(connection: Connection, why: LeaseholdError): void {
-    const { counters, sweep } = this.#dialer.hub;
+    const { counters, sweep } = this.#dialer.connectionSet;
     const wasOpen = this.welcome !== undefined;
     if (this.#hasAnswered) this.#usedAt = sweep.time;
     this.#hasAnswered = false;
@@ -344,7 +365,7 @@ class Link<Out, In> implements ConnectionKeeper {
   }
 
   #dropWaiting(): void {
-    this.#dialer.hub.counters.dropped += this.#waiting.length;
+    this.#dialer.connectionSet.counters.dropped += this.#waiting.length;
     this.#waiting = [];
     this.#waitingBytes = 0;
   }

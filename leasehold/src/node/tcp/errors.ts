@@ -168,10 +168,26 @@ export class TooManyConnectionsError extends LeaseholdError {
   readonly code = 'TOO_MANY_CONNECTIONS';
   readonly retryable = true;
 
-  constructor(which: string, limit: number) {
+  constructor(which: string, limit: number, what = 'connections') {
     super(
-      `${which} already has ${limit} connections, which is the limit; find out who opens them, and close some`,
+      `${which} already has ${limit} ${what}, which is the limit; find out who opens them, and close some`,
     );
+  }
+}
+
+/** Frames that were begun and not ended took up too much memory, and this peer's was the largest. It may connect again. */
+export class UnfinishedFramesError extends LeaseholdError {
+  override readonly name = 'UnfinishedFramesError';
+  readonly code = 'UNFINISHED_FRAMES';
+  readonly retryable = true;
+  readonly limitBytes: number;
+
+  constructor(limit: 'unfinishedBytesTotal' | 'unfinishedBytesBeforeAdmission', limitBytes: number) {
+    const peers = limit === 'unfinishedBytesTotal' ? 'all peers' : 'peers that were not admitted';
+    super(
+      `unfinished frames of ${peers} took up more than ${limitBytes} bytes (${limit}), and this peer had the largest; find out which peers begin frames and do not end them`,
+    );
+    this.limitBytes = limitBytes;
   }
 }
 

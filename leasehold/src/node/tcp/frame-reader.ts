@@ -43,6 +43,12 @@ export class FrameReader {
     return this.#buffer?.length ?? 0;
   }
 
+  /** Keeps nothing any more. */
+  drop(): void {
+    this.stopped = true;
+    this.#buffer = undefined;
+  }
+
   /**
    * Calls `use` with each frame that the chunk completes; a heartbeat is an empty one. The bytes may
    * be a view of the chunk: who keeps a part for long copies it.

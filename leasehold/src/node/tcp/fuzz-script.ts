@@ -10,7 +10,7 @@ import { assert } from '../../runtime/assert.ts';
 import { LeaseholdError } from '../../runtime/errors.ts';
 import { agreeOn, decodeHello, decodeWelcome, encodeHello, encodeWelcome } from './handshake.ts';
 import { FrameTooLargeError } from './errors.ts';
-import { foreigner } from './foreign.ts';
+import { wrongProtocol } from './wrong-protocol.ts';
 import { FrameReader } from './frame-reader.ts';
 import { framed } from './frame-writer.ts';
 import { PROTOCOL } from './socket-script.ts';
@@ -39,7 +39,8 @@ export function dice(seed: number): (below: number) => number {
 
 const GOOD: readonly Uint8Array[] = [
   encodeHello(PROTOCOL, 'owner'),
-  encodeWelcome(PROTOCOL, { version: 3, greeting: { http: 'http://127.0.0.1:7401' } }),
+  encodeHello(PROTOCOL, 'b', { member: 'b', group: 'g', agreed: 'leaseMs 1500' }),
+  encodeWelcome(PROTOCOL, { version: 3, greeting: { http: 'http://127.0.0.1:7401' }, channel: 'c' }),
   pack({ protocol: 'parley', error: { code: 'VERSION_MISMATCH', message: 'upgrade' } }),
   pack({ protocol: 'parley', version: 2, oldest: 1, role: 'x', more: [1, [2, { deep: new Map([[1, 2]]) }]] }),
   Buffer.from('GET / HTTP/1.1\r\nhost: a\r\n\r\n'),
@@ -128,7 +129,7 @@ function feed(bytes: Uint8Array, draw: (below: number) => number, counts: FuzzCo
   } catch (error) {
     if (!(error instanceof FrameTooLargeError)) throw error;
     counts.tooLarge += 1;
-    if (foreigner(error.bytes) !== undefined) counts.foreigners += 1;
+    if (wrongProtocol(error.bytes) !== undefined) counts.foreigners += 1;
   }
 }
 

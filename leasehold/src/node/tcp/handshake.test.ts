@@ -36,7 +36,9 @@ describe('a client and a server', () => {
   it('of different protocols find it out', () => {
     const hello = decodeHello(encodeHello({ name: 'gossip\u001b[2J', version: 1, oldest: 1 }, ''));
     expect(() => agreeOn(speaks(1, 1), hello)).toThrow(WrongProtocolError);
-    expect(() => agreeOn(speaks(1, 1), hello)).toThrow('the other side speaks "gossip?[2J", not parley');
+    expect(() => agreeOn(speaks(1, 1), hello)).toThrow(
+      'the other side speaks "gossip\\u001b[2J", not parley',
+    );
   });
 });
 
@@ -44,12 +46,12 @@ describe('a welcome', () => {
   const ours = speaks(2, 3);
 
   it('carries the version and the greeting', () => {
-    const welcome = { version: 3, greeting: { http: 'http://127.0.0.1:7401' } };
+    const welcome = { version: 3, greeting: { http: 'http://127.0.0.1:7401' }, channel: 'ab' };
     expect(decodeWelcome(ours, encodeWelcome(ours, welcome))).toEqual(welcome);
   });
 
   it('of a version that was not offered is refused', () => {
-    const frame = encodeWelcome(ours, { version: 4, greeting: {} });
+    const frame = encodeWelcome(ours, { version: 4, greeting: {}, channel: 'ab' });
     expect(() => decodeWelcome(ours, frame)).toThrow(VersionMismatchError);
   });
 
@@ -100,6 +102,13 @@ describe('a first frame that is no handshake', () => {
   });
 
   it('may say more than is known today', () => {
-    expect(decodeHello(pack({ ...hello, mood: 'good' }))).toEqual(hello);
+    expect(decodeHello(pack({ ...hello, mood: 'good' }))).toEqual({ ...hello, introduction: {} });
+  });
+
+  it('may introduce the client in texts, and in nothing else', () => {
+    const frame = encodeHello(speaks(1, 1), 'b', { group: 'g' });
+    expect(decodeHello(frame).introduction).toEqual({ group: 'g' });
+    expect(() => decodeHello(pack({ ...hello, introduction: { group: 1 } }))).toThrow(HandshakeError);
+    expect(() => decodeHello(pack({ ...hello, introduction: 'g' }))).toThrow('introduction is not a map');
   });
 });

@@ -2,8 +2,8 @@
  * How two sides find out that they speak the same language. Each says one thing, in the first frame,
  * as a msgpack map:
  *
- *     client   { protocol, version, oldest, role }
- *     server   { protocol, version, greeting }           the highest version that both speak
+ *     client   { protocol, version, oldest, role, introduction }
+ *     server   { protocol, version, greeting, channel }  the highest version that both speak
  *          or  { protocol, error: { code, message } }     and hangs up
  *
  * Keys that are not known are passed over, so that a later version may say more. Whatever else is
@@ -13,6 +13,7 @@
 
 import type { LeaseholdError } from '../../runtime/errors.ts';
 import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
+import { printable, printableJson } from '../../runtime/printable.ts';
 import { Flaw } from '../../runtime/msgpack/flaw.ts';
 import { MapWriter, readMap, type ValueMap, writeNumber, writeText } from '../../runtime/msgpack/msgpack.ts';
 import { HandshakeError, HandshakeRefusedError, VersionMismatchError, WrongProtocolError } from './errors.ts';
@@ -30,18 +31,25 @@ export interface Hello {
   readonly oldest: number;
   /** What the client is to the server: it decides what may be asked of it, and what it may ask. */
   readonly role: string;
+  /** More about the client, as the protocol wants it; empty for most. */
+  readonly introduction: Texts;
 }
+
+export type Texts = Readonly<Record<string, string>>;
 
 export interface Welcome {
   readonly version: number;
-  readonly greeting: Readonly<Record<string, string>>;
+  /** Names this connection and no other: what is signed with it is worth nothing elsewhere. */
+  readonly channel: string;
+  readonly greeting: Texts;
 }
 
 const STRING_CHARACTERS_MAX = 1_024;
 
-export function encodeHello(protocol: ProtocolId, role: string): Uint8Array {
+export function encodeHello(protocol: ProtocolId, role: string, introduction: Texts = {}): Uint8Array {
   const { name, version, oldest } = protocol;
-  return written({ protocol: name, version, oldest, role });
+  const hello = { protocol: name, version, oldest, role };
+  return written(Object.keys(introduction).length === 0 ? hello : { ...hello, introduction });
 }
 
 /** @throws {HandshakeError} and nothing else */
@@ -52,6 +60,7 @@ export function decodeHello(frame: Uint8Array): Hello {
     version: wholeIn(fields, 'version'),
     oldest: wholeIn(fields, 'oldest'),
     role: stringIn(fields, 'role'),
+    introduction: fields.has('introduction') ? textsIn(fields, 'introduction') : {},
   };
   if (hello.oldest > hello.version) throw new HandshakeError('oldest is above version');
   return hello;
@@ -74,7 +83,8 @@ export function agreeOn(ours: ProtocolId, hello: Hello): number {
 }
 
 export function encodeWelcome(protocol: ProtocolId, welcome: Welcome): Uint8Array {
-  return written({ protocol: protocol.name, version: welcome.version, greeting: welcome.greeting });
+  const { version, greeting, channel } = welcome;
+  return written({ protocol: protocol.name, version, greeting, channel });
 }
 
 export function encodeRefusal(protocol: ProtocolId, error: LeaseholdError): Uint8Array {
@@ -98,7 +108,9 @@ export function decodeWelcome(ours: ProtocolId, frame: Uint8Array): Welcome {
       `the server chose version ${version} of ${ours.name}, but ${versions(ours)} are spoken here`,
     );
   }
-  return { version, greeting: greetingIn(fields.get('greeting')) };
+  // Not every protocol has anything to sign, and a server from before says nothing.
+  const channel = fields.has('channel') ? stringIn(fields, 'channel') : '';
+  return { version, greeting: textsIn(fields, 'greeting'), channel };
 }
 
 function refusalIn(error: unknown): LeaseholdError {
@@ -108,8 +120,9 @@ function refusalIn(error: unknown): LeaseholdError {
   return new HandshakeRefusedError(printable(code), printable(message));
 }
 
-function greetingIn(value: unknown): Readonly<Record<string, string>> {
-  if (!(value instanceof Map)) throw new HandshakeError('greeting is not a map');
+function textsIn(fields: ValueMap, name: string): Texts {
+  const value = fields.get(name);
+  if (!(value instanceof Map)) throw new HandshakeError(`${name} is not a map`);
   return Object.fromEntries([...value.keys()].map((key: string) => [key, stringIn(value, key)]));
 }
 
@@ -164,8 +177,4 @@ function wholeIn(fields: ReadonlyMap<string, unknown>, name: string): number {
 const versions = ({ version, oldest }: { readonly version: number; readonly oldest: number }): string =>
   oldest === version ? `version ${version}` : `versions ${oldest} to ${version}`;
 
-const quoted = (text: string): string => JSON.stringify(printable(text.slice(0, 64)));
-
-/** What a peer said goes into logs and onto terminals: no control characters. */
-const printable = (text: string): string =>
-  Array.from(text, (character) => (character < ' ' || character === '\u007f' ? '?' : character)).join('');
+const quoted = (text: string): string => printableJson(text.slice(0, 64));

@@ -16,6 +16,33 @@ export interface TcpLimits {
   readonly frameBytesIn: number;
 
   /**
+   * The same before the peer was admitted ({@link TcpListener.admit}), unless {@link ListenOptions.sendsMuchAtOnce} says
+   * that its role needs more. @default as after
+   */
+  readonly frameBytesBeforeAdmission: number;
+
+  /** What is kept of frames that have not ended, of all peers together; see `inbound.ts`. @default 256 MiB */
+  readonly unfinishedBytesTotal: number;
+
+  /** The same of all peers together that are not admitted. @default 32 MiB */
+  readonly unfinishedBytesBeforeAdmission: number;
+
+  /** How many messages a second are read from one peer; then it is paused. @default no limit */
+  readonly messagesPerSecondIn: number;
+
+  /** How many may come at once. @default no limit */
+  readonly messagesBurstIn: number;
+
+  /** How many bytes a second are read from one peer. @default no limit */
+  readonly bytesPerSecondIn: number;
+
+  /** How many messages a second are read from all peers together that are not admitted. @default no limit */
+  readonly messagesPerSecondInTotal: number;
+
+  /** The same in bytes. @default no limit */
+  readonly bytesPerSecondInTotal: number;
+
+  /**
    * How much may wait to be sent to one peer. What comes on top is dropped, except that an empty
    * queue takes any one message. @default 16 MiB
    */
@@ -33,6 +60,12 @@ export interface TcpLimits {
 
   /** How many of them from one address. High, because a whole data centre may share one. @default 20_000 */
   readonly connectionsPerAddress: number;
+
+  /** How many of them may not have introduced themselves yet; see `pending.ts`. @default 1_024 */
+  readonly connectionsPending: number;
+
+  /** From accepting a connection to its first byte. @default 2_000 */
+  readonly firstByteMs: number;
 
   /** From accepting a connection to the end of the handshake. @default 5_000 */
   readonly handshakeMs: number;
@@ -58,18 +91,32 @@ const MIB = 1024 * 1024;
 export const DEFAULT_LIMITS: TcpLimits = {
   helloBytes: 4_096,
   frameBytesIn: MIB,
+  frameBytesBeforeAdmission: Number.POSITIVE_INFINITY,
+  unfinishedBytesTotal: 256 * MIB,
+  unfinishedBytesBeforeAdmission: 32 * MIB,
+  messagesPerSecondIn: Number.POSITIVE_INFINITY,
+  messagesBurstIn: Number.POSITIVE_INFINITY,
+  bytesPerSecondIn: Number.POSITIVE_INFINITY,
+  messagesPerSecondInTotal: Number.POSITIVE_INFINITY,
+  bytesPerSecondInTotal: Number.POSITIVE_INFINITY,
   queueBytesOut: 16 * MIB,
   queueBytesOutTotal: 1024 * MIB,
   connections: 20_000,
   connectionsPerAddress: 20_000,
+  connectionsPending: 1_024,
+  firstByteMs: 2_000,
   handshakeMs: 5_000,
   frameMs: 30_000,
   heartbeatEveryMs: 60_000,
   silentAfterMs: 180_000,
 };
 
-/** A dialler chose whom it talks to, and takes whole tables from them. */
-export const DEFAULT_DIAL_LIMITS: TcpLimits = { ...DEFAULT_LIMITS, frameBytesIn: 64 * MIB };
+/** A dialler chose whom it talks to, takes whole tables from them, and speaks first. */
+export const DEFAULT_DIAL_LIMITS: TcpLimits = {
+  ...DEFAULT_LIMITS,
+  frameBytesIn: 64 * MIB,
+  firstByteMs: Number.POSITIVE_INFINITY,
+};
 
 /** The length of a frame is four bytes; and the first four bytes of other protocols must not be a length. */
 const FRAME_BYTES_MAX = 0xffff_ffff;

@@ -1,8 +1,8 @@
 import { connect as connectTls } from 'node:tls';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { silent } from '../../runtime/logger.ts';
 import { AddressUnavailableError, PortInUseError } from './errors.ts';
-import { framed } from './frame-writer.ts';
+import { framed, HEARTBEAT } from './frame-writer.ts';
 import { decodeWelcome } from './handshake.ts';
 import { type ListenOptions, listenTcp, type TcpListener } from './listen.ts';
 import { HandMovedRuntime, listeningLogger, PROTOCOL, RawPeer, texts, until } from './socket-script.ts';
@@ -40,7 +40,11 @@ describe('a listener', () => {
     await using _ = listener;
     using peer = await introduced(listener);
     const welcome = decodeWelcome(PROTOCOL, peer.heard.subarray(4));
-    expect(welcome).toEqual({ version: 3, greeting: { http: 'http://127.0.0.1:7401' } });
+    expect(welcome).toEqual({
+      ...{ version: 3, greeting: { http: 'http://127.0.0.1:7401' } },
+      channel: expect.stringMatching(/^[0-9a-f]{32}$/),
+    });
+    expect(listener.peers.get('p1')?.channel).toBe(welcome.channel);
     expect([...listener.peers.values()].map(({ id, role, version }) => [id, role, version])).toEqual([
       ['p1', 'raw', 3],
     ]);
@@ -164,6 +168,17 @@ describe('a listener, to somebody who speaks something else', () => {
     expect(heard).toEqual(['p2 sense', 'p1 sense']);
     expect(complaints()).toEqual(['MALFORMED_MESSAGE']);
     expect(listener.counters).toMatchObject({ messagesIn: 3, malformed: 1, closed: 1 });
+  });
+
+  it('closes a peer that floods it with heartbeats', async () => {
+    const { listener, complaints } = await bench();
+    await using _ = listener;
+    using flooder = await introduced(listener);
+    using other = await introduced(listener);
+    flooder.say(Buffer.alloc(15_000 * HEARTBEAT.length));
+    other.say(Buffer.alloc(100 * HEARTBEAT.length));
+    await vi.waitUntil(() => flooder.isClosed);
+    expect([other.isClosed, listener.peers.size, complaints()]).toEqual([false, 1, ['MALFORMED_MESSAGE']]);
   });
 
   it('does not say that it refused one who went away by itself', async () => {

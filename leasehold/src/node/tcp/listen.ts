@@ -5,12 +5,13 @@
  */
 
 import type { AddressInfo, Server, Socket } from 'node:net';
-import type { Codec } from '../../runtime/codec.ts';
+import { type Codec, wholePayload } from '../../runtime/codec.ts';
 import { LeaseholdError, MalformedMessageError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
-import { Arrivals, remoteOf } from './arrivals.ts';
-import { Audience } from './audience.ts';
+import { randomId } from '../id.ts';
+import { PendingHandshakes, remoteOf } from './pending-handshakes.ts';
+import { MessageHandlers } from './message-handlers.ts';
 import { Complaints } from './complaints.ts';
 import { Connection, type ConnectionKeeper, NO_WORDS, type PeerInfo } from './connection.ts';
 import type { TcpCounters } from './counters.ts';
@@ -20,12 +21,22 @@ import {
   TooManyConnectionsError,
   WrongProtocolError,
 } from './errors.ts';
-import { answerTo, foreigner } from './foreign.ts';
+import { answerTo, wrongProtocol } from './wrong-protocol.ts';
 import { framed } from './frame-writer.ts';
-import { agreeOn, decodeHello, encodeRefusal, encodeWelcome, type ProtocolId } from './handshake.ts';
-import { Hub } from './hub.ts';
+import {
+  agreeOn,
+  decodeHello,
+  encodeRefusal,
+  encodeWelcome,
+  type Hello,
+  type ProtocolId,
+  type Texts,
+} from './handshake.ts';
+import { EpisodeLog } from '../../runtime/episode-log.ts';
+import { ConnectionSet } from './connection-set.ts';
 import { resolveLimits, type TcpLimits } from './limits.ts';
 import { whyNotListening } from './not-listening.ts';
+import { PendingConnections } from './pending.ts';
 import { type ListenSockets, plainListenSockets } from './sockets.ts';
 
 export interface ListenOptions<Out, In> {
@@ -42,10 +53,16 @@ export interface ListenOptions<Out, In> {
    * Told to every client in the welcome, and so small enough for their `helloBytes`. `http`, if it is
    * there, is also told to those who speak HTTP here by mistake.
    */
-  greeting?: Readonly<Record<string, string>> | undefined;
+  greeting?: Texts | undefined;
+
+  /** Why a client must not be talked to, by the hello. @default every client of the protocol may */
+  refuses?: ((hello: Hello) => LeaseholdError | undefined) | undefined;
 
   /** Told when a peer has introduced itself, and when it is gone. */
   onPeer?: ((peer: PeerInfo, state: 'connected' | 'disconnected', why?: LeaseholdError) => void) | undefined;
+
+  /** Whether a peer of this role may have to send large frames before it can be admitted. @default no */
+  sendsMuchAtOnce?: ((role: string) => boolean) | undefined;
 
   /** How sockets are made. @default plain ones */
   secure?: ListenSockets | undefined;
@@ -59,6 +76,16 @@ export interface TcpListener<Out, In> extends Transport<Out, In>, AsyncDisposabl
   /** How many connections there are, with those that have not, or that are about to leave, or to agree on encryption. */
   readonly connections: number;
   readonly counters: Readonly<TcpCounters>;
+  /** Ends the connection of a peer that said what it may not say, with these last words. */
+  dismiss(peer: string, why: LeaseholdError, lastWords: Out): void;
+  /** Ends the connection of a peer without a word. */
+  close(peer: string, why: LeaseholdError): void;
+  /** What is kept of frames that have not ended, of all peers together. */
+  readonly unfinishedBytes: number;
+  /** How many connections have not introduced themselves yet. */
+  readonly pending: number;
+  /** This peer is known: it may send larger frames, and does not share what strangers may send. */
+  admit(id: string): void;
 }
 
 /**
@@ -74,15 +101,17 @@ export async function listenTcp<Out, In>(options: ListenOptions<Out, In>): Promi
 class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   readonly host: string;
   readonly #options: ListenOptions<Out, In>;
-  readonly #hub: Hub;
+  readonly #connectionSet: ConnectionSet;
   readonly #server: Server;
   readonly #complaints: Complaints;
-  readonly #audience = new Audience<In>();
+  readonly #messageHandlers = new MessageHandlers<In>();
   /** Those that have introduced themselves. */
   readonly #peers = new Map<string, Connection>();
   /** All that have a socket, with the address it counts for. */
   readonly #connections = new Map<Connection, string>();
-  readonly #arrivals: Arrivals;
+  readonly #pendingHandshakes: PendingHandshakes;
+  readonly #pending: PendingConnections<Connection>;
+  readonly #episodes: EpisodeLog;
   /** How many there are of both, by address. */
   readonly #perAddress = new Map<string, number>();
   #accepted = 0;
@@ -92,12 +121,16 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
     this.host = options.host;
     this.#port = options.port;
     this.#options = options;
-    this.#hub = new Hub(options.runtime, resolveLimits(options.limits));
+    this.#episodes = new EpisodeLog(options.logger, options.runtime);
+    this.#connectionSet = new ConnectionSet(options.runtime, resolveLimits(options.limits), (limit, remote) =>
+      this.#episodes.happened(limit, 'peers send too much, and are held back', { limit, remote }),
+    );
+    this.#pending = new PendingConnections(this.#connectionSet.limits.connectionsPending);
     this.#complaints = new Complaints(options.logger, options.runtime);
-    this.#arrivals = new Arrivals(
-      this.#hub,
+    this.#pendingHandshakes = new PendingHandshakes(
+      this.#connectionSet,
       (address, remote, why) => {
-        this.#hub.counters.refused += 1;
+        this.#connectionSet.counters.refused += 1;
         this.#complaints.about(address, 'connection refused', why, { remote });
       },
       (address) => this.#uncount(address),
@@ -117,11 +150,23 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   }
 
   get connections(): number {
-    return this.#connections.size + this.#arrivals.size;
+    return this.#connections.size + this.#pendingHandshakes.size;
   }
 
   get counters(): Readonly<TcpCounters> {
-    return this.#hub.counters;
+    return this.#connectionSet.counters;
+  }
+
+  get unfinishedBytes(): number {
+    return this.#connectionSet.inbound.unfinishedBytes;
+  }
+
+  get pending(): number {
+    return this.#pending.size + this.#pendingHandshakes.size;
+  }
+
+  admit(id: string): void {
+    this.#peers.get(id)?.admit();
   }
 
   async start(): Promise<void> {
@@ -142,12 +187,21 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
 
   send(to: string, message: Out): void {
     const peer = this.#peers.get(to);
-    if (peer === undefined) this.#hub.counters.dropped += 1;
+    if (peer === undefined) this.#connectionSet.counters.dropped += 1;
     else peer.send(this.#options.codec.encode(message));
   }
 
+  dismiss(peer: string, why: LeaseholdError, lastWords: Out): void {
+    this.#connectionSet.counters.notAllowed += 1;
+    this.#peers.get(peer)?.close(why, framed(wholePayload(this.#options.codec.encode(lastWords))));
+  }
+
+  close(peer: string, why: LeaseholdError): void {
+    this.#peers.get(peer)?.close(why);
+  }
+
   listen(callback: (from: string, message: In) => void): Disposable {
-    return this.#audience.add(callback);
+    return this.#messageHandlers.add(callback);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -155,7 +209,8 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const why = new TransportClosedError('the listener ends');
     for (const connection of this.#connections.keys()) connection.close(why, NO_WORDS);
-    this.#arrivals.end();
+    this.#pendingHandshakes.end();
+    this.#episodes[Symbol.dispose]();
     await closed;
   }
 
@@ -168,7 +223,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
       return false;
     }
     this.#count(address);
-    this.#arrivals.add(socket, address);
+    this.#pendingHandshakes.add(socket, address);
     return true;
   }
 
@@ -178,7 +233,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
       socket.destroy(); // It left again before we came to it.
       return;
     }
-    const since = this.#arrivals.agreed(socket, address);
+    const since = this.#pendingHandshakes.agreed(socket, address);
     const refusal = this.#refusal(address);
     if (refusal !== undefined) {
       this.#refused(address, refusal);
@@ -190,20 +245,33 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
     this.#accepted += 1;
     const id = `p${this.#accepted}`;
     const remote = remoteOf(socket, address);
-    this.#connections.set(new Connection(this.#hub, socket, id, remote, this, since), address);
+    const connection = new Connection(this.#connectionSet, socket, id, remote, this, since);
+    this.#connections.set(connection, address);
+    const displaced = this.#pending.add(connection, address);
+    if (displaced === undefined) return;
+    const { connectionsPending } = this.#connectionSet.limits;
+    const what = 'connections that have not introduced themselves';
+    this.#connectionSet.counters.limited.connectionsPending += 1;
+    const why = new TooManyConnectionsError('the listener', connectionsPending, what);
+    displaced.close(why, framed(encodeRefusal(this.#options.protocol, why)));
   }
 
   /** Why there is no room for one more from there. */
   #refusal(address: string): LeaseholdError | undefined {
-    const { connections, connectionsPerAddress } = this.#hub.limits;
+    const { connections, connectionsPerAddress } = this.#connectionSet.limits;
     if (this.connections >= connections) return new TooManyConnectionsError('the listener', connections);
     if ((this.#perAddress.get(address) ?? 0) < connectionsPerAddress) return undefined;
     return new TooManyConnectionsError('this address', connectionsPerAddress);
   }
 
   #refused(address: string, why: LeaseholdError): void {
-    this.#hub.counters.refused += 1;
+    this.#connectionSet.counters.refused += 1;
+    this.#connectionSet.counters.limited.connections += 1;
     this.#complaints.about(address, 'connection refused', why);
+  }
+
+  #noLongerPending(connection: Connection): void {
+    this.#pending.delete(connection, this.#connections.get(connection) ?? '');
   }
 
   #count(address: string): void {
@@ -218,35 +286,48 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
 
   /** @internal */
   introduced(connection: Connection, frame: Uint8Array): void {
-    const { protocol, greeting = {}, onPeer, logger } = this.#options;
-    let role: string;
+    const { protocol, greeting = {}, onPeer, logger, refuses } = this.#options;
+    const refuse = (error: LeaseholdError): void =>
+      connection.close(error, framed(encodeRefusal(protocol, error)));
+    let hello: Hello;
     let version: number;
     try {
-      const hello = decodeHello(frame);
-      role = hello.role;
+      hello = decodeHello(frame);
       version = agreeOn(protocol, hello);
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
-      connection.close(error, framed(encodeRefusal(protocol, error)));
+      refuse(error);
       return;
     }
-    connection.introduce(encodeWelcome(protocol, { version, greeting }));
-    connection.open(role, version);
+    const refusal = refuses?.(hello);
+    if (refusal !== undefined) {
+      refuse(refusal);
+      return;
+    }
+    const { role } = hello;
+    connection.introduction = hello.introduction;
+    connection.channel = randomId();
+    connection.introduce(encodeWelcome(protocol, { version, greeting, channel: connection.channel }));
+    const { frameBytesIn, frameBytesBeforeAdmission } = this.#connectionSet.limits;
+    const sendsMuch = this.#options.sendsMuchAtOnce?.(role) === true;
+    connection.open(role, version, sendsMuch ? frameBytesIn : frameBytesBeforeAdmission);
+    this.#noLongerPending(connection);
     this.#peers.set(connection.id, connection);
-    this.#hub.counters.opened += 1;
+    this.#connectionSet.counters.opened += 1;
     logger.debug('peer connected', { peer: connection.id, remote: connection.remote, role, version });
     onPeer?.(connection, 'connected');
   }
 
   /** @internal */
   received(connection: Connection, frame: Uint8Array): void {
-    this.#audience.decode(this.#options.codec, frame, connection, connection.id);
+    this.#messageHandlers.decode(this.#options.codec, frame, connection, connection.id);
   }
 
   /** @internal */
   overflowed(connection: Connection, error: FrameTooLargeError): void {
     const { protocol, greeting } = this.#options;
-    const who = connection.isOpen ? undefined : foreigner(error.bytes);
+    const who = connection.isOpen ? undefined : wrongProtocol(error.bytes);
+    if (connection.isOpen) this.#connectionSet.counters.limited.frameBytes += 1;
     if (who === undefined) {
       connection.close(error, connection.isOpen ? undefined : framed(encodeRefusal(protocol, error)));
       return;
@@ -258,7 +339,8 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
 
   /** @internal */
   closed(connection: Connection, why: LeaseholdError): void {
-    const { counters } = this.#hub;
+    const { counters } = this.#connectionSet;
+    this.#noLongerPending(connection);
     const wasOpen = this.#peers.delete(connection.id);
     if (wasOpen) counters.closed += 1;
     else counters.refused += 1;

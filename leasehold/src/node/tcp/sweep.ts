@@ -35,8 +35,8 @@ export class Sweep implements Disposable {
   #wake: Disposable | undefined;
 
   constructor(runtime: Runtime, limits: TcpLimits) {
-    const { handshakeMs, frameMs, heartbeatEveryMs, silentAfterMs } = limits;
-    const shortestMs = Math.min(handshakeMs, frameMs, heartbeatEveryMs, silentAfterMs);
+    const { firstByteMs, handshakeMs, frameMs, heartbeatEveryMs, silentAfterMs } = limits;
+    const shortestMs = Math.min(firstByteMs, handshakeMs, frameMs, heartbeatEveryMs, silentAfterMs);
     this.everyMs = Math.min(Math.max(shortestMs / 4, EVERY_MS_MIN), EVERY_MS_MAX);
     this.#runtime = runtime;
     this.#lastAt = runtime.now();

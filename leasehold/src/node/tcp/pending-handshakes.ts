@@ -1,50 +1,50 @@
 /**
- * Sockets on which nothing can be said yet: both sides have still to agree on how to encrypt it. Whoever connects and then
- * says nothing is one of them, so they have a deadline, count as connections, and end with the listener.
+ * Sockets in their TLS handshake, before any frame. A peer that connects and sends nothing is one of them, so they
+ * have a deadline, count as connections, and end with the listener.
  *
  *     arrives ──► agreed ──► a Connection
- *        └── no agreement, too late, or the listener ends ──► destroyed, without a word
+ *        └── no agreement, too late, or the listener ends ──► destroyed, without an answer
  */
 
 import type { Socket } from 'node:net';
 import { PeerTimeoutError } from './errors.ts';
-import type { Hub } from './hub.ts';
+import type { ConnectionSet } from './connection-set.ts';
 import type { Swept } from './sweep.ts';
 
-export class Arrivals {
-  readonly #hub: Hub;
+export class PendingHandshakes {
+  readonly #connectionSet: ConnectionSet;
   readonly #tooLate: (address: string, remote: string, why: PeerTimeoutError) => void;
   readonly #gone: (address: string) => void;
-  /** By where they come from, with the port: the socket that it becomes says the same of itself. */
-  readonly #arrivals = new Map<string, Arrival>();
+  /** By remote address and port: the socket of the later Connection has the same. */
+  readonly #pendingHandshakes = new Map<string, PendingHandshake>();
 
   /**
-   * @param tooLate told of one that has not agreed in time
-   * @param gone told of each that is no arrival any more
+   * @param tooLate called for a socket after a handshake that took too long
+   * @param gone called for each socket at the end of its handshake
    */
   constructor(
-    hub: Hub,
+    connectionSet: ConnectionSet,
     tooLate: (address: string, remote: string, why: PeerTimeoutError) => void,
     gone: (address: string) => void,
   ) {
-    this.#hub = hub;
+    this.#connectionSet = connectionSet;
     this.#tooLate = tooLate;
     this.#gone = gone;
   }
 
   get size(): number {
-    return this.#arrivals.size;
+    return this.#pendingHandshakes.size;
   }
 
   add(socket: Socket, address: string): void {
     const remote = remoteOf(socket, address);
-    const { sweep, limits } = this.#hub;
+    const { sweep, limits } = this.#connectionSet;
     const since = sweep.time;
-    const arrival: Arrival = {
+    const arrival: PendingHandshake = {
       ...{ socket, since },
       leave: () => {
-        if (this.#arrivals.get(remote) !== arrival) return;
-        this.#arrivals.delete(remote);
+        if (this.#pendingHandshakes.get(remote) !== arrival) return;
+        this.#pendingHandshakes.delete(remote);
         sweep.delete(arrival);
         this.#gone(address);
       },
@@ -55,8 +55,8 @@ export class Arrivals {
         this.#tooLate(address, remote, new PeerTimeoutError('handshake', limits.handshakeMs));
       },
     };
-    this.#arrivals.get(remote)?.leave(); // Its port is another's by now; only the news of its end is to come.
-    this.#arrivals.set(remote, arrival);
+    this.#pendingHandshakes.get(remote)?.leave(); // Its port is another's by now; only the news of its end is to come.
+    this.#pendingHandshakes.set(remote, arrival);
     sweep.add(arrival);
     socket.on('error', () => socket.destroy());
     socket.on('close', arrival.leave);
@@ -64,20 +64,20 @@ export class Arrivals {
 
   /** The one that has become this socket is no arrival any more. Since when it was, by the sweep; undefined if it was none. */
   agreed(socket: Socket, address: string): number | undefined {
-    const arrival = this.#arrivals.get(remoteOf(socket, address));
+    const arrival = this.#pendingHandshakes.get(remoteOf(socket, address));
     arrival?.leave();
     return arrival?.since;
   }
 
   end(): void {
-    for (const { socket, leave } of [...this.#arrivals.values()]) {
+    for (const { socket, leave } of [...this.#pendingHandshakes.values()]) {
       leave();
       socket.destroy();
     }
   }
 }
 
-interface Arrival extends Swept {
+interface PendingHandshake extends Swept {
   readonly socket: Socket;
   readonly since: number;
   readonly leave: () => void;

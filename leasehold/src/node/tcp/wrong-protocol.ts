@@ -1,17 +1,17 @@
 /**
- * What to say to somebody who has come to the wrong port. A browser or a TLS client begins with bytes
- * that, read as the length of a frame, are absurdly large; so nothing needs to be looked at before
- * that has been found, and then the four bytes say who it is.
+ * The answer to a client of another protocol. A browser or a TLS client begins with bytes that, read as the length of
+ * a frame, are absurdly large. So nothing needs to be examined before such a length is found, and then its four bytes
+ * tell the protocol.
  */
 
 const HTTP_METHODS: readonly string[] = [
   ...['GET ', 'HEAD', 'POST', 'PUT ', 'DELE', 'OPTI', 'PATC', 'CONN', 'TRAC', 'PRI '],
 ];
 
-export type Foreigner = 'HTTP' | 'TLS' | 'SSH' | 'text';
+export type WrongProtocol = 'HTTP' | 'TLS' | 'SSH' | 'text';
 
-/** Who announces a frame of this length. */
-export function foreigner(announcedBytes: number): Foreigner | undefined {
+/** The protocol whose client announces a frame of this length. */
+export function wrongProtocol(announcedBytes: number): WrongProtocol | undefined {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(announcedBytes);
   const text = bytes.toString('latin1');
@@ -21,12 +21,12 @@ export function foreigner(announcedBytes: number): Foreigner | undefined {
   return bytes.every((byte) => byte >= 0x20 && byte < 0x7f) ? 'text' : undefined;
 }
 
-/** A fatal alert, "protocol version": what makes a TLS client say something sensible. */
+/** A fatal alert, "protocol version": a TLS client then reports a sensible error. */
 const TLS_ALERT = Uint8Array.of(0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46);
 
-/** An answer that the foreigner understands; none if there is none. */
+/** An answer that the client understands, if there is one. */
 export function answerTo(
-  who: Foreigner,
+  who: WrongProtocol,
   port: number,
   protocol: string,
   httpAt?: string,

@@ -1,27 +1,27 @@
 /**
- * Those who listen to a transport, and the way of a frame to them.
+ * The message handlers of a transport, and the path of a frame to them.
  *
- * On that way two can be at fault, and they must be told apart. Bytes that cannot be decoded are the
- * peer's doing: it loses its connection, and nobody hears of the frame. What a listener throws is our own
- * doing, and to blame the peer for it would hide a fault and cut off somebody who did nothing.
+ * Two parties can be at fault on that path, and they must be told apart. Bytes that cannot be decoded are the peer's
+ * fault: the peer loses its connection, and no handler sees the frame. An error thrown by a handler is our own fault;
+ * blaming the peer would hide the fault and cut off a correct peer.
  */
 
 import type { Codec } from '../../runtime/codec.ts';
 import { LeaseholdError, MalformedMessageError } from '../../runtime/errors.ts';
 
-export class Audience<In> {
+export class MessageHandlers<In> {
   readonly #callbacks = new Set<(from: string, message: In) => void>();
 
   add(callback: (from: string, message: In) => void): Disposable {
-    // The same function may listen twice.
+    // The same function may be added twice.
     const own = (from: string, message: In): void => callback(from, message);
     this.#callbacks.add(own);
     return { [Symbol.dispose]: () => void this.#callbacks.delete(own) };
   }
 
   /**
-   * Whatever decoding throws was brought about by the peer, so it costs the peer its connection and
-   * nobody else anything. What a listener throws is a fault of the program, and is not caught.
+   * A decoding error is the peer's fault, and costs that peer its connection and no other process anything. An error
+   * thrown by a handler is a fault of the program, and is not caught.
    */
   decode(
     codec: Codec<never, In>,
