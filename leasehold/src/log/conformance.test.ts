@@ -12,6 +12,7 @@ import { SimProcess, type SimRuntime } from '../sim/process.ts';
 import { World } from '../sim/world.ts';
 import { type ConformanceBench, describeFencedLog } from './conformance.ts';
 import { QuietEtcd } from './etcd/simulation/quiet-etcd.ts';
+import { inMemory } from './file/fence.ts';
 import { type FileLog, openFileLog } from './file/file-log.ts';
 import type { FencedLog } from './log.ts';
 import { memoryStorage } from './memory-storage.ts';
@@ -56,24 +57,54 @@ const open = (storage: Storage, runtime: Runtime): Promise<FileLog> =>
   openFileLog({
     storage,
     runtime,
-    lock: async () => ({ [Symbol.dispose]: () => {} }),
+    lock: async () => inMemory,
     logger: silent,
     onFatal: (error) => {
       throw error;
     },
     randomId: () => 'h',
+    beginAbove: () => 0,
     maxBatchBytes: 10_000,
     preallocateBytes: 4_096,
   });
 
-async function onStorage(storage: Storage, settleMs: number): Promise<ConformanceBench> {
+/** The same storage, with the number of operations under way: a busy disk may take long. */
+function countedStorage(storage: Storage): { readonly storage: Storage; readonly underWay: () => number } {
+  let underWay = 0;
+  const isPart = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && !ArrayBuffer.isView(value) && !Array.isArray(value);
+  const counted = <Target extends object>(target: Target): Target =>
+    new Proxy(target, {
+      get: (_, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        if (typeof member !== 'function') return member;
+        return (...parameters: unknown[]): unknown => {
+          const result: unknown = member.apply(target, parameters);
+          if (!(result instanceof Promise)) return result;
+          underWay += 1;
+          const done = result.then((value) => (isPart(value) ? counted(value) : value));
+          return done.finally(() => {
+            underWay -= 1;
+          });
+        };
+      },
+    });
+  return { storage: counted(storage), underWay: () => underWay };
+}
+
+const QUIET_TURNS = 5;
+
+async function onStorage(given: Storage, turnMs: number): Promise<ConformanceBench> {
   const runtime = nodeRuntime();
+  const { storage, underWay } = countedStorage(given);
   let log = await open(storage, runtime);
   return {
     client: () => log,
     now: () => runtime.now(),
     step: () => pause(0),
-    settle: () => pause(settleMs),
+    settle: async () => {
+      for (let quiet = 0; quiet < QUIET_TURNS; quiet = underWay() === 0 ? quiet + 1 : 0) await pause(turnMs);
+    },
     restart: async () => {
       await log[Symbol.asyncDispose]();
       log = await open(storage, runtime);
@@ -84,7 +115,7 @@ async function onStorage(storage: Storage, settleMs: number): Promise<Conformanc
 
 async function onRealDisk(): Promise<ConformanceBench> {
   const path = await mkdtemp(join(tmpdir(), 'leasehold-log-'));
-  const bench = await onStorage(await openDirectory(path), 40);
+  const bench = await onStorage(await openDirectory(path), 8);
   return {
     ...bench,
     [Symbol.asyncDispose]: async () => {

@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * What every fenced log must do, whatever it is made of: one suite for all of them. A log's own tests
- * say how it deals with its own troubles; these say that whoever builds on `log.ts` can rely on it.
+ * The promises of every fenced log, on any store: one suite for all of them. A log's own tests cover the troubles of
+ * that log's store; these tests show that users of `log.ts` can rely on the log.
  */
 
 import { describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { AssertionError } from '../runtime/assert.ts';
 import type { Instant } from '../runtime/time.ts';
 import type { DeposedReason, FencedLog, Following, Leadership, LogStart } from './log.ts';
 
-/** A log to be tried, and the world around it. */
+/** A log under test, and the world around the log. */
 export interface ConformanceBench extends AsyncDisposable {
   /** One process's way to the log; the same for the same name. */
   client(name: 'a' | 'b' | 'c'): FencedLog;
@@ -18,11 +18,11 @@ export interface ConformanceBench extends AsyncDisposable {
   now(name: 'a' | 'b' | 'c'): Instant;
   /** Lets a little time pass. */
   step(): Promise<void>;
-  /** Lets so much time pass that whatever is going to happen has happened. */
+  /** Lets so much time pass that every pending event has happened. */
   settle(): Promise<void>;
   /** Ends all processes in good order, and starts them again. */
   restart(): Promise<void>;
-  /** Has the log drop its leader without telling it, if this log can. */
+  /** Has the log drop the leader without a word to the leader, if this log can. */
   readonly supersede?: (() => void) | undefined;
 }
 
@@ -35,7 +35,7 @@ function contents({ snapshot, batches }: LogStart): string {
   return [...(snapshot ? [`[${snapshot.position} ${text(snapshot.bytes)}]`] : []), ...written].join(' ');
 }
 
-/** One campaign and what it was told. */
+/** One campaign and its events. */
 class Standing {
   leadership: Leadership | undefined;
   until: Instant | undefined;
@@ -113,7 +113,7 @@ class Script {
     return this.stand(client).elected();
   }
 
-  /** What a leader elected now starts from; it resigns at once. */
+  /** The start of a leader elected now, which resigns at once. */
   async read(client: 'a' | 'b' | 'c' = 'a'): Promise<LogStart> {
     const standing = await this.lead(client);
     standing.leading.resign();
@@ -291,7 +291,7 @@ export function describeFencedLog(name: string, open: () => Promise<ConformanceB
 
     check('of one who was superseded has no effect; it is deposed instead', async (script) => {
       const { supersede } = script.bench;
-      if (supersede === undefined) return; // Nobody can be: it leads until it says so.
+      if (supersede === undefined) return; // Impossible here: a leader leads until resigning.
       const first = await script.lead('a');
       supersede();
       const second = await script.lead('b');

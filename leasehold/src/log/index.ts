@@ -1,6 +1,11 @@
-/** The fenced log: what a Manager asks of whatever keeps its state. */
+/** The fenced log: the Manager's interface to every store of its state. */
 
-export { DamagedLogError, StorageFailedError, UnknownLogFormatError } from './file/errors.ts';
+export {
+  DamagedLogError,
+  LogReplacedError,
+  StorageFailedError,
+  UnknownLogFormatError,
+} from './file/errors.ts';
 export { type FileLog, type FileLogOptions, type FileLogStats, openFileLog } from './file/file-log.ts';
 export { raiseCounters, type RaiseCountersOptions, type RaisedCounters } from './file/raise-counters.ts';
 export type {

@@ -1,37 +1,42 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * The fenced log: where a Manager keeps what it must not forget.
+ * The fenced log: where a Manager keeps durable state.
  *
- * It is a sequence of batches at growing positions, of which at most one leader can append. Three
- * promises carry everything built on it:
+ * The log is a sequence of batches at growing positions, of which at most one leader can append. Three promises carry
+ * everything built on the log:
  *
  *  - **Fenced.** Once a later term has been elected, no append of an earlier one takes effect.
- *  - **Read after the election.** What a leader starts from holds every batch of every earlier
- *    term that ever took effect.
- *  - **Known or deposed.** An append whose outcome is unknown is tried again by the log itself, at
- *    the same position and with the same bytes, until it is known or the leader is deposed. So a
- *    leader hears one of three words: appended, refused (surely not written), deposed.
+ *  - **Read after the election.** A leader's start holds every batch of every earlier term that ever took effect.
+ *  - **Known or deposed.** An append whose outcome is unknown is repeated by the log itself, at the same position and
+ *    with the same bytes, until the outcome is known or the leader is deposed. So a leader hears one of three words:
+ *    appended, refused (surely not written), deposed.
  *
- * The leader lease says how long the leader may act without asking: `until` is counted from before
- * the extension was asked for. It is a lease of the log's engine, and an engine can end it early;
- * whoever takes over must therefore wait it out (see `pool/manager`).
+ * The leader lease says how long the leader may act without asking: `until` is counted from before the extension was
+ * asked for. The leader lease is a lease of the log's engine, and an engine can end such a lease early; the next
+ * leader must therefore wait for its end (see `pool/manager`).
  *
- * The interface is made of events, not of promises: cores take events as inputs, and a simulated
- * world decides their order. (`docs/decisions/0003` argues it.)
+ * The interface is made of events, not of promises: cores take events as inputs, and a simulated world decides their
+ * order. (`docs/decisions/0003` has the argument.)
  */
 
 import type { Instant } from '../runtime/time.ts';
+import type { History } from './history.ts';
 
-/** What a leader, or a follower that was reset, starts from. */
-export interface LogStart {
-  /** Identifies this log; a store restored from a backup keeps it, an emptied one does not. */
+/** The start of a leader, or of a follower that was reset. */
+export interface LogStart extends History {
+  /** Identifies this log; a store restored from a backup keeps the history, an emptied one does not. */
   readonly history: string;
   readonly snapshot: { readonly position: number; readonly bytes: Uint8Array } | undefined;
   /** The batches after the snapshot, in order. */
   readonly batches: readonly LogBatch[];
-  /** The next batch goes above both this and the last position. An operator can raise it; a log in etcd begins with one. */
+  /**
+   * The next batch goes above both this and the last position. A new log begins with a floor (`new-log.ts`); an
+   * operator can raise the floor.
+   */
   readonly floor: number;
+  /** Whether this process began the log on opening. */
+  readonly begunHere?: boolean | undefined;
 }
 
 export interface LogBatch {
@@ -67,7 +72,7 @@ export interface Leadership {
 }
 
 export interface FollowerEvents {
-  /** Forget what you had and start from here. Comes first, and after a gap. */
+  /** Forget all earlier entries and start from here. Comes first, and after a gap. */
   reset(start: LogStart): void;
   batch(batch: LogBatch): void;
   /** At some instant after `askedAt` the head of the log was at `position`. */
@@ -88,6 +93,6 @@ export interface FencedLog {
    */
   campaign(candidate: string, events: LeaderEvents): Disposable;
   follow(events: FollowerEvents): Following;
-  /** False for a log that is nowhere but with its leader: whoever follows it hears of nothing. @default true */
+  /** False for a log that only the leader has: a follower hears of nothing. @default true */
   readonly canBeFollowed?: boolean;
 }

@@ -1,7 +1,7 @@
 /**
- * Files that are nowhere but in memory: for a Manager that keeps nothing, in tests and in small
- * services where everything lives and dies with one process. It has the manners of a file system
- * (a file that was removed is still there for those who have it open) and never fails.
+ * Files that are nowhere but in memory: for a Manager that keeps nothing, in tests and in small services where
+ * everything lives and dies with one process. Behaves like a file system (a removed file is still there for those who
+ * have the file open) and never fails.
  */
 
 import type { Storage, StorageFile } from '../runtime/runtime.ts';
@@ -27,7 +27,7 @@ export function memoryStorage(): Storage {
   };
   return {
     open: async (name) => {
-      const file = files.get(name) ?? new MemoryFile();
+      const file = files.get(name) ?? new MemoryFile(() => files.values());
       files.set(name, file);
       return file;
     },
@@ -48,6 +48,15 @@ export function memoryStorage(): Storage {
 class MemoryFile implements StorageFile {
   #bytes = new Uint8Array(0);
   #size = 0;
+  readonly #named: () => Iterable<MemoryFile>;
+
+  constructor(named: () => Iterable<MemoryFile>) {
+    this.#named = named;
+  }
+
+  async isInPlace(): Promise<boolean> {
+    return [...this.#named()].includes(this);
+  }
 
   async size(): Promise<number> {
     return this.#size;
@@ -70,7 +79,7 @@ class MemoryFile implements StorageFile {
 
   async close(): Promise<void> {}
 
-  /** What comes after the end is always zeros. */
+  /** The bytes after the end are always zeros. */
   #resize(size: number): void {
     if (size > this.#bytes.length) {
       const larger = new Uint8Array(Math.max(size, 2 * this.#bytes.length));

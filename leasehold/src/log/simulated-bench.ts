@@ -1,9 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * A simulated engine with three clients, for tests to try it with. Messages take 1 ms each way. A leader lease lasts
- * 400 ms by the leader, and the engine keeps one that it does not hear for 500; a client asks again after
- * 100 ms; a follower, and one who stands for election, ask every 1000 although nothing was told to them.
+ * A simulated engine with three clients, for tests of the engine. Messages take 1 ms each way. A leader lease lasts
+ * 400 ms by the leader's clock, and the engine keeps a silent leader for 500; a client asks again after 100 ms; a
+ * follower, and a candidate, ask every 1000 without a poke.
  */
 
 import { Network } from '../sim/network.ts';
@@ -68,13 +68,13 @@ export class SimulatedBench {
     return this.world.trueMs - beganMs;
   }
 
-  /** Until somebody is told this, again if it was told before; returns after how long. */
+  /** Runs until a client is told this, again if told before; returns the time. */
   untilTold(what: string, withinMs?: number): number {
     const before = this.told.length;
     return this.until(what, () => this.told.slice(before).some((line) => line.startsWith(what)), withinMs);
   }
 
-  /** What one client was told, or the log was given. */
+  /** The events of one client, or of the log. */
   toldTo(name: string): string[] {
     return this.told.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1));
   }

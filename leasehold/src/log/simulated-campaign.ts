@@ -7,13 +7,17 @@
  *      ▲                                │ not ours          │                   │
  *      └──poked, or a while has passed──┴───lost again──────┘            told: deposed
  *
- * **The leader lease** is what a real client of such an engine has (`etcd/leader-lease.ts`, with the argument). It is
- * counted from before it was asked for; for the election, from before the lease was granted. And an
- * extension counts only when the leader's key was read after the lease was kept alive, and is still
- * ours: a member that has been replaced and does not know it says "alive" to everybody.
+ * **The leader lease** is that of a real client of such an engine (`etcd/leader-lease.ts`, with the argument). The
+ * lease is counted from before the request; for the election, from before the grant of the lease. And an extension
+ * counts only when the leader's key was read after the lease was kept alive, and is still ours: a member that was
+ * replaced without knowing so says "alive" to everybody.
  *
- * Only in one thing is it less careful, so that whoever leads has to be more: it tells of an election also if
- * the leader lease is over by then.
+ * **No change is missed between a look and the wait that follows.** A real client watches from the revision of the
+ * look. Here a notice of a change may overtake the answer to the look, so a candidate that got one meanwhile looks
+ * again.
+ *
+ * Only in one thing is this client less careful, so that the leader has to be more careful: an election is told even
+ * if the leader lease is over by then.
  */
 
 import { assert } from '../runtime/assert.ts';
@@ -33,10 +37,12 @@ export class SimulatedCampaign implements Disposable {
   readonly #events: LeaderEvents;
   readonly #watching: Disposable;
   #leading: SimulatedLeadership | undefined;
-  /** What is to be let go of. */
+  /** The lease to release. */
   #lease: number | undefined;
-  /** Until it looks again although it was not poked; undefined if it does not wait. */
+  /** The time of the next look without a poke; undefined if not waiting. */
   #waiting: Disposable | undefined;
+  /** Something changed after the request of the last look, so the answer may be out of date. */
+  #isOutOfDate = false;
   #over = false;
 
   constructor(log: SimulatedLog, candidate: string, events: LeaderEvents) {
@@ -44,6 +50,7 @@ export class SimulatedCampaign implements Disposable {
     this.#candidate = candidate;
     this.#events = events;
     this.#watching = log.watch(() => {
+      this.#isOutOfDate = true;
       if (this.#waiting !== undefined) this.#look();
     });
     this.#look();
@@ -65,13 +72,15 @@ export class SimulatedCampaign implements Disposable {
   #look(): void {
     this.#waiting?.[Symbol.dispose]();
     this.#waiting = undefined;
+    this.#isOutOfDate = false;
     this.#log.insist(
       { ask: 'look' },
       () => this.#over,
       (answer) => {
         if (answer.answer !== 'looked') return false;
-        if (answer.isLed) this.#wait(this.#log.options.pollMs);
-        else this.#grant(answer.history);
+        if (!answer.isLed) this.#grant(answer.history);
+        else if (this.#isOutOfDate) this.#look();
+        else this.#wait(this.#log.options.pollMs);
         return true;
       },
     );
@@ -113,7 +122,7 @@ export class SimulatedCampaign implements Disposable {
     this.#wait(this.#log.options.retryMs * PAUSE);
   }
 
-  /** Whatever of ours is still on its way to elect us is then refused. */
+  /** A request of ours that would still elect us is then refused. */
   #letGo(): void {
     const lease = this.#lease;
     if (lease === undefined) return;
@@ -144,7 +153,7 @@ export class SimulatedCampaign implements Disposable {
     if (this.#over) return;
     leading.end();
     this.#leading = undefined;
-    // Nobody was told, and nothing was appended: it counts for nothing.
+    // Nobody was told, and nothing was appended: the election counts for nothing.
     if (!leading.isTold) {
       this.#giveUp();
       return;
@@ -163,7 +172,7 @@ interface LeadershipEvents {
 class SimulatedLeadership implements Leadership {
   readonly term: number;
   start: LogStart = { history: '', snapshot: undefined, batches: [], floor: 0 };
-  /** Its election was told. */
+  /** Whether the election was told. */
   isTold = false;
   readonly #log: SimulatedLog;
   readonly #key: LeaderKey;
@@ -183,14 +192,14 @@ class SimulatedLeadership implements Leadership {
     this.#over = true;
   }
 
-  /** The first extension is asked for when a part of what was granted is over. */
+  /** The first extension is requested when a part of the granted time is over. */
   keepLease(askedAt: Instant): void {
     const { leaderLeaseMs } = this.#log.options;
     const waitMs = Math.max(0, later(askedAt, leaderLeaseMs / TRIES) - this.#log.now());
     this.#log.again(waitMs, () => this.#extend());
   }
 
-  /** After the election, and while it is ours: nobody else can have appended since. */
+  /** After the election, and while the key is ours: nobody else can have appended since. */
   readEverything(read: () => void): void {
     this.#log.insist(
       { ask: 'read-all', key: this.#key },
@@ -225,7 +234,7 @@ class SimulatedLeadership implements Leadership {
         if (this.#over || this.#appending !== batch) return;
         if (answer === 'not-leader') return this.#events.lost('superseded');
         if (answer === 'strayed') return this.#strayed();
-        // Refused now, but an earlier try may have been written, or may be yet: its outcome is unknown.
+        // Refused now, but an earlier try may have been written, or may be yet: the outcome is unknown.
         if (answer === 'refused' && tries > 1) return;
         this.#appending = undefined;
         next?.[Symbol.dispose]();

@@ -1,5 +1,5 @@
 /**
- * What the simulated engine does when something happens to it. That a real one does so too is in
+ * The reactions of the simulated engine to faults. That a real one does so too is in
  * `docs/decisions/0013-what-etcd-does.md`.
  */
 
@@ -12,7 +12,7 @@ const SEEDS = Array.from({ length: 24 }, (_, index) => index + 1);
 /** A poll that never comes: only a watch can bring anything. */
 const WATCH_ONLY = { pollMs: 1e9 };
 
-/** What the engine carries out for a client from here on. */
+/** The requests of a client that the engine carries out from here on. */
 function carriedOut(bench: SimulatedBench, client: string, ask: Ask['ask']): { readonly times: number[] } {
   const times: number[] = [];
   bench.engine.onAsk = (asker, body) => {
@@ -21,7 +21,7 @@ function carriedOut(bench: SimulatedBench, client: string, ask: Ask['ask']): { r
   return { times };
 }
 
-/** Until no key is there any more; returns how long after the last time that its lease was kept alive. */
+/** Runs until there is no key any more; returns the time since the lease was last kept alive. */
 function outlives(bench: SimulatedBench): number {
   const { times } = carriedOut(bench, 'm1', 'keep-alive');
   bench.until('it is kept alive', () => times.length > 0);
@@ -72,7 +72,7 @@ describe('an engine whose own leader is killed', () => {
     expect(bench.told).toEqual([]);
     bench.untilTold('m1 appended 1', 300);
     bench.run(1_000);
-    expect(bench.told).toEqual(['log 1 a', 'm1 appended 1']); // Once, and its leader is still the leader.
+    expect(bench.told).toEqual(['log 1 a', 'm1 appended 1']); // Once, and the leader still leads.
   });
 
   /** m1 appends once and asks nobody else until the engine has a leader again. */
@@ -230,7 +230,7 @@ describe('an engine that withholds outcomes', () => {
 });
 
 describe('an engine that was down', () => {
-  /** For a second, which is longer than it keeps a leader. */
+  /** For a second, which is longer than the engine keeps a leader. */
   function wasDown(): SimulatedBench {
     const bench = led();
     bench.campaign('m2');
@@ -333,7 +333,7 @@ describe('a store that was restored from a backup', () => {
     const bench = led();
     bench.engine.backup()();
     bench.campaign('m2');
-    bench.run(2); // It has looked, and is about to ask for a lease.
+    bench.run(2); // The candidate has looked, and is about to ask for a lease.
     bench.engine.jump(7, 100);
     bench.untilTold('m2 elected');
     expect(bench.leadership('m2').start.history).toBe(bench.engine.history);
@@ -358,7 +358,7 @@ describe('a store that was restored from a backup', () => {
     expect(bench.engine.leader).toBe('m1.1');
     bench.append('m1', 3, 'c');
     bench.run(1_000);
-    expect(bench.toldTo('m1').slice(2)).toEqual(['strayed']); // And it is told nothing else.
+    expect(bench.toldTo('m1').slice(2)).toEqual(['strayed']); // And nothing else is told.
     expect(bench.toldTo('log')).toEqual(['1 a', '2 b']);
   });
 
@@ -370,7 +370,7 @@ describe('a store that was restored from a backup', () => {
     bench.untilTold('m2 elected');
     restore();
     bench.campaign('m1', 'm1.2');
-    bench.untilTold('m1 elected', 90); // Before m2 hears of it.
+    bench.untilTold('m1 elected', 90); // Before m2 hears so.
     expect(bench.leadership('m1').term).toBe(bench.leadership('m2').term);
     bench.append('m2', 1, 'stale');
     bench.untilTold('m2 deposed superseded');

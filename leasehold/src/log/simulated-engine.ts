@@ -1,37 +1,39 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * A fenced log's engine in a simulated world: what an etcd of three members would be, as strict and no
- * kinder. What the real one was seen to do is in `docs/decisions/0013-what-etcd-does.md`, with the figures; this is
- * what of it a client can meet, and where it is here:
+ * A fenced log's engine in a simulated world: like an etcd of three members, as strict and no kinder. The observed
+ * behaviour of the real etcd is in `docs/decisions/0013-what-etcd-does.md`, with the figures; this list has the parts
+ * that a client can meet, and their place here:
  *
- *  - **A leader's key outlives its lease**, by up to half a second where a lease takes two: leases are looked
- *    at every `sweepMs`. By the engine's clock no lease ends before its time,
- *  - **except early**, although it was kept alive and its holder was just told so:
- *    {@link SimulatedEngine.dropLeader}, at any moment.
- *  - **The engine's own leader is killed**: {@link SimulatedEngine.changeLeader}. While it elects another,
- *    nothing is carried out and no lease ends; then every lease begins anew. Of what the killed member was
- *    asked, half is carried out and nothing answered. Watches at it end; those at others go on.
- *  - **A member is stopped**: {@link SimulatedEngine.stopMember}. What it is asked, reads too, is not
- *    answered while the others go on; when it goes on, copies of requests land of which nobody knows any
- *    more, and watches that were silent bring what they missed (`simulated-members.ts`).
- *  - **A member was replaced and does not know it**: {@link SimulatedEngine.strand}. A client that reaches only
- *    that one is told that its lease is alive, without anybody being asked, and hears nothing else.
- *  - **What was carried out is not answered** for longer than that: {@link SimulatedEngine.withholdOutcomes}.
+ *  - **A leader's key outlives its lease**, by up to half a second where a lease takes two: leases are checked every
+ *    `sweepMs`. By the engine's clock no lease ends before its time,
+ *  - **except early**, although the lease was kept alive and the holder was just told so: {@link
+ *    SimulatedEngine.dropLeader}, at any moment.
+ *  - **The engine's own leader is killed**: {@link SimulatedEngine.changeLeader}. While the members elect another,
+ *    nothing is carried out and no lease ends; then every lease begins anew. Of the killed member's requests, half is
+ *    carried out and nothing answered. Watches at that member end; watches at others go on.
+ *  - **A member is stopped**: {@link SimulatedEngine.stopMember}. Requests to that member, reads too, are not answered
+ *    while the others go on; when the member goes on, forgotten copies of requests land, and silent watches bring the
+ *    missed changes (`simulated-members.ts`).
+ *  - **A member was replaced without knowing so**: {@link SimulatedEngine.strand}. A client that reaches only that
+ *    member is told that the client's lease is alive, without a question to any other member, and hears nothing else.
+ *  - **A request that was carried out is not answered** for longer than that: {@link
+ *    SimulatedEngine.withholdOutcomes}.
  *  - **A watch is deaf**: {@link SimulatedEngine.deafen}.
- *  - It refuses an append, or is out of reach altogether ({@link SimulatedEngine.down}), and is put back from a
- *    backup ({@link SimulatedEngine.backup}).
+ *  - The engine refuses an append, or is out of reach altogether ({@link SimulatedEngine.down}), and is restored from
+ *    a backup ({@link SimulatedEngine.backup}).
  *
- * Requests come and answers go over a network that loses and delays, too. What keeps a log on such an
- * engine safe are four comparisons, each made in one step with what it guards: who stands finds no leader; an
- * append finds its own leader's key, which no other ever equals, and the head where that leader left it; and
- * where its batch already is, an equal one counts as written.
+ * Requests come and answers go over a network that loses and delays, too. Four comparisons keep a log on such an
+ * engine safe, each made in one step with the guarded write: a candidate finds no leader; an append finds the leader's
+ * own key, which no other ever equals, and the head where that leader left the head; and where the batch already is,
+ * an equal one counts as written.
  */
 
 import type { Network } from '../sim/network.ts';
 import type { Random } from '../sim/random.ts';
 import type { World } from '../sim/world.ts';
 import type { LogBatch, LogStart } from './log.ts';
+import { digest } from '../runtime/digest.ts';
 import { SimulatedLeases } from './simulated-leases.ts';
 import { MEMBERS, SimulatedMembers } from './simulated-members.ts';
 import { type Answer, type Ask, ENGINE, type LeaderKey, type LogMessage } from './simulated-messages.ts';
@@ -40,9 +42,9 @@ export interface EngineOptions {
   readonly history: string;
   /** How long a lease lasts that is not kept alive, in true milliseconds. */
   readonly leaderKeyMs: number;
-  /** How often leases are looked at: a key outlives its lease by up to that much. @default 0 */
+  /** How often leases are checked: a key outlives its lease by up to that much. @default 0 */
   readonly sweepMs?: number | undefined;
-  /** How probable it is that the engine refuses an append. */
+  /** The probability that the engine refuses an append. */
   readonly refuseChance: number;
 }
 
@@ -57,7 +59,7 @@ export class SimulatedEngine {
   readonly #members: SimulatedMembers;
   readonly #leases: SimulatedLeases;
   #history: string;
-  /** Grows with everything that is written. A term is the one at which its leader's key was. */
+  /** Grows with everything that is written. A term is the revision of the leader's key. */
   #revision = 0;
   #term = 0;
   #leader: Leader | undefined;
@@ -65,7 +67,7 @@ export class SimulatedEngine {
   #snapshot: LogStart['snapshot'];
   #batches: LogBatch[] = [];
   #floor = 0;
-  /** By client, the member that it last asked, and the one that tells it of changes. */
+  /** By client, the member of the last request, and the member that sends notices. */
   readonly #askedAt = new Map<string, number>();
   readonly #watchedAt = new Map<string, number>();
   readonly #deafUntilMs = new Map<string, number>();
@@ -74,9 +76,9 @@ export class SimulatedEngine {
   #outcomesFromMs = 0;
   #down = false;
   #downSince = 0;
-  /** Told of every request at the instant before it is carried out. */
+  /** Told of every request at the instant before execution. */
   onAsk: (client: string, body: Ask) => void = () => {};
-  /** Told of every batch at the instant it is committed. */
+  /** Told of every batch at the instant of the commit. */
   onCommit: (batch: LogBatch, term: number) => void = () => {};
   refuseChance: number;
 
@@ -110,7 +112,7 @@ export class SimulatedEngine {
     this.down = false;
   }
 
-  /** Comes back up with another leader of its own: every lease begins anew. */
+  /** The engine comes back with another internal leader: every lease begins anew. */
   restart(): void {
     this.#leases.beginAnew();
     this.down = false;
@@ -139,7 +141,7 @@ export class SimulatedEngine {
     if (this.#leader !== undefined) this.#endLease(this.#leader.lease);
   }
 
-  /** The member that leads it is killed, and for so long there is no other leader of its own. */
+  /** The engine's leading member is killed, and for so long there is no internal leader. */
   changeLeader(ms: number, killed: number = this.#random.integer(0, MEMBERS - 1)): void {
     this.#electsUntilMs = Math.max(this.#electsUntilMs, this.#world.trueMs + ms);
     for (let member = 0; member < MEMBERS; member += 1) this.#members.stop(member, ms);
@@ -161,7 +163,7 @@ export class SimulatedEngine {
     this.#members.stop(member, ms);
   }
 
-  /** For so long a client reaches no member but one that has been replaced and does not know it. */
+  /** For so long a client reaches only a member that was replaced without knowing so. */
   strand(client: string, ms: number): void {
     this.#strandedUntilMs.set(client, this.#world.trueMs + ms);
   }
@@ -171,12 +173,12 @@ export class SimulatedEngine {
     this.#outcomesFromMs = this.#world.trueMs + ms;
   }
 
-  /** For so long a client is told of nothing, and what it reads of the log does not come. */
+  /** For so long a client gets no notices, and no answers to reads of the log. */
   deafen(client: string, ms: number): void {
     this.#deafUntilMs.set(client, this.#world.trueMs + ms);
   }
 
-  /** All its troubles are over. */
+  /** All troubles of the engine are over. */
   heal(): void {
     this.refuseChance = 0;
     this.#outcomesFromMs = 0;
@@ -206,9 +208,19 @@ export class SimulatedEngine {
     };
   }
 
+  /** Becomes a copy of another engine as it is now, its history and terms included, without a leader. */
+  copy(original: SimulatedEngine): void {
+    this.#history = original.#history;
+    this.#revision = original.#revision + (original.leader === undefined ? 0 : 1);
+    this.#term = original.#term;
+    this.#snapshot = original.#snapshot;
+    this.#batches = original.#batches.slice();
+    this.#floor = original.#floor;
+  }
+
   /**
-   * What an operator does after restoring a backup: terms and positions start above anything seen,
-   * in a new history, so that look-ups take everything for lost.
+   * The operator's step after restoring a backup: terms and positions start above anything seen, in a new history, so
+   * that look-ups take everything for lost.
    */
   jump(term: number, floor: number): void {
     this.#history = `${this.#history}'`;
@@ -305,7 +317,7 @@ export class SimulatedEngine {
     this.#lookAtLeader();
   }
 
-  /** Now, and again when its key would go. While nothing ends, whoever sets that going again looks. */
+  /** Now, and again when the key would go. While no lease ends, the code that ends that state looks. */
   #lookAtLeader(): void {
     this.#expire();
     this.#expiry?.[Symbol.dispose]();
@@ -340,7 +352,7 @@ export class SimulatedEngine {
     return { answer: 'appended' };
   }
 
-  /** Tells all who watch that something has changed. */
+  /** Tells all watching clients that something has changed. */
   #poke(): void {
     for (const [client, member] of this.#watchedAt) {
       if (this.#isDeaf(client)) continue;
@@ -370,7 +382,7 @@ export class SimulatedEngine {
     this.#batches = this.#batches.filter(({ position }) => position > upTo);
   }
 
-  /** What is after a follower's place; all of it, if it cannot go on from there. */
+  /** The entries after a follower's place; all entries, if there is no way on from there. */
   #read(after: number, last: LogBatch | undefined): Answer {
     const snapshotted = this.#snapshot?.position ?? 0;
     const isBehind = after < snapshotted || after < 0;
@@ -384,6 +396,7 @@ export class SimulatedEngine {
   #start(): LogStart {
     return {
       history: this.#history,
+      key: digest(`the key of ${this.#history}`),
       snapshot: this.#snapshot,
       batches: this.#batches.slice(),
       floor: this.#floor,

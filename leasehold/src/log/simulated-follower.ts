@@ -1,22 +1,22 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * Follows the simulated log: everything once, in order, from whatever there is when it begins.
+ * Follows the simulated log: everything once, in order, from the contents at the beginning.
  *
- * It asks for what is after its place when it is poked, and from time to time, because a watch can be
- * deaf. It is reset when it cannot go on from its place: what it lacks is in a snapshot, the history is
- * another, or the store was put back and does not hold what it has. An answer that was asked for from an
- * earlier place than that is no longer of use.
+ * The follower asks for later entries when poked, and from time to time, because a watch can be deaf. The follower is
+ * reset when there is no way on from its place: the missing entries are in a snapshot, the history is another, or the
+ * store was restored and lacks entries that the follower has. An answer that was asked for from an earlier place than
+ * that is no longer of use.
  */
 
 import type { FollowerEvents, Following, LogBatch, LogStart } from './log.ts';
 import type { SimulatedLog } from './simulated-log.ts';
 
-/** Where it is. Another object after every reset. */
+/** The follower's place. Another object after every reset. */
 interface Place {
   readonly history: string | undefined;
   after: number;
-  /** To be known again; undefined if there is none, or it is in a snapshot. */
+  /** For comparison later; undefined if there is none, or the batch is in a snapshot. */
   last: LogBatch | undefined;
 }
 
@@ -69,7 +69,7 @@ export class SimulatedFollower implements Following {
     this.#log.ask({ ask: 'read', after, last }, (answer) => {
       this.#unanswered = 0;
       if (this.#over || this.#place !== place) return;
-      // What was asked before we went on can say nothing of where we are.
+      // An answer to a request from an earlier place says nothing about the present place.
       if (answer.answer === 'reset' && place.after === after) this.#reset(answer.start);
       if (answer.answer !== 'batches' || this.#isReplaced(answer.history)) return;
       for (const batch of answer.batches) {
@@ -93,7 +93,7 @@ export class SimulatedFollower implements Following {
 
   #isReplaced(history: string): boolean {
     if (history === this.#place.history) return false;
-    if (this.#place === NOWHERE) return true; // Being read from its beginning already.
+    if (this.#place === NOWHERE) return true; // A read from the beginning is under way already.
     this.#place = NOWHERE;
     this.#read();
     return true;

@@ -1,11 +1,11 @@
 /**
- * The leases of a simulated engine: how long a leader's key is there without its leader being heard.
+ * The leases of a simulated engine: how long a leader's key stays without a sign of the leader.
  *
  *     kept alive ├────── lastsMs ──────┤ over     ┊ looked at: gone
  *                                      └ up to ───┘ sweepMs
  *
- * By the engine's clock no lease ends before its time, and a key outlives its lease until somebody looks.
- * What begins anew, begins with the whole of it.
+ * By the engine's clock no lease ends before its time, and a key outlives its lease until the next look. A lease that
+ * begins anew has the whole time again.
  */
 
 import type { World } from '../sim/world.ts';
@@ -14,7 +14,7 @@ export class SimulatedLeases {
   readonly #world: World;
   readonly #lastsMs: number;
   readonly #sweepMs: number;
-  /** When each is over, by true time, if it is not kept alive. */
+  /** The end of each lease, by true time, if not kept alive. */
   readonly #until = new Map<number, number>();
   #granted = 0;
 
@@ -24,7 +24,7 @@ export class SimulatedLeases {
     this.#sweepMs = sweepMs;
   }
 
-  /** Another one, which is like none before it, also if all of them were forgotten. */
+  /** Another lease, different from all before, even if all of them were forgotten. */
   grant(): number {
     for (const lease of this.#until.keys()) if (this.isOver(lease)) this.#until.delete(lease);
     this.#granted += 1;
@@ -32,14 +32,14 @@ export class SimulatedLeases {
     return this.#granted;
   }
 
-  /** Says whether it was not over yet. */
+  /** Returns whether the lease was still alive. */
   keepAlive(lease: number): boolean {
     if (this.isOver(lease)) return false;
     this.#begin(lease);
     return true;
   }
 
-  /** If it does not run already. */
+  /** If not running already. */
   begin(lease: number): void {
     if (!this.#until.has(lease)) this.#begin(lease);
   }
@@ -61,7 +61,7 @@ export class SimulatedLeases {
     this.#until.clear();
   }
 
-  /** When the key of a lease goes: at the first look after its end. */
+  /** When the key of a lease goes: at the first look after the lease's end. */
   goesAtMs(lease: number): number {
     const until = this.#until.get(lease) ?? Number.NEGATIVE_INFINITY;
     return this.#sweepMs === 0 ? until : Math.ceil(until / this.#sweepMs) * this.#sweepMs;

@@ -33,6 +33,16 @@ describe('an election', () => {
     expect(bench.told).toEqual(['m2 elected']);
   });
 
+  it('begins as soon as the leader goes, also if the candidate hears so before an older answer', () => {
+    const bench = led({ pollMs: 5_000 });
+    bench.network.setFaults({ delayMs: [50, 50] }, ENGINE, 'm2');
+    bench.campaign('m2');
+    bench.run(2); // The engine has answered that m1 leads.
+    bench.network.setFaults({ delayMs: [1, 1] }, ENGINE, 'm2');
+    bench.engine.dropLeader();
+    expect(bench.untilTold('m2 elected')).toBeLessThan(100);
+  });
+
   it('gives what every earlier leader has written', () => {
     const bench = led();
     bench.write('m1', 1, 'a');
@@ -86,7 +96,7 @@ describe('an election', () => {
 });
 
 describe('the leader lease', () => {
-  /** Instants by the clock of the leader: when it was told, and since when the lease counts. */
+  /** Instants by the clock of the leader: of the notice, and of the start of the lease. */
   function leases(bench: SimulatedBench): { readonly toldAt: number; readonly from: number }[] {
     const all: { toldAt: number; from: number }[] = [];
     const hear = (until: number): void => {
@@ -122,7 +132,7 @@ describe('the leader lease', () => {
     const origin = all[0]?.from ?? 0;
     all.forEach(({ toldAt, from }, index) => {
       expect(from - origin).toBeCloseTo(100 * index, 0);
-      if (index > 0) expect(toldAt - from).toBeCloseTo(4, 0); // Two trips: is it alive, and is it still ours?
+      if (index > 0) expect(toldAt - from).toBeCloseTo(4, 0); // Two trips: is the lease alive, and is the key still ours?
     });
   });
 
@@ -162,7 +172,7 @@ describe('an append', () => {
     const bench = led();
     bench.engine.dropLeader();
     bench.campaign('m2');
-    bench.untilTold('m2 elected', 90); // Before the first hears of it.
+    bench.untilTold('m2 elected', 90); // Before the first hears so.
     bench.append('m1', 1, 'stale');
     bench.untilTold('m1 deposed');
     bench.write('m2', 1, 'fresh');

@@ -1,17 +1,17 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * One Manager's way to the simulated engine: what every client of such an engine has to do.
+ * One Manager's client of the simulated engine: the duties of every client of such an engine.
  *
- *  - The leader lease is counted from before it was asked for (`simulated-campaign.ts`).
+ *  - The leader lease is counted from before the request (`simulated-campaign.ts`).
  *  - An append of unknown outcome is repeated at the same position with the same bytes.
  *  - A refusal counts as one only if no earlier try of the same append can have been written, or
  *    can be yet.
- *  - A candidate is elected once: each campaign has a name of its own, so that the answer to an
- *    earlier one cannot elect it.
+ *  - A candidate is elected once: each campaign has a name of its own, so that the answer to an earlier campaign
+ *    cannot elect the candidate.
  *
- * A request that is not answered in time is asked again of the next member, and the first one may still be
- * carried out, and answered. An answer is heard however late it comes: each says only what it was asked.
+ * A request that is not answered in time is asked again of the next member, and the first one may still be carried
+ * out, and answered. A late answer still counts: each answers only its own request.
  */
 
 import type { Runtime, Transport } from '../runtime/runtime.ts';
@@ -23,17 +23,17 @@ import { SimulatedFollower } from './simulated-follower.ts';
 import { MEMBERS } from './simulated-members.ts';
 
 export interface ClientOptions {
-  /** How long a leader acts without hearing from the engine, by its own clock. */
+  /** How long a leader acts without hearing from the engine, by the leader's clock. */
   readonly leaderLeaseMs: number;
   /** How long to wait before asking again. */
   readonly retryMs: number;
-  /** How often a follower or a candidate asks although it was not poked. */
+  /** How often a follower or a candidate asks without being poked. */
   readonly pollMs: number;
-  /** The log is not where this leader left it: the store was put back under it. Nothing is told any more. */
+  /** The log is not where this leader left the log: the store was restored meanwhile. Nothing is told any more. */
   readonly strayed?: (() => void) | undefined;
 }
 
-/** One Manager's way to the engine. Dies with its process. */
+/** One Manager's way to the engine. Dies with the process. */
 export class SimulatedLog implements FencedLog {
   readonly maxBatchBytes: number = Number.POSITIVE_INFINITY;
   readonly options: ClientOptions;
@@ -84,7 +84,7 @@ export class SimulatedLog implements FencedLog {
   }
 
   /**
-   * Asks until `hear` says that this was it. `askedAt` is from before the very request that was answered.
+   * Asks until `hear` accepts the answer. `askedAt` is from before the very request that was answered.
    *
    * @internal
    */

@@ -1,15 +1,15 @@
 /**
  * The members of a simulated engine: several doors to one store.
  *
- * A member that is stopped neither loses what it is asked nor answers it. It keeps it, and when it goes on, some
- * of it is carried out: long after whoever asked has given it up, asked at another door, or died. The
- * other members go on meanwhile. What a stopped member has to tell those who watch it tells when it goes on, all of it.
+ * A stopped member neither loses requests nor answers them. The member keeps the requests, and some are carried out
+ * when the member goes on: long after the client has given up, asked another member, or died. The other members go on
+ * meanwhile. Notices of a stopped member to watching clients are sent when the member goes on, all of them.
  *
  *     client   append ──► member 1, stopped        append ──► member 2 ──► done
  *     member 1          ├──────────────────────────────────────────────┤ carried out, or not
  *
- * Of one that is killed nobody hears again what became of what it was asked: some of it was passed on in
- * time and is carried out, and nothing is answered.
+ * Requests to a killed member stay without an answer: some were passed on in time and are carried out, and nothing is
+ * answered.
  */
 
 import type { Random } from '../sim/random.ts';
@@ -17,19 +17,19 @@ import type { World } from '../sim/world.ts';
 
 export const MEMBERS = 3;
 
-/** A third of what a stopped member had been asked was seen to be carried out; all of it may be. */
+/** A third of the requests to a stopped member was seen to be carried out; all of them may be. */
 const CARRIED_OUT_CHANCE = [0.35, 1] as const;
 /** Of 261 that a killed one had been asked 133 were, in two runs. */
 const PASSED_ON_CHANCE = 0.5;
-/** It takes a moment until it has heard from the others again. */
+/** The member needs a moment to hear from the others again. */
 const SOON_MS = 60;
 
-/** What is done at a member; `canAnswer`: whether it has not been killed meanwhile. */
+/** An action at a member; `canAnswer`: whether the member has not been killed meanwhile. */
 export type Act = (canAnswer: boolean) => void;
 
 interface Kept {
   readonly act: Act;
-  /** Whether it is sure to be done when the member goes on. */
+  /** Whether the action is certain when the member goes on. */
   readonly isSure: boolean;
 }
 
@@ -53,12 +53,12 @@ export class SimulatedMembers {
     this.#random = random;
   }
 
-  /** Does at once what a member was asked, or, if it is stopped, when it goes on or never. */
+  /** Carries out a request at once, or, if the member is stopped, when the member goes on or never. */
   ask(member: number, act: Act): void {
     this.#through(member, { act, isSure: false });
   }
 
-  /** Does at once what a member has to tell of, or, if it is stopped, when it goes on. */
+  /** Sends a notice at once, or, if the member is stopped, when the member goes on. */
   tell(member: number, act: Act): void {
     this.#through(member, { act, isSure: true });
   }
@@ -72,7 +72,7 @@ export class SimulatedMembers {
     });
   }
 
-  /** One that is stopped is also killed: when it goes on, it is another that stands in its place. */
+  /** A stopped member is killed too: another stands in that place afterwards. */
   kill(member: number): void {
     this.#at(member).isKilled = true;
   }
@@ -85,7 +85,7 @@ export class SimulatedMembers {
     });
   }
 
-  /** What they were asked is lost. */
+  /** The pending requests are lost. */
   forget(): void {
     for (const member of this.#members) member.kept = [];
   }

@@ -1,6 +1,6 @@
 /**
- * What is said between a simulated engine and its clients. Each request is for one of its members, and each answer
- * says only what it was asked.
+ * The messages between a simulated engine and the clients. Each request is for one of the members, and each answer
+ * answers only that request.
  */
 
 import type { LogBatch, LogStart } from './log.ts';
@@ -43,7 +43,7 @@ export type Answer =
   | { readonly answer: 'reset'; readonly start: LogStart }
   | { readonly answer: 'batches'; readonly history: string; readonly batches: readonly LogBatch[] }
   | { readonly answer: 'head'; readonly history: string; readonly position: number }
-  /** Nobody asked: something that it watches has changed, or its watch has ended with the member that kept it. */
+  /** Without a request: a watched key has changed, or the watch has ended with the watching member. */
   | { readonly answer: 'poke' }
   | { readonly answer: 'watch-ended' };
 

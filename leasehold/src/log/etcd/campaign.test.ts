@@ -54,7 +54,7 @@ describe('a candidate', () => {
     bench.pass(500);
     second.leading.resign();
     bench.pass(50);
-    // It stands still, so it is elected all the same: by a try of its own, and once.
+    // The process stands still, so the process is elected all the same: by a try of its own, and once.
     first.elected();
     const { lease } = JSON.parse(bench.get('leader') ?? '') as { lease: string };
     bench.pass(1_000);

@@ -7,38 +7,39 @@
  *      ▲ │                     │         │                    │                  │
  *      │ └─somebody: until it goes,      │                    │                  ▼
  *      │   or for a while      │         │                    │            told: deposed
- *      └───────────────────────┴─in vain: let go of the lease─┘
+ *      └───────────────────────┴─in vain: revoke the lease ───┘
  *
- * **At most one leads**, because the transaction that puts the leader key finds it absent.
+ * **At most one Manager leads**, because the transaction that puts the leader key requires that there is none.
  *
- * **An attempt has a lease of its own**, which is named in the key that it puts. If the outcome of its
- * transaction is unknown it is asked again; to find our own key then means that an earlier try went through.
- * An attempt that is given up lets go of its lease first of all: should a try still be on its way, it is
- * refused when it arrives, or what it puts goes with the lease.
+ * **An attempt has a lease of its own**, which is named in the key that the attempt puts. If the outcome of the
+ * transaction is unknown, the transaction is repeated; finding our own key then means that an earlier try went
+ * through. An attempt that is given up revokes its lease first: a try that is still on its way is then refused on
+ * arrival, or its key goes with the lease.
  *
- * **A candidate is told once.** If the lease is lost before everything has been read, nobody was told,
- * nothing was appended, and the attempt counts for nothing: the next one has another lease, and so another
- * key.
+ * **A candidate is told once.** If the lease is lost before everything has been read, no event was delivered, nothing
+ * was appended, and the attempt counts for nothing: the next one has another lease, and so another key.
  *
- * **Everything is read after the election**, at one revision, at which the leader key is ours. Whatever
- * earlier leaders appended had compared their key, which was gone when ours was put; so it is there to be
- * read, and nothing of theirs can come after it.
+ * **Everything is read after the election**, at one revision, at which the leader key is ours. Every append of an
+ * earlier leader had compared that leader's key, which was gone when ours was put; so all of these appends are there
+ * to be read, and none can follow.
  *
- * **Who cannot read does not stay.** An elected candidate that is not done reading after some leader leases lets go of the
- * key, and others, who may have a better way to etcd, get it first. Each time it allows itself twice as long: where
- * nobody can read as quickly as that, somebody is elected all the same.
+ * **A candidate that cannot read does not stay.** An elected candidate that has not finished reading after some
+ * leader leases gives up the key, and others, which may have a better connection to etcd, can be elected first. Each
+ * time the candidate allows itself twice as long: where no Manager can read fast enough, one is elected all the same.
  *
- * The transaction also compares `meta`: the term counts from the `termBase` that was read with it, and where
- * there is no log any more nobody is elected. And it compares `halted`, which must not be there: on a log that somebody
- * has found to have gone back in time nobody leads before an operator was there (see `halting.ts`).
+ * The transaction also compares `meta`: the term counts from the `termBase` that was read with it, and without a log
+ * no Manager is elected. And the transaction requires that `halted` does not exist: on a log that was found to have
+ * gone back in time no Manager leads before an operator has raised its counters (see `halting.ts`). A history without
+ * a key gets one in the same transaction.
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
 import type { DeposedReason, LeaderEvents } from '../log.ts';
-import type { EtcdTransactionResult } from './client.ts';
+import { newHistoryKey } from '../history.ts';
+import type { EtcdOperation, EtcdTransactionResult } from './client.ts';
 import type { LogContext } from './context.ts';
 import { Fence } from './fence.ts';
-import { afterKey, decodeHalt, encodeLeader, type Halt, type Meta, sameBytes } from './layout.ts';
+import { afterKey, decodeHalt, encodeLeader, encodeMeta, type Halt, type Meta, sameBytes } from './layout.ts';
 import { type KeptLease, keepLease } from './leader-lease.ts';
 import { Leading } from './leadership.ts';
 import { Lifetime } from './lifetime.ts';
@@ -58,7 +59,7 @@ const LATE_MS = 500;
 
 const LONG_GRANT = 'etcd grants more than a leader lease: when a leader dies, owners run out of their leases';
 
-/** Waiting for an operator, who alone can change it. */
+/** The pause on a halted log, which only an operator can change. */
 const HALTED_TIMES = 10;
 
 const HALTED =
@@ -80,7 +81,7 @@ export class Campaign implements Disposable {
   readonly #events: LeaderEvents;
   readonly #life: Lifetime;
   readonly #onEnd: (campaign: Campaign) => void;
-  /** What is to be let go of. */
+  /** The lease to revoke at the end. */
   #lease: string | undefined;
   #reign: Reign | undefined;
   #waiting: Disposable[] = [];
@@ -101,7 +102,7 @@ export class Campaign implements Disposable {
     this.#look();
   }
 
-  /** Withdraws, or resigns. Nothing is told. */
+  /** Withdraws, or resigns, without an event. */
   [Symbol.dispose](): void {
     if (this.#life.isOver) return;
     this.#life[Symbol.dispose]();
@@ -111,7 +112,7 @@ export class Campaign implements Disposable {
     this.#onEnd(this);
   }
 
-  /** Ends because the log is closed. Call what it returns a little later: it tells whoever leads. */
+  /** Ends because the log is closed. Call the returned function a little later: it tells a leader. */
   close(): () => void {
     const isTold = this.#reign?.leadership !== undefined;
     this[Symbol.dispose]();
@@ -121,28 +122,28 @@ export class Campaign implements Disposable {
   }
 
   #look(): void {
-    const { reader, layout, asking } = this.#context;
+    const { reader, layout, requester } = this.#context;
     this.#stopWaiting();
     const keys = [layout.leader, layout.halted];
     reader.overview(this.#life, keys, ({ revision, meta, metaRevision, others: [leader, halted] }) => {
       const halt = decodeHalt(halted);
       if (halt !== undefined) return this.#halted(halt);
-      asking.troubles.over(HALTED);
+      requester.episodes.over(HALTED);
       if (leader === undefined) this.#grant(meta, metaRevision);
       else this.#wait(revision);
     });
   }
 
   #lookLater(times = 1): void {
-    this.#life.after(this.#context.asking.pauseMs(times), () => this.#look());
+    this.#life.after(this.#context.requester.pauseMs(times), () => this.#look());
   }
 
   #halted({ why, term, position }: Halt): void {
-    this.#context.asking.troubles.met(HALTED, { why, seenTerm: term, seenPosition: position });
+    this.#context.requester.episodes.met(HALTED, { why, seenTerm: term, seenPosition: position });
     this.#lookLater(HALTED_TIMES);
   }
 
-  /** Until the leader key goes. A watch can be deaf, so it looks from time to time. */
+  /** Until the leader key goes. A watch can miss the event, so the candidate also polls. */
   #wait(revision: number): void {
     const { options, layout } = this.#context;
     this.#stopWaiting();
@@ -161,10 +162,10 @@ export class Campaign implements Disposable {
   }
 
   #grant(meta: Meta, metaRevision: number): void {
-    const { asking, options } = this.#context;
+    const { requester, options } = this.#context;
     const { runtime, leaderLeaseMs, ttlSeconds, about } = options;
     const askedAt = runtime.now();
-    asking.grant(
+    requester.grant(
       ttlSeconds,
       this.#life.hearing((answer) => {
         if (answer.kind !== 'done') return this.#lookLater();
@@ -175,7 +176,7 @@ export class Campaign implements Disposable {
           const value = encodeLeader(this.#candidate, lease, about);
           return this.#elect({ lease, askedAt, meta, metaRevision, value });
         }
-        asking.troubles.met('etcd grants less than a leader lease', {
+        requester.episodes.met('etcd grants less than a leader lease', {
           ...{ leaderLeaseMs, granted: answer.value.ttlSeconds },
         });
         this.#giveUp();
@@ -183,29 +184,29 @@ export class Campaign implements Disposable {
     );
   }
 
-  /** etcd grants no less than one and a half of its own election timeouts, whatever it is asked for. */
+  /** etcd grants at least one and a half of its own election timeouts, regardless of the request. */
   #weigh(ttlSeconds: number): void {
-    const { asking, options } = this.#context;
+    const { requester, options } = this.#context;
     const { leaderLeaseMs, leaderChangeMs } = options;
-    if (ttlSeconds * 1_000 + LATE_MS <= leaderChangeMs) asking.troubles.over(LONG_GRANT);
-    else asking.troubles.met(LONG_GRANT, { leaderLeaseMs, leaderChangeMs, granted: ttlSeconds });
+    if (ttlSeconds * 1_000 + LATE_MS <= leaderChangeMs) requester.episodes.over(LONG_GRANT);
+    else requester.episodes.met(LONG_GRANT, { leaderLeaseMs, leaderChangeMs, granted: ttlSeconds });
   }
 
   #elect(attempt: Attempt): void {
-    const { asking, layout } = this.#context;
-    const { lease, value, metaRevision } = attempt;
-    const { leader, meta, halted } = layout;
-    asking.insist<EtcdTransactionResult>(
+    const { requester, layout } = this.#context;
+    const { lease, value, meta, metaRevision } = attempt;
+    const { leader, halted } = layout;
+    requester.insist<EtcdTransactionResult>(
       this.#life,
       (hear) =>
-        asking.transact(
+        requester.transact(
           {
             compare: [
               { key: leader, createRevision: 0 },
-              { key: meta, modRevision: metaRevision },
+              { key: layout.meta, modRevision: metaRevision },
               { key: halted, createRevision: 0 },
             ],
-            success: [{ do: 'put', key: leader, value, lease }],
+            success: [{ do: 'put', key: leader, value, lease }, ...this.#givingKey(meta)],
             failure: [{ do: 'get', key: leader }],
           },
           hear,
@@ -213,6 +214,12 @@ export class Campaign implements Disposable {
       (result) => this.#voted(attempt, result),
       () => this.#giveUp(),
     );
+  }
+
+  #givingKey(meta: Meta): EtcdOperation[] {
+    if (meta.key !== undefined) return [];
+    const key = newHistoryKey(this.#context.options.randomId);
+    return [{ do: 'put', key: this.#context.layout.meta, value: encodeMeta({ ...meta, key }) }];
   }
 
   #voted(attempt: Attempt, { succeeded, revision, found: [leader] }: EtcdTransactionResult): void {
@@ -263,7 +270,7 @@ export class Campaign implements Disposable {
     if (leadership !== undefined) return;
     const withinMs = this.#readingMs;
     this.#readingMs *= 2;
-    this.#context.asking.troubles.met('elected, and has not read the log in time: lets go', { withinMs });
+    this.#context.requester.episodes.met('elected, and has not read the log in time: lets go', { withinMs });
     this.#lost('resigned');
   }
 

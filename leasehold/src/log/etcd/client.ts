@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * What the log asks of etcd, in etcd's own terms and no more of them than it needs. A real cluster is
- * behind `gateway/`, a simulated one in `simulation/`; the log cannot tell them apart.
+ * The log's requests to etcd, in etcd's own terms and no more of them than needed. A real cluster is behind
+ * `gateway/`, a simulated one in `simulation/`; the log cannot tell them apart.
  *
  * A request is answered once, and never from within the call. The answer is one of three, because a
  * caller must do three different things:
@@ -11,8 +11,8 @@
  *     refused   surely without effect, and to ask again at once would be refused again
  *     unknown   sent, perhaps carried out, perhaps yet to be: the answer was lost, late, or no answer
  *
- * Of what is unknown one kind will not change any more: etcd has refused, but it may have done so after the deed
- * (see `gateway/refusals.ts`). Whoever reads after such an answer finds out.
+ * One kind of unknown outcome will not change any more: etcd has refused, but perhaps after the write (see
+ * `gateway/refusals.ts`). A read after such an answer finds out.
  *
  * Positions of the store's history (`revision`) and identities of leases stay as etcd gives them: a
  * revision fits a number, a lease is a text of digits.
@@ -24,22 +24,22 @@ export type EtcdAnswer<T> =
   | {
       readonly kind: 'unknown';
       readonly why: string;
-      /** Carried out or not, it will not be any more; it was refused with this, before or after. */
+      /** Carried out or not, the outcome is final; the refusal came before or after the write. */
       readonly refusal?: EtcdRefusal | undefined;
     };
 
 /**
- * Why etcd did not do as it was asked:
+ * Why etcd refused a request:
  *
  *  - `denied`: wrong credentials, or not enough rights
- *  - `no-space`: its database is full; it takes nothing more until an operator makes room. It may have taken this
- *    very transaction
- *  - `too-large`: the request is larger than it takes
+ *  - `no-space`: the database is full; etcd accepts no writes until an operator makes room. This very transaction may
+ *    have been carried out
+ *  - `too-large`: the request is larger than the limit
  *  - `compacted`: the revision that was asked for is no longer kept
  *  - `no-lease`: there is no such lease (any more)
  *  - `divided`: the endpoints belong to different clusters
- *  - `unavailable`: it has no leader, or is overloaded, and has not begun
- *  - `other`: anything else, in its own words
+ *  - `unavailable`: no leader, or overloaded, and the request was not begun
+ *  - `other`: anything else, in etcd's own words
  */
 export type EtcdRefusalReason =
   | 'denied'
@@ -62,7 +62,7 @@ export interface EtcdKeyValue {
   readonly value: Uint8Array;
   readonly createRevision: number;
   readonly modRevision: number;
-  /** '0' if it is under none. */
+  /** '0' if the key is under no lease. */
   readonly lease: string;
 }
 
@@ -72,7 +72,7 @@ export interface EtcdRange {
   readonly end?: string | undefined;
   /** No more than so many, in order of their keys. */
   readonly limit?: number | undefined;
-  /** As it was then; undefined: now, linearizably. */
+  /** The contents at that revision; undefined: now, linearizably. */
   readonly revision?: number | undefined;
 }
 
@@ -109,24 +109,24 @@ export interface EtcdTransaction {
 export interface EtcdTransactionResult {
   readonly succeeded: boolean;
   readonly revision: number;
-  /** What each `get` found, in their order. */
+  /** The result of each `get`, in order. */
   readonly found: readonly (EtcdKeyValue | undefined)[];
 }
 
 export interface EtcdWatchEvents {
   /** A put, or a deletion (then the value is undefined), in order of revisions. */
   changed(key: string, value: Uint8Array | undefined, revision: number): void;
-  /** Comes once, last: begin another from where this one ended. Not after it was disposed. */
+  /** Comes once, last: begin another from where this one ended. Not after disposal. */
   ended(why: string, compacted: boolean): void;
 }
 
-/** One member of the cluster, as it sees itself. */
+/** One member of the cluster, in its own words. */
 export interface EtcdMemberHealth {
   readonly endpoint: string;
   readonly reachable: boolean;
-  /** Why it is not, or what it complains of. */
+  /** Why the member is unhealthy, or the member's complaint. */
   readonly complaint: string | undefined;
-  /** It has raised the alarm that its database has no room, and refuses whatever writes. */
+  /** The member has raised the alarm that the database has no room, and refuses every write. */
   readonly isFull: boolean;
   readonly version: string | undefined;
   readonly databaseBytes: number | undefined;
@@ -155,6 +155,6 @@ export interface EtcdClient {
   range(range: EtcdRange, timeoutMs: number, answer: (answer: EtcdAnswer<EtcdRangeResult>) => void): void;
   /** Of the keys from `key` to before `end`, from this revision on. */
   watch(key: string, end: string, fromRevision: number, events: EtcdWatchEvents): Disposable;
-  /** Asks each endpoint how it is. */
+  /** Asks each endpoint for its health. */
   health(timeoutMs: number, answer: (members: readonly EtcdMemberHealth[]) => void): void;
 }

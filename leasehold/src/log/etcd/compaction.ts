@@ -1,23 +1,22 @@
 /**
  * Puts a snapshot in the place of the oldest part of the log, in steps of which each can be the last:
  *
- *     1  its pieces are put, one by one; nobody looks at them
- *     2  `snapshot` is put: from this revision on it counts
- *     3  the batches up to it are deleted, and the pieces of earlier snapshots
+ *     1  the pieces are put, one by one; nobody looks at them
+ *     2  `snapshot` is put: from this revision on the snapshot counts
+ *     3  the batches up to there are deleted, and the pieces of earlier snapshots
  *
- * Every step is one transaction, or several, and each compares two things. The leader key, so that a deposed
- * leader changes nothing. And, up to step 2, that `snapshot` is as it was when this compaction began: a
- * transaction that was given up for lost and arrives late finds it changed, and neither puts a piece over
- * one that counts nor sets `snapshot` back. Deletions need no such care: what they delete lies below a
- * snapshot that counts, and snapshots only grow.
+ * Every step is one transaction, or several, and each compares two things. The leader key, so that a deposed leader
+ * changes nothing. And, up to step 2, that `snapshot` is unchanged since this compaction began: a transaction that was
+ * given up for lost and arrives late finds a changed `snapshot`, and neither puts a piece over one that counts nor
+ * sets `snapshot` back. Deletions need no such care: the deleted keys lie below a snapshot that counts, and snapshots
+ * only grow.
  *
- * What a leader that dies in between leaves behind is below the position of whatever is compacted next, and
- * goes with it. A position is tried once by a leader, so pieces under one position are always of one
- * snapshot.
+ * The leftovers of a leader that dies in between are below the position of the next compaction, which deletes them. A
+ * position is tried once by a leader, so pieces under one position are always of one snapshot.
  *
- * If etcd refuses (it is full), the log goes on without; the next compaction tries again. But it may have put
- * `snapshot` before it refused, as with an append (see `leadership.ts`); so after such a refusal that is read, or
- * this leader would compare with a revision that is gone, and never compact again.
+ * If etcd refuses (because the database is full), the log goes on without; the next compaction tries again. But etcd
+ * may have put `snapshot` before refusing, as with an append (see `leadership.ts`); so after such a refusal the key is
+ * read, or this leader would compare with a revision that is gone, and never compact again.
  */
 
 import { checksum } from '../file/checksum.ts';
@@ -130,9 +129,9 @@ export class Compaction {
   }
 
   /**
-   * Asks until it is known. A refusal counts only if no earlier try can have been carried out, or can be
-   * yet; else it is asked again, too. After one that may have come after the deed, what a failure would have found is
-   * read.
+   * Asks until the outcome is known. A refusal counts only if no earlier try can have been carried out, or can be yet;
+   * otherwise the request is repeated, too. After a refusal that may have come after the write, the keys that a failed
+   * comparison would have returned are read.
    */
   #change(
     compare: readonly EtcdCompare[],
@@ -140,9 +139,9 @@ export class Compaction {
     succeeded: (result: EtcdTransactionResult) => void,
     failed: (result: EtcdTransactionResult) => void,
   ): void {
-    const { asking, layout } = this.#context;
+    const { requester, layout } = this.#context;
     const { life, fence, deposed } = this.#options;
-    const again = (): void => void life.after(asking.pauseMs(), attempt);
+    const again = (): void => void life.after(requester.pauseMs(), attempt);
     let mayBeDone = false;
     const transaction = {
       compare: [...fence.compare, ...compare],
@@ -153,7 +152,7 @@ export class Compaction {
       ],
     } as const;
     const attempt = (): void =>
-      asking.transact(
+      requester.transact(
         transaction,
         life.hearing((answer) => {
           if (answer.kind === 'done') {
@@ -174,9 +173,9 @@ export class Compaction {
     };
     /** The last try was carried out or never will be. */
     const look = (): void =>
-      asking.insist<EtcdTransactionResult>(
+      requester.insist<EtcdTransactionResult>(
         life,
-        (hear) => asking.get([layout.leader, layout.snapshot], hear),
+        (hear) => requester.get([layout.leader, layout.snapshot], hear),
         (result) => {
           const [leader, pointer] = result.found;
           const isAsBefore = fence.isOurs(leader) && (pointer?.modRevision ?? 0) === this.#pointerRevision;

@@ -1,18 +1,20 @@
-/** What the parts of an open log share. */
+/**
+ * Shared by the parts of an open log.
+ */
 
 import type { LeaseholdError } from '../../runtime/errors.ts';
-import type { Asking } from './asking.ts';
+import type { Requester } from './requester.ts';
 import type { Layout } from './layout.ts';
 import type { ResolvedEtcdLogOptions } from './options.ts';
 import type { LogReader } from './reading.ts';
 
 export interface LogContext {
   readonly options: ResolvedEtcdLogOptions;
-  readonly asking: Asking;
+  readonly requester: Requester;
   readonly layout: Layout;
   readonly reader: LogReader;
-  /** Lets go of a lease, and of the leader key with it; goes on after whoever asks for it has ended. */
+  /** Revokes a lease, and with it the leader key; goes on after the caller has ended. */
   release(lease: string): void;
-  /** What is in etcd cannot be read: the end of everything. */
+  /** The content of etcd cannot be read: ends everything. */
   unreadable(error: LeaseholdError): void;
 }

@@ -1,28 +1,28 @@
 /**
- * What an operator does after etcd was restored from a backup: the log went back in time, and terms and
- * positions that were given since must not be given again. They begin above what was seen, in a new
- * history, so that look-ups take everything for lost and no owner is believed for what it holds from the
- * time that is gone.
+ * An operator's tool for when etcd was restored from a backup: the log went back in time, and terms and positions that
+ * were given since must not be given again. They begin above the highest seen, in a new history, so that look-ups take
+ * everything for lost and no owner is believed about holdings from the time that is gone.
  *
- *     look ─► what the log says ─► an operator decides ─► look ─► raise
+ *     look ─► the log's counters ─► an operator decides ─► look ─► raise
  *
- * Both are for when nobody leads: a leader would go on giving out what is to be left behind.
+ * Both functions require that nobody leads: a leader would go on giving out the numbers that are to be left behind.
  *
- * To raise is one transaction, which finds `meta` as it was read and the leader key absent. So no leader of the
- * old history can append afterwards: to append it would need that key, and to be elected it would need the
- * old `meta`. The next term is `termBase` plus a revision that is later than this one, and `termBase` becomes
- * what was seen or the highest term that there can have been here, whichever is more.
+ * Raising is one transaction, which compares `meta` with the value that was read and requires the absence of the
+ * leader key. So no leader of the old history can append afterwards: to append, a leader would need that key, and to
+ * be elected, the old `meta`. The next term is `termBase` plus a revision that is later than this one, and `termBase`
+ * becomes the highest seen term or the highest possible term here, whichever is more.
  *
- * The floor is at least one above all that there is: that is how the next leader knows that it must wait, and remove
- * everybody, also if the log has got further meanwhile than it was when the operator looked. What whoever found it out
- * has noted (`halting.ts`) counts as seen, and the note goes in the same transaction.
+ * The floor is at least one above all positions: by that gap the next leader knows of the duty to wait and to remove
+ * all owners, even if the log has grown since the operator looked. Counters that a Manager has noted (`halting.ts`)
+ * count as seen, and the note is deleted in the same transaction.
  */
 
 import { InvalidOptionError, LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { RaisedCounters } from '../file/raise-counters.ts';
-import { Asking, type Hearing } from './asking.ts';
+import { newHistory } from '../history.ts';
+import { Requester, type Hearing } from './requester.ts';
 import type { EtcdClient, EtcdTransactionResult } from './client.ts';
 import { LeaderAliveError, PrefixInUseError } from './errors.ts';
 import {
@@ -44,7 +44,7 @@ export interface EtcdCountersOptions {
   readonly cluster: string;
   readonly runtime: Runtime;
   readonly logger: Logger;
-  /** How long it may take, in milliseconds. @default 10_000 */
+  /** How long the call may take, in milliseconds. @default 10_000 */
   readonly withinMs?: number | undefined;
 }
 
@@ -59,10 +59,10 @@ export interface RaiseEtcdCountersOptions extends EtcdCountersOptions {
 /** Where a log has got to. */
 export interface EtcdCounters {
   readonly history: string;
-  /** The highest term that it can have had. */
+  /** The highest term that the log can have had. */
   readonly term: number;
   readonly position: number;
-  /** What somebody has seen of it that it does not show any more. */
+  /** Counters that a peer has seen and the log no longer shows. */
   readonly halt: Halt | undefined;
 }
 
@@ -79,9 +79,8 @@ export async function readEtcdCounters(options: EtcdCountersOptions): Promise<Et
 }
 
 /**
- * Durable when it resolves. Never lowers anything. Rejects with LeaderAliveError while somebody leads, or as
- * opening the log does; after EtcdUnavailableError it may have been done, or may be yet: to do it once more
- * does no harm.
+ * Durable when this resolves. Never lowers anything. Rejects with LeaderAliveError while somebody leads, or as opening
+ * the log does; after EtcdUnavailableError the change may have been made, or may be yet: a repetition does no harm.
  */
 export async function raiseEtcdCounters(options: RaiseEtcdCountersOptions): Promise<RaisedCounters> {
   checkPrefix(options.prefix);
@@ -112,19 +111,20 @@ export function beginRaising(options: RaiseEtcdCountersOptions, done: Done<Raise
   const { cluster, logger, term, position } = options;
   const errand = new Errand(options, done);
   /** Known again if an earlier try went through. */
-  const history = options.randomId();
+  const begun = newHistory(options.randomId);
+  const { history } = begun;
   const end = ({ termBase, floor }: Meta): void => errand.end({ history, term: termBase, floor });
   errand.look('raise the counters', (found, hearing, again) => {
     const { meta, metaRevision, leader, halt, haltRevision } = found;
     if (meta.history === history) return end(meta);
     if (leader !== undefined) return errand.fail(new LeaderAliveError(leader));
     const raised = {
-      ...{ cluster, history },
+      ...{ cluster, ...begun },
       termBase: Math.max(found.term, term, halt?.term ?? 0),
       floor: Math.max(found.position + 1, position, halt?.position ?? 0),
     };
-    const { asking, layout } = errand;
-    asking.transact(
+    const { requester, layout } = errand;
+    requester.transact(
       {
         compare: [
           { key: layout.meta, modRevision: metaRevision },
@@ -149,19 +149,19 @@ export function beginRaising(options: RaiseEtcdCountersOptions, done: Done<Raise
   });
 }
 
-/** What a look found. */
+/** The result of a look. */
 interface Found extends Omit<EtcdCounters, 'history'> {
   readonly meta: Meta;
   readonly metaRevision: number;
-  /** At which `halted` was last written; 0 if it is not there. */
+  /** The revision of the last write of `halted`; 0 if absent. */
   readonly haltRevision: number;
-  /** Who leads, if anybody does. */
+  /** The leader, if any. */
   readonly leader: string | undefined;
 }
 
-/** One of the two, from the first look until it is known how it went. */
+/** One of the two calls, from the first look until the outcome is known. */
 class Errand<T> {
-  readonly asking: Asking;
+  readonly requester: Requester;
   readonly layout: Layout;
   readonly #options: EtcdCountersOptions;
   readonly #done: Done<T>;
@@ -173,17 +173,17 @@ class Errand<T> {
     this.#done = done;
     this.#life = new Lifetime(runtime);
     this.layout = new Layout(prefix);
-    this.asking = new Asking({
+    this.requester = new Requester({
       ...{ client, runtime, logger },
       ...{ requestTimeoutMs: REQUEST_TIMEOUT_MS, retryMs: RETRY_MS },
     });
   }
 
-  /** `use` may look `again`, ask for more and hear it, and ends it or fails. */
+  /** `use` may look `again`, send further requests and hear the answers, and ends the errand or fails. */
   look(doing: string, use: (found: Found, hearing: Hearing, again: () => void) => void): void {
     const { meta, head, leader, halted } = this.layout;
     const begin = (hearing: Hearing): void =>
-      this.asking.get(
+      this.requester.get(
         [meta, head, leader, halted],
         hearing((result) => {
           const found = this.#found(result);
@@ -192,7 +192,7 @@ class Errand<T> {
         }),
       );
     const { withinMs = WITHIN_MS } = this.#options;
-    this.asking.within(this.#life, withinMs, doing, begin, (error) => this.fail(error));
+    this.requester.within(this.#life, withinMs, doing, begin, (error) => this.fail(error));
   }
 
   end(value: T): void {

@@ -1,4 +1,4 @@
-/** What can go wrong with a log on etcd, each with what to do next. */
+/** The errors of a log on etcd, each with the next step. */
 
 import { LeaseholdError } from '../../runtime/errors.ts';
 import type { EtcdRefusalReason } from './client.ts';
@@ -23,8 +23,8 @@ export class PrefixInUseError extends LeaseholdError {
 }
 
 /**
- * A key of the log does not hold what was once written there, or is missing. What was lost may have been
- * told to others as true, so nothing is skipped.
+ * A key of the log does not hold the written value, or is missing. Lost entries may have been told to others as true,
+ * so nothing is skipped.
  */
 export class DamagedEtcdLogError extends LeaseholdError {
   override readonly name = 'DamagedEtcdLogError';
@@ -44,8 +44,9 @@ export class DamagedEtcdLogError extends LeaseholdError {
 }
 
 /**
- * A leader finds that the log ends before what it has written there itself: etcd was put back from a backup while it led.
- * The log has forgotten numbers that others store and compare, so nobody may lead on it before they were left behind.
+ * A leader finds that the log ends before the leader's own last entry: etcd was restored from a backup during this
+ * leadership. The log has forgotten numbers that others store and compare, so nobody may lead on this log before those
+ * numbers are left behind.
  */
 export class StoreWentBackError extends LeaseholdError {
   override readonly name = 'StoreWentBackError';
@@ -53,9 +54,9 @@ export class StoreWentBackError extends LeaseholdError {
   readonly retryable = false;
   readonly key: string;
   readonly history: string;
-  /** In which it led. */
+  /** The term of this leadership. */
   readonly term: number;
-  /** Up to here it had been written. */
+  /** The log had been written up to here. */
   readonly position: number;
 
   constructor(
@@ -78,11 +79,11 @@ export class StoreWentBackError extends LeaseholdError {
   }
 }
 
-/** etcd did not answer in time, or refused. Nothing is open; what was asked for may have been written. */
+/** etcd did not answer in time, or refused. Nothing is open; the requested write may have been made. */
 export class EtcdUnavailableError extends LeaseholdError {
   override readonly name = 'EtcdUnavailableError';
   readonly code = 'ETCD_UNAVAILABLE';
-  /** False if waiting does not mend it: wrong credentials, not enough rights, endpoints of different clusters. */
+  /** False if waiting does not help: wrong credentials, not enough rights, endpoints of different clusters. */
   readonly retryable: boolean;
   /** Undefined: no answer. */
   readonly reason: EtcdRefusalReason | undefined;

@@ -3,36 +3,35 @@
 /**
  * The fenced log on etcd: for Managers on several machines, of which one leads.
  *
- * etcd gives three things, and all promises are made of them. A transaction compares and writes in one
- * step, and has a revision of its own. A read sees every transaction that was finished before it was asked
- * for. A key may be under a lease, and goes when the lease ends. So an election is a key, and everything a
- * leader writes compares that key:
+ * etcd gives three things, and all promises are made of them. A transaction compares and writes in one step, and has a
+ * revision of its own. A read sees every transaction that was finished before the request. A key may be under a lease,
+ * and goes when the lease ends. So an election is a key, and everything a leader writes compares that key:
  *
  *     41  leader: a's      if there is none
  *     42  log/1, head      if leader is the key of 41, and there is no head
  *     43  log/2, head      if leader is the key of 41, and head is that of 42
- *     44  leader gone      a's lease has ended; a may not know it yet
- *     45  leader: b's      whoever reads at 45 or later finds all that a ever appended
+ *     44  leader gone      a's lease has ended; a may not know so yet
+ *     45  leader: b's      a read at 45 or later finds all that a ever appended
  *     46  log/3, head      if leader is the key of 45, and head is that of 43
- *      ·  log/3, head      a's, on its way for a while: leader is not the key of 41, and nothing happens
+ *      ·  log/3, head      a's, delayed: leader is not the key of 41, and nothing happens
  *
- * **Fenced**: `fence.ts`. **Read after the election**: `campaign.ts`. **Known or deposed**:
- * `leadership.ts`. **The leader lease**, why it is safe although etcd does not always keep its leases:
- * `leader-lease.ts`. **Followers and the fresh head**: `following.ts`. What the keys are: `layout.ts`.
+ * **Fenced**: `fence.ts`. **Read after the election**: `campaign.ts`. **Known or deposed**: `leadership.ts`. **The
+ * leader lease**, why it is safe although etcd does not always keep leases: `leader-lease.ts`. **Followers and the
+ * fresh head**: `following.ts`. The keys: `layout.ts`.
  *
- * While etcd has no majority, or is out of reach, nothing is answered: a leader's appends wait, followers
- * hear nothing, and all goes on when it is back. That is said once, by a line of the logger. If what is
- * under the prefix cannot be read, `onFatal` is told; if it is gone, everybody waits for an operator: it may
- * be put back, and to begin another costs everybody what he holds. Only who is started begins one (`opening.ts`).
- * That the log went back in time is written down, so that it is not forgotten with the process that has found it
- * out (`halting.ts`).
+ * While etcd has no majority, or is out of reach, nothing is answered: a leader's appends wait, followers hear
+ * nothing, and all goes on when etcd is back. That is said once, by a line of the logger. If the contents under the
+ * prefix cannot be read, `onFatal` is told; if the log is gone, everybody waits for an operator: the log may be
+ * restored, and a new log costs every owner its keys. Only a starting process begins a log (`opening.ts`). That the
+ * log went back in time is noted in etcd, so that the fact is not forgotten with the process that has found it
+ * (`halting.ts`).
  *
  * Nobody is called back from within a call.
  */
 
 import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { FencedLog, FollowerEvents, Following, LeaderEvents } from '../log.ts';
-import { Asking } from './asking.ts';
+import { Requester } from './requester.ts';
 import { Campaign } from './campaign.ts';
 import type { EtcdMemberHealth } from './client.ts';
 import type { LogContext } from './context.ts';
@@ -48,21 +47,21 @@ import { LogReader } from './reading.ts';
 
 export interface EtcdLog extends FencedLog, AsyncDisposable {
   readonly prefix: string;
-  /** Somebody has deleted it, as far as is known. */
+  /** Whether somebody has deleted the log, as far as known. */
   readonly isGone: boolean;
 
-  /** Asks each member of etcd how it is. */
+  /** Asks each member of etcd for its health. */
   health(answer: (members: readonly EtcdMemberHealth[]) => void): void;
 
   /**
-   * Somebody has seen more of the log than there is: writes that down, so that nobody leads on it before an operator
-   * has raised its counters. Tries for a while, until the log is closed.
+   * A peer has seen more of the log than there is: notes that in etcd, so that nobody leads on this log before an
+   * operator has raised the counters. Tries for a while, until the log is closed.
    */
   halt(found: HaltedHistory): void;
 
   /**
-   * Withdraws, resigns and stops following. Whoever leads is deposed. Resolves when the leader key is gone,
-   * or was not to be had within the time of a request.
+   * Withdraws, resigns and stops following. A leader is deposed. Resolves when the leader key is gone, or was not to
+   * be had within the time of a request.
    */
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -96,46 +95,50 @@ export function beginEtcdLog(
   done: (log: OpenEtcdLog | undefined, error: LeaseholdError | undefined) => void,
 ): Disposable {
   const { client, runtime, logger, requestTimeoutMs, retryMs, prefix } = options;
-  const asking = new Asking({ client, runtime, logger, requestTimeoutMs, retryMs });
+  const requester = new Requester({ client, runtime, logger, requestTimeoutMs, retryMs });
   const layout = new Layout(prefix);
-  return new Opening({ ...options, asking, layout }, (error) => {
-    if (error === undefined) done(new OpenEtcdLog(options, asking, layout), undefined);
+  return new Opening({ ...options, requester, layout }, (error, begun) => {
+    if (error === undefined) done(new OpenEtcdLog(options, requester, layout, begun), undefined);
     else done(undefined, error);
   });
 }
 
-/** How long a Manager that has halted tries to note it: it stays, and has time. */
+/** How long a halted Manager tries to write the note: such a Manager stays, and has time. */
 const NOTE_WITHIN_MS = 60_000;
 /** And one that ends. */
 const LAST_NOTE_WITHIN_MS = 5_000;
 
-/** A log that is open: who stands, who follows, and what is to be let go of. */
+/** An open log: the candidates, the followers, and the leases to release. */
 export class OpenEtcdLog implements EtcdLog {
   readonly maxBatchBytes: number;
   readonly prefix: string;
   readonly #context: LogContext;
   readonly #campaigns = new Set<Campaign>();
   readonly #followers = new Set<Follower>();
-  /** Outlasts those who stand and follow. */
+  /** Outlasts the candidates and followers. */
   readonly #life: Lifetime;
   readonly #releases: Releases;
-  /** What is being written down, and what is let go of only when it is: others could be elected before they know of it. */
+  /**
+   * The note being written, and the leases to release only afterwards: others could be elected before they know of the
+   * halt.
+   */
   #noting:
     | { readonly halting: Halting; readonly leases: string[]; readonly afterwards: (() => void)[] }
     | undefined;
   #closing: Promise<void> | undefined;
   #isOpen = true;
 
-  constructor(options: ResolvedEtcdLogOptions, asking: Asking, layout: Layout) {
+  /** `begun` is the history of the log if this process began the log. */
+  constructor(options: ResolvedEtcdLogOptions, requester: Requester, layout: Layout, begun?: string) {
     const { runtime, cluster, ttlSeconds, prefix, maxBatchBytes } = options;
     this.prefix = prefix;
     this.maxBatchBytes = maxBatchBytes;
     const unreadable = (error: LeaseholdError): void => this.#fail(error);
     this.#life = new Lifetime(runtime);
-    this.#releases = new Releases(asking, runtime, this.#life, ttlSeconds * 1_000);
+    this.#releases = new Releases(requester, runtime, this.#life, ttlSeconds * 1_000);
     this.#context = {
-      ...{ options, asking, layout, unreadable },
-      reader: new LogReader({ asking, layout, cluster, runtime, unreadable }),
+      ...{ options, requester, layout, unreadable },
+      reader: new LogReader({ requester, layout, cluster, runtime, unreadable, begun }),
       release: (lease) => this.#release(lease),
     };
   }
@@ -203,15 +206,15 @@ export class OpenEtcdLog implements EtcdLog {
     const deposing = [...this.#campaigns].map((campaign) => campaign.close());
     for (const follower of [...this.#followers]) follower[Symbol.dispose]();
     this.#life.after(0, () => {
-      // Whoever is told of the end may end the process. Until then it must not go on leading.
+      // The callback may end the process. Until then this process must not go on leading.
       if (isToBeNoted) for (const depose of deposing) depose();
       this.#whenNoted(() => onFatal(error));
     });
   }
 
   #note(found: HaltedHistory, withinMs: number): void {
-    const { options, asking, layout } = this.#context;
-    const halting = new Halting({ ...options, asking, layout, withinMs }, found, () => {
+    const { options, requester, layout } = this.#context;
+    const halting = new Halting({ ...options, requester, layout, withinMs }, found, () => {
       const { leases = [], afterwards = [] } = this.#noting ?? {};
       this.#noting = undefined;
       for (const lease of leases) this.#releases.release(lease);

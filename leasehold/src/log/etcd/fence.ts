@@ -1,13 +1,13 @@
 /**
- * Who we are in etcd: the leader key, as we created it.
+ * Our identity in etcd: the leader key, as we created it.
  *
- * Every transaction of a leader compares it. A key is created at one revision, and when it goes and another
- * is created in its place, that has a later one; so from the instant at which a successor is elected, no
- * transaction of ours that is still on its way can succeed, however late it arrives.
+ * Every transaction of a leader compares the key. A key is created at one revision, and a later key of the same name
+ * has a later revision; so from the election of a successor on, no transaction of ours that is still on the way can
+ * succeed, regardless of the time of arrival.
  *
- * The value is compared as well: it names our lease, which is ours alone. That matters when the store was
- * put back from a backup. Its revisions go back with it, and the next leader's key may well be created at
- * the very revision at which ours was, in the time that is gone.
+ * The value is compared as well: it names our lease, which is ours alone. That matters after a restore from a backup.
+ * Revisions go back with the store, and the next leader's key may be created at the very revision at which ours was,
+ * in the time that is gone.
  */
 
 import type { DeposedReason } from '../log.ts';
@@ -32,7 +32,7 @@ export class Fence {
     return found?.createRevision === this.createRevision && sameBytes(found.value, this.#value);
   }
 
-  /** Why we lead no longer, if this was found in the place of our key. */
+  /** Why we lead no longer, if this was found in place of our key. */
   reason(found: EtcdKeyValue | undefined): DeposedReason {
     return found === undefined ? 'lease-ended' : 'superseded';
   }

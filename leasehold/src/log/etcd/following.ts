@@ -1,44 +1,43 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * Follows the log: everything once, in order, from whatever there is when it begins.
+ * Follows the log: everything once, in order, from the contents at the beginning.
  *
  *     look ─► everything ► reset ──┐
- *      ▲ └──► what is after ours ──┴─► watch from the next revision ─► batch, batch, …
+ *      ▲ └──► entries after ours ──┴─► watch from the next revision ─► batch, batch, …
  *      │                                      │
- *      └──it ended, or is deaf, or `meta` changed
+ *      └──watch ended, or is deaf, or `meta` changed
  *
- * **Nothing is left out and nothing comes twice**, because what was read is all up to one revision, and the
- * watch begins with the next. When a watch ends, for whatever reason, it is not resumed: we look again. One
- * look more is nothing, and it sees what a watch cannot show, above all that the store was put back from a
- * backup, where the revisions that we would resume from have yet to come.
+ * **Nothing is left out and nothing comes twice**, because a read covers all entries up to one revision, and the watch
+ * begins with the next. When a watch ends, for any reason, the watch is not resumed: we look again. One look more
+ * costs little, and shows facts that a watch cannot show, above all a store that was restored from a backup, where the
+ * revisions that we would resume from have yet to come.
  *
- * **Reset only if need be**: if what we lack is in a snapshot, if the history is another, or if the store
- * went back in time. That shows in a revision that is lower than one we have seen, or in our last batch,
- * which is not there or not the same. Whoever follows then sees a log that ends before what he has, and can
- * say so.
+ * **Reset only if need be**: if the missing entries are in a snapshot, if the history is another, or if the store went
+ * back in time. That shows in a revision that is lower than one we have seen, or in our last batch, which is not there
+ * or not the same. A follower then sees a log that ends before the follower's own entries, and can say so.
  *
- * **A watch can be deaf** without ending, at a member that was cut off or stopped. So the head is read from
- * time to time; if we have not come to where it was the time before, the watch is replaced.
+ * **A watch can be deaf** without ending, at a member that was cut off or stopped. So the head is read from time to
+ * time; if we have not reached the head of the time before, the watch is replaced.
  *
- * **The head is fresh** because it is read linearizably: the answer counts everything that was appended
- * before it was asked for. `askedAt` is the clock before the request was sent, of the very request that was
- * answered. It is told only if it belongs to the history that we follow.
+ * **The head is fresh** because the read is linearizable: the answer counts everything that was appended before the
+ * request. `askedAt` is the clock before the request was sent, of the very request that was answered. The head is told
+ * only if its history is the one that we follow.
  */
 
 import type { FollowerEvents, Following, LogBatch } from '../log.ts';
+import type { History } from '../history.ts';
 import type { LogContext } from './context.ts';
 import { sameBytes } from './layout.ts';
 import { Lifetime } from './lifetime.ts';
 import type { Contents, Overview } from './reading.ts';
 
 /** How far we have come. */
-interface Place {
-  readonly history: string;
+interface Place extends History {
   position: number;
   /** The latest that we have seen. */
   revision: number;
-  /** The last batch, to know it again; undefined if what we have ends with a snapshot, or is nothing. */
+  /** The last batch, for comparison; undefined if our entries end with a snapshot, or there are none. */
   last: LogBatch | undefined;
 }
 
@@ -59,10 +58,10 @@ export class Follower implements Following {
   }
 
   askHead(): void {
-    const { asking, reader } = this.#context;
+    const { requester, reader } = this.#context;
     reader.overview(this.#life, [], ({ meta, head, askedAt }) => {
       if (meta.history === this.#place?.history) this.#events.head(head, askedAt);
-      else this.#life.after(asking.pauseMs(), () => this.askHead());
+      else this.#life.after(requester.pauseMs(), () => this.askHead());
     });
   }
 
@@ -93,12 +92,13 @@ export class Follower implements Following {
   }
 
   #lookLater(): void {
-    this.#life.after(this.#context.asking.pauseMs(), () => this.#look());
+    this.#life.after(this.#context.requester.pauseMs(), () => this.#look());
   }
 
   #reset({ overview, start }: Contents): void {
     const { head, revision } = overview;
-    const place = { history: start.history, position: head, revision, last: start.batches.at(-1) };
+    const { history, key } = start;
+    const place = { history, key, position: head, revision, last: start.batches.at(-1) };
     this.#place = place;
     this.#events.reset(start);
     this.#watchFrom(place, overview);
@@ -113,7 +113,7 @@ export class Follower implements Following {
   }
 
   #watchFrom(place: Place, { revision, head }: Overview): void {
-    if (this.#life.isOver) return; // By whoever was told.
+    if (this.#life.isOver) return; // By the callback.
     place.revision = revision;
     this.#watch = new Watching(this.#context, place, head, revision, {
       batch: (batch, at) => this.#tell(place, batch, at),
@@ -123,10 +123,12 @@ export class Follower implements Following {
   }
 }
 
-/** Whether it needs more than the batches after ours to come from where we are to what is there. */
+/** Whether the way from our place to the present contents needs more than the batches after ours. */
 function isElsewhere(place: Place, { meta, revision, head, pointer, others: [ours] }: Overview): boolean {
   const snapshotted = pointer?.position ?? 0;
-  if (meta.history !== place.history || snapshotted > place.position) return true;
+  if (snapshotted > place.position) return true;
+  const isSameHistory = meta.history === place.history && meta.key === place.key; // The history may just have been given a key.
+  if (!isSameHistory) return true;
   const wentBack = revision < place.revision || head < place.position;
   const last = snapshotted < place.position ? place.last : undefined;
   const isOurs = last === undefined || (ours !== undefined && sameBytes(ours.value, last.bytes));
@@ -135,13 +137,13 @@ function isElsewhere(place: Place, { meta, revision, head, pointer, others: [our
 
 interface WatchingEvents {
   batch(batch: LogBatch, revision: number): void;
-  /** Begin another, from what is there then. */
+  /** Begin another watch, from the contents then. */
   ended(): void;
-  /** It brings nothing any more, or what it brings is not to be had one by one. */
+  /** The watch brings nothing any more, or its entries cannot be had one by one. */
   outdated(): void;
 }
 
-/** One watch, and the looks at the head that show whether it is deaf. */
+/** One watch, and the looks at the head that show whether the watch is deaf. */
 class Watching implements Disposable {
   readonly #context: LogContext;
   readonly #place: Place;
@@ -182,7 +184,7 @@ class Watching implements Disposable {
     else this.#over(() => this.#events.outdated());
   }
 
-  /** Looks where the head is after a while, and whether we have come to where it was. */
+  /** Reads the head after a while, and checks whether we have reached the head of the time before. */
   #lookFrom(headBefore: number): void {
     const { reader, options } = this.#context;
     this.#life.after(options.pollMs, () => {

@@ -1,31 +1,32 @@
 /**
- * That somebody has found the log to have gone back in time, written down where whoever would lead next must see it.
+ * The note in etcd that the log went back in time, where the next leader must see the note.
  *
- * Whoever finds it out knows it by what it remembers, and a process that is started again remembers nothing: it would
- * lead on the older log, and give to others what owners still hold. What is in etcd outlives processes. So a key says
- * it, `halted`, with what was seen. While it is there nobody is elected, and whoever leads lets go when it next extends
- * its lease; an operator who raises the counters takes it away in the same transaction, and goes above what it says.
+ * A process that finds this out knows by memory, and a restarted process remembers nothing: the restarted process
+ * would lead on the older log, and grant keys that owners still hold. Keys in etcd outlive processes. So the key
+ * `halted` holds the fact, with the highest counters that were seen. While that key exists nobody is elected, and a
+ * leader steps down at the next extension of the leader lease; an operator who raises the counters deletes the key in
+ * the same transaction, and goes above the noted counters.
  *
- * It is about one history. Between finding it out and writing it down an operator may have been there; then the history
- * is another, in which nothing was seen, and nothing is written. A try that arrives late compares `meta`, and so does
- * no harm either.
+ * The note is about one history. Between the finding and the write an operator may have raised the counters; then the
+ * history is another, in which nothing was seen, and nothing is written. A try that arrives late compares `meta`, and
+ * so does no harm either.
  */
 
 import { LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import type { Asking, Hearing } from './asking.ts';
+import type { Requester, Hearing } from './requester.ts';
 import type { EtcdKeyValue } from './client.ts';
 import { decodeHalt, decodeMeta, encodeHalt, type Halt, type Layout } from './layout.ts';
 import { Lifetime } from './lifetime.ts';
 
-/** What was seen, and of which history. */
+/** The highest counters seen, and the history. */
 export interface HaltedHistory extends Halt {
   readonly history: string;
 }
 
 export interface HaltingOptions {
-  readonly asking: Asking;
+  readonly requester: Requester;
   readonly layout: Layout;
   readonly cluster: string;
   readonly runtime: Runtime;
@@ -34,7 +35,7 @@ export interface HaltingOptions {
   readonly withinMs: number;
 }
 
-/** Writes it down if that can be had in time; calls back once, when it is over. Disposing gives it up without a word. */
+/** Writes the note if possible in time; calls back once, at the end. Disposing gives up without a call. */
 export class Halting implements Disposable {
   readonly #options: HaltingOptions;
   readonly #found: HaltedHistory;
@@ -42,12 +43,12 @@ export class Halting implements Disposable {
   readonly #life: Lifetime;
 
   constructor(options: HaltingOptions, found: HaltedHistory, done: () => void) {
-    const { asking, runtime, logger, withinMs } = options;
+    const { requester, runtime, logger, withinMs } = options;
     this.#options = options;
     this.#found = found;
     this.#done = done;
     this.#life = new Lifetime(runtime);
-    asking.within(
+    requester.within(
       this.#life,
       withinMs,
       'note in etcd that the log went back in time',
@@ -64,16 +65,16 @@ export class Halting implements Disposable {
   }
 
   #look(hearing: Hearing): void {
-    const { asking, layout, cluster, logger } = this.#options;
+    const { requester, layout, cluster, logger } = this.#options;
     const { meta: metaKey, halted: key } = layout;
-    asking.get(
+    requester.get(
       [metaKey, key],
       hearing(({ found: [meta, there] }) => {
         if (meta === undefined || historyIn(meta, cluster) !== this.#found.history) return this.#end();
         const known = decodeHalt(there);
         const halt = known === undefined ? this.#found : above(known, this.#found);
         if (halt === known) return this.#end();
-        asking.transact(
+        requester.transact(
           {
             compare: [
               { key: metaKey, modRevision: meta.modRevision },
@@ -101,7 +102,7 @@ export class Halting implements Disposable {
   }
 }
 
-/** Undefined if it cannot be read: then nobody leads on it anyway. */
+/** Undefined if unreadable: then nobody leads on that log anyway. */
 function historyIn(meta: EtcdKeyValue, cluster: string): string | undefined {
   try {
     return decodeMeta(meta, cluster).history;
@@ -111,7 +112,7 @@ function historyIn(meta: EtcdKeyValue, cluster: string): string | undefined {
   }
 }
 
-/** What is known, and more if this is more. */
+/** The greater of the known and the found counters. */
 function above(known: Halt, found: Halt): Halt {
   const [term, position] = [Math.max(known.term, found.term), Math.max(known.position, found.position)];
   return term === known.term && position === known.position ? known : { ...known, term, position };

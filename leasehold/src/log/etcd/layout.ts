@@ -1,14 +1,15 @@
 /**
- * What is under the prefix. A prefix ends in `/`, and all keys below it belong to one log:
+ * The keys under the prefix. A prefix ends in `/`, and all keys below belong to one log:
  *
- *     meta                        { format: 1, cluster, history, termBase, floor }, made once
- *     leader                      { candidate, lease, … }, under the leader's lease: whoever's it is leads
+ *     meta                        { format: 1, cluster, history, key, termBase, floor }, made once; one that has no key
+ *                                 yet is given one with the next election
+ *     leader                      { candidate, lease, … }, under the leader's lease: the owner of this key leads
  *     head                        the position of the last batch, as digits
  *     halted                      { term, position, why }: nobody may lead before an operator was there; see `halting.ts`
- *     log/<position>              one batch, its bytes as they are; 16 hexadecimal digits
+ *     log/<position>              one batch, the bytes unchanged; 16 hexadecimal digits
  *     snapshot                    { position, chunks, bytes, checksum }: which snapshot counts
- *     snapshots/<position>/<n>    its pieces, 0 to chunks - 1; 4 hexadecimal digits
- *     managers/<id>               who is there, under a lease of its own: see `roll.ts`
+ *     snapshots/<position>/<n>    the pieces, 0 to chunks - 1; 4 hexadecimal digits
+ *     managers/<id>               the present Managers, each under a lease of its own: see `manager-registry.ts`
  *
  * Digits are padded, so that the order of the keys is the order of the positions. `log/` and `meta` lie
  * side by side in that order, with only `managers/` between, which nobody follows: one watch sees both, in
@@ -21,6 +22,7 @@
  */
 
 import { UnknownLogFormatError } from '../file/errors.ts';
+import { type History, isHistoryKey } from '../history.ts';
 import type { EtcdKeyValue } from './client.ts';
 import { DamagedEtcdLogError, PrefixInUseError } from './errors.ts';
 
@@ -72,7 +74,7 @@ export class Layout {
     return this.#log + digits(position, 16);
   }
 
-  /** Undefined if it is not the key of a batch. */
+  /** Undefined if the key is not that of a batch. */
   positionOf(key: string): number | undefined {
     if (!key.startsWith(this.#log)) return undefined;
     const rest = key.slice(this.#log.length);
@@ -109,14 +111,13 @@ const afterFolder = (folder: string): string => `${folder.slice(0, -1)}0`;
 
 const digits = (value: number, length: number): string => value.toString(16).padStart(length, '0');
 
-export interface Meta {
+export interface Meta extends History {
   readonly cluster: string;
-  readonly history: string;
   readonly termBase: number;
   readonly floor: number;
 }
 
-/** What somebody has seen of a log that does not show it any more. */
+/** Counters of a log that a peer has seen and the log no longer shows. */
 export interface Halt {
   readonly term: number;
   readonly position: number;
@@ -133,10 +134,10 @@ export interface SnapshotPointer {
 
 export const encodeMeta = (meta: Meta): Uint8Array => encodeJson({ format: FORMAT, ...meta });
 
-/** Throws if it is not that of a log of this cluster that this program can read. */
+/** Throws if the value is not that of a log of this cluster in a known format. */
 export function decodeMeta({ key, value }: EtcdKeyValue, cluster: string): Meta {
   const fields = decodeJson(value);
-  const { format, history, termBase, floor } = fields;
+  const { format, history, key: historyKey, termBase, floor } = fields;
   if (typeof format !== 'number') throw new PrefixInUseError(key, 'is not that of a log');
   if (format !== FORMAT) throw new UnknownLogFormatError(key, format, FORMAT);
   if (fields['cluster'] !== cluster) {
@@ -145,7 +146,7 @@ export function decodeMeta({ key, value }: EtcdKeyValue, cluster: string): Meta 
   if (typeof history !== 'string' || !isCount(termBase) || !isCount(floor)) {
     throw new DamagedEtcdLogError(key, 'its history, termBase or floor is missing');
   }
-  return { cluster, history, termBase, floor };
+  return { cluster, history, key: isHistoryKey(historyKey) ? historyKey : undefined, termBase, floor };
 }
 
 export const encodeHead = (position: number): Uint8Array => encodeText(String(position));
@@ -160,7 +161,7 @@ export function decodeHead(found: EtcdKeyValue | undefined): number {
 
 export const encodeHalt = ({ term, position, why }: Halt): Uint8Array => encodeJson({ term, position, why });
 
-/** That it is there counts, whatever it says. */
+/** The presence of the key counts, with any content. */
 export function decodeHalt(found: EtcdKeyValue | undefined): Halt | undefined {
   if (found === undefined) return undefined;
   const { term, position, why } = decodeJson(found.value);
@@ -182,14 +183,14 @@ export function decodePointer(found: EtcdKeyValue | undefined): SnapshotPointer 
   return { position, chunks, bytes, checksum };
 }
 
-/** `about` is for people, and for other Managers; candidate and lease make it unlike any other. */
+/** `about` is for people, and for other Managers; candidate and lease make the value unique. */
 export const encodeLeader = (
   candidate: string,
   lease: string,
   about: Readonly<Record<string, string>>,
 ): Uint8Array => encodeJson({ ...about, candidate, lease });
 
-/** Who that is, for people. */
+/** The leader's name, for people. */
 export function leaderName({ value }: EtcdKeyValue): string {
   const { id, candidate } = decodeJson(value);
   return String(id ?? candidate ?? 'somebody');
@@ -205,7 +206,7 @@ const decodeText = (bytes: Uint8Array): string => decoder.decode(bytes);
 export const encodeJson = (fields: Readonly<Record<string, unknown>>): Uint8Array =>
   encodeText(JSON.stringify(fields));
 
-/** No fields if it is none of ours. */
+/** No fields if the value is not ours. */
 export function decodeJson(value: Uint8Array): Partial<Record<string, unknown>> {
   try {
     const fields: unknown = JSON.parse(decodeText(value));

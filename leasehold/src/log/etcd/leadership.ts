@@ -1,5 +1,5 @@
 /**
- * What a leader does: append, and have the log compacted.
+ * The leader's operations: append, and compact the log.
  *
  * An append is one transaction:
  *
@@ -9,20 +9,20 @@
  *
  * **Fenced** by the first comparison (see `fence.ts`).
  *
- * **Once, and in order** by the second. Each append writes `head`, so each names the one before it. A try of
- * unknown outcome is asked again, and the earlier one may still be on its way, for as long as some member
- * of etcd is stopped; when it arrives after the other, `head` has been written since, and it does nothing.
- * (To find `log/<position>` absent would not do: by then the batch may have been compacted away, and the
- * late try would bring it back, and set the head back with it.)
+ * **Once, and in order** by the second. Each append writes `head`, so each names the append before. A try of unknown
+ * outcome is repeated, and the earlier try may still be on the way, for as long as some member of etcd is stopped;
+ * when the earlier try arrives after the other, `head` has been written since, and the late try does nothing. (To
+ * require the absence of `log/<position>` would not do: by then the batch may have been compacted away, and the late
+ * try would bring the batch back, and set the head back too.)
  *
- * **Known or deposed.** If the comparison fails, what is found says which. Not our key: we are deposed. Our
- * key, and our bytes at the position: an earlier try went through. What etcd refuses is refused only if no
- * earlier try of the same append can have been written, or can be yet; otherwise it is asked again.
+ * **Known or deposed.** If the comparison fails, the values found tell the case. Not our key: we are deposed. Our key,
+ * and our bytes at the position: an earlier try went through. A refusal by etcd counts only if no earlier try of the
+ * same append can have been written, or can be yet; otherwise the append is repeated.
  *
- * **An etcd that becomes full** may refuse what it has just written, and from then on refuses the transaction
- * without comparing anything. So after such a refusal the same keys are read: they say whether that try was
- * written, and it will not be later. To take it for refused would leave a batch in the log that followers are
- * told of and its leader knows nothing about.
+ * **An etcd that becomes full** may refuse a transaction that was just written, and from then on refuses the
+ * transaction without comparing anything. So after such a refusal the same keys are read: they say whether that try
+ * was written, and a later write is impossible. To take the try for refused would leave a batch in the log that
+ * followers are told of and the leader knows nothing about.
  */
 
 import { assert } from '../../runtime/assert.ts';
@@ -60,7 +60,7 @@ export class Leading implements Leadership {
   readonly #options: LeadingOptions;
   readonly #compaction: Compaction;
   #appending: Append | undefined;
-  /** The next batch goes above it. */
+  /** The next batch goes above this position. */
   #last: number;
   #headRevision: number;
 
@@ -107,7 +107,7 @@ export class Leading implements Leadership {
     return this.#last;
   }
 
-  /** The head was read after we knew this to be written: it cannot be behind. */
+  /** The head was read after we knew of this write: the head cannot be behind. */
   sawHead(found: EtcdKeyValue | undefined, written: number): void {
     const error = this.#flawOf(found, written);
     if (error !== undefined) this.#context.unreadable(error);
@@ -118,9 +118,9 @@ export class Leading implements Leadership {
   }
 
   #try(append: Append): void {
-    const { asking } = this.#context;
+    const { requester } = this.#context;
     const { life } = this.#options;
-    asking.transact(
+    requester.transact(
       this.#transaction(append.batch),
       life.hearing((answer) => {
         if (answer.kind === 'done') return this.#heard(append, answer.value);
@@ -132,13 +132,13 @@ export class Leading implements Leadership {
     );
   }
 
-  /** The last try was written or never will be; is it there? */
+  /** The last try was written or never will be; is the batch there? */
   #lookFor(append: Append): void {
-    const { asking, layout } = this.#context;
+    const { requester, layout } = this.#context;
     const { position } = append.batch;
-    asking.insist<EtcdTransactionResult>(
+    requester.insist<EtcdTransactionResult>(
       this.#options.life,
-      (hear) => asking.get([layout.leader, layout.head, layout.batch(position)], hear),
+      (hear) => requester.get([layout.leader, layout.head, layout.batch(position)], hear),
       (result) => this.#looked(append, result),
     );
   }
@@ -152,7 +152,7 @@ export class Leading implements Leadership {
   }
 
   #tryAgain(append: Append): void {
-    this.#options.life.after(this.#context.asking.pauseMs(), () => this.#try(append));
+    this.#options.life.after(this.#context.requester.pauseMs(), () => this.#try(append));
   }
 
   #transaction({ position, bytes }: LogBatch): EtcdTransaction {
@@ -190,7 +190,7 @@ export class Leading implements Leadership {
     return { history: this.start.history, term: this.term };
   }
 
-  /** What is wrong with this head, if up to that position the log was written before it was read. */
+  /** The flaw of this head, if the log was written up to that position before the head was read. */
   #flawOf(found: EtcdKeyValue | undefined, written: number): LeaseholdError | undefined {
     const { head } = this.#context.layout;
     try {

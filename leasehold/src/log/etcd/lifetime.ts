@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * What ends together: the timers of one campaign, one leadership or one follower, and its interest in
- * answers that are still to come. Without it every callback would have to ask whether it is still wanted.
+ * A common end: of the timers of one campaign, one leadership or one follower, and of its interest in pending
+ * answers. Without this class every callback would have to check whether it is still wanted.
  */
 
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -21,7 +21,7 @@ export class Lifetime implements Disposable {
     return this.#isOver;
   }
 
-  /** Calls back in so many milliseconds, unless it is over by then, or this was disposed of. */
+  /** Calls back after so many milliseconds, unless this lifetime is over by then, or the timer was disposed of. */
   after(ms: number, act: () => void): Disposable {
     const timer = this.#runtime.wakeAt(later(this.#runtime.now(), ms), () => {
       this.#timers.delete(cancel);
@@ -38,7 +38,7 @@ export class Lifetime implements Disposable {
     return cancel;
   }
 
-  /** The same, but deaf once it is over. */
+  /** The same callback, ignored once this lifetime is over. */
   hearing<Heard extends readonly unknown[]>(hear: (...heard: Heard) => void): (...heard: Heard) => void {
     return (...heard) => {
       if (!this.#isOver) hear(...heard);

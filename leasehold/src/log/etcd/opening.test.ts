@@ -10,17 +10,34 @@ describe('opening a log on etcd', () => {
     bench.tryToOpen(bench.machine('a'));
     expect(JSON.parse(bench.get('meta') ?? '')).toEqual({
       ...{ format: 1, cluster: 'c', history: 'history-1', termBase: 0, floor: expect.any(Number) },
+      key: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
     const b = bench.machine('b');
     const { start } = new Standing(bench, b, bench.open(b), 'b.1').elected().leading;
-    expect([start.history, contents(start)]).toEqual(['history-1', '']);
+    expect([start.history, contents(start), start.begunHere]).toEqual(['history-1', '', false]);
+    expect(start.key).toBe(JSON.parse(bench.get('meta') ?? '').key);
+  });
+
+  it('gives a key to a history from before there were keys, with the first election', () => {
+    const bench = new QuietEtcd();
+    const a = bench.machine('a');
+    const log = bench.open(a); // Of a `meta` without a key.
+    const keys: unknown[] = [];
+    log.follow({ reset: ({ key }) => keys.push(key), batch: () => {}, head: () => {} });
+    bench.until(() => keys.length === 1);
+    const { start } = new Standing(bench, a, log, 'a.1').elected().leading;
+    expect(start.key).toMatch(/^[0-9a-f]{64}$/);
+    bench.until(() => keys.length === 2);
+    expect(keys).toEqual([undefined, start.key]);
+    expect(JSON.parse(bench.get('meta') ?? '')).toMatchObject({ history: 'history-1', key: start.key });
   });
 
   it('has the one it begins go on above all numbers of another that was there before', () => {
     const bench = new QuietEtcd();
     const a = bench.machine('a');
     const before = new Standing(bench, a, bench.tryToOpen(a).log as OpenEtcdLog, 'a.1').elected();
-    const { floor } = before.leading.start;
+    const { floor, begunHere } = before.leading.start;
+    expect(begunHere).toBe(true);
     for (let used = 1; used <= 5; used += 1) before.append(floor + used, 'x');
     bench.delete('', '~');
     bench.pass(100);

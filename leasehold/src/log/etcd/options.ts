@@ -1,6 +1,7 @@
 /**
- * How a log on etcd is told where it lies and how patient to be. What etcd is asked for is never shorter than the leader
- * lease, or others could be elected within it; how often a leader asks for more is in `leader-lease.ts`.
+ * The options of a log on etcd: the place and the time limits. The lease that etcd grants is never shorter than the
+ * leader lease, or others could be elected within the leader lease; how often a leader extends the lease is in
+ * `leader-lease.ts`.
  */
 
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
@@ -11,10 +12,10 @@ import type { EtcdClient } from './client.ts';
 export interface EtcdLogOptions {
   readonly client: EtcdClient;
 
-  /** All keys of the log begin with it: `/leasehold/production/`. It ends in `/`. */
+  /** The beginning of all keys of the log: `/leasehold/production/`. Ends in `/`. */
   readonly prefix: string;
 
-  /** Whose log it is. A log that says another name is not touched. */
+  /** The owner of the log. A log that says another name is not touched. */
   readonly cluster: string;
   readonly runtime: Runtime;
   readonly logger: Logger;
@@ -22,19 +23,19 @@ export interface EtcdLogOptions {
   /** Unlike any other: names the history of a log that begins. */
   readonly randomId: () => string;
 
-  /** What is in etcd cannot be read. Nothing is answered any more: end the process. Called once at most. */
+  /** The contents of etcd cannot be read. Nothing is answered any more: end the process. Called once at most. */
   onFatal(error: LeaseholdError): void;
 
   /**
-   * How long a leader acts without asking, in milliseconds. Shorter makes the next leader come sooner when
-   * one dies; longer lets a leader go on while etcd elects its own. etcd counts in whole seconds, 2 at
-   * least: its key goes when the next whole second is over.
+   * How long a leader acts without asking, in milliseconds. A shorter lease lets the next leader come sooner when one
+   * dies; a longer one lets a leader go on while etcd elects its own leader. etcd counts in whole seconds, 2 at least:
+   * the leader key goes when the next whole second is over.
    */
   readonly leaderLeaseMs: number;
 
   /**
-   * The longest time without a leader that those who depend on it are to survive, in milliseconds. If etcd keeps the key
-   * of a dead leader for longer, that is said.
+   * The longest time without a leader that the owners are to survive, in milliseconds. If etcd keeps the key of a dead
+   * leader for longer, that is said.
    *
    * @default without end
    */
@@ -61,8 +62,8 @@ export interface EtcdLogOptions {
   readonly openWithinMs?: number | undefined;
 
   /**
-   * A larger batch is refused, in bytes. etcd takes requests of 1.5 MiB (`--max-request-bytes`), and a
-   * batch goes with its key, the head, and what is compared.
+   * A larger batch is refused, in bytes. etcd takes requests of 1.5 MiB (`--max-request-bytes`), and a batch goes with
+   * a key, the head, and the comparisons.
    *
    * @default 1 MiB
    */
@@ -75,13 +76,13 @@ export interface EtcdLogOptions {
 export type ResolvedEtcdLogOptions = {
   readonly [Name in keyof EtcdLogOptions]-?: NonNullable<EtcdLogOptions[Name]>;
 } & {
-  /** What etcd is asked for. */
+  /** The requested lease of etcd. */
   readonly ttlSeconds: number;
 };
 
-/** Requests above this are refused by etcd as it comes, with what goes along with the bytes. */
+/** An etcd with default settings refuses requests above this, including everything that goes with the bytes. */
 const REQUEST_BYTES_MAX = 1_500_000;
-/** With usual settings it grants no less. */
+/** With usual settings etcd grants no less. */
 const TTL_SECONDS_MIN = 2;
 
 export function resolveEtcdLogOptions(options: EtcdLogOptions): ResolvedEtcdLogOptions {

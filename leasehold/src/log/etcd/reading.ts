@@ -1,17 +1,17 @@
 /**
- * Reads the log as it was at one revision.
+ * Reads the log as of one revision.
  *
- * Between two reads a leader may append, or put a snapshot in the place of what was there; so all that
- * belongs together is read as of one revision, however many requests it takes. The first one reads the
- * small keys linearizably and says which revision that is; the others name it. If etcd has forgotten that
- * revision meanwhile (it compacts its own history), reading begins anew.
+ * Between two reads a leader may append, or replace entries by a snapshot; so everything that belongs together is read
+ * as of one revision, in any number of requests. The first request reads the small keys linearizably and returns the
+ * revision; the others name that revision. If etcd has forgotten that revision meanwhile (etcd compacts old
+ * revisions), reading begins anew.
  *
- * What is large comes in pages. How large a page may be is not known beforehand: it must fit into the memory that is
- * allowed for an answer, and come within the time that is allowed for a request, by whatever way leads to etcd. So it
- * begins small and grows with what it finds; one that is not answered is asked for by half, down to a single key.
+ * Large contents come in pages. The right size of a page is not known beforehand: a page must fit into the memory that
+ * is allowed for an answer, and come within the time that is allowed for a request, by any way to etcd. So pages begin
+ * small and grow with the answers; a page without an answer is requested again at half the size, down to a single key.
  *
- * The `head` is written together with each batch. So it says where the log must end, and a log that
- * lost its last batches to somebody's `etcdctl del` is not taken for a shorter one.
+ * The `head` is written together with each batch. So the head says where the log must end, and a log that lost the
+ * last batches to somebody's `etcdctl del` is not taken for a shorter one.
  */
 
 import { LeaseholdError } from '../../runtime/errors.ts';
@@ -19,7 +19,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { checksum } from '../file/checksum.ts';
 import type { LogBatch, LogStart } from '../log.ts';
-import type { Asking } from './asking.ts';
+import type { Requester } from './requester.ts';
 import type { EtcdKeyValue, EtcdRangeResult, EtcdTransactionResult } from './client.ts';
 import { DamagedEtcdLogError } from './errors.ts';
 import {
@@ -47,7 +47,7 @@ export interface Overview {
   readonly headRevision: number;
   readonly pointer: SnapshotPointer | undefined;
   readonly pointerRevision: number;
-  /** What was found of the keys that were asked for besides. */
+  /** The values of the additionally requested keys. */
   readonly others: readonly (EtcdKeyValue | undefined)[];
 }
 
@@ -57,11 +57,13 @@ export interface Contents {
 }
 
 export interface ReaderOptions {
-  readonly asking: Asking;
+  readonly requester: Requester;
   readonly layout: Layout;
   readonly cluster: string;
   readonly runtime: Runtime;
-  /** What is there cannot be read, and reading it again does not help. */
+  /** The history of the log, if this process began the log. */
+  readonly begun?: string | undefined;
+  /** The contents cannot be read, and reading again does not help. */
   unreadable(error: LeaseholdError): void;
 }
 
@@ -73,7 +75,7 @@ const FIRST_PAGE_KEYS = 8;
 const PAGE_KEYS_MAX = 1_000;
 /** By how much a page has more keys than the one before, at most: those that come next may be larger than those that came. */
 const PAGE_GROWTH = 4;
-/** Waiting for an operator, who alone can bring it back. */
+/** Waiting for an operator, the only one who can bring the log back. */
 const GONE_TIMES = 10;
 
 const LOG_GONE =
@@ -88,30 +90,30 @@ export class LogReader {
     this.#options = options;
   }
 
-  /** There was no log when it was last looked for. */
+  /** Whether there was no log at the last look. */
   get isGone(): boolean {
     return this.#isGone;
   }
 
   /** The small keys, and others, at one revision: read after this was called. */
   overview(life: Lifetime, others: readonly string[], use: (overview: Overview) => void): void {
-    const { asking, layout, cluster, runtime } = this.#options;
+    const { requester, layout, cluster, runtime } = this.#options;
     const keys = [layout.meta, layout.head, layout.snapshot, ...others];
     let askedAt = runtime.now();
-    asking.insist<EtcdTransactionResult>(
+    requester.insist<EtcdTransactionResult>(
       life,
       (hear) => {
         askedAt = runtime.now();
-        asking.get(keys, hear);
+        requester.get(keys, hear);
       },
       ({ revision, found: [meta, head, snapshot, ...rest] }) => {
         this.#isGone = meta === undefined;
         if (meta === undefined) {
-          asking.troubles.met(LOG_GONE, { key: layout.meta });
-          life.after(asking.pauseMs(GONE_TIMES), () => this.overview(life, others, use));
+          requester.episodes.met(LOG_GONE, { key: layout.meta });
+          life.after(requester.pauseMs(GONE_TIMES), () => this.overview(life, others, use));
           return;
         }
-        asking.troubles.over(LOG_GONE);
+        requester.episodes.over(LOG_GONE);
         this.#ifReadable(
           () => ({
             askedAt,
@@ -132,12 +134,12 @@ export class LogReader {
 
   /** Everything, and other keys, as of one revision that is not before this was called. */
   everything(life: Lifetime, others: readonly string[], use: (contents: Contents) => void): void {
-    const { asking } = this.#options;
-    const anew = (): void => void life.after(asking.pauseMs(), () => this.everything(life, others, use));
+    const { requester } = this.#options;
+    const anew = (): void => void life.after(requester.pauseMs(), () => this.everything(life, others, use));
     this.overview(life, others, (overview) => this.rest(life, overview, use, anew));
   }
 
-  /** All that an overview leaves out, as of its revision; `anew` is told if that revision is gone. */
+  /** All that an overview leaves out, as of the same revision; `anew` is called if that revision is gone. */
   rest(life: Lifetime, overview: Overview, use: (contents: Contents) => void, anew: () => void): void {
     const { layout } = this.#options;
     const { pointer, revision } = overview;
@@ -181,7 +183,7 @@ export class LogReader {
     anew: () => void,
     use: (found: readonly EtcdKeyValue[]) => void,
   ): void {
-    const { asking } = this.#options;
+    const { requester } = this.#options;
     const all: EtcdKeyValue[] = [];
     let bytes = 0;
     let pageBytes = PAGE_BYTES;
@@ -191,10 +193,10 @@ export class LogReader {
         limit = Math.ceil(limit / 2);
         pageBytes = Math.max(SLOW_PAGE_BYTES, pageBytes / 2);
       };
-      asking.insist<EtcdRangeResult>(
+      requester.insist<EtcdRangeResult>(
         life,
         (hear) =>
-          asking.range({ key, end: range.end, limit, revision }, (answer) => {
+          requester.range({ key, end: range.end, limit, revision }, (answer) => {
             if (answer.kind === 'unknown') smaller();
             hear(answer);
           }),
@@ -227,7 +229,9 @@ export class LogReader {
     if (last !== head)
       throw new DamagedEtcdLogError(layout.head, `it says ${head}, and the last batch is ${last}`);
     const snapshot = pointer === undefined ? undefined : { position: pointer.position, bytes };
-    return { overview, start: { history: meta.history, snapshot, batches, floor: meta.floor } };
+    const { history, key, floor } = meta;
+    const begunHere = history === this.#options.begun;
+    return { overview, start: { history, key, snapshot, batches, floor, begunHere } };
   }
 
   #batch({ key, value }: EtcdKeyValue): LogBatch {

@@ -29,7 +29,7 @@ const open = (cluster: EtcdCluster, prefix: string, index: number): Promise<Etcd
     },
   });
 
-/** A log without a floor, so that positions begin with 1; one that is begun takes its floor from the clock. */
+/** A log without a floor, so that positions begin with 1; a new log takes the floor from the clock. */
 async function begin(cluster: EtcdCluster, prefix: string): Promise<void> {
   const meta = encodeMeta({ cluster: 'c', history: randomId(), termBase: 0, floor: 0 });
   done(await new PromiseClient(realClient(cluster)).put(`${prefix}meta`, meta));
@@ -102,7 +102,7 @@ describe.skipIf(!isInstalled)('on a real etcd of three members', { timeout: LONG
   );
 });
 
-/** Stands, appends one batch after the other while it leads, and stands again. */
+/** Stands, appends one batch after the other while leading, and stands again. */
 class Appending implements Disposable {
   readonly acknowledged: { readonly position: number; readonly text: string }[] = [];
   readonly #log: EtcdLog;
@@ -149,7 +149,7 @@ class Appending implements Disposable {
   }
 }
 
-/** What one who is elected finds. */
+/** The start of a leader elected now. */
 async function read(log: EtcdLog): Promise<LogStart> {
   return await new Promise((resolve) => {
     log.campaign('reader', {

@@ -1,11 +1,11 @@
 /**
- * CRC-32 (the one of zlib, PNG and Ethernet). Node has it built in since 20.15; before that it is
+ * CRC-32 (the one of zlib, PNG and Ethernet). Node has a built-in CRC-32 since 20.15; before that the checksum is
  * computed here, with the same result.
  */
 
 import * as zlib from 'node:zlib';
 
-/** Goes on from `before`, the checksum of what comes before these bytes. */
+/** Goes on from `before`, the checksum of the bytes before these. */
 export type Checksum = (bytes: Uint8Array, before?: number) => number;
 
 const TABLE: Uint32Array = new Uint32Array(256);

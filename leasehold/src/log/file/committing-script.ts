@@ -1,7 +1,7 @@
 /**
- * What the processes do that are killed, cut off and failed in the tests on real disks: they commit,
- * one batch after the other, and say so. Positions have no gaps and content follows from the
- * position, so that whoever reads the log can tell whether anything is missing or wrong.
+ * The script of the processes that are killed, cut off and failed in the tests on real disks: they commit, one batch
+ * after the other, and print each commit. Positions have no gaps and content follows from the position, so that a
+ * reader of the log can tell whether anything is missing or wrong.
  */
 
 import { assert } from '../../runtime/assert.ts';
@@ -15,7 +15,7 @@ export const contentAt = (position: number): Uint8Array =>
 
 const snapshotAt = (position: number): Uint8Array => new TextEncoder().encode(`everything up to ${position}`);
 
-/** The position of the last batch; throws if anything before it is not as it was written. */
+/** The position of the last batch; throws if anything before differs from the written content. */
 export function verified({ snapshot, batches }: LogStart): number {
   let at = snapshot?.position ?? 0;
   if (snapshot !== undefined)
@@ -28,7 +28,7 @@ export function verified({ snapshot, batches }: LogStart): number {
   return at;
 }
 
-/** Says `start 17`, then `appended 18`, `appended 19`, … until it is ended. */
+/** Prints `start 17`, then `appended 18`, `appended 19`, … until ended. */
 export async function commitForEver(options: FileLogOptions, say: (line: string) => void): Promise<void> {
   const log = await openFileLog(options);
   log.campaign('committing', {

@@ -2,11 +2,11 @@
  * Replaces the oldest part of the log by a snapshot, in an order that can stop anywhere:
  *
  *     1  a new segment is begun, so that the older ones get no more frames
- *     2  the snapshot is written, synced, and given its name; the name is synced
- *     3  the segments that hold nothing after it, and older snapshots, are removed
+ *     2  the snapshot is written, synced, and renamed to the final name; the name is synced
+ *     3  the segments without later entries, and older snapshots, are removed
  *
- * Until 2 is done, the old files are all that counts; after it, they count no more. Appends go on
- * meanwhile, in the new segment; only step 1 stands in their way, for two syncs.
+ * Until 2 is done, only the old files count; afterwards, they count no more. Appends go on meanwhile, in the new
+ * segment; only step 1 stands in their way, for two syncs.
  */
 
 import { assert } from '../../runtime/assert.ts';
@@ -24,7 +24,7 @@ export interface CompactionOptions {
   readonly history: string;
 }
 
-/** False if there was no room: the log is as it was. Rejects with StorageFailedError. */
+/** False if there was no room: the log is unchanged. Rejects with a LogFailure. */
 export async function compactFiles(
   { storage, logger, history }: CompactionOptions,
   writer: Writer,
@@ -45,6 +45,7 @@ export async function compactFiles(
     if (!isFull(error)) throw error;
     return noRoom();
   }
+  await writer.checkPlace();
   await removeReplaced(storage, head);
   writer.segments.splice(0, writer.segments.indexOf(first));
   return true;

@@ -1,10 +1,10 @@
-/** What can go wrong with a log on files, each with what to do next. */
+/** The errors of a log on files, each with the next step. */
 
 import { LeaseholdError } from '../../runtime/errors.ts';
 
 /**
- * A file of the log does not hold what was once written there. Whatever comes after the damage may
- * have been told to others as true, so nothing is cut off and nothing is skipped.
+ * A file of the log does not hold the written content. Entries after the damage may have been told to others as true,
+ * so nothing is cut off and nothing is skipped.
  */
 export class DamagedLogError extends LeaseholdError {
   override readonly name = 'DamagedLogError';
@@ -46,13 +46,13 @@ export class UnknownLogFormatError extends LeaseholdError {
 }
 
 /**
- * The storage failed, and what it holds is unknown. After it the log acknowledges nothing more: end
- * the process. A new one reads what is really there.
+ * The storage failed, and the contents are unknown. Afterwards the log acknowledges nothing more: end the process. A
+ * new process reads the real contents.
  */
 export class StorageFailedError extends LeaseholdError {
   override readonly name = 'StorageFailedError';
   readonly code = 'STORAGE_FAILED';
-  /** True if it only lacks space. */
+  /** True for a mere lack of space. */
   readonly retryable: boolean;
   readonly file: string;
 
@@ -65,6 +65,26 @@ export class StorageFailedError extends LeaseholdError {
     );
     this.retryable = full;
     this.file = file;
+  }
+}
+
+/**
+ * The path leads to another directory or file than the one that is locked and written. Somebody may lead there. So the
+ * leader is deposed and the log acknowledges nothing more: end the process.
+ */
+export class LogReplacedError extends LeaseholdError {
+  override readonly name = 'LogReplacedError';
+  readonly code = 'LOG_REPLACED';
+  readonly retryable = false;
+  readonly path: string;
+
+  constructor(path: string) {
+    super(
+      `"${path}" was renamed, removed or replaced while a Manager led on it, so the Manager no longer leads. Find out who ` +
+        'did that. Put the data directory back as it was and start the Manager again; or start it on what is there now: ' +
+        'an empty directory begins a new log, which waits until earlier leases have run out.',
+    );
+    this.path = path;
   }
 }
 

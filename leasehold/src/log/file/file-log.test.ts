@@ -7,14 +7,21 @@ import type { Leadership, LogStart } from '../log.ts';
 import { memoryStorage } from '../memory-storage.ts';
 import { DamagedLogError, StorageFailedError, UnknownLogFormatError } from './errors.ts';
 import { type FileLog, openFileLog } from './file-log.ts';
-import { HEAD_BYTES, segmentName, snapshotName } from './format.ts';
+import {
+  decodeSegmentHead,
+  encodeSegmentHead,
+  HEAD_BYTES,
+  type SegmentHead,
+  segmentName,
+  snapshotName,
+} from './format.ts';
 import { raiseCounters } from './raise-counters.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (of: Uint8Array): string => new TextDecoder().decode(of);
 const SEGMENT_1 = segmentName(1);
 
-/** What a disk would throw. */
+/** The error of a disk. */
 const failure = (code: string): Error => Object.assign(new Error(`${code}, as planned`), { code });
 
 /** Storage in memory, of which the next operation of a kind can be told to fail. */
@@ -46,6 +53,7 @@ class Troubled {
           write: (offset, what) => act(`write ${name}`, () => file.write(offset, what)),
           truncate: (size) => act(`truncate ${name}`, () => file.truncate(size)),
           sync: () => act(`sync ${name}`, () => file.sync()),
+          isInPlace: () => file.isInPlace(),
           close: () => file.close(),
         };
       },
@@ -72,6 +80,7 @@ class Bench {
   readonly logged: string[] = [];
   readonly fatal: LeaseholdError[] = [];
   isLocked = false;
+  isInPlace = true;
   #ids = 0;
 
   readonly #logger: Logger = {
@@ -87,10 +96,15 @@ class Bench {
       runtime: nodeRuntime(),
       logger: this.#logger,
       randomId: () => `history-${++this.#ids}`,
+      beginAbove: () => 0,
       lock: async () => {
         if (this.isLocked) throw failure('LOCKED');
         this.isLocked = true;
-        return { [Symbol.dispose]: () => void (this.isLocked = false) };
+        return {
+          path: 'data',
+          isInPlace: async () => this.isInPlace,
+          [Symbol.dispose]: () => void (this.isLocked = false),
+        };
       },
       onFatal: (error: LeaseholdError) => void this.fatal.push(error),
     };
@@ -102,7 +116,7 @@ class Bench {
     return openFileLog({ preallocateBytes: 64, ...this.surroundings, ...options });
   }
 
-  /** What a leader finds. The log is closed again. */
+  /** The start of a leader. The log is closed again. */
   async read(): Promise<LogStart> {
     await using log = await this.open();
     return (await elected(log)).start;
@@ -175,6 +189,40 @@ describe('opening a log', () => {
     ]);
     expect((await bench.read()).history).toBe('history-1');
     expect((await bench.read()).history).toBe('history-1');
+  });
+
+  it('keeps the key of the history in every segment, whatever is compacted', async () => {
+    const bench = new Bench();
+    const { key } = await bench.read();
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    {
+      await using log = await bench.open();
+      const leadership = await elected(log);
+      await append(leadership, 1, 'a');
+      leadership.compact(bytes('A'), 1);
+    }
+    expect(await bench.read()).toMatchObject({ history: 'history-1', key, snapshot: { position: 1 } });
+  });
+
+  it('gives a key to a history from before there were keys', async () => {
+    const bench = new Bench();
+    await bench.filled('a', 'b');
+    const head = decodeSegmentHead(await bench.disk.content(SEGMENT_1)) as SegmentHead;
+    await bench.disk.change(SEGMENT_1, 0, encodeSegmentHead({ ...head, key: undefined }));
+    const { history, key, batches } = await bench.read();
+    expect([history, batches.length]).toEqual(['history-1', 2]);
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    expect(await bench.read()).toMatchObject({ history: 'history-1', key });
+  });
+
+  it('goes on without a key if there is no room for one', async () => {
+    const bench = new Bench();
+    await bench.filled('a');
+    const head = decodeSegmentHead(await bench.disk.content(SEGMENT_1)) as SegmentHead;
+    await bench.disk.change(SEGMENT_1, 0, encodeSegmentHead({ ...head, key: undefined }));
+    bench.disk.fail(`write ${segmentName(2)}`, 'ENOSPC');
+    expect(await bench.read()).toMatchObject({ history: 'history-1', key: undefined });
+    expect((await bench.read()).key).toMatch(/^[0-9a-f]{64}$/);
   });
 
   it('leaves files alone that are not its own, and removes what it did not finish', async () => {
@@ -262,7 +310,7 @@ describe('damage', () => {
     const bench = new Bench();
     await bench.filled('a', 'b', 'c');
     const before = await bench.disk.content(SEGMENT_1);
-    const offset = HEAD_BYTES + 24 + 24 + 10; // In the first batch; before it is the term.
+    const offset = HEAD_BYTES + 24 + 24 + 10; // In the first batch; the term comes before.
     await bench.disk.change(SEGMENT_1, offset, Uint8Array.of((before[offset] ?? 0) ^ 1));
     const damaged = await bench.disk.content(SEGMENT_1);
     const error = await bench.open().catch((reason: unknown) => reason);
@@ -310,14 +358,14 @@ describe('damage', () => {
   it('is what a snapshot of another log is', async () => {
     const [bench, other] = [new Bench(), new Bench()];
     await compacted(bench);
-    other.surroundings.randomId(); // So that its history has another name.
+    other.surroundings.randomId(); // So that the other history has another name.
     await compacted(other);
     await bench.disk.change(snapshotName(2), 0, await other.disk.content(snapshotName(2)));
     await expect(bench.open()).rejects.toThrow(/of another log/);
   });
 });
 
-/** Batches 1 and 2 in a snapshot, 3 after it. */
+/** Batches 1 and 2 in a snapshot, 3 afterwards. */
 async function compacted(bench: Bench): Promise<void> {
   await using log = await bench.open();
   const leadership = await elected(log);
@@ -402,7 +450,7 @@ describe('a disk that is full', () => {
     const bench = new Bench();
     const log = await bench.open({ preallocateBytes: 1 });
     const leadership = await elected(log);
-    bench.disk.fail(`write ${SEGMENT_1}`, 'ENOSPC', 1); // The batch fits, the zeros after it do not.
+    bench.disk.fail(`write ${SEGMENT_1}`, 'ENOSPC', 1); // The batch fits, the zeros afterwards do not.
     expect(await append(leadership, 1, 'a')).toBe('appended');
     expect(await append(leadership, 2, 'b')).toBe('appended');
     await log[Symbol.asyncDispose]();

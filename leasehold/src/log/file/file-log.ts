@@ -3,30 +3,31 @@
 /**
  * The fenced log on files of one machine, for a single Manager.
  *
- * Here the fence is a lock: `lock` must give something that one process at a time can have, and that
- * is gone when the process is. Whoever has the log open is therefore the only one who can write to
- * it, and is elected as soon as it asks; its leader lease has no end, since it ends with the process.
- * What is left of the promises is to keep things, whatever happens to the power, the disk or the
- * process:
+ * Here the fence is a lock: `lock` must give something that one process at a time can have, and that is gone when the
+ * process is. The process that has the log open is therefore the only one that can write, and is elected on request.
+ * The leader lease counts from the last check that the path still leads to the locked directory (`fence.ts`); a log in
+ * memory has no path, and a leader lease without an end. The remaining promise is durability, through every failure of
+ * the power, the disk or the process:
  *
- *     open      lock ► read and verify everything ► mend the end ► make it durable
+ *     open      lock ► read and verify everything ► mend the end ► make all durable
  *     campaign  the term, greater than any before, is durable ► elected
  *     append    one frame, one sync ► appended             (writer.ts)
  *     compact   new segment ► snapshot in place ► older files removed
  *
- * `open-log.ts` carries this out, `format.ts` says what is in the files, `recovery.ts` how a torn end is told from damage.
+ * `open-log.ts` carries this out, `format.ts` has the format of the files, `recovery.ts` tells a torn end from damage.
  *
- * **When the storage fails**, by a failed sync or by anything else but a lack of room, `onFatal` is
- * told once and nothing is answered any more, neither appends nor elections: what is on the disk is
- * unknown, and only a new process that reads it can know. End the process.
+ * **When the storage fails**, by a failed sync or by anything else but a lack of room, or was replaced, `onFatal` is
+ * told once and nothing is answered any more, neither appends nor elections: the contents of the disk are unknown, and
+ * only a new process that reads the disk can know. End the process.
  *
- * Nobody is called back from within a call: whatever is told is told in a later microtask.
+ * Nobody is called back from within a call: every event is told in a later microtask.
  */
 
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Storage } from '../../runtime/runtime.ts';
 import type { FencedLog } from '../log.ts';
+import type { LogLock } from './fence.ts';
 import { OpenLog } from './open-log.ts';
 import { recover } from './recovery.ts';
 
@@ -34,16 +35,22 @@ export interface FileLogOptions {
   /** The directory, which the log has for itself; files with other names are left alone. */
   readonly storage: Storage;
 
-  /** Takes what only one process at a time can have; rejects if another has it. Disposed at the end. */
-  readonly lock: () => Promise<Disposable>;
+  /** Takes a lock that only one process at a time can have; rejects if another has the lock. Disposed at the end. */
+  readonly lock: () => Promise<LogLock>;
+
+  /** How long a leader acts without looking whether the log is in place, in milliseconds. @default without end */
+  readonly leaderLeaseMs?: (() => number) | undefined;
   readonly runtime: Runtime;
   readonly logger: Logger;
 
   /** The storage has failed: nothing is acknowledged any more. End the process. Called once at most. */
   onFatal(error: LeaseholdError): void;
 
-  /** Unlike any other, 1 to 68 bytes long: names the history of a log that begins. */
+  /** Unique, 1 to 36 bytes long: names the history of a new log, whose key is made of two. */
   readonly randomId: () => string;
+
+  /** The floor of a log that begins: `newLogFloor`, unless a test wants positions from 1. */
+  readonly beginAbove: () => number;
 
   /** A larger batch is refused, in bytes. @default 16 MiB */
   readonly maxBatchBytes?: number | undefined;
@@ -62,7 +69,7 @@ export interface FileLogOptions {
 
 /** Plain fields, read when somebody wants to know. */
 export interface FileLogStats {
-  /** Of the snapshot and of all segments, without what is only preallocated. */
+  /** Of the snapshot and of all segments, without preallocated space. */
   readonly bytes: number;
   readonly segments: number;
   readonly lastSyncMs: number;
@@ -76,15 +83,15 @@ export interface FileLogStats {
 export interface FileLog extends FencedLog, AsyncDisposable {
   readonly stats: FileLogStats;
 
-  /** Finishes what was begun, closes the files and gives the lock back. Whoever leads is deposed. */
+  /** Finishes pending work, closes the files and releases the lock. A leader is deposed. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Takes the lock, reads everything, and mends the end if it was torn.
+ * Takes the lock, reads everything, and mends a torn end.
  *
- * Rejects with what `lock` rejected with; with DamagedLogError or UnknownLogFormatError, having
- * changed nothing; or with StorageFailedError.
+ * Rejects with the error of `lock`; with DamagedLogError or UnknownLogFormatError, having changed nothing; or with
+ * StorageFailedError.
  */
 export async function openFileLog(options: FileLogOptions): Promise<FileLog> {
   const { maxBatchBytes = 1 << 24, preallocateBytes = 1 << 20, retryMs = 1_000 } = options;
@@ -102,7 +109,9 @@ export async function openFileLog(options: FileLogOptions): Promise<FileLog> {
   const lock = await options.lock();
   try {
     const recovered = await recover(options);
-    return new OpenLog({ ...options, maxBatchBytes, preallocateBytes, retryMs }, recovered, lock);
+    const log = new OpenLog({ ...options, maxBatchBytes, preallocateBytes, retryMs }, recovered, lock);
+    await log.ensureKey();
+    return log;
   } catch (error) {
     lock[Symbol.dispose]();
     throw error;

@@ -1,9 +1,9 @@
 /**
- * The few things the log does with files, each with the syncs that it needs.
+ * The few file operations of the log, each with the necessary syncs.
  *
- * A file gets its name only when it is whole and durable: it is written under a temporary name,
- * synced, renamed, and then the directory is synced. So a name that is there always has its content,
- * and what it replaces may be removed as soon as {@link putFile} is done, not before.
+ * A file gets its name only when whole and durable: the file is written under a temporary name, synced, renamed, and
+ * then the directory is synced. So a name that is there always has the content, and the replaced files may be removed
+ * as soon as {@link putFile} is done, not before.
  */
 
 import type { Storage, StorageFile } from '../../runtime/runtime.ts';
@@ -13,8 +13,8 @@ import { encodeSegmentHead, type SegmentHead, segmentName, temporaryName } from 
 const PIECE_BYTES = 1 << 20;
 
 /**
- * Rejects with what the storage said if there is no room, in which case nothing has changed; with
- * {@link StorageFailedError} if anything else went wrong.
+ * Rejects with the storage's error if there is no room, in which case nothing has changed; with {@link
+ * StorageFailedError} after any other failure.
  */
 export async function putFile(storage: Storage, name: string, parts: readonly Uint8Array[]): Promise<void> {
   const temporary = temporaryName(name);
@@ -63,7 +63,7 @@ export async function readFile(storage: Storage, name: string): Promise<Uint8Arr
   }
 }
 
-/** A sync that fails is the end, whatever its reason, even if that is a lack of space. */
+/** A sync that fails is the end, for every reason, even for a lack of space. */
 export async function syncFile(file: StorageFile, name: string): Promise<void> {
   try {
     await file.sync();
@@ -72,7 +72,7 @@ export async function syncFile(file: StorageFile, name: string): Promise<void> {
   }
 }
 
-/** Makes durable what was done to the names; `name` is one of them, for the error. */
+/** Makes changes of names durable; `name` is one of them, for the error. */
 export async function syncNames(storage: Storage, name: string): Promise<void> {
   try {
     await storage.syncDirectory();
@@ -81,7 +81,7 @@ export async function syncNames(storage: Storage, name: string): Promise<void> {
   }
 }
 
-/** What was asked of the storage, with its failure made a {@link StorageFailedError}. */
+/** A request to the storage, with a failure turned into a {@link StorageFailedError}. */
 export async function attempt<T>(doing: string, name: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

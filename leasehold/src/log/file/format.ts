@@ -1,26 +1,27 @@
 /**
- * What is in the files of a log. All numbers are little-endian; a u64 holds a whole number up to
- * 2^53 - 1. Two kinds of files, named by 16 digits:
+ * The format of the files of a log. All numbers are little-endian; a u64 holds a whole number up to 2^53 - 1. Two
+ * kinds of files, named by 16 digits:
  *
- *     0000000000000007.log         a segment, by its number: 1, 2, 3, … without a gap
- *     0000000000001234.snapshot    a snapshot, by the position up to which it holds everything
- *     *.tmp                        one of these on its way; means nothing
+ *     0000000000000007.log         a segment, by number: 1, 2, 3, … without a gap
+ *     0000000000001234.snapshot    a snapshot, by the last position inside
+ *     *.tmp                        an unfinished one of these; means nothing
  *
  * Both begin with a head of 128 bytes:
  *
  *      0  magic, 8 bytes: LEASELOG or LEASESNP
  *      8  u32 format version, 1
  *     12  u32 checksum of bytes 0 to 11, of the rest of the head, and of all that follows in a snapshot
- *     16  u64 × 5: in a segment its number, the index of its first frame, the term and the floor when
- *         it was begun, and 1 if it begins a new history (else 0); in a snapshot its position, the
- *         number of the first segment that is still needed beside it, its length in bytes, 0, 0
+ *     16  u64 × 5: in a segment the number, the index of the first frame, the term and the floor at
+ *         the beginning, and 1 if a new history begins here (else 0); in a snapshot the position, the
+ *         number of the first segment that is still needed besides, the length in bytes, 0, 0
  *     56  u32 length of the history id, then the id in UTF-8, zeros
+ *     96  in a segment the key of the history, 32 bytes; zeros if there is none
  *
- * A snapshot's bytes follow its head. A segment goes on with *frames*, each at a multiple of 8:
+ * A snapshot's bytes follow the head. A segment goes on with *frames*, each at a multiple of 8:
  *
  *      0  u32 mark "LHfr"
  *      4  u32 length of the body
- *      8  u64 index: how many frames there were before it in this log
+ *      8  u64 index: the number of earlier frames in this log
  *     16  u32 number of records
  *     20  u32 checksum of the history id, of bytes 0 to 19, and of the body
  *     24  the body: records
@@ -33,29 +34,31 @@
  *     16  u64 term
  *     24  the bytes
  *
- * A frame is what is written and synced at once. Its one checksum makes it whole or not there, however
- * many records ride on it; the history id in the checksum and the index keep a frame of another log,
- * or of another place, from passing for the one expected.
+ * A frame is written and synced at once. The one checksum makes a frame whole or absent, with any number of records;
+ * the history id in the checksum and the index keep a frame of another log, or of another place, from passing for the
+ * expected frame.
  */
 
 import { assert } from '../../runtime/assert.ts';
+import type { History } from '../history.ts';
 import { checksum } from './checksum.ts';
 
 export const FORMAT_VERSION = 1;
 export const HEAD_BYTES = 128;
 const HISTORY_AT = 60;
-const HISTORY_BYTES_MAX: number = HEAD_BYTES - HISTORY_AT;
+const KEY_AT = 96;
+const HISTORY_BYTES_MAX: number = KEY_AT - HISTORY_AT;
 const SEGMENT_MAGIC = new TextEncoder().encode('LEASELOG');
 const SNAPSHOT_MAGIC = new TextEncoder().encode('LEASESNP');
+const NO_KEY = '00'.repeat(HEAD_BYTES - KEY_AT);
 const MARK = 0x7266484c;
 const FRAME_HEAD_BYTES = 24;
 const RECORD_HEAD_BYTES = 24;
 const ALIGNMENT = 8;
 
-export interface SegmentHead {
-  readonly history: string;
+export interface SegmentHead extends History {
   readonly sequence: number;
-  /** The index of its first frame. */
+  /** The index of the first frame. */
   readonly firstIndex: number;
   readonly term: number;
   readonly floor: number;
@@ -65,7 +68,7 @@ export interface SegmentHead {
 export interface SnapshotHead {
   readonly history: string;
   readonly position: number;
-  /** All that is after the snapshot lies in this segment and those after it. */
+  /** All entries after the snapshot lie in this segment and later ones. */
   readonly firstSegment: number;
 }
 
@@ -88,7 +91,7 @@ export type FileName =
   | { readonly what: 'segment' | 'snapshot'; readonly number: number }
   | { readonly what: 'temporary' };
 
-/** What a file in the directory is to the log; undefined if it is none of its business. */
+/** The role of a file in the directory; undefined if the file is not the log's. */
 export function parseName(name: string): FileName | undefined {
   const [, digits, ending, temporary] = /^(\d{16})\.(log|snapshot)(\.tmp)?$/.exec(name) ?? [];
   if (digits === undefined) return undefined;
@@ -99,20 +102,22 @@ export function parseName(name: string): FileName | undefined {
 export function encodeSegmentHead(head: SegmentHead): Uint8Array {
   const { sequence, firstIndex, term, floor, beginsHistory } = head;
   const numbers = [sequence, firstIndex, term, floor, beginsHistory ? 1 : 0];
-  return encodeHead(SEGMENT_MAGIC, numbers, head.history, new Uint8Array(0));
+  return encodeHead(SEGMENT_MAGIC, numbers, head, new Uint8Array(0));
 }
 
 export function encodeSnapshotHead(head: SnapshotHead, body: Uint8Array): Uint8Array {
   const numbers = [head.position, head.firstSegment, body.length, 0, 0];
-  return encodeHead(SNAPSHOT_MAGIC, numbers, head.history, body);
+  return encodeHead(SNAPSHOT_MAGIC, numbers, { history: head.history }, body);
 }
 
-/** The head, or the format version if it is not ours, or undefined if it is damaged. */
+/** The head, or the format version if not ours, or undefined if damaged. */
 export function decodeSegmentHead(file: Uint8Array): SegmentHead | number | undefined {
   const head = decodeHead(SEGMENT_MAGIC, file, new Uint8Array(0));
   if (head === undefined || typeof head === 'number') return head;
   const [sequence = 0, firstIndex = 0, term = 0, floor = 0, begins = 0] = head.numbers;
-  return { history: head.history, sequence, firstIndex, term, floor, beginsHistory: begins === 1 };
+  const key = toHex(file.subarray(KEY_AT, HEAD_BYTES));
+  const history = { history: head.history, key: key === NO_KEY ? undefined : key };
+  return { ...history, sequence, firstIndex, term, floor, beginsHistory: begins === 1 };
 }
 
 export function decodeSnapshot(
@@ -126,10 +131,10 @@ export function decodeSnapshot(
   return { head: { history: head.history, position, firstSegment }, bytes };
 }
 
-/** What the checksums of a history's frames begin with. */
+/** The beginning of the checksums of a history's frames. */
 export const historySeed = (history: string): number => checksum(new TextEncoder().encode(history));
 
-/** The frame, and where in it the bytes of each record lie. */
+/** The frame, and where the bytes of each record lie. */
 export function encodeFrame(seed: number, index: number, records: readonly LogRecord[]): Uint8Array {
   let bodyBytes = 0;
   for (const record of records) bodyBytes += RECORD_HEAD_BYTES + bytesOf(record).length;
@@ -209,7 +214,7 @@ function frameChecksum(seed: number, file: Uint8Array, offset: number, end: numb
 function encodeHead(
   magic: Uint8Array,
   numbers: readonly number[],
-  history: string,
+  { history, key }: History,
   body: Uint8Array,
 ): Uint8Array {
   const id = new TextEncoder().encode(history);
@@ -221,6 +226,7 @@ function encodeHead(
   for (const [place, number] of numbers.entries()) setNumber(view, 16 + 8 * place, number);
   view.setUint32(56, id.length, true);
   head.set(id, HISTORY_AT);
+  if (key !== undefined) head.set(Buffer.from(key, 'hex'), KEY_AT);
   view.setUint32(12, headChecksum(head, body), true);
   return head;
 }
@@ -242,6 +248,8 @@ function decodeHead(
 
 const headChecksum = (head: Uint8Array, body: Uint8Array): number =>
   checksum(body, checksum(head.subarray(16), checksum(head.subarray(0, 12))));
+
+const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 function setNumber(view: DataView, at: number, value: number): void {
   view.setUint32(at, value % 2 ** 32, true);

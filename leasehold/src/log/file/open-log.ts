@@ -1,13 +1,15 @@
 /**
- * What happens in a log that is open: elections, appends, compactions, and who is told of them. The
- * head of `file-log.ts` says what it promises.
+ * The activities of an open log: elections, appends, compactions, and the events about them. The head of `file-log.ts`
+ * lists the promises.
  */
 
 import { assert } from '../../runtime/assert.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { instant, later } from '../../runtime/time.ts';
+import { type Instant, later } from '../../runtime/time.ts';
+import { newHistoryKey } from '../history.ts';
 import type {
   AppendOutcome,
+  DeposedReason,
   FollowerEvents,
   Following,
   LeaderEvents,
@@ -16,7 +18,8 @@ import type {
   LogStart,
 } from '../log.ts';
 import { compactFiles } from './compaction.ts';
-import { StorageFailedError } from './errors.ts';
+import { LogReplacedError } from './errors.ts';
+import { isLogFailure, type LogFailure, type LogLock } from './fence.ts';
 import type { FileLog, FileLogOptions, FileLogStats } from './file-log.ts';
 import type { Recovered } from './recovery.ts';
 import { Writer } from './writer.ts';
@@ -27,14 +30,18 @@ export type ResolvedFileLogOptions = FileLogOptions & {
   readonly retryMs: number;
 };
 
-/** A log that is open: who leads, who follows, and what they are told. */
+/** How often a leader looks whether everything is in place: a look or two may be late. */
+const LOOKS_PER_LEASE = 4;
+
+/** An open log: the leader, the followers, and their events. */
 export class OpenLog implements FileLog {
   readonly maxBatchBytes: number;
   readonly #options: ResolvedFileLogOptions;
   readonly #writer: Writer;
-  readonly #lock: Disposable;
+  readonly #lock: LogLock;
   readonly #history: string;
   readonly #floor: number;
+  readonly #begunHere: boolean;
   #term: number;
   #snapshot: LogStart['snapshot'];
   #batches: LogBatch[];
@@ -49,22 +56,26 @@ export class OpenLog implements FileLog {
   #counts = { appends: 0, refused: 0, compactions: 0 };
   /** Waits for room to be elected. */
   #retry: Disposable | undefined;
+  #nextLook: Disposable | undefined;
   #closing: Promise<void> | undefined;
   #hasFailed = false;
   #state: 'open' | 'failed' | 'closed' = 'open';
 
-  constructor(options: ResolvedFileLogOptions, recovered: Recovered, lock: Disposable) {
+  constructor(options: ResolvedFileLogOptions, recovered: Recovered, lock: LogLock) {
     const { storage, runtime, logger, preallocateBytes } = options;
     this.maxBatchBytes = options.maxBatchBytes;
     this.#options = options;
     this.#lock = lock;
     this.#history = recovered.history;
     this.#floor = recovered.floor;
+    this.#begunHere = recovered.begunHere;
     this.#term = recovered.term;
     this.#snapshot = recovered.snapshot;
     this.#batches = recovered.batches;
-    const onFatal = (error: StorageFailedError): void => this.#fail(error);
-    this.#writer = new Writer({ storage, runtime, logger, preallocateBytes, onFatal }, recovered);
+    const onFatal = (error: LogFailure): void => this.#fail(error);
+    const newKey = (): string => newHistoryKey(options.randomId);
+    const around = { storage, runtime, logger, preallocateBytes, lock, onFatal, newKey };
+    this.#writer = new Writer(around, recovered);
   }
 
   get stats(): FileLogStats {
@@ -91,13 +102,20 @@ export class OpenLog implements FileLog {
     return this.#closing;
   }
 
+  /** A history from before there were keys gets one, in a new segment; if there is no room, with a later one. */
+  async ensureKey(): Promise<void> {
+    if (this.#writer.key === undefined) await this.#writer.rotate();
+  }
+
   get isOpen(): boolean {
     return this.#state === 'open';
   }
 
   get start(): LogStart {
     const batches = this.#batches.slice();
-    return { history: this.#history, snapshot: this.#snapshot, batches, floor: this.#floor };
+    const { key } = this.#writer;
+    const begun = { history: this.#history, key, begunHere: this.#begunHere };
+    return { ...begun, snapshot: this.#snapshot, batches, floor: this.#floor };
   }
 
   /** The position of the last batch that is durable. */
@@ -150,7 +168,7 @@ export class OpenLog implements FileLog {
     this.#followers.delete(follower);
   }
 
-  /** Writes a term for the first who waits, unless somebody leads. */
+  /** Writes a term for the first waiting candidate, unless somebody leads. */
   #elect(): void {
     if (this.#present !== undefined || !this.isOpen) return;
     const candidate = this.#candidates.shift();
@@ -159,15 +177,45 @@ export class OpenLog implements FileLog {
     candidate.isBeingElected = true;
     this.#term += 1;
     const term = this.#term;
+    const askedAt = this.#options.runtime.now(); // Before the writer looks whether everything is in place.
     this.#writer.submit({ kind: 'term', term }, (outcome) => {
       candidate.isBeingElected = false;
       if (candidate.isOver) return this.ended(candidate);
-      if (outcome === 'written') return queueMicrotask(() => candidate.lead(term, this.start));
+      if (outcome === 'written') return queueMicrotask(() => this.#lead(candidate, term, askedAt));
       const { runtime, retryMs } = this.#options;
       this.#present = undefined;
       this.#candidates.unshift(candidate);
       this.#retry = runtime.wakeAt(later(runtime.now(), retryMs), () => this.#elect());
     });
+  }
+
+  #lead(candidate: Candidate, term: number, askedAt: Instant): void {
+    candidate.lead(term, this.start, this.#leaseFrom(askedAt));
+    void this.#extend(candidate);
+  }
+
+  #leaseFrom(askedAt: Instant): Instant {
+    return later(askedAt, this.#options.leaderLeaseMs?.() ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Checks whether everything is in place, extends the leader lease if so, and repeats that in a while. */
+  async #extend(candidate: Candidate): Promise<void> {
+    const { runtime, leaderLeaseMs } = this.#options;
+    if (leaderLeaseMs === undefined) return;
+    const askedAt = runtime.now();
+    try {
+      await this.#writer.checkPlace();
+    } catch (error) {
+      if (!isLogFailure(error)) throw error;
+      if (this.isOpen) this.#fail(error);
+      return;
+    }
+    if (this.#present !== candidate || !this.isOpen) return;
+    candidate.extend(this.#leaseFrom(askedAt));
+    this.#nextLook = runtime.wakeAt(
+      later(runtime.now(), leaderLeaseMs() / LOOKS_PER_LEASE),
+      () => void this.#extend(candidate),
+    );
   }
 
   async #compact(): Promise<void> {
@@ -177,7 +225,7 @@ export class OpenLog implements FileLog {
         await this.#replace(next);
       }
     } catch (error) {
-      if (!(error instanceof StorageFailedError)) throw error;
+      if (!isLogFailure(error)) throw error;
       this.#fail(error);
     } finally {
       this.#compaction = undefined;
@@ -195,9 +243,10 @@ export class OpenLog implements FileLog {
   }
 
   async #close(): Promise<void> {
-    if (this.#state === 'open') this.#present?.depose();
+    if (this.#state === 'open') this.#present?.depose('resigned');
     this.#state = 'closed';
     this.#retry?.[Symbol.dispose]();
+    this.#nextLook?.[Symbol.dispose]();
     try {
       await this.#compaction;
       await this.#writer.close();
@@ -206,16 +255,20 @@ export class OpenLog implements FileLog {
     }
   }
 
-  #fail(error: StorageFailedError): void {
+  #fail(error: LogFailure): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     if (this.#state === 'open') this.#state = 'failed';
-    this.#options.logger.error(error.message, { code: error.code, file: error.file });
+    const isReplaced = error instanceof LogReplacedError;
+    if (isReplaced) this.#present?.depose('superseded');
+    this.#options.logger.error(error.message, {
+      ...{ code: error.code, file: isReplaced ? error.path : error.file },
+    });
     queueMicrotask(() => this.#options.onFatal(error));
   }
 }
 
-/** One campaign, from when it stands to when its leadership ends. */
+/** One campaign, from standing for election to the end of the leadership. */
 class Candidate implements Leadership {
   term = 0;
   start: LogStart = { history: '', snapshot: undefined, batches: [], floor: 0 };
@@ -230,11 +283,15 @@ class Candidate implements Leadership {
     this.#events = events;
   }
 
-  lead(term: number, start: LogStart): void {
+  lead(term: number, start: LogStart, until: Instant): void {
     if (this.isOver || !this.#log.isOpen) return;
     this.term = term;
     this.start = start;
-    this.#events.elected(this, instant(Number.POSITIVE_INFINITY));
+    this.#events.elected(this, until);
+  }
+
+  extend(until: Instant): void {
+    if (!this.isOver) this.#events.extended(until);
   }
 
   append(batch: LogBatch, done: (outcome: AppendOutcome) => void): void {
@@ -258,14 +315,14 @@ class Candidate implements Leadership {
     this.#log.ended(this);
   }
 
-  depose(): void {
+  depose(reason: DeposedReason): void {
     if (this.isOver) return;
     this.isOver = true;
-    if (this.term > 0) queueMicrotask(() => this.#events.deposed('resigned'));
+    if (this.term > 0) queueMicrotask(() => this.#events.deposed(reason));
   }
 }
 
-/** Somebody in this process who wants to hear what is appended. */
+/** A follower in this process. */
 class Follower implements Following {
   readonly #log: OpenLog;
   readonly #runtime: Runtime;

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, type TestContext, vi } from 'vitest';
-import { acquireLock } from '../../node/lock.ts';
+import { openLockedDirectory } from '../../node/locked-directory.ts';
 import { nodeRuntime, randomId } from '../../node/runtime.ts';
-import { openDirectory } from '../../node/storage.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { LogStart } from '../log.ts';
 import { verified } from './committing-script.ts';
@@ -21,22 +20,25 @@ const IMAGES = 4;
 /** The process that commits: the script, in real surroundings. */
 const PROCESS = `
 import { writeSync } from 'node:fs';
-import { join } from 'node:path';
 import { commitForEver } from ${here('./committing-script.ts')};
-import { acquireLock } from ${here('../../node/lock.ts')};
+import { openLockedDirectory } from ${here('../../node/locked-directory.ts')};
 import { nodeRuntime, randomId } from ${here('../../node/runtime.ts')};
 import { openDirectory } from ${here('../../node/storage.ts')};
 import { silent } from ${here('../../runtime/logger.ts')};
 
 const path = process.argv[2] ?? '';
 const say = (line: string) => writeSync(1, line + '\\n');
+await openDirectory(path);
+const locked = await openLockedDirectory(path);
 await commitForEver(
   {
-    storage: await openDirectory(path),
-    lock: () => acquireLock(join(path, 'lock')),
+    storage: locked.storage,
+    lock: async () => locked,
+    leaderLeaseMs: () => 2_000,
     runtime: nodeRuntime(),
     logger: silent,
     randomId,
+    beginAbove: () => 0,
     preallocateBytes: 100_000,
     onFatal: (error) => {
       say('fatal ' + error.code);
@@ -62,7 +64,7 @@ beforeAll(async () => {
 }, TIMEOUT_MS);
 afterAll(() => rmSync(top, { recursive: true, force: true }));
 
-/** A committing process and what it has said. */
+/** A committing process and its output. */
 class Committing {
   readonly child: ChildProcess;
   readonly said: string[] = [];
@@ -86,7 +88,7 @@ class Committing {
     return Number(last?.split(' ')[1] ?? 0);
   }
 
-  /** Waits until it has said so many lines, or has ended. */
+  /** Waits for so many lines, or for the end. */
   async lines(count: number): Promise<void> {
     const enough = new Promise<void>((resolve) => {
       this.#onLine = () => this.said.length >= count && resolve();
@@ -108,18 +110,20 @@ class Committing {
 
 const committing = (path: string): Committing => new Committing(process.execPath, [script, path]);
 
-/** Whoever looks through all that is mounted on this machine keeps it busy for a moment. */
+/** A process that looks through all mounts of this machine keeps the mount busy for a moment. */
 const unmount = (path: string): Promise<unknown> =>
   vi.waitFor(() => execFileSync('umount', [path], { stdio: 'pipe' }), { timeout: 10_000, interval: 20 });
 
-/** What is in the log, as a leader would find it. */
+/** The contents of the log, as a leader would find them. */
 async function contents(path: string): Promise<LogStart> {
+  const locked = await openLockedDirectory(path);
   await using log = await openFileLog({
-    storage: await openDirectory(path),
-    lock: () => acquireLock(join(path, 'lock')),
+    storage: locked.storage,
+    lock: async () => locked,
     runtime: nodeRuntime(),
     logger: silent,
     randomId,
+    beginAbove: () => 0,
     onFatal: (error) => {
       throw error;
     },
@@ -133,7 +137,7 @@ async function contents(path: string): Promise<LogStart> {
   );
 }
 
-/** Loud where it is left out, and a failure where it must not be. */
+/** Loud where a test is left out, and a failure where leaving out is forbidden. */
 function leaveOut(context: TestContext, why: string): never {
   if (process.env['CI'] === 'true') throw new Error(`${why}, and this must be tested in CI`);
   console.warn(`LEFT OUT: ${context.task.name}: ${why}`);
@@ -207,7 +211,7 @@ describe('a process that commits, on a real disk', () => {
           let acknowledged: number;
           try {
             await life.lines(20 + round * 41);
-            // Stopped, so that the image is of one moment; what is in its caches is not in the image.
+            // Stopped, so that the image is of one moment; the caches of the process are not in the image.
             life.child.kill('SIGSTOP');
             acknowledged = life.acknowledged;
             execFileSync('cp', ['--sparse=always', image, copy]);

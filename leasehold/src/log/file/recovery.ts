@@ -1,37 +1,37 @@
 /**
- * Reads everything there is, and decides what to make of an end that is not clean.
+ * Reads all files, and decides about an end that is not clean.
  *
- * **Why an acknowledged batch is never taken for a torn tail.** A batch is acknowledged when the sync
- * of its frame has succeeded. The next frame is written only after that, and never into the bytes of
- * an earlier one. So a crash can leave at most one frame that is not whole, the last, which was not
- * acknowledged; and nothing valid comes after it. Hence, where a frame does not read well:
+ * **Why an acknowledged batch is never taken for a torn tail.** A batch is acknowledged when the sync of the batch's
+ * frame has succeeded. The next frame is written only after that, and never into the bytes of an earlier one. So a
+ * crash can leave at most one frame that is not whole, the last, which was not acknowledged; and nothing valid comes
+ * afterwards. Hence, where a frame does not read well:
  *
- *  - a whole frame of this log with a later index comes after it: it had been synced, so this is
- *    **damage**;
- *  - the segment is not the last one: a segment is begun only when all before it is synced, so this is
+ *  - a whole frame of this log with a later index follows: the bad frame had been synced, so this is **damage**;
+ *  - the segment is not the last one: a segment is begun only when all earlier bytes are synced, so this is
  *    **damage**; and so is an end that looks clean, if the next segment counts more frames;
  *  - the rest of the last segment is zeros: this is the **clean end**;
  *  - anything else is a **torn tail**, and is cut off, and that is synced before anything is written.
  *
- * This takes a sector that is being rewritten to hold its old content or its new one. The end of a
- * frame and the beginning of the next may share a sector, and a disk that can garble the first while
- * it writes the second can take an acknowledged batch with it.
+ * This assumes that a sector that is being rewritten holds the old content or the new. The end of a frame and the
+ * beginning of the next may share a sector, and a disk that can garble the first while writing the second can destroy
+ * an acknowledged batch.
  *
- * **What cannot be told apart.** If the very last frame is damaged later by the disk, with nothing
- * after it to say that it was once whole, it looks like a torn tail; or like a clean end, if it was
- * replaced by zeros. The cut is therefore logged as a warning, with file and offset, and says when to
- * worry: if neither the process nor the machine had crashed. The same holds for last segments that
- * somebody removed. A Manager notices such a log by what its owners and look-ups have seen.
+ * **Indistinguishable cases.** If the very last frame is damaged later by the disk, with nothing afterwards to prove
+ * that the frame was once whole, the frame looks like a torn tail; or like a clean end, if replaced by zeros. The cut
+ * is therefore logged as a warning, with file and offset, and says when to worry: if neither the process nor the
+ * machine had crashed. The same holds for last segments that somebody removed. A Manager notices such a log by the
+ * positions that owners and look-ups have seen.
  *
- * **What was read is made durable before it is used.** A process that was killed, or that stopped
- * because a sync failed, may leave behind what can be read and is not on the disk; after a failed
- * sync the kernel may even take it for written. So the last frame is written again as it is, the
- * file's length is set again, and both are synced; a last segment without frames is put in place anew; and so is a snapshot beside which
- * there still is what it replaces. All else was synced before something later was written.
+ * **Every read entry is made durable before use.** A process that was killed, or that stopped because a sync failed,
+ * may leave behind bytes that can be read and are not on the disk; after a failed sync the kernel may even take them
+ * for written. So the last frame is written again unchanged, the file's length is set again, and both are synced; a
+ * last segment without frames is put in place anew; and so is a snapshot beside which the replaced files still exist.
+ * All else was synced before something later was written.
  */
 
 import type { Logger } from '../../runtime/logger.ts';
 import type { Storage, StorageFile } from '../../runtime/runtime.ts';
+import { type History, newHistory } from '../history.ts';
 import type { LogBatch, LogStart } from '../log.ts';
 import { DamagedLogError, isFull, UnknownLogFormatError } from './errors.ts';
 import { attempt, createSegment, putFile, readFile, syncFile, syncNames } from './files.ts';
@@ -56,18 +56,21 @@ export interface RecoveryOptions {
   readonly logger: Logger;
   /** For the history of a log that is not there yet. */
   readonly randomId: () => string;
+  /** And for the floor: `newLogFloor`, unless a test wants positions from 1. */
+  readonly beginAbove: () => number;
 }
 
-/** One segment that is needed, as the writer goes on with it. */
+/** One needed segment, as the writer goes on with it. */
 export interface SegmentSummary {
   readonly sequence: number;
-  /** The last position in it, or before it. */
+  /** The last position in the segment, or before. */
   lastPosition: number;
   bytes: number;
 }
 
-export interface Recovered {
-  readonly history: string;
+export interface Recovered extends History {
+  /** There was no log, and this is a new one. */
+  readonly begunHere: boolean;
   readonly term: number;
   readonly floor: number;
   readonly snapshot: LogStart['snapshot'];
@@ -88,14 +91,14 @@ export interface Tail {
 
 /** Rejects with {@link DamagedLogError}, with UnknownLogFormatError, or with StorageFailedError. */
 export async function recover(options: RecoveryOptions): Promise<Recovered> {
-  const { storage, randomId } = options;
+  const { storage, randomId, beginAbove } = options;
   const files = await listFiles(storage);
   if (files.segments.length === 0) {
     const [snapshot] = files.snapshots;
     if (snapshot !== undefined) {
       throw new DamagedLogError(snapshotName(snapshot), 0, 'it is there, but no segment of the log is');
     }
-    return begin(storage, randomId());
+    return begin(storage, newHistory(randomId), beginAbove());
   }
   const reading = new Reading();
   const latest = files.snapshots.at(-1);
@@ -131,23 +134,23 @@ export async function listFiles(
   return { segments: segments.sort(rising), snapshots: snapshots.sort(rising) };
 }
 
-/** A log that nobody has seen yet. Its history is durable before anything else happens. */
-async function begin(storage: Storage, history: string): Promise<Recovered> {
-  const head = { history, sequence: 1, firstIndex: 0, term: 0, floor: 0, beginsHistory: true };
+/** A log that nobody has seen yet. The history is durable before anything else happens. */
+async function begin(storage: Storage, history: History, floor: number): Promise<Recovered> {
+  const head = { ...history, sequence: 1, firstIndex: 0, term: 0, floor, beginsHistory: true };
   const file = await attempt('create', segmentName(1), createSegment(storage, head));
   return {
-    ...{ history, term: 0, floor: 0, snapshot: undefined, batches: [] },
+    ...{ ...history, begunHere: true, term: 0, floor, snapshot: undefined, batches: [] },
     segments: [{ sequence: 1, lastPosition: 0, bytes: HEAD_BYTES }],
     tail: { file, sequence: 1, offset: HEAD_BYTES, index: 0, allocated: HEAD_BYTES },
   };
 }
 
-/** What has been read so far, and whether it goes together. */
+/** The entries read so far, and whether they are consistent. */
 class Reading {
   readonly batches: LogBatch[] = [];
   readonly segments: SegmentSummary[] = [];
   snapshotFile: { readonly head: SnapshotHead; readonly bytes: Uint8Array } | undefined;
-  /** The last segment: its head, its content, and how far that is good. */
+  /** The last segment: the head, the content, and how far the content is good. */
   last:
     | {
         readonly head: SegmentHead;
@@ -175,7 +178,7 @@ class Reading {
     this.position = position;
   }
 
-  /** The segments that hold what the snapshot does not; the older ones are only not removed yet. */
+  /** The segments with entries beyond the snapshot; older ones are only not removed yet. */
   needed(there: readonly number[]): readonly number[] {
     const first = this.snapshotFile?.head.firstSegment ?? 1;
     const needed = there.filter((sequence) => sequence >= first);
@@ -219,7 +222,7 @@ class Reading {
     if (isLast) this.last = { head, content, lastFrameAt, end: at, torn: !isClean };
   }
 
-  /** A snapshot belongs to the history in which it was made. */
+  /** A snapshot belongs to the history of its making. */
   finish(): void {
     const { snapshotFile } = this;
     if (snapshotFile === undefined || this.#histories.has(snapshotFile.head.history)) return;
@@ -229,7 +232,8 @@ class Reading {
   found(): Omit<Recovered, 'tail'> {
     const { term, floor, batches, segments, snapshotFile } = this;
     const snapshot = snapshotFile && { position: snapshotFile.head.position, bytes: snapshotFile.bytes };
-    return { history: this.last?.head.history ?? '', term, floor, snapshot, batches, segments };
+    const { history = '', key } = this.last?.head ?? {};
+    return { history, key, begunHere: false, term, floor, snapshot, batches, segments };
   }
 
   #follows(name: string, sequence: number, head: SegmentHead): void {
@@ -271,7 +275,7 @@ function isInOrder(
   return record.term === term && record.position > Math.max(batches.at(-1)?.position ?? 0, floor);
 }
 
-/** Makes the end of the last segment clean and all of it durable, and opens it for the writer. */
+/** Makes the end of the last segment clean and the whole segment durable, and opens the segment for the writer. */
 async function settle({ storage, logger }: RecoveryOptions, reading: Reading): Promise<Tail> {
   const { last, index } = reading;
   if (last === undefined) throw new DamagedLogError('.', 0, 'no segment was read');
@@ -288,13 +292,25 @@ async function settle({ storage, logger }: RecoveryOptions, reading: Reading): P
     const file = await attempt('write', name, createSegment(storage, head));
     return { file, sequence: head.sequence, offset: end, index, allocated: end };
   }
-  const file = await attempt('open', name, storage.open(name));
-  await attempt('truncate', name, file.truncate(end)); // Preallocated or torn: none of it is needed.
+  let file = await attempt('open', name, storage.open(name));
+  if (await isShared(file, name)) {
+    await attempt('close', name, file.close());
+    await attempt('write', name, putFile(storage, name, [content.subarray(0, end)]));
+    file = await attempt('open', name, storage.open(name));
+  }
+  await attempt('truncate', name, file.truncate(end)); // Preallocated or torn: no byte is needed.
   await attempt('write', name, file.write(lastFrameAt, content.subarray(lastFrameAt, end)));
   await syncFile(file, name);
   await syncNames(storage, name);
   return { file, sequence: head.sequence, offset: end, index, allocated: end };
 }
+
+/**
+ * A copy of the directory made of hard links (`cp -al`) has this very file, and a Manager on the copy would write to
+ * ours.
+ */
+const isShared = async (file: StorageFile, name: string): Promise<boolean> =>
+  (await attempt('look at', name, file.isShared?.() ?? Promise.resolve(false))) === true;
 
 /** Finishes a compaction that was interrupted. */
 async function settleSnapshot(
@@ -319,7 +335,7 @@ async function hasReplaced(storage: Storage, snapshot: SnapshotHead): Promise<bo
   return (await replaced(storage, snapshot)).length > 0;
 }
 
-/** Removes what a snapshot stands for. Only for a snapshot whose name is durable. */
+/** Removes the files that a snapshot replaces. Only for a snapshot whose name is durable. */
 export async function removeReplaced(storage: Storage, snapshot: SnapshotHead): Promise<void> {
   const names = await replaced(storage, snapshot);
   for (const name of names) await attempt('remove', name, storage.remove(name));

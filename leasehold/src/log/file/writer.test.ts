@@ -3,6 +3,7 @@ import { nodeRuntime } from '../../node/runtime.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { Storage } from '../../runtime/runtime.ts';
 import { memoryStorage } from '../memory-storage.ts';
+import { inMemory, type LogFailure } from './fence.ts';
 import { recover } from './recovery.ts';
 import { Writer } from './writer.ts';
 
@@ -22,6 +23,7 @@ async function bench() {
         write: (offset, bytes) => file.write(offset, bytes),
         truncate: (size) => file.truncate(size),
         close: () => file.close(),
+        isInPlace: () => file.isInPlace(),
         sync: () => {
           if (name.endsWith('.tmp')) return file.sync();
           inFlight += 1;
@@ -36,11 +38,23 @@ async function bench() {
       };
     },
   };
-  const found = await recover({ storage, logger: silent, randomId: () => 'h' });
-  const onFatal = (error: Error): void => {
-    throw error;
+  const found = await recover({ storage, logger: silent, randomId: () => 'h', beginAbove: () => 0 });
+  const place = { isThere: true };
+  const lock = { ...inMemory, path: 'data', isInPlace: async () => place.isThere };
+  const fatal: string[] = [];
+  const onFatal = (error: LogFailure): void => void fatal.push(error.code);
+  const newKey = (): string => 'ab'.repeat(32);
+  const options = {
+    ...{
+      storage,
+      runtime: nodeRuntime(),
+      logger: silent,
+      preallocateBytes: 0,
+      onFatal,
+      lock,
+      newKey,
+    },
   };
-  const options = { storage, runtime: nodeRuntime(), logger: silent, preallocateBytes: 0, onFatal };
   const writer = new Writer(options, found);
   const told: string[] = [];
   const submit = (...positions: readonly number[]): void => {
@@ -55,7 +69,7 @@ async function bench() {
     ends.shift()?.();
     await turns();
   };
-  return { writer, told, submit, endSync, most, syncs: () => ends.length, storage: plain };
+  return { writer, told, submit, endSync, most, syncs: () => ends.length, storage: plain, place, fatal };
 }
 
 const turns = async (): Promise<void> => {
@@ -63,6 +77,19 @@ const turns = async (): Promise<void> => {
 };
 
 describe('a writer', () => {
+  it('does not acknowledge what was synced to a directory that was replaced meanwhile', async () => {
+    const { told, submit, endSync, place, fatal } = await bench();
+    submit(1);
+    await turns();
+    await endSync();
+    submit(2);
+    await turns();
+    place.isThere = false; // Somebody moved the directory away and put a copy in its place, without 2.
+    await endSync();
+    expect(told).toEqual(['1 written']);
+    expect(fatal).toEqual(['LOG_REPLACED']);
+  });
+
   it('has everything that is submitted in one turn ride on one sync', async () => {
     const { writer, told, submit, endSync, syncs } = await bench();
     submit(1, 2, 3);

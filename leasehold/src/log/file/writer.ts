@@ -4,22 +4,27 @@
  *     submitted   a │ b c d │ e
  *     written     ──a──sync──bcd──sync──e──sync──►
  *
- * What is submitted in one turn, or while an earlier sync is under way, becomes one frame: one write
- * and one sync for all of it. The next frame is written when the sync has succeeded and not before;
- * recovery stands on that.
+ * Records that are submitted in one turn, or while an earlier sync is under way, become one frame: one write and one
+ * sync for all of them. The next frame is written when the sync has succeeded and not before; recovery stands on that.
  *
- * **No room.** A write that finds the disk full is taken back: the file is cut to where the frame
- * began, and once that is synced, its records are refused, for they are surely not there. Space that
- * is only preallocated may be missing; then the log goes on without.
+ * **No room.** A write that finds the disk full is taken back: the file is cut to where the frame began, and once that
+ * is synced, the frame's records are refused, for they are surely not there. Space that is only preallocated may be
+ * missing; then the log goes on without.
  *
- * **Anything else** that fails leaves it unknown what the file holds, a sync above all. Then the
- * writer has failed for good: nothing submitted is ever answered.
+ * **Another place.** Before each frame and each new segment the path is checked (`fence.ts`), and again when a frame
+ * is synced: if the directory was moved and replaced by a copy between the check and the write, a Manager that starts
+ * on the copy does not find the frame. If the path leads elsewhere, the writer has failed, and nothing is
+ * acknowledged.
+ *
+ * **Any other failure**, above all of a sync, leaves the content of the file unknown. Then the writer has failed for
+ * good: nothing submitted is ever answered.
  */
 
 import { assert } from '../../runtime/assert.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Storage, StorageFile } from '../../runtime/runtime.ts';
 import { isFull, StorageFailedError } from './errors.ts';
+import { checkPlace, isLogFailure, type LogFailure, type LogLock } from './fence.ts';
 import { attempt, createSegment, syncFile } from './files.ts';
 import { encodeFrame, HEAD_BYTES, historySeed, type LogRecord, segmentName } from './format.ts';
 import type { Recovered, SegmentSummary } from './recovery.ts';
@@ -32,7 +37,10 @@ export interface WriterOptions {
   readonly logger: Logger;
   /** How much room to make ahead, in bytes. */
   readonly preallocateBytes: number;
-  readonly onFatal: (error: StorageFailedError) => void;
+  readonly lock: LogLock;
+  readonly onFatal: (error: LogFailure) => void;
+  /** For a history without a key: the key comes with the next segment. */
+  readonly newKey: () => string;
 }
 
 export interface WriterStats {
@@ -45,7 +53,7 @@ type Item =
   | { readonly record: LogRecord; readonly done: (outcome: WriteOutcome) => void }
   | {
       readonly rotated: (outcome: WriteOutcome) => void;
-      readonly failed: (error: StorageFailedError) => void;
+      readonly failed: (error: LogFailure) => void;
     };
 
 export class Writer {
@@ -54,6 +62,8 @@ export class Writer {
   readonly segments: SegmentSummary[];
   readonly #options: WriterOptions;
   readonly #history: string;
+  /** As in the head of the segment that is being written. */
+  #key: string | undefined;
   readonly #seed: number;
   readonly #zeros: Uint8Array;
   #file: StorageFile;
@@ -66,7 +76,7 @@ export class Writer {
   readonly #queue: Item[] = [];
   #isFull = false;
   #running: Promise<void> | undefined;
-  #failure: StorageFailedError | undefined;
+  #failure: LogFailure | undefined;
   #isClosed = false;
 
   constructor(options: WriterOptions, recovered: Recovered) {
@@ -74,6 +84,7 @@ export class Writer {
     this.#options = options;
     this.segments = recovered.segments;
     this.#history = recovered.history;
+    this.#key = recovered.key;
     this.#seed = historySeed(recovered.history);
     this.#zeros = new Uint8Array(options.preallocateBytes);
     this.#file = tail.file;
@@ -85,20 +96,36 @@ export class Writer {
     this.#floor = recovered.floor;
   }
 
+  /** The key of the history; undefined until a segment has one. */
+  get key(): string | undefined {
+    return this.#key;
+  }
+
   /** `done` comes later, never from within; not at all once the writer has failed. */
   submit(record: LogRecord, done: (outcome: WriteOutcome) => void): void {
     this.#enqueue({ record, done });
   }
 
   /**
-   * Begins a new segment after all that was submitted so far, unless the present one is empty.
+   * Begins a new segment after all that was submitted so far, unless the present one is empty and has a key.
    * Refused if there is no room; rejects once the writer has failed.
    */
   rotate(): Promise<WriteOutcome> {
     return new Promise((rotated, failed) => this.#enqueue({ rotated, failed }));
   }
 
-  /** Finishes what was submitted, and closes the file. */
+  /** Rejects if the path leads elsewhere. May be asked while something is being written. */
+  async checkPlace(): Promise<void> {
+    const file = this.#file;
+    try {
+      await checkPlace(this.#options.lock, file, this.#name);
+    } catch (error) {
+      if (this.#file === file) throw error;
+      await this.checkPlace(); // A new segment was begun meanwhile, and that one counts.
+    }
+  }
+
+  /** Finishes the submitted records, and closes the file. */
   async close(): Promise<void> {
     await this.#running;
     this.#isClosed = true;
@@ -113,11 +140,11 @@ export class Writer {
   }
 
   async #run(): Promise<void> {
-    await undefined; // What else is submitted in this turn rides along.
+    await undefined; // Other submissions of this turn ride along.
     try {
       while (this.#queue.length > 0) await this.#next();
     } catch (error) {
-      if (!(error instanceof StorageFailedError)) throw error;
+      if (!isLogFailure(error)) throw error;
       this.#failure = error;
       this.#drop(error);
       this.#options.onFatal(error);
@@ -127,7 +154,7 @@ export class Writer {
   }
 
   /** Records that were not answered never will be. */
-  #drop(error: StorageFailedError): void {
+  #drop(error: LogFailure): void {
     for (const item of this.#queue.splice(0)) if ('failed' in item) item.failed(error);
   }
 
@@ -152,6 +179,7 @@ export class Writer {
     const { runtime } = this.#options;
     const frame = encodeFrame(this.#seed, this.#index, records);
     const end = this.#offset + frame.length;
+    await this.checkPlace();
     try {
       await this.#file.write(this.#offset, frame);
     } catch (error) {
@@ -162,6 +190,7 @@ export class Writer {
     const beganAt = runtime.now();
     await syncFile(this.#file, this.#name);
     this.stats.lastSyncMs = runtime.now() - beganAt;
+    await this.checkPlace();
     this.stats.syncs += 1;
     this.#offset = end;
     this.#index += 1;
@@ -200,13 +229,15 @@ export class Writer {
   }
 
   async #rotate(): Promise<WriteOutcome> {
-    if (this.#offset === HEAD_BYTES) return 'written';
+    if (this.#offset === HEAD_BYTES && this.#key !== undefined) return 'written';
     const sequence = (this.segments.at(-1)?.sequence ?? 0) + 1;
+    const key = this.#key ?? this.#options.newKey();
     const head = {
-      ...{ history: this.#history, sequence, firstIndex: this.#index },
+      ...{ history: this.#history, key, sequence, firstIndex: this.#index },
       ...{ term: this.#term, floor: this.#floor, beginsHistory: false },
     };
     let file: StorageFile;
+    await this.checkPlace();
     try {
       file = await createSegment(this.#options.storage, head);
     } catch (error) {
@@ -215,6 +246,7 @@ export class Writer {
     }
     await attempt('close', this.#name, this.#file.close());
     this.#file = file;
+    this.#key = key;
     this.#name = segmentName(sequence);
     this.#offset = HEAD_BYTES;
     this.#allocated = HEAD_BYTES;

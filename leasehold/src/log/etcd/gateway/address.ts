@@ -4,11 +4,11 @@
  *     etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/managers
  *     etcds://leasehold:secret@etcd-1,etcd-2,etcd-3
  *
- * `etcds` is TLS. A member without a port has etcd's usual one. The path is the prefix of all keys. A name or
- * password with one of `:@/,?#%` in it is written with per cent signs, as in any address. A prefix that begins
- * with a slash itself has two after the members.
+ * `etcds` is TLS. A member without a port has etcd's usual one. The path is the prefix of all keys. A name or password
+ * with one of `:@/,?#%` is written with per cent signs, as in any address. A prefix that begins with a slash itself
+ * has two after the members.
  *
- * A mistake in such a line is often a password in the wrong place, so no error repeats any of it.
+ * A mistake in such a line is often a password in the wrong place, so no error repeats any part.
  */
 
 import { InvalidOptionError } from '../../../runtime/errors.ts';
@@ -33,8 +33,8 @@ const DEFAULT_PORT = '2379';
 const MEMBERS_MAX = 32;
 
 /**
- * @param option what it is called where the user wrote it
- * @throws {InvalidOptionError} which says what is wrong, and shows nothing of it
+ * @param option the user's name for the option
+ * @throws {InvalidOptionError} which names the fault, and shows no part of the text
  */
 export function parseEtcdAddress(text: string, option = 'address'): EtcdAddress {
   const refuse = (rule: string): never => {
@@ -65,7 +65,7 @@ export function parseEtcdAddress(text: string, option = 'address'): EtcdAddress 
   };
 }
 
-/** `host:port`; undefined if it is none. */
+/** `host:port`; undefined if malformed. */
 function member(text: string): string | undefined {
   const found = /^(\[[\da-f:.]+\]|[a-z\d](?:[a-z\d._-]*[a-z\d])?)(?::(\d{1,5}))?$/i.exec(text);
   const [, host = '', port = DEFAULT_PORT] = found ?? [];

@@ -1,8 +1,7 @@
 /**
- * From what a server said to what it means. Nothing is taken on trust: it may be another server, another
- * version or a proxy, and what is believed here decides who leads. A field that is zero or empty is
- * left out by the gateway, so missing is zero; everything else that is not as it must be is refused with
- * its place, as `kvs[3].mod_revision`.
+ * Decodes the answers of a server. Nothing is taken on trust: the other side may be another server, another version or
+ * a proxy, and the decoded values decide the leader. The gateway leaves out a field that is zero or empty, so missing
+ * is zero; every other irregularity is refused with the place, as `kvs[3].mod_revision`.
  */
 
 import { MalformedMessageError } from '../../../runtime/errors.ts';
@@ -18,7 +17,7 @@ import type {
 /** Fields of a JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** @throws {MalformedMessageError} if it is not the text of a JSON object */
+/** @throws {MalformedMessageError} if the text is not a JSON object */
 export function objectOf(text: string): Fields {
   let value: unknown;
   try {
@@ -29,7 +28,7 @@ export function objectOf(text: string): Fields {
   return fields(value, 'the answer');
 }
 
-/** Which cluster it comes from. Every answer says so, but those of leases in some versions. */
+/** The cluster of the answer. Every answer says so, but those of leases in some versions. */
 export function clusterOf(answer: Fields): string | undefined {
   const header = optionalFields(answer['header'], 'header');
   return header['cluster_id'] === undefined ? undefined : identity(header['cluster_id'], 'header.cluster_id');
@@ -37,7 +36,7 @@ export function clusterOf(answer: Fields): string | undefined {
 
 export function readToken(answer: Fields): string {
   const { token } = answer;
-  // It becomes a header, and must fit one.
+  // The token becomes a header, and must fit one.
   if (typeof token === 'string' && /^[\x21-\x7e]{1,8192}$/.test(token)) return token;
   throw new MalformedMessageError('token', 'must be a text without blanks');
 }
@@ -54,7 +53,7 @@ export const readKeepAlive = (answer: Fields): { ttlSeconds: number } => ({
   ttlSeconds: count(answer['TTL'], 'TTL'),
 });
 
-/** That it is an answer at all. */
+/** Checks that this is an answer at all. */
 export function readRevoke(answer: Fields): undefined {
   fields(answer['header'], 'header');
 }
@@ -94,7 +93,7 @@ const RESPONSES: Readonly<Record<EtcdOperation['do'], string>> = {
 
 export interface WatchEvent {
   readonly key: string;
-  /** Undefined if it was deleted. */
+  /** Undefined if deleted. */
   readonly value: Uint8Array | undefined;
   readonly revision: number;
 }
@@ -191,7 +190,7 @@ function optionalText(value: unknown, path: string): string {
   throw new MalformedMessageError(path, 'must be a text');
 }
 
-/** A revision, a size, a duration: it fits a number, or it is nonsense. */
+/** A revision, a size, a duration: fits a number, or is nonsense. */
 function count(value: unknown, path: string): number {
   if (value === undefined || value === null) return 0;
   const isDigits = typeof value === 'string' && /^\d{1,16}$/.test(value);
@@ -200,7 +199,7 @@ function count(value: unknown, path: string): number {
   throw new MalformedMessageError(path, 'must be a whole number');
 }
 
-/** All 64 bits of it, which no number has room for. */
+/** All 64 bits, for which no number has room. */
 function identity(value: unknown, path: string): string {
   if (value === undefined || value === null) return '0';
   if (typeof value === 'string' && /^-?\d{1,20}$/.test(value)) return value;
@@ -208,7 +207,7 @@ function identity(value: unknown, path: string): string {
   throw new MalformedMessageError(path, 'must be a whole number');
 }
 
-/** Node skips what is not base64; by the length it shows. */
+/** Node skips characters that are not base64; the length shows that. */
 function bytesOf(value: unknown, path: string): Buffer {
   if (value === undefined || value === null) return Buffer.alloc(0);
   if (typeof value !== 'string') throw new MalformedMessageError(path, 'must be a text');

@@ -1,9 +1,8 @@
 /**
- * An answer as it arrives in pieces, up to a bound: whole, or line by line. What a server sends beyond
- * the bound is not kept.
+ * An answer that arrives in pieces, up to a bound: whole, or line by line. Bytes beyond the bound are not kept.
  */
 
-/** More pieces than this are made one: a byte at a time would cost a hundred times its size. */
+/** More pieces than this are joined: a byte at a time would cost a hundred times the size. */
 const PIECES_MAX = 1_024;
 
 export class Body {
@@ -15,7 +14,7 @@ export class Body {
     this.#bytesMax = bytesMax;
   }
 
-  /** False if it is too much; nothing is kept then. */
+  /** False if there are too many bytes; nothing is kept then. */
   add(piece: Uint8Array): boolean {
     this.#bytes += piece.length;
     if (this.#bytes > this.#bytesMax) {
@@ -34,7 +33,7 @@ export class Body {
 
 const NEWLINE = 0x0a;
 
-/** The lines of a stream, each when it is whole. */
+/** The lines of a stream, each when whole. */
 export class Lines {
   readonly #bytesMax: number;
   #rest: Body;

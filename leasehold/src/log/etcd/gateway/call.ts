@@ -1,21 +1,20 @@
 /**
- * One request to the cluster: which members are asked, for how long, and what may be said in the end.
+ * One request to the cluster: which members are asked, for how long, and which answer is true in the end.
  *
- * A member that fails is followed by the next, each at most once. Half of the time that is left goes to a
- * try, all of it to the last: so a member that hangs leaves room for the others, and one that is merely
- * slow has most of it.
+ * A member that fails is followed by the next, each at most once. Half of the remaining time goes to a try, all of the
+ * rest to the last: so a member that hangs leaves room for the others, and a merely slow member has most of the time.
  *
  *     timeoutMs  ├────────── first ──────────┤──── second ────┤──── third ────┤
  *
- * What a failure means depends on where the request got to:
+ * The meaning of a failure depends on how far the request got:
  *
  *     surely not carried out   no connection, no leader, token refused    ask the next
  *     perhaps carried out      sent, and no answer, or none we can read   see below
  *
- * A request that does no harm when it is carried out twice goes on to the next member. One that does (a
- * transaction) ends here, as `unknown`, and the caller asks again if it wants to. So of each call at most one
- * copy can ever take effect, and after any other answer than `unknown` none is still under way. That matters
- * because such a copy can be late without bound: a member that was stopped reads it when it is resumed.
+ * A request that may be carried out twice without harm goes on to the next member. A transaction, which may not, ends
+ * here, as `unknown`, and the caller may ask again. So of each call at most one copy can ever take effect, and after
+ * any other answer than `unknown` none is still under way. That matters because such a copy can be late without bound:
+ * a stopped member reads the copy when resumed.
  *
  * `refused` promises that nothing was done. So if an earlier try may have been carried out, a later refusal
  * does not count as one, except for requests that only read.
@@ -44,18 +43,18 @@ export interface Question<T> {
   /**
    *  - `read`: changes nothing
    *  - `repeatable`: carried out twice is as good as once
-   *  - `once`: must not be sent again by us once it may have arrived
+   *  - `once`: must not be sent again by us after a possible arrival
    */
   readonly kind: 'read' | 'repeatable' | 'once';
-  /** A member that knows no leader can answer it too. @default true */
+  /** A member that knows no leader can answer too. @default true */
   readonly needsLeader?: boolean | undefined;
-  /** Its answer is one line of a stream. */
+  /** The answer is one line of a stream. */
   readonly isStreamed?: boolean | undefined;
-  /** Refused for this reason, when an earlier try may have arrived, it was that one that did it. */
+  /** Refused for this reason after a try that may have arrived: that earlier try has done the work. */
   readonly doneIfRefused?: { readonly reason: EtcdRefusalReason; readonly value: T } | undefined;
 }
 
-/** Where the token comes from that says who we are. */
+/** The source of the token that identifies us. */
 export interface Tokens {
   /** Answers once, within that time; `done` with undefined: none is wanted. */
   token(withinMs: number, use: (answer: EtcdAnswer<string | undefined>) => void): void;
@@ -65,16 +64,16 @@ export interface Tokens {
 
 export interface CallOptions {
   readonly timeoutMs: number;
-  /** Undefined: nobody asks who we are. */
+  /** Undefined: etcd wants no token. */
   readonly tokens: Tokens | undefined;
   /** @default all, from the current one on */
   readonly endpoints?: readonly string[] | undefined;
 }
 
-/** Enough for the event loop to read what has come. */
+/** Enough for the event loop to read pending data. */
 const ONE_TURN_MS = 1;
 
-/** What one try came to. */
+/** The outcome of one try. */
 type Outcome<T> = { readonly kind: 'done'; readonly value: T } | Verdict;
 
 export class Call<T> {
@@ -136,7 +135,7 @@ export class Call<T> {
       this.#around.endpoints.silent(endpoint, why);
       concluded(this.#unanswered(why));
     };
-    // A process that was held up finds its timers due before it has read what came meanwhile.
+    // A delayed process finds due timers before pending data is read.
     this.#timer = runtime.wakeAt(later(runtime.now(), Math.max(0, tryMs - ONE_TURN_MS)), () => {
       this.#timer = runtime.wakeAt(later(runtime.now(), ONE_TURN_MS), giveUp);
     });
@@ -159,7 +158,7 @@ export class Call<T> {
       : { kind: 'elsewhere', reason: 'unavailable', message };
   }
 
-  /** An etcd that wants TLS closes the connection of one who does not, without a word. */
+  /** An etcd that wants TLS closes a plain connection without a word. */
   #adviceOn(endpoint: string, why: string): string {
     const isFirst = this.#around.clusterId === undefined;
     const isLikely = isFirst && endpoint.startsWith('http:') && why === 'socket hang up';
@@ -189,8 +188,8 @@ export class Call<T> {
   }
 
   /**
-   * One that was restored has another name, and may have carried it out all the same. Only of what changes
-   * nothing is it sure that it had no effect.
+   * A restored cluster has another name, and may have carried out the request all the same. Only a request that
+   * changes nothing had certainly no effect.
    */
   #strangerTo(endpoint: string, answer: Fields): Verdict | undefined {
     const message = strangerTo(this.#around, endpoint, answer);
@@ -235,7 +234,7 @@ export class Call<T> {
     }
   }
 
-  /** With the next member; or with what is to be said if there is none to ask. */
+  /** With the next member; or with the final answer if there is none to ask. */
   #goOn(endpoint: string, why: string, otherwise: EtcdAnswer<T>): void {
     this.#around.endpoints.failed(endpoint, why);
     this.#endpoints.shift();
@@ -262,13 +261,13 @@ const refused = (
   refusal: { reason, message },
 });
 
-/** Of a request that is as good twice as once, and of one that only reads, nobody minds that it may have been carried out. */
+/** For a repeatable request, and for one that only reads, a possible earlier execution does not matter. */
 function settled(kind: Question<unknown>['kind'], { reason, message }: EtcdRefusal): EtcdAnswer<never> {
   if (kind !== 'once') return refused(reason, message);
   return { kind: 'unknown', why: message, refusal: { reason, message } };
 }
 
-/** `{"result":{…}}`: what a line of a stream is about. */
+/** `{"result":{…}}`: the content of a line of a stream. */
 export function objectIn(line: Fields): Fields {
   const { result } = line;
   if (typeof result === 'object' && result !== null) return result as Fields;

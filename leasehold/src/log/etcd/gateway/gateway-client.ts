@@ -1,8 +1,8 @@
 /**
- * etcd by way of its HTTP/JSON gateway, which every member offers beside gRPC at the same port: no library
- * is needed for it, only HTTP. `docs/decisions/0012` weighs it against the alternatives.
+ * etcd by way of the HTTP/JSON gateway, which every member offers beside gRPC at the same port: only HTTP is needed,
+ * no library. `docs/decisions/0012` weighs the gateway against the alternatives.
  *
- * Here is which request goes where, and what it may do twice; `call.ts` says what becomes of it.
+ * This file says which request goes where, and which may be sent twice; `call.ts` handles the outcome.
  */
 
 import { assert } from '../../../runtime/assert.ts';
@@ -20,7 +20,7 @@ import type {
   EtcdTransactionResult,
   EtcdWatchEvents,
 } from '../client.ts';
-import { Troubles } from '../troubles.ts';
+import { EpisodeLog } from '../../../runtime/episode-log.ts';
 import type { EtcdCredentials } from './address.ts';
 import {
   type Fields,
@@ -47,8 +47,7 @@ export interface GatewayOptions {
   readonly runtime: Runtime;
   readonly logger: Logger;
   /**
-   * The largest answer that is read. It must have room for what a range is allowed to find, a third larger
-   * for base64.
+   * The largest answer that is read. There must be room for the largest allowed range, a third larger for base64.
    *
    * @default 64 MiB
    */
@@ -68,12 +67,12 @@ class GatewayClient implements EtcdClient {
 
   constructor({ endpoints, credentials, http, runtime, logger, answerBytesMax }: GatewayOptions) {
     assert(endpoints.length > 0, 'no endpoints');
-    const troubles = new Troubles(logger, runtime);
+    const episodes = new EpisodeLog(logger, runtime);
     this.#around = {
       http,
       runtime,
-      endpoints: new Endpoints(endpoints, troubles, runtime.random()),
-      troubles,
+      endpoints: new Endpoints(endpoints, episodes, runtime.random()),
+      episodes,
       answerBytesMax: answerBytesMax ?? ANSWER_BYTES_MAX,
       clusterId: undefined,
     };
@@ -132,12 +131,12 @@ class GatewayClient implements EtcdClient {
     this.#call({ path: '/v3/kv/range', body, read: readRange, kind: 'read' }, timeoutMs, answer);
   }
 
-  /** It names a revision, which somebody has read before: so it is known which cluster is meant. */
+  /** A watch names a revision, which somebody has read before: so the intended cluster is known. */
   watch(key: string, end: string, fromRevision: number, events: EtcdWatchEvents): Disposable {
     return new Watch(this.#around, this.#tokens, watchBody(key, end, fromRevision), events);
   }
 
-  /** Also of members that are not agreed on which cluster it is, or do not say. */
+  /** Also of members that disagree about the cluster, or do not name one. */
   health(timeoutMs: number, answer: (members: readonly EtcdMemberHealth[]) => void): void {
     this.#identity.whenKnown(timeoutMs, () => this.#health(timeoutMs, answer));
   }

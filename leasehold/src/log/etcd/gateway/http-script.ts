@@ -1,10 +1,10 @@
-/** For tests only: an HTTP client whose other side is the test. */
+/** For tests only: an HTTP client; the test plays the server. */
 
 import type { HttpClient, HttpEvents, HttpExchange, HttpPost } from '../../../runtime/http.ts';
 
 export class ScriptedHttp implements HttpClient {
   readonly posts: ScriptedPost[] = [];
-  /** With this each endpoint answers when it is first asked how it is; that is not written down. */
+  /** With this each endpoint answers the first status request; that request is not recorded. */
   introduction: object | undefined;
   readonly #introduced = new Set<string>();
 
@@ -56,7 +56,7 @@ export class ScriptedPost implements HttpExchange {
     if (!this.isBrokenOff) this.#events.ended();
   }
 
-  /** As etcd refuses: its sentence, and the code of gRPC. */
+  /** A refusal of etcd: the sentence, and the code of gRPC. */
   refuse(message: string, code: number, status = 400): void {
     this.answer({ error: message, message, code }, status);
   }

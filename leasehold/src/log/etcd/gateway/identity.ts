@@ -1,17 +1,18 @@
 /**
  * Which cluster is meant by a list of endpoints. Nothing is asked before that is known.
  *
- * A member that lost its disk and was set up again at its address, as a cluster of its own, answers like any other, and
- * what it shows is an empty etcd: whoever believed it would begin a log there, and lead beside those who lead in the
- * real one. From one answer nobody can tell. So each endpoint is asked which cluster it belongs to:
+ * A member that lost its disk and was set up again at the same address, as a cluster of its own, answers like any
+ * other, and shows an empty etcd: a client that believed this member would begin a log there, and lead beside the
+ * leaders of the real cluster. From one answer nobody can tell. So each endpoint is asked for its cluster:
  *
- *  - Most of them name one cluster, and nobody another: that one is meant, and later answers are compared with it.
- *  - Two name different ones: somebody has to look after it. To go by the greater number would be to guess which of the
- *    two the other processes use, who may have been told of other endpoints.
- *  - Too few answer: it is asked again, with the next request. Most of etcd may be down; and where most of the endpoints
- *    are none of its members any more, the list is to be mended.
+ *  - Most of them name one cluster, and none names another: that cluster is intended, and later answers are compared
+ *    with it.
+ *  - Two name different clusters: an operator has to look. To follow the greater number would be to guess which of the
+ *    two the other processes use, which may have other endpoints.
+ *  - Too few answer: the question is repeated with the next request. Most of etcd may be down; and where most of the
+ *    endpoints are no longer members, the list has to be mended.
  *
- * For a single endpoint there is nothing to compare with: its first answer counts.
+ * For a single endpoint there is nothing to compare with: the first answer counts.
  */
 
 import { later } from '../../../runtime/time.ts';
@@ -20,7 +21,7 @@ import { clusterOf } from './answers.ts';
 import { Call, type Tokens } from './call.ts';
 import type { GatewaySurroundings } from './surroundings.ts';
 
-/** However much time those have who wait for it: one that hangs is not waited for longer. */
+/** Independent of the time of the waiting requests: an endpoint that hangs is not waited for longer. */
 const ASK_MS = 1_000;
 
 type Known = Exclude<EtcdAnswer<undefined>, { readonly kind: 'unknown' }>;
@@ -30,7 +31,7 @@ interface Waiting {
   readonly use: (known: Known) => void;
 }
 
-/** What an endpoint said. */
+/** The answer of an endpoint. */
 type Word =
   | { readonly endpoint: string; readonly clusterId: string }
   | { readonly endpoint: string; readonly refusal: EtcdRefusal };
@@ -48,7 +49,7 @@ export class Identity {
     this.#tokens = tokens;
   }
 
-  /** Calls back once, within that time; within the call if it is known. Refused: then nothing may be asked. */
+  /** Calls back once, within that time; within the call if known already. Refused: then nothing may be asked. */
   whenKnown(withinMs: number, use: (known: Known) => void): void {
     const { clusterId, endpoints, runtime } = this.#around;
     if (clusterId !== undefined || endpoints.all.length === 1) {
@@ -113,7 +114,7 @@ function saidIn(
 const dividedBetween = (named: ReadonlyMap<string, readonly string[]>): string =>
   [...named].map(([clusterId, endpoints]) => `cluster ${clusterId} at ${endpoints.join(', ')}`).join('; ');
 
-/** With what somebody has to do something about, if one said so. */
+/** With a fault that an operator has to mend, if an endpoint named one. */
 function tooFew(words: readonly Word[]): Known {
   const refusals = words.flatMap((word) => ('refusal' in word ? [word.refusal] : []));
   const { reason } = refusals.find((each) => each.reason === 'denied') ?? { reason: 'unavailable' };

@@ -69,7 +69,7 @@ describe('a real etcd that wants a name and a password', () => {
       const [member] = cluster.members;
       await member?.kill();
       await member?.start();
-      // It may take a moment until it answers at all.
+      // The server may take a moment before the first answer.
       for (let tries = 0; tries < 10_000; tries += 1) {
         const answer = await asking.put(`${prefix}a`, '2');
         expect(answer).not.toMatchObject({ refusal: { reason: 'denied' } });

@@ -1,30 +1,29 @@
 /**
- * What an answer that is no success means for the one who asked. There are five things to do:
+ * The meaning of an unsuccessful answer for the caller. There are five things to do:
  *
- *     refused     it had no effect, and no other member would do it       tell the caller
- *     settled     it had its effect, or never will                        let the caller read which
- *     elsewhere   it had no effect, but another member may do it          ask the next one
- *     token       it had no effect; the token was not taken               get another token
- *     unclear     it may have had an effect                               only the caller can tell
+ *     refused     no effect, and no other member would carry it out       tell the caller
+ *     settled     done, or never will be                                  let the caller read which
+ *     elsewhere   no effect, but another member may carry it out          ask the next one
+ *     token       no effect; the token was not taken                      get another token
+ *     unclear     perhaps an effect                                       only the caller can tell
  *
- * etcd says no in one of its own sentences, which have stayed the same from 3.4 to 3.6, with a gRPC code. The
- * gateway wraps them, in every version in another way:
+ * etcd refuses with one of a fixed set of sentences, unchanged from 3.4 to 3.6, with a gRPC code. The gateway wraps
+ * them, in every version in another way:
  *
  *     3.4, 3.5   {"error":"etcdserver: no leader","message":"etcdserver: no leader","code":14}
  *     3.6        {"code":14,"message":"etcdserver: no leader","details":[]}
  *     in a stream, 3.4 and 3.5   {"error":{"grpc_code":14,"http_code":503,"message":"…","http_status":"…"}}
  *     in a stream, 3.6           {"error":{"code":14,"message":"…","details":[]}}
- *     a watch that it ends       "cancel_reason":"rpc error: code = PermissionDenied desc = etcdserver: permission denied"
+ *     a watch that etcd ends     "cancel_reason":"rpc error: code = PermissionDenied desc = etcdserver: permission denied"
  *
- * Whoever decides that something had no effect must be sure of it. etcd checks rights, sizes and the request
- * itself either before it proposes anything or before it applies any of it; so those codes are refusals
- * whatever the sentence. `unavailable` is not: a request that timed out may still be applied. Of those only
- * the sentences that are said before anything is proposed are sure.
+ * A verdict of no effect must be certain. etcd checks rights, sizes and the request itself either before proposing
+ * anything or before applying any part; so those codes are refusals with any sentence. `unavailable` is not: a request
+ * that timed out may still be applied. Of those only the sentences that are said before anything is proposed are sure.
  *
- * That the database is full is said at three places. Two are before the deed: when the request comes in, and,
- * once the alarm is raised, before it is applied. The third is after it: whatever crosses the quota between
- * the one check and the other is *applied*, and then answered with the same sentence. The words do not tell
- * which it was. But in each case it is over, so a read that comes after the answer does (`settled`).
+ * That the database is full is said at three places. Two are before the write: when the request comes in, and, once
+ * the alarm is raised, before the request is applied. The third is afterwards: a request that crosses the quota
+ * between the one check and the other is *applied*, and then answered with the same sentence. The words do not tell
+ * the cases apart. But in each case the request is over, so a later read does (`settled`).
  */
 
 import type { EtcdRefusalReason } from '../client.ts';
@@ -52,7 +51,7 @@ const OUT_OF_RANGE = 11;
 const UNIMPLEMENTED = 12;
 const UNAUTHENTICATED = 16;
 
-/** Codes of what etcd checks before it does anything. */
+/** Codes of etcd's checks before any effect. */
 const WITHOUT_EFFECT = new Set([
   INVALID_ARGUMENT,
   NOT_FOUND,
@@ -84,10 +83,10 @@ const SENTENCES: readonly Sentence[] = [
 /** The token is of a member's earlier life, or older than a change of the rights, or there was no need of one before. */
 const TOKEN = /^etcdserver: (?:invalid auth token|revision of auth store is old|user name is empty)/;
 
-/** As etcd writes its own errors where there is room for a text only: why it ends a watch. */
+/** The form of etcd's own errors where there is room for a text only: why etcd ends a watch. */
 const WRAPPED = /^rpc error: code = \w+ desc = /;
 
-/** @param requestBytes the size of what was asked */
+/** @param requestBytes the size of the request */
 export function verdictOn({ code, message: text }: GatewayError, requestBytes: number): Verdict {
   const message = text.replace(WRAPPED, '');
   if (TOKEN.test(message)) return { kind: 'token', message };
@@ -101,15 +100,15 @@ export function verdictOn({ code, message: text }: GatewayError, requestBytes: n
 }
 
 /**
- * `grpc: received message larger than max (2200008 vs. 2097152)` is about the request if the request is that
- * large. About an answer it would be said after the deed.
+ * `grpc: received message larger than max (2200008 vs. 2097152)` is about the request if the request is that large.
+ * The same sentence about an answer would come after the effect.
  */
 function isOurSize(message: string, requestBytes: number): boolean {
   const size = /^grpc: received message larger than max \((\d+) vs\. \d+\)/.exec(message)?.[1];
   return size !== undefined && Number(size) <= requestBytes;
 }
 
-/** The error in an answer, or in a line of a stream; undefined if it is none of the shapes above. */
+/** The error in an answer, or in a line of a stream; undefined if the shape is none of the above. */
 export function errorIn(answer: Fields): GatewayError | undefined {
   const { error } = answer;
   const of = typeof error === 'object' && error !== null ? (error as Fields) : answer;
@@ -121,7 +120,7 @@ export function errorIn(answer: Fields): GatewayError | undefined {
 
 const WORDS_MAX = 200;
 
-/** For an answer that no gateway of etcd gave: another server, a proxy, or etcd without its gateway. */
+/** For an answer that no gateway of etcd gave: another server, a proxy, or etcd without a gateway. */
 export function verdictOnStranger(status: number, body: string): Verdict {
   const words = body.replace(/\s+/g, ' ').trim().slice(0, WORDS_MAX);
   const message = `HTTP ${status}${words === '' ? '' : `: ${words}`}`;
@@ -134,7 +133,7 @@ export function verdictOnStranger(status: number, body: string): Verdict {
   if (/HTTP request to an HTTPS server/.test(words)) {
     return { kind: 'elsewhere', reason: 'other', message: `${message} (write etcds:// for TLS)` };
   }
-  // No server that sends us elsewhere has done it.
+  // A server that redirects has done nothing.
   if (status >= 300 && status < 400) return { kind: 'elsewhere', reason: 'other', message };
   return { kind: 'unclear', message };
 }

@@ -1,8 +1,8 @@
-/** What all requests of one client share. */
+/** The parts that all requests of one client share. */
 
 import type { HttpClient } from '../../../runtime/http.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import type { Troubles } from '../troubles.ts';
+import type { EpisodeLog } from '../../../runtime/episode-log.ts';
 import { clusterOf, type Fields } from './answers.ts';
 import type { Endpoints } from './endpoints.ts';
 
@@ -10,16 +10,16 @@ export interface GatewaySurroundings {
   readonly http: HttpClient;
   readonly runtime: Runtime;
   readonly endpoints: Endpoints;
-  readonly troubles: Troubles;
+  readonly episodes: EpisodeLog;
   /** The largest answer, or line of a stream, that is read. */
   readonly answerBytesMax: number;
-  /** Undefined until it is known; see `identity.ts`. */
+  /** Undefined until known; see `identity.ts`. */
   clusterId: string | undefined;
 }
 
 /**
- * What is to be said of a member that answers for another cluster than the one that is meant; undefined if it does not, or
- * that is not known yet.
+ * The complaint about a member that answers for another cluster than the intended one; undefined if the cluster is
+ * right, or unknown yet.
  */
 export function strangerTo(
   around: GatewaySurroundings,
@@ -36,11 +36,11 @@ export function strangerTo(
 }
 
 /**
- * `accept` is how etcd knows a request that came by its gateway; without it, it would take the gateway's own
- * certificate for the one who asks.
+ * etcd recognizes a request through the gateway by `accept`; without that header, etcd would take the gateway's own
+ * certificate for the caller's.
  *
- * `hasleader` makes a member that has lost its leader say so at once, before it begins, and end the watches
- * that nothing would come through any more. Otherwise it would wait, and we with it.
+ * `hasleader` makes a member that has lost its leader say so at once, before starting, and end watches that nothing
+ * would come through any more. Otherwise the member would wait, and we too.
  */
 export const headersWith = (
   token: string | undefined,

@@ -1,11 +1,11 @@
 /**
- * The token that a name and a password are exchanged for. One is fetched when it is first needed and used
- * until a member refuses it (it was restarted, the token was not used there for five minutes, or somebody
- * changed the rights); then one more is fetched, however many requests were refused at the same time.
+ * The token that a name and a password are exchanged for. A token is fetched at the first need and used until a member
+ * refuses it (the member was restarted, the token was not used there for five minutes, or somebody changed the
+ * rights); then one more token is fetched, however many requests were refused at the same time.
  *
- * An etcd that wants no names is used without one. That is said once, because who wrote a password into a
- * configuration believes that it protects something. When it wants one after all, somebody having switched that on, it
- * misses it, and one is fetched as for a token that it refuses.
+ * An etcd that wants no names is used without one. A line says so once, because a user who wrote a password into a
+ * configuration believes that the password protects something. When etcd wants a token after all, because somebody
+ * switched authentication on, etcd reports a missing token, and one is fetched as for a refused token.
  */
 
 import { later } from '../../../runtime/time.ts';
@@ -23,7 +23,7 @@ interface Waiting {
   readonly use: (answer: TokenAnswer) => void;
 }
 
-/** However little time those who wait for it have: etcd makes passwords slow to check. */
+/** Independent of the time of the waiting requests: etcd makes passwords slow to check. */
 const FETCH_MS = 5_000;
 
 const NOT_ASKED = 'etcd asks nobody for a name and a password';
@@ -74,7 +74,7 @@ export class TokenKeeper implements Tokens {
 
   #fetched(answer: TokenAnswer): void {
     if (answer.kind === 'done') this.#kept = { token: answer.value };
-    if (this.#kept?.token !== undefined) this.#around.troubles.over(NOT_ASKED);
+    if (this.#kept?.token !== undefined) this.#around.episodes.over(NOT_ASKED);
     const all = [...this.#waiting];
     this.#waiting.clear();
     for (const { timer, use } of all) {
@@ -84,7 +84,7 @@ export class TokenKeeper implements Tokens {
   }
 
   #withoutToken(): TokenAnswer {
-    this.#around.troubles.met(NOT_ASKED, { user: this.#credentials.user });
+    this.#around.episodes.met(NOT_ASKED, { user: this.#credentials.user });
     return { kind: 'done', value: undefined };
   }
 }

@@ -1,10 +1,10 @@
 /**
- * One watch at one member, until it ends; where it ended, the caller begins another.
+ * One watch at one member, until the end; from there, the caller begins another.
  *
- * The caller goes on from the revision after the last one it was told of, so it must have been told all of
- * that one. etcd promises that an answer holds whole revisions, but for fragments: there the last revision
- * may go on in the next fragment. So the events of the last revision of a fragment are held back until it
- * is sure that there are no more of them:
+ * The caller goes on from the revision after the last one told, so the caller must have been told all of that one.
+ * etcd promises that an answer holds whole revisions, except in fragments: there the last revision may go on in the
+ * next fragment. So the events of the last revision of a fragment are held back until there are certainly no more of
+ * them:
  *
  *     fragment   5 5 6 6 7      told   5 5 6 6      held   7
  *     fragment   7 7 8          told   7 7 7        held   8
@@ -12,8 +12,8 @@
  *
  * They are of one transaction, which etcd bounds, and so is a fragment.
  *
- * That nothing comes may mean that nothing happens, or that the member hangs; `endpoints.ts` says how that
- * is told apart. Only the beginning has a time of its own.
+ * That nothing comes may mean that nothing happens, or that the member hangs; `endpoints.ts` says how that is told
+ * apart. Only the beginning has a time limit of its own.
  */
 
 import { MalformedMessageError } from '../../../runtime/errors.ts';
@@ -99,7 +99,7 @@ export class Watch implements Disposable {
     if (lines === undefined) this.#fail(`a line is longer than ${this.#around.answerBytesMax} bytes`);
   }
 
-  /** Undefined if it was none, and this watch has ended; or had ended before. */
+  /** Undefined if there was none, and this watch has ended; or had ended before. */
   #answerIn(text: string): WatchAnswer | undefined {
     if (this.#events === undefined) return undefined;
     try {

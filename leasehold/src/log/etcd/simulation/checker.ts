@@ -1,28 +1,26 @@
 /**
- * Sees every change in etcd at the instant it is made, and everything that the log tells those who use it;
- * and compares the two.
+ * Sees every change in etcd at the instant of the change, and all words of the log to its users; and compares the two.
  *
- *  - `fenced`: what a leader writes is written while the leader key is its own
- *  - `appended-once`: each batch is written once, above all before it
- *  - `nothing-lost`: what was answered as appended was written; a leader starts from all that was;
+ *  - `fenced`: a leader writes only while the leader key is the leader's own
+ *  - `appended-once`: each batch is written once, above all earlier ones
+ *  - `nothing-lost`: a batch that was answered as appended was written; a leader starts from all written batches;
  *    nothing is deleted that no snapshot holds
- *  - `refused-never-appears`: what was refused, or never submitted, is not written, then or later
- *  - `counters-grow`: terms grow with every election, positions after a recovery are above what was seen and leave one
- *    out, and those of a log that is begun where one was deleted are above what was seen too
- *  - `halt-kept`: once somebody has noted that the log went back, nobody is elected and no leader lease grows before
- *    an operator has raised the counters above what was noted; and nothing is noted of a history that is over
- *  - `snapshot-whole`: when a snapshot begins to count, it is there and right, and later than the one before
+ *  - `refused-never-appears`: a batch that was refused, or never submitted, is not written, then or later
+ *  - `counters-grow`: terms grow with every election, positions after a recovery are above the highest seen and leave
+ *    one out, and positions of a log that is begun where one was deleted are above the highest seen too
+ *  - `halt-kept`: once a Manager has noted that the log went back, nobody is elected and no leader lease grows before
+ *    an operator has raised the counters above the noted ones; and nothing is noted of a history that is over
+ *  - `snapshot-whole`: when a snapshot begins to count, the snapshot is there and right, and later than the one before
  *  - `told-once`: elected once, then perhaps deposed once, nothing after that or after withdrawing
- *  - `alone-within-lease`: as long as etcd keeps its leases, nobody is elected before the leader lease is
- *    over
- *  - `outlasted-by-the-wait`: whatever etcd does, a leader lease ends within its own length after the election
- *    of the next
+ *  - `alone-within-lease`: as long as etcd keeps leases, nobody is elected before the leader lease is over
+ *  - `outlasted-by-the-wait`: whatever etcd does, a leader lease ends within one lease length after the election of
+ *    the next leader
  *  - `follower-complete`: a follower is told everything, once and in order, and is not reset without need
- *  - `head-fresh`: a head counts what was written before it was asked for, and not what was never written
+ *  - `head-fresh`: a head counts every batch that was written before the request, and none that was never written
  *  - `readable`: nobody finds the log damaged
- *  - `makes-room`: when a leader resigns, the next is elected without waiting for its lease to run out
- *  - `no-rubbish`: what compactions replace goes away
- *  - `quiet`: a trouble is one line, however long it lasts
+ *  - `makes-room`: when a leader resigns, the next is elected without waiting for a lease to expire
+ *  - `no-rubbish`: the entries that compactions replace go away
+ *  - `quiet`: a trouble is one line, however long the trouble lasts
  *  - `settles`: when all is well again there is a leader, appends go through, and followers are where the
  *    log is
  */
@@ -53,7 +51,7 @@ export const PROMISES = [
   'settles',
 ] as const;
 
-/** What the operator calls the history that begins when he raises the counters. */
+/** The operator's name for the history that begins with raised counters. */
 export const RECOVERED = 'history-recovered';
 
 export type PromiseName = (typeof PROMISES)[number];
@@ -61,18 +59,18 @@ export type PromiseName = (typeof PROMISES)[number];
 /** One time that a leader key was put. */
 export interface Election {
   readonly candidate: string;
-  /** The process, and which of its lives. */
+  /** The process and the incarnation. */
   readonly who: string;
   readonly atMs: number;
   readonly line: Line;
-  /** How many entries there were, and what positions must be above. */
+  /** The number of entries at that time, and the lower bound of positions. */
   readonly count: number;
   readonly above: number;
-  /** Once it was told. */
+  /** Once told. */
   term: number | undefined;
-  /** The true time at which the leader lease ends, as the leader believes; undefined if it does not lead. */
+  /** The true time at which the leader lease ends, as the leader believes; undefined if not leading. */
   untilMs: number | undefined;
-  /** Whether etcd took the key away before its time, or was asked to, or was put back. */
+  /** Whether etcd deleted the key early, or was asked to, or was restored. */
   isCutShort: boolean;
 }
 
@@ -95,9 +93,9 @@ export class Checker {
   #present: Election | undefined;
   #snapshotAt = 0;
   #ids = 0;
-  /** What was noted, and when. */
+  /** The noted position, and the time. */
   #halt: { readonly position: number; readonly atMs: number } | undefined;
-  /** What the operator said when he first tried to raise the counters. */
+  /** The operator's bound in the first attempt to raise the counters. */
   #raisedAbove: number | undefined;
   /** The highest that anybody was told. */
   seen: { term: number; position: number } = { term: 0, position: 0 };
@@ -111,7 +109,7 @@ export class Checker {
     return this.#lines.at(-1) as Line;
   }
 
-  /** The election whose leader key is there. */
+  /** The election whose leader key exists. */
   get present(): Election | undefined {
     return this.#present;
   }
@@ -178,15 +176,15 @@ export class Checker {
       this.#break('halt-kept', `the lease of ${election.candidate} was extended on a log that has halted`);
   }
 
-  /** Stops acting, because it was told to, or wants to. */
+  /** The leader stops acting, when told to, or by choice. */
   stopped(election: Election): void {
     election.untilMs = undefined;
   }
 
-  /** What somebody starts to follow from: which line, and how many of its entries. */
+  /** The start of a follower: the line, and the number of entries. */
   followed(start: LogStart): { readonly line: Line; readonly count: number } | string {
     let flaw = '';
-    // One that was read before etcd was put back may be told after it.
+    // A start that was read before etcd was restored may be told afterwards.
     for (const line of this.#lines.slice(-2).reverse()) {
       const count = line.count(start);
       if (typeof count === 'number') return { line, count };
@@ -195,7 +193,7 @@ export class Checker {
     return flaw;
   }
 
-  /** What an operator says when he raises the counters: the highest that anybody was told. */
+  /** The operator's bound when raising the counters: the highest that anybody was told. */
   recovering(): { readonly term: number; readonly position: number } {
     this.#raisedAbove ??= this.seen.position;
     return { ...this.seen };
@@ -215,7 +213,7 @@ export class Checker {
     };
   }
 
-  /** Everything was deleted: whatever is begun there must go on above what was seen. */
+  /** Everything was deleted: a new log there must go on above the highest seen. */
   wiped(): void {
     for (const election of this.#elections) election.isCutShort = true;
     const line = new Line(this.#options.now());

@@ -1,14 +1,14 @@
 /**
- * One seed: a simulated etcd, three processes that use the log, and everything that happens to them and to
- * it. First all that can go wrong does; then all is well, and the log must be as good as new.
+ * One seed: a simulated etcd, three processes that use the log, and every fault of the processes and of etcd. First
+ * all that can go wrong does; then all is well, and the log must be as good as new.
  *
- * In some worlds etcd is put back from a backup. Then it is done as an operator would: the Managers are stopped
- * (but one that leads may only seem to be, and comes back later), the counters are raised, the
- * Managers start again. In others the counters are raised although nothing was lost; then the third
- * process, which only follows, lives through it.
+ * In some worlds etcd is put back from a backup. Then the operator's procedure follows: the Managers are stopped (but
+ * a leader may only seem to be, and comes back later), the counters are raised, the Managers start again. In others
+ * the counters are raised although nothing was lost; then the third process, which only follows, lives on through the
+ * change.
  *
- * In some the third process finds that the log went back, and notes it; the operator comes a little later. In some
- * everything is deleted, and whoever is started next begins a log.
+ * In some the third process finds that the log went back, and notes the fact; the operator comes a little later. In
+ * some everything is deleted, and the next process that starts begins a log.
  */
 
 import { silent } from '../../../runtime/logger.ts';
@@ -25,7 +25,7 @@ import { type Cause, SimulatedEtcd } from './simulated-etcd.ts';
 import type { Change } from './simulated-store.ts';
 
 const CHAOS_MS = 12_000;
-/** Until everything that was still on its way has arrived, and every lease of the dead is over. */
+/** Until every delayed message has arrived, and every lease of the dead is over. */
 const HEAL_MS = 6_000;
 const CALM_MS = 3_000;
 /** A leader that resigns in the calm is replaced within this: less than a lease. */
@@ -37,7 +37,7 @@ interface Machine {
   readonly process: SimProcess;
   readonly faults: ClientFaults;
   member: Member | undefined;
-  /** It was thought dead, and comes back, until somebody notices. */
+  /** Thought dead, and comes back, until somebody notices. */
   isZombie: boolean;
 }
 
@@ -133,7 +133,7 @@ export class EtcdLogWorld {
     wipe: () => this.#wipe(),
   };
   #backup: (() => void) | undefined;
-  /** The leader's lease is ended when it has written once more. */
+  /** The leader's lease is ended after one more write. */
   #endsLeaderAfterNext = false;
   #isRecovering = false;
   /** Once is enough. */
@@ -149,7 +149,7 @@ export class EtcdLogWorld {
   #isCalm = false;
   /** Nothing more is appended. */
   #isAtRest = false;
-  /** What happened since all is well. */
+  /** The counts since all is well. */
   readonly #inCalm = new Map<string, number>();
   #broken: { readonly promise: PromiseName; readonly detail: string } | undefined;
 
@@ -200,7 +200,7 @@ export class EtcdLogWorld {
     while (this.#isRecovering || this.#isHalted) this.#pass(100);
     this.#heal();
     this.#pass(HEAL_MS);
-    this.#heal(); // Whatever was begun before and has ended since.
+    this.#heal(); // Every fault that was begun before and has ended since.
     this.#isCalm = true;
     this.#pass(500);
     this.#makeRoom();
@@ -241,7 +241,7 @@ export class EtcdLogWorld {
     }
   }
 
-  /** Trouble where it hurts: before the election is told, or before the lease is extended. */
+  /** Trouble at a bad moment: before the election is told, or before the lease is extended. */
   #afterElection(): void {
     const { world } = this;
     const dice = this.#random.next();
@@ -251,7 +251,7 @@ export class EtcdLogWorld {
       world.after(this.#random.between(1, 300), () => this.#awakeAll());
   }
 
-  /** After a backup, so that what comes next has the revisions that the next leader will get again. */
+  /** After a backup, so that the following writes have the revisions that the next leader will get again. */
   #afterAppend(): void {
     if (!this.#endsLeaderAfterNext) return;
     this.#endsLeaderAfterNext = false;
@@ -287,7 +287,7 @@ export class EtcdLogWorld {
     if (this.#isCalm) this.#inCalm.set(what, (this.#inCalm.get(what) ?? 0) + 1);
   }
 
-  /** The process that leads, and which of its lives. */
+  /** The leading process and incarnation. */
   #leaderName(): string | undefined {
     return this.#checker.present?.who;
   }
@@ -328,7 +328,7 @@ export class EtcdLogWorld {
     this.world.after(this.#random.between(50, mostMs), () => set(false));
   }
 
-  /** Half of the time with a put that it refuses when it has carried it out. */
+  /** Half of the time with a put that is refused after being carried out. */
   #fill(): void {
     const isAtOnce = this.#random.chance(0.5);
     this.#etcd.isFull = isAtOnce;
@@ -354,11 +354,11 @@ export class EtcdLogWorld {
   #cut({ process, faults }: Machine): void {
     this.#forAWhile(4_000, (on) => (faults.isCut = on));
     if (this.world.tracing) this.world.note(process.name, { what: 'cut-off', facts: {} });
-    // Its connections break, or hang: also those of others, for all that this matters.
+    // Connections of the member break, or hang: also those of others, which does not matter here.
     this.#etcd.breakWatches(0.4, this.#random.pick(['end', 'deafen']));
   }
 
-  /** Whatever it asks is done at once, and answered late; and then, perhaps, nothing is. */
+  /** Every request of this process is carried out at once, and answered late; and then, perhaps, none is. */
   #slowDown(machine: Machine): void {
     machine.faults.answerMs = [100, 400];
     this.world.after(this.#random.between(100, 3_000), () => {
@@ -372,7 +372,7 @@ export class EtcdLogWorld {
     const { life } = process;
     process.perform(() =>
       member?.close(() => {
-        // Not from within what it is told.
+        // Not from within a callback.
         this.world.after(0, () => {
           if (process.alive && process.life === life) this.#kill(machine);
         });
@@ -397,7 +397,7 @@ export class EtcdLogWorld {
     const [a, b, c] = this.#machines;
     for (const machine of [a, b])
       if (machine?.member?.isLeading === true && this.#random.chance(0.9)) {
-        // It only seems to be dead, and comes back when others have taken over.
+        // The process only seems to be dead, and comes back when others have taken over.
         machine.process.pause();
         machine.member.zombify();
         machine.isZombie = true;
@@ -432,7 +432,7 @@ export class EtcdLogWorld {
     });
   }
 
-  /** Somebody deletes everything, and one or the other is started again: it begins a log. */
+  /** Somebody deletes everything, and one process or the other is restarted and begins a log. */
   #wipe(): void {
     if (this.#isRecovered || this.#isHalted || this.#isWiped) return;
     this.#isWiped = true;
@@ -449,8 +449,8 @@ export class EtcdLogWorld {
   }
 
   /**
-   * The counters are raised, although the log is whole. Who only follows need not stop for it; and now and
-   * then nobody is stopped, and it is done as soon as nobody leads for a moment, if that comes.
+   * The counters are raised, although the log is whole. A mere follower need not stop for that; and now and then
+   * nobody is stopped, and the counters are raised as soon as nobody leads for a moment, if that comes.
    */
   #raise(): void {
     if (this.#isRecovered || !this.#hasLog) return;
@@ -471,7 +471,7 @@ export class EtcdLogWorld {
     this.#operator.start();
   }
 
-  /** What the operator does: again until it is done. */
+  /** The operator's step, repeated until done. */
   #recover(runtime: SimRuntime): void {
     const client = new SimulatedEtcdClient(this.#etcd, this.#operator, runtime, noFaults());
     const raise = (): void =>
@@ -510,7 +510,7 @@ export class EtcdLogWorld {
       if (machine.process.alive && !machine.process.running) this.#awake(machine);
   }
 
-  /** What seemed to be dead comes back; later somebody notices, and ends it. */
+  /** A process that seemed dead comes back; later somebody notices, and ends the process. */
   #awake(machine: Machine): void {
     const { life } = machine.process;
     machine.process.resume();
@@ -522,12 +522,12 @@ export class EtcdLogWorld {
     });
   }
 
-  /** The leader resigns; another must not have to wait for its lease to run out. */
+  /** The leader resigns; another must not have to wait for a lease to expire. */
   #makeRoom(): void {
     let leader: Machine | undefined;
     for (let tries = 0; leader === undefined && tries < 10; tries++) {
       leader = this.#machines.find(({ member }) => member?.isLeading === true);
-      if (leader === undefined) this.#pass(ROOM_MS / 10); // It has just resigned, perhaps.
+      if (leader === undefined) this.#pass(ROOM_MS / 10); // The leader has just resigned, perhaps.
     }
     if (leader === undefined) throw this.world.broken('settles', 'nobody leads although all is well');
     const before = this.#inCalm.get('elected');
@@ -555,7 +555,7 @@ export class EtcdLogWorld {
     if (rubbish !== undefined) throw world.broken('no-rubbish', `${rubbish} is still there`);
   }
 
-  /** What the last snapshot has replaced. */
+  /** The entries that the last snapshot has replaced. */
   #rubbish(): readonly string[] {
     const layout = new Layout(PREFIX);
     const { store } = this.#etcd;

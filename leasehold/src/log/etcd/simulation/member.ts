@@ -1,9 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * One life of a process that uses the log as a Manager would: it stands for election, appends one batch after
- * the other while it leads, has the log compacted, resigns now and then; and it follows, and asks
- * for the head. Whatever it is told goes to the checker.
+ * One incarnation of a process that uses the log as a Manager would: stands for election, appends one batch after the
+ * other while leading, compacts the log, resigns now and then; and follows, and asks for the head. All answers go to
+ * the checker.
  */
 
 import type { Logger } from '../../../runtime/logger.ts';
@@ -23,7 +23,7 @@ export interface MemberOptions {
   readonly client: EtcdClient;
   readonly checker: Checker;
   readonly random: Random;
-  /** Whether it wants to lead. */
+  /** Whether the process wants to lead. */
   readonly stands: boolean;
   mayAppend(): boolean;
   readonly log: Pick<
@@ -43,7 +43,7 @@ interface Led {
   readonly candidate: string;
   readonly leadership: Leadership;
   readonly election: Election;
-  /** How many entries there are, as far as it knows. */
+  /** The number of entries, as far as known. */
   count: number;
   position: number;
 }
@@ -56,7 +56,7 @@ export class Member {
   #campaigns = 0;
   #following: Following | undefined;
   #place: { line: Line; count: number } | undefined;
-  /** Of the log that it follows. */
+  /** Of the followed log. */
   #history = '';
   #lines = 0;
   #isZombie = false;
@@ -71,13 +71,13 @@ export class Member {
     return this.#led !== undefined;
   }
 
-  /** Whether it has followed to the end. */
+  /** Whether the process has followed to the end. */
   get isUpToDate(): boolean {
     const { line } = this.#options.checker;
     return this.#place?.line === line && this.#place.count === line.entries.length;
   }
 
-  /** Lets go of what it leads and stands again. */
+  /** Resigns and stands again. */
   resign(): void {
     const led = this.#led;
     if (led === undefined) return;
@@ -87,7 +87,7 @@ export class Member {
     this.#stand();
   }
 
-  /** Takes a snapshot of what it has written, or of nearly all of it. */
+  /** Takes a snapshot of all written entries, or of nearly all. */
   compact(ofAll = false): void {
     const led = this.#led;
     if (led === undefined || led.count === 0) return;
@@ -99,12 +99,12 @@ export class Member {
     led.leadership.compact(bytes, position);
   }
 
-  /** Whether it knows a log. */
+  /** Whether the process knows a log. */
   get mayHalt(): boolean {
     return this.#history !== '' && !this.#isClosing;
   }
 
-  /** Finds, as a Manager might, that more was seen of its log than there is. */
+  /** Finds, as a Manager might, that a peer has seen more of the log than there is. */
   halt(): void {
     const { checker, happened, random } = this.#options;
     const { term, position } = checker.seen;
@@ -112,7 +112,10 @@ export class Member {
     this.#log?.halt({ history: this.#history, term, position: position + random.integer(1, 500), why: 'so' });
   }
 
-  /** It was thought dead, and etcd put back under it: whom it follows from then is nobody's concern. */
+  /**
+   * The process was thought dead, and etcd was restored meanwhile: the log that this process follows from then on is
+   * not checked.
+   */
   zombify(): void {
     this.#isZombie = true;
     this.#options.happened('zombie');
@@ -238,7 +241,7 @@ export class Member {
       const untilNextMs = random.chance(0.3) ? 0 : random.between(0, pauseMs);
       runtime.wakeAt(later(runtime.now(), untilNextMs), () => this.#step(led));
     });
-    // Now and then it goes while an append is under way.
+    // Now and then the process resigns during an append.
     if (random.chance(0.005)) this.resign();
   }
 

@@ -1,8 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-/**
- * A simulated etcd where nothing goes wrong but what a test asks for, and processes with logs on it.
- */
+/** A simulated etcd without faults except the test's, and processes with logs on that etcd. */
 
 import type { LeaseholdError } from '../../../runtime/errors.ts';
 import type { Logger } from '../../../runtime/logger.ts';
@@ -21,8 +19,8 @@ import { noSpace, refused } from './simulated-store.ts';
 export const PREFIX = '/test/';
 
 /**
- * What becomes of a request: it is lost; it is carried out and the answer lost; it is carried out and etcd says that it
- * has no room for it; it is carried out so much later, when nobody waits for the answer any more; it is refused.
+ * The fate of a request: lost; carried out and the answer lost; carried out, and etcd says that there is no room;
+ * carried out so much later, when nobody waits for the answer any more; refused.
  */
 export type Fate =
   | 'lost'
@@ -162,7 +160,7 @@ export class QuietEtcd {
     };
   }
 
-  /** A log that has no floor, so that positions in tests are small; one that is begun takes its floor from the clock. */
+  /** A log without a floor, so that positions in tests are small; a new log takes the floor from the clock. */
   open(machine: Machine, options: Partial<EtcdLogOptions> = {}): OpenEtcdLog {
     if (this.get('meta') === undefined) {
       const history = this.options(machine).randomId();
@@ -219,7 +217,7 @@ export class QuietEtcd {
     };
   }
 
-  /** Writes what a stranger would. */
+  /** Writes as a stranger would. */
   put(key: string, value: string): void {
     this.etcd.transact(
       { compare: [], success: [{ do: 'put', key: PREFIX + key, value: bytes(value) }], failure: [] },
@@ -245,7 +243,7 @@ export class QuietEtcd {
   }
 }
 
-/** One campaign and what it was told. */
+/** One campaign and its events. */
 export class Standing {
   readonly told: string[] = [];
   readonly outcomes: string[] = [];

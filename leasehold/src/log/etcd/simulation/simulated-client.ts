@@ -5,8 +5,8 @@
  * was stopped, from where they arrive seconds later. A request that is not answered in time is `unknown`, and
  * may be carried out long after that.
  *
- * As the real client, it sends one copy of a transaction; of everything else it may send another when the
- * first seems lost.
+ * As the real client, this one sends one copy of a transaction; of every other request a second copy may follow when
+ * the first seems lost.
  */
 
 import { later } from '../../../runtime/time.ts';
@@ -26,14 +26,14 @@ import type {
 import type { SimulatedEtcd, Watch } from './simulated-etcd.ts';
 import { refused } from './simulated-store.ts';
 
-/** How bad it is. Changed while it runs. */
+/** The faults of the way to etcd. Changed during the run. */
 export interface ClientFaults {
   lossChance: number;
   delayMs: readonly [low: number, high: number];
-  /** How probable it is that a request or an answer takes up to `slowMs`. */
+  /** The probability that a request or an answer takes up to `slowMs`. */
   slowChance: number;
   slowMs: number;
-  /** What an answer takes more than a request. */
+  /** The additional time of an answer. */
   answerMs: readonly [low: number, high: number];
   /** Nothing comes through. */
   isCut: boolean;
@@ -54,9 +54,9 @@ export class SimulatedEtcdClient implements EtcdClient {
   readonly #runtime: SimRuntime;
   readonly #faults: ClientFaults;
   readonly #random: Random;
-  /** As whom it is known in the causes of changes. */
+  /** The client's name in the causes of changes. */
   readonly #who: string;
-  /** Which cluster was heard from first. No other is believed, as far as it can be told apart. */
+  /** Which cluster was heard from first. No other cluster is believed, as far as the clusters can be told apart. */
   #cluster: number | undefined;
 
   constructor(etcd: SimulatedEtcd, process: SimProcess, runtime: SimRuntime, faults: ClientFaults) {
@@ -171,8 +171,8 @@ export class SimulatedEtcdClient implements EtcdClient {
     if (this.#random.chance(this.#faults.lossChance)) return;
     const { restores } = this.#etcd;
     const arrive = (): void => {
-      if (restores !== this.#etcd.restores) return; // Its connection broke.
-      // Without a majority it is refused at once, lost, or kept until there is one again.
+      if (restores !== this.#etcd.restores) return; // The connection broke.
+      // Without a majority a request is refused at once, lost, or kept until there is one again.
       const fate = this.#etcd.isDown ? this.#random.integer(0, 2) : undefined;
       if (fate === undefined) reply(carryOut());
       else if (fate === 0) reply(refused('unavailable', 'no leader'));

@@ -3,15 +3,15 @@
 /**
  * A cluster of etcd in a simulated world: as strict as the real one, and no kinder.
  *
- *  - A lease outlives its time by up to half a second. When etcd changes its own leader all leases begin
- *    anew, or one is ended early; while it has no majority none ends.
- *  - A member that was stopped and does not know it has been replaced goes on saying that leases are alive
- *    ({@link SimulatedEtcd.goStale}).
+ *  - A lease outlives its time by up to half a second. When etcd's own leader changes, all leases begin anew, or one
+ *    is ended early; while there is no majority none ends.
+ *  - A stopped member that does not know of its replacement goes on saying that leases are alive ({@link
+ *    SimulatedEtcd.goStale}).
  *  - Watches end, or go deaf without a word.
- *  - It can have no majority, forget its old revisions, and be put back from a backup.
- *  - When it becomes full it carries out one more transaction, and says that it has no room for it.
+ *  - The cluster can have no majority, forget old revisions, and be restored from a backup.
+ *  - On becoming full the cluster carries out one more transaction, and says that there is no room.
  *
- * What it is asked comes through a client (`simulated-client.ts`), which loses, delays and gives up.
+ * Requests come through a client (`simulated-client.ts`), which loses, delays and gives up.
  */
 
 import type { Random } from '../../../sim/random.ts';
@@ -25,10 +25,10 @@ import type {
 } from '../client.ts';
 import { type Change, done, refused, type Room, SimulatedStore } from './simulated-store.ts';
 
-/** Why something changed: a client asked for it, or a lease ended. */
+/** The cause of a change: a client asked, or a lease ended. */
 export type Cause =
   | { readonly by: 'request'; readonly who: string }
-  /** `misled`: its owner was told that it is alive when it was not asked about it. */
+  /** `misled`: the owner was told that the lease is alive, by a member that did not ask the leader. */
   | { readonly by: 'expiry'; readonly misled: boolean }
   | { readonly by: 'early-end' }
   | { readonly by: 'revocation'; readonly who: string };
@@ -44,7 +44,7 @@ export interface WatchOptions {
   readonly key: string;
   readonly end: string;
   readonly from: number;
-  /** Told at the instant it happens; whoever watches delays it. */
+  /** Told at the instant of the change; the watch adds the delay. */
   changed(change: Change): void;
   ended(why: string, compacted: boolean): void;
 }
@@ -61,19 +61,19 @@ export class SimulatedEtcd {
   #cluster = 1;
   #restores = 0;
   #isDown = false;
-  /** What a member that has been replaced believes, and who asks it; undefined if there is none. */
+  /** The beliefs of a replaced member, and the client of that member; undefined if there is none. */
   #stale: { readonly who: string; readonly ttls: ReadonlyMap<string, number> } | undefined;
   /** Members pass keep-alives on by a way of their own, and that is cut. */
   losesKeepAlives = false;
-  /** No lease is shorter, whatever is asked for. */
+  /** No lease is shorter, for any request. */
   ttlSecondsMin = 0;
-  /** Whatever puts something is refused. */
+  /** Every put is refused. */
   isFull = false;
-  /** The next that puts something is carried out and refused; from then on it is full. */
+  /** The next put is carried out and refused; from then on the cluster is full. */
   isAboutToBeFull = false;
-  /** How probable it is that it refuses a single put: for sure, or in the words of one that is full. */
+  /** The probability that a single put is refused: certainly without effect, or in the words of a full etcd. */
   refuseChance = 0;
-  /** Told of every change at the instant it is made. */
+  /** Told of every change at the instant of the change. */
   onChange: (changes: readonly Change[], cause: Cause) => void = () => {};
 
   constructor(world: World) {
@@ -81,12 +81,12 @@ export class SimulatedEtcd {
     this.#random = world.random.fork('etcd');
   }
 
-  /** Which cluster it is. */
+  /** The identity of the cluster. */
   get cluster(): number {
     return this.#cluster;
   }
 
-  /** How often it was put back from a backup. */
+  /** How often the cluster was restored from a backup. */
   get restores(): number {
     return this.#restores;
   }
@@ -163,14 +163,14 @@ export class SimulatedEtcd {
     }
   }
 
-  /** Its own leader changes: leases begin anew, and one or the other is ended early. */
+  /** etcd's own leader changes: leases begin anew, and one or the other is ended early. */
   changeLeader(endEarlyChance: number): void {
     this.#renewAll();
     for (const id of [...this.#leases.keys()])
       if (this.#random.chance(endEarlyChance)) this.#end(id, { by: 'early-end' });
   }
 
-  /** What that process asks about leases meets a member that does not know what happens from here on. */
+  /** Requests of that process about leases meet a member that misses everything from here on. */
   goStale(who: string): void {
     this.#stale = { who, ttls: new Map([...this.#leases.values()].map(({ id, ttlMs }) => [id, ttlMs])) };
   }
@@ -180,8 +180,8 @@ export class SimulatedEtcd {
   }
 
   /**
-   * Everything, to be put back later: keys, revisions and leases. What is under way then is lost. It may be
-   * called the same cluster as before, or another.
+   * Everything, to be put back later: keys, revisions and leases. Pending requests are lost then. The restored cluster
+   * may have the same name as before, or another.
    */
   backup(): (isCalledTheSame: boolean) => void {
     const restoreStore = this.store.backup();
@@ -242,7 +242,7 @@ export class SimulatedEtcd {
 }
 
 export class Watch implements Disposable {
-  /** It hears nothing any more, and is not told so. */
+  /** The watch hears nothing any more, and is not told so. */
   isDeaf = false;
   #isOver = false;
   readonly #options: WatchOptions;

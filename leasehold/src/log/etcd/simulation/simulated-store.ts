@@ -1,8 +1,8 @@
 /**
  * etcd's data in a simulated world: keys with all their versions, revisions, and transactions.
  *
- * Every transaction that changes something has one revision, one above the last. What a key was at an
- * earlier revision can be read until that is compacted. Nothing here is left to chance or to time.
+ * Every transaction that changes something has one revision, one above the last. An earlier version of a key can be
+ * read until compacted. Nothing here is left to chance or to time.
  */
 
 import type {
@@ -18,10 +18,10 @@ import type {
 } from '../client.ts';
 import { sameBytes } from '../layout.ts';
 
-/** What one transaction did to one key. */
+/** The effect of one transaction on one key. */
 export interface Change {
   readonly key: string;
-  /** Undefined: it was deleted. */
+  /** Undefined: deleted. */
   readonly value: Uint8Array | undefined;
   readonly createRevision: number;
   readonly lease: string;
@@ -37,13 +37,13 @@ export const refused = (reason: EtcdRefusalReason, message: string = reason): Et
   refusal: { reason, message },
 });
 
-/** As etcd says it, and as the client of a real one passes it on: before the deed or after it, nobody can tell. */
+/** In etcd's words, as a real client passes them on: before or after the write, nobody can tell. */
 export const noSpace = (): EtcdAnswer<never> => {
   const message = 'mvcc: database space exceeded';
   return { kind: 'unknown', why: message, refusal: { reason: 'no-space', message } };
 };
 
-/** For what is put: there is some; there is none; this put crosses the quota, and is carried out and refused. */
+/** For puts: there is room; there is none; this put crosses the quota, and is carried out and refused. */
 export type Room = 'enough' | 'none' | 'crossed';
 
 export const done = <T>(value: T): EtcdAnswer<T> => ({ kind: 'done', value });
@@ -105,7 +105,7 @@ export class SimulatedStore {
     return done({ revision: this.#revision, keyValues: found.slice(0, limit), more: found.length > limit });
   }
 
-  /** `changed` hears what was done, if anything was. */
+  /** `changed` gets the changes, if any. */
   transact(
     transaction: EtcdTransaction,
     room: Room,

@@ -1,9 +1,9 @@
 /**
- * What has been written to the log, as somebody knows it who sees every change at the instant it is made;
- * and how to compare with it what somebody else was told.
+ * The true contents of the log, as seen by an observer of every change at the instant of the change; and the
+ * comparison with the words of other parties.
  *
- * When etcd is put back from a backup the log goes on from an earlier point, and what came after it belongs
- * to a time that is gone: another *line*, which those who were told of it may still be on for a while.
+ * When etcd is restored from a backup the log goes on from an earlier point, and the later entries belong to a time
+ * that is gone: another *line*, which clients that were told of these entries may still be on for a while.
  */
 
 import type { LogBatch, LogStart } from '../../log.ts';
@@ -11,20 +11,20 @@ import type { LogBatch, LogStart } from '../../log.ts';
 export interface Entry {
   readonly position: number;
   readonly id: number;
-  /** Of this entry and all before it. */
+  /** Of this entry and all before. */
   readonly hash: number;
   readonly atMs: number;
-  /** What the log was called then. */
+  /** The name of the log at that time. */
   readonly history: string;
 }
 
-/** One course of the log. It only grows. */
+/** One course of the log. A line only grows. */
 export class Line {
   readonly entries: Entry[];
-  /** As it was called, one after the other. */
+  /** The names of the log, one after the other. */
   readonly histories: string[];
   readonly bornAtMs: number;
-  /** Positions must be above it, once counters were raised. */
+  /** Once counters were raised, positions must be above this. */
   above = 0;
 
   constructor(bornAtMs: number, entries: readonly Entry[] = [], histories: readonly string[] = []) {
@@ -55,7 +55,7 @@ export class Line {
     return { bytes: new TextEncoder().encode(text), position: entry.position };
   }
 
-  /** How many entries that is; or what is wrong with it. */
+  /** The number of entries in this start; or the flaw. */
   count({ history, snapshot, batches }: LogStart): number | string {
     if (!this.histories.includes(history)) return `it has the history ${history}`;
     let count = 0;
@@ -74,7 +74,7 @@ export class Line {
     return count;
   }
 
-  /** What is wrong with a batch as the one after so many entries, told to one who follows that history. */
+  /** The flaw of a batch as the one after so many entries, told to a follower of that history. */
   flaw(count: number, { position, bytes }: LogBatch, told?: string): string | undefined {
     const entry = this.entries[count];
     const id = batchId(bytes);

@@ -1,10 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * A real etcd on loopback for one test: one member or three, on ports that are free, in a directory of its
- * own, with TLS, with names and passwords, or with little room, as the test wants it. Members can be killed,
- * paused, cut off from each other, and brought back. All of it is gone when the cluster is disposed of,
- * and the members also die with the thread that started them, however it ends.
+ * A real etcd on loopback for one test: one member or three, on free ports, in a directory of its own, with TLS, with
+ * names and passwords, or with little room, by the test's choice. Members can be killed, paused, cut off from each
+ * other, and brought back. All of this is gone when the cluster is disposed of, and the members also die with the
+ * thread that started them, however that thread ends.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -33,13 +33,16 @@ export interface EtcdClusterOptions {
   readonly members?: 1 | 3 | undefined;
   /** Clients must show a certificate too. @default false */
   readonly isSecure?: boolean | undefined;
-  /** How large its database may become. @default etcd's, 2 GiB */
+  /** The limit of the database. @default etcd's, 2 GiB */
   readonly quotaBytes?: number | undefined;
   /** Members talk through relays, and can be cut off. @default false */
   readonly isRelayed?: boolean | undefined;
   /** Where they listen. @default '127.0.0.1' */
   readonly host?: string | undefined;
-  /** A command in front of each member: `ip netns exec …`. It must become the member, not start it. */
+  /**
+   * A command in front of each member: `ip netns exec …`. The command must become the member, not start the member as
+   * a child.
+   */
   readonly under?: readonly string[] | undefined;
   /** More arguments for each member. */
   readonly args?: readonly string[] | undefined;
@@ -86,7 +89,7 @@ export class EtcdCluster implements AsyncDisposable {
         await cluster.whenWell();
         return cluster;
       } catch (error) {
-        // Somebody else may have taken a port since it was found free.
+        // Another process may have taken a port since the search for free ports.
         await cluster[Symbol.asyncDispose]();
         if (starts === STARTS_MAX) throw error;
       }
@@ -160,7 +163,7 @@ export class EtcdCluster implements AsyncDisposable {
     );
   }
 
-  /** The member that leads, by its own word and that of so many in all; undefined while there is none. */
+  /** The leading member, confirmed by itself and by so many members in all; undefined while there is none. */
   async leader(
     votes: number = Math.floor(this.members.length / 2) + 1,
     timeoutMs = 1_000,
@@ -188,7 +191,7 @@ export class EtcdCluster implements AsyncDisposable {
     });
   }
 
-  /** Brings back whoever was killed, paused or cut off. */
+  /** Brings back all killed, paused and cut-off members. */
   async heal(): Promise<void> {
     for (const member of this.members) {
       member.reconnect(this.members);
@@ -198,7 +201,7 @@ export class EtcdCluster implements AsyncDisposable {
     await this.whenWell();
   }
 
-  /** Neither hears nor is heard by the others; its clients reach it all the same. */
+  /** Neither hears nor is heard by the others; clients reach the member all the same. */
   async cutOff(member: EtcdMember): Promise<void> {
     const status = await this.#status(member, 1_000);
     if (status === undefined) throw new Error(`${member.name} does not answer`);
@@ -321,7 +324,7 @@ export class EtcdMember {
     return pid;
   }
 
-  /** With what it had on its disk. It may take a moment until it answers. */
+  /** With the contents of the old disk. The first answer may take a moment. */
   async start(): Promise<void> {
     const { peerPort, knownPeerPort } = this.#place;
     if (peerPort !== knownPeerPort) this.#relay ??= await PeerRelay.open(knownPeerPort, peerPort);
@@ -351,7 +354,7 @@ export class EtcdMember {
     await this.#ended;
   }
 
-  /** Its sockets stay open, and nobody answers. */
+  /** The sockets stay open, and nobody answers. */
   pause(): void {
     this.isPaused = true;
     this.#child?.kill('SIGSTOP');
@@ -387,7 +390,7 @@ export class EtcdMember {
     try {
       return readFileSync(this.#output, 'utf8').slice(-4_000);
     } catch {
-      return ''; // It has not started yet.
+      return ''; // The member has not started yet.
     }
   }
 }
@@ -401,11 +404,11 @@ const secureArguments = ({ ca, server }: Certificates): readonly string[] => [
   ...['--client-cert-auth', '--trusted-ca-file', ca],
 ];
 
-/** Linux can see to it that a child does not outlive us, whatever becomes of us. */
+/** Linux can make sure that a child does not outlive us, however we end. */
 const dyingWithUs = (): readonly string[] =>
   installed('setpriv') === undefined ? [] : ['setpriv', '--pdeathsig', 'KILL', '--'];
 
-/** Where a program is; undefined if it is nowhere. */
+/** The path of a program; undefined if not installed. */
 export function installed(program: string): string | undefined {
   const places = (process.env['PATH'] ?? '').split(delimiter).map((place) => join(place, program));
   return places.find((path) => {
@@ -418,7 +421,7 @@ export function installed(program: string): string | undefined {
   });
 }
 
-/** Status 0: it did not answer, and the text says why. */
+/** Status 0: no answer, and the text says why. */
 export interface Answer {
   readonly status: number;
   readonly text: string;

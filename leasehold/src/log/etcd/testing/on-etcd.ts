@@ -1,8 +1,8 @@
 /**
- * Tests on a real etcd. Where it is not installed they are left out, loudly; in CI that is a failure.
+ * Tests on a real etcd. Where etcd is not installed these tests are left out, loudly; in CI that is a failure.
  *
- * Starting three members takes a second, so tests of one file share a cluster; what a test did to its members is
- * undone after it, and each has a prefix of its own for its keys.
+ * Starting three members takes a second, so tests of one file share a cluster; the effects of a test on the members
+ * are undone afterwards, and each test has a prefix of its own for keys.
  */
 
 import { afterAll, type TestContext } from 'vitest';
@@ -25,7 +25,7 @@ export interface SharedEtcd {
   scene(): Promise<Scene>;
 }
 
-/** A cluster for all tests that are made of what this returns, started when the first needs it. */
+/** A cluster for all tests that are made with the result, started when the first test needs the cluster. */
 export function sharedEtcd(
   options: EtcdClusterOptions = {},
   prepare: (cluster: EtcdCluster) => Promise<void> = async () => {},

@@ -1,9 +1,9 @@
 /**
- * What members say to each other goes through here, so that one can be cut off from the others while its
- * clients still reach it. Nothing is closed when it is cut off: bytes stop, as on a network that drops them.
+ * The traffic between members goes through here, so that a member can be cut off from the others while clients still
+ * reach the member. A cut closes nothing: bytes stop, as on a network that drops them.
  *
- * Each member has one address that the others know, so it is not the address that says who is calling.
- * It is in what the caller says first: every request between members has its number in a header.
+ * Each member has one address that the others know, so the address does not identify the caller. The caller's first
+ * request does: every request between members has the sender's number in a header.
  */
 
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 interface Line {
   readonly from: Socket;
   readonly to: Socket;
-  /** In hexadecimal, as members write it; undefined until it has said so. */
+  /** In hexadecimal, as members write numbers; undefined until known. */
   caller: string | undefined;
 }
 
@@ -38,13 +38,13 @@ export class PeerRelay implements AsyncDisposable {
     return relay;
   }
 
-  /** Nothing gets through to or from the member behind this relay, for as long as it is. */
+  /** While true, nothing gets through to or from the member behind this relay. */
   set isCutOff(isCutOff: boolean) {
     this.#isCutOff = isCutOff;
     this.#changed();
   }
 
-  /** Nothing of what this member says, or is answered, gets through here. */
+  /** No request of this member, and no answer to this member, gets through here. */
   cut(caller: string, isCut: boolean): void {
     if (isCut) this.#cutOff.add(caller);
     else this.#cutOff.delete(caller);

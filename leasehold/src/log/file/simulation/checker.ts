@@ -1,9 +1,8 @@
 /**
- * Knows everything that was ever submitted to the log and what it was answered, and compares it with
- * what the log holds whenever somebody reads it.
+ * Knows all submissions to the log and their answers, and compares them with the contents of the log at every read.
  *
- *     truth    appended, or found by a reader: from then on it must be there, always
- *     maybe    submitted and not answered: there or not when it is next read, and so for ever
+ *     truth    appended, or found by a reader: must be there from then on, always
+ *     maybe    submitted and not answered: there or not at the next read, and so for ever
  *     the rest refused, or never submitted: must not be there
  */
 
@@ -17,6 +16,7 @@ export const PROMISES = [
   'clean-stays-clean',
   'damage-noticed',
   'fatal-is-final',
+  'replaced-is-noticed',
   'settles',
 ] as const;
 
@@ -25,7 +25,7 @@ export type PromiseName = (typeof PROMISES)[number];
 interface Entry {
   readonly position: number;
   readonly id: number;
-  /** Of this entry and all before it. */
+  /** Of this entry and all before. */
   readonly hash: number;
 }
 
@@ -75,7 +75,7 @@ export class Checker {
     return { bytes: new TextEncoder().encode(`${count} ${hash} ${'.'.repeat(length)}`), position };
   }
 
-  /** What somebody reads must be the truth, and what may be. `damaged`: after harm was done to the files. */
+  /** A read must give the truth, and perhaps the maybes. `damaged`: after harm was done to the files. */
   read(start: LogStart, damaged: boolean): void {
     const flaw = this.#flaw(start);
     if (flaw !== undefined) this.#break(damaged ? 'damage-noticed' : flaw.promise, flaw.detail);
@@ -130,7 +130,7 @@ function batchBytes(id: number, length: number): Uint8Array {
   return bytes;
 }
 
-/** NaN if the bytes are not what they were. */
+/** NaN if the bytes were changed. */
 function batchId(bytes: Uint8Array): number {
   if (bytes.length < 4) return Number.NaN;
   const id = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);

@@ -1,6 +1,6 @@
 /**
- * Harm done to the files behind the log's back, where it must be noticed: anywhere but in the last
- * frame, which cannot be told from one that was never finished.
+ * Harm to the files behind the log's back, where the log must notice: anywhere but in the last frame, which cannot be
+ * told from an unfinished one.
  */
 
 import type { Storage } from '../../../runtime/runtime.ts';
@@ -9,7 +9,7 @@ import type { Random } from '../../../sim/random.ts';
 import { readFile } from '../files.ts';
 import { decodeFrame, decodeSegmentHead, HEAD_BYTES, historySeed, parseName } from '../format.ts';
 
-/** Undoes it. */
+/** Undoes the harm. */
 export type Repair = () => Promise<void>;
 
 /** Undefined if there is nothing that could be harmed. */
@@ -27,7 +27,7 @@ export async function damage(storage: Storage, random: Random): Promise<Repair |
   const [from, to, how] = random.pick([
     () => [...part(random, end, 1), random.pick(HOW)] as const,
     () => [...part(random, end, random.integer(1, 600)), random.pick(HOW)] as const,
-    // All from some frame on is gone, as if it had never been there.
+    // All frames from some frame on are gone, as if never written.
     () => [frames.length > 1 ? random.pick(frames.slice(0, -1)) : 0, end, HOW[0]] as const,
   ])();
   if (from >= to) return undefined;
@@ -47,7 +47,7 @@ async function write(storage: Storage, name: string, offset: number, bytes: Uint
       await file.sync();
       break;
     } catch (error) {
-      // A failure that was meant for the log, and did nothing but that it must be done again.
+      // A failure that was meant for the log, with no effect but a repetition.
       if (!(error instanceof DiskError)) throw error;
     }
   }

@@ -1,6 +1,6 @@
 /**
- * The simulated disk, with faults at the places that hurt: a write that fails after a part of it was
- * written, and a sync of the directory that fails.
+ * The simulated disk, with faults at the worst places: a write that fails after a part was written, and a sync of the
+ * directory that fails.
  */
 
 import type { Storage, StorageFile } from '../../../runtime/runtime.ts';
@@ -47,6 +47,7 @@ export class FaultyStorage implements Storage {
       },
       truncate: (size) => file.truncate(size),
       sync: () => file.sync(),
+      isInPlace: () => file.isInPlace(),
       close: () => file.close(),
     };
   }

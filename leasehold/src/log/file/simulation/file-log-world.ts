@@ -1,14 +1,14 @@
 /**
- * One seed: a log on a simulated disk, one process after the other that writes to it as fast as it
- * can, and everything that happens to disks and processes.
+ * One seed: a log on a simulated disk, one process after the other that writes to the log at full speed, and every
+ * fault of disks and processes.
  *
- * A life opens the log, is elected, appends, compacts, resigns and stands again. It ends when it is
- * killed, when the power is cut, when it was told that the storage failed, or in good order. Then
- * the next one begins, and what it reads is compared with all that was ever acknowledged.
+ * A life opens the log, is elected, appends, compacts, resigns and stands again. A life ends by a kill, by a power
+ * cut, when told that the storage failed, or in good order. Then the next one begins, and the result of its read is
+ * compared with all acknowledged batches.
  */
 
 import type { LeaseholdError } from '../../../runtime/errors.ts';
-import { later } from '../../../runtime/time.ts';
+import { type Instant, later } from '../../../runtime/time.ts';
 import { SimDisk } from '../../../sim/disk.ts';
 import { SimProcess, type SimRuntime } from '../../../sim/process.ts';
 import type { Random } from '../../../sim/random.ts';
@@ -34,6 +34,7 @@ export class FileLogWorld {
     readonly preallocateBytes: number;
     readonly batchBytes: number;
     readonly pauseMs: number;
+    readonly leaderLeaseMs: number;
   };
   readonly #troubles: Readonly<Record<Trouble, () => void>> = {
     kill: () => this.#endLife('kill'),
@@ -47,19 +48,22 @@ export class FileLogWorld {
     'disk-full': () => this.#fill(),
     'good-order': () => void this.#close(),
     damage: () => void this.#probe(),
+    replace: () => this.#replace(),
   };
   #storage: FaultyStorage | undefined;
   #log: FileLog | undefined;
   #leadership: Leadership | undefined;
   #campaign: Disposable | undefined;
   #hasFailed = false;
-  /** Set while harm is done to the files, and until it is undone. */
+  /** Set while harm is done to the files, until undone. */
   #repair: Repair | undefined;
   #isProbing = false;
   #isCalm = false;
   #appendsInCalm = 0;
   #isLocked = false;
-  /** Since it was last opened, something happened that can leave half a frame. A kill cannot. */
+  /** When the path came to lead elsewhere, by the clock of the process. */
+  #replacedAt: Instant | undefined;
+  /** Since the last opening, something happened that can leave half a frame. A kill cannot. */
   #mayBeTorn = false;
   #broken: { readonly promise: PromiseName; readonly detail: string } | undefined;
 
@@ -78,6 +82,7 @@ export class FileLogWorld {
       preallocateBytes: random.pick([0, 300, 4_096]),
       batchBytes: random.pick([40, 700, MAX_BATCH_BYTES + 100]),
       pauseMs: random.pick([2, 5, 15]),
+      leaderLeaseMs: random.pick([10, 40]),
     };
     this.#checker = new Checker((promise, detail) => this.#break(promise, detail));
     this.#process = new SimProcess(this.world, {
@@ -122,18 +127,26 @@ export class FileLogWorld {
     this.#hasFailed = false;
     const torn = { count: 0 };
     try {
-      this.#isLocked = false; // It died with the process before.
+      this.#isLocked = false; // The lock died with the process before.
+      this.#replacedAt = undefined; // And somebody has put the directory back.
       this.#log = await openFileLog({
-        ...{ storage, runtime, maxBatchBytes: MAX_BATCH_BYTES, retryMs: 20, ...this.#drawn },
+        ...{ storage, runtime, maxBatchBytes: MAX_BATCH_BYTES, retryMs: 20 },
+        preallocateBytes: this.#drawn.preallocateBytes,
         lock: async () => {
           this.#isLocked = true;
-          return { [Symbol.dispose]: () => (this.#isLocked = false) };
+          return {
+            path: 'data',
+            isInPlace: () => this.#look(runtime),
+            [Symbol.dispose]: () => (this.#isLocked = false),
+          };
         },
+        leaderLeaseMs: () => this.#drawn.leaderLeaseMs,
         logger: {
           ...{ debug: () => {}, info: () => {}, error: () => {} },
           warn: (message) => (torn.count += message.startsWith('cut a torn tail') ? 1 : 0),
         },
         randomId: () => `history-${life}`,
+        beginAbove: () => 0,
         onFatal: (error) => this.#onFatal(error),
       });
     } catch (error) {
@@ -158,7 +171,7 @@ export class FileLogWorld {
     this.#note('not-opened', { why: error instanceof Error ? error.message : String(error) });
     if (this.#isLocked) this.#break('opens', 'the lock was not given back');
     const isDamage = error instanceof DamagedLogError;
-    // What was asked to fail may fail here too; then the next life tries again.
+    // An injected failure may hit here too; then the next life tries again.
     const isExpected = isDamage ? this.#isProbing : error instanceof StorageFailedError;
     if (!isExpected) this.#break('opens', String(error));
     this.world.count(isDamage ? 'damage noticed' : 'failed to open');
@@ -176,7 +189,8 @@ export class FileLogWorld {
 
   #stand(runtime: SimRuntime, random: Random, log: FileLog): void {
     this.#campaign = log.campaign(`${this.#process.life}`, {
-      elected: (leadership) => {
+      elected: (leadership, until) => {
+        this.#leadsUntil(until);
         if (this.#hasFailed) this.#break('fatal-is-final', 'elected after the storage had failed');
         this.world.count('elections');
         this.#note('elected', { term: leadership.term, batches: leadership.start.batches.length });
@@ -185,7 +199,7 @@ export class FileLogWorld {
         this.#checker.read(leadership.start, false);
         if (this.#broken === undefined) this.#step(runtime, random, log, leadership);
       },
-      extended: () => {},
+      extended: (until) => this.#leadsUntil(until),
       deposed: () => {},
     });
   }
@@ -206,8 +220,11 @@ export class FileLogWorld {
     }
     const position = Math.max(this.#checker.head, leadership.start.floor) + random.pick([1, 1, 1, 7]);
     const length = random.integer(0, this.#drawn.batchBytes);
+    const isReplaced = this.#replacedAt !== undefined;
     leadership.append(this.#checker.submit(position, length), (outcome) => {
       if (this.#hasFailed) this.#break('fatal-is-final', `${position} answered after the storage had failed`);
+      if (isReplaced && outcome === 'appended')
+        this.#break('replaced-is-noticed', `${position} was appended after the path led elsewhere`);
       this.world.count(outcome);
       this.#note(outcome, { position, length });
       this.#checker.answered(position, outcome);
@@ -239,7 +256,7 @@ export class FileLogWorld {
     this.#troubles[what]();
   }
 
-  /** The process is gone; its next life begins a little later. */
+  /** The process is gone; the next life begins a little later. */
   #endLife(how: 'kill' | 'power-cut'): void {
     this.#leadership = undefined;
     this.#process.crash();
@@ -250,12 +267,38 @@ export class FileLogWorld {
     });
   }
 
-  /** The same in a while, unless something else has ended it. */
+  /** The same in a while, unless the life has ended otherwise. */
   #endLifeWithin(ms: number, how: 'kill' | 'power-cut'): void {
     const { life } = this.#process;
     this.world.after(this.#random.between(0, ms), () => {
       if (this.#process.alive && life === this.#process.life && !this.#isProbing) this.#endLife(how);
     });
+  }
+
+  /** Somebody renames the directory and makes another. */
+  #replace(): void {
+    this.#replacedAt ??= this.#process.now();
+    const { life } = this.#process;
+    this.world.after(5 * this.#drawn.leaderLeaseMs, () => {
+      if (life !== this.#process.life || !this.#process.alive || this.#leadership === undefined) return;
+      if (!this.#hasFailed)
+        this.#break('replaced-is-noticed', 'the path leads elsewhere, and somebody leads');
+    });
+  }
+
+  /** The observation may be out of date by the time of the answer. */
+  async #look(runtime: SimRuntime): Promise<boolean> {
+    const isInPlace = this.#replacedAt === undefined;
+    const takesMs = this.#random.between(0, this.#drawn.leaderLeaseMs / 8);
+    await new Promise<void>((resolve) => runtime.wakeAt(later(runtime.now(), takesMs), resolve));
+    return isInPlace;
+  }
+
+  #leadsUntil(until: Instant): void {
+    this.world.count('leader leases');
+    const { leaderLeaseMs } = this.#drawn;
+    if (this.#replacedAt === undefined || until <= later(this.#replacedAt, leaderLeaseMs)) return;
+    this.#break('replaced-is-noticed', 'a leader lease is longer than one from when the path still led here');
   }
 
   #fill(): void {
@@ -275,7 +318,7 @@ export class FileLogWorld {
     this.#endLife('kill');
   }
 
-  /** Kills the process, does harm to a file, and looks what the next life makes of it. */
+  /** Kills the process, does harm to a file, and checks the reaction of the next life. */
   async #probe(): Promise<void> {
     this.#isProbing = true;
     this.#leadership = undefined;
@@ -286,7 +329,7 @@ export class FileLogWorld {
     this.#process.start();
   }
 
-  /** It opened: then the harm was where nothing is. */
+  /** The log opened: then the harm was in an unused place. */
   async #probeOpened(log: FileLog): Promise<void> {
     log.follow({
       reset: (start) => {
@@ -319,12 +362,13 @@ type Trouble =
   | 'write-error'
   | 'disk-full'
   | 'good-order'
-  | 'damage';
+  | 'damage'
+  | 'replace';
 
 /** As often as they are listed. */
 const TROUBLES: readonly Trouble[] = [
   ...(['kill', 'kill', 'power-cut', 'power-cut', 'power-cut', 'sync-error', 'sync-error'] as const),
-  ...(['name-error', 'write-error', 'disk-full', 'disk-full', 'good-order', 'damage'] as const),
+  ...(['name-error', 'write-error', 'disk-full', 'disk-full', 'good-order', 'damage', 'replace'] as const),
 ];
 
 /** As many turns as the longest chain of promises in the log needs, and some. */

@@ -151,6 +151,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'snapshot-taken-as-it-is',
+    seeds: 3_000,
     promise: 'opens',
     story: 'What a snapshot replaces is removed, though the name of the snapshot could not be synced.',
     file: RECOVERY,
@@ -180,5 +181,31 @@ export const mutants: readonly Mutant[] = [
     file: 'log/file/file-log.ts',
     from: '    lock[Symbol.dispose]();\n    throw error;',
     to: '    throw error;',
+  },
+  {
+    name: 'leader-lease-extended-unseen',
+    promise: 'replaced-is-noticed',
+    story:
+      'A leader extends its lease by a timer, and does not look whether the path still leads to its directory.',
+    file: LOG,
+    from: '      await this.#writer.checkPlace();\n',
+    to: '      await undefined;\n',
+  },
+  {
+    name: 'leader-lease-counted-from-after-the-look',
+    promise: 'replaced-is-noticed',
+    story:
+      'The path is looked at, the directory is renamed, and a whole leader lease is counted from after that.',
+    file: LOG,
+    from: 'candidate.extend(this.#leaseFrom(askedAt));',
+    to: 'candidate.extend(this.#leaseFrom(runtime.now()));',
+  },
+  {
+    name: 'append-without-a-look',
+    promise: 'replaced-is-noticed',
+    story: 'A batch is appended in a directory that nobody will find again.',
+    file: WRITER,
+    from: '    const end = this.#offset + frame.length;\n    await this.checkPlace();\n',
+    to: '    const end = this.#offset + frame.length;\n',
   },
 ];

@@ -1,6 +1,6 @@
 /**
- * The file log as the runner of seeds sees it. Its code awaits promises, so a seed is played by
- * `runAsync`, and `run` resolves to the outcome.
+ * The file log for the runner of seeds. The code awaits promises, so a seed is played by `runAsync`, and `run`
+ * resolves to the outcome.
  */
 
 import {
@@ -14,7 +14,7 @@ import { PROMISES } from './checker.ts';
 import { FileLogWorld } from './file-log-world.ts';
 import { mutants } from './mutants.ts';
 
-/** What a run of many seeds must contain, on average, to prove anything. */
+/** The average counts that many seeds must reach to prove anything. */
 const ENOUGH: Readonly<Record<string, number>> = {
   appended: 50,
   refused: 0.5,
@@ -25,6 +25,7 @@ const ENOUGH: Readonly<Record<string, number>> = {
   fatal: 1,
   'torn tails cut': 0.2,
   'damage noticed': 0.2,
+  replace: 0.3,
   'compactions asked for': 2,
 };
 

@@ -5,14 +5,14 @@ import { World } from '../../sim/world.ts';
 import type { EtcdAnswer, EtcdOperation } from './client.ts';
 import { beginEtcdLog } from './etcd-log.ts';
 import { resolveEtcdLogOptions } from './options.ts';
-import { Roll, type RollEntry } from './roll.ts';
+import { ManagerRegistry, type ManagerEntry } from './manager-registry.ts';
 import { noFaults, SimulatedEtcdClient } from './simulation/simulated-client.ts';
 import { SimulatedEtcd } from './simulation/simulated-etcd.ts';
 
 const PREFIX = 'p/';
 /** A little more than a look takes. */
 const LOOK_MS = 3_100;
-/** As long as an entry can outlast its Manager: its lease, half a second of etcd's, and a look. */
+/** As long as an entry can outlast the Manager: the lease, half a second of etcd's, and a look. */
 const GONE_MS = 10_000 + 500 + LOOK_MS;
 
 let world: World;
@@ -22,7 +22,7 @@ let said: { message: string; facts: LogFacts | undefined }[];
 const logger: Logger = { ...silent, warn: (message, facts) => void said.push({ message, facts }) };
 const pass = (ms: number): void => world.run({ untilMs: world.trueMs + ms });
 
-const entryOf = (id: string, address = `${id}:7400`): RollEntry => ({
+const entryOf = (id: string, address = `${id}:7400`): ManagerEntry => ({
   ...{ id, address, http: `http://${id}:7401`, version: '0.1.0', sinceMs: 1_790_000_000_000 },
 });
 
@@ -31,19 +31,19 @@ function writeDirectly(...success: EtcdOperation[]): void {
   expect(answer.kind).toBe('done');
 }
 
-/** A process with a log and a roll; it enters itself at once. */
+/** A process with a log and a registry entry, which is made at once. */
 class Clerk {
   readonly process: SimProcess;
   readonly faults = noFaults();
   resets = 0;
-  roll: Roll | undefined;
+  registry: ManagerRegistry | undefined;
 
-  constructor(id: string, own: RollEntry = entryOf(id), process = id) {
+  constructor(id: string, own: ManagerEntry = entryOf(id), process = id) {
     this.process = new SimProcess(world, { name: process, start: (runtime) => this.#start(runtime, own) });
     this.process.start();
   }
 
-  #start(runtime: SimRuntime, own: RollEntry): void {
+  #start(runtime: SimRuntime, own: ManagerEntry): void {
     const client = new SimulatedEtcdClient(etcd, this.process, runtime, this.faults);
     const options = resolveEtcdLogOptions({
       ...{ client, runtime, logger: silent, prefix: PREFIX, cluster: 'c', leaderLeaseMs: 2_000 },
@@ -54,13 +54,13 @@ class Clerk {
     });
     beginEtcdLog(options, (log) => {
       log?.follow({ reset: () => void (this.resets += 1), batch: () => {}, head: () => {} });
-      this.roll = new Roll({ client, runtime, logger, prefix: PREFIX });
-      this.roll.enter(own);
+      this.registry = new ManagerRegistry({ client, runtime, logger, prefix: PREFIX });
+      this.registry.enter(own);
     });
   }
 
   get seen(): readonly string[] {
-    return this.roll?.entries.map(({ id }) => id) ?? [];
+    return this.registry?.entries.map(({ id }) => id) ?? [];
   }
 }
 
@@ -74,8 +74,8 @@ describe('the roll of Managers', () => {
   it('shows everybody to everybody, as they said of themselves', () => {
     const [a, b] = [new Clerk('a'), new Clerk('b')];
     pass(2 * LOOK_MS);
-    expect(a.roll?.entries).toEqual([entryOf('a'), entryOf('b')]);
-    expect(b.roll?.entries).toEqual(a.roll?.entries);
+    expect(a.registry?.entries).toEqual([entryOf('a'), entryOf('b')]);
+    expect(b.registry?.entries).toEqual(a.registry?.entries);
   });
 
   it('keeps those who live, however long', () => {
@@ -91,7 +91,7 @@ describe('the roll of Managers', () => {
     pass(2 * LOOK_MS);
     let isClosed = false;
     b.process.crash();
-    c.process.perform(() => c.roll?.close(() => (isClosed = true)));
+    c.process.perform(() => c.registry?.close(() => (isClosed = true)));
     pass(LOOK_MS);
     expect(isClosed).toBe(true);
     expect(a.seen).toEqual(['a', 'b']);
@@ -136,7 +136,7 @@ describe('the roll of Managers', () => {
     b.process.crash();
     new Clerk('b', { ...entryOf('b'), version: '0.2.0' }, 'b again');
     pass(LOOK_MS);
-    expect(a.roll?.entries[1]?.version).toBe('0.2.0');
+    expect(a.registry?.entries[1]?.version).toBe('0.2.0');
     pass(2 * GONE_MS);
     expect(a.seen).toEqual(['a', 'b']);
     expect(said).toEqual([]);
@@ -147,7 +147,7 @@ describe('the roll of Managers', () => {
     pass(LOOK_MS);
     new Clerk('a', entryOf('a', 'elsewhere:7400'), 'the other a');
     pass(30_000);
-    expect(a.roll?.entries).toEqual([entryOf('a')]);
+    expect(a.registry?.entries).toEqual([entryOf('a')]);
     expect(said).toEqual([
       {
         message: 'another Manager has the same id: give each its own',
@@ -167,7 +167,7 @@ describe('the roll of Managers', () => {
     const heard: string[] = [];
     const wait = (withinMs: number): void =>
       a.process.perform(() =>
-        a.roll?.whenOther(withinMs, (isThere) => heard.push(`${world.trueMs} ${isThere}`)),
+        a.registry?.whenOther(withinMs, (isThere) => heard.push(`${world.trueMs} ${isThere}`)),
       );
     wait(2_000);
     pass(3_000);

@@ -1,24 +1,24 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * Who else is there: each Manager enters itself under `managers/<id>`, and reads every few seconds who has.
+ * The registry of Managers: each Manager writes an entry under `managers/<id>`, and reads all entries every few
+ * seconds.
  *
- * It is for people, and for nothing else. Nobody is elected, waited for or believed because of the roll, so
- * it may be late, short of somebody, or still have somebody who is gone; if etcd does not answer it stays as
- * it was. That is why an entry has a lease of its own: it goes by itself some seconds after its Manager, and
- * the lease that leadership hangs on knows nothing of it.
+ * The registry is for people only. No Manager is elected, awaited or believed because of an entry, so the registry
+ * may be late, incomplete, or still have a Manager that is gone; if etcd does not answer, it stays unchanged. That is
+ * why an entry has a lease of its own: the entry expires some seconds after its Manager, independently of the
+ * leader's lease.
  *
  *     enter ─► lease ─► put, if there is a log ─► keep the lease alive ─┐
  *                ▲                                       ▲             │ every few seconds
  *                └─────────── the lease is gone ─────────┴─────────────┘
  *
- * An entry is put in a transaction that finds `meta` as it was read a moment before. So where there is no
- * log there is no entry either: who has emptied a prefix to begin anew does not find it in use by
- * a Manager that was still running.
+ * An entry is put in a transaction that finds `meta` as it was read a moment before. So without a log there is no
+ * entry: an operator who has emptied a prefix to start anew does not find it in use by a Manager that was still
+ * running.
  *
- * Two Managers with one id would overwrite each other. An entry of the same address is that of our own
- * predecessor, whose port we have; one of another address is left as it is, and said, for as long as it
- * is kept alive.
+ * Two Managers with one id would overwrite each other. An entry with our address is that of our own predecessor,
+ * whose port we have. An entry with another address is left unchanged, and reported as long as it is kept alive.
  */
 
 import type { Logger } from '../../runtime/logger.ts';
@@ -34,70 +34,70 @@ import type {
 } from './client.ts';
 import { decodeJson, encodeJson, Layout } from './layout.ts';
 import { Lifetime } from './lifetime.ts';
-import { Troubles } from './troubles.ts';
+import { EpisodeLog } from '../../runtime/episode-log.ts';
 
-/** One Manager, as it says of itself. */
-export interface RollEntry {
+/** One Manager, as described by itself. */
+export interface ManagerEntry {
   readonly id: string;
-  /** Where owners and look-ups can reach it. */
+  /** The address for owners and look-ups. */
   readonly address: string;
-  /** Where its HTTP API can be reached; undefined if nowhere. */
+  /** The address of the HTTP API; undefined if there is none. */
   readonly http: string | undefined;
   readonly version: string;
-  /** Its wall clock when it started, in milliseconds since 1970. */
+  /** Wall clock at the start of the Manager, in milliseconds since 1970. */
   readonly sinceMs: number;
 }
 
-export interface RollOptions {
+export interface ManagerRegistryOptions {
   readonly client: EtcdClient;
-  /** That of the log. */
+  /** The prefix of the log. */
   readonly prefix: string;
   readonly runtime: Runtime;
   readonly logger: Logger;
 }
 
-/** How often everybody is looked for. */
+/** How often all entries are read. */
 const EVERY_MS = 3_000;
-/** And by somebody who waits for one. */
+/** How often, while a caller waits for another Manager. */
 const SOON_MS = 500;
-/** An entry outlasts two looks that were in vain. */
+/** An entry survives two failed reads. */
 const TTL_SECONDS = 10;
 const REQUEST_TIMEOUT_MS = 2_000;
-/** More are not shown. */
+/** The most entries that are read. */
 const MOST = 100;
 
-const NAMESAKE = 'another Manager has the same id: give each its own';
+const DUPLICATE_ID = 'another Manager has the same id: give each its own';
 
-export class Roll {
-  readonly #options: RollOptions;
+export class ManagerRegistry {
+  readonly #options: ManagerRegistryOptions;
   readonly #layout: Layout;
   readonly #life: Lifetime;
-  readonly #troubles: Troubles;
-  #entries: readonly RollEntry[] = [];
-  #own: RollEntry | undefined;
+  readonly #episodes: EpisodeLog;
+  #entries: readonly ManagerEntry[] = [];
+  #own: ManagerEntry | undefined;
   #lease: string | undefined;
 
-  constructor(options: RollOptions) {
+  constructor(options: ManagerRegistryOptions) {
     const { prefix, runtime, logger } = options;
     this.#options = options;
     this.#layout = new Layout(prefix);
     this.#life = new Lifetime(runtime);
-    this.#troubles = new Troubles(logger, runtime);
+    this.#episodes = new EpisodeLog(logger, runtime);
     this.#look();
   }
 
-  /** Everybody who was there at the last look, by id. */
-  get entries(): readonly RollEntry[] {
+  /** The entries at the last read, by id. */
+  get entries(): readonly ManagerEntry[] {
     return this.#entries;
   }
 
-  /** From here on others see us. */
-  enter(own: RollEntry): void {
+  /** Adds our entry. */
+  enter(own: ManagerEntry): void {
     this.#own = own;
     this.#maintain();
   }
 
-  /** Looks at once, and again, until somebody else is there; calls back with whether one is, after so long at most. */
+  /** Reads at once, and again, until another Manager is there; calls back with the result, after so long at most. */
   whenOther(withinMs: number, tell: (isThere: boolean) => void): void {
     const { runtime, client } = this.#options;
     const until = later(runtime.now(), withinMs);
@@ -115,12 +115,12 @@ export class Roll {
     look();
   }
 
-  /** Takes our entry away, so that nobody looks for us; calls back when that is done, or was not to be had in time. */
+  /** Removes our entry; calls back when that is done, or when it took too long. */
   close(closed: () => void): void {
     this.#life[Symbol.dispose]();
     const lease = this.#lease;
     this.#lease = undefined;
-    // With the lease goes the entry, and also one that is still on its way.
+    // Revoking the lease removes the entry, even one that is still on its way.
     if (lease === undefined) closed();
     else this.#options.client.revoke(lease, REQUEST_TIMEOUT_MS, () => closed());
   }
@@ -141,12 +141,12 @@ export class Roll {
     );
   }
 
-  /** What was not to be had leaves everything as it was. */
+  /** A failed read changes nothing. */
   #found(found: EtcdRangeResult | undefined): void {
     if (found !== undefined) this.#entries = found.keyValues.flatMap((each) => decodeEntry(each) ?? []);
   }
 
-  /** Sees to it that we are on the roll. */
+  /** Ensures that our entry exists. */
   #maintain(): void {
     if (this.#own === undefined) return;
     if (this.#lease === undefined) this.#grant();
@@ -159,7 +159,7 @@ export class Roll {
       TTL_SECONDS,
       REQUEST_TIMEOUT_MS,
       this.#hearing((granted) => {
-        // One too many, asked for twice in a row, runs out by itself.
+        // A second lease, requested twice in a row, expires by itself.
         if (granted === undefined || this.#lease !== undefined) return;
         this.#lease = granted.lease;
         this.#check(granted.lease);
@@ -180,7 +180,7 @@ export class Roll {
     );
   }
 
-  /** Is our entry there, under our lease? */
+  /** Does our entry exist, under our lease? */
   #check(lease: string): void {
     const own = this.#own;
     if (own === undefined) return;
@@ -201,15 +201,15 @@ export class Roll {
         if (log === undefined || entry?.lease === lease) return;
         const other = entry === undefined ? undefined : decodeEntry(entry);
         if (other !== undefined && other.address !== own.address)
-          return this.#troubles.met(NAMESAKE, { id: own.id, address: own.address, other: other.address });
-        this.#troubles.over(NAMESAKE);
+          return this.#episodes.met(DUPLICATE_ID, { id: own.id, address: own.address, other: other.address });
+        this.#episodes.over(DUPLICATE_ID);
         this.#put(own, key, lease, log.modRevision, entry?.modRevision ?? 0);
       }),
     );
   }
 
-  /** If it is not done, the next look finds it missing. */
-  #put(own: RollEntry, key: string, lease: string, logRevision: number, revision: number): void {
+  /** If this fails, the next check finds the entry missing. */
+  #put(own: ManagerEntry, key: string, lease: string, logRevision: number, revision: number): void {
     this.#options.client.transact(
       {
         compare: [
@@ -224,14 +224,14 @@ export class Roll {
     );
   }
 
-  /** Undefined: etcd did not do it, and says why elsewhere. */
+  /** Undefined: etcd did not answer, and the client has logged why. */
   #hearing<T>(hear: (value: T | undefined) => void): (answer: EtcdAnswer<T>) => void {
     return this.#life.hearing((answer) => hear(answer.kind === 'done' ? answer.value : undefined));
   }
 }
 
-/** Undefined if it is none, by whoever wrote it. */
-function decodeEntry({ value }: EtcdKeyValue): RollEntry | undefined {
+/** Undefined if the value is no entry. */
+function decodeEntry({ value }: EtcdKeyValue): ManagerEntry | undefined {
   const { id, address, http, version, sinceMs } = decodeJson(value);
   const isEntry =
     isText(id) &&

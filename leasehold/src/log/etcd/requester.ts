@@ -1,10 +1,10 @@
 /**
- * How the log asks etcd: with a time limit, again if need be, and with one line for a trouble however
- * often it is met.
+ * Requests of the log to etcd: with a time limit, repeated if necessary, and with one log line for each trouble
+ * regardless of how often it occurs.
  *
- * Only the callers know what may be asked again: a read always, a transaction if it can tell from what
- * it finds whether an earlier try of it was carried out. For those, `insist` asks until it is done, and `within` for
- * somebody who waits for it: no longer than a time, and then it can be said what was in the way.
+ * Only the callers know which requests may be repeated: a read always; a transaction if its result shows whether an
+ * earlier try was executed. For those, `insist` repeats until the request is done; `within` gives up after a time,
+ * and then reports the reason.
  */
 
 import type { Logger } from '../../runtime/logger.ts';
@@ -21,14 +21,14 @@ import type {
 } from './client.ts';
 import { EtcdUnavailableError } from './errors.ts';
 import type { Lifetime } from './lifetime.ts';
-import { Troubles } from './troubles.ts';
+import { EpisodeLog } from '../../runtime/episode-log.ts';
 
 type Hear<T> = (answer: EtcdAnswer<T>) => void;
 
-/** Hears the answer to one step of something; if that is none, all of it begins anew. */
+/** Handles the answer to one step of a sequence; without an answer the whole sequence begins anew. */
 export type Hearing = <T>(use: (value: T) => void) => Hear<T>;
 
-export interface AskingOptions {
+export interface RequesterOptions {
   readonly client: EtcdClient;
   readonly runtime: Runtime;
   readonly logger: Logger;
@@ -37,16 +37,16 @@ export interface AskingOptions {
 }
 
 const UNANSWERED = 'no answer from etcd';
-/** Whoever is refused must wait for somebody to do something about it. */
+/** A refused request waits longer, because an operator has to change something. */
 const REFUSED_TIMES = 4;
 
-export class Asking {
-  readonly troubles: Troubles;
-  readonly #options: AskingOptions;
+export class Requester {
+  readonly episodes: EpisodeLog;
+  readonly #options: RequesterOptions;
 
-  constructor(options: AskingOptions) {
+  constructor(options: RequesterOptions) {
     this.#options = options;
-    this.troubles = new Troubles(options.logger, options.runtime);
+    this.episodes = new EpisodeLog(options.logger, options.runtime);
   }
 
   grant(ttlSeconds: number, hear: Hear<{ lease: string; ttlSeconds: number }>): void {
@@ -79,15 +79,15 @@ export class Asking {
     this.transact({ compare: [], success: gets, failure: [] }, hear, timeoutMs);
   }
 
-  /** A pause before the next try, somewhat by chance, so that those who failed together do not try together. */
+  /** A pause before the next try, with jitter, so that processes that failed together do not retry together. */
   pauseMs(times = 1): number {
     const { retryMs, runtime } = this.#options;
     return retryMs * times * (0.5 + runtime.random());
   }
 
   /**
-   * Asks until it is done. `refused` hears of a refusal that is not only for lack of a majority, also of one that may
-   * have come after the deed; without it, that is asked again too.
+   * Repeats a request until it is done. `refused` is called for a refusal other than for lack of a majority, also for
+   * one that may have come after an earlier try was executed; without it, such a request is repeated too.
    */
   insist<T>(
     life: Lifetime,
@@ -110,8 +110,9 @@ export class Asking {
   }
 
   /**
-   * Asks in steps, each heard by what `begin` is given, and from the first step on again when one is not done. If life
-   * lasts so long that `limitMs` are over, or etcd denies it or is several, `unavailable` is told of the last thing that was in the way.
+   * Makes requests in steps, each handled by the function given to `begin`, and from the first step on again when one
+   * fails. After `limitMs`, or if etcd denies access or there are several clusters, `unavailable` is called with the
+   * last obstacle.
    *
    * @param doing `open the log`
    */
@@ -139,17 +140,17 @@ export class Asking {
 
   #noting<T>(hear: Hear<T>): Hear<T> {
     return (answer) => {
-      if (answer.kind === 'done') this.troubles.over(UNANSWERED);
+      if (answer.kind === 'done') this.episodes.over(UNANSWERED);
       else if (answer.refusal !== undefined) this.#noteRefusal(answer.refusal);
-      else if (answer.kind === 'unknown') this.troubles.met(UNANSWERED, { why: answer.why });
+      else if (answer.kind === 'unknown') this.episodes.met(UNANSWERED, { why: answer.why });
       hear(answer);
     };
   }
 
   #noteRefusal({ reason, message }: EtcdRefusal): void {
-    if (reason === 'unavailable') this.troubles.met(UNANSWERED, { why: message });
-    // These two are told to those who asked, and are nothing unusual to them.
+    if (reason === 'unavailable') this.episodes.met(UNANSWERED, { why: message });
+    // Callers expect and handle these two.
     else if (reason !== 'compacted' && reason !== 'no-lease')
-      this.troubles.met(`etcd refuses: ${reason}`, { why: message });
+      this.episodes.met(`etcd refuses: ${reason}`, { why: message });
   }
 }
