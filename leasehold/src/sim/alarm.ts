@@ -1,11 +1,10 @@
 /**
  * One alarm that can be set again and again for next to nothing.
  *
- * A protocol core says after every input when it next wants to be woken, and mostly that is a
- * little later than it said before. To cancel and schedule anew each time would fill the queue.
- * So a setting to a later time is only remembered: the alarm goes off at the old time, sees that
- * it is too early, and goes back to sleep. Only a setting to an earlier time schedules anew. What
- * the alarm has in the queue is then a chain of falling times, of which the last is due first:
+ * A protocol core names the next wake-up time after every input, and mostly that time is a little later than before.
+ * To cancel and schedule anew each time would fill the queue. So a setting to a later time is only remembered: the
+ * alarm fires at the old time, finds the firing too early, and goes back to sleep. Only a setting to an earlier time
+ * schedules anew. The alarm's entries in the queue are then a chain of falling times, of which the last is due first:
  *
  *     set 100            100                 wanted 100
  *     set  40            100 40              wanted  40
@@ -23,7 +22,7 @@ export interface Schedule {
 }
 
 export class Alarm implements Happening {
-  /** Never: what it has in the queue is either due or leads on to the next. */
+  /** Never: each entry in the queue is either due or leads on to the next. */
   readonly cancelled = false;
   readonly #schedule: Schedule;
   readonly #wake: () => boolean;
@@ -31,7 +30,7 @@ export class Alarm implements Happening {
   readonly #chain: number[] = [];
   #wanted: number = Number.POSITIVE_INFINITY;
 
-  /** @param wake what to do; returns false when nothing came of it */
+  /** @param wake the callback; returns false when nothing happened */
   constructor(schedule: Schedule, wake: () => boolean) {
     this.#schedule = schedule;
     this.#wake = wake;

@@ -11,7 +11,7 @@
  * suspension, a step) starts a new line where the old one ended, so the monotonic clock never
  * jumps and never goes back.
  *
- * The clock does not know the world: it is told the true time, which must never go back.
+ * The clock does not know the world: the world tells the true time, which must never go back.
  */
 
 import { InvalidOptionError } from '../runtime/errors.ts';
@@ -26,15 +26,15 @@ export interface ClockOptions {
   rate?: number | undefined;
 
   /**
-   * What the monotonic clock shows at the true time 0. Give every machine its own, or code that
-   * compares the readings of two machines will seem to work.
+   * The reading of the monotonic clock at the true time 0. Give every machine another origin, or code that compares
+   * the readings of two machines will seem to work.
    *
    * @default 0
    */
   originMs?: number | undefined;
 
   /**
-   * What the wall clock shows at the true time 0.
+   * The reading of the wall clock at the true time 0.
    *
    * @default 1_750_000_000_000 (June 2025)
    */
@@ -50,8 +50,8 @@ export interface ClockOptions {
 
 export interface SuspendOptions {
   /**
-   * Whether the uptime stands still as well, as in a virtual machine whose host paused it. The
-   * guest then has no way to notice.
+   * Whether the uptime stands still as well, as in a virtual machine that the host paused. The guest then has no way
+   * to notice.
    *
    * @default false
    */
@@ -59,7 +59,7 @@ export interface SuspendOptions {
 }
 
 export class SimClock {
-  /** The true time of the last change, and what the clocks showed then. */
+  /** The true time of the last change, and the readings of the clocks then. */
   #sinceMs = 0;
   #monotonicMs: number;
   #wallMs: number;
@@ -149,7 +149,7 @@ export class SimClock {
     this.#tell();
   }
 
-  /** Calls back after every change: whoever has turned an instant into a true time must do so anew. */
+  /** Calls back after every change: a listener that has turned an instant into a true time must do so anew. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }

@@ -22,7 +22,7 @@ class Bench {
     this.disk = new SimDisk(this.world, { name: 'disk', ...options });
   }
 
-  /** Does something with the disk, and lets the world run until it is done. */
+  /** Starts an operation on the disk, and lets the world run until the operation is done. */
   async done<T>(work: Promise<T>): Promise<T> {
     let settled = false;
     const watched = work.finally(() => (settled = true));
@@ -38,7 +38,7 @@ class Bench {
     return this.done(this.disk.open(name));
   }
 
-  /** The file as a program sees it; undefined if it is not there. */
+  /** The file as a program sees it; undefined if missing. */
   async content(name: string): Promise<string | undefined> {
     if (!(await this.done(this.disk.list())).includes(name)) return undefined;
     const file = await this.open(name);
@@ -110,7 +110,7 @@ describe('a disk, while the power is on', () => {
       retryable: true,
     });
     expect(await bench.content('log')).toBe('1234567890');
-    await bench.done(file.write(0, bytes('x'))); // To write over what is there needs no room.
+    await bench.done(file.write(0, bytes('x'))); // Overwriting existing bytes needs no room.
     await expect(bench.done(file.truncate(11))).rejects.toMatchObject({ code: 'ENOSPC' });
     await bench.done(file.truncate(2));
     await bench.done(file.write(2, bytes('345')));
@@ -284,11 +284,11 @@ describe('a disk whose power was cut', () => {
           const bench = new Bench({ sectorBytes: 8 }, seed);
           await bench.write('log', '', 'synced');
           let file = await bench.open('log');
-          // What each byte must be after a power cut; undefined where it was touched since the sync.
+          // The value of each byte after a power cut; undefined where the byte was touched since the sync.
           let durable: (number | undefined)[] = [];
           let size = 0;
           let stamp = 0;
-          /** A write may change all of its sectors: they are written whole, with what else is in them. */
+          /** A write may change all touched sectors: they are written whole, with the other bytes. */
           const touch = (from: number, to: number): void => {
             for (let i = from; i < to && i < durable.length; i++) durable[i] = undefined;
           };

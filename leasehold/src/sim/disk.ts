@@ -1,20 +1,20 @@
 /**
- * A disk that keeps what it promised to keep, and as little as possible of the rest.
+ * A disk that keeps the promised bytes, and as little as possible of the rest.
  *
- * Everything exists twice: as programs see it (the page cache), and as it is on the platter.
+ * Everything exists twice: in the page cache, which programs see, and on the platter.
  *
  *     write ──► seen ──sync──► durable          a file, sector by sector
  *     create, rename, remove ──► seen ──syncDirectory──► durable      the names
  *
- * Until it is synced, a sector is *dirty*: it may have reached the platter or not. A power cut
- * ({@link SimDisk.crash}) draws which did: none, all, a beginning, or any, so that a long write
- * may be there in its second half only. Sectors are written whole. The length of a file is dirty
- * or durable like a sector, and may have grown although the bytes did not arrive; they are zeros
- * then. So with names: a file that was synced, but not its directory, may be gone.
+ * Until synced, a sector is *dirty*: the sector may have reached the platter or not. A power cut ({@link
+ * SimDisk.crash}) draws which sectors did: none, all, a beginning, or any, so that of a long write the second half
+ * alone may be there. Sectors are written whole. The length of a file is dirty or durable like a sector, and may have
+ * grown although the bytes did not arrive; they are zeros then. The same holds for names: a file that was synced, but
+ * not the directory, may be gone.
  *
- * A sync that fails draws for each sector whether it was written, and forgets that the others are
- * dirty, as Linux does: programs still read the new bytes, a second sync succeeds without writing
- * them, and the next power cut brings the old ones back. The only safe answer to it is to stop.
+ * A sync that fails draws for each sector whether the sector was written, and forgets that the others are dirty, as
+ * Linux does: programs still read the new bytes, a second sync succeeds without writing them, and the next power cut
+ * brings the old bytes back. The only safe reaction is to stop.
  *
  * A process that is killed loses nothing here; only a power cut does. Operations complete through
  * events of the world, so the world must be run with `runAsync`.
@@ -36,19 +36,19 @@ export interface DiskOptions {
   /** How long a sync takes. @default [0.5, 5] */
   syncMs?: Span | undefined;
 
-  /** How probable it is that a sync takes {@link slowSyncMs} instead. @default 0 */
+  /** The probability that a sync takes {@link slowSyncMs} instead. @default 0 */
   slowSyncChance?: number | undefined;
 
   /** @default [100, 3_000] */
   slowSyncMs?: Span | undefined;
 
-  /** How probable it is that a sync fails, of a file or of the directory. @default 0 */
+  /** The probability that a sync fails, of a file or of the directory. @default 0 */
   syncFailChance?: number | undefined;
 
   /** How many bytes all files together may have; see {@link SimDisk.capacityBytes}. @default Infinity */
   capacityBytes?: number | undefined;
 
-  /** What is written whole or not at all. @default 512 */
+  /** The unit that is written whole or not at all. @default 512 */
   sectorBytes?: number | undefined;
 }
 
@@ -69,7 +69,7 @@ const WHY: Record<DiskErrorCode, string> = {
   EBADF: 'the file is closed',
 };
 
-/** What Node would throw, with the same codes. After `EIO` from a sync, stop. */
+/** The error that Node would throw, with the same codes. After `EIO` from a sync, stop. */
 export class DiskError extends LeaseholdError {
   override readonly name = 'DiskError';
   readonly code: DiskErrorCode;
@@ -84,7 +84,7 @@ export class DiskError extends LeaseholdError {
   }
 }
 
-/** Hands a completed operation to whoever asked for it. */
+/** Hands a completed operation to the caller. */
 type Hand = (complete: () => void) => void;
 
 export class SimDisk implements Storage {
@@ -101,9 +101,9 @@ export class SimDisk implements Storage {
   readonly #slowSyncMs: Span;
   readonly #sectorBytes: number;
   readonly #directory: Directory;
-  /** For those who use the disk itself. */
+  /** For users of the disk itself. */
   readonly #direct: Storage = this.mount((complete) => complete());
-  /** What begins in one power-on period never completes in another. */
+  /** An operation that begins in one power-on period never completes in another. */
   #period = 0;
   #syncsToFail = 0;
 
@@ -137,8 +137,8 @@ export class SimDisk implements Storage {
   }
 
   /**
-   * The power is cut. What was not durable may be lost, and whatever was under way never
-   * completes; crash the processes as well. Programs find the rest when they open files again.
+   * The power is cut. Bytes that were not durable may be lost, and a running operation never completes; crash the
+   * processes as well. Programs find the rest when they open files again.
    */
   crash(): void {
     this.counts.powerCuts += 1;
@@ -147,7 +147,7 @@ export class SimDisk implements Storage {
     if (this.#world.tracing) this.#world.note(this.name, { what: 'power-cut', facts: {} });
   }
 
-  /** This disk for one process: whatever completes is handed over in the way given. */
+  /** This disk for one process: every completion is handed over in the way given. */
   mount(hand: Hand): Storage {
     return {
       open: (name) => this.#open(name, hand),
@@ -190,7 +190,7 @@ export class SimDisk implements Storage {
       size: () => act('look at', () => content.size),
       read: (offset, length) => act('read', () => content.read(offset, length)),
       write: (offset, bytes) => {
-        const copy = bytes.slice(); // The caller may use its buffer again at once.
+        const copy = bytes.slice(); // The caller may reuse the buffer at once.
         return act('write', () => this.#write(name, content, offset, copy));
       },
       truncate: (size) =>
@@ -204,6 +204,7 @@ export class SimDisk implements Storage {
         if (closed) return Promise.reject(new DiskError('EBADF', 'sync', name));
         return this.#sync(hand, name, content.beginSync(), period);
       },
+      isInPlace: () => act('look at', () => this.#directory.seen.get(name) === content),
       close: () =>
         act('close', () => {
           closed = true;
@@ -250,7 +251,7 @@ export class SimDisk implements Storage {
     return this.#act(hand, action, period, slow ? this.#slowSyncMs : this.#syncMs);
   }
 
-  /** Does something after a while, unless the power is cut before, and hands over what came of it. */
+  /** Does something after a while, unless the power is cut before, and hands over the result. */
   #act<T>(hand: Hand, action: () => T, period = this.#period, span = this.#delayMs): Promise<T> {
     const { promise, resolve, reject } = deferred<T>();
     this.#world.after(this.#random.between(span[0], span[1]), () => {
@@ -271,15 +272,15 @@ export class SimDisk implements Storage {
 }
 
 /**
- * Makes durable what was dirty when the sync began; with chance, a sync that failed: only some of
- * it, and the rest is not dirty any more either.
+ * Makes durable the sectors that were dirty when the sync began; with chance, a sync that failed: only some sectors,
+ * and the rest is not dirty any more either.
  */
 type EndSync = (failing: Random | undefined) => void;
 
-/** The length of a file is kept among its dirty sectors under this number. */
+/** The length of a file is kept among the dirty sectors under this number. */
 const LENGTH = -1;
 
-/** The bytes of one file, whatever its names. */
+/** The bytes of one file, under all names. */
 class Content {
   readonly #sectorBytes: number;
   #seen = new Uint8Array(0);
@@ -335,13 +336,13 @@ class Content {
     this.#dirty.clear();
     this.#seen = this.#durable.slice();
     this.#seenSize = this.#durableSize;
-    // Past the end there are zeros, whatever was there before.
+    // Past the end there are zeros, also where there were bytes before.
     this.#seen = fitted(this.#seen, this.#seenSize);
     this.#seen.fill(0, this.#seenSize);
     this.#durable = this.#seen.slice();
   }
 
-  /** Comes before the bytes change, so that what was there may still be written back. */
+  /** Called before the bytes change, so that the old bytes may still be written back. */
   #soil(from: number, to: number): void {
     if (from >= to) return;
     const last = Math.floor((to - 1) / this.#sectorBytes);
@@ -355,7 +356,7 @@ class Content {
     else if (this.#writeBack.chance(0.25)) this.#settle(sector);
   }
 
-  /** What is seen of this sector now is what the platter has. */
+  /** The seen bytes of this sector are now on the platter. */
   #settle(sector: number): void {
     if (sector === LENGTH) {
       this.#durableSize = this.#seenSize;
@@ -368,13 +369,13 @@ class Content {
   }
 }
 
-/** The names of the files. A rename is there or not; it is never half there. */
+/** The names of the files. A rename is there or not, never half there. */
 class Directory {
   readonly seen = new Map<string, Content>();
   readonly #sectorBytes: number;
   readonly #writeBack: Random;
   readonly #durable = new Map<string, Content>();
-  /** What has been done to the names and is not durable yet, oldest first. */
+  /** The changes of names that are not durable yet, oldest first. */
   #pending: ((names: Map<string, Content>) => void)[] = [];
 
   constructor(sectorBytes: number, writeBack: Random) {

@@ -20,9 +20,9 @@ type RegisterOperation = Operation<RegisterInput<number>, RegisterOutput<number>
 const register = registerModel<number>(0);
 
 /**
- * A history of one register that begins at 0, drawn as on a whiteboard: one operation a line, its
- * call and return where the bars are. `w1` writes, `r1` reads, `c12` compares-and-sets 1 to 2 and
- * did, `x12` did not; no second bar means that nobody knows what came of it.
+ * A history of one register that begins at 0, drawn as on a whiteboard: one operation a line, call and return where
+ * the bars are. `w1` writes, `r1` reads, `c12` compares-and-sets 1 to 2 and did, `x12` did not; no second bar means
+ * that the outcome is unknown.
  */
 function drawn(picture: string): RegisterOperation[] {
   return picture
@@ -317,7 +317,9 @@ describe('the check', () => {
       }),
     ));
 
-  /** What clients would see of a register, if each operation took effect somewhere in its time. */
+  /**
+   * The history that clients of a register would see, if each operation took effect somewhere between call and return.
+   */
   function simulated(
     seed: number,
     clients: number,

@@ -1,60 +1,58 @@
 /**
  * Could all this have happened one at a time?
  *
- * A history of operations is *linearizable* if each can be given an instant between its call and
- * its return such that, carried out in the order of these instants, every one returns what it did
- * return. Two operations may be swapped only where they overlap:
+ * A history of operations is *linearizable* if each can be given an instant between call and return such that, carried
+ * out in the order of these instants, every operation returns the value that was recorded. Two operations may be
+ * swapped only where they overlap:
  *
  *     a  ├── write 1 ──┤
  *     b         ├── read 0 ──┤            fine: the read came first
  *     c                         ├ read 0 ┤   not any more: the write had returned
  *
- * An operation whose outcome is unknown (the answer was lost, the process died) may have taken
- * effect at any time after its call, even long after its caller gave up, or never.
+ * An operation whose outcome is unknown (the answer was lost, the process died) may have taken effect at any time
+ * after the call, even long after the caller gave up, or never.
  *
- * Operations on different keys cannot disturb each other, so every key is searched alone (a
- * history is linearizable if each of its keys is). The search is Wing and Gong's: take any
- * operation that may come next, see whether the model allows it, go on from there, and go back
- * when stuck. Some things keep it short:
+ * Operations on different keys cannot disturb each other, so every key is searched alone (a history is linearizable if
+ * each key's history is). The search is Wing and Gong's: take any operation that may come next, ask whether the model
+ * allows the operation, go on from there, and go back when stuck. Some rules keep the search short:
  *
- *  - A configuration is what has been taken, and the state that led to. One that was seen before
- *    is not tried again (Lowe). What has been taken is all operations up to some return, and few
- *    beyond; only these few are kept.
- *  - Whoever must be done first is tried first. But a read that fits is taken at once, and nothing
- *    else is tried: it changes nothing, so it cannot have been wrong to take it now.
- *  - An operation of unknown outcome is taken only right before one that would not return what it
- *    did, or not lead where it does, without it. Otherwise it need not have happened.
- *  - Of two configurations that differ only in which unknown operations they have used up, the
- *    one that has used fewer can do whatever the other can. The other is not tried.
+ *  - A configuration is the set of taken operations, and the resulting state. One that was seen before is not tried
+ *    again (Lowe). The taken operations are all operations up to some return, and few beyond; only these few are kept.
+ *  - The operation with the earliest return is tried first. But a read that fits is taken at once, and nothing else is
+ *    tried: a read changes nothing, so taking the read now cannot have been wrong.
+ *  - An operation of unknown outcome is taken only right before an operation that needs it to return the recorded
+ *    value, or to lead to a later state. Otherwise the unknown operation need not have happened.
+ *  - Of two configurations that differ only in the unknown operations that they have used up, the one that has used
+ *    fewer can do everything that the other can. The other is not tried.
  *
- * It still grows with two to the number of writes that overlap on one key, and faster with many
- * of unknown outcome; see the figures in the README.
+ * The search still grows with two to the number of writes that overlap on one key, and faster with many of unknown
+ * outcome; see the figures in the README.
  */
 
 import { assert, unreachable } from '../runtime/assert.ts';
 import { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
 
-/** In place of an output: nobody knows what came of it. */
+/** In place of an output: the outcome is unknown. */
 export const UNKNOWN: unique symbol = Symbol('unknown');
 
 export interface Operation<Input, Output> {
-  /** Who did it; for the explanation only. */
+  /** The caller; for the explanation only. */
   readonly process: string;
   readonly key: string;
   readonly input: Input;
   readonly output: Output | typeof UNKNOWN;
-  /** True times. Whatever is called when another returns may still have overlapped with it. */
+  /** True times. An operation that is called when another returns may still have overlapped with the other. */
   readonly calledAt: number;
-  /** Of no account if the output is unknown; undefined if it never returned. */
+  /** Of no account if the output is unknown; undefined without a return. */
   readonly returnedAt: number | undefined;
 }
 
-/** How the thing behaves when nothing overlaps. All of it pure. */
+/** How the thing behaves when nothing overlaps. All methods are pure. */
 export interface Model<State, Input, Output> {
   readonly initial: State;
   /**
-   * The state after this operation, or undefined if it cannot return this in this state. For an
-   * unknown output: the state after it if it takes effect.
+   * The state after this operation, or undefined if the operation cannot return this output in this state. For an
+   * unknown output: the state if the operation takes effect.
    */
   step(state: State, input: Input, output: Output | typeof UNKNOWN): State | undefined;
   /**
@@ -64,20 +62,20 @@ export interface Model<State, Input, Output> {
    */
   keyOf?(state: State): string | number;
   /**
-   * Whether an operation that returned this changes nothing, whatever the state in which it can
-   * return it. It shortens the search.
+   * Whether an operation that returned this output changes nothing, in every state in which that output is possible.
+   * Shortens the search.
    *
    * @default never
    */
   readsOnly?(input: Input, output: Output): boolean;
   /**
-   * Something that is equal only for inputs that do the same. It shortens the search when many
-   * operations of unknown outcome do the same.
+   * Something that is equal only for inputs that do the same. Shortens the search when many operations of unknown
+   * outcome do the same.
    *
    * @default every input is taken to be different
    */
   keyOfInput?(input: Input): string;
-  /** How an operation reads in an explanation. @default its JSON */
+  /** How an operation reads in an explanation. @default as JSON */
   describe?(input: Input, output: Output | typeof UNKNOWN): string;
 }
 
@@ -121,12 +119,12 @@ export class LinearizabilityUndecidedError extends LeaseholdError {
 export class History<Input, Output> {
   readonly #operations: Operation<Input, Output>[] = [];
 
-  /** All that was called until now; what has not returned is of unknown outcome. */
+  /** All operations called until now; one without a return has an unknown outcome. */
   get operations(): readonly Operation<Input, Output>[] {
     return this.#operations;
   }
 
-  /** Notes a call, and returns the way to say what it returned. Not to say it means: unknown. */
+  /** Notes a call, and returns the function that notes the return. Without that the outcome is unknown. */
   call(
     process: string,
     key: string,
@@ -174,7 +172,7 @@ interface Op<Input, Output> {
   readonly operation: Operation<Input, Output>;
   readonly index: number;
   readonly calledAt: number;
-  /** Infinity if the outcome is unknown: nothing has to wait for it. */
+  /** Infinity if the outcome is unknown: no other operation has to wait for this one. */
   readonly returnedAt: number;
   readonly readsOnly: boolean;
   /** For those of unknown outcome, if the model has one. */
@@ -202,7 +200,7 @@ function toOp<State, Input, Output>(
   return { operation, index, calledAt, returnedAt, readsOnly, inputKey: undefined };
 }
 
-/** A place in the search: what has been taken, and the state this led to. */
+/** A place in the search: the taken operations, and the resulting state. */
 interface Configuration<State> {
   readonly state: State;
   /** The number of known operations, by return, that are all taken: the first not taken is this one. */
@@ -211,12 +209,12 @@ interface Configuration<State> {
   readonly ahead: readonly number[];
   /** The unknown ones taken, a bit each. */
   readonly used: bigint;
-  /** What was taken last, as an index into the history, and what came before that. */
+  /** The operation taken last, as an index into the history, and the place before. */
   readonly taken: number;
   readonly before: Configuration<State> | undefined;
 }
 
-/** A known operation, and the state it would lead to; undefined if it cannot come now. */
+/** A known operation, and the resulting state; undefined if the operation cannot come now. */
 interface Move<State, Input, Output> {
   readonly place: number;
   readonly op: Op<Input, Output>;
@@ -233,9 +231,9 @@ class Search<State, Input, Output> {
   readonly #unknown: readonly Op<Input, Output>[];
   /** One for each of them. */
   readonly #bits: readonly bigint[];
-  /** For every place in `known`, the earliest call from there on: nothing past it need be looked at. */
+  /** For every place in `known`, the earliest call from there on: operations past that call need not be considered. */
   readonly #earliestCall: Float64Array;
-  /** By what is taken and the state, the sets of unknown ones used up when it was reached. */
+  /** By taken operations and state, the sets of unknown operations used up on the way there. */
   readonly #seen = new Map<string, bigint[]>();
   #configurations = 0;
   #furthest: Configuration<State>;
@@ -271,7 +269,7 @@ class Search<State, Input, Output> {
     };
   }
 
-  /** Goes deep first. What is still to be tried is on a stack of its own, so depth costs nothing. */
+  /** Goes deep first. Untried places are on an explicit stack, so depth costs nothing. */
   succeeds(): boolean {
     const stack = [this.#furthest];
     for (let here = stack.pop(); here !== undefined; here = stack.pop()) {
@@ -303,7 +301,7 @@ class Search<State, Input, Output> {
     };
   }
 
-  /** What may come next, the most promising first. */
+  /** The possible next places, the most promising first. */
   #next(here: Configuration<State>): Configuration<State>[] {
     const moves = this.#moves(here);
     const next: Configuration<State>[] = [];
@@ -332,8 +330,8 @@ class Search<State, Input, Output> {
   }
 
   /**
-   * What may come next with the help of operations of unknown outcome, taken right before it.
-   * `moves` are those without help, and each link of a chain of helpers must matter to the next.
+   * The possible next places with the help of operations of unknown outcome, taken right before. `moves` are those
+   * without help, and each link of a chain of helpers must matter to the next.
    */
   #helped(
     here: Configuration<State>,
@@ -348,7 +346,7 @@ class Search<State, Input, Output> {
       if (op.calledAt > deadline) break;
       const bit = this.#bits[i] as bigint;
       if ((here.used & bit) !== 0n) continue;
-      // Of those that do the same and have been called, it does not matter which is used up.
+      // Of operations that do the same and have been called, any one may be used up.
       if (op.inputKey !== undefined) {
         if (tried.has(op.inputKey)) continue;
         tried.add(op.inputKey);
@@ -387,7 +385,7 @@ class Search<State, Input, Output> {
     return { state, done, ahead, used: here.used, taken, before: here };
   }
 
-  /** False if a place at least as good has been seen; else it has been now. */
+  /** False if a place at least as good has been seen; otherwise remembers this place. */
   #isNew(here: Configuration<State>): boolean {
     const name = `${here.done} ${here.ahead.join()} ${this.#keyOf(here.state)}`;
     const seen = this.#seen.get(name);
@@ -457,7 +455,7 @@ export type RegisterOutput<Value> =
   | { readonly did: 'compare-and-set'; readonly set: boolean };
 
 /**
- * A register per key: reads return what was written last. Name the type of its values, as in
+ * A register per key: reads return the last written value. Name the type of the values, as in
  * `registerModel<number>(0)`; they are compared with `===`.
  */
 export function registerModel<Value extends string | number | boolean | null>(

@@ -1,22 +1,21 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * A network between named nodes that loses, repeats, delays and reorders messages, and can be
- * cut, one way or both; it never alters a message.
+ * A network between named nodes that loses, repeats, delays and reorders messages, and can be cut, one way or both;
+ * the network never alters a message.
  *
- * There is a link for each direction of each pair, with faults and chance of its own. Links come
- * in two kinds:
+ * There is a link for each direction of each pair, with separate faults and chance. Links come in two kinds:
  *
- *  - like UDP, the default: every message on its own. It may be lost, may arrive twice, and what
- *    is delayed less overtakes what is delayed more. A message in flight is handed to whoever
- *    bears the name on arrival, be it a later life of the process it was meant for.
- *  - like TCP, `inOrder`: messages arrive once and in order, until the connection breaks. Then
- *    those in flight are lost both ways, and both ends are told; the next message opens a new
- *    connection. So what arrives of each connection is a beginning of what was sent. A cut in
- *    either direction lets nothing new pass in both, because nothing would be acknowledged.
+ *  - like UDP, the default: every message on its own. A message may be lost, may arrive twice, and a message with less
+ *    delay overtakes one with more. A message in flight is handed to the node with that name on arrival, even to a
+ *    later incarnation.
+ *  - like TCP, `inOrder`: messages arrive once and in order, until the connection breaks. Then those in flight are
+ *    lost both ways, and both ends are told; the next message opens a new connection. So the messages that arrive on a
+ *    connection are a beginning of the messages that were sent. A cut in either direction lets nothing new pass in
+ *    both, because nothing would be acknowledged.
  *
- * Messages are passed by reference. Whoever changes a message it has sent or received changes it
- * for others too; `frozen` finds such code.
+ * Messages are passed by reference. Code that changes a sent or received message changes it for others too; `frozen`
+ * finds such code.
  */
 
 import { assert } from '../runtime/assert.ts';
@@ -29,18 +28,18 @@ import type { World } from './world.ts';
 export type Span = readonly [fromMs: number, toMs: number];
 
 export interface LinkFaults {
-  /** How probable it is that a message is lost. Not for links in order. */
+  /** The probability that a message is lost. Not for links in order. */
   readonly lossChance: number;
-  /** How probable it is that a message arrives twice. Not for links in order. */
+  /** The probability that a message arrives twice. Not for links in order. */
   readonly duplicateChance: number;
   /** How long a message takes. A wide span reorders. */
   readonly delayMs: Span;
-  /** How probable it is that a message takes {@link slowMs} instead. */
+  /** The probability that a message takes {@link slowMs} instead. */
   readonly slowChance: number;
   readonly slowMs: Span;
   /** Whether the link is like TCP. Give both directions the same. */
   readonly inOrder: boolean;
-  /** How probable it is that the connection breaks on sending a message. Only for links in order. */
+  /** The probability that the connection breaks on sending a message. Only for links in order. */
   readonly breakChance: number;
 }
 
@@ -55,7 +54,9 @@ const FAULTLESS: LinkFaults = {
 };
 
 export interface NetworkOptions<Message> {
-  /** What all links are like that {@link Network.setFaults} says nothing else of. @default 1 to 10 ms, no faults */
+  /**
+   * The faults of all links without faults of their own from {@link Network.setFaults}. @default 1 to 10 ms, no faults
+   */
   faults?: Partial<LinkFaults> | undefined;
 
   /** Tells two networks of one world apart. @default 'network' */
@@ -76,7 +77,7 @@ export interface NetworkOptions<Message> {
   describe?: ((message: Message) => string) | undefined;
 }
 
-/** What has become of the messages. `sent + duplicated = delivered + lost + unclaimed + in flight`. */
+/** The fates of the messages. `sent + duplicated = delivered + lost + unclaimed + in flight`. */
 export interface NetworkCounts {
   sent: number;
   /** The bytes of those sent. */
@@ -138,12 +139,12 @@ export class Network<Message = unknown> {
     };
   }
 
-  /** Takes the receiver away. Its connections break; messages of other links stay in flight. */
+  /** Takes the receiver away. The connections of the node break; messages of other links stay in flight. */
   detach(name: string): void {
     const node = this.#node(name);
     node.receive = undefined;
     node.onBreak = undefined;
-    // Whoever has sent to it in order has made the link back as well.
+    // A node that has sent to this one in order has made the link back as well.
     for (const link of node.links.values()) if (link.faults.inOrder) this.#break(link);
   }
 
@@ -158,7 +159,7 @@ export class Network<Message = unknown> {
     else this.#sendAlone(link, message);
   }
 
-  /** Changes what links are like: one direction, or, if no names are given, all others. */
+  /** Changes the faults of links: one direction, or, if no names are given, all links without their own. */
   setFaults(faults: Partial<LinkFaults>, from?: string, to?: string): void {
     if (from !== undefined && to !== undefined) {
       const link = this.#link(from, to);
@@ -173,7 +174,7 @@ export class Network<Message = unknown> {
     }
   }
 
-  /** From now on nothing passes from the one to the other; the other way stays as it is. */
+  /** From now on nothing passes from the one to the other; the other direction stays unchanged. */
   cut(from: string, to: string, { dropInFlight = false }: CutOptions = {}): void {
     const link = this.#link(from, to);
     link.cut = true;
@@ -211,7 +212,7 @@ export class Network<Message = unknown> {
     return this.#link(from, to).cut;
   }
 
-  /** Breaks the connection between these two, whose links are in order. */
+  /** Breaks the connection between these two nodes, whose links are in order. */
   breakConnection(one: string, other: string): void {
     const link = this.#link(one, other);
     assert(link.faults.inOrder, `the link from ${one} to ${other} is not in order`);
@@ -275,7 +276,7 @@ export class Network<Message = unknown> {
     if (this.#describe !== undefined) this.#note(link.from.name, 'lost', 'to', link.to.name, message);
   }
 
-  /** Ends a connection both ways; each end hears of it as late as it would of a message. */
+  /** Ends a connection both ways; each end hears of the break as late as of a message. */
   #break(link: Link<Message>, dropInFlight = true): void {
     const back = this.#back(link);
     if (dropInFlight) {
@@ -339,12 +340,12 @@ interface Link<Message> {
   readonly to: Node<Message>;
   readonly random: Random;
   faults: LinkFaults;
-  /** Whether the faults are its own rather than the network's. */
+  /** Whether the faults are the link's rather than the network's. */
   own: boolean;
   cut: boolean;
   /** Messages in flight with an older number than this are lost. */
   connection: number;
-  /** In order, nothing arrives before what was sent before it. */
+  /** In order, no message arrives before an earlier one. */
   lastArrivalMs: number;
 }
 

@@ -18,7 +18,7 @@ interface Bench {
 // Not fc.double, which mostly draws numbers next to zero.
 const ms = (max: number): fc.Arbitrary<number> => fc.integer({ min: 0, max: max * 7 }).map((n) => n / 7);
 
-/** A process that has started, with a network whose messages take 1 ms. */
+/** A started process, with a network whose messages take 1 ms. */
 function bench(
   start: (runtime: SimRuntime, bench: Bench, life: number) => void,
   options: Partial<ProcessOptions> = {},
@@ -281,8 +281,8 @@ describe('a process whose machine is suspended', () => {
 });
 
 describe('a process that crashes', () => {
-  // Over several seeds: each life's clock has another origin, so what is left over of one life may
-  // fall due at once in the next, or never.
+  // Over several seeds: each incarnation's clock has another origin, so a leftover timer of one incarnation may fall
+  // due at once in the next, or never.
   const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
 
   it('takes its timers, its alarms and what it has not seen with it', () => {

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * A process: a name, a machine with clocks, and one life after the other.
+ * A process: a name, a machine with clocks, and one incarnation (`life` in the code) after the other.
  *
  *             start            pause, suspend
  *     dead ──────────► running ──────────────► stopped
@@ -9,20 +9,18 @@
  *      └─────crash──────┘   └──────resume────────┘  │
  *      └────────────────────crash───────────────────┘
  *
- * A life has a {@link SimRuntime}: its clock, its timers, its chance, its transports. When the
- * process crashes, all of that dies with it: no timer fires, no message is handed over, and what
- * the old code still tries to send goes nowhere. The next life starts with nothing, and its
- * monotonic clock has another origin, as `performance.now()` would; an instant that outlives a
- * process means nothing, and here that shows.
+ * An incarnation has a {@link SimRuntime}: clock, timers, chance, transports. When the process crashes, all of that
+ * dies too: no timer fires, no message is handed over, and later sends of the old code go nowhere. The next
+ * incarnation starts with nothing, and with another origin of the monotonic clock, as `performance.now()` would; an
+ * instant that outlives a process means nothing, and here that shows.
  *
- * A stopped process does not run, but the world goes on around it: messages and timers queue up.
- * When it is resumed it sees first the messages and then the timers that are overdue, as Node
- * does. So nobody may rely on a timer to have fired before a message is read. What is stopped by
- * `pause` (SIGSTOP, a long garbage collection) sees its clock far ahead afterwards; what was
- * suspended with its machine sees a clock that has stood still.
+ * A stopped process does not run, but the world around goes on: messages and timers queue up. When the process is
+ * resumed, the process sees first the messages and then the overdue timers, as in Node. So nobody may rely on a timer
+ * to have fired before a message is read. A process stopped by `pause` (SIGSTOP, a long garbage collection) sees a
+ * clock far ahead afterwards; a process that was suspended with the machine sees a clock that has stood still.
  *
- * Timers live in a queue of this process, by the time of its own clock, and the world only knows
- * when the first is due. When the clock changes, only that one has to be worked out anew.
+ * Timers live in a queue of this process, by the time of the process's clock, and the world only knows when the first
+ * is due. When the clock changes, only that one has to be worked out anew.
  */
 
 import { assert } from '../runtime/assert.ts';
@@ -37,21 +35,20 @@ import { EventQueue, Scheduled, type Happening } from './queue.ts';
 import type { Random } from './random.ts';
 import type { World } from './world.ts';
 
-/** Begins a life, numbered from 1: builds what runs in the process, from nothing. */
+/** Begins an incarnation, numbered from 1: builds the contents of the process, from nothing. */
 export type Start = (runtime: SimRuntime, life: number) => void;
 
 export interface ProcessOptions {
-  /** Unlike any other in the world. Also its name in the network and in the story. */
+  /** Unlike any other in the world. Also the name in the network and in the story. */
   name: string;
 
-  /** What each life begins with. */
+  /** The beginning of each incarnation. */
   start: Start;
 
   /**
-   * The clocks of the machine it runs on. Processes may share them: they are then suspended
-   * together.
+   * The clocks of the process's machine. Processes may share them: they are then suspended together.
    *
-   * @default a machine of its own, with origins drawn from the seed and a rate of 1
+   * @default a new machine, with origins drawn from the seed and a rate of 1
    */
   clock?: SimClock | undefined;
 
@@ -68,21 +65,21 @@ export class SimProcess {
   readonly world: World;
   readonly name: string;
   readonly clock: SimClock;
-  /** How late a timer may fire. May be changed; timers already set keep what was drawn for them. */
+  /** How late a timer may fire. May be changed; timers already set keep their drawn delay. */
   lateMs: number;
   readonly #start: Start;
   readonly #random: Random;
   readonly #timers = new EventQueue();
   /** In the world's queue; goes off when the first of the timers is due. */
   readonly #alarm: Alarm;
-  /** What the alarm is set for, in the time of this process; NaN when that must be worked out anew. */
+  /** The time of the alarm, by the clock of this process; NaN when that must be worked out anew. */
   #armedFor: number = Number.NaN;
   #runtime: SimRuntime | undefined;
   #life = 0;
   #paused = false;
-  /** Whether it was stopped when last looked at, so that being resumed is noticed. */
+  /** Whether the process was stopped at the last look, so that a resume is noticed. */
   #stopped = false;
-  /** What has reached this process and waits for it to run. */
+  /** Messages that have reached this process and wait for the process to run. */
   #inbox: Handed[] = [];
   #pauses = 0;
 
@@ -114,12 +111,12 @@ export class SimProcess {
     return this.#runtime !== undefined && !this.#paused && !this.clock.suspended;
   }
 
-  /** What the present life has for surroundings; undefined while dead. */
+  /** The runtime of the present incarnation; undefined while dead. */
   get runtime(): SimRuntime | undefined {
     return this.#runtime;
   }
 
-  /** The present life's monotonic clock. For checks; code in the process asks its runtime. */
+  /** The present incarnation's monotonic clock. For checks; code in the process asks the runtime. */
   now(): Instant {
     return instant(this.clock.now(this.world.trueMs) + this.#originMs());
   }
@@ -148,7 +145,7 @@ export class SimProcess {
     this.perform(() => this.#start(runtime, life));
   }
 
-  /** Ends this life at once: its timers, and what has reached it and was not seen yet, are gone. */
+  /** Ends this incarnation at once: timers and undelivered messages are gone. */
   crash(): void {
     const runtime = this.#runtime;
     if (runtime === undefined) return;
@@ -161,15 +158,15 @@ export class SimProcess {
     runtime.end();
   }
 
-  /** Crashes it, if it is alive, and starts it again. */
+  /** Crashes the process, if alive, and starts the process again. */
   restart(): void {
     this.crash();
     this.start();
   }
 
   /**
-   * Stops it as SIGSTOP does: its clock runs on. Until {@link resume}, or for so many true
-   * milliseconds; of several pauses at once, the last one decides.
+   * Stops the process as SIGSTOP does: the clock runs on. Until {@link resume}, or for so many true milliseconds; of
+   * several pauses at once, the last one decides.
    */
   pause(ms?: number): void {
     if (this.#runtime === undefined) return;
@@ -201,17 +198,17 @@ export class SimProcess {
     this.world.after(ms, () => this.clock.resume(this.world.trueMs, suspension));
   }
 
-  /** Changes how fast its clocks run. */
+  /** Changes the rate of the process's clocks. */
   setRate(rate: number): void {
     this.clock.setRate(this.world.trueMs, rate);
   }
 
-  /** Steps its wall clock. */
+  /** Steps the wall clock. */
   stepWall(byMs: number): void {
     this.clock.stepWall(this.world.trueMs, byMs);
   }
 
-  /** Has it do something as if asked from outside: now, or when it runs again; never if it is dead. */
+  /** Runs a function in the process as if asked from outside: now, or when the process runs again; never if dead. */
   perform(run: () => void): void {
     if (this.running) run();
     else if (this.#runtime !== undefined) this.#inbox.push(new Handed(this, this.#life, run));
@@ -253,11 +250,9 @@ export class SimProcess {
   }
 }
 
-/**
- * What one life of a simulated process has for surroundings.
- */
+/** The runtime of one incarnation of a simulated process. */
 export class SimRuntime implements Runtime {
-  /** What this life's monotonic clock shows more than its machine's. */
+  /** By how much this incarnation's monotonic clock is ahead of the machine's. */
   readonly originMs: number;
   readonly #process: SimProcess;
   readonly #timers: EventQueue;
@@ -308,8 +303,8 @@ export class SimRuntime implements Runtime {
   }
 
   /**
-   * A timer to be set anew after every input: `alarm.set(core.wakeAt)`. Setting it costs next to
-   * nothing; `undefined` turns it off.
+   * A timer to be set anew after every input: `alarm.set(core.wakeAt)`. Setting the alarm costs next to nothing;
+   * `undefined` turns the alarm off.
    */
   alarm(wake: () => void): WakeAlarm {
     let setFor: Instant | undefined;
@@ -327,7 +322,7 @@ export class SimRuntime implements Runtime {
     };
   }
 
-  /** This process in a network, under its name. */
+  /** This process in a network, under the process's name. */
   transport<Message>(network: Network<Message>, options: AttachOptions = {}): Transport<Message, Message> {
     const process = this.#process;
     return {
@@ -348,8 +343,8 @@ export class SimRuntime implements Runtime {
   }
 
   /**
-   * A disk, as this life sees it: what it asked for completes only while the process runs, and
-   * never once it has crashed. The disk itself lives on, and finishes what it was asked to do.
+   * A disk, as this incarnation sees it: operations complete only while the process runs, and never after a crash. The
+   * disk itself lives on, and finishes the operations.
    */
   storage(disk: SimDisk): Storage {
     return disk.mount((complete) => {
@@ -377,7 +372,7 @@ export class SimRuntime implements Runtime {
   }
 }
 
-/** A single timer for a core that says when it wants to be woken. */
+/** A single timer for a core that names the time of the next wake-up. */
 export interface WakeAlarm {
   set(at: Instant | undefined): void;
 }
@@ -399,7 +394,7 @@ class Handed implements Happening {
     const process = this.#process;
     if (process.life !== this.#life) return false;
     const ran = process.running;
-    process.perform(this.#run); // Stopped again before it came to this: back into the queue.
+    process.perform(this.#run); // Stopped again before this event: back into the queue.
     return ran;
   }
 }

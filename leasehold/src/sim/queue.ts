@@ -1,19 +1,18 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * What is still to happen, in the order in which it will: by time, and for the same time in the
- * order in which it was added. The world has one such queue in true time, and every process one
- * for its timers in the time of its own clock.
+ * The future events, in order: by time, and for the same time in the order of adding. The world has one such queue in
+ * true time, and every process one for timers in the time of the process's clock.
  *
- * It is a binary heap in three parallel arrays, because a simulation does little else than push
- * and pop here. Cancelling only marks; when most of the queue is marked, it is swept.
+ * The queue is a binary heap in three parallel arrays, because a simulation does little else than push and pop here.
+ * Cancelling only marks; when most of the queue is marked, the queue is swept.
  */
 
-/** Something that is to happen, unless it is cancelled first. */
+/** An event that is to happen, unless cancelled first. */
 export interface Happening {
-  /** True once it need not happen any more: the queue may then drop it unseen. */
+  /** True once the event need not happen any more: the queue may then drop the event unseen. */
   readonly cancelled: boolean;
-  /** Lets it happen. False when nothing came of it: no check need run, no event was seen. */
+  /** Lets the event happen. False when nothing happened: no check need run, no event was seen. */
   happen(): boolean;
 }
 
@@ -99,7 +98,7 @@ export class EventQueue {
     while (hole > 0) {
       const parent = (hole - 1) >> 1;
       const parentAt = times[parent] as number;
-      // What is added later never overtakes at the same time, so no orders are compared here.
+      // A later addition never overtakes at the same time, so no orders are compared here.
       if (parentAt <= at) break;
       times[hole] = parentAt;
       orders[hole] = orders[parent] as number;

@@ -1,20 +1,19 @@
 /**
  * Chance that can be had again: the same seed draws the same numbers, always and everywhere.
  *
- * A world has many parts that draw: links, timers, workloads. If all drew from one stream, one
- * more draw in one part would change everything that comes after it in all the others, and a
- * seed that showed a bug yesterday would show nothing today. Hence {@link Random.fork}: a stream
- * of its own for each part. It depends on the seed and the label alone, not on what has been
- * drawn before.
+ * A world has many parts that draw: links, timers, workloads. If all drew from one stream, one more draw in one part
+ * would change every later draw in all the others, and a seed that showed a bug yesterday would show nothing today.
+ * Hence {@link Random.fork}: a stream of its own for each part. A fork depends on the seed and the label alone, not on
+ * earlier draws.
  *
- * The generator is sfc32; its 128 bits of state are filled from the seed through a mixing
- * function, so that seeds 1, 2, 3, … give streams that have nothing to do with each other.
+ * The generator is sfc32; the 128 bits of state are filled from the seed through a mixing function, so that seeds 1,
+ * 2, 3, … give streams that have nothing to do with each other.
  */
 
 import { InvalidOptionError } from '../runtime/errors.ts';
 
 export class Random {
-  // What the stream is made from; `fork` needs nothing else.
+  // The origin of the stream; `fork` needs nothing else.
   readonly #high: number;
   readonly #low: number;
   // The state. Kept as signed 32-bit integers, which V8 stores without allocating.
@@ -43,8 +42,8 @@ export class Random {
   }
 
   /**
-   * A stream of its own, made from this one's seed and the label. It neither disturbs this stream
-   * nor is disturbed by it. The same label gives the same stream again, so use each label once.
+   * A stream of its own, made from this one's seed and the label. Neither stream disturbs the other. The same label
+   * gives the same stream again, so use each label once.
    */
   fork(label: string): Random {
     // 21 + 32 bits: as much of the two words as one seed can carry.

@@ -1,94 +1,99 @@
 /**
- * What a protocol shows to whoever wants to see it proved: seeds in, broken promises out.
+ * The interface of a protocol's simulation: seeds in, broken promises out.
  *
- * A protocol promises things ("no key has two owners"). A *simulation* of it plays one life of a
- * whole deployment, drawn from a seed, with everything that can go wrong going wrong, and watches
- * the promises from outside, where one can see all processes at once. A runner plays thousands of
- * seeds and only counts:
+ * A protocol promises things ("no key has two owners"). A *simulation* of the protocol plays one life of a whole
+ * deployment, drawn from a seed, with every possible fault, and watches the promises from outside, where all processes
+ * are visible at once. A runner plays thousands of seeds and only counts:
  *
  *     seed ──► run ──► every promise held, and this much happened
- *                 └──► this promise broke, and this is how it came about
+ *                 └──► this promise broke, and this is how
  *
- * Two things keep such a proof honest. A run in which nothing happened breaks no promise, so a
- * simulation says what it counted and when that is {@link Simulation.tooLittle}. And a watcher
- * that never barks proves nothing, so a simulation keeps {@link Mutant}s: deliberate faults in the
- * protocol's source, each of which one named promise has to catch.
+ * Two things keep such a proof honest. A run in which nothing happened breaks no promise, so a simulation counts
+ * events and says which counts are {@link Simulation.tooLittle}. And a watcher that never barks proves nothing, so a
+ * simulation keeps {@link Mutant}s: deliberate faults in the protocol's source, each of which one named promise has to
+ * catch.
  *
- * A seed is a whole bug report. That holds only if a run depends on its seed and on nothing else:
- * no clock, no chance, no state left over from the run before.
+ * A seed is a whole bug report. That holds only if a run depends on the seed and on nothing else: no clock, no chance,
+ * no state left over from the run before.
  */
 
 import { BrokenPromise, type World } from './world.ts';
 
-/** How one seed went. Plain data: it crosses from the thread that ran it to the one that counts. */
+/** How one seed went. Plain data: the outcome crosses from the running thread to the counting thread. */
 export interface SeedOutcome {
   readonly seed: number;
 
   /**
-   * The first promise that broke, and a sentence with the names and instants in it; undefined when
-   * every promise held. Later ones are left out: after the first, anything may follow.
+   * The first promise that broke, and a sentence with the names and instants; undefined when every promise held. Later
+   * ones are left out: after the first, anything may follow.
    */
   readonly broken?: { readonly promise: string; readonly message: string } | undefined;
 
-  /** What happened, counted: summed over seeds for the summary (`failovers`, `crashes`, …). */
+  /** Counts of events: summed over seeds for the summary (`failovers`, `crashes`, …). */
   readonly counts: Readonly<Record<string, number>>;
 
-  /** One line per event, oldest first. Only when asked for: writing it costs more than the run. */
+  /** One line per event, oldest first. Only on request: writing the trace costs more than the run. */
   readonly trace?: readonly string[] | undefined;
 }
 
 /**
- * A fault planted in the source on purpose, as a change of text in one file. The simulation is
- * then run with that file changed, and the promise named here must break. Text and not a switch
- * in the code: what is shipped carries no trace of it, and any line can be broken.
+ * A fault planted in the source on purpose, as a change of text in one file. The simulation is then run with that file
+ * changed, and the promise named here must break. Text and not a switch in the code: the shipped code has no trace of
+ * mutants, and any line can be broken.
  */
 export interface Mutant {
-  /** What was done wrong, in words with hyphens: `lease-counted-from-reply`. */
+  /** The fault, in words with hyphens: `lease-counted-from-reply`. */
   readonly name: string;
 
   /** The file to change, relative to `leasehold/src`: `pool/owner/owner.ts`. */
   readonly file: string;
 
-  /** The text to replace. It must occur exactly once in the file, so that it cannot drift. */
+  /** The text to replace. The text must occur exactly once in the file, so that the mutant cannot drift. */
   readonly from: string;
 
-  /** What to put there. */
+  /** The replacement. */
   readonly to: string;
 
-  /** The promise that must catch it, one of {@link Simulation.promises}, or `assertion`. */
+  /** The promise that must catch the mutant, one of {@link Simulation.promises}, or `assertion`. */
   readonly promise: string;
 
-  /** One sentence: what goes wrong, and for whom. */
+  /** One sentence: the damage, and to which process. */
   readonly story: string;
 
   /**
-   * Seeds to try before it counts as not caught. A mutant that needs many is a sign that the
-   * worlds are too kind.
+   * Seeds to try before the mutant counts as not caught. A mutant that needs many is a sign that the worlds are too
+   * kind.
    *
    * @default 1000
    */
   readonly seeds?: number;
+
+  /**
+   * Why the present worlds do not catch this mutant, although earlier ones did. `npm test` names the mutant and goes
+   * on; a whole search (`--mutants`) fails because of the mutant. Work that is to be done, not a state to be in.
+   */
+  readonly escapes?: string;
 }
 
 export interface SimulationOptions {
-  /** Whether to fill {@link SeedOutcome.trace}. It must not change how the run goes. */
+  /** Whether to fill {@link SeedOutcome.trace}. Tracing must not change the run. */
   readonly trace: boolean;
 }
 
-/** A protocol, ready to be tried: what the runner of seeds needs and no more. */
+/** A protocol, ready to be tried: the needs of the runner of seeds and no more. */
 export interface Simulation {
-  /** The protocol, as it is called on the command line. */
+  /** The protocol's name on the command line. */
   readonly name: string;
 
   /** The names of the promises that are watched, in words with hyphens: `one-owner`. */
   readonly promises: readonly string[];
 
   /**
-   * Plays one seed to its end. The same seed gives the same outcome, always.
+   * Plays one seed to the end. The same seed gives the same outcome, always.
    *
-   * Whatever this throws counts as the broken promise `assertion`: it is the protocol that found
-   * its own invariant gone. An exception carries no trace, though, so a simulation that catches it
-   * and returns the outcome itself is kinder to whoever looks for the cause.
+   * Every exception counts as the broken promise `assertion`: the protocol itself has found a broken invariant. An
+   * exception carries no trace, though, so a simulation should catch the exception and return the outcome with a
+   * trace.
    */
   run(seed: number, options: SimulationOptions): SeedOutcome;
 
@@ -101,7 +106,7 @@ export interface Simulation {
   readonly mutants: readonly Mutant[];
 }
 
-/** Plays a world to its end, and says how it went. */
+/** Plays a world to the end, and returns the outcome. */
 export function outcomeOf(world: World, seed: number, run: () => void): SeedOutcome {
   try {
     run();
@@ -137,9 +142,14 @@ function brokenBy(error: unknown): SeedOutcome['broken'] {
 }
 
 /** Fewer seeds are a look, not a proof; nothing is expected of them. */
-const ENOUGH_SEEDS = 300;
+const ENOUGH_SEEDS = 100;
+/**
+ * From here on every mean must be reached; with fewer seeds a count may be below by twice the square root of the
+ * expected count.
+ */
+const MANY_SEEDS = 300;
 
-/** What of all that should happen so often in a seed, on average, did not. */
+/** The events that should happen so often in a seed, on average, and did not. */
 export function shortfalls(
   enough: Readonly<Record<string, number>>,
   totals: Readonly<Record<string, number>>,
@@ -147,7 +157,8 @@ export function shortfalls(
 ): readonly string[] {
   if (seeds < ENOUGH_SEEDS) return [];
   return Object.entries(enough).flatMap(([what, mean]) => {
-    const [got, expected] = [totals[what] ?? 0, Math.ceil(mean * seeds)];
+    const slack = seeds < MANY_SEEDS ? 2 * Math.sqrt(mean * seeds) : 0;
+    const [got, expected] = [totals[what] ?? 0, Math.ceil(mean * seeds - slack)];
     return got >= expected ? [] : [`only ${got} ${what} in ${seeds} seeds, expected at least ${expected}`];
   });
 }

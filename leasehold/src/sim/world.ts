@@ -3,9 +3,9 @@
 /**
  * A world in which everything happens one thing after the other, in an order fixed by the seed.
  *
- * Only the world knows the true time. It holds what is still to happen, takes the first, moves
- * the time there, lets it happen, and then asks every check whether the promises still hold: a
- * check sees all processes at once and at the same instant, which nobody inside can.
+ * Only the world knows the true time. The world holds the future events, takes the first, moves the time there, lets
+ * the event happen, and then asks every check whether the promises still hold: a check sees all processes at once and
+ * at the same instant, which no process can.
  *
  *     const world = new World({ seed: 168 });
  *     world.afterEach(() => {
@@ -25,12 +25,12 @@ import { EventQueue, Scheduled, type Happening } from './queue.ts';
 import { Random } from './random.ts';
 
 export interface WorldOptions {
-  /** A whole number from 0 to 2^53 - 1. Everything that is left to chance follows from it. */
+  /** A whole number from 0 to 2^53 - 1. All chance follows from the seed. */
   seed: number;
 
   /**
-   * Whether to keep what is noted, for {@link World.story}. Runs are several times faster without;
-   * the usual way is to run without and to run a seed that failed once more with.
+   * Whether to keep the notes, for {@link World.story}. Runs are several times faster without; the usual way is to run
+   * without and to run a seed that failed once more with.
    *
    * @default false
    */
@@ -54,7 +54,7 @@ export interface RunAsyncOptions extends RunOptions {
   drain: () => Promise<void>;
 }
 
-/** The promise that a run breaks which takes more events than it may. */
+/** The promise that a run with too many events breaks. */
 export const COMES_TO_AN_END = 'comes-to-an-end';
 
 /** Something that should always be true was not. Thrown by checks; ends the run. */
@@ -62,11 +62,11 @@ export class BrokenPromise extends Error {
   override readonly name = 'BrokenPromise';
   /** The name of the promise, in words with hyphens: `one-owner`. */
   readonly promise: string;
-  /** The true time at which it was found broken. */
+  /** The true time of the check that found the promise broken. */
   readonly atMs: number;
-  /** What was seen instead. */
+  /** The observation that breaks the promise. */
   readonly detail: string;
-  /** The seed that shows it again, if known. */
+  /** The seed that shows the failure again, if known. */
   readonly seed: number | undefined;
 
   constructor(promise: string, atMs: number, detail = '', seed?: number) {
@@ -81,11 +81,11 @@ export class BrokenPromise extends Error {
 
 export class World {
   readonly seed: number;
-  /** The root of all chance. Parts of the world draw from forks of it. */
+  /** The root of all chance. Parts of the world draw from forks of this generator. */
   readonly random: Random;
-  /** Whether notes are kept. Test it before composing one: then a note costs nothing when not. */
+  /** Whether notes are kept. Test this before composing a note: then a note costs nothing when not tracing. */
   readonly tracing: boolean;
-  /** How often what was counted with {@link count} has happened, in order of first appearance. */
+  /** How often each event that was counted with {@link count} has happened, in order of first appearance. */
   readonly counts: Map<string, number> = new Map<string, number>();
   readonly #queue = new EventQueue();
   readonly #checks: (() => void)[] = [];
@@ -100,7 +100,7 @@ export class World {
     this.tracing = trace;
   }
 
-  /** The true time, in milliseconds since the world began. No process can read it. */
+  /** The true time, in milliseconds since the world began. No process can read this time. */
   get trueMs(): number {
     return this.#trueMs;
   }
@@ -146,7 +146,7 @@ export class World {
     };
   }
 
-  /** As {@link at}, for those who bring their own object and so need no closure. */
+  /** As {@link at}, for callers with an object of their own, which need no closure. */
   schedule(trueMs: number, happening: Happening): void {
     if (trueMs > this.#trueMs) {
       if (trueMs !== Number.POSITIVE_INFINITY) this.#queue.push(trueMs, happening);
@@ -156,7 +156,7 @@ export class World {
     this.#queue.push(this.#trueMs, happening);
   }
 
-  /** Has this check run after every event. It throws {@link broken} if it finds a promise broken. */
+  /** Has this check run after every event. The check throws {@link broken} if a promise is broken. */
   afterEach(check: () => void): Disposable {
     this.#checks.push(check);
     return {
@@ -167,7 +167,7 @@ export class World {
     };
   }
 
-  /** The error for a check to throw: it knows the seed and the time. */
+  /** The error for a check to throw, with the seed and the time. */
   broken(promise: string, detail = ''): BrokenPromise {
     return new BrokenPromise(promise, this.#trueMs, detail, this.seed);
   }
@@ -182,7 +182,7 @@ export class World {
     if (this.tracing) this.#notes.push({ atMs: this.#trueMs, who, event });
   }
 
-  /** What has been noted, one aligned line each: true time, who, what, facts. */
+  /** The notes, one aligned line each: true time, subject, event, facts. */
   story(): string[] {
     return this.#notes.map(
       ({ atMs, who, event }) => `${seconds(atMs).padStart(9)} s  ${who.padEnd(14)} ${traceLine(event)}`,
@@ -197,8 +197,8 @@ export class World {
   }
 
   /**
-   * As {@link run}, for code that awaits: after every event, waits until the promise callbacks
-   * that it set off have run. This costs some microseconds an event; cores do not need it.
+   * As {@link run}, for code that awaits: after every event, waits until all resulting promise callbacks have run.
+   * This costs some microseconds an event; cores do not need such a run.
    */
   async runAsync({ untilMs, drain, maxEvents = 1_000_000 }: RunAsyncOptions): Promise<void> {
     const last = this.#events + maxEvents;
