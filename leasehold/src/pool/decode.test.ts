@@ -73,6 +73,8 @@ const isCount = (value: unknown): boolean =>
   typeof value === 'number' && value >= 0 && Math.floor(value) === value && value < 2 ** 53;
 const isDuration = (value: unknown): boolean =>
   typeof value === 'number' && value > 0 && value < Number.POSITIVE_INFINITY;
+/** 16 bytes in hexadecimal. */
+const isStamp = (value: unknown): boolean => typeof value === 'string' && /^[0-9a-f]{32}$/.test(value);
 const isFlag = (value: unknown): boolean => value === true || value === false;
 const never = (): boolean => false;
 const orNothing =
@@ -99,6 +101,7 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   'report.seen.history': isName,
   'report.seen.term': isCount,
   'report.seen.position': isCount,
+  'report.seen.stamp': orNothing(isStamp),
   'report.held': isEmptyList,
   'report.letGo': isEmptyList,
   'report.leaving': isFlag,
@@ -111,6 +114,7 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   'sync.seen.history': isName,
   'sync.seen.term': isCount,
   'sync.seen.position': isCount,
+  'sync.seen.stamp': orNothing(isStamp),
   'certificate.kind': never,
   'certificate.secret': isText(512),
   'update.kind': never,
@@ -120,6 +124,7 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   'update.term': isCount,
   'update.sequence': isCount,
   'update.position': isCount,
+  'update.stamp': orNothing(isStamp),
   'update.acknowledges': isCount,
   'update.leaseMs': isDuration,
   'update.pace': never,
@@ -135,6 +140,7 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   'changes.term': isCount,
   // From 0 on, the rows would have to be all there are.
   'changes.from': (value) => isCount(value) && (value as number) <= 70_000 && value !== 0,
+  'changes.stamp': orNothing(isStamp),
   'changes.to': (value) => isCount(value) && (value as number) >= 69_990,
   'changes.rows': isEmptyTable,
   'changes.answers': orNothing(never),
@@ -157,7 +163,16 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
 const INSTEAD: readonly unknown[] = [
   ...[undefined, null, true, false],
   ...[-1, -0.5, 0, 1, 1.5, 70_001, 2 ** 53 - 1, 2 ** 53, 1e300, Number.NaN, Infinity, -Infinity],
-  ...['', 'x', '1', '__proto__', ...[256, 257, 512, 513, 2048, 2049].map((length) => 'x'.repeat(length))],
+  ...[
+    '',
+    'x',
+    '1',
+    '__proto__',
+    'af'.repeat(16),
+    'AF'.repeat(16),
+    'xy'.repeat(16),
+    ...[256, 257, 512, 513, 2048, 2049].map((length) => 'x'.repeat(length)),
+  ],
   ...[{}, { length: 0 }, Uint8Array.of(), Uint8Array.of(0), Uint8Array.of(0, 0), Uint8Array.of(1)],
 ];
 
@@ -266,6 +281,18 @@ describe('a field of a message', () => {
         }
       }
     }
+  });
+
+  it.each([
+    ['report', 'pool'],
+    ['report', 'name'],
+    ['report', 'url'],
+    ['sync', 'pool'],
+  ] as const)('%s: is refused if its %s would do something to a terminal', (kind, field) => {
+    const error = refusal(decodeToManager, frameOf({ ...fields[kind], [field]: 'a\x1b[2J\u202e' }));
+    expect(error?.message).toBe(
+      `malformed message: ${field} must have no control or invisible characters in it`,
+    );
   });
 
   it('is refused with path, rule and code', () => {

@@ -27,11 +27,13 @@ import type {
   FromManager,
   LookupPace,
   OwnerPace,
+  Prove,
   Refused,
   Report,
+  Role,
   Seen,
   Sync,
-  ToManager,
+  ToGate,
   Update,
 } from './messages.ts';
 import { ByteReader } from '../runtime/msgpack/bytes.ts';
@@ -39,6 +41,8 @@ import { Flaw, inside, refusing } from '../runtime/msgpack/flaw.ts';
 import { type FieldName, KEYS } from './wire/keys.ts';
 import { readMap, type ValueMap } from '../runtime/msgpack/msgpack.ts';
 import {
+  chosenName,
+  chosenUrl,
   count,
   duration,
   load,
@@ -47,13 +51,15 @@ import {
   type Read,
   secret,
   sentence,
-  url,
+  publicKey,
+  signature,
+  stamp,
   yesOrNo,
 } from './wire/rules.ts';
 import { granted, held, letGo, rows } from './wire/unpack.ts';
 
 /** @throws {MalformedMessageError} if it is not something that owners, look-ups or supervisors say */
-export const decodeToManager = (frame: Uint8Array): ToManager =>
+export const decodeToManager = (frame: Uint8Array): ToGate =>
   refusing(() => toManager(fieldsOf(wholeMap(frame))));
 
 /** @throws {MalformedMessageError} if it is not something that a Manager says */
@@ -67,7 +73,7 @@ function wholeMap(frame: Uint8Array): ValueMap {
   return map;
 }
 
-function toManager(field: Fields): ToManager {
+function toManager(field: Fields): ToGate {
   switch (field('kind', name)) {
     case 'report':
       return report(field);
@@ -75,8 +81,12 @@ function toManager(field: Fields): ToManager {
       return sync(field);
     case 'certificate':
       return { kind: 'certificate', secret: field('secret', secret) };
+    case 'prove':
+      return prove(field);
+    case 'probe':
+      return { kind: 'probe', asker: field('asker', name), round: field('round', count) };
     default:
-      throw new Flaw('must be report, sync or certificate', 'kind');
+      throw new Flaw('must be prove, probe, report, sync or certificate', 'kind');
   }
 }
 
@@ -92,17 +102,19 @@ function fromManager(field: Fields): FromManager {
       return refused(field);
     case 'elsewhere':
       return elsewhere(field);
+    case 'role':
+      return role(field);
     default:
-      throw new Flaw('must be update, changes, certified, refused or elsewhere', 'kind');
+      throw new Flaw('must be update, changes, certified, refused, elsewhere or role', 'kind');
   }
 }
 
 const report = (field: Fields): Report => ({
   kind: 'report',
-  pool: field('pool', name),
+  pool: field('pool', chosenName),
   incarnation: field('incarnation', name),
-  name: field('name', name),
-  url: field('url', url),
+  name: field('name', chosenName),
+  url: field('url', chosenUrl),
   proof: field('proof', optional(name)),
   sequence: field('sequence', count),
   wantsAnswer: field('wantsAnswer', yesOrNo),
@@ -114,9 +126,17 @@ const report = (field: Fields): Report => ({
   load: field('load', load),
 });
 
+const prove = (field: Fields): Prove => ({
+  kind: 'prove',
+  pool: field('pool', name),
+  incarnation: field('incarnation', name),
+  key: field('key', publicKey),
+  signature: field('signature', signature),
+});
+
 const sync = (field: Fields): Sync => ({
   kind: 'sync',
-  pool: field('pool', name),
+  pool: field('pool', chosenName),
   lookup: field('lookup', name),
   sequence: field('sequence', count),
   seen: field('seen', optional(seen)),
@@ -130,6 +150,7 @@ const update = (field: Fields): Update => ({
   term: field('term', count),
   sequence: field('sequence', count),
   position: field('position', count),
+  stamp: field('stamp', optional(stamp)),
   acknowledges: field('acknowledges', count),
   leaseMs: field('leaseMs', duration),
   pace: field('pace', ownerPace),
@@ -145,6 +166,7 @@ function changes(field: Fields): Changes {
     term: field('term', count),
     from: field('from', count),
     to: field('to', count),
+    stamp: field('stamp', optional(stamp)),
     rows: field('rows', rows),
     answers: field('answers', optional(answered)),
     pace: field('pace', optional(lookupPace)),
@@ -192,6 +214,23 @@ const elsewhere = (field: Fields): Elsewhere => ({
   leader: field('leader', name),
 });
 
+const role = (field: Fields): Role => ({
+  kind: 'role',
+  asker: field('asker', name),
+  round: field('round', count),
+  leads: field('leads', optional(led)),
+});
+
+function led(value: unknown): NonNullable<Role['leads']> {
+  const field = fieldsOf(value);
+  return {
+    history: field('history', name),
+    term: field('term', count),
+    leader: field('leader', name),
+    holdMs: field('holdMs', duration),
+  };
+}
+
 function answered(value: unknown): NonNullable<Changes['answers']> {
   const field = fieldsOf(value);
   return { lookup: field('lookup', name), sequence: field('sequence', count) };
@@ -204,7 +243,12 @@ function heard(value: unknown): NonNullable<Report['heard']> {
 
 function seen(value: unknown): Seen {
   const field = fieldsOf(value);
-  return { history: field('history', name), term: field('term', count), position: field('position', count) };
+  return {
+    history: field('history', name),
+    term: field('term', count),
+    position: field('position', count),
+    stamp: field('stamp', optional(stamp)),
+  };
 }
 
 function isWhole(rows: readonly Span[]): boolean {

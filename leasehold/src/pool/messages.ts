@@ -16,6 +16,8 @@ export interface Seen {
   readonly history: string;
   readonly term: number;
   readonly position: number;
+  /** As the Manager gave it with this term and position. A claim without its stamp only says what the sender lacks. */
+  readonly stamp?: string | undefined;
 }
 
 /** Keys held, or once held, under a lease number. */
@@ -63,6 +65,20 @@ export interface Report {
   readonly load: number;
 }
 
+/**
+ * Owner → Manager, before the first report on a connection. "This connection speaks for the incarnation", see
+ * `incarnation.ts`.
+ */
+export interface Prove {
+  readonly kind: 'prove';
+  readonly pool: string;
+  readonly incarnation: string;
+  /** The public key of which the incarnation is the hash. */
+  readonly key: string;
+  /** Of the connection's channel, the pool and the incarnation. */
+  readonly signature: string;
+}
+
 export interface GrantedSpan extends NumberedSpan {
   /** The owner should give these keys back. */
   readonly recalled: boolean;
@@ -87,6 +103,8 @@ export interface Update {
   readonly sequence: number;
   /** The position of the log that this speaks of. */
   readonly position: number;
+  /** Of term and position, see `manager/stamps.ts`; undefined if the log has no key yet. */
+  readonly stamp?: string | undefined;
   /** The report whose sending starts the lease. */
   readonly acknowledges: number;
   readonly leaseMs: number;
@@ -153,6 +171,8 @@ export interface Changes {
   readonly term: number;
   readonly from: number;
   readonly to: number;
+  /** Of `term` and `to`; undefined if the log has no key yet. */
+  readonly stamp?: string | undefined;
   readonly rows: readonly TableRow[];
   readonly answers: { readonly lookup: string; readonly sequence: number } | undefined;
   /** Goes with an answer. */
@@ -180,7 +200,10 @@ export interface Refused {
   readonly pool: string;
   /** The incarnation or the look-up that is meant. */
   readonly asker: string;
-  /** `UNKNOWN_POOL`: pools must be declared here. `URL_IN_USE`: a member of another name has this url. */
+  /**
+   * `UNKNOWN_POOL`: pools must be declared here. `URL_IN_USE`: a member of another name has this url. `BUSY`: the
+   * owner is in line to be admitted. `FULL`: there is no room for another candidate. `TOO_MANY_POOLS`: nor for another pool.
+   */
   readonly code: string;
   readonly message: string;
   readonly retryable: boolean;
@@ -200,8 +223,39 @@ export interface Elsewhere {
   readonly leader: string;
 }
 
-export type ToManager = Report | Sync | Certificate;
-export type ToOwner = Update | Refused | Elsewhere;
-export type ToLookup = Changes | Refused;
+/** Owner or look-up → every Manager in its list. "Do you lead, and which history?" See `history-watch.ts`. */
+export interface Probe {
+  readonly kind: 'probe';
+  /** The incarnation or the look-up that asks. */
+  readonly asker: string;
+  readonly round: number;
+}
+
+/**
+ * Manager → owner or look-up. "At some instant after I received that probe, I led this history in this term", or "I led none".
+ * A leader that waits before it grants keys says so too.
+ */
+export interface Role {
+  readonly kind: 'role';
+  readonly asker: string;
+  readonly round: number;
+  readonly leads: Leadership | undefined;
+}
+
+/** One log has one leader in each term. So two leader ids for one history and term are leaders of two logs. */
+export interface Leadership {
+  readonly history: string;
+  readonly term: number;
+  /** Random, drawn by the process that leads. */
+  readonly leader: string;
+  /** How long an owner that follows this leader may hold keys after the leader was last heard, in milliseconds. */
+  readonly holdMs: number;
+}
+
+export type ToManager = Report | Sync | Certificate | Probe;
+/** What a Manager's gate hears; the core hears no proofs. */
+export type ToGate = ToManager | Prove;
+export type ToOwner = Update | Refused | Elsewhere | Role;
+export type ToLookup = Changes | Refused | Role;
 export type ToSupervisor = Certified;
 export type FromManager = ToOwner | ToLookup | ToSupervisor;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CLOCK_RATE_BOUND } from '../runtime/clock-rates.ts';
 import { InvalidOptionError } from '../runtime/errors.ts';
 import {
   clockRateBound,
@@ -26,7 +27,7 @@ describe('the durations of a pool, left out', () => {
   it('follow from a lease of nine seconds', () => {
     expect(resolveDurations()).toEqual({
       leaseMs: 9_000,
-      holdMs: 9_750,
+      holdMs: 10_980,
       renewEveryMs: 1_500,
       retryMs: 500,
       leaderLeaseMs: 2_000,
@@ -34,26 +35,43 @@ describe('the durations of a pool, left out', () => {
       revokeWithinMs: 3_000,
       syncEveryMs: 10_000,
       staleAfterMs: 30_000,
-      suspensionToleranceMs: 75,
+      suspensionToleranceMs: 150,
     });
   });
 
   it('follow from the lease that is given', () => {
     expect(resolveDurations({ leaseMs: 18_000 })).toMatchObject({
-      holdMs: 19_500,
+      holdMs: 21_960,
       renewEveryMs: 3_000,
       retryMs: 1_000,
       leaderLeaseMs: 4_000,
       leaderChangeMs: 10_000,
       revokeWithinMs: 6_000,
-      suspensionToleranceMs: 150,
+      suspensionToleranceMs: 300,
     });
   });
 
-  it('follow from one another: retries from renewals, staleness from syncs, tolerance from the hold', () => {
+  it('follow from one another: retries from renewals, staleness from syncs, tolerance and hold from each other', () => {
     expect(resolveDurations({ renewEveryMs: 900 }).retryMs).toBe(300);
     expect(resolveDurations({ syncEveryMs: 4_000 }).staleAfterMs).toBe(12_000);
     expect(resolveDurations({ holdMs: 10_000 }).suspensionToleranceMs).toBe(100);
+    expect(resolveDurations({ suspensionToleranceMs: 1_000 }).holdMs).toBe(12_000);
+  });
+
+  it.each([20, 999, 1_500, 9_000, 10_000, 60_000])(
+    'a lease of %d ms has a hold that covers the clock-rate bound',
+    (leaseMs) => {
+      expect(clockRateBound(resolveDurations({ leaseMs }))).toBeGreaterThan(CLOCK_RATE_BOUND - 1e-12);
+    },
+  );
+
+  it('cover two machines that a time daemon slews in opposite directions, by its default at the most', () => {
+    const slewing = { ntpd: 0.128 / 16, timesyncd: 0.4 / 8, chrony: 0.083_333, 'leap smear': 1 / 86_400 };
+    const quartz = 0.000_1;
+    for (const rate of Object.values(slewing)) {
+      const apart = (1 + rate + quartz) / (1 - rate - quartz);
+      expect(apart).toBeLessThan(clockRateBound(resolveDurations()));
+    }
   });
 
   it('count as left out when they are undefined', () => {
@@ -93,10 +111,10 @@ describe('a duration', () => {
 
 describe('durations that do not go together', () => {
   it('refuses a tolerance that leaves nothing of the margin for clocks', () => {
-    expect(refusal({ suspensionToleranceMs: 750 })).toBe(
+    expect(refusal({ holdMs: 9_750, suspensionToleranceMs: 750 })).toBe(
       'suspensionToleranceMs = 750: it must be below holdMs - leaseMs = 750, or nothing is left for clocks of different rates',
     );
-    expect(refusal({ suspensionToleranceMs: 749.9 })).toBe('accepted');
+    expect(refusal({ holdMs: 9_750, suspensionToleranceMs: 749.9 })).toBe('accepted');
   });
 
   it('refuses a hold that is not longer than the lease, and names the hold', () => {

@@ -15,16 +15,17 @@
  *    new leader, so that a healthy owner never lapses because a Manager died.
  *  - A look-up counts itself cut off (`staleAfter`) only after several syncs have failed.
  *
- * The papers' figures are {@link PAPER_DURATIONS}. Ours are shorter because a crash without a
- * supervisor costs its keys one hold: 9.75 s instead of 65. Why not shorter still: a leader on etcd
+ * The papers' figures are {@link PAPER_DURATIONS}. Our lease is shorter, because a crash without a supervisor
+ * costs its keys one hold: 10.98 s instead of 65. Why not shorter still: a leader on etcd
  * needs up to 5 s to be replaced (a key lives at least 2 s, which the leader lease uses up exactly, and up
  * to half a second longer, then an election and a read), a missed renewal costs 1.5 s, finding the new
- * leader 1 s; that is 7.5 s, and 9 leaves room for one lost message. The ratio of hold to lease stays the papers' 65/60. It
- * allows clock rates to differ by 7.4 %, where a quartz stays below 0.01 % and a time daemon slews by
- * 0.05 %; only one told to slew by more than that (chrony can, by up to 8.3 %) would exceed it.
+ * leader 1 s; that is 7.5 s, and 9 leaves room for one lost message. The hold follows from the lease by
+ * `CLOCK_RATE_BOUND` (`lease-time.ts` has the lemma), which covers every time daemon with its default settings. The papers' ratio of 65 to 60
+ * allows for 7.4 %, and one chrony may slew by 8.3 %.
  */
 
 import { InvalidOptionError } from '../runtime/errors.ts';
+import { holdMsOf, rateBoundOf } from '../runtime/lease-time.ts';
 import type { LookupPace, OwnerPace } from './messages.ts';
 
 export interface PoolDurations {
@@ -44,7 +45,7 @@ export interface PoolDurations {
    *
    * where `rate` is how much faster any clock may run than another.
    *
-   * @default leaseMs * 65 / 60
+   * @default (leaseMs + suspensionToleranceMs) * 1.2, rounded up
    */
   holdMs?: number | undefined;
 
@@ -84,7 +85,11 @@ export interface PoolDurations {
    */
   staleAfterMs?: number | undefined;
 
-  /** The longest suspension of a machine that the margin of the hold covers, in milliseconds. @default (holdMs - leaseMs) / 10 */
+  /**
+   * The longest suspension of a machine that the margin of the hold covers, in milliseconds.
+   *
+   * @default leaseMs / 60, or (holdMs - leaseMs) / 10 if holdMs is given
+   */
   suspensionToleranceMs?: number | undefined;
 }
 
@@ -103,7 +108,10 @@ export const PAPER_DURATIONS: PoolDurations = {
 /** Fills in the defaults and checks the rules. An `undefined` option counts as left out. */
 export function resolveDurations(options: PoolDurations = {}): ResolvedDurations {
   const leaseMs = options.leaseMs ?? 9_000;
-  const holdMs = options.holdMs ?? (leaseMs * 65) / 60;
+  const suspensionToleranceMs =
+    options.suspensionToleranceMs ??
+    (options.holdMs === undefined ? leaseMs / 60 : (options.holdMs - leaseMs) / 10);
+  const holdMs = options.holdMs ?? holdMsOf({ leaseMs, suspensionToleranceMs });
   const renewEveryMs = options.renewEveryMs ?? leaseMs / 6;
   const syncEveryMs = options.syncEveryMs ?? 10_000;
   const durations: ResolvedDurations = {
@@ -116,9 +124,9 @@ export function resolveDurations(options: PoolDurations = {}): ResolvedDurations
     revokeWithinMs: options.revokeWithinMs ?? leaseMs / 3,
     syncEveryMs,
     staleAfterMs: options.staleAfterMs ?? syncEveryMs * 3,
-    suspensionToleranceMs: options.suspensionToleranceMs ?? (holdMs - leaseMs) / 10,
+    suspensionToleranceMs,
   };
-  for (const { option, holds, rule } of rulesFor(durations)) {
+  for (const { option, holds, rule } of rulesFor(durations, options)) {
     if (!holds) throw new InvalidOptionError(option, durations[option], rule);
   }
   return durations;
@@ -130,7 +138,7 @@ interface Rule {
   readonly rule: string;
 }
 
-function rulesFor(d: ResolvedDurations): readonly Rule[] {
+function rulesFor(d: ResolvedDurations, given: PoolDurations): readonly Rule[] {
   const marginMs = d.holdMs - d.leaseMs;
   const leaseAtLeastMs = d.renewEveryMs + d.leaderChangeMs + 2 * d.retryMs;
   const staleAtLeastMs = d.syncEveryMs + 2 * d.retryMs;
@@ -141,14 +149,13 @@ function rulesFor(d: ResolvedDurations): readonly Rule[] {
   });
   const names = Object.keys(d) as (keyof ResolvedDurations)[];
   return [
-    // The tolerance follows from hold and lease, so that these are to be named first if they are wrong.
-    ...names.filter((name) => name !== 'suspensionToleranceMs').map(positive),
+    // Only those that were given: a default is wrong only if the option it follows from is, and that one is named.
+    ...names.filter((name) => given[name] !== undefined).map(positive),
     {
       option: 'holdMs',
       holds: d.holdMs > d.leaseMs,
       rule: `it must be longer than leaseMs = ${d.leaseMs}, or the next owner could begin before the last one has stopped`,
     },
-    positive('suspensionToleranceMs'),
     {
       option: 'suspensionToleranceMs',
       holds: d.suspensionToleranceMs < marginMs,
@@ -201,8 +208,7 @@ export const lookupPace = (d: ResolvedDurations): LookupPace => ({
  * How much faster one clock may run than another before two owners could overlap. A lease can last
  * longer than it seems by a suspension too short to be noticed; the hold has to cover that too.
  */
-export const clockRateBound = (d: ResolvedDurations): number =>
-  d.holdMs / (d.leaseMs + d.suspensionToleranceMs);
+export const clockRateBound = (d: ResolvedDurations): number => rateBoundOf(d.holdMs, d);
 
 /**
  * How long a new leader keeps every lease it finds: the leader before it may have gone on renewing
@@ -211,6 +217,9 @@ export const clockRateBound = (d: ResolvedDurations): number =>
  */
 export const takeoverHoldMs = (d: ResolvedDurations): number =>
   d.holdMs + (d.leaderLeaseMs + d.suspensionToleranceMs) * clockRateBound(d);
+
+/** Within this an owner that lives has reported to a new leader that it can reach, if a message or two of it arrive. */
+export const reportWithinMs = (d: ResolvedDurations): number => d.renewEveryMs + 2 * d.retryMs;
 
 /**
  * Within this time of a committed loss, by the slowest clock allowed, every look-up that runs has

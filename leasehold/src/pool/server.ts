@@ -7,7 +7,12 @@ export {
   PrefixInUseError,
   StoreWentBackError,
 } from '../log/etcd/errors.ts';
-export { DamagedLogError, StorageFailedError, UnknownLogFormatError } from '../log/file/errors.ts';
+export {
+  DamagedLogError,
+  LogReplacedError,
+  StorageFailedError,
+  UnknownLogFormatError,
+} from '../log/file/errors.ts';
 export { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
 export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
 export type { LookupObservation, ManagerObservation, OwnerObservation } from './manager/observation.ts';
@@ -18,7 +23,7 @@ export {
   ConfigurationFileError,
   openConfigurationFile,
 } from './shell/configuration-file.ts';
-export { AloneError, ClosedError } from './shell/errors.ts';
+export { AloneError, ClosedError, NotLeadingError, PoolInUseError } from './shell/errors.ts';
 export { type EtcdPlace, storePlace } from './shell/etcd-connection.ts';
 export { type FleaseGroup, fleasePlace, type FleasePlace, type FleaseStore } from './shell/flease-store.ts';
 export type { PoolManager } from './shell/pool-manager.ts';
@@ -39,8 +44,9 @@ export type { EtcdStore } from './shell/store.ts';
 export {
   AddressUnavailableError,
   LockedError,
+  NetworkDirectoryError,
   PortInUseError,
   StorageError,
   UnsupportedPlatformError,
 } from './shell/system-errors.ts';
-export { VERSION } from './version.ts';
+export { VERSION } from '../runtime/version.ts';

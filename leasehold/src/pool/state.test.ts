@@ -168,12 +168,87 @@ describe('a snapshot', () => {
   });
 });
 
+describe('a member that is silent', () => {
+  const member = { incarnation: 'a.1', name: 'a', url: 'http://a', proof: undefined };
+  const reign = { term: 1, leader: 'm', takeoverMs: 0 };
+  const batchOf = (...records: TableRecord[]): Batch => ({ ...reign, pools: [{ pool: 'p', records }] });
+  const joined = ManagerState.empty.apply(1, batchOf({ kind: 'join', member }));
+  const silent = batchOf({ kind: 'silent', incarnations: ['a.1'], silentMs: 2_500 });
+  const heard = batchOf({ kind: 'heard', incarnations: ['a.1', 'b.1'] });
+  const silentMs = (state: ManagerState) => state.pool('p').members.get('a.1')?.silentMs;
+
+  it('is so until it is heard, in batches and in snapshots', () => {
+    const after = joined.apply(2, decodeBatch(encodeBatch(silent)));
+    expect(silentMs(decodeSnapshot(2, encodeSnapshot(after)))).toBe(2_500);
+    const again = after.apply(3, decodeBatch(encodeBatch(heard)));
+    expect(silentMs(again)).toBeUndefined();
+    expect(again.pool('p').members.size).toBe(1);
+  });
+
+  it('makes a snapshot one that earlier versions refuse, because they would renew it without a word', () => {
+    const formatOf = (state: ManagerState) =>
+      JSON.parse(new TextDecoder().decode(encodeSnapshot(state))).format;
+    const after = joined.apply(2, silent);
+    expect([formatOf(joined), formatOf(after), formatOf(after.apply(3, heard))]).toEqual([1, 2, 1]);
+  });
+
+  it('is silent for a time, or nothing is read', () => {
+    for (const wrong of ['"long"', '-1', 'null']) {
+      const text = new TextDecoder().decode(encodeBatch(silent)).replace('2500', wrong);
+      expect(() => decodeBatch(new TextEncoder().encode(text))).toThrow(UnreadableLogError);
+    }
+  });
+});
+
 describe('the state of a Manager', () => {
   it('is empty before anything is committed, and a pool nobody joined is one unowned row', () => {
     const state = ManagerState.replay(start({}));
     expect([state.position, state.term]).toEqual([0, 0]);
     expect(state.pool('unheard-of').rows).toHaveLength(1);
     expect(state.pools.size).toBe(0);
+  });
+});
+
+describe('a pool that was removed', () => {
+  const join = (name: string): TableRecord => ({
+    kind: 'join',
+    member: { incarnation: name, name, url: `http://${name}`, proof: undefined },
+  });
+  const batch = (pool: string, ...records: readonly TableRecord[]): Batch => ({
+    ...{ term: 1, leader: 'm', takeoverMs: 1 },
+    pools: [{ pool, records }],
+  });
+  const joined = ManagerState.empty.apply(3, batch('p', join('a')));
+  const removed = joined
+    .apply(4, batch('p', { kind: 'leave', incarnation: 'a', why: 'left' }))
+    .apply(7, batch('p', { kind: 'remove' }));
+
+  it('is gone, and what was ever kept in it was lost then, for whoever did not hear of it', () => {
+    expect([...removed.pools.keys()]).toEqual([]);
+    expect(removed.pool('p').changedSince(5)).toMatchObject([
+      { start: 0n, end: RING_SIZE, owner: undefined, lostAt: 7 },
+    ]);
+    expect(removed.pool('p').changedSince(7)).toEqual([]);
+  });
+
+  it('begins anew with that loss', () => {
+    const again = removed.apply(9, batch('p', join('b')));
+    expect(again.pool('p').changedSince(5)).toMatchObject([{ lostAt: 7 }]);
+  });
+
+  it('stays removed in a snapshot, which a version without removals refuses', () => {
+    const bytes = encodeSnapshot(removed);
+    expect(JSON.parse(new TextDecoder().decode(bytes))).toMatchObject({ format: 2, removedAt: 7, pools: {} });
+    const read = decodeSnapshot(7, bytes);
+    expect(read.removedAt).toBe(7);
+    expect(read.pool('p').changedSince(5)).toMatchObject([{ lostAt: 7 }]);
+    expect(JSON.parse(new TextDecoder().decode(encodeSnapshot(joined)))).toMatchObject({ format: 1 });
+  });
+
+  it('is read from a batch as it was written', () => {
+    expect(decodeBatch(encodeBatch(batch('p', { kind: 'remove' }))).pools).toEqual([
+      { pool: 'p', records: [{ kind: 'remove' }] },
+    ]);
   });
 });
 
@@ -194,7 +269,7 @@ describe('what this version cannot read', () => {
 
   it('is another format, and the error says which', () => {
     for (const read of readers) {
-      expect(() => read(bytesOf('{"format":2}'))).toThrow('the log holds format 2, and this version reads 1');
+      expect(() => read(bytesOf('{"format":3}'))).toThrow('the log holds format 3, and this version reads 1');
       expect(() => read(bytesOf('null'))).toThrow('format undefined');
       expect(() => read(bytesOf('[]'))).toThrow(UnreadableLogError);
     }

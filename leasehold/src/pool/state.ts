@@ -5,6 +5,12 @@
  * So a standby that follows, a leader that has just read the log, and a checker that replays it all
  * have the same state at the same position, and "the log replays to the table" can be tested.
  *
+ * **A pool can be removed**, and then nothing is kept of its name. But a look-up that was away may not have heard of losses in
+ * it, and would find an empty pool without any. So one number is kept for all that were ever removed together, the
+ * position of the last removal (`removedAt`): a pool that is not there is one unowned row whose keys were lost then. A
+ * look-up of a pool that never was is told of a loss too many, never of one too few. Lease numbers are positions
+ * of the log and go on growing, so a pool that begins anew under an old name gives no number twice.
+ *
  * Batches and snapshots are JSON: a person with the file can read what happened, and positions
  * (64 bits) are written in hexadecimal. `docs/decisions/0004` has the cost.
  */
@@ -53,11 +59,24 @@ export class ManagerState {
   /** That of the last batch. */
   readonly reign: Reign;
   readonly pools: ReadonlyMap<string, PoolTable>;
+  /** What a pool is like that is not among them. */
+  readonly #absent: PoolTable;
 
-  constructor(position: number, reign: Reign, pools: ReadonlyMap<string, PoolTable>) {
+  constructor(
+    position: number,
+    reign: Reign,
+    pools: ReadonlyMap<string, PoolTable>,
+    absent: PoolTable = PoolTable.empty,
+  ) {
     this.position = position;
     this.reign = reign;
     this.pools = pools;
+    this.#absent = absent;
+  }
+
+  /** Where a pool was last removed; 0 if none ever was. */
+  get removedAt(): number {
+    return this.#absent.changedAt;
   }
 
   static readonly empty: ManagerState = new ManagerState(
@@ -82,15 +101,20 @@ export class ManagerState {
   apply(position: number, batch: Batch): ManagerState {
     assert(position > this.position, `batch ${position} applied at ${this.position}`);
     const pools = new Map(this.pools);
+    let absent = this.#absent;
     for (const { pool, records } of batch.pools) {
-      pools.set(pool, (pools.get(pool) ?? PoolTable.empty).apply(records, position));
+      const table = (pools.get(pool) ?? this.#absent).apply(records, position);
+      if (records.some(({ kind }) => kind === 'remove')) {
+        pools.delete(pool);
+        absent = table;
+      } else pools.set(pool, table);
     }
-    return new ManagerState(position, reignOf(batch), pools);
+    return new ManagerState(position, reignOf(batch), pools, absent);
   }
 
-  /** A pool that nobody has joined yet is one unowned row. */
+  /** A pool that nobody has joined yet, or that was removed, is one unowned row. */
   pool(name: string): PoolTable {
-    return this.pools.get(name) ?? PoolTable.empty;
+    return this.pools.get(name) ?? this.#absent;
   }
 }
 
@@ -101,21 +125,30 @@ const reignOf = ({ term, leader, takeoverMs, address, recovering }: Reign): Reig
 });
 
 const FORMAT = 1;
+/**
+ * Of a snapshot in which a member is silent, or after the removal of a pool. A version that knows of neither would renew the
+ * one without a word in the log, and forget losses in the other, so it must not be able to read the snapshot.
+ */
+const FORMAT_2 = 2;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 const bytesOf = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
 /** What is no JSON, of another format, or damaged, is unreadable: whoever reads it has changed nothing yet. */
-function readable<Written, T>(bytes: Uint8Array, read: (written: Written) => T): T {
+function readable<Written, T>(
+  bytes: Uint8Array,
+  read: (written: Written) => T,
+  formats: readonly unknown[] = [FORMAT],
+): T {
   const value = parsed(bytes);
-  if (value?.format !== FORMAT)
-    throw new UnreadableLogError(`format ${value?.format}, and this version reads ${FORMAT}`);
+  if (!formats.includes(value?.format))
+    throw new UnreadableLogError(`format ${value?.format}, and this version reads ${formats.join(', ')}`);
   try {
     return read(value as Written);
   } catch (cause) {
     if (cause instanceof UnreadableLogError) throw cause;
-    throw new UnreadableLogError(`something damaged of format ${FORMAT}`, { cause });
+    throw new UnreadableLogError(`something damaged of format ${value?.format}`, { cause });
   }
 }
 
@@ -139,10 +172,13 @@ function readReign(written: Reign): Reign {
 // A record as it is written: the kind, then its facts.
 type WrittenSpan = readonly [start: string, end: string];
 type WrittenRecord =
-  | readonly ['join', Omit<Member, 'joinedAt'>]
+  | readonly ['join', Omit<Member, 'joinedAt' | 'silentMs'>]
+  | readonly ['silent', readonly string[], number]
+  | readonly ['heard', readonly string[]]
   | readonly ['leave', string, LeaveReason]
   | readonly ['free' | 'renumber' | 'merge', readonly WrittenSpan[]]
-  | readonly ['grant' | 'move', string, readonly WrittenSpan[]];
+  | readonly ['grant' | 'move', string, readonly WrittenSpan[]]
+  | readonly ['remove'];
 type WrittenBatch = Reign & {
   readonly pools: Record<string, readonly WrittenRecord[]>;
 };
@@ -176,9 +212,15 @@ function writeRecord(record: TableRecord): WrittenRecord {
       return ['join', record.member];
     case 'leave':
       return ['leave', record.incarnation, record.why];
+    case 'silent':
+      return ['silent', record.incarnations, record.silentMs];
+    case 'heard':
+      return ['heard', record.incarnations];
     case 'grant':
     case 'move':
       return [record.kind, record.incarnation, record.spans.map(writeSpan)];
+    case 'remove':
+      return ['remove'];
     default:
       return [record.kind, record.spans.map(writeSpan)];
   }
@@ -190,6 +232,10 @@ function readRecord(written: WrittenRecord): TableRecord {
       return { kind: 'join', member: { ...written[1], proof: written[1].proof } };
     case 'leave':
       return { kind: 'leave', incarnation: written[1], why: written[2] };
+    case 'silent':
+      return { kind: 'silent', incarnations: written[1], silentMs: milliseconds(written[2]) };
+    case 'heard':
+      return { kind: 'heard', incarnations: written[1] };
     case 'grant':
     case 'move':
       return { kind: written[0], incarnation: written[1], spans: written[2].map(readSpan) };
@@ -197,6 +243,8 @@ function readRecord(written: WrittenRecord): TableRecord {
     case 'renumber':
     case 'merge':
       return { kind: written[0], spans: written[1].map(readSpan) };
+    case 'remove':
+      return { kind: 'remove' };
     default:
       throw new UnreadableLogError(`a record of kind ${String(written[0])}`);
   }
@@ -218,19 +266,42 @@ type WrittenPool = {
 };
 type WrittenSnapshot = Reign & {
   readonly pools: Record<string, WrittenPool>;
+  /** Of format 2. */
+  readonly removedAt?: number;
 };
 
 export function encodeSnapshot(state: ManagerState): Uint8Array {
   const pools = Object.fromEntries([...state.pools].map(([name, table]) => [name, writePool(table)]));
-  return bytesOf({ format: FORMAT, ...state.reign, pools });
+  const { removedAt } = state;
+  const removal = removedAt === 0 ? {} : { removedAt };
+  const format = hasSilence(state) || removedAt > 0 ? FORMAT_2 : FORMAT;
+  return bytesOf({ format, ...state.reign, ...removal, pools });
+}
+
+function hasSilence({ pools }: ManagerState): boolean {
+  for (const { members } of pools.values())
+    for (const { silentMs } of members.values()) if (silentMs !== undefined) return true;
+  return false;
+}
+
+/** Safety rests on it: it is waited for less by so much. */
+function milliseconds(written: unknown): number {
+  if (typeof written === 'number' && Number.isFinite(written) && written >= 0) return written;
+  throw new UnreadableLogError('a duration that is none');
 }
 
 /** @throws {UnreadableLogError} */
 export function decodeSnapshot(position: number, bytes: Uint8Array): ManagerState {
-  return readable(bytes, (written: WrittenSnapshot) => {
+  const read = (written: WrittenSnapshot): ManagerState => {
     const tables = Object.entries(written.pools).map(([name, pool]) => [name, readPool(pool)] as const);
-    return new ManagerState(position, readReign(written), new Map(tables));
-  });
+    return new ManagerState(position, readReign(written), new Map(tables), readAbsent(written));
+  };
+  return readable(bytes, read, [FORMAT, FORMAT_2]);
+}
+
+function readAbsent({ removedAt = 0 }: WrittenSnapshot): PoolTable {
+  if (!Number.isSafeInteger(removedAt)) throw new UnreadableLogError('a removal without a position');
+  return removedAt === 0 ? PoolTable.empty : PoolTable.unowned(removedAt);
 }
 
 const writePool = (table: PoolTable): WrittenPool => ({
@@ -261,11 +332,14 @@ function readPool(pool: WrittenPool): PoolTable {
     start = row.end;
     return row;
   });
-  const members = pool.members.map(
-    (member) => [member.incarnation, { ...member, proof: member.proof }] as const,
-  );
+  const members = pool.members.map((member) => [member.incarnation, readMember(member)] as const);
   return new PoolTable(rows, new Map(members), pool.changedAt);
 }
+
+const readMember = ({ silentMs, ...member }: Member): Member => ({
+  ...{ ...member, proof: member.proof },
+  ...(silentMs === undefined ? {} : { silentMs: milliseconds(silentMs) }),
+});
 
 const readNumbered = ([start, end, number]: WrittenNumbered): NumberedSpan => ({
   start: readPosition(start),

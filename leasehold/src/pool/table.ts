@@ -24,6 +24,8 @@
  *     merge      same       position¹ greatest  one owner       ¹ unless all are equal
  *     move       given      position  same      owned (a confirmed hand-over)
  *     leave      frees all that the member owns
+ *     silent, heard   change no row: they are about a member (`manager/holds.ts`)
+ *     remove     none       0         position  no members      the pool begins anew
  *
  * Always true: rows cover [0, 2^64) exactly once, in order; a row's owner is a member; `number`,
  * `lostAt` and `changedAt` are at most the position of the last record applied.
@@ -39,6 +41,8 @@ export interface Member extends OwnerAddress {
   /** The digest of the secret that proves its death. */
   readonly proof: string | undefined;
   readonly joinedAt: number;
+  /** For how long no leader has renewed its lease, in milliseconds, as far as that was committed (`manager/holds.ts`). */
+  readonly silentMs?: number | undefined;
 }
 
 export interface Row extends NumberedSpan {
@@ -53,13 +57,18 @@ export interface Row extends NumberedSpan {
 export type LeaveReason = 'left' | 'expired' | 'certified' | 'recovered';
 
 export type TableRecord =
-  | { readonly kind: 'join'; readonly member: Omit<Member, 'joinedAt'> }
+  | { readonly kind: 'join'; readonly member: Omit<Member, 'joinedAt' | 'silentMs'> }
   | { readonly kind: 'leave'; readonly incarnation: string; readonly why: LeaveReason }
+  /** No leader has renewed these members for so long, and none will before a `heard`. */
+  | { readonly kind: 'silent'; readonly incarnations: readonly string[]; readonly silentMs: number }
+  | { readonly kind: 'heard'; readonly incarnations: readonly string[] }
   | { readonly kind: 'free'; readonly spans: readonly Span[] }
   | { readonly kind: 'grant'; readonly incarnation: string; readonly spans: readonly Span[] }
   | { readonly kind: 'renumber'; readonly spans: readonly Span[] }
   | { readonly kind: 'merge'; readonly spans: readonly Span[] }
-  | { readonly kind: 'move'; readonly incarnation: string; readonly spans: readonly Span[] };
+  | { readonly kind: 'move'; readonly incarnation: string; readonly spans: readonly Span[] }
+  /** The pool is no more, see `state.ts`. Alone in its batch. */
+  | { readonly kind: 'remove' };
 
 const UNOWNED: Row = {
   start: 0n,
@@ -73,6 +82,11 @@ const UNOWNED: Row = {
 
 export class PoolTable {
   static readonly empty: PoolTable = new PoolTable([UNOWNED], new Map(), 0);
+
+  /** Nobody owns anything, and whatever was kept of any key before this position is lost. */
+  static unowned(lostAt: number): PoolTable {
+    return new PoolTable([{ ...UNOWNED, lostAt, changedAt: lostAt }], new Map(), lostAt);
+  }
 
   readonly rows: readonly Row[];
   readonly members: ReadonlyMap<string, Member>;
@@ -103,6 +117,12 @@ export class PoolTable {
           if (records[index - 1]?.kind !== 'leave') rows = leave(rows, leavesFrom(records, index), position);
           members.delete(record.incarnation);
           break;
+        case 'silent':
+          setSilence(members, record.incarnations, record.silentMs);
+          break;
+        case 'heard':
+          setSilence(members, record.incarnations, undefined);
+          break;
         case 'free':
           rows = rewrite(rows, record.spans, (row) => freed(row, position));
           break;
@@ -121,6 +141,8 @@ export class PoolTable {
           assert(members.has(record.incarnation), `moved to a stranger at ${position}`);
           rows = rewrite(rows, record.spans, (row) => moved(row, record.incarnation, position));
           break;
+        case 'remove':
+          return PoolTable.unowned(position);
         default:
           return unreachable(record);
       }
@@ -190,6 +212,17 @@ function groupByOwner(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]>
     else group.push(row);
   }
   return groups;
+}
+
+function setSilence(
+  members: Map<string, Member>,
+  incarnations: readonly string[],
+  silentMs: number | undefined,
+): void {
+  for (const incarnation of incarnations) {
+    const member = members.get(incarnation);
+    if (member !== undefined) members.set(incarnation, { ...member, silentMs });
+  }
 }
 
 type Grant = TableRecord & { readonly kind: 'grant' };

@@ -1,11 +1,10 @@
 /**
- * What the API answers, as values: the shapes, and how they follow from what the Manager shows.
+ * The answers of the API, as values: their shapes, and how they follow from the Manager's observation.
  *
- * Three conventions hold throughout. Places on the ring are 16 hexadecimal digits (`ringPosition`,
- * `start`, `end`); everything else called a position, number or `…At` counts commits of the Manager's
- * log. Durations end in `Ms` or `Seconds`, and an instant of the Manager's own clock is told as how
- * long ago it was or how far ahead it is, because that clock means nothing elsewhere. What is not known
- * or does not apply is null, so that every field is always there.
+ * Three conventions hold throughout. Places on the ring are 16 hexadecimal digits (`ringPosition`, `start`, `end`);
+ * everything else called a position, number or `…At` counts commits of the Manager's log. Durations end in `Ms` or
+ * `Seconds`, and an instant of the Manager's own clock is told as a time ago or a time ahead, because that clock means
+ * nothing elsewhere. An unknown or inapplicable value is null, so that every field is always there.
  */
 
 import { formatPosition, RING_SIZE } from '../../runtime/keys/position.ts';
@@ -15,7 +14,8 @@ import type { OwnerAddress } from '../messages.ts';
 import { clockRateBound, lossBoundMs, type ResolvedDurations, takeoverHoldMs } from '../options.ts';
 import type { PoolTable, Row } from '../table.ts';
 import { publicPart, type WrittenRange, writeRange } from './events.ts';
-import { ApiProblem } from './exchange.ts';
+import { RequestProblem } from '../../node/service/route.ts';
+import type { StatusHead } from '../../node/service/service.ts';
 import {
   firstEndingAfter,
   misplacedShare,
@@ -28,21 +28,18 @@ import {
 } from './shares.ts';
 import type { ApiSource, StoreObservation } from './source.ts';
 
-export interface StatusAnswer {
+export interface StatusAnswer extends StatusHead {
   readonly id: string;
-  readonly version: string;
   readonly role: ManagerObservation['role'];
   readonly haltedBecause: string | null;
-  readonly isReady: boolean;
-  readonly whyNotReady: string | null;
   readonly history: string | null;
-  /** The latest that it knows of; null if it knows of none. */
+  /** The latest term that this Manager knows of; null if none. */
   readonly term: number | null;
   /** Null, like the pools, owners and rows below, of one that stands by and has read no log. */
   readonly logPosition: number | null;
-  /** How much longer it may lead without hearing from the log; null unless it leads. */
+  /** How much longer this Manager may lead without hearing from the log; null unless leading. */
   readonly leadsForMs: number | null;
-  /** How much longer it leads and gives out nothing, see {@link waitsMs}; null if it does not wait. */
+  /** How much longer this Manager leads without granting anything, see {@link waitsMs}; null if there is no wait. */
   readonly waitsMs: number | null;
   readonly isWriting: boolean;
   readonly startedAtMs: number;
@@ -53,33 +50,41 @@ export interface StatusAnswer {
   readonly lookups: number;
   readonly rows: number | null;
   readonly connections: number;
+  /** Limits that have held somebody back, and how often. */
+  readonly limited: readonly { readonly limit: string; readonly times: number }[];
   readonly store: StoreAnswer;
-  /** Who leads, as far as the log says. */
+  /** The leader, as far as the log says. */
   readonly leader: { readonly id: string; readonly address: string | null } | null;
   /** All Managers that share the store, as far as is known; this one first. */
   readonly managers: readonly ManagerAnswer[];
-  /** How many commits a standby was behind when it last looked; null for one that leads, or has not looked yet. */
+  /** How many commits a standby was behind at the last look; null for a leader, and before the first look. */
   readonly behind: number | null;
-  /** Where to begin reading events, for somebody who knows everything up to now. */
+  /** Where to begin reading events, for a client that knows everything up to now. */
   readonly latestEventId: string;
 }
 
 export interface ManagerAnswer {
   readonly id: string;
-  /** Where owners and look-ups can reach it. */
+  /** Where owners and look-ups can reach the Manager. */
   readonly address: string;
-  /** Where its HTTP API can be reached; null if others cannot. */
+  /** Where the Manager's HTTP API can be reached; null if others cannot. */
   readonly http: string | null;
   readonly isLeader: boolean;
   readonly isSelf: boolean;
 }
 
-/** What came of a request to step down. */
+/** The result of a request to remove a pool. */
+export interface RemovePoolAnswer {
+  readonly pool: string;
+  /** False if the log had nothing of the pool: the pool is only declared, or asked for. */
+  readonly isRemoved: boolean;
+}
+
 export interface StepDownAnswer {
-  /** It led until then; otherwise there was nothing to do. */
+  /** Whether this Manager led until then; otherwise there was nothing to do. */
   readonly hasSteppedDown: boolean;
   readonly term: number | null;
-  /** Who leads then, as far as the log says. */
+  /** The leader after that, as far as the log says. */
   readonly leader: {
     readonly id: string;
     readonly address: string | null;
@@ -96,18 +101,18 @@ export interface StoreAnswer {
     readonly endpoint: string;
     readonly isReachable: boolean;
     readonly isLeader: boolean;
-    /** It is the Manager that answers. */
+    /** Whether this is the Manager that answers. */
     readonly isSelf: boolean;
     readonly complaint: string | null;
     readonly version: string | null;
     readonly databaseBytes: number | null;
   }[];
-  /** Of Managers that keep nothing: the group that elects, as this one finds it. */
+  /** Of Managers that keep nothing: the group that elects, as this Manager finds the group. */
   readonly group: {
     readonly view: number;
     readonly isSettled: boolean;
     /** Why this one does not take part, in words. */
-    readonly silence: string | null;
+    readonly recovery: string | null;
   } | null;
 }
 
@@ -115,14 +120,14 @@ export interface PoolSummary {
   readonly name: string;
   readonly isDeclared: boolean;
   readonly policy: string;
-  /** Members: those who may hold keys. */
+  /** Members: the owners that may hold keys. */
   readonly owners: number;
   readonly lookups: number;
   readonly rows: number;
   readonly unownedPercent: number;
   /** Null unless this Manager leads. */
   readonly misplacedPercent: number | null;
-  /** The position of the log at which the pool last changed; 0 if it never did. */
+  /** The position of the log at which the pool last changed; 0 if never. */
   readonly changedAt: number;
   /** The position of the log at which keys last lost their state; 0 if none ever did. */
   readonly lastLostAt: number;
@@ -130,7 +135,7 @@ export interface PoolSummary {
 
 export interface PoolsAnswer {
   readonly pools: readonly PoolSummary[];
-  /** Null if it does not wait; otherwise pools, owners and keys of an earlier leader may be missing. */
+  /** Null if there is no wait; otherwise pools, owners and keys of an earlier leader may be missing. */
   readonly waitsMs: number | null;
 }
 
@@ -148,18 +153,18 @@ export interface OwnerAnswer extends OwnerAddress {
   readonly isMember: boolean;
   readonly isLeaving: boolean;
   readonly isProvable: boolean;
-  /** The position of the log at which it joined; null for one that is no member. */
+  /** The position of the log at which the owner joined; null for one that is no member. */
   readonly joinedAt: number | null;
   readonly ranges: number;
   readonly sharePercent: number;
-  /** What the policy wants it to have; null unless this Manager leads. */
+  /** The share that the policy gives to the owner; null unless this Manager leads. */
   readonly wantedPercent: number | null;
-  /** What it was asked to give back. */
+  /** Ranges that the owner was asked to release. */
   readonly recalledRanges: number;
   readonly recalledPercent: number;
-  /** Null if this leader has not heard it yet. */
+  /** Null if this leader has not heard from the owner yet. */
   readonly heardAgoMs: number | null;
-  /** How much longer its keys are kept for it if nothing is heard. */
+  /** How much longer the Manager holds the owner's keys if nothing is heard. */
   readonly keptForMs: number | null;
   readonly load: number | null;
 }
@@ -195,18 +200,14 @@ export interface TableAnswer {
   readonly next: string | null;
 }
 
-export function status(source: ApiSource): StatusAnswer {
+export function status(source: ApiSource): Omit<StatusAnswer, keyof StatusHead> {
   const seen = source.observe();
-  const whyNotReady = source.whyNotReady();
   const tables = [...seen.state.pools.values()];
   const known = (count: number): number | null => (knowsNothing(seen) ? null : count);
   return {
     id: seen.id,
-    version: source.version,
     role: seen.role,
     haltedBecause: seen.haltedBecause ?? null,
-    isReady: whyNotReady === undefined,
-    whyNotReady: whyNotReady ?? null,
     history: seen.history ?? null,
     term: termKnown(source, seen) ?? null,
     logPosition: known(seen.state.position),
@@ -214,13 +215,16 @@ export function status(source: ApiSource): StatusAnswer {
     waitsMs: waitsMs(source, seen),
     isWriting: seen.isWriting,
     startedAtMs: source.startedAtMs,
-    uptimeSeconds: Math.max(0, Math.round((source.wallMs() - source.startedAtMs) / 1_000)),
+    uptimeSeconds: uptimeSeconds(source),
     createPools: source.createPools,
     pools: known(poolNames(source, seen).length),
     owners: known(tables.reduce((sum, { members }) => sum + members.size, 0)),
     lookups: seen.lookups.length,
     rows: known(tables.reduce((sum, { rows }) => sum + rows.length, 0)),
     connections: source.traffic().connections,
+    limited: Object.entries(source.traffic().limited)
+      .filter(([, times]) => times > 0)
+      .map(([limit, times]) => ({ limit, times })),
     store: storeAnswer(source.store()),
     leader: leaderAnswer(source, seen),
     managers: managerAnswers(source, seen),
@@ -229,9 +233,12 @@ export function status(source: ApiSource): StatusAnswer {
   };
 }
 
+export const uptimeSeconds = ({ wallMs, startedAtMs }: Pick<ApiSource, 'wallMs' | 'startedAtMs'>): number =>
+  Math.max(0, Math.round((wallMs() - startedAtMs) / 1_000));
+
 const storeAnswer = ({ kind, where, bytes, members, group }: StoreObservation): StoreAnswer => ({
   ...{ kind, where: where ?? null, bytes: bytes ?? null },
-  group: group === undefined ? null : { ...group, silence: group.silence ?? null },
+  group: group === undefined ? null : { ...group, recovery: group.recovery ?? null },
   members: members.map(({ reachable, isSelf, complaint, version, databaseBytes, ...member }) => ({
     ...{ endpoint: member.endpoint, isReachable: reachable, isLeader: member.isLeader },
     ...{ isSelf: isSelf ?? false, complaint: complaint ?? null },
@@ -249,7 +256,7 @@ function leaderAnswer(
   return { id: reign.leader, address: reign.address ?? null };
 }
 
-/** Whoever leads knows it of itself; of others there is the word of the log. */
+/** A leader knows its own role for itself; about the others there is the word of the log. */
 function managerAnswers(source: ApiSource, seen: ManagerObservation): readonly ManagerAnswer[] {
   const leader = seen.role === 'leading' ? seen.id : seen.state.reign.leader;
   return source.managers().map(({ id, address, http, isSelf }) => ({
@@ -258,7 +265,7 @@ function managerAnswers(source: ApiSource, seen: ManagerObservation): readonly M
   }));
 }
 
-/** How many commits a standby did not have when it last looked; undefined for others. */
+/** How many commits a standby lacked at the last look; undefined for others. */
 export const behindBy = ({ headSeen, state }: ManagerObservation): number | undefined =>
   headSeen === undefined ? undefined : Math.max(0, headSeen.position - state.position);
 
@@ -281,12 +288,12 @@ export function poolNames(source: ApiSource, seen: ManagerObservation): readonly
   return [...names].sort();
 }
 
-/** @throws {ApiProblem} that names the pools there are, or says that this Manager cannot know */
+/** @throws {RequestProblem} that names the pools there are, or says that this Manager cannot know */
 export function checkPool(source: ApiSource, seen: ManagerObservation, pool: string): string {
   checkKnows(source, seen);
   const pools = poolNames(source, seen);
   if (pools.includes(pool)) return pool;
-  throw new ApiProblem(404, 'UNKNOWN_POOL', unknownWords(seen, pool, pools), { pools });
+  throw new RequestProblem(404, 'UNKNOWN_POOL', unknownWords(seen, pool, pools), { pools });
 }
 
 function unknownWords({ waitsUntil }: ManagerObservation, pool: string, pools: readonly string[]): string {
@@ -297,25 +304,25 @@ function unknownWords({ waitsUntil }: ManagerObservation, pool: string, pools: r
 }
 
 /**
- * A leader whose log may know less than its owners do waits until everything has run out that others may have given;
- * then it gives out keys. Until then somebody may own what its table shows as free. Null if it does not wait.
+ * A leader whose log may know less than the owners do waits until all grants of other leaders have expired; then this
+ * leader grants keys. Until then a range that the table shows as free may have an owner. Null if there is no wait.
  */
 export const waitsMs = (source: ApiSource, { waitsUntil }: ManagerObservation): number | null =>
   waitsUntil === undefined ? null : msUntil(waitsUntil, source.now());
 
 /**
- * One that stands by has all it knows from the log. Before it has read that, or where there is none to follow, its
- * own table is empty, also for a pool that is declared: it would say of every key that nobody owns it. Whoever has
- * read a log that is empty does know.
+ * A standby has all knowledge from the log. Before the standby has read the log, or where there is none to follow, the
+ * standby's table is empty, also for a declared pool, and would show every key as unowned. A Manager that has read an
+ * empty log does know.
  */
 export const knowsNothing = ({ role, history }: ManagerObservation): boolean =>
   role === 'standby' && history === undefined;
 
-/** The latest term it knows of, from the log or from those that elect. */
+/** The latest term that the Manager knows of, from the log or from the electing group. */
 export const termKnown = (source: ApiSource, seen: ManagerObservation): number | undefined =>
   knowsNothing(seen) ? source.elected()?.term : seen.term;
 
-/** @throws {ApiProblem} Misdirected: whoever leads would know. */
+/** @throws {RequestProblem} Misdirected: the leader would know. */
 function checkKnows(source: ApiSource, seen: ManagerObservation): void {
   if (!knowsNothing(seen)) return;
   const leader = leaderAnswer(source, seen);
@@ -324,7 +331,9 @@ function checkKnows(source: ApiSource, seen: ManagerObservation): void {
   const rest =
     leader === null ? ', nor who leads' : `; ${leader.id} leads, as far as it knows: ask that one${place}`;
   const message = `this Manager stands by, and knows neither pools nor owners${rest}`;
-  throw new ApiProblem(421, 'STANDS_BY', message, { leader: leader === null ? null : { ...leader, http } });
+  throw new RequestProblem(421, 'STANDS_BY', message, {
+    leader: leader === null ? null : { ...leader, http },
+  });
 }
 
 export function poolsAnswer(source: ApiSource, seen: ManagerObservation): PoolsAnswer {
@@ -368,7 +377,7 @@ export function poolAnswer(source: ApiSource, seen: ManagerObservation, name: st
 
 export interface Paging {
   readonly limit: number;
-  /** What the page before gave as `next`. */
+  /** The `next` of the page before. */
   readonly after: string | undefined;
 }
 

@@ -1,9 +1,9 @@
 /**
  * Which of an owner's points on the ring claims a key, under consistent hashing.
  *
- * The policy says only to whom a key goes. But it goes to whoever has the last point at or before it;
- * so among that owner's own points it must be the last one at or before it, too, and nobody else's
- * points need to be known.
+ * The policy says only which owner a key goes to. But a key goes to the owner of the last point at or before the key;
+ * so among that owner's points the claiming one is also the last at or before the key, and no other owner's points
+ * need to be known.
  */
 
 import type { Position } from '../../runtime/keys/position.ts';
@@ -24,7 +24,7 @@ export function claimantPoint(name: string, virtualNodes: number, position: Posi
     ringPosition: pointOf(name, point),
   }));
   const before = points.filter(({ ringPosition }) => ringPosition <= position);
-  // With no point before it, the last one on the ring claims it, across zero.
+  // With no point before the key, the last point on the ring claims the key, across zero.
   return last(before.length > 0 ? before : points);
 }
 

@@ -30,9 +30,10 @@ const commit = (state: ManagerState, ...records: readonly TableRecord[]): Manage
   state.apply(state.position + 1, batchOf(records));
 const start = commit(commit(ManagerState.empty, join('a'), join('b')), grant('a', 0, 2), grant('b', 2, 4));
 
-/** One line an event: what, who, how many spans, how much. */
+/** One line an event: the kind, the owner, how many spans, how much. */
 const told = (before: ManagerState, after: ManagerState, ...records: TableRecord[]): string[] =>
   changesBetween(before, after, reasonsIn([batchOf(records)])).map((event) => {
+    if (event.kind === 'removed') return 'removed';
     const who = event.owner?.name ?? 'nobody';
     const from = event.kind === 'moved' ? `${event.from.name} to ` : '';
     const extent = 'spans' in event ? ` ${event.spans} of ${event.sharePercent} %` : '';
@@ -70,6 +71,32 @@ describe('changes between two states', () => {
     expect(told(start, moved)).toEqual(['moved a to b 1 of 25 %']);
     const taken = commit(commit(start, { kind: 'free', spans: [span(1, 2)] }), grant('b', 1, 2));
     expect(told(start, taken)).toEqual(['lost a 1 of 25 %', 'granted b 1 of 25 %']);
+  });
+
+  it('tell that a pool was removed, and nothing of keys that nobody had', () => {
+    const left = commit(
+      start,
+      ...(['a.1', 'b.1'] as const).map(
+        (incarnation) => ({ kind: 'leave', incarnation, why: 'left' }) as const,
+      ),
+    );
+    expect(told(left, commit(left, { kind: 'remove' }))).toEqual(['removed']);
+    const elsewhere = left.apply(9, {
+      ...batchOf([]),
+      pools: [{ pool: 'q', records: [{ kind: 'remove' }] }],
+    });
+    expect(told(left, elsewhere)).toEqual([]);
+  });
+
+  it('tell what its owner gave back itself from what is gone with it', () => {
+    const isPlanned = (...records: TableRecord[]): unknown => {
+      const changes = changesBetween(start, commit(start, ...records), reasonsIn([batchOf(records)]));
+      return changes.flatMap((event) => (event.kind === 'lost' ? [event.isPlanned] : []));
+    };
+    expect(isPlanned({ kind: 'free', spans: [span(1, 2)] })).toEqual([true]);
+    expect(isPlanned({ kind: 'leave', incarnation: 'a.1', why: 'left' })).toEqual([true]);
+    for (const why of ['expired', 'certified', 'recovered'] as const)
+      expect(isPlanned({ kind: 'leave', incarnation: 'a.1', why })).toEqual([false]);
   });
 
   it('tell a loss although the same owner has the keys again, or somebody had them only in between', () => {

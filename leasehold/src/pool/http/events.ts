@@ -1,19 +1,19 @@
 /**
- * What has changed, in words an operator would use, between two states of a Manager.
+ * The changes between two states of a Manager, in words an operator would use.
  *
- * A table says how things are, not what happened; but every row remembers the commit that touched it
- * last and the one that lost its keys. So two states are enough to tell what somebody who saw only
- * them must know, however many commits lie between:
+ * A table shows a state, not the events before; but every row remembers the commit that touched the row last and the
+ * commit that lost the row's keys. So two states are enough to tell everything that an observer of only these two must
+ * know, however many commits lie between:
  *
  *     owner before   owner now    lostAt       told as
  *     a              b            as before    moved from a to b
  *     a              b            later        lost by a, granted to b
  *     a              nobody       later        lost by a
- *     nobody, a      a            later        lost by whoever had it, granted to a
+ *     nobody, a      a            later        lost by the former owner, granted to a
  *     nobody         b            as before    granted to b
  *
- * Only why somebody left is not in a state; whoever has the records can say ({@link reasonsIn}).
- * Keys are added up by owner, because one owner's death is hundreds of rows and one thing to know.
+ * Only the reason why an owner left is not in a state; the records give that reason ({@link reasonsIn}). Keys are
+ * added up by owner, because one owner's death is hundreds of rows and one thing to know.
  */
 
 import { formatPosition, RING_SIZE } from '../../runtime/keys/position.ts';
@@ -41,9 +41,19 @@ export interface Extent {
 export type WhyLeft = LeaveReason | 'unknown';
 
 export type PoolEvent =
+  | { readonly kind: 'removed'; readonly pool: string }
   | { readonly kind: 'joined'; readonly pool: string; readonly owner: OwnerAddress }
   | { readonly kind: 'left'; readonly pool: string; readonly owner: OwnerAddress; readonly why: WhyLeft }
-  | ({ readonly kind: 'lost'; readonly pool: string; readonly owner: OwnerAddress | null } & Extent)
+  | ({
+      readonly kind: 'lost';
+      readonly pool: string;
+      readonly owner: OwnerAddress | null;
+      /**
+       * Whether the owner released the keys itself: to another owner, or because of leaving. Otherwise the owner died
+       * with the keys.
+       */
+      readonly isPlanned: boolean;
+    } & Extent)
   | ({
       readonly kind: 'moved';
       readonly pool: string;
@@ -58,7 +68,7 @@ export type ManagerEvent =
   | {
       readonly kind: 'follows';
       readonly manager: string;
-      /** Another, which leads as far as this one knows, and its term. */
+      /** Another Manager, which leads as far as this one knows, and the term. */
       readonly leader: string;
       readonly term: number;
     }
@@ -86,7 +96,7 @@ export function reasonsIn(batches: readonly Batch[]): Reasons {
   return (pool, incarnation) => reasons.get(JSON.stringify([pool, incarnation]));
 }
 
-/** Pool by pool: who joined, who left, what was lost, moved and granted. */
+/** Pool by pool: the owners that joined or left, and the keys that were lost, moved and granted. */
 export function changesBetween(
   before: ManagerState,
   after: ManagerState,
@@ -95,9 +105,16 @@ export function changesBetween(
   const names = [...new Set([...before.pools.keys(), ...after.pools.keys()])].sort();
   return names.flatMap((pool) => {
     const [was, is] = [before.pool(pool), after.pool(pool)];
+    if (!after.pools.has(pool)) {
+      const gone: PoolEvent[] = membersBetween(pool, was, is, reasons);
+      return before.pools.has(pool) ? [...gone, { kind: 'removed', pool }] : [];
+    }
     return was === is
       ? []
-      : [...membersBetween(pool, was, is, reasons), ...keysBetween(pool, was, is, before.position)];
+      : [
+          ...membersBetween(pool, was, is, reasons),
+          ...keysBetween({ pool, was, is, reasons }, before.position),
+        ];
   });
 }
 
@@ -119,7 +136,7 @@ function membersBetween(pool: string, was: PoolTable, is: PoolTable, reasons: Re
   ];
 }
 
-/** Spans by what is to be told of them: of whom, and for a move from whom. */
+/** Spans by the event that tells of them: the owner, and for a move the former owner. */
 class Heap {
   readonly #piles = new Map<string, { from: string | undefined; owner: string | undefined; spans: Span[] }>();
 
@@ -137,8 +154,18 @@ class Heap {
   }
 }
 
-function keysBetween(pool: string, was: PoolTable, is: PoolTable, since: number): PoolEvent[] {
-  const [lost, moved, granted] = [new Heap(), new Heap(), new Heap()];
+interface Tables {
+  readonly pool: string;
+  readonly was: PoolTable;
+  readonly is: PoolTable;
+  readonly reasons: Reasons;
+}
+
+function keysBetween({ pool, was, is, reasons }: Tables, since: number): PoolEvent[] {
+  const [lost, givenBack, moved, granted] = [new Heap(), new Heap(), new Heap(), new Heap()];
+  /** A member that stays has released them; one that died is no member any more. */
+  const isGivenBack = (owner: string | undefined): boolean =>
+    owner !== undefined && (is.members.has(owner) || reasons(pool, owner) === 'left');
   for (const row of is.rows) {
     if (row.changedAt <= since) continue;
     const isLost = row.lostAt > since;
@@ -146,7 +173,7 @@ function keysBetween(pool: string, was: PoolTable, is: PoolTable, since: number)
       const old = was.rows[index];
       const end = old !== undefined && old.end < row.end ? old.end : row.end;
       const span = { start: at, end };
-      if (isLost) lost.add(undefined, old?.owner, span);
+      if (isLost) (isGivenBack(old?.owner) ? givenBack : lost).add(undefined, old?.owner, span);
       if (row.owner !== undefined && (isLost || old?.owner === undefined)) {
         granted.add(undefined, row.owner, span);
       } else if (row.owner !== undefined && old?.owner !== row.owner) {
@@ -159,13 +186,14 @@ function keysBetween(pool: string, was: PoolTable, is: PoolTable, since: number)
     const member = is.members.get(incarnation ?? '') ?? was.members.get(incarnation ?? '');
     return member === undefined ? { incarnation: incarnation ?? '', name: '', url: '' } : publicPart(member);
   };
+  const lossOf =
+    (isPlanned: boolean) =>
+    (_: string | undefined, owner: string | undefined, extent: Extent): PoolEvent => ({
+      ...{ kind: 'lost', pool, owner: owner === undefined ? null : address(owner), isPlanned, ...extent },
+    });
   return [
-    ...lost.tell((_, owner, extent) => ({
-      kind: 'lost',
-      pool,
-      owner: owner === undefined ? null : address(owner),
-      ...extent,
-    })),
+    ...lost.tell(lossOf(false)),
+    ...givenBack.tell(lossOf(true)),
     ...moved.tell((from, owner, extent) => ({
       kind: 'moved',
       pool,
@@ -191,7 +219,7 @@ export const writeRange = ({ start, end }: Span): WrittenRange => ({
   end: formatPosition(end === RING_SIZE ? 0n : end),
 });
 
-/** What others may know of a member: not what would prove its death. */
+/** The part of a member's data that others may know: without the proof of death. */
 export const publicPart = ({ incarnation, name, url }: OwnerAddress): OwnerAddress => ({
   incarnation,
   name,

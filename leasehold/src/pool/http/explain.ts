@@ -1,11 +1,12 @@
 /**
- * Where a key is, and why: the chain from its characters to a server, each step as a fact for programs
- * and as a sentence for people.
+ * Where a key is, and why: the chain from the key's characters to a server, each step as a fact for programs and as a
+ * sentence for people.
  *
  *     key ──tag rule──► hashed text ──hash──► place on the ring ──table──► row ──► owner
- *                                                    └────────policy────► who should own it
+ *                                                    └────────policy────► wanted owner
  *
- * Table and policy may disagree for a while, and then the last sentences say what is being done.
+ * Table and policy may disagree for a while, and then the last sentences say how the Manager is resolving the
+ * difference.
  */
 
 import { present } from '../../runtime/assert.ts';
@@ -34,7 +35,7 @@ export interface KeyAnswer {
   /** The position of the commit at which they last lost their state; 0 if never. */
   readonly lostAt: number;
   readonly logPosition: number;
-  /** How much longer it is not known who owns the key; null, unless a leader waits for what earlier ones gave. */
+  /** How much longer the key's owner is unknown; null, unless a leader waits for the grants of earlier leaders. */
   readonly waitsMs: number | null;
 }
 
@@ -46,7 +47,7 @@ export interface ExplainAnswer extends KeyAnswer {
   readonly keptForMs: number | null;
   readonly policy: {
     readonly name: string;
-    /** Null if it is not known here, or if there is nobody to own anything. */
+    /** Null if unknown here, or if there is no owner at all. */
     readonly wants: OwnerAddress | null;
     readonly isSatisfied: boolean | null;
     /** The point on the ring that claims the key, for consistent hashing. */
@@ -155,7 +156,7 @@ function whoOwnsIt({ owner, number }: Facts): string {
   return `Its owner is ${owner.name} at ${owner.url || 'no url'} (incarnation ${owner.incarnation}), under lease number ${number}: the range was granted by commit ${number} of the Manager's log, whoever held it before had a lower number, and whoever comes next will have a higher one.`;
 }
 
-/** What the table has is not so for whoever was given keys that the log does not know of. */
+/** The table may be wrong for owners with keys of which the log does not know. */
 const whyNotKnown = ({ owner }: Facts, forMs: number): readonly string[] => [
   `Who owns it is not known yet: this Manager has just begun to lead, and waits ${seconds(forMs)} more, until everything has run out that an earlier one may have given. Whoever was given it may go on until then; afterwards it is granted anew.`,
   ...(owner === null

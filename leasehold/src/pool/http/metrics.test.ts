@@ -1,12 +1,24 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Histogram } from './counters.ts';
-import { METRICS, MOST_POOLS, renderMetrics } from './metrics.ts';
+import { Histogram } from '../../runtime/metrics.ts';
+import { METRICS as OWN, MOST_POOLS } from './metrics.ts';
+import { PROCESS_METRICS, STALL_METRICS } from '../../node/service/service.ts';
+import { router } from '../../node/http/router.ts';
+import { apiRoutes } from './routes.ts';
+import type { ApiSource } from './source.ts';
 import { metricsText } from '../../runtime/metrics-text.ts';
 import { instant } from '../../runtime/time.ts';
 import type { StoreMember } from './source.ts';
 import { keepingNothing, standby, threeOwners } from './source-script.ts';
+
+const METRICS = [...OWN, ...STALL_METRICS, ...PROCESS_METRICS];
+
+function renderMetrics(source: ApiSource): string {
+  const answer = router(apiRoutes(source))('GET', '/metrics', () => undefined);
+  if (answer.kind !== 'text') throw new Error('/metrics is no text');
+  return answer.body;
+}
 
 interface Parsed {
   readonly types: ReadonlyMap<string, string>;
@@ -20,7 +32,7 @@ interface Parsed {
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\n"])*",?)*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\n"])*)"/g;
 
-/** Reads the format as strictly as its description does; throws at the first line that is not of it. */
+/** Reads the format as strictly as the specification; throws at the first line that does not conform. */
 function parse(text: string): Parsed {
   expect(text.endsWith('\n')).toBe(true);
   const types = new Map<string, string>();
@@ -139,7 +151,7 @@ describe('the metrics of a Manager', () => {
 
   it('have no labels but those that are few', () => {
     const labels = new Set(read.samples.flatMap((each) => Object.keys(each.labels)));
-    expect([...labels].sort()).toEqual(['le', 'pool', 'role', 'version', 'why']);
+    expect([...labels].sort()).toEqual(['check', 'le', 'limit', 'pool', 'role', 'version', 'why']);
   });
 
   it('say of one of several how far behind it is, who else is there, and how the store is', () => {

@@ -1,23 +1,18 @@
 /**
- * What a Manager tells Prometheus. `docs/metrics.md` has the same list, and a test keeps it so.
+ * The metrics of a Manager for Prometheus. `docs/metrics.md` has the same list, and a test compares the two.
  *
- * Names end in their unit, and counters in `_total`. Labels are pools, reasons and roles, of which there
- * are few; never keys, owners or addresses, of which there is no end. Even pools can be made by whoever
- * connects, so only the first {@link MOST_POOLS} by name have series of their own.
+ * Names end in their unit, and counters in `_total`. Labels are pools, reasons and roles, of which there are few;
+ * never keys, owners or addresses, of which there is no end. Even pools can be created by every process that connects,
+ * so only the first {@link MOST_POOLS} by name have series of their own.
  */
 
 import type { ManagerObservation } from '../manager/observation.ts';
 import { behindBy, knowsNothing, msUntil, poolNames, termKnown } from './answers.ts';
-import type { Histogram, ManagerCounters } from './counters.ts';
-import { type Family, metricsText, type Sample } from '../../runtime/metrics-text.ts';
+import type { ManagerCounters } from './counters.ts';
+import type { Family } from '../../runtime/metrics-text.ts';
+import { counter, familiesOf, gauge, histogram, labelled, type Metric } from '../../runtime/metrics.ts';
 import { misplacedShare, tallyOf } from './shares.ts';
-import type {
-  ApiSource,
-  ProcessObservation,
-  StoreMember,
-  StoreObservation,
-  TrafficObservation,
-} from './source.ts';
+import type { ApiSource, StoreMember, StoreObservation, TrafficObservation } from './source.ts';
 
 export const MOST_POOLS = 100;
 
@@ -30,61 +25,13 @@ interface Reading {
   readonly counters: ManagerCounters;
   readonly traffic: TrafficObservation;
   readonly store: StoreObservation;
-  readonly process: ProcessObservation;
 }
-
-export interface Metric {
-  readonly name: string;
-  readonly type: Family['type'];
-  readonly labels: readonly string[];
-  readonly help: string;
-  read(reading: Reading): readonly Sample[] | Histogram;
-}
-
-const plain = (
-  type: 'counter' | 'gauge',
-  name: string,
-  help: string,
-  value: (reading: Reading) => number | undefined,
-): Metric => ({
-  name,
-  type,
-  labels: [],
-  help,
-  read: (reading) => {
-    const read = value(reading);
-    return read === undefined ? [] : [{ value: read }];
-  },
-});
-
-const gauge = (name: string, help: string, value: (reading: Reading) => number | undefined): Metric =>
-  plain('gauge', name, help, value);
-
-const counter = (name: string, help: string, value: (reading: Reading) => number | undefined): Metric =>
-  plain('counter', name, help, value);
-
-const labelled = (
-  type: 'counter' | 'gauge',
-  name: string,
-  label: string,
-  help: string,
-  values: (reading: Reading) => Iterable<readonly [string, number | undefined]>,
-): Metric => ({
-  name,
-  type,
-  labels: [label],
-  help,
-  read: (reading) =>
-    [...values(reading)].flatMap(([text, value]) =>
-      value === undefined ? [] : [{ labels: { [label]: text }, value }],
-    ),
-});
 
 const perPool = (
   name: string,
   help: string,
   value: (pool: string, reading: Reading) => number | undefined,
-): Metric =>
+): Metric<Reading> =>
   labelled('gauge', name, 'pool', help, (reading) =>
     (reading.pools ?? []).slice(0, MOST_POOLS).map((pool) => [pool, value(pool, reading)] as const),
   );
@@ -97,7 +44,7 @@ const ofMembers =
 
 const ROLES = ['standby', 'leading', 'halted'] as const;
 
-export const METRICS: readonly Metric[] = [
+export const METRICS: readonly Metric<Reading>[] = [
   labelled(
     'gauge',
     'leasehold_manager_role',
@@ -182,6 +129,18 @@ export const METRICS: readonly Metric[] = [
     ({ counters }) => counters.certificatesAccepted,
   ),
 
+  counter(
+    'leasehold_joins_in_line_total',
+    'Times that an owner that asked to join was told to wait in line.',
+    ({ counters }) => counters.busyAnswers,
+  ),
+  labelled(
+    'counter',
+    'leasehold_limited_total',
+    'limit',
+    'Times that a limit held somebody back; the label is the name of the limit.',
+    ({ traffic }) => Object.entries(traffic.limited),
+  ),
   counter('leasehold_owners_joined_total', 'Owners that became members.', ({ counters }) => counters.joined),
   labelled(
     'counter',
@@ -223,13 +182,11 @@ export const METRICS: readonly Metric[] = [
     'Batches that the log refused.',
     ({ counters }) => counters.commitsRefused,
   ),
-  {
-    name: 'leasehold_commit_duration_seconds',
-    type: 'histogram',
-    labels: [],
-    help: 'From handing a batch to the log until it was committed.',
-    read: ({ counters }) => counters.commitSeconds,
-  },
+  histogram(
+    'leasehold_commit_duration_seconds',
+    'From handing a batch to the log until it was committed.',
+    ({ counters }) => counters.commitSeconds,
+  ),
   counter(
     'leasehold_compactions_total',
     'Snapshots written to shorten the log.',
@@ -295,19 +252,13 @@ export const METRICS: readonly Metric[] = [
     'Messages received that were none.',
     ({ traffic }) => traffic.messagesMalformed,
   ),
+  counter(
+    'leasehold_messages_not_allowed_total',
+    'Messages received that their sender may not send: forged reports.',
+    ({ traffic }) => traffic.messagesNotAllowed,
+  ),
   gauge('leasehold_event_readers', 'Open streams of events.', ({ source }) => source.events.readers),
 
-  gauge(
-    'leasehold_event_loop_delay_seconds',
-    'The longest time within the last minute or two that the event loop did not turn.',
-    ({ process }) => process.eventLoopDelaySeconds,
-  ),
-  gauge('process_resident_memory_bytes', 'Resident memory.', ({ process }) => process.residentBytes),
-  counter(
-    'process_cpu_seconds_total',
-    'Processor time used, user and system.',
-    ({ process }) => process.cpuSeconds,
-  ),
   gauge(
     'process_start_time_seconds',
     'When the process started, in seconds since 1970.',
@@ -315,18 +266,10 @@ export const METRICS: readonly Metric[] = [
   ),
 ];
 
-export function renderMetrics(source: ApiSource): string {
+export function managerMetrics(source: ApiSource): readonly Family[] {
   const seen = source.observe();
-  const reading: Reading = {
-    source,
-    seen,
+  return familiesOf(METRICS, {
+    ...{ source, seen, counters: source.counters, traffic: source.traffic(), store: source.store() },
     pools: knowsNothing(seen) ? undefined : poolNames(source, seen),
-    counters: source.counters,
-    traffic: source.traffic(),
-    store: source.store(),
-    process: source.process(),
-  };
-  return metricsText(
-    METRICS.map(({ name, type, help, read }) => ({ name, type, help, samples: read(reading) })),
-  );
+  });
 }

@@ -15,6 +15,18 @@ export const PAGE_BUNDLE: string = `"use strict";
   }
   var styleColour = (variable) => getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
 
+  // leasehold/src/runtime/printable.ts
+  var CONTROLS = /(?![\\u200c\\u200d])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]/u;
+  var EACH = new RegExp(CONTROLS, "gu");
+  var SHORT = { "\\n": "\\\\n", "\\r": "\\\\r", "	": "\\\\t" };
+  var printable = (text) => text.replace(EACH, escaped);
+  function escaped(character) {
+    const code = character.codePointAt(0) ?? 0;
+    const digits = code.toString(16);
+    if (code > 65535) return \`\\\\u{\${digits}}\`;
+    return SHORT[character] ?? (code > 255 ? \`\\\\u\${digits.padStart(4, "0")}\` : \`\\\\x\${digits.padStart(2, "0")}\`);
+  }
+
   // apps/page/src/elements.ts
   function element(id, kind) {
     const found = document.getElementById(id);
@@ -24,18 +36,9 @@ export const PAGE_BUNDLE: string = `"use strict";
   function make(tag, className = "", text = "") {
     const made = document.createElement(tag);
     if (className !== "") made.className = className;
-    if (text !== "") made.textContent = text;
+    if (text !== "") made.textContent = printable(text);
     return made;
   }
-
-  // apps/page/src/api.ts
-  async function ask(path) {
-    const response = await fetch(path, { cache: "no-store" });
-    const body = await response.json();
-    if (!response.ok) throw new Error(body.error?.message ?? \`the answer was \${response.status}\`);
-    return body;
-  }
-  var poolPath = (pool, rest = "") => \`/v1/pools/\${encodeURIComponent(pool)}\${rest}\`;
 
   // apps/page/src/model.ts
   var model = {
@@ -43,14 +46,18 @@ export const PAGE_BUNDLE: string = `"use strict";
     table: void 0,
     owners: /* @__PURE__ */ new Map(),
     silentAfterMs: Number.POSITIVE_INFINITY,
+    readAt: void 0,
+    clockAheadMs: 0,
     lostUntil: /* @__PURE__ */ new Map(),
     litOwner: void 0,
     key: void 0,
     keyPosition: void 0
   };
+  var ageMs = () => model.readAt === void 0 ? 0 : performance.now() - model.readAt.clockMs;
 
   // apps/page/src/words.ts
   var counted = (count, what) => \`\${count} \${what}\${count === 1 ? "" : "s"}\`;
+  var clockTime = (wallMs) => new Date(wallMs).toLocaleTimeString([], { hour12: false });
   var seconds = (ms) => \`\${(ms / 1e3).toFixed(1)} s\`;
   var MINUTE = 60;
   var HOUR = 60 * MINUTE;
@@ -66,13 +73,15 @@ export const PAGE_BUNDLE: string = `"use strict";
       case "joined":
         return \`\${event.owner.name} at \${event.owner.url}\`;
       case "left":
-        return \`\${event.owner.name}: \${whyLeft(event.why)}\`;
+        return \`\${event.owner.name} \${whyLeft(event.why)}\`;
+      case "removed":
+        return "the pool was removed";
       case "granted":
         return \`\${event.owner.name} was given \${extent(event)}\`;
       case "moved":
         return \`\${event.from.name} handed \${extent(event)} to \${event.owner.name}\`;
       case "lost":
-        return \`\${event.owner?.name ?? "nobody"} had \${extent(event)}\`;
+        return event.isPlanned ? \`\${event.owner?.name} gave back \${extent(event)}\` : \`\${event.owner?.name ?? "nobody"} had \${extent(event)}\`;
       case "elected":
         return \`\${event.manager} leads in term \${event.term}\`;
       case "deposed":
@@ -89,17 +98,64 @@ export const PAGE_BUNDLE: string = `"use strict";
   function whyLeft(why) {
     switch (why) {
       case "left":
-        return "it said good-bye";
+        return "left in good order";
       case "expired":
-        return "it was not heard for too long";
+        return "was silent until its hold was over";
       case "certified":
-        return "its death was proved";
+        return "died: its death was proved, by its supervisor or its lock";
       case "recovered":
-        return "the log was restored";
+        return "was dropped: the log was restored";
       case "unknown":
-        return "it is not known why";
+        return "is gone; how is not known";
     }
   }
+
+  // apps/page/src/connection.ts
+  var STALE_AFTER_MS = 7e3;
+  var SHOWN = {
+    connecting: { data: "trying", text: "connecting" },
+    live: { data: "live", text: "live" },
+    "without events": { data: "trying", text: "no events arrive; connecting again" }
+  };
+  var stream = "not tried";
+  var isAnswered = true;
+  function streamIs(state) {
+    stream = state;
+    showConnection();
+  }
+  function answersCome(doThey) {
+    isAnswered = doThey;
+    if (doThey) model.readAt = { clockMs: performance.now(), wallMs: Date.now() };
+    showConnection();
+  }
+  function showConnection() {
+    const state = stateNow();
+    const { data, text } = state === "lost" ? { data: "lost", text: lostText() } : SHOWN[state];
+    document.body.toggleAttribute("data-stale", state === "lost" && model.readAt !== void 0);
+    if (state === "lost") document.title = "Leasehold (disconnected)";
+    const shown = element("connection", HTMLElement);
+    if (shown.dataset["state"] === data && shown.textContent === text) return;
+    shown.dataset["state"] = data;
+    shown.textContent = text;
+  }
+  function stateNow() {
+    const { readAt } = model;
+    const isStale = readAt !== void 0 && performance.now() - readAt.clockMs > STALE_AFTER_MS;
+    if (!isAnswered || isStale) return "lost";
+    if (stream === "broken") return "without events";
+    return stream === "open" ? "live" : "connecting";
+  }
+  var lostText = () => model.readAt === void 0 ? "no answer, trying again" : \`disconnected; data from \${clockTime(model.readAt.wallMs)}\`;
+
+  // apps/page/src/api.ts
+  var ANSWER_WITHIN_MS = 5e3;
+  async function ask(path) {
+    const response = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    const body = await response.json();
+    if (!response.ok) throw new Error(body.error?.message ?? \`the answer was \${response.status}\`);
+    return body;
+  }
+  var poolPath = (pool, rest = "") => \`/v1/pools/\${encodeURIComponent(pool)}\${rest}\`;
 
   // apps/page/src/ring.ts
   var MOST_BORDERS = 500;
@@ -162,8 +218,8 @@ export const PAGE_BUNDLE: string = `"use strict";
   }
   function drawLost(ring, rows) {
     const now = performance.now();
-    for (const [start, until] of model.lostUntil) if (until <= now) model.lostUntil.delete(start);
-    for (const row of rows.filter(({ start }) => model.lostUntil.has(start))) {
+    for (const [position, until] of model.lostUntil) if (until <= now) model.lostUntil.delete(position);
+    for (const row of rows.filter(({ lostAt }) => model.lostUntil.has(lostAt))) {
       traceRow(ring, row, ring.outer + 5);
       stroke(ring.pen, styleColour("--bad"), 4);
     }
@@ -220,30 +276,87 @@ export const PAGE_BUNDLE: string = `"use strict";
   }
   var answer = (sentences) => element("answer", HTMLElement).replaceChildren(...sentences.map((sentence) => make("p", "", sentence)));
 
-  // apps/page/src/connection.ts
-  var SAYS = { live: "live", trying: "connecting", lost: "disconnected, trying again" };
-  var stream = "not tried";
-  var isAnswered = true;
-  function streamIs(state) {
-    stream = state;
-    show();
+  // apps/page/src/owners.ts
+  var known = /* @__PURE__ */ new Map();
+  function showOwners(owners) {
+    const body = element("owners", HTMLElement);
+    const rows = owners.map((owner) => {
+      const shown = known.get(owner.incarnation) ?? newRow(owner);
+      known.set(owner.incarnation, shown);
+      fill(shown, owner);
+      return shown.row;
+    });
+    for (const incarnation of known.keys()) if (!model.owners.has(incarnation)) known.delete(incarnation);
+    const isSame = rows.length === body.children.length && rows.every((row, index) => row === body.children[index]);
+    if (!isSame) body.replaceChildren(...rows);
+    element("no-owners", HTMLElement).hidden = owners.length > 0;
   }
-  function answersCome(doThey) {
-    isAnswered = doThey;
-    show();
+  function newRow({ incarnation, name, url }) {
+    const row = make("tr");
+    const cell = (className) => row.appendChild(make("td", className));
+    const first = cell("");
+    first.append(make("div", "name", name), make("div", "url", url));
+    const state = first.appendChild(make("div", "state"));
+    const second = cell("");
+    const share = second.appendChild(make("div", "share"));
+    const scale = second.appendChild(make("div", "bar"));
+    const bar = scale.appendChild(make("div"));
+    const wanted = scale.appendChild(make("i"));
+    row.title = \`incarnation \${incarnation}\`;
+    row.addEventListener("pointerenter", () => light(incarnation));
+    row.addEventListener("pointerleave", () => light(void 0));
+    return {
+      row,
+      state,
+      share,
+      bar,
+      wanted,
+      ranges: cell("count"),
+      heard: cell("count"),
+      load: cell("count load")
+    };
   }
-  function show() {
-    const state = !isAnswered || stream === "broken" ? "lost" : stream === "open" ? "live" : "trying";
-    const shown = element("connection", HTMLElement);
-    if (shown.dataset["state"] === state) return;
-    shown.dataset["state"] = state;
-    shown.textContent = SAYS[state];
+  function showAges() {
+    for (const [incarnation, owner] of model.owners) {
+      const shown = known.get(incarnation);
+      if (shown !== void 0) fillAges(shown, owner);
+    }
+  }
+  function fill(shown, owner) {
+    shown.row.style.setProperty("--swatch", colourOf(owner.name));
+    shown.share.textContent = \`\${owner.sharePercent.toFixed(1)} %\`;
+    shown.bar.style.width = \`\${owner.sharePercent}%\`;
+    shown.wanted.hidden = owner.wantedPercent === null;
+    shown.wanted.style.left = \`\${owner.wantedPercent ?? 0}%\`;
+    shown.wanted.title = \`wanted: \${owner.wantedPercent ?? 0} %\`;
+    shown.ranges.textContent = String(owner.ranges);
+    shown.load.textContent = owner.load === null ? "–" : String(Math.round(owner.load * 100) / 100);
+    fillAges(shown, owner);
+  }
+  function fillAges(shown, owner) {
+    const age = ageMs();
+    shown.heard.textContent = owner.heardAgoMs === null ? "–" : \`\${seconds(owner.heardAgoMs + age)} ago\`;
+    const isSilent = owner.heardAgoMs !== null && owner.heardAgoMs > model.silentAfterMs;
+    shown.state.className = isSilent ? "state bad" : "state";
+    shown.state.textContent = stateText(owner, isSilent, age);
+  }
+  function stateText(owner, isSilent, age) {
+    if (isSilent && owner.keptForMs !== null) {
+      return \`silent; its keys are kept for \${seconds(Math.max(0, owner.keptForMs - age))} more\`;
+    }
+    if (!owner.isMember) return "wants to join";
+    if (owner.isLeaving) return "is leaving";
+    return owner.recalledRanges > 0 ? \`gives back \${owner.recalledPercent} %\` : "";
+  }
+  function light(incarnation) {
+    model.litOwner = incarnation;
+    drawRing();
   }
 
   // apps/page/src/header.ts
   function showManager(status) {
     element("manager", HTMLElement).textContent = [
-      \`Manager \${status.id}\`,
+      \`Manager \${printable(status.id)}\`,
       status.role,
       ...status.term === null ? [] : [\`term \${status.term}\`],
       ...status.logPosition === null ? [] : [\`commit \${status.logPosition}\`],
@@ -253,7 +366,7 @@ export const PAGE_BUNDLE: string = `"use strict";
     showLeader(status);
     document.title = status.role === "leading" ? "Leasehold" : \`Leasehold (\${status.role})\`;
     const notice = element("notice", HTMLElement);
-    const text = noticeOf(status);
+    const text = printable(noticeOf(status));
     notice.hidden = text === "";
     notice.textContent = text;
   }
@@ -268,7 +381,7 @@ export const PAGE_BUNDLE: string = `"use strict";
     shown.hidden = role !== "standby";
     const isKnown = leader !== null && leader.id !== id;
     const where = isKnown && leader.address !== null ? \`, at \${leader.address}\` : "";
-    const text = isKnown ? \`\${leader.id} leads\${where}\` : "nobody leads, as far as this Manager knows";
+    const text = isKnown ? printable(\`\${leader.id} leads\${where}\`) : "nobody leads, as far as this Manager knows";
     const place = isKnown ? managers.find(({ isLeader }) => isLeader)?.http ?? "" : "";
     if (shown.textContent === text && shown.dataset["place"] === place) return;
     shown.dataset["place"] = place;
@@ -293,65 +406,36 @@ export const PAGE_BUNDLE: string = `"use strict";
     return made;
   }
 
-  // apps/page/src/owners.ts
-  var known = /* @__PURE__ */ new Map();
-  function showOwners(owners) {
-    const body = element("owners", HTMLElement);
-    const largestPercent = Math.max(1, ...owners.map(({ sharePercent }) => sharePercent));
-    const rows = owners.map((owner) => {
-      const shown = known.get(owner.incarnation) ?? newRow(owner);
-      known.set(owner.incarnation, shown);
-      fill(shown, owner, largestPercent);
-      return shown.row;
-    });
-    for (const incarnation of known.keys()) if (!model.owners.has(incarnation)) known.delete(incarnation);
-    const isSame = rows.length === body.children.length && rows.every((row, index) => row === body.children[index]);
-    if (!isSame) body.replaceChildren(...rows);
-    element("no-owners", HTMLElement).hidden = owners.length > 0;
+  // apps/page/src/gone.ts
+  var SHOWN_FOR_MS = 5 * 6e4;
+  var gone = /* @__PURE__ */ new Map();
+  function rememberGone(event) {
+    if (event.kind === "left") gone.set(event.owner.incarnation, event);
   }
-  function newRow({ incarnation, name, url }) {
+  function showGone() {
+    const managerMs = Date.now() + model.clockAheadMs;
+    for (const [incarnation, { atMs }] of gone) if (managerMs - atMs > SHOWN_FOR_MS) gone.delete(incarnation);
+    const shown = [...gone.values()].filter(({ pool }) => pool === model.pool).reverse();
+    element("gone", HTMLElement).replaceChildren(...shown.map(goneRow));
+  }
+  function goneRow({ owner, atMs, why }) {
     const row = make("tr");
-    const cell = (className) => row.appendChild(make("td", className));
-    const first = cell("");
-    first.append(make("div", "name", name), make("div", "url", url));
-    const state = first.appendChild(make("div", "state"));
-    const second = cell("");
-    const share = second.appendChild(make("div", "share"));
-    const bar = second.appendChild(make("div", "bar")).appendChild(make("div"));
-    row.title = \`incarnation \${incarnation}\`;
-    row.addEventListener("pointerenter", () => light(incarnation));
-    row.addEventListener("pointerleave", () => light(void 0));
-    return { row, state, share, bar, ranges: cell("count"), heard: cell("count"), load: cell("count load") };
-  }
-  function fill(shown, owner, largestPercent) {
-    shown.row.style.setProperty("--swatch", colourOf(owner.name));
-    shown.share.textContent = \`\${owner.sharePercent.toFixed(1)} %\`;
-    shown.bar.style.width = \`\${100 * owner.sharePercent / largestPercent}%\`;
-    shown.ranges.textContent = String(owner.ranges);
-    shown.heard.textContent = owner.heardAgoMs === null ? "–" : \`\${seconds(owner.heardAgoMs)} ago\`;
-    shown.load.textContent = owner.load === null ? "–" : String(Math.round(owner.load * 100) / 100);
-    const isSilent = owner.heardAgoMs !== null && owner.heardAgoMs > model.silentAfterMs;
-    shown.state.className = isSilent ? "state bad" : "state";
-    shown.state.textContent = stateText(owner, isSilent);
-  }
-  function stateText(owner, isSilent) {
-    if (isSilent && owner.keptForMs !== null) {
-      return \`silent; its keys are kept for \${seconds(owner.keptForMs)} more\`;
-    }
-    if (!owner.isMember) return "wants to join";
-    if (owner.isLeaving) return "is leaving";
-    return owner.recalledRanges > 0 ? \`gives back \${owner.recalledPercent} %\` : "";
-  }
-  function light(incarnation) {
-    model.litOwner = incarnation;
-    drawRing();
+    row.dataset["why"] = why;
+    row.title = \`incarnation \${owner.incarnation}\`;
+    const cell = row.appendChild(make("td"));
+    cell.colSpan = 5;
+    cell.append(
+      make("div", "name", owner.name),
+      make("div", "url", owner.url),
+      make("div", why === "left" ? "state" : "state bad", \`\${clockTime(atMs)}: \${whyLeft(why)}\`)
+    );
+    return row;
   }
 
   // apps/page/src/refresh.ts
   var SOON_MS = 150;
   var MOST_ROWS = 2e4;
   var ROWS_AT_ONCE = 5e3;
-  var LOST_SHOWN_MS = 4e3;
   var RENEWALS_MISSED = 2.5;
   var due;
   var isReading = false;
@@ -380,6 +464,7 @@ export const PAGE_BUNDLE: string = `"use strict";
   async function refresh() {
     const status = await ask("/v1/status");
     const pools = await readPools(status);
+    model.clockAheadMs = status.startedAtMs + 1e3 * status.uptimeSeconds - Date.now();
     showManager(status);
     showPools(pools);
     const pool = pools.find(({ name }) => name === model.pool);
@@ -387,6 +472,7 @@ export const PAGE_BUNDLE: string = `"use strict";
       [model.table, model.owners] = [void 0, /* @__PURE__ */ new Map()];
       showOwners([]);
     } else await readPool(pool);
+    showGone();
     showMiddle(pool);
     drawRing();
     await explainKey();
@@ -415,11 +501,6 @@ export const PAGE_BUNDLE: string = `"use strict";
       rows.push(...page.rows);
       next = page.next;
     } while (next !== null && rows.length < MOST_ROWS);
-    const before = model.table;
-    const until = performance.now() + LOST_SHOWN_MS;
-    if (before?.pool === name) {
-      for (const { start, lostAt } of rows) if (lostAt > before.logPosition) model.lostUntil.set(start, until);
-    }
     model.table = { pool: name, changedAt, logPosition: page.logPosition, rows, rowCount: page.count };
   }
 
@@ -436,23 +517,24 @@ export const PAGE_BUNDLE: string = `"use strict";
     list.querySelector(".none")?.remove();
     const pool = "pool" in event ? \`\${event.pool}: \` : "";
     const line = make("li");
-    line.dataset["kind"] = event.kind;
+    const kind = event.kind === "lost" && event.isPlanned ? "given back" : event.kind;
+    line.dataset["kind"] = kind;
     line.append(
       make("time", "", event.atMs === 0 ? "" : clockTime(event.atMs)),
-      make("b", "", event.kind),
+      make("b", "", kind),
       make("span", "", pool + eventText(event))
     );
     list.prepend(line);
     while (list.children.length > MOST_EVENTS) list.lastElementChild?.remove();
   }
-  var clockTime = (wallMs) => new Date(wallMs).toLocaleTimeString([], { hour12: false });
 
   // apps/page/src/stream.ts
   var AGAIN_AFTER_MS = 2e3;
-  var RECENT = 50;
+  var RECENT = 200;
+  var LOST_SHOWN_MS = 4e3;
   var KINDS = [
-    ...["joined", "left", "granted", "moved", "lost"],
-    ...["elected", "deposed", "halted", "gap"]
+    ...["joined", "left", "granted", "moved", "lost", "removed"],
+    ...["elected", "deposed", "follows", "halted", "gap"]
   ];
   var stream2;
   async function follow() {
@@ -461,6 +543,7 @@ export const PAGE_BUNDLE: string = `"use strict";
         \`/v1/events/recent?limit=\${RECENT}\`
       );
       showEvents(recent.events);
+      for (const event of recent.events) rememberGone(event);
       await refresh();
       answersCome(true);
       listen(recent.latestEventId);
@@ -479,11 +562,16 @@ export const PAGE_BUNDLE: string = `"use strict";
     };
     opened.onerror = () => {
       streamIs("broken");
+      refreshSoon();
       if (opened.readyState === EventSource.CLOSED) setTimeout(() => void follow(), AGAIN_AFTER_MS);
     };
     for (const kind of KINDS) {
       opened.addEventListener(kind, (message) => {
-        showEvent(JSON.parse(message.data));
+        const event = JSON.parse(message.data);
+        showEvent(event);
+        rememberGone(event);
+        if (event.kind === "lost" && event.pool === model.pool && !event.isPlanned)
+          model.lostUntil.set(event.logPosition, performance.now() + LOST_SHOWN_MS);
         refreshSoon();
       });
     }
@@ -491,6 +579,7 @@ export const PAGE_BUNDLE: string = `"use strict";
 
   // apps/page/src/main.ts
   var LOOK_EVERY_MS = 2e3;
+  var TICK_MS = 500;
   element("ask", HTMLFormElement).addEventListener("submit", (event) => {
     event.preventDefault();
     model.key = element("key", HTMLInputElement).value;
@@ -510,6 +599,10 @@ export const PAGE_BUNDLE: string = `"use strict";
   setInterval(() => {
     if (!document.hidden) void refreshOrSay();
   }, LOOK_EVERY_MS);
+  setInterval(() => {
+    showConnection();
+    showAges();
+  }, TICK_MS);
   void follow();
 })();
 `;

@@ -76,13 +76,21 @@ tbody tr:hover { background: var(--ground); }
 .url { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; }
 .state { font-size: .8rem; color: var(--warn); }
 .state.bad { color: var(--bad); }
-.bar { height: .35rem; min-width: 4rem; border-radius: .2rem; background: var(--line); overflow: hidden; margin-top: .2rem; }
-.bar div { height: 100%; background: var(--swatch, var(--empty)); }
+body[data-stale] main, body[data-stale] #notice { filter: grayscale(1); opacity: .55; }
+body[data-stale] #manager::before { content: "last seen: "; }
+.bar { position: relative; height: .4rem; min-width: 4rem; border-radius: .2rem; background: var(--line); overflow: hidden; margin-top: .2rem; }
+.bar div { height: 100%; min-width: 2px; background: var(--swatch, var(--empty)); }
+.bar i { position: absolute; top: 0; bottom: 0; width: 2px; margin-left: -1px; background: var(--ink); opacity: .55; }
+.bar i[hidden] { display: none; }
+#gone td { opacity: .8; }
+#gone .name { color: var(--soft); text-decoration: line-through; text-decoration-thickness: 1px; }
+#gone .name::before { background: none; box-shadow: inset 0 0 0 2px var(--empty); }
 #events { list-style: none; margin: 0; padding: 0; font-size: .9rem; }
-#events li { display: grid; grid-template-columns: 4.6rem 4.6rem minmax(0, 1fr); gap: .5rem; padding: .25rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
+#events li { display: grid; grid-template-columns: 4.6rem 5.8rem minmax(0, 1fr); gap: .5rem; padding: .25rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 #events li:first-child { border-top: 0; }
 #events time { color: var(--soft); font-variant-numeric: tabular-nums; }
-#events b { font-weight: 600; }
+#events b { font-weight: 600; white-space: nowrap; }
+#events [data-kind="given back"] b { color: var(--soft); }
 #events [data-kind="lost"] b, #events [data-kind="halted"] b { color: var(--bad); }
 #events [data-kind="left"] b, #events [data-kind="gap"] b, #events [data-kind="deposed"] b { color: var(--warn); }
 #events [data-kind="granted"] b, #events [data-kind="joined"] b, #events [data-kind="elected"] b { color: var(--good); }
@@ -97,5 +105,5 @@ footer a { color: inherit; }
   #events li { grid-template-columns: 4.4rem minmax(0, 1fr); }
   #events li span { grid-column: 1 / -1; }
 }
-@media (prefers-reduced-motion: no-preference) { .bar div { transition: width .3s; } }
+@media (prefers-reduced-motion: no-preference) { .bar div { transition: width .3s; } main { transition: filter .3s, opacity .3s; } }
 `;

@@ -10,7 +10,7 @@ import { type HttpServer, serveHttp } from '../../node/http/server.ts';
 import { silent } from '../../runtime/logger.ts';
 import { instant } from '../../runtime/time.ts';
 import { apiRoutes } from './routes.ts';
-import { keepingNothing, type ManagerToLookAt, standby, threeOwners, waiting } from './source-script.ts';
+import { keepingNothing, ManagerToLookAt, standby, threeOwners, waiting } from './source-script.ts';
 
 const path = [
   process.env['CHROMIUM'] ?? '',
@@ -78,6 +78,15 @@ describe.skipIf(isMissing)(
       await page.locator('#connection[data-state=live]').waitFor();
       if (expected === 'owners') await page.locator('#owners tr').first().waitFor();
       return page;
+    };
+
+    /** The page is grey, and says how old the data is. */
+    const looksDead = async (page: Page): Promise<boolean> => {
+      const [filter, text, title] = await page.evaluate<string[]>(
+        "[getComputedStyle(document.querySelector('main')).filter, document.getElementById('connection').textContent, document.title]",
+      );
+      const saysSo = /^disconnected; data from \d\d:\d\d:\d\d$/.test(text ?? '');
+      return saysSo && filter !== 'none' && title === 'Leasehold (disconnected)';
     };
 
     it('shows owners, the ring and events', async () => {
@@ -149,6 +158,54 @@ describe.skipIf(isMissing)(
       await eventually(() => page.locator('#middle').textContent()).toContain('% unowned');
     });
 
+    it.each([
+      ['certified', 'died: its death was proved, by its supervisor or its lock'],
+      ['expired', 'was silent until its hold was over'],
+      ['left', 'left in good order'],
+    ] as const)('keeps an owner that is gone for a while, with how that is known: %s', async (why, words) => {
+      const manager = threeOwners();
+      const { url } = await serve(manager);
+      const page = await visit(url);
+      manager.commit('presence', [{ kind: 'leave', incarnation: 'presence-2.1', why }]);
+      await eventually(() => page.locator('#gone tr').count()).toBe(1);
+      expect(await page.locator('#gone .name').textContent()).toBe('presence-2');
+      expect(await page.locator('#gone .state').textContent()).toMatch(
+        new RegExp(`^\\d\\d:\\d\\d:\\d\\d: ${words}$`),
+      );
+      const later = await visit(url);
+      await eventually(() => later.locator('#gone .name').textContent()).toBe('presence-2');
+      manager.wallMs += 6 * 60_000;
+      await eventually(() => page.locator('#gone tr').count()).toBe(0);
+    });
+
+    it('does not call lost what owners give back at a first start', async () => {
+      const manager = new ManagerToLookAt();
+      const page = await visit((await serve(manager)).url, {}, 'no owners');
+      for (const name of ['a', 'b', 'c']) {
+        manager.join('presence', name);
+        manager.settle('presence');
+      }
+      await eventually(() => page.locator('#owners tr').count()).toBe(3);
+      await eventually(() => page.locator('#events [data-kind="given back"]').count()).toBe(3);
+      expect(await page.locator('#events [data-kind=lost]').count()).toBe(0);
+      const red = await page.evaluate<string>(
+        'getComputedStyle(document.querySelector(\'#events [data-kind="given back"] b\')).color',
+      );
+      expect(red).not.toBe('rgb(196, 48, 43)');
+    });
+
+    it('shows the shares of all owners on one scale: a whole bar is the whole ring', async () => {
+      const page = await visit((await serve(threeOwners())).url);
+      const shown = await page.evaluate<
+        { text: string; bar: number }[]
+      >(`[...document.querySelectorAll('#owners tr')].map((row) => ({
+        text: row.querySelector('.share').textContent,
+        bar: Number.parseFloat(row.querySelector('.bar div').style.width),
+      }))`);
+      for (const { text, bar } of shown) expect(bar).toBeCloseTo(Number.parseFloat(text), 0);
+      expect(shown.reduce((sum, { bar }) => sum + bar, 0)).toBeCloseTo(100, 0);
+    });
+
     it('says whose a key is, and why', async () => {
       const page = await visit((await serve(threeOwners())).url);
       await page.locator('#key').fill('cart:{ana}:items');
@@ -164,11 +221,27 @@ describe.skipIf(isMissing)(
       const page = await visit(server.url);
       await server.close(0);
       await page.locator('#connection[data-state=lost]').waitFor();
+      expect(await looksDead(page)).toBe(true);
+      const heard = async (): Promise<number> =>
+        Number.parseFloat((await page.locator('#owners td.count').nth(1).textContent()) ?? '');
+      const before = await heard();
+      await eventually(heard).toBeGreaterThan(before + 0.9);
       const next = threeOwners();
       next.join('presence', 'presence-4');
       await serve(next, server.port);
       await page.locator('#connection[data-state=live]').waitFor();
       await eventually(() => page.locator('#owners tr').count()).toBe(4);
+      expect(await looksDead(page)).toBe(false);
+    });
+
+    it('says so too of a Manager that stands still, with its connections open', async () => {
+      const page = await visit((await serve(threeOwners())).url);
+      await page.route('**/v1/**', () => {});
+      await page.locator('#connection[data-state=lost]').waitFor();
+      expect(await looksDead(page)).toBe(true);
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
+      await page.locator('#connection[data-state=live]').waitFor();
+      expect(await looksDead(page)).toBe(false);
     });
 
     it('shows names that look like code as text', async () => {

@@ -1,12 +1,11 @@
 /**
- * The page at `/`: one document with everything in it, so that it works where nothing else can be
- * reached. The browser is told to run and load nothing but what this document had when it was made:
- * the policy names the digests of its script and its style, so nothing that an owner calls itself can
- * become code.
+ * The page at `/`: one self-contained document, so that the page works where nothing else can be reached. The browser
+ * is told to run and load only the contents of this document as built: the policy names the digests of the script and
+ * the style, so the name of an owner can never become code.
  */
 
 import { digest } from '../../runtime/digest.ts';
-import type { TextAnswer } from './exchange.ts';
+import type { HttpTextAnswer } from '../../node/http/exchange.ts';
 import { PAGE_BUNDLE } from './page-bundle.ts';
 import { PAGE_STYLE } from './page-style.ts';
 
@@ -46,6 +45,7 @@ const PAGE = `<!doctype html>
       <table>
         <thead><tr><th>Owner</th><th>Share</th><th class="count">Ranges</th><th class="count">Heard</th><th class="count load">Load</th></tr></thead>
         <tbody id="owners"></tbody>
+        <tbody id="gone" aria-label="Owners that are gone"></tbody>
       </table>
       <p id="no-owners" class="none" hidden>Nobody has joined this pool.</p>
     </div>
@@ -77,7 +77,7 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-export const pageAnswer = (): TextAnswer => ({
+export const pageAnswer = (): HttpTextAnswer => ({
   kind: 'text',
   status: 200,
   headers: {

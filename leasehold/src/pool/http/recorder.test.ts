@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ManagerState } from '../state.ts';
 import { ManagerCounters } from './counters.ts';
-import { EventLog } from './event-log.ts';
+import { EventLog } from '../../node/service/event-log.ts';
+import type { ManagerLogEvent } from './event-log.ts';
 import { type Glimpse, Recorder } from './recorder.ts';
 import { threeOwners } from './source-script.ts';
 
@@ -11,7 +12,7 @@ function watched(...glimpses: readonly Partial<Glimpse>[]): {
   readonly kinds: string[];
   readonly counters: ManagerCounters;
 } {
-  const events = new EventLog({ epoch: 'life1' });
+  const events = new EventLog<ManagerLogEvent>({ epoch: 'life1' });
   const counters = new ManagerCounters();
   const recorder = new Recorder(events, counters, () => 5);
   for (const glimpse of glimpses) {

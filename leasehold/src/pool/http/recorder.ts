@@ -1,23 +1,23 @@
 /**
- * Watches a Manager from outside and writes down what changes. Show it what the Manager is like after
- * every input; when nothing has changed, that costs four comparisons.
+ * Watches a Manager from outside and writes down the changes. Show the recorder the Manager's state after every input;
+ * when nothing has changed, that costs four comparisons.
  *
- * What it knows and what there is are two things. A leader that is deposed knows nothing until it has read the log
- * again, and if there is none to read, nothing at all; but nobody has left by that. So what it knew last is kept
- * beside, and compared with what it knows next:
+ * The Manager's knowledge and the real state are two things. A deposed leader knows nothing until that Manager has
+ * read the log again, and never if there is no log to read; but no owner has left by that. So the last known state is
+ * kept, and compared with the next known state:
  *
- *     it knows   h1: a, b     nothing      h1: b, c      told: a left, c joined
- *     it knows   h1: a, b     nothing      h2: nobody    told: nothing, for h2 is another log
- *     it knows   h1: a, b     h2: nobody                 told: a and b left; the log was begun anew under its eyes
+ *     known      h1: a, b     nothing      h1: b, c      told: a left, c joined
+ *     known      h1: a, b     nothing      h2: nobody    told: nothing, for h2 is another log
+ *     known      h1: a, b     h2: nobody                 told: a and b left; the Manager saw the log begin anew
  */
 
 import type { ManagerObservation } from '../manager/observation.ts';
 import type { ManagerState } from '../state.ts';
 import type { ManagerCounters } from './counters.ts';
-import type { EventLog } from './event-log.ts';
+import { at, type ManagerEventLog } from './event-log.ts';
 import { type Change, changesBetween, type ManagerEvent, type Reasons } from './events.ts';
 
-/** A part of what a Manager shows; it need not be put together in full for this. */
+/** A part of a Manager's observation, because the full observation is costly to build. */
 export type Glimpse = Pick<
   ManagerObservation,
   'id' | 'role' | 'haltedBecause' | 'term' | 'history' | 'state'
@@ -26,25 +26,27 @@ export type Glimpse = Pick<
 const NOTHING: readonly Change[] = [];
 
 export class Recorder {
-  readonly #events: EventLog;
+  readonly #events: ManagerEventLog;
   readonly #counters: ManagerCounters;
   readonly #wallMs: () => number;
   #role: Glimpse['role'] = 'standby';
   #term = 0;
   #history: string | undefined;
   #state: ManagerState | undefined;
-  /** The last that it knew. Undefined before anything was read: what is found there did not happen just now. */
+  /**
+   * The last known state. Undefined before anything was read: the contents of the first log did not happen just now.
+   */
   #known: { readonly history: string; readonly state: ManagerState } | undefined;
 
-  constructor(events: EventLog, counters: ManagerCounters, wallMs: () => number) {
+  constructor(events: ManagerEventLog, counters: ManagerCounters, wallMs: () => number) {
     this.#events = events;
     this.#counters = counters;
     this.#wallMs = wallMs;
   }
 
   /**
-   * The Manager is like this now. `reasons` says why members left, where that is known: see
-   * `reasonsIn` for how it follows from the batches applied since the last call. Returns what was written.
+   * The Manager is like this now. `reasons` says why members left, as far as known: see `reasonsIn` for how the
+   * reasons follow from the batches applied since the last call. Returns the changes that were written.
    */
   see(glimpse: Glimpse, reasons?: Reasons): readonly Change[] {
     const { role, term, history, state } = glimpse;
@@ -60,7 +62,7 @@ export class Recorder {
     this.#history = history;
     this.#state = state;
     this.#counters.count(changes);
-    this.#events.append(changes, this.#wallMs(), state.position);
+    this.#events.append(at(state.position, changes), this.#wallMs());
     return changes;
   }
 
@@ -69,8 +71,11 @@ export class Recorder {
     const known = this.#known;
     this.#known = { history, state };
     if (known === undefined || known.state === state) return NOTHING;
+    const changes = changesBetween(known.state, state, reasons);
+    if (known.history === history) return changes;
+    // Another log has replaced the one before: the old log's pools are gone, but nobody removed them.
     const hasForgotten = this.#history === undefined;
-    return hasForgotten && known.history !== history ? NOTHING : changesBetween(known.state, state, reasons);
+    return hasForgotten ? NOTHING : changes.filter(({ kind }) => kind !== 'removed');
   }
 
   #roleChanges({ id: manager, role, term, haltedBecause }: Glimpse): ManagerEvent[] {

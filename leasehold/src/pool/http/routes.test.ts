@@ -194,7 +194,7 @@ describe('/v1/pools', () => {
 
   it('gives the durations of a pool and the bounds that follow', () => {
     const { durations, bounds, virtualNodes } = ok<PoolAnswer>(threeOwners(), '/v1/pools/quotas');
-    expect(durations).toMatchObject({ leaseMs: 9_000, holdMs: 9_750 });
+    expect(durations).toMatchObject({ leaseMs: 9_000, holdMs: 10_980 });
     expect(bounds.lossToldWithinMs).toBeGreaterThan(30_000);
     expect(virtualNodes).toBe(64);
   });
@@ -361,6 +361,14 @@ describe('/v1/pools/{pool}/owners', () => {
     const { status, body } = get(threeOwners(), `/v1/pools/presence/owners?limit=${limit}`);
     expect([status, body.error.code]).toEqual([400, 'INVALID_PARAMETER']);
     expect(body.error.message).toContain('from 1 to 5000');
+  });
+});
+
+describe('a key that is too long', () => {
+  it.each(['keys/', 'explain?key='])('is refused by %s with the code that the library throws', (path) => {
+    const { status, body } = get(threeOwners(), `/v1/pools/presence/${path}${'a'.repeat(4_097)}`);
+    expect([status, body.error.code]).toEqual([400, 'INVALID_KEY']);
+    expect(body.error.message).toContain('at most 4096');
   });
 });
 
@@ -541,11 +549,14 @@ describe('/healthz and /readyz', () => {
       uptimeSeconds: 75,
       eventLoopDelaySeconds: 0.004,
     });
-    expect(ok(manager, '/readyz')).toEqual({ isReady: true, why: null, role: 'leading' });
+    expect(ok(manager, '/readyz')).toEqual({ isReady: true, why: null, stalls: [], role: 'leading' });
     Object.assign(manager, { role: 'standby', whyNotReady: 'nothing was read of the log yet' });
     expect(get(manager, '/readyz')).toEqual({
       status: 503,
-      body: { isReady: false, why: 'nothing was read of the log yet', role: 'standby' },
+      body: {
+        ...{ isReady: false, why: 'nothing was read of the log yet', role: 'standby' },
+        stalls: [{ check: 'manager', why: 'nothing was read of the log yet', forMs: 0 }],
+      },
     });
     expect(get(manager, '/healthz').status).toBe(200);
   });

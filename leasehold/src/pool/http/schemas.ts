@@ -3,32 +3,21 @@
  * admits no other; a test holds real answers against them, so the document cannot fall behind.
  */
 
-import type { Schema } from './exchange.ts';
-
-const text = (description: string): Schema => ({ type: 'string', description });
-const textOrNull = (description: string): Schema => ({ type: ['string', 'null'], description });
-const whole = (description: string): Schema => ({ type: 'integer', description });
-const wholeOrNull = (description: string): Schema => ({ type: ['integer', 'null'], description });
-const number = (description: string): Schema => ({ type: 'number', description });
-const numberOrNull = (description: string): Schema => ({ type: ['number', 'null'], description });
-const yes = (description: string): Schema => ({ type: 'boolean', description });
-const listOf = (items: Schema, description: string): Schema => ({ type: 'array', items, description });
-const oneOf = (values: readonly string[], description: string): Schema => ({
-  type: 'string',
-  enum: values,
-  description,
-});
-const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
-
-const object = (properties: Readonly<Record<string, Schema>>, description?: string): Schema => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
-  additionalProperties: false,
-  ...(description === undefined ? {} : { description }),
-});
-
-const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
+import {
+  boolean as yes,
+  listOf,
+  number,
+  numberOrNull,
+  object,
+  oneOf,
+  orNull,
+  ref,
+  type Schema,
+  text,
+  textOrNull,
+  whole,
+  wholeOrNull,
+} from '../../node/service/schema.ts';
 
 const PLACE = 'a place on the ring, 16 hexadecimal digits';
 const COMMIT = 'a position of the log: the commit';
@@ -107,6 +96,97 @@ const leader = (description: string): Schema =>
   );
 const ofManager: Readonly<Record<string, Schema>> = { manager: text('its id'), term: whole('the term') };
 
+/** The status of a Manager, after what every service says. */
+export const STATUS: Readonly<Record<string, Schema>> = {
+  id: text('the id of the Manager'),
+  role: oneOf(['standby', 'leading', 'halted'], 'what it is at the moment'),
+  haltedBecause: textOrNull('why it needs an operator'),
+  history: textOrNull('the history id of the log; null before anything was read of it'),
+  term: wholeOrNull('the latest term it knows of; null if it knows of none'),
+  logPosition: wholeOrNull(`the last commit it knows of; ${UNREAD}`),
+  leadsForMs: wholeOrNull('how much longer it may lead without hearing from the log; null unless it leads'),
+  waitsMs: wholeOrNull(
+    'how much longer it gives out nothing, because everything has to run out that an earlier leader may have given; null if it does not wait',
+  ),
+  isWriting: yes('a batch is being written'),
+  startedAtMs: whole('in milliseconds since 1970'),
+  uptimeSeconds: whole('how long the process has run'),
+  createPools: oneOf(['on-first-use', 'declared'], 'how a pool comes into being'),
+  pools: wholeOrNull(`pools there are; ${UNREAD}`),
+  owners: wholeOrNull(`members of all pools; ${UNREAD}`),
+  lookups: whole('look-ups of all pools'),
+  rows: wholeOrNull(`rows of all tables; ${UNREAD}`),
+  connections: whole('open connections of owners, look-ups and supervisors'),
+  limited: listOf(
+    object({ limit: text('the name of the limit'), times: whole('how often') }),
+    'limits that have held somebody back since it started',
+  ),
+  store: object({
+    kind: oneOf(['file', 'memory', 'etcd', 'flease'], 'what the log is kept in; flease: in nothing'),
+    where: textOrNull('the directory, or the prefix of all keys in etcd, or the group that elects'),
+    bytes: wholeOrNull('what it takes up; null if that is not known'),
+    members: listOf(
+      ref('StoreMember'),
+      'the members of etcd, as they last said of themselves, or of the group that elects',
+    ),
+    group: orNull(
+      object(
+        {
+          view: whole('the view of the group that it is in'),
+          isSettled: yes('members of the view before are no longer needed'),
+          recovery: textOrNull('why it does not take part'),
+        },
+        'the group that elects, as this Manager finds it; null if nobody elects',
+      ),
+    ),
+  }),
+  leader: orNull(
+    object(
+      { id: text('the id of the Manager'), address: textOrNull('where owners can reach it') },
+      'who leads, as far as the log or the group says; null if nobody ever did',
+    ),
+  ),
+  managers: listOf(ref('ManagerPlace'), 'those that share the store, as far as is known; this one first'),
+  behind: wholeOrNull('commits that a standby did not have yet when it last looked; null for a leader'),
+  latestEventId: text('to read only events that are newer than this answer'),
+};
+
+export const EVENT: Schema = {
+  anyOf: [
+    event('joined', 'an owner became a member', { pool: POOL, owner }),
+    event('left', 'an owner ceased to be a member', {
+      pool: POOL,
+      owner,
+      why: oneOf(['left', 'expired', 'certified', 'recovered', 'unknown'], 'why'),
+    }),
+    event('granted', 'keys that nobody owned were given to an owner', { pool: POOL, owner, ...extent }),
+    event('moved', 'keys changed their owner and kept their state', {
+      pool: POOL,
+      from: owner,
+      owner,
+      ...extent,
+    }),
+    event('removed', 'a pool was removed', { pool: POOL }),
+    event('lost', 'keys lost their state', {
+      ...{ pool: POOL, owner: orNull(owner) },
+      isPlanned: yes('whether the owner gave the keys back itself, to another or because it left'),
+      ...extent,
+    }),
+    event('elected', 'this Manager leads', ofManager),
+    event('deposed', 'this Manager leads no longer', ofManager),
+    event('follows', 'this Manager stands by, and another leads, as far as it knows', {
+      manager: text('its id'),
+      leader: text('which other; of Managers that keep nothing, its name in the group that elects'),
+      term: whole('the term of that other'),
+    }),
+    event('halted', 'this Manager needs an operator', { manager: text('its id'), why: text('why') }),
+  ],
+};
+
+export const READINESS: Readonly<Record<string, Schema>> = {
+  role: oneOf(['standby', 'leading', 'halted'], 'what it is at the moment'),
+};
+
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Range: object(range),
   OwnerAddress: object({
@@ -133,64 +213,16 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     required: ['error'],
     additionalProperties: false,
   },
-  Status: object({
-    id: text('the id of the Manager'),
-    version: text('the version of leasehold'),
-    role: oneOf(['standby', 'leading', 'halted'], 'what it is at the moment'),
-    haltedBecause: textOrNull('why it needs an operator'),
-    isReady: yes('owners and look-ups can be served'),
-    whyNotReady: textOrNull('why they cannot'),
-    history: textOrNull('the history id of the log; null before anything was read of it'),
-    term: wholeOrNull('the latest term it knows of; null if it knows of none'),
-    logPosition: wholeOrNull(`the last commit it knows of; ${UNREAD}`),
-    leadsForMs: wholeOrNull('how much longer it may lead without hearing from the log; null unless it leads'),
-    waitsMs: wholeOrNull(
-      'how much longer it gives out nothing, because everything has to run out that an earlier leader may have given; null if it does not wait',
-    ),
-    isWriting: yes('a batch is being written'),
-    startedAtMs: whole('in milliseconds since 1970'),
-    uptimeSeconds: whole('how long the process has run'),
-    createPools: oneOf(['on-first-use', 'declared'], 'how a pool comes into being'),
-    pools: wholeOrNull(`pools there are; ${UNREAD}`),
-    owners: wholeOrNull(`members of all pools; ${UNREAD}`),
-    lookups: whole('look-ups of all pools'),
-    rows: wholeOrNull(`rows of all tables; ${UNREAD}`),
-    connections: whole('open connections of owners, look-ups and supervisors'),
-    store: object({
-      kind: oneOf(['file', 'memory', 'etcd', 'flease'], 'what the log is kept in; flease: in nothing'),
-      where: textOrNull('the directory, or the prefix of all keys in etcd, or the group that elects'),
-      bytes: wholeOrNull('what it takes up; null if that is not known'),
-      members: listOf(
-        ref('StoreMember'),
-        'the members of etcd, as they last said of themselves, or of the group that elects',
-      ),
-      group: orNull(
-        object(
-          {
-            view: whole('the view of the group that it is in'),
-            isSettled: yes('members of the view before are no longer needed'),
-            silence: textOrNull('why it does not take part'),
-          },
-          'the group that elects, as this Manager finds it; null if nobody elects',
-        ),
-      ),
-    }),
-    leader: orNull(
-      object(
-        { id: text('the id of the Manager'), address: textOrNull('where owners can reach it') },
-        'who leads, as far as the log or the group says; null if nobody ever did',
-      ),
-    ),
-    managers: listOf(ref('ManagerPlace'), 'those that share the store, as far as is known; this one first'),
-    behind: wholeOrNull('commits that a standby did not have yet when it last looked; null for a leader'),
-    latestEventId: text('to read only events that are newer than this answer'),
-  }),
   ManagerPlace: object({
     id: text('its id'),
     address: text('where owners and look-ups can reach it'),
     http: textOrNull('where its HTTP API can be reached; null if others cannot'),
     isLeader: yes('it leads, as far as the log says'),
     isSelf: yes('it is the one that answers'),
+  }),
+  RemovePool: object({
+    pool: POOL,
+    isRemoved: yes('false if the log had nothing of it: it is only declared, or asked for'),
   }),
   StepDown: object({
     hasSteppedDown: yes('it led until then; otherwise there was nothing to do'),
@@ -300,48 +332,4 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     rows: listOf(ref('Row'), 'in the order of the ring'),
     next: NEXT('from'),
   }),
-  Event: {
-    anyOf: [
-      event('joined', 'an owner became a member', { pool: POOL, owner }),
-      event('left', 'an owner ceased to be a member', {
-        pool: POOL,
-        owner,
-        why: oneOf(['left', 'expired', 'certified', 'recovered', 'unknown'], 'why'),
-      }),
-      event('granted', 'keys that nobody owned were given to an owner', { pool: POOL, owner, ...extent }),
-      event('moved', 'keys changed their owner and kept their state', {
-        pool: POOL,
-        from: owner,
-        owner,
-        ...extent,
-      }),
-      event('lost', 'keys lost their state', { pool: POOL, owner: orNull(owner), ...extent }),
-      event('elected', 'this Manager leads', ofManager),
-      event('deposed', 'this Manager leads no longer', ofManager),
-      event('follows', 'this Manager stands by, and another leads, as far as it knows', {
-        manager: text('its id'),
-        leader: text('which other; of Managers that keep nothing, its name in the group that elects'),
-        term: whole('the term of that other'),
-      }),
-      event('halted', 'this Manager needs an operator', { manager: text('its id'), why: text('why') }),
-    ],
-  },
-  Events: object({
-    events: listOf(ref('Event'), 'the newest last'),
-    latestEventId: text('to be shown as Last-Event-ID to read on'),
-  }),
-  Health: object({
-    status: oneOf(['ok'], 'it answers'),
-    uptimeSeconds: whole('how long the process has run'),
-    eventLoopDelaySeconds: number(
-      'the longest time within the last minute or two that the event loop did not turn',
-    ),
-  }),
-  Readiness: object({
-    isReady: yes('owners and look-ups can be served'),
-    why: textOrNull('why they cannot'),
-    role: oneOf(['standby', 'leading', 'halted'], 'what it is at the moment'),
-  }),
 };
-
-export const schemaOf = (name: string): Schema => ref(name);

@@ -168,7 +168,7 @@ describe('the API, served', { timeout: 30_000 }, () => {
     // More than any socket takes while nobody reads.
     const owner = { incarnation: 'a.1', name: 'a', url: 'x'.repeat(20_000) };
     for (let count = 1; count <= 1_500; count += 1) {
-      manager.events.append([{ kind: 'joined', pool: 'presence', owner }], 0, count);
+      manager.events.append([{ kind: 'joined', pool: 'presence', owner, logPosition: count }], 0);
     }
     const kinds: (string | undefined)[] = [];
     for (let message = await reader.next(); ; message = await reader.next()) {

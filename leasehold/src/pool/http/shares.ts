@@ -1,9 +1,9 @@
 /**
- * How much of the ring is whose, as shares in [0, 1]: what people ask of a table of ranges.
+ * How much of the ring each owner has, as shares in [0, 1]: the figures that people read from a table of ranges.
  *
- * Tables never change, and somebody asks every few seconds; so what was added up once for a table is
- * kept for as long as the table is. What may make up the whole ring is added up in places and divided once:
- * a sum of shares can come out above 1, and somebody's alert compares it.
+ * Tables are immutable, and clients ask every few seconds; so the sums for a table are kept for as long as the table
+ * is. Parts that may make up the whole ring are added up in places and divided once: a sum of shares can come out
+ * above 1, and alerts compare the sum.
  */
 
 import { type Position, RING_SIZE } from '../../runtime/keys/position.ts';
@@ -51,7 +51,7 @@ export function tallyOf(table: PoolTable): Tally {
 export const wantedShares = (wish: readonly Placement[]): ReadonlyMap<string, Share> =>
   sharesBy(wish, ({ incarnation }) => incarnation);
 
-/** The spans, added up by whoever each belongs to. */
+/** The spans, added up by owner. */
 export function sharesBy<T extends Span>(
   spans: readonly T[],
   whose: (span: T) => string | undefined,
@@ -68,7 +68,7 @@ export function sharesBy<T extends Span>(
 
 const misplaced = new WeakMap<PoolTable, { readonly wish: readonly Placement[]; readonly share: number }>();
 
-/** How much is not where the policy wants it; undefined if it is not known what it wants. */
+/** How much is not where the policy wants; undefined if the policy's wish is unknown. */
 export function misplacedShare(table: PoolTable, wish: readonly Placement[]): number | undefined {
   if (wish.length === 0) return table.members.size === 0 ? 0 : undefined;
   const known = misplaced.get(table);

@@ -1,6 +1,6 @@
 /**
- * For tests only: a Manager to look at, with real tables and without a process. Records are committed
- * to it one batch after the other; policy, observation and counters follow.
+ * For tests only: a Manager to look at, with real tables and without a process. Records are committed to this Manager
+ * one batch after the other; policy, observation and counters follow.
  */
 
 import { instant } from '../../runtime/time.ts';
@@ -11,7 +11,8 @@ import type { Placement } from '../policy/policy.ts';
 import { ManagerState } from '../state.ts';
 import type { TableRecord } from '../table.ts';
 import { ManagerCounters } from './counters.ts';
-import { EventLog } from './event-log.ts';
+import { EventLog } from '../../node/service/event-log.ts';
+import type { ManagerEventLog } from './event-log.ts';
 import { reasonsIn } from './events.ts';
 import { Recorder } from './recorder.ts';
 import type { ApiSource, ManagerPlace, StoreObservation } from './source.ts';
@@ -24,7 +25,7 @@ export class ManagerToLookAt {
   state: ManagerState = ManagerState.empty;
   role: ManagerObservation['role'] = 'leading';
   term = 3;
-  /** Undefined: it has read nothing of a log, or there is none. */
+  /** Undefined: the Manager has read nothing of a log, or there is none. */
   history: string | undefined = 'h1';
   haltedBecause: string | undefined;
   whyNotReady: string | undefined;
@@ -32,20 +33,21 @@ export class ManagerToLookAt {
   wallMs = 1_790_000_000_000;
   declared: readonly string[] = [];
   lookups: LookupObservation[] = [];
-  /** Who writes what is committed. */
+  /** The writer of the commits. */
   leader: { readonly leader: string; readonly address: string } = { leader: 'm1', address: '10.0.0.1:7400' };
   others: readonly ManagerPlace[] = [];
   headSeen: ManagerObservation['headSeen'];
   store: StoreObservation = { kind: 'file', where: 'data', bytes: 4_096, members: [] };
   waitsUntil: ManagerObservation['waitsUntil'];
-  /** Another that leads, as those say who elect. */
+  /** Another leading Manager, according to the electing group. */
   elected: ReturnType<ApiSource['elected']>;
   stepDown: ApiSource['stepDown'] = async () => false;
-  /** What differs from an owner that was heard just now, by incarnation. */
+  removePool: ApiSource['removePool'] = async () => true;
+  /** The differences from an owner that was heard just now, by incarnation. */
   readonly about: Map<string, Partial<OwnerObservation>> = new Map();
   readonly strangers: OwnerObservation[] = [];
   readonly counters: ManagerCounters = new ManagerCounters();
-  readonly events: EventLog;
+  readonly events: ManagerEventLog;
   readonly #recorder: Recorder;
   readonly #wishes = new Map<string, { readonly members: string; readonly wish: readonly Placement[] }>();
 
@@ -55,7 +57,7 @@ export class ManagerToLookAt {
     this.look();
   }
 
-  /** Commits a batch; returns its position. */
+  /** Commits a batch; returns the position. */
   commit(pool: string, records: readonly TableRecord[]): number {
     const position = this.state.position + 1;
     const batch = { ...this.leader, term: this.term, takeoverMs: 12_000, pools: [{ pool, records }] };
@@ -72,7 +74,7 @@ export class ManagerToLookAt {
     this.commit(pool, [{ kind: 'join', member: { ...addressOf(name, life), proof: `proof-of-${name}` } }]);
   }
 
-  /** Frees and grants until everything is where the policy wants it. */
+  /** Frees and grants until the table is as the policy wants. */
   settle(pool: string): void {
     const wish = this.wish(pool);
     const { rows } = this.state.pool(pool);
@@ -119,6 +121,7 @@ export class ManagerToLookAt {
       leadsUntil: this.role === 'leading' ? instant(this.nowMs + 2_000) : undefined,
       headSeen: this.headSeen,
       waitsUntil: this.waitsUntil,
+      isBegunHere: false,
       isWriting: false,
       owners: [...this.#members(), ...this.strangers],
       lookups: this.lookups,
@@ -167,6 +170,7 @@ export class ManagerToLookAt {
         ...this.others,
       ],
       stepDown: () => this.stepDown(),
+      removePool: (pool) => this.removePool(pool),
       traffic: () => ({
         connections: 5,
         connectionsAccepted: 9,
@@ -175,9 +179,14 @@ export class ManagerToLookAt {
         bytesOut: 2_000,
         messagesDropped: 3,
         messagesMalformed: 4,
+        messagesNotAllowed: 5,
+        limited: { candidates: 2, connections: 0 },
       }),
       process: () => ({ residentBytes: 50_000_000, cpuSeconds: 1.25, eventLoopDelaySeconds: 0.004 }),
       whyNotReady: () => this.whyNotReady,
+      checks: ['manager', 'event-loop'],
+      stalls: () =>
+        this.whyNotReady === undefined ? [] : [{ check: 'manager', why: this.whyNotReady, forMs: 0 }],
     };
     return Object.assign(source, differences);
   }
@@ -220,12 +229,12 @@ export function keepingNothing(): ManagerToLookAt {
       ...{ endpoint: `${name}=10.0.0.1:7500`, reachable: true, ...unknown },
       ...{ isLeader: name === 'm2', isSelf: name === 'm1' },
     })),
-    group: { view: 1, isSettled: true, silence: undefined },
+    group: { view: 1, isSettled: true, recovery: undefined },
   };
   return manager;
 }
 
-/** Has just begun to lead, and waits 9 s more before it gives out anything; one has asked to join already. */
+/** Has just begun to lead, and waits 9 s more before granting anything; one owner has asked to join already. */
 export function waiting(): ManagerToLookAt {
   const manager = new ManagerToLookAt();
   manager.waitsUntil = instant(manager.nowMs + 9_000);

@@ -1,50 +1,61 @@
 /**
- * What the HTTP API asks of the process it runs in. Everything is read at the moment of asking, and
- * nothing is changed by it, but for the one thing that an operator can have done: {@link ApiSource.stepDown}.
+ * The values that the HTTP API reads from the Manager's process. Everything is read at the moment of asking, and
+ * reading changes nothing. An operator's two requests do change something: {@link ApiSource.stepDown} and {@link
+ * ApiSource.removePool}.
  */
 
+import type { ProcessUsage } from '../../node/http/process-usage.ts';
+import type { Stall } from '../../node/service/progress.ts';
 import type { Instant } from '../../runtime/time.ts';
 import type { ManagerObservation } from '../manager/observation.ts';
 import type { ResolvedDurations } from '../options.ts';
 import type { ManagerCounters } from './counters.ts';
-import type { EventLog } from './event-log.ts';
+import type { ManagerEventLog } from './event-log.ts';
 
 export interface ApiSource {
   readonly version: string;
   /** The wall clock when the process started, in milliseconds since 1970. */
   readonly startedAtMs: number;
-  /** Whether a pool comes into being when somebody joins it, or must be in {@link declaredPools}. */
+  /** Whether a pool is created when the first owner joins, or must be in {@link declaredPools}. */
   readonly createPools: 'on-first-use' | 'declared';
   readonly counters: ManagerCounters;
-  readonly events: EventLog;
+  readonly events: ManagerEventLog;
   now(): Instant;
   wallMs(): number;
   observe(): ManagerObservation;
   /** Pools that exist by configuration, whether or not anybody has joined them. */
   declaredPools(): readonly string[];
-  /** What is in force for a pool at the moment. */
+  /** The settings in force for a pool at the moment. */
   settings(pool: string): PoolInForce;
   store(): StoreObservation;
-  /** Another that leads, if the store knows it and not the log. */
+  /** Another leading Manager, if the store knows that leader and the log does not. */
   elected(): { readonly id: string; readonly term: number } | undefined;
   /** Those that share the store, as far as is known: this one first, then the others by id. */
   managers(): readonly ManagerPlace[];
   traffic(): TrafficObservation;
-  process(): ProcessObservation;
-  /** Why this Manager is of no use to owners and look-ups at the moment; undefined if it is. */
+  process(): ProcessUsage;
+  /** Why this Manager is of no use to owners and look-ups at the moment; undefined if ready. */
   whyNotReady(): string | undefined;
+  /** The names of the progress checks, and those that found work standing still. */
+  readonly checks: readonly string[];
+  stalls(): readonly Stall[];
   /**
    * Lets another Manager lead. Resolves when one does: with whether this one did until then. Rejects with code
    * `ALONE` if there is no other that does.
    */
   stepDown(): Promise<boolean>;
+  /**
+   * Removes a pool. Resolves with whether the log had anything of the pool. Rejects with code `POOL_IN_USE` if owners
+   * are in the pool, and `NOT_LEADING` if this Manager does not lead.
+   */
+  removePool(pool: string): Promise<boolean>;
 }
 
-/** A Manager, and where it says it can be reached. */
+/** A Manager, and the address that the Manager advertises. */
 export interface ManagerPlace {
   readonly id: string;
   readonly address: string;
-  /** Of its HTTP API; undefined if others cannot reach it. */
+  /** Of the HTTP API; undefined if others cannot reach the API. */
   readonly http: string | undefined;
   readonly isSelf: boolean;
 }
@@ -57,9 +68,12 @@ export interface PoolInForce {
 
 export interface StoreObservation {
   readonly kind: 'file' | 'memory' | 'etcd' | 'flease';
-  /** The directory, or the prefix of all keys; of Managers that keep nothing, the group and what they elect a leader by. */
+  /**
+   * The directory, or the prefix of all keys; of Managers that keep nothing, the group and the resource of the
+   * election.
+   */
   readonly where: string | undefined;
-  /** What the log takes up, snapshots included. */
+  /** The size of the log, snapshots included. */
   readonly bytes: number | undefined;
   /** Those that the store consists of, as they last said of themselves; of a file there are none. */
   readonly members: readonly StoreMember[];
@@ -67,24 +81,24 @@ export interface StoreObservation {
   readonly group?: GroupObservation | undefined;
 }
 
-/** The group of Managers that keep nothing, as one of them finds it. */
+/** The group of Managers that keep nothing, as one of them finds the group. */
 export interface GroupObservation {
   readonly view: number;
   /** False while members of the view before are still needed. */
   readonly isSettled: boolean;
-  /** Why it does not take part, in words; undefined if it does. */
-  readonly silence: string | undefined;
+  /** Why this member does not take part, in words; undefined if ready. */
+  readonly recovery: string | undefined;
 }
 
 export interface StoreMember {
   readonly endpoint: string;
   readonly reachable: boolean;
-  /** Why it is not, or what it complains of. */
+  /** Why the peer is not connected, or the fault that the peer reports. */
   readonly complaint: string | undefined;
   readonly version: string | undefined;
   readonly databaseBytes: number | undefined;
   readonly isLeader: boolean;
-  /** Of those that elect: it is this Manager, whatever it calls itself otherwise. */
+  /** Of the electing members: the one that is this Manager, whatever the Manager's other names. */
   readonly isSelf?: boolean | undefined;
 }
 
@@ -96,14 +110,10 @@ export interface TrafficObservation {
   readonly connectionsRefused: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** Not sent, because the receiver was gone or its queue full. */
+  /** Not sent, because the receiver was gone or the queue was full. */
   readonly messagesDropped: number;
   readonly messagesMalformed: number;
-}
-
-export interface ProcessObservation {
-  readonly residentBytes: number;
-  readonly cpuSeconds: number;
-  /** The longest time within the last minute or two that the event loop did not turn. */
-  readonly eventLoopDelaySeconds: number;
+  readonly messagesNotAllowed: number;
+  /** How often each limit has held back a peer, by the limit's name. */
+  readonly limited: Readonly<Record<string, number>>;
 }

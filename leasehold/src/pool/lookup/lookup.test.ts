@@ -5,28 +5,32 @@ import { type Instant, instant } from '../../runtime/time.ts';
 import type { Changes, TableRow } from '../messages.ts';
 import { resolveDurations, lookupPace } from '../options.ts';
 import { at, option, plainWords, play, showSpan, span } from '../script.ts';
+import { ScriptedRoles } from '../roles-script.ts';
 import { Lookup, type LookupEffect, type LookupSettings } from './lookup.ts';
 
 /**
- * Plays a script to a look-up that knows the Managers m1 and m2. Where it draws by chance it draws the
- * middle, which is m2: it syncs 9750 ms after an answer and asks again after 500. It is cut off when it
- * has had no fresh answer for 30 000.
+ * Plays a script to a look-up that knows the Managers m1 and m2. Every random draw of the look-up is the middle, which
+ * is m2: the look-up syncs 9750 ms after an answer and asks again after 500. The look-up is cut off after 30 000
+ * without a fresh answer.
  *
  *     wake
- *     changes <term> <from>..<to> <rows>      from m2, or from=<Manager>; answers=<sync> if it is one,
+ *     changes <term> <from>..<to> <rows>      from m2, or from=<Manager>; answers=<sync> if an answer,
  *                                             of this life, or to=<look-up>
+ *     roles <Manager>=<history> …             see `../roles-script.ts`
  *     suspended
  *     find <sixteenth>                        > a#2, > nobody or > unknown
  *     age                                     > 10
  *
- * A row is `0-8:a#2`, or `0-8:a#2~5` if it was lost at position 5; `-` stands for nobody.
+ * A row is `0-8:a#2`, or `0-8:a#2~5` if lost at position 5; `-` stands for nobody.
  */
 function plays(script: string, resumeFrom?: LookupSettings['resumeFrom']): void {
   const lookup = lookupFrom(resumeFrom);
+  const roles = new ScriptedRoles(script);
   const { went, written } = play(script, (verb, words, now) => {
     if (verb === 'find') return [found(lookup, Number(words[0]))];
     if (verb === 'age') return [String(lookup.ageMs(now))];
-    return performed(lookup, verb, words, now).flatMap(shown);
+    const effects = verb === 'roles' ? roles.answer(lookup, words, now) : performed(lookup, verb, words, now);
+    return roles.after(effects, lookup, now).flatMap(shown);
   });
   expect(went).toBe(written);
 }
@@ -97,11 +101,18 @@ function found(lookup: Lookup, sixteenth: number): string {
 function shown(effect: LookupEffect): string[] {
   switch (effect.do) {
     case 'send': {
+      if (effect.message.kind === 'probe') return [];
       const { seen, sequence } = effect.message;
       return [`${effect.to}: sync ${sequence}${seen === undefined ? '' : ` at ${seen.position}`}`];
     }
     case 'lost':
       return [`lost ${effect.ranges.spans().map(showSpan).join(' ')}, ${effect.why}`];
+    case 'disagree':
+      return [
+        `disagree ${effect.histories.map(({ manager, history }) => `${manager}=${history}`).join(' ')}`,
+      ];
+    case 'agree':
+      return ['agree'];
     case 'trace':
       return [];
   }
@@ -171,7 +182,7 @@ describe('what a look-up leaves to chance', () => {
   const drawing = (draw: number): Lookup =>
     lookupFrom(undefined, { managers: ['m1', 'm2', 'm3'], random: () => draw });
   const asked = (effects: readonly LookupEffect[]): string[] =>
-    effects.flatMap((effect) => (effect.do === 'send' ? [effect.to] : []));
+    effects.flatMap((effect) => (effect.do === 'send' && effect.message.kind === 'sync' ? [effect.to] : []));
 
   it('is which Manager it asks first, so that not all of them ask the same one', () => {
     const first = [0, 0.33, 0.34, 0.66, 0.67, 0.999].map((draw) => asked(drawing(draw).wake(instant(0))));
@@ -180,7 +191,7 @@ describe('what a look-up leaves to chance', () => {
 
   it('is when it syncs again, so that they do not all come at once: a little sooner, never later', () => {
     const next = [0, 0.5, 1].map((draw) => {
-      const lookup = drawing(draw);
+      const lookup = lookupFrom(undefined, { managers: ['m1'], random: () => draw });
       lookup.wake(instant(0));
       lookup.receive('m1', changesOf(['1', '0..5', 'answers=1', '0-16:a#2']), instant(10));
       return lookup.wakeAt - 10;
@@ -488,7 +499,7 @@ describe('the pace of a look-up', () => {
     `));
 
   it('is its own in what it insists on', () => {
-    const lookup = lookupFrom(undefined, { insists: { syncEveryMs: 1_000 } });
+    const lookup = lookupFrom(undefined, { managers: ['m1'], insists: { syncEveryMs: 1_000 } });
     lookup.wake(instant(0));
     performed(lookup, 'changes', ['1', '0..5', '0-16:a#5', 'answers=1', 'every=20000'], instant(10));
     expect(lookup.wakeAt).toBe(985);
@@ -497,7 +508,7 @@ describe('the pace of a look-up', () => {
 
 describe('the instants a look-up wants to be woken at', () => {
   it('are its next sync, or when it would be cut off if that is sooner', () => {
-    const lookup = lookupFrom();
+    const lookup = lookupFrom(undefined, { managers: ['m1'] });
     expect(lookup.wakeAt).toBe(0);
     lookup.wake(instant(0));
     expect(lookup.wakeAt).toBe(500);
@@ -512,4 +523,53 @@ describe('the instants a look-up wants to be woken at', () => {
     lookup.wake(instant(10));
     expect(() => lookup.wake(instant(9))).toThrow(AssertionError);
   });
+});
+
+describe('a look-up whose Managers lead different histories', () => {
+  it('uses no table before every Manager was asked', () =>
+    plays(`
+      0     wake
+              > m2: sync 1
+      10    changes 1 0..5 answers=1 history=x 0-16:a#2
+      10    find 0
+              > unknown
+      20    roles m1=- m2=x
+      20    find 0
+              > a#2
+    `));
+
+  it('drops its table and reports everything as lost, until one has been gone for a hold', () =>
+    plays(`
+      0     wake
+              > m2: sync 1
+      5     roles m1=- m2=x
+      10    changes 1 0..5 answers=1 history=x 0-16:a#2
+      10000 wake
+              > m2: sync 2 at 5
+      10005 roles m1=y m2=x
+      10006 changes 1 5..5 answers=2 history=x
+      10500 wake
+              > m1: sync 3 at 5
+              > m2: sync 3 at 5
+      10505 roles m1=y m2=x
+              > disagree m1=y m2=x
+              > lost 0-16, managers-disagree
+      10505 find 0
+              > unknown
+      11000 wake
+              > m1: sync 4
+              > m2: sync 4
+      11005 changes 1 0..9 answers=4 history=x 0-16:a#2
+      11005 find 0
+              > unknown
+      11010 roles m1=- m2=x
+      21500 wake
+              > m1: sync 5
+              > m2: sync 5
+      21505 roles m1=- m2=x
+              > agree
+      21510 changes 1 0..9 answers=5 history=x 0-16:a#2
+      21510 find 0
+              > a#2
+    `));
 });

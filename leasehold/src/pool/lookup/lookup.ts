@@ -1,27 +1,37 @@
 /**
- * The look-up's half: where is this key, and what has been lost?
+ * The look-up's half: where is this key, and which keys have been lost?
  *
- * `find` is a hint: it reads a table that may be a little old, and the owner refuses what is not
- * its own. Loss is a promise: *every loss is reported here within a stated bound of its commit.*
- * Two things could break it, and each has its answer.
+ * `find` is a hint: the table may be a little old, and an owner refuses keys of other owners. Loss is a promise:
+ * *every loss is reported here within a stated bound of its commit.* Two things could break this promise, and each has
+ * an answer.
  *
- * **Missing a change.** A loss is a fact of a row (`lostAt`), not of a message. Whoever is at
- * position L and hears of rows at a later one reports each row with `lostAt > L`, whether they came
- * as a push, as the answer to a sync, or as the whole table, and then moves on. So it does not
- * matter how many changes were missed, or that a range was lost, split, moved and merged since.
+ * **Missing a change.** A loss is a fact of a row (`lostAt`), not of a message. A look-up that is at position L and
+ * hears of rows at a later position reports each row with `lostAt > L`, whether the rows came as a push, as the answer
+ * to a sync, or as the whole table, and then moves on. So the number of missed changes does not matter, nor whether a
+ * range was lost, split, moved and merged since.
  *
- * **Not hearing at all.** A sync that was answered as fresh proves that at the instant we *sent* it
- * (less a leader lease, at the worst) nothing was committed that we do not know. When the last such
- * instant lies too far back, we are cut off and report everything as lost; and again after every
- * such time while it lasts, because what is re-published meanwhile can be lost again.
+ * **Not hearing at all.** A sync that was answered as fresh proves that at the instant we *sent* the sync (less a
+ * leader lease, at the worst) nothing was committed that we do not know. When the last such instant lies too far back,
+ * we are cut off and report everything as lost. We repeat the report at the same interval while we are cut off,
+ * because data that is re-published meanwhile can be lost again.
  *
  *     sync sent      fresh answer                                staleAfter
  *     ├────────────────►                                          │
  *     ├───────────────────────────────────────────────────────────┤ everything is lost
  *                        loss ✗ (not heard)
  *
- * Messages of an older term than that of the table are ignored. Those of an earlier position change
- * nothing in it, though they may prove that nothing newer had been committed.
+ * Each report carries the known position of the log, so that an application can store "dealt with up to here" and a
+ * later look-up can resume there. Losses are reported in the order of the log, so that position also covers every
+ * earlier report.
+ *
+ * **Two logs.** The look-up asks every Manager of the list which history that Manager leads (`../history-watch.ts`).
+ * No table is used before that, nor one of a history while keys may be held under another. If two histories are led at
+ * once, the look-up has no table, and reports everything as lost: which of them has the owners that are asked cannot
+ * be known.
+ *
+ * Messages of an older term than that of the table, or than the latest that a Manager said it leads, are ignored.
+ * Messages of an earlier position change nothing in the table, though they may prove that nothing newer had been
+ * committed.
  *
  * This file does no I/O: call an input with the present instant, carry out the effects in order,
  * then call {@link Lookup.wake} at {@link Lookup.wakeAt}.
@@ -32,7 +42,8 @@ import { RangeSet } from '../../runtime/keys/range-set.ts';
 import { RingTable, type ValuedSpan } from '../../runtime/keys/ring-table.ts';
 import { earliest, type Instant, instant, later } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
-import type { Changes, LookupPace, Seen, Sync, TableRow } from '../messages.ts';
+import { HistoryWatch, type LedHistory } from '../history-watch.ts';
+import type { Changes, LookupPace, Probe, Role, Seen, Sync, TableRow } from '../messages.ts';
 import { lookupPace, type ResolvedDurations } from '../options.ts';
 
 export interface LookupSettings {
@@ -40,28 +51,36 @@ export interface LookupSettings {
   /** This look-up, unlike any other. */
   readonly id: string;
   readonly managers: readonly string[];
-  /** What to begin with; a Manager may say otherwise, */
+  /** The durations to begin with; a Manager may say otherwise, */
   readonly durations: ResolvedDurations;
   /** except in this. */
   readonly insists?: Partial<LookupPace> | undefined;
-  /** Where an earlier look-up stopped: what was lost since is reported at the first answer. */
+  /** Where an earlier look-up stopped: losses since then are reported at the first answer. */
   readonly resumeFrom: Pick<Seen, 'history' | 'position'> | undefined;
   readonly random: () => number;
 }
 
-/** `cut-off` stands for everything: nobody could tell us what was lost. */
-export type LossReason = 'reported' | 'cut-off' | 'suspended' | 'history-changed';
+/** `cut-off` stands for everything: no Manager could tell us the losses. */
+export type LossReason = 'reported' | 'cut-off' | 'suspended' | 'history-changed' | 'managers-disagree';
 
 export type LookupEffect =
-  | { readonly do: 'send'; readonly to: string; readonly message: Sync }
-  | { readonly do: 'lost'; readonly ranges: RangeSet; readonly why: LossReason }
+  | { readonly do: 'send'; readonly to: string; readonly message: Sync | Probe }
+  | { readonly do: 'disagree'; readonly histories: readonly LedHistory[] }
+  | { readonly do: 'agree' }
+  | {
+      readonly do: 'lost';
+      readonly ranges: RangeSet;
+      readonly why: LossReason;
+      /** Every loss up to here has been reported, this one included; undefined: nothing was heard yet. */
+      readonly position: Pick<Seen, 'history' | 'position'> | undefined;
+    }
   | TraceEffect;
 
 const NEVER: Instant = instant(Number.NEGATIVE_INFINITY);
 
 export class Lookup {
   readonly #settings: LookupSettings;
-  /** What the Manager decided, as it was last heard. */
+  /** The Manager's decision, as last heard. */
   #pace: LookupPace;
   #table: RingTable<TableRow | undefined> = RingTable.whole<TableRow | undefined>(undefined);
   #seen: Seen | undefined;
@@ -71,7 +90,7 @@ export class Lookup {
   #sentAt = new Map<number, Instant>();
   /** We knew everything as of this instant, or have said that everything is lost. */
   #assuredAt: Instant;
-  /** The table had everything as of this instant; reporting everything lost does not move it. */
+  /** The table had everything as of this instant; reporting everything lost does not move this instant. */
   #freshAt: Instant = NEVER;
   #isCutOff = false;
   /** Histories that were replaced by another: nothing said in them counts any more. */
@@ -80,6 +99,11 @@ export class Lookup {
   #awaiting: number | undefined;
   #nextSyncAt: Instant;
   #latestNow: Instant = NEVER;
+  readonly #watch: HistoryWatch;
+  /** The Managers were found to disagree, and the end of that was not heard yet. */
+  #isQuarantined = false;
+  /** An answer that came before every Manager was asked. */
+  #early: { readonly from: string; readonly changes: Changes } | undefined;
 
   constructor(settings: LookupSettings, now: Instant) {
     this.#settings = settings;
@@ -88,13 +112,23 @@ export class Lookup {
     this.#nextSyncAt = now;
     const resume = settings.resumeFrom;
     if (resume !== undefined) this.#seen = { ...resume, term: 0 };
+    this.#watch = new HistoryWatch(
+      {
+        asker: settings.id,
+        get managers() {
+          return settings.managers;
+        },
+      },
+      () => ({ everyMs: this.#pace.syncEveryMs, soonMs: this.#pace.retryMs }),
+    );
   }
 
   get wakeAt(): Instant {
-    return earliest(this.#nextSyncAt, this.#cutOffAt());
+    const at = earliest(this.#nextSyncAt, this.#cutOffAt());
+    return earliest(at, this.#watch.wakeAt ?? at);
   }
 
-  /** The newest point of the log this table is at; an application can store it to resume from. */
+  /** The newest position of the log that this table has; an application can store the position to resume from. */
   get seen(): Seen | undefined {
     return this.#seen;
   }
@@ -119,15 +153,37 @@ export class Lookup {
 
   wake(now: Instant): LookupEffect[] {
     const effects = this.#judge(now);
+    const probes = this.#watch.wake(now).map((probe): LookupEffect => ({ do: 'send', ...probe }));
+    effects.push(...probes, ...this.#heedWatch(now));
     if (now >= this.#nextSyncAt) effects.push(...this.#sync(now));
     return effects;
+  }
+
+  /** A Manager reports whether that Manager leads, and which history. */
+  hearRole(from: string, role: Role, now: Instant): LookupEffect[] {
+    const effects = this.#judge(now);
+    this.#watch.hear(from, role, now);
+    return [...effects, ...this.#heedWatch(now)];
+  }
+
+  /** There is no connection to this Manager. */
+  unreachable(address: string, now: Instant): LookupEffect[] {
+    const effects = this.#judge(now);
+    this.#watch.unreachable(address, now);
+    return [...effects, ...this.#heedWatch(now)];
   }
 
   receive(from: string, changes: Changes, now: Instant): LookupEffect[] {
     const effects = this.#judge(now);
     if (changes.pool !== this.#settings.pool || this.#abandoned.has(changes.history)) return effects;
+    if (this.#watch.isOutdated(changes)) return effects;
+    if (!this.#watch.permits(changes, now)) {
+      if (changes.answers !== undefined && !this.#isQuarantined) this.#early = { from, changes };
+      this.#watch.hurry();
+      return effects;
+    }
     if (this.#seen !== undefined && changes.history !== this.#seen.history) {
-      // Histories have no order; but an answer to what we asked lately is no word from the past.
+      // Histories have no order; but an answer to a recent request of ours is no word from the past.
       if (!this.#isAnswer(changes)) return [...effects, ...this.#hurry(now)];
       effects.push(...this.#startOver(changes));
     }
@@ -145,8 +201,9 @@ export class Lookup {
     return effects;
   }
 
-  /** A Manager can be reached again: what it pushed meanwhile is lost, so sync now. */
+  /** A Manager can be reached again: pushes from the time in between are lost, so sync now. */
   reachable(now: Instant): LookupEffect[] {
+    this.#watch.hurry();
     return [...this.#judge(now), ...this.#hurry(now)];
   }
 
@@ -157,7 +214,37 @@ export class Lookup {
     this.#assuredAt = now;
     this.#freshAt = NEVER;
     this.#nextSyncAt = now;
+    this.#watch.suspended();
     return [...effects, ...this.#loseEverything('suspended')];
+  }
+
+  /** Acts on the Managers' answers: drops the table, asks for one again, or takes one that came too early. */
+  #heedWatch(now: Instant): LookupEffect[] {
+    const histories = this.#watch.disagreement;
+    if (histories !== undefined && !this.#isQuarantined) return this.#quarantine(histories);
+    const effects: LookupEffect[] = [];
+    if (histories === undefined && this.#isQuarantined) {
+      this.#isQuarantined = false;
+      effects.push({ do: 'agree' }, trace('managers-agree'), ...this.#hurry(now));
+    }
+    const early = this.#early;
+    if (early === undefined || !this.#watch.permits(early.changes, now)) return effects;
+    this.#early = undefined;
+    return [...effects, ...this.receive(early.from, early.changes, now)];
+  }
+
+  #quarantine(histories: readonly LedHistory[]): LookupEffect[] {
+    this.#isQuarantined = true;
+    this.#early = undefined;
+    this.#abandoned.clear();
+    this.#hasTable = false;
+    this.#table = RingTable.whole<TableRow | undefined>(undefined);
+    this.#freshAt = NEVER;
+    this.#sentAt.clear();
+    this.#answerer = undefined;
+    const facts = { histories: histories.map(({ history }) => history).join(',') };
+    const lost = this.#loseEverything('managers-disagree');
+    return [{ do: 'disagree', histories }, trace('managers-disagree', facts), ...lost];
   }
 
   #cutOffAt(): Instant {
@@ -175,7 +262,13 @@ export class Lookup {
   }
 
   #loseEverything(why: LossReason): LookupEffect[] {
-    return [{ do: 'lost', ranges: RangeSet.everything, why }, trace('lost-everything', { why })];
+    return [this.#lost(RangeSet.everything, why), trace('lost-everything', { why })];
+  }
+
+  #lost(ranges: RangeSet, why: LossReason): LookupEffect {
+    const seen = this.#seen;
+    const position = seen && { history: seen.history, position: seen.position };
+    return { do: 'lost', ranges, why, position };
   }
 
   #isAnswer({ answers }: Changes): boolean {
@@ -184,29 +277,30 @@ export class Lookup {
 
   #startOver(changes: Changes): LookupEffect[] {
     if (this.#seen !== undefined) this.#abandoned.add(this.#seen.history);
-    // What was lost up to here is in what we report now; what is lost before the table comes is not.
-    this.#seen = { history: changes.history, term: changes.term, position: changes.to };
+    // Losses up to here are in the present report; losses before the table arrives are not.
+    this.#seen = seenIn(changes);
     this.#hasTable = false;
     this.#freshAt = NEVER;
     this.#sentAt.clear();
     return [trace('new-history', { history: changes.history }), ...this.#loseEverything('history-changed')];
   }
 
-  /** Takes over the rows, and reports each that lost its state after where we were. */
-  #advance({ history, term, from, to, rows }: Changes): LookupEffect[] {
+  /** Takes over the rows, and reports each row that lost state after our position. */
+  #advance(changes: Changes): LookupEffect[] {
+    const { from, to, rows } = changes;
     const position = this.#seen?.position;
     this.#table = from === 0 ? wholeTable(rows) : this.#table.overlay(rows.map(asValue));
     this.#hasTable = true;
-    this.#seen = { history, term, position: to };
+    this.#seen = seenIn(changes);
     const effects: LookupEffect[] = [trace('moved-to', { position: to, rows: rows.length })];
-    // Whoever resumes from further on than there is resumes from a log that went back in time, or from
-    // one that a leader does not know yet that it was deposed from: nobody can say what was lost.
+    // A look-up that resumes from beyond the log's end resumes from a log that went back in time, or asks a deposed
+    // leader that does not know so yet: nobody can say which keys were lost.
     if (position !== undefined && to < position)
       return [...effects, ...this.#loseEverything('history-changed')];
     // A look-up that has just been opened has nothing that could have been lost.
     const lost = position === undefined ? [] : rows.filter(({ lostAt }) => lostAt > position);
     if (lost.length > 0) {
-      effects.push({ do: 'lost', ranges: RangeSet.of(lost), why: 'reported' });
+      effects.push(this.#lost(RangeSet.of(lost), 'reported'));
       effects.push(trace('lost', { rows: lost.length, since: position, position: to }));
     }
     return effects;
@@ -231,7 +325,7 @@ export class Lookup {
     return this.#sync(now);
   }
 
-  /** Asks whoever answered last, or anyone; when it was asked and is silent, asks every Manager. */
+  /** Asks the Manager that answered last, or any; if that Manager was asked and is silent, asks every Manager. */
   #sync(now: Instant): LookupEffect[] {
     const { pool, id, managers, random } = this.#settings;
     const someone = this.#answerer ?? managers[Math.floor(random() * managers.length)] ?? '';
@@ -249,6 +343,8 @@ export class Lookup {
     return asked.map((to) => ({ do: 'send', to, message }));
   }
 }
+
+const seenIn = ({ history, term, to, stamp }: Changes): Seen => ({ history, term, position: to, stamp });
 
 const asValue = (row: TableRow): ValuedSpan<TableRow> => ({ start: row.start, end: row.end, value: row });
 

@@ -10,6 +10,7 @@ import { type Instant, later } from '../../runtime/time.ts';
 import type { Changes, FromManager, Sync } from '../messages.ts';
 import type { ManagerState } from '../state.ts';
 import type { LookupObservation } from './observation.ts';
+import type { Stamps } from './stamps.ts';
 
 /** A look-up that has not synced for so many sync intervals is taken off the list. */
 const FORGOTTEN_AFTER_SYNCS = 4;
@@ -59,13 +60,13 @@ export class Audience {
   }
 
   /** Tells everybody of what the last commit changed. */
-  push(history: string, before: ManagerState, after: ManagerState, now: Instant): Push[] {
+  push(stamps: Stamps, before: ManagerState, after: ManagerState, now: Instant): Push[] {
     const pushes: Push[] = [];
     for (const [pool, addresses] of this.#pools) {
       const table = after.pool(pool);
       if (table === before.pool(pool)) continue;
       const from = before.pool(pool).changedAt;
-      const message = changes(pool, history, after, from, undefined);
+      const message = changes(pool, stamps, after, from, undefined);
       const keepMs = this.keepMs(pool);
       for (const [to, heardAt] of addresses) {
         if (later(heardAt, keepMs) < now) {
@@ -91,33 +92,30 @@ export class Audience {
 }
 
 /** The answer to a sync, or undefined if the asker knows more than we do. */
-export function answerTo(
-  sync: Sync,
-  history: string,
-  term: number,
-  state: ManagerState,
-): Changes | undefined {
+export function answerTo(sync: Sync, stamps: Stamps, term: number, state: ManagerState): Changes | undefined {
   const { seen, sequence, pool, lookup } = sync;
-  const from = seen?.history === history ? seen.position : 0;
+  const from = seen?.history === stamps.history ? seen.position : 0;
   if (from > state.position) return undefined;
-  return { ...changes(pool, history, state, from, { lookup, sequence }), term };
+  return changes(pool, stamps, state, from, { lookup, sequence }, term);
 }
 
 function changes(
   pool: string,
-  history: string,
+  stamps: Stamps,
   state: ManagerState,
   from: number,
   answers: Changes['answers'],
+  term = state.term,
 ): Changes {
   const rows = state.pool(pool).changedSince(from);
   return {
     kind: 'changes',
     pool,
-    history,
-    term: state.term,
+    history: stamps.history,
+    term,
     from,
     to: state.position,
+    stamp: stamps.of(term, state.position),
     rows,
     answers,
     pace: undefined,

@@ -13,9 +13,18 @@
  * back has heard some of them: the next must still be news to it, and what it confirmed before must not
  * pass for a sign of life.
  *
- * **Whom to give keys?** Only those who hear us. A report can come late, from a process that is gone, so
- * a stranger becomes a member only when it is {@link Correspondence.isPresent}: it has confirmed an update
- * of ours. And an owner that speaks but has confirmed nothing for a whole hold (`isDeaf`) is still told
+ * **Whom to give keys?** Only those who hear us. A report can come late, from a process that is gone. So a
+ * candidate becomes a member only while it is {@link Correspondence.isPresent}: it has confirmed an update that
+ * was sent less than a lease ago. It wrote the confirmation after that update, and the lease it would get counts
+ * from the confirmation. A candidate whose confirmation is older is asked again, because a lease that rests on
+ * such a report may be over before the grant arrives. One update is to be confirmed at a time, so a candidate is
+ * admitted however long a round trip takes, as long as it is shorter than a lease.
+ *
+ * A candidate whose name a member has waits, and goes on confirming with each report. If that member is removed, the same
+ * batch admits the candidate, and so a restarted owner gets the keys of its predecessor before they are given to
+ * others. By then a candidate that has not confirmed lately may be gone as well; it has to come again.
+ *
+ * And an owner that speaks but has confirmed nothing for a whole hold (`isDeaf`) is still told
  * what it has, but nothing that it says is acknowledged any more: neither its lease nor its hold is extended
  * until it shows that it hears.
  *
@@ -27,15 +36,18 @@
 import { type Instant, later } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
 import type { NumberedSpan, Report, Update } from '../messages.ts';
-import { ownerPace, type ResolvedDurations } from '../options.ts';
+import { ownerPace, reportWithinMs, type ResolvedDurations } from '../options.ts';
+import { covers, partsWithin } from '../spans.ts';
 import type { ManagerState } from '../state.ts';
+import type { Row } from '../table.ts';
 import type { Recalls } from './decision.ts';
+import { type CandidateLimits, Candidates } from './candidates.ts';
 import { Session } from './session.ts';
-
-/** With more than that many who are no members, nobody else is remembered. */
-const MOST_STRANGERS = 10_000;
+import type { Stamps } from './stamps.ts';
 
 const NOTHING: readonly NumberedSpan[] = [];
+/** How much of what one owner has let go of is kept: as much as fits into a batch by default. */
+const MOST_LET_GO = 10_000;
 
 export interface Letter {
   readonly do: 'send';
@@ -49,12 +61,24 @@ export interface Heard {
   /** Nothing was heard of it before, or it holds something else than it did. */
   readonly isFirst: boolean;
   readonly holdsOther: boolean;
+  /** It confirms what a candidate was asked to confirm. */
+  readonly confirms: boolean;
+  /** A candidate that had to make room for this one. */
+  readonly displaced: Session | undefined;
+}
+
+/** There is no room for another candidate. */
+export interface Full {
+  readonly fullBy: keyof CandidateLimits;
 }
 
 interface Terms {
-  readonly history: string;
+  readonly stamps: Stamps;
   readonly term: number;
   durations(pool: string): ResolvedDurations;
+  limits(): CandidateLimits;
+  /** Where a connection comes from. */
+  originOf(connection: string): string;
   /** Something is to be looked at again at this instant. */
   due(at: Instant): void;
 }
@@ -63,11 +87,13 @@ export class Correspondence {
   readonly #terms: Terms;
   readonly #sessions = new Map<string, Session>();
   readonly #recalls = new Map<string, Recalls>();
+  readonly #candidates: Candidates;
   /** Updates sent in this term. */
   #sent = 0;
 
   constructor(terms: Terms) {
     this.#terms = terms;
+    this.#candidates = new Candidates(() => terms.limits());
   }
 
   /** Everybody heard of, members or not, by incarnation. */
@@ -79,34 +105,66 @@ export class Correspondence {
     return new Map([...this.#sessions].filter(([, session]) => session.pool === pool));
   }
 
+  /** How many want to be members of this pool. */
+  candidates(pool: string, state: ManagerState): number {
+    let candidates = 0;
+    for (const session of this.#sessions.values()) {
+      if (session.pool === pool && !isMember(session, state)) candidates += 1;
+    }
+    return candidates;
+  }
+
   /** What an owner was asked to give back. */
   recalled(pool: string, incarnation: string): readonly NumberedSpan[] {
     return this.#recalls.get(pool)?.get(incarnation) ?? NOTHING;
   }
 
   /** Takes note of a report, if it is from somebody we can have to do with. */
-  hear(from: string, report: Report, state: ManagerState, now: Instant): Heard | TraceEffect {
+  hear(from: string, report: Report, state: ManagerState, now: Instant): Heard | TraceEffect | Full {
     const { incarnation, pool } = report;
     const known = this.#sessions.get(incarnation);
     if (isElsewhere(known, report, state)) return trace('two-pools', { incarnation, pool });
-    const isMember = state.pool(pool).members.has(incarnation);
-    // What a stranger claims to hold is of no interest, and may be much.
-    const heard = isMember ? report : { ...report, held: NOTHING, letGo: [] };
+    const member = state.pool(pool).members.get(incarnation);
+    const isMember = member !== undefined;
+    if (!isSameOwner(member ?? known?.identity, report))
+      return trace('two-identities', { incarnation, pool });
+    const heard = relevant(report, state.pool(pool).rowsOf(incarnation));
     if (known !== undefined) {
       const holdsOther = known.hear(from, heard, now);
       if (known.hasHeard(this.#terms.term, known.unheard ?? 0)) known.unheard = undefined;
-      return { session: known, isMember, isFirst: false, holdsOther };
+      const { asked } = known;
+      const confirms = asked !== undefined && known.hasHeard(this.#terms.term, asked.sequence);
+      if (confirms) {
+        known.aliveAt = asked.at;
+        known.asked = undefined;
+      }
+      return { session: known, isMember, isFirst: false, holdsOther, confirms, displaced: undefined };
     }
-    if (!isMember && this.#sessions.size > membersIn(state) + MOST_STRANGERS)
-      return trace('too-many-strangers');
     const session = new Session(from, heard, now);
+    let displaced: Session | undefined;
+    if (!isMember) {
+      const origin = this.#terms.originOf(from);
+      const room = this.#candidates.makeRoom(from, origin);
+      if (!room.isThere) return { fullBy: room.limit };
+      displaced = room.displaced;
+      if (displaced !== undefined) this.#sessions.delete(displaced.identity.incarnation);
+      this.#candidates.add(session, origin);
+    }
     this.#sessions.set(incarnation, session);
-    return { session, isMember, isFirst: true, holdsOther: false };
+    return { session, isMember, isFirst: true, holdsOther: false, confirms: false, displaced };
   }
 
-  /** A stranger has shown that it hears us, now and not only when it wrote. */
-  isPresent(session: Session): boolean {
-    return session.hasHeard(this.#terms.term, session.first);
+  /** A candidate has shown that it hears us, so lately that a lease could rest on it; one that has to wait, as lately as it can. */
+  isPresent({ aliveAt, waitsForName, pool }: Session, now: Instant): boolean {
+    const durations = this.#terms.durations(pool);
+    const forMs = waitsForName ? reportWithinMs(durations) : durations.leaseMs;
+    return aliveAt !== undefined && now < later(aliveAt, forMs);
+  }
+
+  /** The url of this candidate is in use. It has to confirm again when the url is free, and can be displaced until then. */
+  cannotJoin(session: Session): void {
+    session.asked = undefined;
+    session.aliveAt = undefined;
   }
 
   /** Something was committed, and this is asked back: who is to be told? Who has yet to hear something waits. */
@@ -153,17 +211,20 @@ export class Correspondence {
     return letter;
   }
 
-  /** "You are no member here." Who wants to be one shows by its answer that it hears. */
-  toStranger(session: Session, { position }: ManagerState): Letter {
+  /** "You are no member here." A candidate shows by its answer that it hears. */
+  toStranger(session: Session, { position }: ManagerState, now: Instant): Letter {
     const acknowledges = session.report.sequence;
-    return this.#write(session, position, undefined, { acknowledges, admitted: false, spans: [] });
+    const said = { acknowledges, admitted: false, spans: [] };
+    const letter = this.#write(session, position, undefined, said);
+    session.asked ??= { sequence: session.sent, at: now };
+    return letter;
   }
 
   /** Who wanted to leave and is removed can go. If this is lost, it asks again and hears it as a stranger. */
-  farewells(removed: ReadonlySet<string>, state: ManagerState): Letter[] {
+  farewells(removed: ReadonlySet<string>, state: ManagerState, now: Instant): Letter[] {
     return [...removed].flatMap((incarnation) => {
       const session = this.#sessions.get(incarnation);
-      return session?.report.leaving ? [this.toStranger(session, state)] : [];
+      return session?.report.leaving ? [this.toStranger(session, state, now)] : [];
     });
   }
 
@@ -174,12 +235,18 @@ export class Correspondence {
 
   forget(incarnation: string): void {
     this.#sessions.delete(incarnation);
+    this.#candidates.delete(incarnation);
+  }
+
+  /** This candidate is a member now. */
+  admitted(incarnation: string): void {
+    this.#candidates.delete(incarnation);
   }
 
   /** Forgets all lives of a process; returns the pools they were in or wanted to be in. */
   forgetDead(proof: string): string[] {
     const dead = [...this.#sessions.values()].filter(({ identity }) => identity.proof === proof);
-    for (const { identity } of dead) this.#sessions.delete(identity.incarnation);
+    for (const { identity } of dead) this.forget(identity.incarnation);
     return dead.map(({ pool }) => pool);
   }
 
@@ -188,7 +255,7 @@ export class Correspondence {
     for (const [incarnation, session] of this.#sessions) {
       if (isMember(session, state)) continue;
       const forgetAt = later(session.receivedAt, this.#terms.durations(session.pool).holdMs);
-      if (forgetAt <= now) this.#sessions.delete(incarnation);
+      if (forgetAt <= now) this.forget(incarnation);
       else this.#terms.due(forgetAt);
     }
   }
@@ -210,17 +277,17 @@ export class Correspondence {
   ): Letter {
     this.#sent += 1;
     session.sent = this.#sent;
-    if (session.first === 0) session.first = this.#sent;
-    const { history, term, durations } = this.#terms;
+    const { stamps, term, durations } = this.#terms;
     const inForce = given ?? durations(session.pool);
     const message: Update = {
       kind: 'update',
       pool: session.pool,
       incarnation: session.identity.incarnation,
-      history,
+      history: stamps.history,
       term,
       sequence: session.sent,
       position,
+      stamp: stamps.of(term, position),
       leaseMs: inForce.leaseMs,
       pace: ownerPace(inForce),
       ...said,
@@ -231,6 +298,25 @@ export class Correspondence {
 
 export const isMember = ({ pool, identity }: Session, state: ManagerState): boolean =>
   state.pool(pool).members.has(identity.incarnation);
+
+/**
+ * Name, url and proof of an incarnation never change. A report that changes one of them is dropped: otherwise a candidate
+ * could be checked under one name and admitted under another.
+ */
+const isSameOwner = (known: Session['identity'] | undefined, { name, url, proof }: Report): boolean =>
+  known === undefined || (known.name === name && known.url === url && known.proof === proof);
+
+/**
+ * The report without the spans that cannot matter, because it is kept until the next and its sender chooses how long it is.
+ *
+ * An owner hears of a number only when that is committed. So spans under a number that its rows do not have are out of
+ * date, for ever, and a candidate has no rows. Of `held`, only rows that are held whole are asked for (`decision.ts`). What
+ * was let go of is said again until the table shows it, so the spans above the limit come with a later report.
+ */
+function relevant(report: Report, rows: readonly Row[]): Report {
+  const held = rows.filter((row) => covers(report.held, row));
+  return { ...report, held, letGo: partsWithin(report.letGo, rows).slice(0, MOST_LET_GO) };
+}
 
 /** An incarnation is one life of one owner in one pool: its hold is one, and so must its lease be. */
 function isElsewhere(
@@ -243,10 +329,4 @@ function isElsewhere(
     if (other !== pool && members.has(incarnation)) return true;
   }
   return false;
-}
-
-function membersIn(state: ManagerState): number {
-  let members = 0;
-  for (const table of state.pools.values()) members += table.members.size;
-  return members;
 }

@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { instant } from '../../runtime/time.ts';
 import type { Report } from '../messages.ts';
 import type { Placement } from '../policy/policy.ts';
 import { letGo, list, numbered, showNumbered, showSpan, span } from '../script.ts';
-import { type LeaveReason, PoolTable, type TableRecord } from '../table.ts';
+import { type LeaveReason, PoolTable, type Row, type TableRecord } from '../table.ts';
 import { decide, type Facts } from './decision.ts';
 import { Session } from './session.ts';
 
@@ -44,6 +44,7 @@ interface Situation {
   readonly wish?: readonly string[];
   readonly most?: number;
   readonly position?: number;
+  readonly isToBeRemoved?: boolean;
 }
 
 /** What is decided, one line a record, then what is recalled. */
@@ -51,14 +52,16 @@ function decided(table: PoolTable, situation: Situation): string[] {
   const { sessions = [], absent = [], gone = {}, wish = [], most = 100, position = 9 } = situation;
   const facts: Facts = {
     sessions: new Map(sessions.map((session) => [session.identity.incarnation, session])),
-    isPresent: ({ identity }) => !absent.includes(identity.incarnation),
+    mayJoin: ({ identity }) => !absent.includes(identity.incarnation),
     whyGone: ({ incarnation }) => gone[incarnation],
+    silences: () => [],
     wish: () =>
       wish.map((text): Placement => {
         const [place = '', incarnation = ''] = text.split(' ');
         return { ...span(place), incarnation };
       }),
     maxSpansPerBatch: most,
+    isToBeRemoved: situation.isToBeRemoved,
   };
   const decision = decide(table, position, facts);
   table.apply(decision.records, position); // It can be carried out.
@@ -76,9 +79,14 @@ function showRecord(record: TableRecord): string {
       return `join ${record.member.incarnation}`;
     case 'leave':
       return `leave ${record.incarnation} ${record.why}`;
+    case 'silent':
+    case 'heard':
+      return `${record.kind} ${record.incarnations.join(' ')}`;
     case 'grant':
     case 'move':
       return `${record.kind} ${record.incarnation}${list(record.spans, showSpan)}`;
+    case 'remove':
+      return 'remove';
     default:
       return `${record.kind}${list(record.spans, showSpan)}`;
   }
@@ -89,6 +97,30 @@ const table = PoolTable.empty
   .apply([grant('a', '0-8')], 2)
   .apply([grant('b', '8-16')], 3);
 const AS_IT_IS = ['0-8 a', '8-16 b'];
+
+describe('a pool that an operator wants removed', () => {
+  it('is removed if nobody is in it', () => {
+    const left = table.apply(
+      [
+        { kind: 'leave', incarnation: 'a', why: 'left' },
+        { kind: 'leave', incarnation: 'b', why: 'left' },
+      ],
+      4,
+    );
+    expect(decided(left, { isToBeRemoved: true })).toEqual(['remove']);
+    expect(decided(left, { isToBeRemoved: true, sessions: [says('c', { leaving: true })] })).toEqual([
+      'remove',
+    ]);
+  });
+
+  it('is not removed while somebody is in it, may hold keys, or is about to join', () => {
+    expect(decided(table, { isToBeRemoved: true, wish: AS_IT_IS })).toEqual([]);
+    expect(decided(table, { isToBeRemoved: true, gone: { a: 'expired', b: 'expired' } })).toContain(
+      'leave a expired',
+    );
+    expect(decided(PoolTable.empty, { isToBeRemoved: true, sessions: [says('c')] })).toEqual(['join c']);
+  });
+});
 
 describe('who comes and goes', () => {
   it('whoever is heard of and is no member joins, and can be granted keys in the same batch', () => {
@@ -180,6 +212,38 @@ describe('what was let go of', () => {
   it('is taken back only where the row still is: the rest of the span is left aside', () => {
     const sessions = [says('a', { letGo: ['released:4-12#2'] })];
     expect(decided(table, { sessions, wish: [] })).toEqual(['free 4-8']);
+  });
+
+  it('costs one pass over the list and the rows, however long a list a member sends', () => {
+    let reads = 0;
+    const rows = Array.from({ length: 100 }, (_, index) => {
+      const [row] = table.rowsOf('a');
+      const start = BigInt(20 * index);
+      const end = start + 1n;
+      const counted = {
+        ...row,
+        start,
+        number: 2,
+        get end() {
+          reads += 1;
+          return end;
+        },
+      };
+      return counted as Row;
+    });
+    // They lie between the rows, under the number of the rows.
+    const between = rows.flatMap(({ start }) =>
+      Array.from({ length: 10 }, (_, index) => {
+        const at = start + BigInt(index) + 1n;
+        return { start: at, end: at + 1n, number: 2, how: 'released' as const };
+      }),
+    );
+    const session = says('a');
+    session.report = { ...session.report, letGo: between };
+    const rowsOf = vi.spyOn(PoolTable.prototype, 'rowsOf').mockReturnValue(rows);
+    expect(decided(table, { sessions: [session], wish: [] })).toEqual([]);
+    rowsOf.mockRestore();
+    expect(reads).toBeLessThan(2 * (rows.length + between.length));
   });
 
   it('is put in order when several owners let go at once', () => {

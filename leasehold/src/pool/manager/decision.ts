@@ -14,7 +14,7 @@ import type { Span } from '../../runtime/keys/range.ts';
 import type { NumberedSpan } from '../messages.ts';
 import type { Placement } from '../policy/policy.ts';
 import type { LeaveReason, Member, PoolTable, Row, TableRecord } from '../table.ts';
-import { covers } from '../spans.ts';
+import { covers, partsWithin } from '../spans.ts';
 import { plan } from './plan.ts';
 import type { Session } from './session.ts';
 
@@ -23,10 +23,14 @@ export type Recalls = ReadonlyMap<string, readonly NumberedSpan[]>;
 export interface Facts {
   /** Everybody heard of, members or not, by incarnation. */
   readonly sessions: ReadonlyMap<string, Session>;
-  /** Whether somebody who is no member has shown that it lives, now and not only when it wrote. */
-  isPresent(session: Session): boolean;
+  /** Whether a candidate has shown lately that it lives, and may be admitted now. */
+  mayJoin(session: Session): boolean;
   whyGone(member: Member): LeaveReason | undefined;
   wish(table: PoolTable): readonly Placement[];
+  /** Who of these members is to be called silent in the log, or silent no longer. */
+  silences(members: PoolTable['members']): readonly TableRecord[];
+  /** An operator wants the pool removed. */
+  readonly isToBeRemoved?: boolean | undefined;
   readonly maxSpansPerBatch: number;
 }
 
@@ -43,6 +47,7 @@ export interface Decision {
 export function decide(table: PoolTable, position: number, facts: Facts): Decision {
   const most = facts.maxSpansPerBatch;
   const coming = joins(table, facts);
+  if (facts.isToBeRemoved === true && mayBeRemoved(table, coming)) return REMOVAL;
   const gone = leaves(table, facts.whyGone);
   const removed = gone.slice(0, most);
   const members = [...coming.slice(0, most), ...removed];
@@ -61,6 +66,7 @@ export function decide(table: PoolTable, position: number, facts: Facts): Decisi
   const merges = steps.merges.slice(0, most);
   const records = [...members, ...letGo.records, ...left, ...grants.records];
   if (merges.length > 0) records.push({ kind: 'merge', spans: merges });
+  records.push(...facts.silences(afterLeft.members));
   return {
     records,
     condemned: [...removed, ...left].map(({ incarnation }) => incarnation),
@@ -70,20 +76,51 @@ export function decide(table: PoolTable, position: number, facts: Facts): Decisi
   };
 }
 
-function joins(table: PoolTable, { sessions, isPresent }: Facts): TableRecord[] {
-  const records: TableRecord[] = [];
+const REMOVAL: Decision = {
+  records: [{ kind: 'remove' }],
+  condemned: [],
+  recalls: new Map(),
+  unfinished: false,
+};
+
+/**
+ * Only a pool without members: a member may hold keys, and the table is all that keeps others from being granted them.
+ * Whoever is about to join comes first, because it has been asked to.
+ */
+const mayBeRemoved = (table: PoolTable, coming: readonly TableRecord[]): boolean =>
+  table.members.size === 0 && coming.length === 0;
+
+function joins(table: PoolTable, facts: Facts): TableRecord[] {
+  const { sessions, mayJoin } = facts;
+  const chosen = new Map<string, Session>();
+  let names: Set<string> | undefined;
   let urls: Map<string, string> | undefined;
   for (const session of sessions.values()) {
     const { identity, report } = session;
-    if (report.leaving || table.members.has(identity.incarnation) || !isPresent(session)) continue;
+    if (report.leaving || table.members.has(identity.incarnation) || !mayJoin(session)) continue;
     // Of two names with one url the first is taken; the other is told when it next reports.
     urls ??= new Map([...table.members.values()].map(({ url, name }) => [url, name]));
     if ((urls.get(identity.url) ?? identity.name) !== identity.name) continue;
+    // A living member keeps the name.
+    names ??= new Set(staying(table, facts).map(({ name }) => name));
+    if (names.has(identity.name)) continue;
+    // Of two candidates with one name the one that confirmed last is taken: the other may have died while it waited.
+    const other = chosen.get(identity.name);
+    if (other !== undefined && (other.aliveAt ?? 0) >= (session.aliveAt ?? 0)) continue;
     urls.set(identity.url, identity.name);
-    records.push({ kind: 'join', member: identity });
+    chosen.set(identity.name, session);
   }
-  return records;
+  return [...chosen.values()].map(({ identity }) => ({ kind: 'join', member: identity }));
 }
+
+/** Members that neither are gone nor want to leave: their names are in use. */
+export const staying = (
+  table: PoolTable,
+  { sessions, whyGone }: Pick<Facts, 'sessions' | 'whyGone'>,
+): Member[] =>
+  [...table.members.values()].filter(
+    (member) => whyGone(member) === undefined && sessions.get(member.incarnation)?.report.leaving !== true,
+  );
 
 type Leave = TableRecord & { kind: 'leave' };
 
@@ -94,8 +131,12 @@ function leaves(table: PoolTable, why: (member: Member) => LeaveReason | undefin
   });
 }
 
-const hasLeft = ({ incarnation }: Member, table: PoolTable, { sessions }: Facts): boolean =>
-  sessions.get(incarnation)?.report.leaving === true && table.rowsOf(incarnation).length === 0;
+/** A member that leaves is gone when it has given everything back; one that was never told of its keys, at once. */
+function hasLeft({ incarnation }: Member, table: PoolTable, { sessions }: Facts): boolean {
+  const session = sessions.get(incarnation);
+  if (session?.report.leaving !== true) return false;
+  return session.hasWithdrawn || table.rowsOf(incarnation).length === 0;
+}
 
 /** What owners have let go of: released keys become free, lapsed ones get a new number. */
 function takeBack(
@@ -106,13 +147,8 @@ function takeBack(
   const renumber: Span[] = [];
   for (const [incarnation, { report }] of facts.sessions) {
     if (report.letGo.length === 0) continue;
-    const byNumber = rowsByNumber(table.rowsOf(incarnation));
-    for (const { start, end, number, how } of report.letGo) {
-      for (const row of byNumber.get(number) ?? []) {
-        if (row.end <= start || row.start >= end) continue;
-        const span = { start: row.start > start ? row.start : start, end: row.end < end ? row.end : end };
-        (how === 'released' || report.leaving ? free : renumber).push(span);
-      }
+    for (const { start, end, how } of partsWithin(report.letGo, table.rowsOf(incarnation))) {
+      (how === 'released' || report.leaving ? free : renumber).push({ start, end });
     }
   }
   const freed = inOrder(free).slice(0, facts.maxSpansPerBatch);
@@ -121,16 +157,6 @@ function takeBack(
   if (freed.length > 0) records.push({ kind: 'free', spans: freed });
   if (renumbered.length > 0) records.push({ kind: 'renumber', spans: renumbered });
   return { records, cut: freed.length < free.length || renumbered.length < renumber.length };
-}
-
-function rowsByNumber(rows: readonly Row[]): ReadonlyMap<number, readonly Row[]> {
-  const groups = new Map<number, Row[]>();
-  for (const row of rows) {
-    const group = groups.get(row.number);
-    if (group === undefined) groups.set(row.number, [row]);
-    else group.push(row);
-  }
-  return groups;
 }
 
 /** An owner that does not know the row's present number could not follow the line to the next. */

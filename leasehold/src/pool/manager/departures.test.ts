@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { playManager } from './manager-script.ts';
-import { LED, ONE_OWNER } from './openings-script.ts';
+import { LED, ONE_OWNER, TWO_OWNERS } from './openings-script.ts';
 
 // In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
 function plays(script: string): void {
@@ -192,33 +192,120 @@ describe('an owner that leaves', () => {
       40    report b 1? leaving
               > b: update ack=1 stranger
     `));
-
-  it('is not told so while its joining is being written: first it comes, then it goes', () =>
-    plays(`${LED}
-      10    report a 0?
-              > a: update ack=0 stranger
-      10    report a 1? heard
-              > append 2 term 1 join:a grant:a:0-16
-      15    report a 2? leaving
-      20    appended
-              > a: update ack=2 0-16#2
-      30    report a 3 heard released:0-16#2 leaving
-              > append 3 term 1 free:0-16 leave:a:left
-      40    appended
-              > a: update ack=3 stranger
-    `));
 });
 
+/** The owners a and b, each with its half. Then a.2 is started under the name of a. */
+const A_IS_RESTARTED = `${TWO_OWNERS}
+      70    report a 3? heard 0-8#2 released:8-16#2
+              > a: update ack=3 0-8#2 8-16#2!
+              > append 4 term 1 free:8-16 grant:b:8-16
+      80    appended
+              > a: update ack=3 0-8#2
+              > b: update ack=2 8-16#4
+      90    report a 4 heard 0-8#2
+      5000  report a.2 0?
+              > a.2: update ack=0 stranger
+              > a.2: refused NAME_IN_USE for now
+      5001  report a.2 1 heard
+      9000  report b 3? heard 8-16#4
+              > b: update ack=3 8-16#4`;
+
 describe('two lives of one owner', () => {
-  it('are two owners, of which the later is given what the earlier gives back', () =>
+  it('are two owners: the later is refused while the earlier lives, each time it asks', () =>
     plays(`${ONE_OWNER}
       40    report a.2 0?
               > a.2: update ack=0 stranger
-      40    report a.2 1? heard
-              > append 3 term 1 join:a.2
+              > a.2: refused NAME_IN_USE for now
+      50    report a.2 1 heard
+      60    report a.2 2?
+              > a.2: update ack=2 stranger
+              > a.2: refused NAME_IN_USE for now
+    `));
+
+  it('are two owners: the later is let in when the earlier leaves', () =>
+    plays(`${ONE_OWNER}
+      40    report a.2 0?
+              > a.2: update ack=0 stranger
+              > a.2: refused NAME_IN_USE for now
+      50    report a 3? heard released:0-16#2 leaving
+              > a: update ack=3 0-16#2
+              > append 3 term 1 free:0-16 leave:a:left
+      60    appended
+              > a: update ack=3 stranger
+      70    report a.2 1 heard
+              > append 4 term 1 join:a.2 grant:a.2:0-16
+    `));
+
+  it('change places in one batch when the hold of the earlier is over, and nobody else is given its keys', () =>
+    plays(`${A_IS_RESTARTED}
+      9810  report a.2 2?
+              > a.2: update ack=2 stranger
+              > a.2: refused NAME_IN_USE for now
+      9811  report a.2 3 heard
+      9820  wake
+              > append 5 term 1 join:a.2 leave:a:expired grant:a.2:0-8
+      9830  appended
+              > a.2: update ack=3 0-8#5
+    `));
+
+  it('change places in one batch when the earlier is proved dead', () =>
+    plays(`${A_IS_RESTARTED}
+      9010  report a.2 2?
+              > a.2: update ack=2 stranger
+              > a.2: refused NAME_IN_USE for now
+      9011  report a.2 3 heard
+      9020  certificate secret
+              > append 5 term 1 join:a.2 leave:a:certified grant:a.2:0-8
+    `));
+
+  it('change places in one batch when the earlier has given everything back', () =>
+    plays(`${A_IS_RESTARTED}
+      9010  report a.2 2?
+              > a.2: update ack=2 stranger
+              > a.2: refused NAME_IN_USE for now
+      9011  report a.2 3 heard
+      9020  report a 5 heard released:0-8#2 leaving
+              > append 5 term 1 join:a.2 free:0-8 leave:a:left grant:a.2:0-8
+    `));
+
+  it('do not change places if the later has not confirmed lately: it may be gone too', () =>
+    plays(`${A_IS_RESTARTED}
+      9820  wake
+              > append 5 term 1 leave:a:expired grant:b:0-8
+      9830  appended
+              > b: update ack=3 0-8#5 8-16#4
+      9900  report a.2 2? heard
+              > append 6 term 1 join:a.2
+    `));
+
+  it('are three if the later was restarted as well: the one that confirmed last is let in', () =>
+    plays(`${A_IS_RESTARTED}
+      9000  report a.2 2?
+              > a.2: update ack=2 stranger
+              > a.2: refused NAME_IN_USE for now
+      9001  report a.2 3 heard
+      9500  report a.3 0?
+              > a.3: update ack=0 stranger
+              > a.3: refused NAME_IN_USE for now
+      9501  report a.3 1 heard
+      9820  wake
+              > append 5 term 1 join:a.3 leave:a:expired grant:a.3:0-8
+    `));
+
+  it('are one admission if both come at the same time', () =>
+    plays(`${LED}
+      40    report a 0?
+              > a: update ack=0 stranger
+      41    report a.2 0?
+              > a.2: update ack=0 stranger
+      42    report a 1 heard
+              > append 2 term 1 join:a grant:a:0-16
+      43    report a.2 1 heard
       50    appended
-              > a: update ack=2 0-16#2!
-              > a.2: update ack=1
+              > a: update ack=1 0-16#2
+      60    report a.2 2?
+              > a.2: update ack=2 stranger
+              > a.2: refused NAME_IN_USE for now
     `));
 
   it('cannot be in two pools under one incarnation', () =>

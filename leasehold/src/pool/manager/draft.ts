@@ -6,6 +6,7 @@
  */
 
 import { type Batch, encodeBatch, type ManagerState, type Reign } from '../state.ts';
+import type { TableRecord } from '../table.ts';
 import { decide, type Facts, type Recalls } from './decision.ts';
 import type { ManagerSettings } from './settings.ts';
 
@@ -15,6 +16,8 @@ export interface Draft {
   readonly bytes: Uint8Array;
   /** Owners whose removal is in it. */
   readonly condemned: ReadonlySet<string>;
+  /** Owners that are called silent in it. */
+  readonly silenced: ReadonlySet<string>;
   readonly recalls: ReadonlyMap<string, Recalls>;
   /** Pools for which there is more than fits. */
   readonly unfinished: readonly string[];
@@ -60,8 +63,12 @@ function draftOf(known: Known, dirty: readonly string[], mostPools: number, most
   }
   const recovering = reign.recovering === true && unfinished.length > 0;
   const batch: Batch = { ...reign, recovering, pools };
-  return { position, batch, bytes: encodeBatch(batch), condemned, recalls, unfinished };
+  const silenced = new Set(pools.flatMap(({ records }) => records.flatMap(silencedBy)));
+  return { position, batch, bytes: encodeBatch(batch), condemned, silenced, recalls, unfinished };
 }
+
+const silencedBy = (record: TableRecord): readonly string[] =>
+  record.kind === 'silent' ? record.incarnations : [];
 
 /** What is in a batch, for a trace. */
 export function describe(batch: Batch): string {

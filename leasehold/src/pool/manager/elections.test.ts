@@ -125,6 +125,35 @@ describe('somebody who has seen more of the log than there is', () => {
     `));
 });
 
+describe('a claim that no Manager has stamped', () => {
+  it('halts no leader, however far the position', () =>
+    plays(`${ONE_OWNER}
+      40    sync l 1 seen=1.2251799813685248 forged
+      50    report b 1? seen=1.2251799813685248 forged
+              > b: update ack=1 stranger
+      60    report a 3? 0-16#2
+              > a: update ack=3 0-16#2
+    `));
+
+  it('does not make a leader resign, however late the term', () =>
+    plays(`${ONE_OWNER}
+      40    report b 1? seen=9.2 forged
+              > b: update ack=1 stranger
+      50    report a 3? 0-16#2
+              > a: update ack=3 0-16#2
+    `));
+
+  it('is forgotten before the next election', () =>
+    plays(`${LOG}
+      0     reset
+      10    sync l 1 seen=1.9 forged
+              > ask-head
+      15    report a 7? seen=9.1 forged
+      20    elected 2 2000000
+              > append 2 term 2
+    `));
+});
+
 describe('a leader that is one no longer', () => {
   it('answers nobody until it has followed the log', () =>
     plays(`${ONE_OWNER}

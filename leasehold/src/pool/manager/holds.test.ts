@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
-import { resolveDurations, takeoverHoldMs } from '../options.ts';
+import { takeoverHoldMs } from '../options.ts';
 import { ManagerState } from '../state.ts';
 import { Holds } from './holds.ts';
-import { evenShares } from './manager-script.ts';
+import { evenShares, scriptDurations } from './manager-script.ts';
 import type { ManagerSettings } from './settings.ts';
 
 const settingsOf = (leaseMs: number): ManagerSettings => ({
-  ...{ id: 'm1', durations: resolveDurations({ leaseMs }), policy: evenShares },
+  ...{ id: 'm1', durations: scriptDurations(leaseMs), policy: evenShares },
   ...{ maxSpansPerBatch: 100, compactEveryBatches: 100 },
 });
-const waitMs = (leaseMs: number): number => takeoverHoldMs(resolveDurations({ leaseMs }));
+const waitMs = (leaseMs: number): number => takeoverHoldMs(scriptDurations(leaseMs));
 
 /** The log of a leader after which a successor must wait so long, and in which a and b are members. */
 function logOf(takeoverMs: number): ManagerState {
@@ -56,7 +56,7 @@ describe('a hold', () => {
   it('begins anew after a time in which nobody could be answered, unless it ends later anyway', () => {
     const holds = new Holds(settingsOf(9_000), logOf(50_000), instant(0));
     holds.renew('c.1', instant(0), 9_750);
-    holds.beginAnew(instant(9_000));
+    holds.beginAnew(logOf(50_000), instant(9_000));
     expect(['a.1', 'c.1'].map((owner) => holds.endOf(owner))).toEqual([50_000, 18_750]);
   });
 
@@ -81,5 +81,43 @@ describe('what a successor must wait for', () => {
     expect(holds.takeoverMs(instant(100_000))).toBe(before);
     expect(holds.takeoverMs(instant(100_000 + before - 1))).toBe(before);
     expect(holds.takeoverMs(instant(100_000 + before))).toBe(waitMs(9_000));
+  });
+});
+
+describe('the silence of an owner that was found in the log', () => {
+  const silentFor = (silentMs: number): ManagerState =>
+    logOf(0).apply(2, {
+      ...{ term: 1, leader: 'm9', takeoverMs: 0 },
+      pools: [{ pool: 'p', records: [{ kind: 'silent', incarnations: ['a.1'], silentMs }] }],
+    });
+  const whole = waitMs(9_000);
+
+  it('shortens its hold by what is committed of it, but leaves time to report', () => {
+    const holds = new Holds(settingsOf(9_000), silentFor(5_000), instant(100));
+    expect(['a.1', 'b.1'].map((owner) => holds.endOf(owner))).toEqual([100 + whole - 5_000, 100 + whole]);
+    const late = new Holds(settingsOf(9_000), silentFor(whole), instant(100));
+    expect(late.endOf('a.1')).toBe(100 + late.stepMs);
+  });
+
+  it('adds up from leader to leader, until it is renewed', () => {
+    const holds = new Holds(settingsOf(9_000), silentFor(3_000), instant(100));
+    expect(holds.silentMs('a.1', instant(1_100))).toBe(4_000);
+    expect(holds.silentMs('b.1', instant(1_100))).toBe(1_000);
+    holds.renew('a.1', instant(1_200), 9_750);
+    expect(holds.silentMs('a.1', instant(1_300))).toBeUndefined();
+    holds.drop('b.1');
+    expect(holds.hasUnheard).toBe(false);
+  });
+
+  it('is not counted while nobody could be answered', () => {
+    const holds = new Holds(settingsOf(9_000), silentFor(1_000), instant(0));
+    holds.beginAnew(silentFor(2_000), instant(5_000));
+    expect(holds.silentMs('a.1', instant(5_500))).toBe(2_500);
+  });
+
+  it('is not worth a word when its hold is over soon', () => {
+    const holds = new Holds(settingsOf(9_000), silentFor(0), instant(0));
+    expect(holds.silentMs('a.1', instant(whole - holds.stepMs - 1))).toBe(whole - holds.stepMs - 1);
+    expect(holds.silentMs('a.1', instant(whole - holds.stepMs))).toBeUndefined();
   });
 });

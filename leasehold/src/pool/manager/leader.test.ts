@@ -25,6 +25,7 @@ describe('a leader', () => {
       10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       11    report a 2?
+              > a: refused BUSY for now
       12    sync l 2 seen=1.1
               > l: changes 1 1..1 answers=2
       20    appended

@@ -5,12 +5,14 @@
  * death was proved (`deaths.ts`), or its hold has run out (`holds.ts`).
  *
  * **When may an owner be answered?** An acknowledgement extends a lease, and it is the one thing here that
- * is *not* committed. So it goes out together with a longer hold, and under four rules (`#answer`):
+ * is *not* committed. So it goes out together with a longer hold, and under five rules (`#answer`):
  *
  *  - Only while our leader lease is valid: a successor waits for all that can have been answered until then.
  *  - Only when the log tells a successor how long that is.
  *  - Not if the removal of that owner is being written, until the outcome is known: had it committed, the
  *    answer would extend a lease on keys that are free.
+ *  - Not if the log calls that owner silent, or may do so when the batch on its way commits, until the log says that it
+ *    was heard: a successor frees it the sooner the longer it was silent (`holds.ts`).
  *  - Not if it does not hear us: it is told what it has, but nothing is acknowledged (`correspondence.ts`).
  *
  * **Decide, commit, speak.** `#decide` looks at the committed state and at what was heard, and makes one
@@ -24,8 +26,9 @@
  * knows less than its owners: keys it shows as free may be leased, numbers it shows may have been let
  * go of. So nobody is answered until everything that may be leased has run out; then everybody is
  * removed, which is a loss, and may join again. If that takes more than one batch, each but the last says so,
- * and whoever leads by then begins once more. A log that was just begun in etcd has a floor too: it may stand in the place
- * of another that is gone (`log/etcd/opening.ts`).
+ * and whoever leads by then begins once more. A new log has a floor too: it may stand in the place of another that
+ * is gone (`log/new-log.ts`). Only if this process has just begun the log, and its operator says that there was no log
+ * before (`firstStart`), nothing is waited for.
  *
  * Inputs return effects, to be carried out in order; nothing here does I/O. `manager.ts` wraps it.
  */
@@ -33,20 +36,24 @@
 import type { LogStart } from '../../log/log.ts';
 import { earliest, type Instant, instant, later, latest } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
-import type { Certificate, FromManager, Report, Seen, Sync } from '../messages.ts';
+import type { Certificate, FromManager, Probe, Report, Seen, Sync } from '../messages.ts';
 import { lookupPace, type ResolvedDurations, takeoverHoldMs } from '../options.ts';
 import { encodeSnapshot, ManagerState } from '../state.ts';
-import type { LeaveReason, Member } from '../table.ts';
+import type { LeaveReason, Member, TableRecord } from '../table.ts';
+import { Admissions } from './admission.ts';
 import { Audience, answerTo } from './audience.ts';
-import { Correspondence } from './correspondence.ts';
+import { Correspondence, type Heard } from './correspondence.ts';
 import { Deaths } from './deaths.ts';
 import { type Draft, describe, draft } from './draft.ts';
+import { staying } from './decision.ts';
 import { Holds } from './holds.ts';
 import { type LeaderObservation, observeOwners } from './observation.ts';
-import { ownerOfUrl, urlInUse } from './refusal.ts';
+import { inLine, nameInUse, noRoom, ownerOfUrl, urlInUse } from './refusal.ts';
+import { leads, leadsNone } from './role.ts';
 import type { Session } from './session.ts';
-import { longestHoldMs, type ManagerSettings, settingsFor } from './settings.ts';
+import { limitsOf, longestHoldMs, type ManagerSettings, settingsFor } from './settings.ts';
 import { type Verdict, verdictOn } from './sightings.ts';
+import { Stamps } from './stamps.ts';
 import { Wishes } from './wishes.ts';
 import { type InFlight, Writing } from './writing.ts';
 
@@ -65,17 +72,26 @@ export class Leader {
   /** Where the log ended when this term began, or the floor. */
   readonly startPosition: number;
   readonly audience: Audience;
+  readonly stamps: Stamps;
   #settings: ManagerSettings;
   #state: ManagerState;
   /** The end of the leader lease. */
   #until: Instant;
   readonly #holds: Holds;
+  /** Owners that the log calls silent and that have reported. */
+  readonly #reported = new Set<string>();
+  /** When the log is next told who is silent. */
+  #silencesAt: Instant;
   readonly #correspondence: Correspondence;
   readonly #deaths: Deaths;
   readonly #wishes: Wishes;
   readonly #writing = new Writing();
+  readonly #admissions = new Admissions();
+  /** Pools that an operator wants removed. */
+  readonly #removals = new Set<string>();
   /** After a recovery, or on a log that was begun: when everything that may have been leased has run out. */
   #recoversAt: Instant | undefined;
+  readonly #isBegunHere: boolean;
   #batchesSinceSnapshot: number;
   /** No later than the first instant at which something is due. */
   #dueAt: Instant;
@@ -83,20 +99,29 @@ export class Leader {
   constructor(settings: ManagerSettings, term: number, start: LogStart, until: Instant, now: Instant) {
     this.term = term;
     this.history = start.history;
+    this.stamps = new Stamps(start);
     this.#settings = settings;
     this.#state = ManagerState.replay(start);
     this.startPosition = Math.max(this.#state.position, start.floor);
     this.#until = until;
     this.#holds = new Holds(settings, this.#state, now);
-    if (start.floor > this.#state.position || this.#state.reign.recovering === true)
-      this.#recoversAt = this.#holds.foundUntil;
+    this.#silencesAt = later(now, this.#holds.stepMs);
+    this.#isBegunHere = start.begunHere === true;
+    const isFirst = settings.firstStart === true && this.#isBegunHere;
+    const isAbove = start.floor > this.#state.position && !isFirst;
+    if (isAbove || this.#state.reign.recovering === true) this.#recoversAt = this.#holds.foundUntil;
     this.#correspondence = new Correspondence({
-      ...{ history: start.history, term },
+      ...{ stamps: this.stamps, term },
       durations: (pool) => this.#durations(pool),
+      limits: () => limitsOf(this.#settings),
+      originOf: (connection) => this.#settings.originOf?.(connection) ?? connection,
       due: (at) => this.#due(at),
     });
     this.audience = new Audience((pool) => this.#durations(pool).syncEveryMs);
-    this.#deaths = new Deaths(() => longestHoldMs(this.#settings));
+    this.#deaths = new Deaths(
+      () => longestHoldMs(this.#settings),
+      () => limitsOf(this.#settings),
+    );
     this.#wishes = new Wishes((pool) => settingsFor(this.#settings, pool).policy);
     for (const pool of this.#state.pools.keys()) this.#writing.consider(pool);
     this.#batchesSinceSnapshot = start.batches.length;
@@ -111,11 +136,17 @@ export class Leader {
     return this.#dueAt;
   }
 
+  /** A batch was handed to the log, and its outcome is not known. */
+  get isWriting(): boolean {
+    return this.#writing.inFlight !== undefined;
+  }
+
   observe(): LeaderObservation {
     return {
       leadsUntil: this.#until,
       waitsUntil: this.#recoversAt,
-      isWriting: this.#writing.inFlight !== undefined,
+      isBegunHere: this.#isBegunHere,
+      isWriting: this.isWriting,
       owners: observeOwners(this.#state, this.#correspondence, this.#holds),
       wish: (pool) => this.#wishes.last(pool),
     };
@@ -124,7 +155,8 @@ export class Leader {
   /** The leader lease was extended. */
   extended(until: Instant, now: Instant): LeaderEffect[] {
     if (now >= this.#until) {
-      this.#holds.beginAnew(now);
+      this.#holds.beginAnew(this.#state, now);
+      this.#silencesAt = later(now, this.#holds.stepMs);
       this.#correspondence.beginAnew(now);
     }
     this.#until = latest(this.#until, until);
@@ -143,6 +175,18 @@ export class Leader {
     return [trace('configured'), ...this.#decide(now)];
   }
 
+  /** Nothing comes of it if there is no such pool, or somebody is in it when the batch is made. */
+  removePool(pool: string, now: Instant): LeaderEffect[] {
+    if (!this.#state.pools.has(pool)) return [];
+    this.#removals.add(pool);
+    this.#writing.consider(pool);
+    return this.#decide(now);
+  }
+
+  isRemoving(pool: string): boolean {
+    return this.#removals.has(pool);
+  }
+
   wake(now: Instant): LeaderEffect[] {
     this.#dueAt = FOREVER;
     this.#deaths.forget(now);
@@ -152,8 +196,11 @@ export class Leader {
       return this.#decide(now);
     }
     this.#correspondence.forgetStrangers(this.#state, now);
+    for (const pool of this.#admissions.rested(now)) this.#writing.consider(pool);
+    this.#due(this.#admissions.nextAt ?? FOREVER);
     const over = this.#holds.poolsWithOneOver(this.#state, now, (at) => this.#due(at));
     for (const pool of over) this.#writing.consider(pool);
+    if (this.#holds.hasUnheard) this.#considerSilences(now);
     const unheard = this.#correspondence.overdue(this.#state, now);
     return [...unheard.flatMap((session) => this.#answer(session, now)), ...this.#decide(now)];
   }
@@ -165,11 +212,17 @@ export class Leader {
     if (proof !== undefined && this.#deaths.has(proof)) return [];
     const heard = this.#correspondence.hear(from, report, this.#state, now);
     if ('do' in heard) return [heard];
-    const { session } = heard;
+    if ('fullBy' in heard) return this.#mayAnswer(now) ? [noRoom(from, report, heard.fullBy)] : [];
+    const { session, displaced } = heard;
     const mayMerge = heard.holdsOther && this.#wishes.hasSplinters(session, this.#state);
-    if (heard.isFirst || mayMerge) this.#writing.consider(pool);
-    if (!heard.isMember) return this.#hearStranger(session, now);
-    if (report.letGo.length > 0 || report.leaving) this.#writing.consider(pool);
+    // A candidate has yet to confirm something: nothing follows from its first report.
+    if ((heard.isFirst && heard.isMember) || mayMerge) this.#writing.consider(pool);
+    if (!heard.isMember) {
+      const isTold = displaced !== undefined && this.#mayAnswer(now);
+      const told = isTold ? [noRoom(displaced.address, displaced.report, 'candidates')] : [];
+      return [...told, ...this.#hearStranger(heard, now)];
+    }
+    if (session.report.letGo.length > 0 || report.leaving) this.#writing.consider(pool);
     const answers = report.wantsAnswer || session.isDue ? this.#answer(session, now) : [];
     return [...answers, ...this.#decide(now)];
   }
@@ -181,14 +234,24 @@ export class Leader {
     this.#due(later(now, this.audience.keepMs(sync.pool))); // Then it may be forgotten.
     const { leaderLeaseMs } = this.#durations(sync.pool);
     if (!this.#mayAnswer(now) || !this.#writing.mayVouch(leaderLeaseMs, now)) return [];
-    const message = answerTo(sync, this.history, this.term, this.#state);
+    const message = answerTo(sync, this.stamps, this.term, this.#state);
     if (message === undefined) return [];
     const pace = lookupPace(this.#durations(sync.pool));
     return [{ do: 'send', to: from, message: { ...message, pace } }];
   }
 
+  /** A leader that waits answers too: clients that follow another leader then hear of this one before the first grant. */
+  hearProbe(from: string, probe: Probe, now: Instant): LeaderEffect {
+    if (now >= this.#until) return leadsNone(from, probe);
+    const { id, process: leader = id } = this.#settings;
+    const { history, term } = this;
+    return leads(from, probe, { history, term, leader, holdMs: longestHoldMs(this.#settings) });
+  }
+
   hearCertificate(from: string, { secret }: Certificate, now: Instant): LeaderEffect[] {
-    const proof = this.#deaths.hear(secret, from, now);
+    const isKnown = (proof: string): boolean =>
+      [...this.#state.pools.values()].some((table) => table.hasProof(proof));
+    const proof = this.#deaths.hear(secret, from, now, isKnown);
     this.#due(later(now, longestHoldMs(this.#settings))); // Then it is forgotten.
     for (const [pool, table] of this.#state.pools) if (table.hasProof(proof)) this.#writing.consider(pool);
     // It must not join any more; and if that is being written, it must leave.
@@ -205,13 +268,14 @@ export class Leader {
     // What is left may turn out to be nothing, and the end of it has to be written all the same.
     if (flight.batch.recovering === true) this.#writing.writeInAnyCase();
     else this.#recoversAt = undefined;
-    const farewells = this.#mayAnswer(now) ? this.#correspondence.farewells(condemned, this.#state) : [];
+    const farewells = this.#mayAnswer(now) ? this.#correspondence.farewells(condemned, this.#state, now) : [];
     this.#settle(flight, now);
     const effects: LeaderEffect[] = [
       trace('committed', { position, records: describe(flight.batch) }),
       ...farewells,
+      ...this.#answerHeard(flight, now),
       ...this.#tellOwners(flight, now),
-      ...this.audience.push(this.history, before, this.#state, now),
+      ...this.audience.push(this.stamps, before, this.#state, now),
       ...this.#confirmDeaths(now),
       ...this.#compactIfLong(),
     ];
@@ -240,36 +304,97 @@ export class Leader {
   /** Somebody may have seen what is being written. */
   #verdictOn(seen: Seen | undefined): Verdict | undefined {
     const { position } = this.#writing.inFlight ?? this.#state;
-    return verdictOn(seen, this, position);
+    const verdict = verdictOn(seen, this, position);
+    return seen !== undefined && verdict !== undefined && this.stamps.isTrue(seen) ? verdict : undefined;
   }
 
-  /** A stranger is asked to show that it hears, and is admitted when it has. */
-  #hearStranger(session: Session, now: Instant): LeaderEffect[] {
+  /** A candidate is asked to show that it hears, and is admitted when it has. */
+  #hearStranger(heard: Heard, now: Instant): LeaderEffect[] {
+    const { session } = heard;
     const { report, pool, address } = session;
+    if (heard.isFirst || heard.confirms) this.#admissions.candidateCame(pool, now);
+    const isComing = this.#writing.inFlight?.next.pool(pool).members.has(report.incarnation) === true;
     if (report.leaving) {
-      const isComing = this.#writing.inFlight?.next.pool(pool).members.has(report.incarnation);
-      if (isComing) return []; // First it comes, then it goes.
+      if (isComing) {
+        // It had not been told of any key when it withdrew, so it holds none: the next batch removes it.
+        session.hasWithdrawn = true;
+        this.#writing.consider(pool);
+        return [];
+      }
       this.#correspondence.forget(report.incarnation); // It has nothing here: told so, it can go.
     } else {
       const rival = ownerOfUrl(this.#state.pool(pool), report.url, report.name);
-      if (rival !== undefined) return this.#mayAnswer(now) ? [urlInUse(address, report, rival)] : [];
-      if (this.#correspondence.isPresent(session)) {
-        this.#writing.consider(pool);
-        return this.#decide(now);
+      const holder = rival === undefined && !isComing ? this.#holderOfName(report, now) : undefined;
+      session.waitsForName = holder !== undefined;
+      if (rival !== undefined) {
+        this.#correspondence.cannotJoin(session);
+        return this.#mayAnswer(now) ? [urlInUse(address, report, rival)] : [];
       }
+      if (holder !== undefined) return this.#hearWaiting(session, holder, now);
+      if (this.#correspondence.isPresent(session, now)) return this.#hearPresent(heard, isComing, now);
     }
     this.#due(later(now, this.#durations(pool).holdMs)); // Then it is forgotten.
-    return this.#mayAnswer(now) ? [this.#correspondence.toStranger(session, this.#state)] : [];
+    return this.#mayAnswer(now) ? [this.#correspondence.toStranger(session, this.#state, now)] : [];
+  }
+
+  /** The member that has the name of this candidate, and is neither gone nor leaving. */
+  #holderOfName({ pool, name, incarnation }: Report, now: Instant): Member | undefined {
+    const table = this.#state.pool(pool);
+    const isRival = (member: Member): boolean => member.name === name && member.incarnation !== incarnation;
+    if (![...table.members.values()].some(isRival)) return undefined;
+    const { sessions } = this.#correspondence;
+    return staying(table, { sessions, whyGone: (member) => this.#whyGone(member, now) }).find(isRival);
+  }
+
+  /** A candidate whose name a member has is told so, and asked to show that it lives, each time it asks. */
+  #hearWaiting(session: Session, holder: Member, now: Instant): LeaderEffect[] {
+    this.#due(later(now, this.#durations(session.pool).holdMs)); // Then it is forgotten.
+    if (!session.report.wantsAnswer || !this.#mayAnswer(now)) return [];
+    return [
+      this.#correspondence.toStranger(session, this.#state, now),
+      this.#nameInUse(session, holder, now),
+    ];
+  }
+
+  #nameInUse({ address, report }: Session, { incarnation, url }: Member, now: Instant): LeaderEffect {
+    const receivedAt = this.#correspondence.sessions.get(incarnation)?.receivedAt;
+    const heardAgoMs = receivedAt === undefined ? undefined : now - receivedAt;
+    return nameInUse(address, report, {
+      url,
+      heardAgoMs,
+      freeInMs: (this.#holds.endOf(incarnation) ?? now) - now,
+    });
+  }
+
+  /** A candidate that may be admitted is, unless the pool rests or a batch is on its way. If it asks again, it is told so. */
+  #hearPresent({ session, confirms }: Heard, wasComing: boolean, now: Instant): LeaderEffect[] {
+    const { report, pool, address } = session;
+    const restsUntil = this.#admissions.restsUntil(pool, now);
+    if (restsUntil === undefined) this.#writing.consider(pool);
+    else this.#due(restsUntil);
+    const effects = this.#decide(now);
+    const isComing = this.#writing.inFlight?.next.pool(pool).members.has(report.incarnation) === true;
+    const isWaiting = wasComing || !isComing;
+    if (confirms || !report.wantsAnswer || !isWaiting || !this.#mayAnswer(now)) return effects;
+    const waiting = this.#correspondence.candidates(pool, this.#state);
+    const asked = isComing ? [] : [this.#correspondence.toStranger(session, this.#state, now)];
+    return [...effects, ...asked, inLine(address, report, waiting)];
   }
 
   /** Answers an owner, which renews its lease: never without a leader lease, never a condemned one. */
   #answer(session: Session, now: Instant): LeaderEffect[] {
     const { incarnation } = session.identity;
     if (!this.#mayAnswer(now) || this.#writing.inFlight?.condemned.has(incarnation)) return [];
+    if (session.hasWithdrawn) return []; // What it was never told of, it cannot hold.
     const durations = this.#durations(session.pool);
     if (this.#takeoverToldMs < takeoverHoldMs(durations)) {
       const comingMs = this.#writing.inFlight?.batch.takeoverMs ?? 0;
       if (comingMs < takeoverHoldMs(durations)) this.#writing.writeInAnyCase();
+      return [];
+    }
+    if (this.#isSilent(session)) {
+      this.#reported.add(incarnation);
+      this.#writing.consider(session.pool);
       return [];
     }
     if (!session.isDeaf(durations.holdMs, now)) {
@@ -277,6 +402,52 @@ export class Leader {
       this.#holds.renew(incarnation, session.receivedAt, durations.holdMs);
     }
     return [this.#correspondence.toMember(session, this.#state, now)];
+  }
+
+  /** Whether a successor may find in the log that this owner is silent, if what is on its way commits or if it does not. */
+  #isSilent({ pool, identity: { incarnation } }: Session): boolean {
+    const isCommitted = this.#state.pool(pool).members.get(incarnation)?.silentMs !== undefined;
+    return isCommitted || this.#writing.inFlight?.silenced.has(incarnation) === true;
+  }
+
+  /** Owners that the log called silent until now wait for an answer. */
+  #answerHeard({ batch }: InFlight, now: Instant): LeaderEffect[] {
+    const heard = batch.pools.flatMap(({ records }) =>
+      records.flatMap((record) => (record.kind === 'heard' ? record.incarnations : [])),
+    );
+    return heard.flatMap((incarnation) => {
+      this.#reported.delete(incarnation);
+      const session = this.#correspondence.sessions.get(incarnation);
+      return session === undefined ? [] : this.#answer(session, now);
+    });
+  }
+
+  #considerSilences(now: Instant): void {
+    if (now < this.#silencesAt) {
+      this.#due(this.#silencesAt);
+      return;
+    }
+    for (const [pool, { members }] of this.#state.pools)
+      for (const incarnation of members.keys())
+        if (this.#holds.silentMs(incarnation, now) !== undefined) this.#writing.consider(pool);
+  }
+
+  /** What the log is to be told of these members. */
+  #silences(members: ReadonlyMap<string, Member>, now: Instant): TableRecord[] {
+    const heard: string[] = [];
+    const silent = new Map<number, string[]>();
+    for (const [incarnation, { silentMs }] of members) {
+      if (this.#reported.has(incarnation)) {
+        if (silentMs !== undefined) heard.push(incarnation);
+        continue;
+      }
+      const forMs = now < this.#silencesAt ? undefined : this.#holds.silentMs(incarnation, now);
+      if (forMs !== undefined) silent.set(forMs, [...(silent.get(forMs) ?? []), incarnation]);
+    }
+    const records: TableRecord[] = [...silent].map(([silentMs, incarnations]) => ({
+      ...{ kind: 'silent', silentMs, incarnations },
+    }));
+    return heard.length === 0 ? records : [...records, { kind: 'heard', incarnations: heard }];
   }
 
   /** How long a successor would wait, whether what is on its way commits or not. */
@@ -300,8 +471,19 @@ export class Leader {
       return [];
     }
     const made = this.#draft(now);
+    this.#dropRefusedRemovals(made);
+    if (now >= this.#silencesAt) this.#silencesAt = later(now, this.#holds.stepMs);
+    if (this.#holds.hasUnheard) this.#due(this.#silencesAt);
     if (!this.#writing.begin(made, this.#state, now)) return this.#tellOwners(made, now);
     return [{ do: 'append', position: made.position, bytes: made.bytes }];
+  }
+
+  /** What is not removed by the batch that was made is not to be: somebody is in it. */
+  #dropRefusedRemovals({ batch, unfinished }: Draft): void {
+    for (const pool of this.#removals) {
+      const isIn = batch.pools.some((each) => each.pool === pool && each.records[0]?.kind === 'remove');
+      if (!isIn && !unfinished.includes(pool)) this.#removals.delete(pool);
+    }
   }
 
   #draft(now: Instant): Draft {
@@ -316,14 +498,21 @@ export class Leader {
         },
         facts: (pool) => ({
           sessions: this.#correspondence.sessionsOf(pool),
-          isPresent: (session) => this.#correspondence.isPresent(session),
+          mayJoin: this.#mayJoin(pool, now),
           whyGone: (member) => this.#whyGone(member, now),
+          silences: (members) => (this.#recoversAt === undefined ? this.#silences(members, now) : []),
           wish: (table) => this.#wishes.of(pool, table, this.#correspondence.sessions),
+          isToBeRemoved: this.#removals.has(pool),
         }),
       },
       this.#writing.waiting,
       this.#settings,
     );
+  }
+
+  #mayJoin(pool: string, now: Instant): (session: Session) => boolean {
+    if (this.#admissions.restsUntil(pool, now) !== undefined) return () => false;
+    return (session) => this.#correspondence.isPresent(session, now);
   }
 
   /** Whether an owner is gone against its will. */
@@ -337,12 +526,19 @@ export class Leader {
   #settle({ batch, condemned }: InFlight, now: Instant): void {
     for (const incarnation of condemned) {
       this.#holds.drop(incarnation);
+      this.#reported.delete(incarnation);
       this.#correspondence.forget(incarnation);
     }
     for (const { pool, records } of batch.pools) {
+      if (records.some(({ kind }) => kind === 'remove')) this.#removals.delete(pool);
+      if (records.some(({ kind }) => kind === 'join')) {
+        const members = this.#state.pool(pool).members.size;
+        this.#due(this.#admissions.admitted(pool, members, this.#durations(pool), now) ?? FOREVER);
+      }
       for (const record of records) {
         if (record.kind !== 'join') continue;
         const { incarnation } = record.member;
+        this.#correspondence.admitted(incarnation);
         const receivedAt = this.#correspondence.sessions.get(incarnation)?.receivedAt ?? now;
         this.#due(this.#holds.renew(incarnation, receivedAt, this.#durations(pool).holdMs));
       }

@@ -12,9 +12,10 @@
  *     followed <position> <term> <records>
  *     head <position> <asked at>
  *     report <owner> <number>[?] [heard] seen=<term>.<position> proof=<secret>
- *            <held> <let go> [leaving] url=<another than its own>
+ *            <held> <let go> [leaving] url=<another than its own> from=<another connection than its own>
  *     sync <look-up> <number> seen=<term>.<position>
  *                                      id=<look-up> for another life at the same address
+ *                                      `forged`: no Manager has stamped what it says it has seen
  *     certificate <secret>
  *     configure lease=<ms>             with the durations that follow from it
  *     log <position> <term> <records>  another leader has written this; whoever takes over from it
@@ -35,13 +36,14 @@ import { digest } from '../../runtime/digest.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import { type Instant, instant } from '../../runtime/time.ts';
 import type { FromManager, Report, Seen, TableRow, ToManager, Update } from '../messages.ts';
-import { resolveDurations, takeoverHoldMs } from '../options.ts';
+import { type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../options.ts';
 import type { Policy } from '../policy/policy.ts';
 import { letGo, list, numbered, option, plainWords, play, showGranted, showSpan, span } from '../script.ts';
 import { type Batch, decodeBatch, encodeBatch } from '../state.ts';
 import type { LeaveReason, TableRecord } from '../table.ts';
 import { Manager, type ManagerEffect } from './manager.ts';
-import type { ManagerSettings } from './settings.ts';
+import { MANAGER_LIMITS, type ManagerSettings } from './settings.ts';
+import { Stamps } from './stamps.ts';
 
 export interface ManagerScriptOptions {
   readonly maxSpansPerBatch?: number;
@@ -49,9 +51,18 @@ export interface ManagerScriptOptions {
   readonly floor?: number;
   readonly maxBatchBytes?: number;
   readonly declared?: readonly string[];
+  readonly mostPools?: number;
+  readonly mostCandidates?: number;
 }
 
-const USUAL_TAKEOVER_MS = takeoverHoldMs(resolveDurations());
+const HISTORY = { history: 'h', key: digest('the key of h') };
+const stamps = new Stamps(HISTORY);
+
+/** With a hold of 65/60 of the lease, as in the papers: the scripts count in these figures, whatever the defaults are. */
+export const scriptDurations = (leaseMs: number = 9_000): ResolvedDurations =>
+  resolveDurations({ leaseMs, holdMs: (leaseMs * 65) / 60 });
+
+const USUAL_TAKEOVER_MS = takeoverHoldMs(scriptDurations());
 
 export const evenShares: Policy = {
   name: 'even-shares',
@@ -83,6 +94,7 @@ class Bench {
   readonly #log: LogBatch[] = [];
   readonly #heard = new Map<string, Heard>();
   readonly #lastTo = new Map<string, Heard>();
+  readonly #owners = new Map<string, Pick<Report, 'url' | 'proof'>>();
   #last: Heard = { term: 0, sequence: 0 };
   #inFlight: LogBatch | undefined;
 
@@ -91,10 +103,15 @@ class Bench {
     this.#floor = floor;
     this.#settings = {
       id: 'm1',
-      ...{ durations: resolveDurations(), policy: evenShares },
-      pools: new Map(declared?.map((pool) => [pool, { durations: resolveDurations(), policy: evenShares }])),
+      ...{ durations: scriptDurations(), policy: evenShares },
+      pools: new Map(declared?.map((pool) => [pool, { durations: scriptDurations(), policy: evenShares }])),
       declaredOnly: declared !== undefined,
       ...{ maxSpansPerBatch, compactEveryBatches, maxBatchBytes: options.maxBatchBytes },
+      limits: {
+        ...MANAGER_LIMITS,
+        pools: options.mostPools ?? MANAGER_LIMITS.pools,
+        candidates: options.mostCandidates ?? MANAGER_LIMITS.candidates,
+      },
     };
     this.#manager = new Manager(this.#settings);
   }
@@ -127,15 +144,20 @@ class Bench {
       case 'head':
         return manager.head(Number(first), instant(Number(second)), now);
       case 'configure': {
-        const durations = resolveDurations({ leaseMs: Number(option(words, 'lease')) });
+        const durations = scriptDurations(Number(option(words, 'lease')));
         return manager.configure({ ...this.#settings, durations }, now);
       }
-      case 'log':
-        this.#log.push(batchOf(words));
+      case 'log': {
+        const batch = batchOf(words);
+        this.#log.push(batch);
+        for (const { records } of decodeBatch(batch.bytes).pools)
+          for (const made of records)
+            if (made.kind === 'join') this.#owners.set(made.member.incarnation, made.member);
         return [];
+      }
       default:
         return manager.receive(
-          verb === 'certificate' ? 'supervisor' : first,
+          verb === 'certificate' ? 'supervisor' : (option(words, 'from') ?? first),
           this.#message(verb, words),
           now,
         );
@@ -159,6 +181,7 @@ class Bench {
       case 'halt':
         return [`halt: ${effect.reason}`];
       case 'trace':
+        if (effect.event.what === 'two-identities') return ['two identities'];
         return effect.event.what === 'two-pools' ? ['two pools'] : [];
       default:
         return [effect.do];
@@ -177,7 +200,17 @@ class Bench {
     const [who = ''] = words;
     const last = this.#lastTo.get(who);
     if (words.includes('heard') && last !== undefined) this.#heard.set(who, last);
-    return message(verb, words, this.#heard.get(who));
+    const said = message(verb, words, this.#heard.get(who));
+    if (said.kind !== 'report') return said;
+    // As long as the script does not say otherwise, an owner remains the same.
+    const { url, proof } = this.#owners.get(who) ?? said;
+    const report = {
+      ...said,
+      url: option(words, 'url') === undefined ? url : said.url,
+      proof: said.proof ?? proof,
+    };
+    this.#owners.set(who, report);
+    return report;
   }
 
   #appended(now: Instant): ManagerEffect[] {
@@ -188,7 +221,7 @@ class Bench {
   }
 
   #start(): LogStart {
-    return { history: 'h', snapshot: undefined, batches: this.#log.slice(), floor: this.#floor };
+    return { ...HISTORY, snapshot: undefined, batches: this.#log.slice(), floor: this.#floor };
   }
 }
 
@@ -208,6 +241,8 @@ function record(text: string): TableRecord {
       return { kind, member: { ...addressOf(second), proof: third === '' ? undefined : digest(third) } };
     case 'leave':
       return { kind, incarnation: second, why: third as LeaveReason };
+    case 'silent':
+      return { kind, incarnations: second.split(','), silentMs: Number(third) };
     case 'grant':
     case 'move':
       return { kind, incarnation: second, spans: spans(third) };
@@ -229,7 +264,9 @@ function seenIn(words: readonly string[]): Seen | undefined {
   const seen = option(words, 'seen');
   if (seen === undefined) return undefined;
   const [term, position] = seen.split('.').map(Number);
-  return { history: option(words, 'history') ?? 'h', term: term ?? 0, position: position ?? 0 };
+  const point = { history: option(words, 'history') ?? 'h', term: term ?? 0, position: position ?? 0 };
+  const stamp = words.includes('forged') ? 'f'.repeat(32) : stamps.of(point.term, point.position);
+  return { ...point, stamp };
 }
 
 function message(verb: string, words: readonly string[], heard: Report['heard']): ToManager {
@@ -239,6 +276,8 @@ function message(verb: string, words: readonly string[], heard: Report['heard'])
   switch (verb) {
     case 'certificate':
       return { kind: 'certificate', secret: first };
+    case 'probe':
+      return { kind: 'probe', asker: first, round: Number(second) };
     case 'sync':
       return { kind: 'sync', pool, lookup: option(words, 'id') ?? first, sequence, seen: seenIn(words) };
     case 'report': {
@@ -274,6 +313,8 @@ function showMessage(said: FromManager, to: string): string {
       const answers = sequence === undefined ? '' : ` answers=${sequence}${life}`;
       return `changes ${said.term} ${said.from}..${said.to}${answers}${list(said.rows, showRow)}`;
     }
+    case 'role':
+      return `role ${said.round}: leads ${said.leads === undefined ? 'none' : `${said.leads.history} term=${said.leads.term} by=${said.leads.leader} hold=${said.leads.holdMs}`}`;
     case 'certified':
       return 'certified';
     case 'elsewhere':
@@ -294,9 +335,15 @@ function showRecord(made: TableRecord): string {
       return `join:${made.member.incarnation}`;
     case 'leave':
       return `leave:${made.incarnation}:${made.why}`;
+    case 'silent':
+      return `silent:${made.incarnations.join(',')}:${Math.round(made.silentMs)}`;
+    case 'heard':
+      return `heard:${made.incarnations.join(',')}`;
     case 'grant':
     case 'move':
       return `${made.kind}:${made.incarnation}:${made.spans.map(showSpan).join(',')}`;
+    case 'remove':
+      return 'remove';
     default:
       return `${made.kind}:${made.spans.map(showSpan).join(',')}`;
   }

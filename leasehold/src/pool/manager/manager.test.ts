@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { AssertionError } from '../../runtime/assert.ts';
+import { digest } from '../../runtime/digest.ts';
 import { instant } from '../../runtime/time.ts';
+import type { Seen } from '../messages.ts';
 import { resolveDurations } from '../options.ts';
 import { encodeBatch } from '../state.ts';
 import { Manager } from './manager.ts';
 import { evenShares, type ManagerScriptOptions, playManager } from './manager-script.ts';
 import { LOG } from './openings-script.ts';
+import { Stamps } from './stamps.ts';
 
 // In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
 function plays(script: string, options: ManagerScriptOptions = {}): void {
@@ -21,6 +24,11 @@ const managerOf = (): Manager =>
     maxSpansPerBatch: 100,
     compactEveryBatches: 100,
   });
+
+const HISTORY = { history: 'h', key: digest('the key of h') };
+const seenAt = (term: number, position: number): Seen => {
+  return { history: 'h', term, position, stamp: new Stamps(HISTORY).of(term, position) };
+};
 
 /** Somebody joins the pool p. */
 const batchOf = (life: number): Uint8Array => {
@@ -75,6 +83,34 @@ describe('a leader that takes over', () => {
     `));
 });
 
+describe('a leader that has not heard an owner since it took over', () => {
+  const SILENT = `
+      0     log 1 1 join:a:secret grant:a:0-16
+      1000  elected 2 2000000
+              > append 2 term 2
+      1010  appended
+      4600  wake
+              > append 3 term 2 silent:a:3600`;
+
+  it('says so in the log, and renews it only when the log says that it was heard', () =>
+    plays(`${SILENT}
+      4610  appended
+      4700  report a 1? seen=1.1 0-16#1
+              > append 4 term 2 heard:a
+      4710  appended
+              > a: update ack=1 0-16#1
+    `));
+
+  it('does not renew it while that is on its way', () =>
+    plays(`${SILENT}
+      4605  report a 1? seen=1.1 0-16#1
+      4610  appended
+              > append 4 term 2 heard:a
+      4710  appended
+              > a: update ack=1 0-16#1
+    `));
+});
+
 describe('a leader that takes over from one with other durations', () => {
   const SLOWER = `
       0     log 1 1 takeover=20000 join:a:secret grant:a:0-16`;
@@ -97,16 +133,17 @@ describe('a leader that takes over from one with other durations', () => {
       11000 report b 0?
               > b: update ack=0 stranger
       11010 report b 1? heard
-              > append 3 term 2 takeover=20000 join:b
+              > append 3 term 2 takeover=20000 join:b silent:a:10010
       11020 appended
               > b: update ack=1
       15000 deposed
       15010 elected 3 2000000
               > append 4 term 3 takeover=20000
       15020 appended
-      35009 wake
-      35010 wake
-              > append 5 term 3 leave:a:expired leave:b:expired
+      24999 report b 2? heard
+              > b: update ack=2
+      25000 wake
+              > append 5 term 3 takeover=20000 leave:a:expired grant:b:0-16
     `));
 
   it('waits as long as itself would have others wait, if that is longer', () =>
@@ -259,16 +296,11 @@ describe('a Manager', () => {
   it('says what it is, and why it halted', () => {
     const manager = managerOf();
     expect([manager.role, manager.term, manager.wakeAt]).toEqual(['standby', undefined, undefined]);
-    manager.elected(
-      4,
-      { history: 'h', snapshot: undefined, batches: [], floor: 0 },
-      instant(100),
-      instant(0),
-    );
+    manager.elected(4, { ...HISTORY, snapshot: undefined, batches: [], floor: 0 }, instant(100), instant(0));
     expect([manager.role, manager.term]).toEqual(['leading', 4]);
     manager.receive(
       'l',
-      { kind: 'sync', pool: 'p', lookup: 'l', sequence: 1, seen: { history: 'h', term: 4, position: 9 } },
+      { kind: 'sync', pool: 'p', lookup: 'l', sequence: 1, seen: seenAt(4, 9) },
       instant(1),
     );
     expect(manager.role).toBe('halted');
@@ -290,7 +322,7 @@ describe('a Manager', () => {
 
   describe('that has halted', () => {
     const batches = [1, 2].map((position) => ({ position, bytes: batchOf(position) }));
-    const start = { history: 'h', snapshot: undefined, batches, floor: 0 };
+    const start = { ...HISTORY, snapshot: undefined, batches, floor: 0 };
     const shown = (manager: Manager) => {
       const { role, history, term, state, leadsUntil } = manager.observe();
       return { role, history, term, position: state.position, pools: [...state.pools.keys()], leadsUntil };
@@ -298,7 +330,7 @@ describe('a Manager', () => {
     const hears = (manager: Manager, term: number, position: number): void =>
       void manager.receive(
         'l',
-        { kind: 'sync', pool: 'p', lookup: 'l', sequence: 1, seen: { history: 'h', term, position } },
+        { kind: 'sync', pool: 'p', lookup: 'l', sequence: 1, seen: seenAt(term, position) },
         instant(1),
       );
     const halted = { role: 'halted', history: 'h', position: 2, pools: ['p'], leadsUntil: undefined };
@@ -320,6 +352,7 @@ describe('a Manager', () => {
 
     it('shows the log that it was elected on, if it had followed no further', () => {
       const manager = managerOf();
+      manager.reset(start, instant(0));
       hears(manager, 3, 9);
       manager.elected(4, start, instant(100), instant(2));
       expect(shown(manager)).toEqual({ ...halted, term: 4 });

@@ -20,9 +20,11 @@ import type { Seen, ToManager } from '../messages.ts';
 import type { ManagerState } from '../state.ts';
 import { Leader, type LeaderEffect } from './leader.ts';
 import { type ManagerObservation, observeWithoutLeading } from './observation.ts';
-import { unknownPool } from './refusal.ts';
-import { isKnown, type ManagerSettings, settingsFor } from './settings.ts';
+import { tooManyPools, unknownPool } from './refusal.ts';
+import { leadsNone } from './role.ts';
+import { checkTakeover, isKnown, limitsOf, type ManagerSettings, settingsFor } from './settings.ts';
 import { Sightings } from './sightings.ts';
+import type { Stamps } from './stamps.ts';
 import { Standby, type StandbyEffect } from './standby.ts';
 
 /**
@@ -49,7 +51,9 @@ export class Manager {
   readonly #sightings = new Sightings();
   #latestNow: Instant = instant(Number.NEGATIVE_INFINITY);
 
+  /** @throws {InvalidOptionError} if leases would outlast what the group has agreed to wait for */
   constructor(settings: ManagerSettings) {
+    checkTakeover(settings);
     this.#settings = settings;
     this.#role = this.#standingBy();
   }
@@ -84,13 +88,25 @@ export class Manager {
     return role.name === 'standby' ? role.standby.state : role.known.state;
   }
 
+  /** It leads, and awaits the outcome of a commit. */
+  get isWriting(): boolean {
+    return this.#role.name === 'leading' && this.#role.leader.isWriting;
+  }
+
   get wakeAt(): Instant | undefined {
     return this.#role.name === 'leading' ? this.#role.leader.wakeAt : undefined;
   }
 
-  /** Does as it is told from here on, see `settings.ts`. */
+  /**
+   * Does as it is told from here on, see `settings.ts`.
+   *
+   * @throws {InvalidOptionError} as the constructor does, and then nothing was changed
+   */
   configure(settings: ManagerSettings, now: Instant): ManagerEffect[] {
-    assert(settings.id === this.#settings.id, 'a Manager cannot become another one');
+    const { id, groupTakeoverMs } = this.#settings;
+    assert(settings.id === id, 'a Manager cannot become another one');
+    assert(settings.groupTakeoverMs === groupTakeoverMs, 'what a group has agreed on stays');
+    checkTakeover(settings);
     this.#settings = settings;
     return this.#whileLeading(now, (leader) => leader.configure(settings, now));
   }
@@ -152,7 +168,7 @@ export class Manager {
     this.#observe(now);
     if (this.#role.name !== 'leading') return [];
     const { term, history, state } = this.#role.leader;
-    this.#sightings.hear({ history, term, position: state.position });
+    this.#sightings.note({ history, term, position: state.position });
     this.#role = this.#standingBy();
     return [trace('deposed', { term, reason })];
   }
@@ -161,6 +177,16 @@ export class Manager {
   stepDown(now: Instant): ManagerEffect[] {
     this.#observe(now);
     return this.#role.name === 'leading' ? this.#resign(now) : [];
+  }
+
+  /** Removes a pool that nobody is in, if it leads; see {@link isRemoving}. */
+  removePool(pool: string, now: Instant): ManagerEffect[] {
+    return this.#whileLeading(now, (leader) => leader.removePool(pool, now));
+  }
+
+  /** Whether that is still to be done. */
+  isRemoving(pool: string): boolean {
+    return this.#role.name === 'leading' && this.#role.leader.isRemoving(pool);
   }
 
   /** A standby reads the head of the log, to know how far behind it is. */
@@ -193,11 +219,17 @@ export class Manager {
     this.#observe(now);
     const role = this.#role;
     if (role.name === 'halted') return [];
+    if (message.kind === 'probe')
+      return role.name === 'leading'
+        ? [role.leader.hearProbe(from, message, now)]
+        : [leadsNone(from, message)];
     if (message.kind !== 'certificate') {
-      this.#sightings.hear(message.seen);
+      this.#sightings.hear(message.seen, this.#stamps);
       // A pool that somebody is in is served although it is declared no more.
       const isRefused = !isKnown(this.#settings, message.pool) && !this.state.pools.has(message.pool);
       if (isRefused) return [unknownPool(from, message, [...(this.#settings.pools?.keys() ?? [])])];
+      if (message.kind === 'report' && this.#isOnePoolTooMany(message.pool))
+        return [tooManyPools(from, message, limitsOf(this.#settings).pools)];
     }
     if (role.name === 'standby') {
       const { standby } = role;
@@ -213,6 +245,12 @@ export class Manager {
       case 'certificate':
         return this.#watched(leader.hearCertificate(from, message, now));
     }
+  }
+
+  #isOnePoolTooMany(pool: string): boolean {
+    const { pools } = this.state;
+    if (this.#role.name !== 'leading' || pools.size < limitsOf(this.#settings).pools) return false;
+    return !pools.has(pool) && this.#settings.pools?.has(pool) !== true;
   }
 
   wake(now: Instant): ManagerEffect[] {
@@ -244,6 +282,13 @@ export class Manager {
 
   #resign(now: Instant): ManagerEffect[] {
     return [...this.deposed('resigned', now), { do: 'resign' }];
+  }
+
+  /** Of the log that it leads or follows. */
+  get #stamps(): Stamps | undefined {
+    const role = this.#role;
+    if (role.name === 'leading') return role.leader.stamps;
+    return role.name === 'standby' ? role.standby.stamps : undefined;
   }
 
   get #known(): Known {

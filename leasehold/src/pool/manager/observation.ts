@@ -47,6 +47,8 @@ export interface ManagerObservation {
   readonly leadsUntil: Instant | undefined;
   /** Nobody is answered before: what others may hold that the log does not know of has run out then. Undefined if it need not wait. */
   readonly waitsUntil: Instant | undefined;
+  /** It leads on a log that this process began. */
+  readonly isBegunHere: boolean;
   /** A batch is being written. */
   readonly isWriting: boolean;
   /** Members of all pools; of one that leads, also those who want to be. */
@@ -61,7 +63,7 @@ export interface ManagerObservation {
 /** What there is to see only of one that leads. */
 export type LeaderObservation = Pick<
   ManagerObservation,
-  'leadsUntil' | 'waitsUntil' | 'isWriting' | 'owners' | 'wish'
+  'leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isWriting' | 'owners' | 'wish'
 >;
 
 /** One that does not lead hears no owners, and knows of them what the log says. */
@@ -74,7 +76,14 @@ export function observeWithoutLeading(state: ManagerState): LeaderObservation {
       }),
     ),
   );
-  return { leadsUntil: undefined, waitsUntil: undefined, isWriting: false, owners, wish: () => [] };
+  return {
+    leadsUntil: undefined,
+    waitsUntil: undefined,
+    isBegunHere: false,
+    isWriting: false,
+    owners,
+    wish: () => [],
+  };
 }
 
 /** Everybody heard of, and members not heard of yet. */

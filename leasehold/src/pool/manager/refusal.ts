@@ -3,11 +3,13 @@
  *
  * A request that cannot be granted could be left unanswered like a lost one, and whoever asked would ask
  * for ever. So what only people can mend is said, with a sentence that tells them how: it ends up in the
- * error that their program stops with. Saying it promises nothing and takes nothing back.
+ * error that their program stops with. So a message says how things are and how a person can mend them. It does not say that
+ * the program asks again, because the program may give up and throw the message. Saying it promises nothing and takes nothing back.
  */
 
 import type { FromManager, Report, Sync } from '../messages.ts';
 import type { PoolTable } from '../table.ts';
+import type { CandidateLimits } from './candidates.ts';
 
 interface Refusing {
   readonly do: 'send';
@@ -29,6 +31,45 @@ export function urlInUse(from: string, { pool, incarnation, url }: Report, by: s
   const message = `the url ${url} is that of the owner "${by}" in pool "${pool}": give every owner a url of its own. If "${by}" is gone, its url is free when its lease has run out`;
   return refusing(from, { pool, asker: incarnation, code: 'URL_IN_USE', message, retryable: true });
 }
+
+/** The candidate has done all it has to. What it waits for is the Manager, which has much to do. */
+export function inLine(from: string, { pool, incarnation }: Report, waiting: number): Refusing {
+  const message = `this owner is in line to join pool "${pool}": ${waiting} wait to be admitted, each in its turn. If joins give up before, raise joinWithinMs`;
+  return refusing(from, { pool, asker: incarnation, code: 'BUSY', message, retryable: true });
+}
+
+const FULL: Readonly<Record<keyof CandidateLimits, string>> = {
+  candidates: 'more owners than it has room for want to join',
+  candidatesPerAddress: 'more owners than it has room for want to join from one address',
+  candidatesPerConnection: 'more owners than it has room for want to join over one connection',
+};
+
+/** A candidate that has not confirmed anything had to make room, or there was none for it. */
+export function noRoom(from: string, { pool, incarnation }: Report, limit: keyof CandidateLimits): Refusing {
+  const message = `the Manager is full: ${FULL[limit]}. If nobody should start that many owners, find out who does, and see limits.${limit}`;
+  return refusing(from, { pool, asker: incarnation, code: 'FULL', message, retryable: true });
+}
+
+/** There are as many pools as may come into being by somebody asking for them. */
+export function tooManyPools(from: string, { pool, incarnation }: Report, limit: number): Refusing {
+  const message = `there is no pool "${pool}", and as many pools as may begin by themselves, ${limit}: mend the name, declare the pool in the Manager's configuration, or raise limits.pools`;
+  return refusing(from, { pool, asker: incarnation, code: 'TOO_MANY_POOLS', message, retryable: true });
+}
+
+/** A member that lives has this name. It keeps the name until it leaves, its death is proved, or its hold is over. */
+export function nameInUse(
+  from: string,
+  { pool, incarnation, name }: Report,
+  holder: { readonly url: string; readonly heardAgoMs: number | undefined; readonly freeInMs: number },
+): Refusing {
+  const { url, heardAgoMs, freeInMs } = holder;
+  const heard =
+    heardAgoMs === undefined ? 'not heard by this leader yet' : `heard ${seconds(heardAgoMs)} s ago`;
+  const message = `the owner "${name}" of pool "${pool}" is a member at ${url}, ${heard}. If that process has ended, its name is free in at most ${seconds(freeInMs)} s; if both are to run, give one of them a name of its own`;
+  return refusing(from, { pool, asker: incarnation, code: 'NAME_IN_USE', message, retryable: true });
+}
+
+const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
 
 /** Whoever leads, as far as the log says; if it has died meanwhile, it will not answer, and all are asked. */
 export const elsewhere = (

@@ -17,8 +17,15 @@ export class Session {
   receivedAt: Instant;
   /** When it last proved that it hears us, by a report that had heard more than the one before. */
   provenAt: Instant;
-  /** The sequences of the first and the last update sent to it; 0: none. */
-  first = 0;
+  /** As a candidate: the update that it has to confirm next, and when that was sent. */
+  asked: { readonly sequence: number; readonly at: Instant } | undefined;
+  /** As a candidate: it lived after this instant, because it has confirmed an update that was sent then. */
+  aliveAt: Instant | undefined;
+  /** As a candidate: a member has its name. It goes on confirming, so that the batch that removes the member can admit it. */
+  waitsForName = false;
+  /** It withdrew while its join was being written: no update ever gave it a lease, and none will. */
+  hasWithdrawn = false;
+  /** The sequence of the last update sent to it; 0: none. */
   sent = 0;
   sentAt: Instant | undefined;
   /** The last report that an update to it as a member acknowledged; 0: none. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ManagerScriptOptions, playManager } from './manager-script.ts';
+import { LED } from './openings-script.ts';
 
 function plays(script: string, options: ManagerScriptOptions = {}): void {
   const { went, written } = playManager(script, options);
@@ -122,10 +123,11 @@ describe('a leader with two owners of one url', () => {
               > b: refused URL_IN_USE for now
     `));
 
-  it('admits a restart under the same name', () =>
+  it('says of a restart under the same name that the name is in use', () =>
     plays(`${LEADING}
       2000  report a.2 1?
               > a.2: update ack=1 stranger
+              > a.2: refused NAME_IN_USE for now
     `));
 
   it('takes one of two that come at the same time', () =>
@@ -188,6 +190,30 @@ describe('an incarnation in two pools', () => {
       1020  report a 9? pool=q
               > two pools
       1030  report a 10? seen=1.1 0-16#1
+              > a: update ack=10 0-16#1
+    `));
+});
+
+describe('an incarnation that changes its identity', () => {
+  it('is heard as a candidate only under the identity of its first report', () =>
+    plays(`${LED}
+      10    report a 0? url=first
+              > a: update ack=0 stranger
+      20    report a 1? heard url=second
+              > two identities
+      30    report a 2? heard url=first proof=secret
+              > two identities
+    `));
+
+  it('is heard as a member only under the identity in the log, also by a leader that has not heard it before', () =>
+    plays(`
+      0     log 1 1 join:a:secret grant:a:0-16
+      1000  elected 2 2000000
+              > append 2 term 2
+      1010  appended
+      1020  report a 9? url=other
+              > two identities
+      1030  report a 10? url=a seen=1.1 0-16#1
               > a: update ack=10 0-16#1
     `));
 });

@@ -6,9 +6,15 @@
  * instant, and says so. An update carries the lease it gives, and the hold is set together with it;
  * what a successor must wait for is in the log before the first lease that needs it is given, and stays
  * there until the last lease that needed it has run out.
+ *
+ * A log that keeps nothing cannot say what a successor must wait for. Managers on such a log agree on one number instead
+ * ({@link ManagerSettings.groupTakeoverMs}): every leader waits that long before it grants anything, and no Manager takes
+ * settings that would need longer ({@link checkTakeover}). Then settings may differ and change as they like below it.
  */
 
-import { type ResolvedDurations, takeoverHoldMs } from '../options.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { type ResolvedDurations, reportWithinMs, takeoverHoldMs } from '../options.ts';
+import type { CandidateLimits } from './candidates.ts';
 import type { Policy } from '../policy/policy.ts';
 
 export interface PoolSettings {
@@ -16,12 +22,30 @@ export interface PoolSettings {
   readonly policy: Policy;
 }
 
+/** How much strangers can make a Manager remember. */
+export interface ManagerLimits extends CandidateLimits {
+  /** Death certificates for processes that are not members, in sum and from one connection. */
+  readonly certificates: number;
+  readonly certificatesPerConnection: number;
+  /** Pools that come into being with the first owner; declared ones are not limited. */
+  readonly pools: number;
+}
+
+export const MANAGER_LIMITS: ManagerLimits = {
+  ...{ candidates: 10_000, candidatesPerAddress: 2_000, candidatesPerConnection: 4 },
+  ...{ certificates: 10_000, certificatesPerConnection: 16, pools: 1_000 },
+};
+
 /** Durations and policy are those of every pool that has none of its own. */
 export interface ManagerSettings extends PoolSettings {
   /** This Manager, unlike any other. */
   readonly id: string;
+  /** Random, drawn when the process starts: two Managers may have been given one id. @default the id */
+  readonly process?: string | undefined;
   /** Where owners can reach it, for other Managers to tell them. */
   readonly address?: string | undefined;
+  /** The operator says that no owner can hold a lease from an earlier log, should this process begin one. */
+  readonly firstStart?: boolean | undefined;
   /** The pools that were declared, with what holds for each. */
   readonly pools?: ReadonlyMap<string, PoolSettings> | undefined;
   /** True if a pool that was not declared is refused; otherwise it begins with whoever first asks for it. */
@@ -30,9 +54,20 @@ export interface ManagerSettings extends PoolSettings {
   readonly maxSpansPerBatch: number;
   /** What the log takes in one batch; a larger one is made smaller before it is written. */
   readonly maxBatchBytes?: number | undefined;
+  /**
+   * What every new leader waits for at least, on a log that keeps nothing, in milliseconds; the same for all Managers of the
+   * group, for as long as one runs. Undefined for a log that says itself what to wait for.
+   */
+  readonly groupTakeoverMs?: number | undefined;
   /** A snapshot replaces the log's beginning after so many batches. */
   readonly compactEveryBatches: number;
+  /** @default MANAGER_LIMITS */
+  readonly limits?: ManagerLimits | undefined;
+  /** Where a connection comes from, without its port. @default each from elsewhere */
+  readonly originOf?: ((connection: string) => string) | undefined;
 }
+
+export const limitsOf = ({ limits }: ManagerSettings): ManagerLimits => limits ?? MANAGER_LIMITS;
 
 export const settingsFor = (settings: ManagerSettings, pool: string): PoolSettings =>
   settings.pools?.get(pool) ?? settings;
@@ -42,9 +77,37 @@ export const isKnown = (settings: ManagerSettings, pool: string): boolean =>
   settings.declaredOnly !== true || settings.pools?.has(pool) === true;
 
 /** How long a successor must keep what it finds, whatever pool it is in. */
-export const longestTakeoverMs = (settings: ManagerSettings): number => longest(settings, takeoverHoldMs);
+export const longestTakeoverMs = (settings: ManagerSettings): number =>
+  Math.max(settings.groupTakeoverMs ?? 0, longest(settings, takeoverHoldMs));
+
+/**
+ * Refuses settings whose leases may outlast the wait of a successor that knows nothing of them.
+ *
+ * @throws {InvalidOptionError} naming the pool
+ */
+export function checkTakeover({ groupTakeoverMs, durations, pools }: TakeoverSettings): void {
+  if (groupTakeoverMs === undefined) return;
+  const places = [
+    ['defaults', durations] as const,
+    ...[...(pools ?? [])].map(([pool, its]) => [`pools.${pool}`, its.durations] as const),
+  ];
+  for (const [place, its] of places) {
+    const neededMs = takeoverHoldMs(its);
+    if (neededMs <= groupTakeoverMs) continue;
+    throw new InvalidOptionError(
+      `${place}.leaseMs`,
+      its.leaseMs,
+      `with such leases the next leader would have to wait ${Math.ceil(neededMs)} ms, and all Managers of this group have agreed to wait store.flease.takeoverMs = ${groupTakeoverMs}: shorten the lease or the hold, or stop all Managers and start them with a longer takeoverMs (--flease-takeover)`,
+    );
+  }
+}
+
+type TakeoverSettings = Pick<ManagerSettings, 'groupTakeoverMs' | 'durations' | 'pools'>;
 
 export const longestHoldMs = (settings: ManagerSettings): number => longest(settings, ({ holdMs }) => holdMs);
+
+/** Within this every owner that lives, and reaches a leader, has reported to it: `reportWithinMs`. */
+export const longestReportWithinMs = (settings: ManagerSettings): number => longest(settings, reportWithinMs);
 
 function longest(settings: ManagerSettings, of: (durations: ResolvedDurations) => number): number {
   let most = of(settings.durations);

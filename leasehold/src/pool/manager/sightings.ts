@@ -13,9 +13,14 @@
  * The terms tell the two apart. A term is later than all that was seen before it was asked for; in our own
  * term nobody writes but us; and whoever has not heard of our term can only have seen what was there
  * when it began.
+ *
+ * Everybody who reaches the port can claim to have seen something, and a halt ends only by an operator. So a claim counts
+ * only if a Manager has stamped it (`stamps.ts`). Without a true stamp it is no evidence: it neither halts nor deposes
+ * anybody, and serves only to choose what its sender is told.
  */
 
 import type { Seen } from '../messages.ts';
+import type { Stamps } from './stamps.ts';
 
 export type Verdict = { readonly do: 'resign' } | { readonly do: 'halt'; readonly reason: string };
 
@@ -43,8 +48,14 @@ export class Sightings {
   /** As it was when the present campaign began. */
   #before: Seen | undefined;
 
-  hear(seen: Seen | undefined): void {
-    if (seen === undefined) return;
+  /** Somebody claims this; it counts if a Manager has stamped it. */
+  hear(claim: Seen | undefined, stamps: Stamps | undefined): void {
+    if (claim === undefined || !this.#isNews(claim)) return;
+    if (stamps?.isTrue(claim)) this.note(claim);
+  }
+
+  /** The log itself was seen at this point. */
+  note(seen: Seen): void {
     const known = this.in(seen.history);
     this.#furthest = {
       history: seen.history,
@@ -60,6 +71,11 @@ export class Sightings {
   /** A campaign begins. */
   standing(): void {
     this.#before = this.#furthest;
+  }
+
+  #isNews({ history, term, position }: Seen): boolean {
+    const known = this.in(history);
+    return known === undefined || term > known.term || position > known.position;
   }
 
   /** What one that was elected has to do about all that was seen. */

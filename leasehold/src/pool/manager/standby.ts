@@ -28,6 +28,7 @@ import type { LeaderEffect } from './leader.ts';
 import { elsewhere } from './refusal.ts';
 import { type ManagerSettings, settingsFor } from './settings.ts';
 import type { Sightings } from './sightings.ts';
+import { Stamps } from './stamps.ts';
 
 /** What a standby wants done: all that a leader may, and to read the head of the log. */
 export type StandbyEffect = LeaderEffect | { readonly do: 'ask-head' };
@@ -48,7 +49,8 @@ export class Standby {
   readonly audience: Audience;
   readonly #settings: () => ManagerSettings;
   readonly #sightings: Sightings;
-  #history: string | undefined;
+  /** Of the log that it follows; undefined if it has read nothing of it yet. */
+  stamps: Stamps | undefined;
   #state: ManagerState = ManagerState.empty;
   /** Syncs that wait for proof that we are up to date. */
   #waiting: Waiting[] = [];
@@ -64,9 +66,8 @@ export class Standby {
     this.audience = new Audience((pool) => settingsFor(settings(), pool).durations.syncEveryMs);
   }
 
-  /** Of the log that it follows; undefined if it has read nothing of it yet. */
   get history(): string | undefined {
-    return this.#history;
+    return this.stamps?.history;
   }
 
   get state(): ManagerState {
@@ -85,12 +86,12 @@ export class Standby {
 
   reset(start: LogStart): StandbyEffect[] {
     const state = ManagerState.replay(start);
-    if (this.#history === start.history && state.position < this.#state.position)
+    if (this.history === start.history && state.position < this.#state.position)
       return [wentBack(state.position, this.#state.position)];
-    this.#history = start.history;
+    this.stamps = new Stamps(start);
     this.#state = state;
     this.#recovers = start.floor > state.position || state.reign.recovering === true;
-    this.#sightings.hear({ history: start.history, term: state.term, position: state.position });
+    this.#sightings.note({ history: start.history, term: state.term, position: state.position });
     // What is under way may be answered from either log.
     if (this.#asked !== undefined) this.#asked = { from: 0 };
     return this.#answerWaiting();
@@ -98,13 +99,13 @@ export class Standby {
 
   followed(batch: LogBatch, now: Instant): StandbyEffect[] {
     const before = this.#state;
-    const history = this.#history;
-    if (history === undefined || batch.position <= before.position) return [];
+    const { stamps } = this;
+    if (stamps === undefined || batch.position <= before.position) return [];
     const state = before.apply(batch.position, decodeBatch(batch.bytes));
     this.#state = state;
     this.#recovers = state.reign.recovering === true;
-    this.#sightings.hear({ history, term: state.term, position: state.position });
-    return [...this.audience.push(history, before, state, now), ...this.#answerWaiting()];
+    this.#sightings.note({ history: stamps.history, term: state.term, position: state.position });
+    return [...this.audience.push(stamps, before, state, now), ...this.#answerWaiting()];
   }
 
   /** The head of the log was at `position` at some instant after `askedAt`. */
@@ -133,7 +134,7 @@ export class Standby {
   /** A report is for whoever leads; if we know of nobody, whoever sent it asks all Managers soon. */
   pointOn(from: string, report: Report): StandbyEffect[] {
     const { term, address, leader } = this.#state.reign;
-    const seenTerm = report.seen?.history === this.#history ? report.seen?.term : undefined;
+    const seenTerm = report.seen?.history === this.history ? report.seen?.term : undefined;
     if (address === undefined || leader === this.#settings().id || (seenTerm ?? 0) > term) return [];
     return [elsewhere(from, report, term, address)];
   }
@@ -145,13 +146,13 @@ export class Standby {
 
   /** Answers the syncs that came before the head was read, once we have followed up to it. */
   #answerWaiting(): StandbyEffect[] {
-    const [head, history, state] = [this.#head, this.#history, this.#state];
+    const [head, stamps, state] = [this.#head, this.stamps, this.#state];
     const effects: StandbyEffect[] = [];
-    if (head !== undefined && history !== undefined && state.position >= head.position && !this.#recovers) {
+    if (head !== undefined && stamps !== undefined && state.position >= head.position && !this.#recovers) {
       const ready = this.#waiting.filter(({ receivedAt }) => receivedAt <= head.askedAt);
       this.#waiting = this.#waiting.filter(({ receivedAt }) => receivedAt > head.askedAt);
       for (const { from, sync } of ready) {
-        const message = answerTo(sync, history, state.term, state);
+        const message = answerTo(sync, stamps, state.term, state);
         if (message !== undefined) effects.push({ do: 'send', to: from, message });
       }
     }

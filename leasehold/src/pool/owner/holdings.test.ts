@@ -10,6 +10,7 @@ const lease = (until: number, now = 0, revokeBy = now + 3_000) => ({
   until: instant(until),
   now: instant(now),
   revokeBy: instant(revokeBy),
+  isLeaving: false,
 });
 
 /** The pieces, as `0-4#7 serving`, and what the application hears, as `granted 0-4#7`. */

@@ -24,7 +24,8 @@
  * A piece that an update does not mention keeps its own end: absence means nothing.
  *
  * (Not in the picture: what is still loading can be recalled, and what lapsed is released if the owner
- * is leaving. What lapses while loading is told as both, lapsed and dropped.)
+ * is leaving. A grant to a leaving owner is released unused, and the application never hears of the grant. What
+ * lapses while loading is told as both, lapsed and dropped.)
  */
 
 import type { Span } from '../../runtime/keys/range.ts';
@@ -200,6 +201,11 @@ export class Holdings {
     });
   }
 
+  /** Lets go of everything at once, for good. */
+  releaseAll(transitions: Transitions): void {
+    this.#change((piece) => (piece.phase === 'released' ? piece : released(piece, transitions)));
+  }
+
   /** Forgets everything, the duties to tell included: the log it came from is no more. */
   clear(transitions: Transitions): void {
     for (const piece of this.#pieces) if (piece.phase !== 'released') transitions.dropped.push(plain(piece));
@@ -250,6 +256,8 @@ export interface Lease {
   readonly now: Instant;
   /** By when what is recalled must be given back. */
   readonly revokeBy: Instant;
+  /** A leaving owner takes nothing new. The Manager did not know of the leave when it granted this. */
+  readonly isLeaving: boolean;
 }
 
 /** An update, as far as every stretch of keys has to know it. */
@@ -319,7 +327,8 @@ function replaced(part: Piece, span: GrantedSpan, hearing: Hearing): Piece | und
 /** Keys of which we have no valid memory. */
 function newcomer({ start, end }: Span, span: GrantedSpan, hearing: Hearing): Piece | undefined {
   const claimsMemory = span.continues.some((line) => line.start < end && start < line.end);
-  if (span.recalled || claimsMemory) return letGoUnused({ start, end }, span, hearing);
+  if (span.recalled || claimsMemory || hearing.lease.isLeaving)
+    return letGoUnused({ start, end }, span, hearing);
   if (!isValid(hearing)) return undefined;
   const { number } = span;
   const { until } = hearing.lease;

@@ -7,6 +7,7 @@
  *     update <term>.<sequence> ack=<report> <spans>    from m1, or from=<Manager>; of history h; admitted=no
  *     elsewhere <term> <Manager>                       from m1, or from=<Manager>: another leads
  *     loaded | flushed <spans>                         the application has done so
+ *     roles <Manager>=<history> …                      see `../roles-script.ts`
  *     leave
  *     suspended
  *     check <sixteenth>                                > held #7, or > not held
@@ -22,6 +23,7 @@ import { type Instant, instant } from '../../runtime/time.ts';
 import type { Report, Update, OwnerPace } from '../messages.ts';
 import { resolveDurations, ownerPace } from '../options.ts';
 import { at, granted, list, numbered, option, plainWords, play, showLetGo, showNumbered } from '../script.ts';
+import { ScriptedRoles } from '../roles-script.ts';
 import type { Handle } from './handle.ts';
 import { Owner, type OwnerEffect } from './owner.ts';
 
@@ -46,6 +48,7 @@ export function playOwner(script: string, options: OwnerScriptOptions = {}): Ret
     instant(0),
   );
   let handle: Handle | undefined;
+  const roles = new ScriptedRoles(script);
   return play(script, (verb, words, now) => {
     if (verb === 'hold') {
       const position = at(Number(words[0]));
@@ -54,7 +57,8 @@ export function playOwner(script: string, options: OwnerScriptOptions = {}): Ret
     }
     if (verb === 'ask') return [handle?.isContinuous(now) ? 'continuous' : 'broken'];
     if (verb === 'check' || verb === 'since') return [checked(owner, verb, words, now)];
-    return performed(owner, verb, words, now).flatMap(shown);
+    const effects = verb === 'roles' ? roles.answer(owner, words, now) : performed(owner, verb, words, now);
+    return roles.after(effects, owner, now).flatMap(shown);
   });
 }
 
@@ -126,7 +130,12 @@ function shown(effect: OwnerEffect): string[] {
       return [];
     case 'admitted':
     case 'left':
+    case 'agree':
       return [effect.do];
+    case 'disagree':
+      return [
+        `disagree ${effect.histories.map(({ manager, history }) => `${manager}=${history}`).join(' ')}`,
+      ];
     default:
       return [`${effect.do}${list(effect.spans, showNumbered)}`];
   }

@@ -52,16 +52,13 @@ describe('an owner that leaves', () => {
               > left
     `));
 
-  it('gives straight back what is granted to it before the Manager knows', () =>
+  it('gives back unused what is granted to it before the Manager knows, and the application hears nothing of it', () =>
     plays(`${HOLDING}
       20    leave
               > revoking 0-8#2
               > dropped 0-8#2
               > m1: report 3?, let go released:0-8#2, leaving
       30    update 1.2 ack=2 0-8#2 8-16#3
-              > granted 8-16#3
-              > revoking 8-16#3
-              > dropped 8-16#3
               > m1: report 4, let go released:0-8#2 released:8-16#3, leaving
       40    check 8
               > not held
@@ -69,24 +66,19 @@ describe('an owner that leaves', () => {
               > left
     `));
 
-  it('takes no longer to give that back than for a recall', () =>
+  it('is not kept from leaving by such a grant while it finishes with what it had', () =>
     plays(
       `${HOLDING}
       20    leave
               > revoking 0-8#2
               > m1: report 3?, held 0-8#2, leaving
       1000  update 1.2 ack=2 0-8#2 8-16#3
-              > granted 8-16#3
-              > revoking 8-16#3
-              > m1: report 4, held 0-8#2 8-16#3, leaving
-      3020  flushed 0-8#2
+              > m1: report 4, held 0-8#2, let go released:8-16#3, leaving
+      3000  flushed 0-8#2
               > dropped 0-8#2
-              > m1: report 5, held 8-16#3, let go released:0-8#2, leaving
-      3999  update 1.3 ack=5 8-16#3
-              > m1: report 6, held 8-16#3, leaving
-      4000  flushed 0-8#2
-              > dropped 8-16#3
-              > m1: report 7, let go released:8-16#3, leaving
+              > m1: report 5, let go released:0-8#2 released:8-16#3, leaving
+      3010  update 1.3 ack=5 admitted=no
+              > left
     `,
       { flushes: true },
     ));
@@ -180,5 +172,171 @@ describe('an owner whose leader says that another leads', () => {
               > m1: report 3?, held 0-8#2
       1460  elsewhere 2 m2 from=m2
       1470  elsewhere 1 m2
+    `));
+});
+
+describe('an owner whose Managers lead different histories', () => {
+  it('uses no update before every Manager was asked', () =>
+    plays(`
+      0     wake
+              > m1: report 1?
+              > m2: report 1?
+      10    update 1.1 ack=1 history=x 0-8#2
+      20    check 0
+              > not held
+      30    roles m1=x
+      40    roles m2=-
+              > admitted
+              > granted 0-8#2
+              > m1: report 2, held 0-8#2
+      8999  check 0
+              > held #2
+      9000  check 0
+              > not held
+    `));
+
+  it('waits for a Manager that does not answer, but not for long', () =>
+    plays(`
+      0     wake
+              > m1: report 1?
+              > m2: report 1?
+      10    update 1.1 ack=1 history=x 0-8#2
+      20    roles m1=x
+      500   wake
+              > m1: report 2?
+              > m2: report 2?
+      1999  check 0
+              > not held
+      2000  wake
+              > admitted
+              > granted 0-8#2
+              > m1: report 3, held 0-8#2
+              > m1: report 4?, held 0-8#2
+    `));
+
+  it('lets go of everything when both are led in two rounds, and takes nothing from either', () =>
+    plays(`
+      0     wake
+              > m1: report 1?
+              > m2: report 1?
+      5     roles m1=x m2=-
+      10    update 1.1 ack=1 history=x 0-8#2
+              > admitted
+              > granted 0-8#2
+              > m1: report 2, held 0-8#2
+      4500  wake
+              > m1: report 3?, held 0-8#2
+      4510  roles m1=x m2=y
+      4520  check 0
+              > held #2
+      5000  wake
+              > m1: report 4?, held 0-8#2
+              > m2: report 4?, held 0-8#2
+      5010  roles m1=x m2=y
+              > disagree m1=x m2=y
+              > dropped 0-8#2
+      5010  check 0
+              > not held
+      5010  since 0 2
+              > broken
+      5020  update 1.2 ack=4 history=x 0-8#2
+      5020  update 1.1 ack=4 history=y from=m2 0-8#9
+      5020  check 0
+              > not held
+      5500  wake
+      5510  leave
+    `));
+
+  it('takes part again when one has been gone for a hold, and never under a number that it has let go of', () =>
+    plays(`
+      0     wake
+              > m1: report 1?
+              > m2: report 1?
+      5     roles m1=x m2=y
+      500   wake
+              > m1: report 2?
+              > m2: report 2?
+      505   roles m1=x m2=y
+              > disagree m1=x m2=y
+      1000  wake
+      1005  roles m1=x m2=-
+      9000  wake
+      9005  roles m1=x m2=-
+      11484 wake
+      11486 roles m1=x m2=-
+              > agree
+      11486 wake
+              > m1: report 3?
+              > m2: report 3?
+      11490 update 1.5 ack=3 history=x 0-8#7
+              > admitted
+              > granted 0-8#7
+              > m1: report 4, held 0-8#7
+    `));
+
+  it('hears no more of an earlier term when a Manager says that it leads a later one', () =>
+    plays(`
+      0     wake
+              > m1: report 1?
+              > m2: report 1?
+      5     roles m1=x m2=-
+      10    update 1.1 ack=1 history=x 0-8#2
+              > admitted
+              > granted 0-8#2
+              > m1: report 2, held 0-8#2
+      2300  wake
+              > m1: report 3?, held 0-8#2
+      2310  roles m2=x.2
+      2320  update 1.2 ack=3 history=x 0-8#2
+      9000  check 0
+              > not held
+    `));
+
+  it('takes nothing from the later of two terms while the earlier one is led', () =>
+    plays(`
+      0     wake
+              > m1: report 1?
+              > m2: report 1?
+      5     roles m1=x m2=x.2
+      10    update 2.1 ack=1 history=x from=m2 0-8#9
+      20    check 0
+              > not held
+    `));
+
+  it('lets go of everything when two processes lead one term', () =>
+    plays(`
+      0     wake
+              > m1: report 1?
+              > m2: report 1?
+      5     roles m1=x m2=-
+      10    update 1.1 ack=1 history=x 0-8#2
+              > admitted
+              > granted 0-8#2
+              > m1: report 2, held 0-8#2
+      2300  wake
+              > m1: report 3?, held 0-8#2
+      2310  roles m1=x m2=x
+              > disagree m1=x m2=x
+              > dropped 0-8#2
+    `));
+
+  it('does not follow a second history while the first is led', () =>
+    plays(`
+      0     wake
+              > m1: report 1?
+              > m2: report 1?
+      5     roles m1=x m2=-
+      10    update 1.1 ack=1 history=x 0-8#2
+              > admitted
+              > granted 0-8#2
+              > m1: report 2, held 0-8#2
+      1500  wake
+              > m1: report 3?, held 0-8#2
+      2000  wake
+              > m1: report 4?, held 0-8#2
+              > m2: report 4?, held 0-8#2
+      2010  update 1.1 ack=4 history=y from=m2 0-8#9
+      2020  check 0
+              > held #2
     `));
 });

@@ -486,4 +486,15 @@ describe('the instants an owner wants to be woken at', () => {
     owner.receive('m1', update(1, 2, [], 11), instant(2));
     expect(owner.seen).toEqual({ history: 'h', term: 1, position: 12 });
   });
+
+  it('leave it with a term and a position that one Manager stamped together', () => {
+    const owner = new Owner(settings, instant(0));
+    owner.wake(instant(0));
+    owner.receive('m1', { ...update(1, 1, [], 12), stamp: 'of 1 and 12' }, instant(1));
+    // The store went back in time: a later leader, on an older log.
+    owner.receive('m1', { ...update(2, 1, [], 11), term: 2, stamp: 'of 2 and 11' }, instant(2));
+    expect(owner.seen).toEqual({ history: 'h', term: 1, position: 12, stamp: 'of 1 and 12' });
+    owner.receive('m1', { ...update(2, 2, [], 12), term: 2, stamp: 'of 2 and 12' }, instant(3));
+    expect(owner.seen).toEqual({ history: 'h', term: 2, position: 12, stamp: 'of 2 and 12' });
+  });
 });

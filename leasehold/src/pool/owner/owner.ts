@@ -18,6 +18,10 @@
  * in `holdings.ts`, and so is the rule that letting go is permanent; what a check reads of it is in
  * `lease-index.ts`.
  *
+ * All this assumes that one log is behind all Managers. `../history-watch.ts` asks them. No update is used before every Manager was
+ * asked, nor one of a history while keys may be held under another. If two histories are led at once, the owner lets go of everything,
+ * for good, and neither asks for keys nor takes any until one history alone is left.
+ *
  * A check looks at the clock it is given, never at a timer that may be late:
  *
  *     const number = owner.checkLeaseNow(high, low, now);              // 1 is it mine?
@@ -31,13 +35,25 @@
  *
  *  1. A lease ends no later than `leaseMs` after the sending of the report it rests on.
  *  2. A number that was let go of for some keys is never used for them again.
- *  3. Nothing said by a (term, sequence) at or before the last one heard of this history has any effect.
+ *  3. Nothing said by a (term, sequence) at or before the last one heard of this history has any effect, nor by a term before the
+ *     latest that a Manager said it leads.
+ *  4. Nothing is held while two logs are known to be led.
  */
 
 import { assert } from '../../runtime/assert.ts';
 import { earliest, type Instant, instant, later, soonest } from '../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
-import type { Elsewhere, NumberedSpan, OwnerPace, Report, Seen, ToManager, Update } from '../messages.ts';
+import { HistoryWatch, type LedHistory } from '../history-watch.ts';
+import type {
+  Elsewhere,
+  NumberedSpan,
+  OwnerPace,
+  Report,
+  Role,
+  Seen,
+  ToManager,
+  Update,
+} from '../messages.ts';
 import { ownerPace, type ResolvedDurations } from '../options.ts';
 import { Handle } from './handle.ts';
 import { Holdings, noTransitions, type Piece, type Transitions } from './holdings.ts';
@@ -66,11 +82,16 @@ export type OwnerEffect =
   | { readonly do: 'send'; readonly to: string; readonly message: ToManager }
   | { readonly do: 'admitted' }
   | { readonly do: 'left' }
+  | { readonly do: 'disagree'; readonly histories: readonly LedHistory[] }
+  | { readonly do: 'agree' }
   | {
       readonly do: 'granted' | 'revoking' | 'lapsed' | 'resumed' | 'dropped';
       readonly spans: readonly NumberedSpan[];
     }
   | TraceEffect;
+
+/** A new leader waits a hold and a leader lease for the leases that it found. `../history-watch.ts` says why this is often enough. */
+const ROUNDS_PER_LEASE = 4;
 
 export class Owner {
   readonly #holdings = new Holdings();
@@ -98,6 +119,11 @@ export class Owner {
   #leaving: 'no' | 'leaving' | 'left' = 'no';
   #leavingSince = Number.POSITIVE_INFINITY;
   #latestNow: Instant = instant(Number.NEGATIVE_INFINITY);
+  readonly #watch: HistoryWatch;
+  /** The Managers were found to disagree, and the end of that was not heard yet. */
+  #isQuarantined = false;
+  /** An update that came before every Manager was asked. */
+  #early: { readonly from: string; readonly update: Update } | undefined;
   load = 0;
 
   constructor(settings: OwnerSettings, now: Instant) {
@@ -105,12 +131,23 @@ export class Owner {
     this.#nextReportAt = now;
     this.#leaseMs = settings.durations.leaseMs;
     this.#pace = ownerPace(settings.durations);
+    const { identity } = settings;
+    this.#watch = new HistoryWatch(
+      {
+        asker: identity.incarnation,
+        get managers() {
+          return settings.managers;
+        },
+      },
+      () => ({ everyMs: this.#leaseMs / ROUNDS_PER_LEASE, soonMs: this.#pace.retryMs }),
+    );
   }
 
   /** When {@link wake} next has something to do. */
   get wakeAt(): Instant | undefined {
     if (this.#leaving === 'left') return undefined;
-    return soonest(this.#nextReportAt, this.#holdings.nextExpiry());
+    const reportAt = this.#isQuarantined ? undefined : this.#nextReportAt;
+    return soonest(soonest(reportAt, this.#watch.wakeAt), this.#holdings.nextExpiry());
   }
 
   /** What is held, was held and is still to be told, in order; for those who watch. */
@@ -169,13 +206,35 @@ export class Owner {
 
   wake(now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
-    if (this.#leaving !== 'left' && now >= this.#nextReportAt) effects.push(...this.#ask(now));
+    if (this.#leaving === 'left') return effects;
+    const probes = this.#watch.wake(now).map((probe): OwnerEffect => ({ do: 'send', ...probe }));
+    effects.push(...probes, ...this.#heedWatch(now));
+    if (now >= this.#nextReportAt) effects.push(...this.#ask(now));
     return effects;
+  }
+
+  /** A Manager says whether it leads, and which history. */
+  hearRole(from: string, role: Role, now: Instant): OwnerEffect[] {
+    const effects = this.#expire(now);
+    this.#watch.hear(from, role, now);
+    return [...effects, ...this.#heedWatch(now)];
+  }
+
+  /** There is no connection to this Manager. */
+  unreachable(address: string, now: Instant): OwnerEffect[] {
+    const effects = this.#expire(now);
+    this.#watch.unreachable(address, now);
+    return [...effects, ...this.#heedWatch(now)];
   }
 
   receive(from: string, update: Update, now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     if (this.#leaving === 'left' || !this.#isNews(update)) return effects;
+    if (!this.#watch.permits(update, now)) {
+      if (!this.#isQuarantined) this.#early = { from, update };
+      this.#watch.hurry();
+      return effects;
+    }
     if (this.#seen !== undefined && this.#seen.history !== update.history)
       effects.push(...this.#startOver(update));
     const isNewTerm = this.#heard?.term !== update.term;
@@ -189,15 +248,14 @@ export class Owner {
     const sentAt = this.#sentAt.get(update.acknowledges);
     const until = sentAt === undefined ? now : later(sentAt, update.leaseMs);
     const revokeBy = later(now, this.#pace.revokeWithinMs);
-    const lease = { until, now, revokeBy };
+    const lease = { until, now, revokeBy, isLeaving: this.#leaving !== 'no' };
     // Asking whether we hear says nothing of the table; but who leaves and is no member has nothing there.
     const isTable = update.admitted || this.#leaving !== 'no';
-    let changed = isTable && this.#holdings.reconcile(update.spans, lease, update.acknowledges, transitions);
+    const changed =
+      isTable && this.#holdings.reconcile(update.spans, lease, update.acknowledges, transitions);
     const isWelcome = update.admitted && !this.#admitted;
     if (isWelcome) effects.push({ do: 'admitted' }, trace('admitted', { term: update.term }));
     this.#admitted = update.admitted;
-    // Keys granted before the Manager heard that we are leaving go straight back.
-    if (this.#leaving !== 'no') changed = this.#holdings.revokeAll(revokeBy, transitions) || changed;
     effects.push(...this.#tell(transitions));
     if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
     // A new leader does not know what we know: until it hears from us it can tell us nothing else.
@@ -225,6 +283,7 @@ export class Owner {
   /** A Manager can be reached again: ask now rather than at the next turn. */
   reachable(now: Instant): OwnerEffect[] {
     if (this.#leaving !== 'left') this.#nextReportAt = earliest(this.#nextReportAt, now);
+    this.#watch.hurry();
     return this.wake(now);
   }
 
@@ -260,6 +319,7 @@ export class Owner {
     const transitions = noTransitions();
     this.#holdings.lapseAll(transitions);
     this.#sentAt.clear();
+    this.#watch.suspended();
     this.#nextReportAt = now;
     return [...effects, trace('was-suspended'), ...this.#tell(transitions)];
   }
@@ -273,10 +333,40 @@ export class Owner {
     return [...this.#tell(transitions), ...this.#reportToLeader(now)];
   }
 
+  /** Does what follows from the Managers' answers: lets go of everything, takes part again, or takes what came too early. */
+  #heedWatch(now: Instant): OwnerEffect[] {
+    const histories = this.#watch.disagreement;
+    if (histories !== undefined && !this.#isQuarantined) return this.#quarantine(histories);
+    const effects: OwnerEffect[] = [];
+    // What was let go of under an abandoned history is forgotten, so this incarnation must not return to it.
+    const isReturn = this.#abandoned.has(this.#watch.onlyLed ?? '');
+    if (histories === undefined && this.#isQuarantined && !isReturn) {
+      this.#isQuarantined = false;
+      this.#leader = undefined;
+      this.#nextReportAt = now;
+      effects.push({ do: 'agree' }, trace('managers-agree'));
+    }
+    const early = this.#early;
+    if (early === undefined || !this.#watch.permits(early.update, now)) return effects;
+    this.#early = undefined;
+    return [...effects, ...this.receive(early.from, early.update, now)];
+  }
+
+  #quarantine(histories: readonly LedHistory[]): OwnerEffect[] {
+    this.#isQuarantined = true;
+    this.#admitted = false;
+    this.#early = undefined;
+    this.#awaiting = undefined;
+    const transitions = noTransitions();
+    this.#holdings.releaseAll(transitions);
+    const facts = { histories: histories.map(({ history }) => history).join(',') };
+    return [{ do: 'disagree', histories }, trace('managers-disagree', facts), ...this.#tell(transitions)];
+  }
+
   #isNews(update: Update): boolean {
     const { incarnation, pool } = this.#settings.identity;
     if (update.incarnation !== incarnation || update.pool !== pool) return false;
-    if (this.#abandoned.has(update.history)) return false;
+    if (this.#abandoned.has(update.history) || this.#watch.isOutdated(update)) return false;
     if (update.acknowledges > this.#sequence) return false;
     const heard = this.#heard;
     if (heard === undefined) return true;
@@ -294,14 +384,12 @@ export class Owner {
     return [trace('history-changed', { history: update.history }), ...this.#tell(transitions)];
   }
 
-  #note({ history, term, sequence, position }: Update): void {
+  /** Term and position are kept as one Manager stamped them: a mixture of two would prove nothing. */
+  #note({ history, term, sequence, position, stamp }: Update): void {
     this.#heard = { term, sequence };
-    const seen = this.#seen;
-    this.#seen = {
-      history,
-      term: Math.max(term, seen?.term ?? 0),
-      position: Math.max(position, seen?.position ?? 0),
-    };
+    const [seenTerm, seenPosition] = [this.#seen?.term ?? 0, this.#seen?.position ?? 0];
+    const isFurther = position > seenPosition || (position === seenPosition && term >= seenTerm);
+    if (isFurther) this.#seen = { history, term, position, stamp };
   }
 
   #answered(acknowledged: number): void {
@@ -321,6 +409,7 @@ export class Owner {
 
   /** Asks the leader we know; when it was asked and is silent, asks every Manager. */
   #ask(now: Instant): OwnerEffect[] {
+    if (this.#isQuarantined) return [];
     const { managers, random } = this.#settings;
     const asked = this.#leader !== undefined && this.#awaiting === undefined ? [this.#leader] : managers;
     const report = this.#compose(true, now);

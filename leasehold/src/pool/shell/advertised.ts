@@ -1,20 +1,20 @@
 /**
- * Where others can reach this Manager. Other Managers hand the address on to owners, and people follow it, so it
- * must mean the same on every machine: `0.0.0.0` means "all of mine" to the one who listens there, and "myself" to
- * everybody else.
+ * Where others can reach this Manager. Other Managers hand the address on to owners, and people follow the address, so
+ * it must mean the same on every machine: `0.0.0.0` means "all of mine" to the listener, and "myself" to everybody
+ * else.
  */
 
 import { formatAddress, parseAddress } from '../../node/tcp/address.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { isLoopback } from '../../node/tcp/binding.ts';
-import { textOption } from '../../runtime/text-option.ts';
+import { nameOption } from '../../runtime/text-option.ts';
 
 const EVERYWHERE = new Set(['0.0.0.0', '::', '[::]', '']);
 
 /**
- * @param isShared there are others who would hand it on
- * @throws {InvalidOptionError} if it is no address, or is wanted and missing
+ * @param isShared there are others that would hand the address on
+ * @throws {InvalidOptionError} if the value is no address, or is required and missing
  */
 export function checkAdvertise(advertise: string | undefined, host: string, isShared: boolean): void {
   if (advertise === undefined) {
@@ -22,7 +22,7 @@ export function checkAdvertise(advertise: string | undefined, host: string, isSh
     const rule = `it must say as host:port where owners can reach this Manager, since it listens on ${host}, which means another machine to each of them`;
     throw new InvalidOptionError('advertise', 'not given', rule);
   }
-  textOption('advertise', advertise, LONGEST_NAME);
+  nameOption('advertise', advertise, LONGEST_NAME);
   try {
     if (!EVERYWHERE.has(parseAddress(advertise).host)) return;
   } catch (error) {
@@ -33,8 +33,8 @@ export function checkAdvertise(advertise: string | undefined, host: string, isSh
 }
 
 /**
- * The HTTP API as others can reach it: on the same machine as the advertised address, at its own port. Undefined if
- * it listens only for its own machine, and owners are elsewhere.
+ * The HTTP API as others can reach it: on the same machine as the advertised address, at the API's own port. Undefined
+ * if the API listens only on loopback, and owners are elsewhere.
  */
 export function advertisedHttp(
   advertised: string,

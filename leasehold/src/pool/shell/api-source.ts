@@ -1,15 +1,17 @@
 /**
- * What the HTTP API shows of a Manager, put together from the parts that know it. All of it is asked for
- * at the moment somebody wants to see it, so that nothing is kept up to date for an API nobody reads.
+ * The data of the HTTP API about a Manager, put together from the parts that have the data. All values are read on
+ * request, so that nothing is kept up to date for an API that nobody reads.
  */
 
 import type { TcpCounters } from '../../node/tcp/counters.ts';
 import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, latest, later } from '../../runtime/time.ts';
-import type { ApiSource, ManagerPlace, ProcessObservation, StoreMember } from '../http/source.ts';
+import type { ProcessUsage } from '../../node/http/process-usage.ts';
+import { advancing, type ProgressCheck, type ProgressMonitor } from '../../node/service/progress.ts';
+import type { ApiSource, ManagerPlace, StoreMember } from '../http/source.ts';
 import type { Manager } from '../manager/manager.ts';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../../runtime/version.ts';
 import type { ResolvedConfiguration } from './configuration.ts';
 import type { ManagerWatch } from './manager-watch.ts';
 import type { Store } from './store.ts';
@@ -20,19 +22,42 @@ export interface ApiSourceParts {
   readonly runtime: Pick<Runtime, 'now' | 'wallMs'>;
   readonly listener: { readonly counters: TcpCounters };
   readonly store: Pick<Store, 'observe' | 'isShared' | 'isGone' | 'enrolled' | 'elected'>;
-  /** Where this Manager says it can be reached. */
+  /** The advertised address of this Manager. */
   self(): Omit<ManagerPlace, 'isSelf'>;
   stepDown(): Promise<boolean>;
-  /** No later than since when a standby may have been cut off from the store, but for what it read of the head. */
+  removePool(pool: string): Promise<boolean>;
+  /**
+   * An instant no later than the start of a possible cut-off of a standby from the store, apart from later reads of
+   * the head.
+   */
   standsBySince(): Instant;
-  /** What is in force. */
+  /** The configuration in force. */
   configuration(): ResolvedConfiguration;
-  process(): ProcessObservation;
-  /** Why it cannot go on; undefined if it can. */
+  process(): ProcessUsage;
+  /** Why the Manager cannot go on; undefined if healthy. */
   failure(): LeaseholdError | undefined;
 }
 
-export function apiSource(parts: ApiSourceParts): ApiSource {
+/** A commit that takes longer than this is taken for a disk or an etcd that hangs. */
+const COMMIT_WITHIN_MS = 5_000;
+
+/**
+ * The activities that must go on for a Manager to be of use. Owners are answered within the turn of their report
+ * unless the Manager does not lead, the leader lease has expired, a commit is awaited or the event loop stands still;
+ * so these checks also cover renewals that are not answered.
+ */
+export const progressChecks = (parts: ApiSourceParts): readonly ProgressCheck[] => [
+  { name: 'manager', afterMs: 0, standsStill: () => whyNotReady(parts) },
+  advancing({
+    name: 'log',
+    afterMs: COMMIT_WITHIN_MS,
+    why: `the log has not answered a commit for ${COMMIT_WITHIN_MS / 1_000} s: nothing new is granted until it does`,
+    isDue: () => parts.core.isWriting,
+    mark: () => parts.watch.counters.commits + parts.watch.counters.commitsRefused,
+  }),
+];
+
+export function apiSource(parts: ApiSourceParts, progress: ProgressMonitor): ApiSource {
   const { core, watch, runtime, listener, store, configuration } = parts;
   return {
     version: VERSION,
@@ -58,24 +83,30 @@ export function apiSource(parts: ApiSourceParts): ApiSource {
       ];
     },
     stepDown: () => parts.stepDown(),
+    removePool: (pool) => parts.removePool(pool),
     traffic: () => {
-      const { opened, closed, refused, bytesIn, bytesOut, dropped, malformed } = listener.counters;
+      const { opened, closed, refused, bytesIn, bytesOut, dropped, malformed, notAllowed } =
+        listener.counters;
       return {
         connections: opened - closed,
         connectionsAccepted: opened,
         connectionsRefused: refused,
         ...{ bytesIn, bytesOut, messagesDropped: dropped, messagesMalformed: malformed },
+        messagesNotAllowed: notAllowed,
+        limited: { ...listener.counters.limited, candidates: watch.counters.fullAnswers },
       };
     },
     process: () => parts.process(),
-    whyNotReady: () => whyNotReady(parts),
+    whyNotReady: () => progress.whyNotReady(),
+    checks: progress.names,
+    stalls: () => progress.stalls(),
   };
 }
 
 /** A standby that has not heard from the store for this long cannot answer look-ups. */
 const CUT_OFF_AFTER_MS = 10_000;
 
-/** There is no log to follow: one that stands by is ready if it could take over. */
+/** There is no log to follow: a standby is ready if the standby could take over. */
 function whyNotElectable(members: readonly StoreMember[], elected: Store['elected']): string | undefined {
   const connected = members.filter(({ reachable }) => reachable).length;
   if (2 * connected <= members.length)

@@ -2,17 +2,17 @@
  * Functions of the application that are called for an answer or to be told something, and not waited
  * for: `load`, `onLost`, `onLoss`, `onChange`. (Those that are waited for are in `upcalls.ts`.)
  *
- * What they throw is a fault of the application, and two things must not come of it. It must not stop
- * us: a lease that is not renewed because a gauge failed would take all keys with it. And it must not be
- * swallowed, for nobody else will ever tell. So it surfaces as an uncaught exception from a microtask of
- * its own, with nothing of ours beneath it: a process that does not handle those ends, as it would after
- * any other fault, and in one that does (`process.on('uncaughtException')`) renewals go on.
+ * An exception from such a function is a fault of the application, and two things must not follow. The exception must
+ * not stop us: a lease that is not renewed because a gauge failed would take all keys along. And the exception must
+ * not be swallowed, for nobody else will ever tell. So the exception surfaces as an uncaught exception from a
+ * microtask of its own, with nothing of ours beneath: a process that does not handle those ends, as after any other
+ * fault, and in a process that does (`process.on('uncaughtException')`) renewals go on.
  *
- * `onLost`, `onLoss` and `onChange` may be asynchronous. Nobody waits for them then either, the next may
- * begin before the last has ended, and a rejection is the same as a throw: it surfaces here, as above.
+ * `onLost`, `onLoss` and `onChange` may be asynchronous. Nobody waits for them then either, the next may begin before
+ * the last has ended, and a rejection is the same as a throw: both surface here, as above.
  */
 
-/** Makes known what was thrown or rejected with. Does not throw itself. */
+/** Makes an exception or a rejection known. Does not throw itself. */
 export type Surface = (error: unknown) => void;
 
 const uncaught: Surface = (error) =>
@@ -27,7 +27,7 @@ export class Application {
     this.#surface = surface;
   }
 
-  /** Its answer, at once; undefined if it threw. */
+  /** The answer, at once; undefined if the function threw. */
   ask<T>(question: () => T): T | undefined {
     try {
       return question();
@@ -37,7 +37,7 @@ export class Application {
     }
   }
 
-  /** Tells it in a turn of its own, because a core is not to be entered from within itself. */
+  /** Calls the function in a turn of its own, because a core must not be entered from within itself. */
   tell(news: () => unknown): void {
     queueMicrotask(() => void this.#told(news));
   }

@@ -1,7 +1,7 @@
 /**
- * A Manager's configuration from a file that is watched: JSON, a {@link ManagerConfiguration}. It is
- * read before the Manager starts, since a Manager with a wrong configuration should not; from then on
- * a file that is missing or wrong is complained about, once for each text, and what was in force stays.
+ * A Manager's configuration from a file that is watched: JSON, a {@link ManagerConfiguration}. The file is read before
+ * the Manager starts, since a Manager with a wrong configuration should not start; from then on a missing or wrong
+ * file is logged, once for each text, and the configuration in force stays.
  */
 
 import { nodeRuntime } from '../../node/runtime.ts';
@@ -11,7 +11,7 @@ import { type Logger, silent } from '../../runtime/logger.ts';
 import { type ManagerConfiguration, resolveConfiguration } from './configuration.ts';
 
 export interface ConfigurationFile extends Disposable {
-  /** What it said first. */
+  /** The first configuration. */
   readonly first: ManagerConfiguration;
   /** From now on changes are handed to `apply`, beginning with one that was made meanwhile. */
   follow(apply: (configuration: ManagerConfiguration) => void): void;

@@ -1,6 +1,6 @@
 /**
- * What an operator says about pools, and what it comes to. Everything is checked before anything is
- * changed: a configuration with a mistake in it is refused whole, and the one before stays in force.
+ * An operator's configuration of pools, and the resolved values. Everything is checked before anything is changed: a
+ * configuration with a mistake is refused whole, and the one before stays in force.
  */
 
 import { InvalidOptionError } from '../../runtime/errors.ts';
@@ -9,9 +9,9 @@ import type { ManagerSettings, PoolSettings } from '../manager/settings.ts';
 import { type PoolDurations, resolveDurations } from '../options.ts';
 import { consistentHashing } from '../policy/consistent-hashing.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
-import { textOption } from '../../runtime/text-option.ts';
+import { nameOption } from '../../runtime/text-option.ts';
 
-/** Of one pool. What is left out is as for all pools, or the default. */
+/** Of one pool. An omitted value is as for all pools, or the default. */
 export interface PoolConfiguration extends PoolDurations {
   /** Points on the ring for each owner. More spread load more evenly and make a larger table. @default 64 */
   virtualNodes?: number | undefined;
@@ -24,7 +24,7 @@ export interface ManagerConfiguration {
   /** Pools with something of their own to say; an empty object declares one without. */
   pools?: Readonly<Record<string, PoolConfiguration>> | undefined;
 
-  /** Whether a pool begins with whoever first asks for it, or must be among `pools`. @default 'on-first-use' */
+  /** Whether a pool begins with the first request, or must be among `pools`. @default 'on-first-use' */
   createPools?: 'on-first-use' | 'declared' | undefined;
 }
 
@@ -39,7 +39,7 @@ export const CONFIGURATION_OPTIONS: OptionNames<ManagerConfiguration> = {
   createPools: true,
 };
 
-/** What is in force for pools, beyond what the core needs to know. */
+/** The values in force for pools, beyond the core's needs. */
 export interface ResolvedConfiguration {
   readonly createPools: 'on-first-use' | 'declared';
   readonly defaults: ResolvedPool;
@@ -63,7 +63,7 @@ export function resolveConfiguration(configuration: ManagerConfiguration): Resol
     defaults: inPlace('defaults', () => resolvePool(defaults)),
     pools: new Map(
       Object.entries(pools).map(([name, own]) => {
-        textOption('the name of a pool', name, LONGEST_NAME);
+        nameOption('the name of a pool', name, LONGEST_NAME);
         const place = `pools.${name}`;
         checkOptionNames(`${place}.`, own, POOL_OPTIONS);
         return [name, inPlace(place, () => resolvePool({ ...defaults, ...own }))] as const;
@@ -72,27 +72,36 @@ export function resolveConfiguration(configuration: ManagerConfiguration): Resol
   };
 }
 
-/** What the core has to know of its surroundings. */
+/** The facts about the surroundings that the core needs. */
 export interface CoreSurroundings {
   readonly maxBatchBytes: number;
   readonly address: string;
+  readonly firstStart?: boolean | undefined;
+  /** As in {@link ManagerSettings}. */
+  readonly groupTakeoverMs?: number | undefined;
 }
 
-const MAX_SPANS_PER_BATCH = 10_000;
+/**
+ * Above the spans of a thousand owners, which may start at once: each batch goes through all rows and tells all
+ * owners.
+ */
+const MAX_SPANS_PER_BATCH = 100_000;
 const COMPACT_EVERY_BATCHES = 1_000;
 
 export const settingsOf = (
   id: string,
   { createPools, defaults, pools }: ResolvedConfiguration,
-  { maxBatchBytes, address }: CoreSurroundings,
+  { maxBatchBytes, address, firstStart, groupTakeoverMs }: CoreSurroundings,
 ): ManagerSettings => ({
   ...defaults,
   id,
   address,
+  firstStart,
   pools,
   declaredOnly: createPools === 'declared',
   maxSpansPerBatch: MAX_SPANS_PER_BATCH,
   maxBatchBytes,
+  groupTakeoverMs,
   compactEveryBatches: COMPACT_EVERY_BATCHES,
 });
 

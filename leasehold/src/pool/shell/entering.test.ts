@@ -5,7 +5,7 @@ import { type LogFacts, silent } from '../../runtime/logger.ts';
 import type { Refused } from '../messages.ts';
 import { enter, withinOption } from './entering.ts';
 import { Refusals } from './refusals.ts';
-import { Waiters } from '../../runtime/waiters.ts';
+import { Condition } from '../../runtime/condition.ts';
 
 const refused = (code: string, retryable: boolean): Refused => ({
   ...{ kind: 'refused', pool: 'p', asker: 'a.1', code, message: `because of ${code}`, retryable },
@@ -14,7 +14,7 @@ const refused = (code: string, retryable: boolean): Refused => ({
 /** Somebody who wants to get in within a second, at one address where nobody answers. */
 function bench(signal?: AbortSignal, withinMs = 1_000, current: readonly string[] = ['m1:1']) {
   const runtime = new HandMovedRuntime();
-  const waiters = new Waiters();
+  const waiters = new Condition();
   const warnings: LogFacts[] = [];
   const logger = {
     ...silent,
@@ -119,6 +119,7 @@ describe('whoever enters a pool', () => {
     say(refused('URL_IN_USE', true));
     runtime.pass(1_000);
     await expect(entering).rejects.toMatchObject({ code: 'URL_IN_USE', retryable: true });
+    await expect(entering).rejects.toThrow('gave up after 1000 ms: because of URL_IN_USE');
   });
 
   it('gives up with the reason of the caller, whatever else there was', async () => {
@@ -129,14 +130,24 @@ describe('whoever enters a pool', () => {
     await expect(entering).rejects.toThrow('changed my mind');
   });
 
-  it('reads of a refusal once, until there is another', async () => {
-    const { entering, say, letIn, warnings } = bench();
+  it('reads the reason of a refusal once, however long it waits', async () => {
+    const { runtime, entering, say, letIn, warnings } = bench(undefined, 30_000);
     say(refused('URL_IN_USE', true));
+    runtime.pass(2_000);
     say(refused('URL_IN_USE', true));
+    runtime.pass(5_000);
     letIn();
     await entering;
+    const code = 'URL_IN_USE';
+    const waiting = { message: 'still waiting to be let in', code, givesUpAfterMs: 30_000 };
     expect(warnings).toEqual([
-      { message: 'a Manager refuses this owner', code: 'URL_IN_USE', why: 'because of URL_IN_USE' },
+      {
+        ...{ message: 'a Manager refuses this owner', code, why: 'because of URL_IN_USE' },
+        next: 'this owner goes on asking',
+      },
+      { ...waiting, waitedMs: 2_000 },
+      { ...waiting, waitedMs: 7_000 },
+      { message: 'was let in', waitedMs: 7_000 },
     ]);
   });
 });

@@ -2,11 +2,11 @@
  * The way into a pool, which owners and look-ups go alike: ask until a Manager has answered, but not for
  * ever, because a program that cannot start should say so and not hang.
  *
- * Whoever gives up should hear the best reason there is. The caller's own signal comes first: it was the
- * caller's wish. A refusal that time cannot mend is thrown at once. When the time is over, a refusal that
- * time might have mended says more than that nobody answered; and if nobody did, the error has what
- * happened at each address. Whatever it is, the one who asked has been closed before it is thrown, which
- * waits for nobody: it is thrown when the time is over, not when a Manager has heard of it.
+ * A caller that gives up should get the best reason there is. The caller's own signal comes first: the abort was the
+ * caller's wish. A refusal that time cannot mend is thrown at once. When the time is over, a refusal that time might
+ * have mended says more than a missing answer; and without any answer, the error has the result of each address. In
+ * every case the owner or look-up has been closed before the error is thrown, and closing waits for nobody: the error
+ * is thrown when the time is over, not when a Manager has heard of the end.
  */
 
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
@@ -14,14 +14,15 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
 import { deadline } from '../../runtime/deadline.ts';
-import { ManagersUnreachableError, type RefusedError } from './errors.ts';
+import { HandshakeRefusedError } from '../../node/tcp/errors.ts';
+import { type ManagersDisagreeError, ManagersUnreachableError, RefusedError } from './errors.ts';
 
 /** An owner or a look-up that has just begun to ask. */
 export interface Entrant {
-  /** Resolves when it is in; rejects with a refusal that is final, or the reason of the signal. */
+  /** Resolves when admitted; rejects with a refusal that is final, or the reason of the signal. */
   entered(signal: AbortSignal): Promise<void>;
-  /** What a Manager has against it, if one said so. */
-  readonly refusal: RefusedError | undefined;
+  /** A Manager's refusal, if there was one. */
+  readonly refusal: RefusedError | ManagersDisagreeError | undefined;
   giveUp(): Promise<void>;
 }
 
@@ -36,7 +37,7 @@ export interface EnteringOptions {
   readonly dialer: {
     /** Why each address is not connected. */
     problems(): ReadonlyMap<string, LeaseholdError>;
-    /** What was said there on connecting; undefined while it is not connected. */
+    /** The Manager's welcome on connecting; undefined while not connected. */
     welcome(address: string): object | undefined;
   };
 }
@@ -54,8 +55,9 @@ export function withinOption(option: string, value: number | undefined): number 
 }
 
 /**
- * @throws {ManagersUnreachableError} if none answers in time; it says what each address did
- * @throws {RefusedError} if a Manager will not have it
+ * @throws {ManagersUnreachableError} if none answers in time, with the result of each address
+ * @throws {RefusedError} if a Manager refuses
+ * @throws {ManagersDisagreeError} if Managers of the list lead different logs
  */
 export async function enter<T extends Entrant>(entrant: T, options: EnteringOptions): Promise<T> {
   const { runtime, withinMs, startedAt, signal, addresses, dialer } = options;
@@ -69,11 +71,31 @@ export async function enter<T extends Entrant>(entrant: T, options: EnteringOpti
     const problems = dialer.problems();
     await entrant.giveUp();
     if (!time.isOver || signal?.aborted) throw error;
-    throw entrant.refusal ?? new ManagersUnreachableError(addresses.current, withinMs, problems);
+    throw (
+      gaveUp(entrant.refusal, withinMs) ??
+      whyFull(problems) ??
+      new ManagersUnreachableError(addresses.current, withinMs, problems)
+    );
   }
 }
 
-/** Says, after a little while and then again and again, what it is waiting for; and that it is over. */
+function gaveUp(refusal: Entrant['refusal'], withinMs: number): Entrant['refusal'] {
+  if (!(refusal instanceof RefusedError)) return refusal;
+  const { code, message, retryable } = refusal;
+  return new RefusedError(code, `gave up after ${withinMs} ms: ${message}`, retryable);
+}
+
+/** A Manager that is full has answered: the network is not at fault. */
+function whyFull(problems: ReadonlyMap<string, LeaseholdError>): RefusedError | undefined {
+  for (const [address, problem] of problems) {
+    const isFull = problem instanceof HandshakeRefusedError && problem.reason === 'TOO_MANY_CONNECTIONS';
+    if (isFull)
+      return new RefusedError('FULL', `the Manager at ${address} is full: ${problem.message}`, true);
+  }
+  return undefined;
+}
+
+/** Logs, after a little while and then again and again, the reason for the wait; and the end of the wait. */
 function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { isOver(): void } {
   const { runtime, logger, withinMs, startedAt, addresses, dialer } = options;
   let timer: Disposable | undefined;
@@ -81,8 +103,11 @@ function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { i
   const waitedMs = (): number => Math.round(runtime.now() - startedAt);
   const sayAfter = (ms: number): void => {
     timer = runtime.wakeAt(later(runtime.now(), ms), () => {
+      // The reason of a refusal was logged when the refusal began.
+      const code = entrant.refusal?.code;
+      const reason = code === undefined ? { why: whatIsInTheWay(addresses.current, dialer) } : { code };
       logger.warn('still waiting to be let in', {
-        why: entrant.refusal?.message ?? whatIsInTheWay(addresses.current, dialer),
+        ...reason,
         waitedMs: waitedMs(),
         givesUpAfterMs: withinMs,
       });
@@ -99,7 +124,7 @@ function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { i
   };
 }
 
-/** One that is connected and says nothing may be as it should be: who stands by lets nobody in, nor does a leader that waits. */
+/** A Manager that is connected and silent may be all right: a standby admits nobody, nor does a leader that waits. */
 function whatIsInTheWay(addresses: readonly string[], dialer: EnteringOptions['dialer']): string {
   const problems = dialer.problems();
   const connected = addresses.filter((address) => dialer.welcome(address) !== undefined);

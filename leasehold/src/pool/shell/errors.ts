@@ -1,16 +1,17 @@
 /**
- * What can go wrong for an application that uses the pool. `code` is the contract (`docs/errors.md`
- * has them all); every message says what to do next.
+ * The errors for an application that uses the pool. `code` is the contract (`docs/errors.md` has them all); every
+ * message says the next step.
  */
 
 import { LeaseholdError } from '../../runtime/errors.ts';
+import type { LedHistory } from '../history-watch.ts';
 import type { Key } from '../../runtime/keys/hash.ts';
 
 const shown = (key: Key): string => (typeof key === 'string' ? JSON.stringify(key) : `position ${key}`);
 
 /**
- * The key is not held here, or not yet. Nothing was done; ask a look-up who has it and send the
- * request there (over HTTP, answer 421).
+ * The key is not held here, or not yet. Nothing was done; ask a look-up for the owner and send the request there (over
+ * HTTP, `httpAnswer` gives the answer).
  */
 export class NotOwnerError extends LeaseholdError {
   override readonly name = 'NotOwnerError';
@@ -25,8 +26,8 @@ export class NotOwnerError extends LeaseholdError {
 }
 
 /**
- * The key was held when the work began, and cannot be shown to have been held all along. What the
- * work did may overlap with what the next owner does; do not answer with its result.
+ * The key was held when the work began, and cannot be shown to have been held all along. The effects of the work may
+ * overlap with those of the next owner; do not answer with the result.
  */
 export class LeaseLostError extends LeaseholdError {
   override readonly name = 'LeaseLostError';
@@ -37,7 +38,7 @@ export class LeaseLostError extends LeaseholdError {
 
   constructor(key: Key, number: number, options?: ErrorOptions) {
     super(
-      `the lease on ${shown(key)} (number ${number}) was lost while it was in use: discard the result and let the caller retry`,
+      `the lease on ${shown(key)} (number ${number}) was lost while it was in use: discard the result, and tell the caller that the work may have run`,
       options,
     );
     this.key = key;
@@ -46,8 +47,8 @@ export class LeaseLostError extends LeaseholdError {
 }
 
 /**
- * Guarded work on a key called `guard` for the same key. One works on a key at a time, so it would wait for
- * itself. Nothing was begun; hand `held` to what is called, or call `guard` when the work is over.
+ * Guarded work on a key called `guard` for the same key. Only one work on a key runs at a time, so the inner call
+ * would wait for itself. Nothing was begun; hand `held` to the called function, or call `guard` after the work.
  */
 export class GuardWithinGuardError extends LeaseholdError {
   override readonly name = 'GuardWithinGuardError';
@@ -63,7 +64,7 @@ export class GuardWithinGuardError extends LeaseholdError {
   }
 }
 
-/** No Manager answered in time. Nothing was joined or opened; see what each address said. */
+/** No Manager answered in time. Nothing was joined or opened; see the result of each address. */
 export class ManagersUnreachableError extends LeaseholdError {
   override readonly name = 'ManagersUnreachableError';
   readonly code = 'MANAGERS_UNREACHABLE';
@@ -80,10 +81,32 @@ export class ManagersUnreachableError extends LeaseholdError {
   }
 }
 
+/**
+ * Managers in one list lead different logs, so each of them would grant every key. An owner holds nothing while that lasts, and
+ * a look-up finds nothing. Both go on by themselves when one of these Managers has been gone for a hold.
+ */
+export class ManagersDisagreeError extends LeaseholdError {
+  override readonly name = 'ManagersDisagreeError';
+  readonly code = 'MANAGERS_DISAGREE';
+  readonly retryable = false;
+  /** The history that each Manager leads. */
+  readonly histories: readonly LedHistory[];
+
+  constructor(histories: readonly LedHistory[]) {
+    const each = histories.map(
+      ({ manager, history, term }) => `${manager} leads history ${history} in term ${term}`,
+    );
+    super(
+      `the Managers disagree, because they keep separate logs: ${each.join(', ')}. Each of them would grant every key, so no keys are held. Name one Manager in the list (managers), or start all of them on one etcd (leasehold manager --store), and stop the others. If two of them lead one history, one of their data directories is a copy of the other`,
+    );
+    this.histories = histories;
+  }
+}
+
 /** A Manager answered, and said no. */
 export class RefusedError extends LeaseholdError {
   override readonly name = 'RefusedError';
-  /** `UNKNOWN_POOL`, `URL_IN_USE`: what the Manager has against it. */
+  /** `UNKNOWN_POOL`, `URL_IN_USE`: the Manager's reason. */
   readonly code: string;
   readonly retryable: boolean;
 
@@ -105,9 +128,29 @@ export class ClosedError extends LeaseholdError {
   override readonly name = 'ClosedError';
   readonly code = 'CLOSED';
   readonly retryable = false;
+  readonly what: keyof typeof ANEW;
 
   constructor(what: keyof typeof ANEW) {
     super(`${what} was closed, so it cannot be used any more; ${ANEW[what]}`);
+    this.what = what;
+  }
+}
+
+/**
+ * `lookup.call` found no owner that served the key in time. Unless the call is idempotent, nothing was done: the call
+ * can be repeated. `cause` is the last failure.
+ */
+export class NotServedError extends LeaseholdError {
+  override readonly name = 'NotServedError';
+  readonly code = 'NOT_SERVED';
+  readonly retryable = true;
+  readonly key: Key;
+
+  constructor(key: Key, idempotent: boolean, cause: unknown) {
+    const why = cause === undefined ? '' : ` (the last failure: ${String(cause)})`;
+    const done = idempotent ? 'the call may have had its effect' : 'nothing was done';
+    super(`no owner served ${shown(key)}${why}; ${done}: try again later`, { cause });
+    this.key = key;
   }
 }
 
@@ -121,5 +164,40 @@ export class AloneError extends LeaseholdError {
 
   constructor(why: string, advice: string = ANOTHER) {
     super(`this Manager cannot step down: ${why}. ${advice}`);
+  }
+}
+
+const OWNERS_NAMED = 5;
+
+/** A pool cannot be removed, because owners are in the pool, or were about to be. Nothing was changed. */
+export class PoolInUseError extends LeaseholdError {
+  override readonly name = 'PoolInUseError';
+  readonly code = 'POOL_IN_USE';
+  readonly retryable = true;
+  readonly pool: string;
+  readonly owners: readonly string[];
+
+  constructor(pool: string, owners: readonly string[]) {
+    const more = owners.length > OWNERS_NAMED ? `, and ${owners.length - OWNERS_NAMED} more` : '';
+    super(
+      `the pool "${pool}" is not removed: ${owners.slice(0, OWNERS_NAMED).join(', ')}${more} may hold keys of it. Stop these servers, or wait until the hold of a dead one is over, and try again`,
+    );
+    this.pool = pool;
+    this.owners = owners;
+  }
+}
+
+/** Only the Manager that leads can do this. */
+export class NotLeadingError extends LeaseholdError {
+  override readonly name = 'NotLeadingError';
+  readonly code = 'NOT_LEADING';
+  readonly retryable = true;
+  /** The leader, as far as known. */
+  readonly leader: string | undefined;
+
+  constructor(leader: string | undefined) {
+    const who = leader === undefined ? 'nobody is known to' : `${leader} does, as far as it knows`;
+    super(`this Manager does not lead, or leads no more; ${who}. Ask the one that leads`);
+    this.leader = leader;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The way to an etcd, as an operator names it, and what may be said of it: members, prefix, cluster. Names and
- * passwords go into the client and nowhere else.
+ * The connection to an etcd, as an operator names it, and the facts that may be shown: members, prefix, cluster. Names
+ * and passwords go into the client and nowhere else.
  */
 
 import type { EtcdClient } from '../../log/etcd/client.ts';
@@ -15,11 +15,11 @@ import { SurroundingsUntil } from './surroundings-until.ts';
 
 export const DEFAULT_CLUSTER = 'leasehold';
 
-/** Where a store is. None of it is secret. */
+/** Where a store is. No field is secret. */
 export interface EtcdPlace {
   /** `10.0.0.1:2379`, for each member. */
   readonly members: readonly string[];
-  /** All keys begin with it. */
+  /** The beginning of all keys. */
   readonly prefix: string;
   readonly cluster: string;
 }
@@ -29,9 +29,9 @@ export interface EtcdConnection extends EtcdPlace, Disposable {
 }
 
 /**
- * What may be shown of a store.
+ * The part of a store's address that may be shown.
  *
- * @throws {InvalidOptionError} which shows nothing of it
+ * @throws {InvalidOptionError} without any part of the address
  */
 export function storePlace(store: string | EtcdStore): EtcdPlace {
   const { etcd, cluster = DEFAULT_CLUSTER } = typeof store === 'string' ? { etcd: store } : store;

@@ -1,22 +1,25 @@
 /**
- * A log in etcd, from the side of the process: how it is found when both are started at the same time, what people
- * want to know of it while it runs, and how it is let go of.
+ * A log in etcd, from the side of the process: how the log is opened when both are started at the same time, the facts
+ * for operators while running, and how the log is closed.
  *
- * Whoever starts a Manager and its etcd together, by the same command or after a power cut, expects them to
- * find each other; so opening goes on trying, and says for what it waits. Only what waiting does not mend ends it at
- * once: wrong credentials, a prefix that is somebody else's.
+ * A user who starts a Manager and an etcd together, by the same command or after a power cut, expects them to find
+ * each other; so opening repeats the attempts, and logs the reason for the wait. Only faults that waiting does not
+ * mend end the attempts at once: wrong credentials, a prefix of another cluster.
  */
 
 import type { EtcdMemberHealth } from '../../log/etcd/client.ts';
 import { type EtcdLog, openEtcdLog } from '../../log/etcd/etcd-log.ts';
-import { Roll, type RollEntry } from '../../log/etcd/roll.ts';
+import { ManagerRegistry, type ManagerEntry } from '../../log/etcd/manager-registry.ts';
 import { randomId } from '../../node/id.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
 import { connectEtcd, type EtcdConnection } from './etcd-connection.ts';
 import type { EtcdStore, Store, StoreSurroundings } from './store.ts';
 
-/** An etcd on machines that have just been switched on is there by then; who supervises us tries again after that. */
+/**
+ * An etcd on machines that have just been switched on is there by then; the supervisor of this process tries again
+ * after that.
+ */
 export const OPEN_WITHIN_MS = 60_000;
 
 /** One that has just started has entered itself by then. */
@@ -34,7 +37,7 @@ export async function openEtcdStore(options: EtcdStore, around: StoreSurrounding
     throw error;
   }
   const health = new HealthWatch(log, runtime);
-  const roll = new Roll({ client, prefix, runtime, logger });
+  const managerRegistry = new ManagerRegistry({ client, prefix, runtime, logger });
   return {
     log,
     isShared: true,
@@ -42,18 +45,18 @@ export async function openEtcdStore(options: EtcdStore, around: StoreSurrounding
     elected: undefined,
     observe: () => ({ kind: 'etcd', where: prefix, bytes: undefined, members: health.members }),
     halt: (found) => log.halt(found),
-    enrol: (entry: RollEntry) => roll.enter(entry),
-    whenOther: () => new Promise((resolve) => roll.whenOther(OTHER_WITHIN_MS, resolve)),
+    enrol: (entry: ManagerEntry) => managerRegistry.enter(entry),
+    whenOther: () => new Promise((resolve) => managerRegistry.whenOther(OTHER_WITHIN_MS, resolve)),
     fullMember: () => health.members.find(({ isFull }) => isFull)?.endpoint,
     get isGone() {
       return log.isGone;
     },
     get enrolled() {
-      return roll.entries;
+      return managerRegistry.entries;
     },
     [Symbol.asyncDispose]: async () => {
       health[Symbol.dispose]();
-      const struckOff = new Promise<void>((resolve) => roll.close(resolve));
+      const struckOff = new Promise<void>((resolve) => managerRegistry.close(resolve));
       await Promise.all([struckOff, log[Symbol.asyncDispose]()]);
       connection[Symbol.dispose]();
     },
@@ -82,7 +85,7 @@ async function openLog(
 const FIRST_WORD_MS = 1_000;
 const WORD_EVERY_MS = 5_000;
 
-/** Says that it waits, and for how much longer. Says nothing if there is no need to wait. */
+/** Logs the wait, and the remaining time. Says nothing if there is no need to wait. */
 class Waiting implements Disposable {
   readonly #around: StoreSurroundings;
   readonly #members: string;
@@ -99,7 +102,7 @@ class Waiting implements Disposable {
     this.#next = this.#sayIn(FIRST_WORD_MS);
   }
 
-  /** Says so, if it has said that it waits. */
+  /** Logs the end of the wait, if the wait was logged. */
   answered(): void {
     if (this.#hasSpoken) this.#around.logger.info('etcd answers', { waitedSeconds: this.#waitedSeconds() });
   }
@@ -126,10 +129,10 @@ class Waiting implements Disposable {
   }
 }
 
-/** How often etcd is asked how it is, for whoever wants to know. */
+/** How often etcd is asked for its health, for operators. */
 const HEALTH_EVERY_MS = 5_000;
 
-/** Remembers what the members of etcd last said of themselves. */
+/** Remembers the last health reports of the members of etcd. */
 class HealthWatch implements Disposable {
   readonly #log: EtcdLog;
   readonly #runtime: Runtime;

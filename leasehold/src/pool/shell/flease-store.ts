@@ -1,47 +1,70 @@
 /**
  * No store at all: Managers that elect a leader among themselves, by Flease, and keep nothing.
  *
- * The group's lease on one resource is the leader lease, so both last equally long, and every Manager is a member of the
- * group. What a store is asked besides, who else is there and who leads, the group knows too; the log does not
- * say it, for there is none to follow. So this watches who holds the resource, and says so whenever that changes.
+ * The group's lease on one resource is the leader lease, so both last equally long, and every Manager is a member of
+ * the group. The other facts about a store, the other Managers and the leader, come from the group too; there is no
+ * log to follow. So this class watches the holder of the resource, and tells every change.
  */
 
 import type { Flease } from '../../flease/shell/flease.ts';
-import { type JoinFleaseOptions, joinFlease } from '../../flease/shell/join-flease.ts';
+import { joinGroup, type JoinFleaseOptions } from '../../flease/shell/join-flease.ts';
 import { type Holder, isSameHolder } from '../../flease/shell/looking.ts';
 import { checkPeers } from '../../flease/shell/peers-option.ts';
-import { type ResolvedFleaseDurations, resolveFleaseDurations } from '../../flease/options.ts';
+import {
+  DURATION_MS_MAX,
+  type ResolvedFleaseDurations,
+  resolveFleaseDurations,
+} from '../../flease/options.ts';
 import { SoftLog } from '../../flease/soft-log.ts';
 import { atEndOfTurn } from '../../node/turn.ts';
+import { EpisodeLog } from '../../runtime/episode-log.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
-import { textOption } from '../../runtime/text-option.ts';
+import { nameOption } from '../../runtime/text-option.ts';
 import type { GroupObservation } from '../http/source.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { DEFAULT_CLUSTER } from './etcd-connection.ts';
-import { MajorityDiary } from './majority-diary.ts';
+import { type MajorityLines, majorityLines } from './majority-lines.ts';
 import type { Elected, Store, StoreSurroundings } from './store.ts';
 
 /** Which member of which group a Manager is: as for `joinFlease`, but for the lease, which is the leader lease. */
 export interface FleaseGroup
   extends Pick<JoinFleaseOptions, 'id' | 'peers' | 'group' | 'view' | 'before' | 'listen' | 'tls'> {
   /**
-   * Each wall clock must be within half of this of true time, at every instant, also while it is set; in milliseconds. The
-   * same everywhere.
+   * Each wall clock must be within half of this of true time, at every instant, also while the clock is set; in
+   * milliseconds. The same everywhere.
    *
    * @default leaderLeaseMs / 10
    */
   clockSkewMs?: number | undefined;
+
+  /**
+   * How long every new leader waits before granting a key, in milliseconds: a new leader knows nothing of the leases
+   * that earlier leaders have granted. No pool may have durations whose leases could outlast this wait. The same
+   * everywhere; to shorten the wait, stop all Managers and wait as long as the old value.
+   *
+   * @default 15_000
+   */
+  takeoverMs?: number | undefined;
 }
+
+/**
+ * A fixed number, not one that follows from the configured leases: when all Managers are restarted at once with shorter
+ * leases, nobody is left to remember the longer ones. Default durations need less.
+ */
+export const DEFAULT_TAKEOVER_MS = 15_000;
 
 export interface FleaseStore {
   flease: FleaseGroup;
 
-  /** Whom they elect, if several clusters of Managers share one group: one leader for each name. @default 'leasehold' */
+  /**
+   * The name of the election, if several clusters of Managers share one group: one leader for each name. @default
+   * 'leasehold'
+   */
   cluster?: string | undefined;
 }
 
-/** What may be shown of such a store. None of it is secret. */
+/** The part of such a store's configuration that may be shown. No field is secret. */
 export interface FleasePlace {
   /** `a=10.0.0.1:7500`, for each member. */
   readonly members: readonly string[];
@@ -50,13 +73,13 @@ export interface FleasePlace {
 
 const GROUP_OPTIONS: OptionNames<FleaseGroup> = {
   ...{ id: true, peers: true, group: true, view: true, before: true, listen: true, tls: true },
-  clockSkewMs: true,
+  ...{ clockSkewMs: true, takeoverMs: true },
 };
 const STORE_OPTIONS: OptionNames<FleaseStore> = { flease: true, cluster: true };
 
-/** What part of a leader lease clocks may differ by, unless somebody says otherwise. */
+/** The default clock skew, as a part of a leader lease. */
 const SKEW_PART = 10;
-/** What part of it they may differ by at most. */
+/** The greatest clock skew, as a part of a leader lease. */
 const SKEW_PART_MAX = 4;
 
 const NOTHING_TO_DO: readonly never[] = [];
@@ -69,12 +92,19 @@ export function checkFleaseStore(store: FleaseStore): void {
     throw new InvalidOptionError('store.flease', typeof flease, 'it must be an object with id and peers');
   }
   checkOptionNames('store.flease.', flease, GROUP_OPTIONS);
-  textOption('cluster', cluster ?? DEFAULT_CLUSTER, LONGEST_NAME);
+  nameOption('cluster', cluster ?? DEFAULT_CLUSTER, LONGEST_NAME);
+  const takeoverMs = takeoverMsOf(store);
+  if (!(takeoverMs > 0 && takeoverMs <= DURATION_MS_MAX)) {
+    const rule = 'it must be a positive number of milliseconds, at most a day';
+    throw new InvalidOptionError('store.flease.takeoverMs', takeoverMs, rule);
+  }
   const peers = checkPeers('store.flease.peers', flease.peers);
   if (peers.has(flease.id)) return;
   const rule = `it must be one of the peers, which are ${[...peers.keys()].join(', ')}`;
   throw new InvalidOptionError('store.flease.id', flease.id, rule);
 }
+
+export const takeoverMsOf = ({ flease }: FleaseStore): number => flease.takeoverMs ?? DEFAULT_TAKEOVER_MS;
 
 export const fleasePlace = ({ flease, cluster = DEFAULT_CLUSTER }: FleaseStore): FleasePlace => ({
   members: Object.entries(flease.peers).map(([member, address]) => `${member}=${address}`),
@@ -82,15 +112,16 @@ export const fleasePlace = ({ flease, cluster = DEFAULT_CLUSTER }: FleaseStore):
 });
 
 /**
- * The durations of the group, by the leader lease and the skew. A leader believes in its lease for twice the skew less; what
- * is left must be enough to renew it in. It begins after four tenths of a lease, and waits for a tenth at most, so half of a lease is
- * left for twice the skew.
+ * The durations of the group, by the leader lease and the skew. A leader believes in the lease for twice the skew
+ * less; the rest must be enough for a renewal. A renewal begins after four tenths of a lease, and waits for a tenth at
+ * most, so half of a lease is left for twice the skew.
  *
  * @throws {InvalidOptionError}
  */
 export function groupDurations(
   leaderLeaseMs: number,
   clockSkewMs: number = leaderLeaseMs / SKEW_PART,
+  takeoverMs: number = DEFAULT_TAKEOVER_MS,
 ): ResolvedFleaseDurations {
   const mostMs = leaderLeaseMs / SKEW_PART_MAX;
   if (clockSkewMs > mostMs) {
@@ -101,7 +132,7 @@ export function groupDurations(
     );
   }
   try {
-    return resolveFleaseDurations({ leaseMs: leaderLeaseMs, clockSkewMs });
+    return resolveFleaseDurations({ leaseMs: leaderLeaseMs, clockSkewMs }, takeoverMs);
   } catch (error) {
     if (!(error instanceof InvalidOptionError)) throw error;
     const option = error.option === 'leaseMs' ? 'leaderLeaseMs' : `store.flease.${error.option}`;
@@ -112,12 +143,17 @@ export function groupDurations(
 export async function openFleaseStore(options: FleaseStore, around: StoreSurroundings): Promise<Store> {
   const { runtime, logger, leaderLeaseMs, insecure, signal } = around;
   const { cluster = DEFAULT_CLUSTER, flease } = options;
-  const { leaseMs, clockSkewMs, recoveryMs } = groupDurations(leaderLeaseMs, flease.clockSkewMs);
+  const { takeoverMs: _, ...member } = flease;
+  const { leaseMs, clockSkewMs, recoveryMs, takeoverMs } = groupDurations(
+    leaderLeaseMs,
+    flease.clockSkewMs,
+    takeoverMsOf(options),
+  );
   signal?.throwIfAborted();
-  const group = await joinFlease({ ...flease, leaseMs, clockSkewMs, insecure, logger });
+  const group = await joinGroup({ ...member, leaseMs, clockSkewMs, insecure, logger }, takeoverMs);
   const resource = `manager/${cluster}`;
-  const diary = new MajorityDiary({ clock: runtime, logger, afterMs: leaseMs + recoveryMs });
-  const electors = new Electors(group, resource, diary, () => around.onChange());
+  const lines = majorityLines(new EpisodeLog(logger, runtime), leaseMs + recoveryMs);
+  const electors = new Electors(group, resource, lines, () => around.onChange());
   const log = new SoftLog({
     stand: (events) => group.stand(resource, () => runtime.now(), events),
     soon: atEndOfTurn,
@@ -126,6 +162,7 @@ export async function openFleaseStore(options: FleaseStore, around: StoreSurroun
     log,
     isShared: true,
     leaderLeaseMs,
+    takeoverMs,
     enrolled: NOTHING_TO_DO,
     get elected() {
       return electors.elected;
@@ -148,15 +185,15 @@ export async function openFleaseStore(options: FleaseStore, around: StoreSurroun
   };
 }
 
-/** Those who elect, and whom they have elected. */
+/** The electing members, and the elected leader. */
 class Electors implements Disposable {
   readonly #group: Flease;
   readonly #over = new AbortController();
   #holder: Holder | undefined;
 
-  constructor(group: Flease, resource: string, diary: MajorityDiary, changed: () => void) {
+  constructor(group: Flease, resource: string, lines: MajorityLines, changed: () => void) {
     this.#group = group;
-    void this.#watch(resource, diary, changed);
+    void this.#watch(resource, lines, changed);
   }
 
   /** Another than this one; undefined if that is not known. */
@@ -183,32 +220,32 @@ class Electors implements Disposable {
   }
 
   group(): GroupObservation {
-    const { view, isSettled, silence } = this.#group.status();
-    return { view, isSettled, silence: silence?.words };
+    const { view, isSettled, recovery } = this.#group.status();
+    return { view, isSettled, recovery: recovery?.words };
   }
 
   [Symbol.dispose](): void {
     this.#over.abort();
   }
 
-  async #watch(resource: string, diary: MajorityDiary, changed: () => void): Promise<void> {
+  async #watch(resource: string, lines: MajorityLines, changed: () => void): Promise<void> {
     const { signal } = this.#over;
     let isKnown = false;
     try {
       await this.#group.ready(signal);
       for await (const look of this.#group.looking(resource, signal)) {
         if ('error' in look) {
-          diary.missed(look.error);
+          lines.missed(look.error);
           continue;
         }
-        diary.heard();
+        lines.heard();
         if (isKnown && isSameHolder(this.#holder, look.holder)) continue;
         isKnown = true;
         this.#holder = look.holder;
         changed();
       }
     } catch (error) {
-      if (!signal.aborted) throw error; // What was under way may end in another way, as by the group being closed.
+      if (!signal.aborted) throw error; // A running poll may end in another way, for example by the closing of the group.
     }
   }
 }

@@ -1,10 +1,10 @@
 /**
  * Handles on keys for the application: PRS's handle, with a signal.
  *
- * `isContinuous()` reads the clock and is always right. The signal is a courtesy for work that waits on
- * something else and should stop: it aborts a little *before* the lease could end (or the deadline for
- * giving the key back), so that there is time to stop in. A blocked event loop delays it like any
- * timer, until the first check that fails; that is why the check exists.
+ * `isContinuous()` reads the clock and is always right. The signal is a courtesy for work that waits on something else
+ * and should stop: the signal aborts a little *before* the lease could end (or the deadline for giving the key back),
+ * so that there is time to stop in. A blocked event loop delays the signal like any timer, until the first check that
+ * fails; that is why the check exists.
  *
  *     ├──────────────── lease ───────────────┤
  *                                    │ abort │      unless renewed before that
@@ -20,23 +20,23 @@ import { earliest, type Instant, instant, later } from '../../runtime/time.ts';
 import { alarmOn, type Alarm } from '../../runtime/driver.ts';
 import { LeaseLostError } from './errors.ts';
 
-/** What handles ask of their owner. @internal */
+/** The methods of the owner that handles call. @internal */
 export interface KeyHolder {
   checkLeaseContinuous(key: Key, number: number): boolean;
-  /** When the lease on the key, held continuously since `number`, ends if nothing is heard; undefined: it has. */
+  /** When the lease on the key, held continuously since `number`, ends if nothing is heard; undefined: ended. */
   endOf(key: Key, number: number): Instant | undefined;
   /** How long before that a signal aborts. */
   warningMs(): number;
 }
 
-/** A key that is held, and the number it is held under. Dispose it when done, if its signal was used. */
+/** A held key, and the number of the lease. Dispose the handle when done, if the signal was used. */
 export interface HeldKey extends Disposable {
   readonly key: Key;
-  /** For whoever stores the result to compare: the greater one is the later. */
+  /** For the store of the result to compare: of two numbers the greater one is the later. */
   readonly number: number;
-  /** True if the key is held now, and nobody else can have held it since the handle was made. */
+  /** True if the key is held now, and no other owner can have held the key since the handle was made. */
   isContinuous(): boolean;
-  /** Aborts, with a {@link LeaseLostError}, before the lease ends or when it is lost. */
+  /** Aborts, with a {@link LeaseLostError}, before the lease ends or when the lease is lost. */
   readonly signal: AbortSignal;
 }
 
@@ -45,7 +45,7 @@ export class HeldKeys {
   readonly #holder: KeyHolder;
   readonly #runtime: Runtime;
   readonly #alarm: Alarm;
-  /** Handles whose signal somebody has asked for. */
+  /** Handles whose signal was used. */
   readonly #watched = new Set<Handle>();
   #dueAt: Instant = instant(Number.POSITIVE_INFINITY);
 
@@ -59,17 +59,17 @@ export class HeldKeys {
     return this.#watched.size;
   }
 
-  /** @param stop somebody else's signal, which the handle's follows too until it is disposed */
+  /** @param stop another signal, which the handle's signal follows until disposed */
   hold(key: Key, number: number, stop?: AbortSignal): HeldKey {
     return new Handle(this, this.#holder, key, number, stop);
   }
 
-  /** These keys are lost: tells whoever holds one. */
+  /** These keys are lost: tells their handles. */
   lost(ranges: RangeSet): void {
     for (const handle of this.#watched) if (ranges.has(handle.key)) this.#abort(handle);
   }
 
-  /** These keys have to be given back, so their end may be nearer than it was. */
+  /** These keys have to be given back, so their end may be nearer than before. */
   shortened(): void {
     if (this.#watched.size > 0) this.#look();
   }
@@ -89,7 +89,7 @@ export class HeldKeys {
     this.#alarm.set(undefined);
   }
 
-  /** The owner is gone, and with it everything. */
+  /** The owner is gone, and all keys too. */
   close(): void {
     for (const handle of this.#watched) this.#abort(handle);
     this.#alarm.set(undefined);
@@ -121,8 +121,8 @@ class Handle implements HeldKey {
   readonly #holder: KeyHolder;
   #controller: AbortController | undefined;
   /**
-   * It may live as long as the process, so nothing of ours may stay with it: hence a listener that is
-   * taken away again, and not `AbortSignal.any`.
+   * This signal may live as long as the process, so nothing of ours may stay with it: hence a listener that is removed
+   * again, and not `AbortSignal.any`.
    */
   #stop: AbortSignal | undefined;
 

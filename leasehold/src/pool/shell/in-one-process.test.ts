@@ -6,7 +6,7 @@ import { startManager } from './start-manager.ts';
 
 describe('everything in one process', () => {
   it('takes ten lines', async () => {
-    await using manager = await startManager({ port: 0, http: false });
+    await using manager = await startManager({ port: 0, http: false, firstStart: true });
     const managers = [manager.address];
     await using owner = await joinPool({ managers, pool: 'presence', name: 'a', url: 'http://a' });
     await using lookup = await openLookup({ managers, pool: 'presence' });
@@ -23,14 +23,14 @@ describe('everything in one process', () => {
   });
 
   it('lies beside another, on free ports, its page too unless that is said', async () => {
-    await using one = await startManager({ port: 0 });
-    await using other = await startManager({ port: 0 });
+    await using one = await startManager({ port: 0, firstStart: true });
+    await using other = await startManager({ port: 0, firstStart: true });
     expect(new Set([one.address, one.httpUrl, other.address, other.httpUrl]).size).toBe(4);
     expect(other.httpUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   });
 
   it('shares keys out between two owners, and gives them back when one leaves', async () => {
-    await using manager = await startManager({ port: 0, http: false });
+    await using manager = await startManager({ port: 0, http: false, firstStart: true });
     const managers = [manager.address];
     await using one = await joinPool({ managers, pool: 'presence', name: 'a', url: 'http://a' });
     const number = await one.whenOwned('alice');
@@ -44,7 +44,12 @@ describe('everything in one process', () => {
   });
 
   it('tells look-ups when an owner could not be heard for a hold', async () => {
-    await using manager = await startManager({ port: 0, http: false, defaults: { leaseMs: 600 } });
+    await using manager = await startManager({
+      port: 0,
+      http: false,
+      firstStart: true,
+      defaults: { leaseMs: 600 },
+    });
     const managers = [manager.address];
     await using owner = await joinPool({ managers, pool: 'presence', name: 'a', url: 'http://a' });
     await owner.whenOwned('alice');

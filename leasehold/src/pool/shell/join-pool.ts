@@ -1,61 +1,69 @@
 /**
- * Joins a pool from a running process: `joinPool`, and what it can be told.
+ * Joins a pool from a running process: `joinPool`, and the options.
  *
- * The order matters. The proof of death comes before the first report, because a report without it could
- * be answered with leases that nobody can free early; and with it the deaths of predecessors are told, so
- * that their keys can be granted to us at once. What has been opened by then belongs to the owner as soon
- * as there is one, and is closed when it has left; if there never is one, it is closed here.
+ * The order matters. The proof of death comes before the first report, because a report without a proof could be
+ * answered with leases that nobody can free early. With the first answer the deaths of predecessors are told, so that
+ * their keys can be granted to us at once. The resources opened by then belong to the owner as soon as there is one,
+ * and are closed after leaving; if there never is an owner, they are closed here.
  */
 
-import { randomId } from '../../node/id.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
+import { newSigner } from '../../node/signer.ts';
+import type { Welcome } from '../../node/tcp/handshake.ts';
 import { warnings } from '../../node/warnings.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
 import { LONGEST_NAME, LONGEST_URL } from '../wire/rules.ts';
+import { prove } from '../incarnation.ts';
+import type { Prove } from '../messages.ts';
 import { resolveDurations } from '../options.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
-import { Closing } from '../../runtime/closing.ts';
+import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import { dialManagers } from './dial-managers.ts';
 import { enter, withinOption } from './entering.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { PoolOwner } from './pool-owner.ts';
 import { LOCK_WAIT_MS } from './supervision/locked-proof.ts';
 import { proveDeath } from './supervision/prove-death.ts';
-import { textOption } from '../../runtime/text-option.ts';
+import { nameOption } from '../../runtime/text-option.ts';
 import type { Upcall } from './upcalls.ts';
 
 export interface JoinOptions {
   /** Where the Managers are. @default LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, 127.0.0.1:7400 */
   managers?: ManagerAddresses | undefined;
 
-  /** The pool to join. It begins to exist with whoever first joins it, unless the Manager wants it declared. */
+  /**
+   * The pool to join. The pool begins to exist with the first owner that joins, unless the Manager wants pools
+   * declared.
+   */
   pool: string;
 
-  /** What stays the same after a restart, and decides where this owner's keys lie. Unlike any other's in the pool. */
+  /** Stays the same after a restart, and decides where this owner's keys lie. Unlike any other's in the pool. */
   name: string;
 
-  /** What look-ups hand to callers. Unlike any other's in the pool. */
+  /** The address that look-ups hand to callers. Unlike any other's in the pool. */
   url: string;
 
-  /** Load what belongs to these keys; they are served once it resolves. Called again if it fails. */
+  /** Load the state of these keys; the keys are served once the function resolves. Called again after a failure. */
   onGrant?: Upcall | undefined;
 
   /**
-   * These keys are to be given back: new work is refused already, what is under way may finish. Flush
-   * while they are still held; they are let go of when it resolves, or after a third of the lease.
+   * These keys are to be given back: new work is refused already, running work may finish. Flush while the keys are
+   * still held; they are released when the function resolves, or after a third of the lease.
    */
   onRevoke?: Upcall | undefined;
 
-  /** These keys are no longer ours: forget what is remembered of them. After `onRevoke`, or without it if the lease ran out. */
+  /** These keys are no longer ours: forget their state. After `onRevoke`, or alone if the lease expired. */
   onLost?: ((ranges: RangeSet) => unknown) | undefined;
 
-  /** Asked at every renewal: requests per second, or whatever the Manager's policy understands. @default 0 */
+  /**
+   * Asked at every renewal: requests per second, or another figure that the Manager's policy understands. @default 0
+   */
   load?: (() => number) | undefined;
 
   /**
-   * A file to lock for as long as this process lives. The next process that locks it under the same
-   * name proves that this one is dead, and need not wait for its lease. On a local file system only.
+   * A file to lock for as long as this process lives. The next process that locks the file under the same name proves
+   * that this process is dead, and need not wait for the lease. On a local file system only.
    */
   lockFile?: string | undefined;
 
@@ -78,18 +86,19 @@ const OPTIONS: OptionNames<JoinOptions> = {
  * Resolves when the Manager has admitted this owner; keys follow.
  *
  * @throws {InvalidOptionError} before anything has started
- * @throws {ManagersUnreachableError} if none answers in time; it says what each address did
- * @throws {RefusedError} if the Manager will not have it
+ * @throws {ManagersUnreachableError} if none answers in time, with the result of each address
+ * @throws {RefusedError} if the Manager refuses
+ * @throws {ManagersDisagreeError} if Managers of the list lead different logs
  * @throws {LockedError} if the process that has `lockFile` still lives
  * @throws {UnfitLockFileError} if a lock on that file would prove nothing
- * @throws {UnsupportedPlatformError} where there is no lock that ends with its process
+ * @throws {UnsupportedPlatformError} where there is no lock that ends with the process
  * @throws {StorageError} if that file cannot be opened or written
  */
 export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
   checkOptionNames('', options, OPTIONS);
-  const pool = textOption('pool', options.pool, LONGEST_NAME);
-  const name = textOption('name', options.name, LONGEST_NAME);
-  const url = textOption('url', options.url, LONGEST_URL);
+  const pool = nameOption('pool', options.pool, LONGEST_NAME);
+  const name = nameOption('name', options.name, LONGEST_NAME);
+  const url = nameOption('url', options.url, LONGEST_URL);
   const withinMs = withinOption('joinWithinMs', options.joinWithinMs);
   const { lockFile, signal, logger = warnings } = options;
   signal?.throwIfAborted();
@@ -98,21 +107,29 @@ export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
   });
 
   const startedAt = runtime.now();
-  await using opening = new Closing();
+  await using opening = new AsyncDisposableStack();
   const addresses = opening.use(await resolveAddresses(options.managers, runtime, logger));
   const waitMs = Math.min(withinMs, LOCK_WAIT_MS);
   const death = opening.use(await proveDeath({ lockFile, addresses, runtime, logger, waitMs, signal }));
   let owner: PoolOwner | undefined;
   const onReachable = (): void => owner?.reachable();
-  const dialer = opening.use(dialManagers({ role: 'owner', runtime, logger, onReachable }));
+  const onUnreachable = (address: string): void => owner?.unreachable(address);
+  const signer = newSigner();
+  const preface = ({ channel }: Welcome): Prove[] => [prove(signer, pool, channel)];
+  const dialer = opening.use(
+    dialManagers({ role: 'owner', preface, runtime, logger, onReachable, onUnreachable }),
+  );
   owner = new PoolOwner({
-    identity: { pool, name, url, incarnation: randomId(), proof: death.proof },
+    identity: { pool, name, url, incarnation: signer.incarnation, proof: death.proof },
     ...{ addresses, durations: resolveDurations(), runtime, logger, dialer },
     application: options,
     close: async (hasLeft) => {
       if (hasLeft) death.left();
       await owned[Symbol.asyncDispose]();
     },
+  });
+  dialer.listen((_, { kind }) => {
+    if (kind === 'update' || kind === 'refused') death.tellOfPredecessors();
   });
   const owned = opening.move();
   return await enter(owner, { runtime, logger, withinMs, startedAt, signal, addresses, dialer });

@@ -1,130 +1,162 @@
 /**
- * Work on keys, one at a time for each key, in the order it was asked for. Work on different keys
- * runs side by side.
+ * Work on keys, one at a time for each position of the ring, in order of arrival. Work on different positions runs
+ * side by side.
  *
  *     alice   [ at work ]  waiting  waiting  …
  *     bob     [ at work ]
  *
- * A key has a line as long as somebody is at work on it. Only the end of that work passes the turn on;
- * whoever waits and gives up, or is turned away, leaves the line and changes nothing for the others.
+ * A lease is on a position, so the queue is per position too: a string, the same key as a `bigint`, and all keys with
+ * the same tag are in one queue.
  *
- * Work that queues for its own key would wait for itself, for ever, and everybody behind it too. It is
- * found by what it was asked from within, and is refused instead. Two that each queue for the other's key
- * are not found.
+ * A position has a queue as long as work on the position runs. Only the end of that work passes the turn on; a waiter
+ * that gives up, or is turned away, leaves the queue and changes nothing for the others.
+ *
+ * Work that awaits its own position waits for itself for ever, and so does everybody behind that work. Such a waiter
+ * is found and refused: after a moment the waiter is woken and checks whether the work ahead awaits this waiter
+ * (`node/work-mark.ts`), then again after twice the time each time, since the work may come to await the waiter later.
+ * A call whose turn comes soon costs nothing more. Two that each wait for the other's position are not found.
  */
 
-import { ambient } from '../../node/ambient.ts';
-import type { Key } from '../../runtime/keys/hash.ts';
+import { WorkMark } from '../../node/work-mark.ts';
+import { type Key, keyPosition } from '../../runtime/keys/hash.ts';
+import type { Position } from '../../runtime/keys/position.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
 import { onAbort } from '../../runtime/on-abort.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { type Instant, later } from '../../runtime/time.ts';
 import { GuardWithinGuardError } from './errors.ts';
 
-/** Somebody at work on a key, and the work from within which it was asked for. */
-interface Work {
-  readonly queue: KeyQueue;
-  readonly key: Key;
-  within: Work | undefined;
-  isOver: boolean;
-}
-
-/** One for all queues: each would cost every promise of the process. */
-const presentWork = ambient<Work>();
-
-interface Waiter {
-  begin(): void;
-  turnAway(error: Error): void;
-}
-
-interface Line {
+interface Queue {
   /** In order, without the one at work. */
   readonly waiting: Set<Waiter>;
-  /** Who wants to know when nobody is in line any more. */
+  /** Identifies the running work. */
+  readonly mark: WorkMark;
+  /** Called when nobody is at work and nobody waits. */
   readonly atEnd: (() => void)[];
 }
 
+/** How long a waiter waits before first checking for a wait on itself. */
+const FIRST_LOOK_MS = 100;
+const LONGEST_LOOK_MS = 5_000;
+
+/** Marks that no queue uses at present: as many as there were queues at a time. */
+const freeMarks: WorkMark[] = [];
+
 export class KeyQueue {
-  /** Those keys that are being worked on; a string and its position are different keys here. */
-  readonly #lines = new Map<Key, Line>();
+  readonly #runtime: Runtime;
+  /** Those positions that are being worked on. */
+  readonly #queues = new Map<Position, Queue>();
+  /** Set while somebody may be waiting. */
+  #nextLook: Disposable | undefined;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
 
   /**
-   * Waits its turn, then works. An abort while waiting gives up the place.
+   * Waits for the turn, then works. An abort while waiting gives up the place.
    *
-   * @throws {GuardWithinGuardError} if it would wait for the work that asks for it
+   * @throws {GuardWithinGuardError} if the call waits for work that awaits the call
    */
   async run<T>(key: Key, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const position = keyPosition(key);
     signal?.throwIfAborted();
-    let line = this.#lines.get(key);
-    const within = stillAtWork(presentWork.current);
-    if (line === undefined) {
-      line = { waiting: new Set(), atEnd: [] };
-      this.#lines.set(key, line);
+    let queue = this.#queues.get(position);
+    if (queue === undefined) {
+      queue = { waiting: new Set(), mark: freeMarks.pop() ?? new WorkMark(), atEnd: [] };
+      this.#queues.set(position, queue);
     } else {
-      this.#refuseToWaitForItself(key, within);
-      await turnIn(line, signal);
+      await this.#turnIn(queue, key, signal);
     }
-    const present: Work = { queue: this, key, within, isOver: false };
     try {
-      return await presentWork.run(present, work);
+      return await queue.mark.run(work);
     } finally {
-      present.isOver = true;
-      present.within = stillAtWork(present.within);
-      this.#passOn(key, line);
+      this.#passOn(position, queue);
     }
   }
 
-  /** Rejects all that wait for one of these keys. Who is at work on one stays at work. */
+  /** Rejects all that wait for one of these keys. Work that has begun goes on. */
   turnAway(ranges: RangeSet, why: (key: Key) => Error): void {
-    for (const [key, { waiting }] of this.#lines) {
-      if (waiting.size === 0 || !ranges.has(key)) continue;
-      for (const waiter of waiting) waiter.turnAway(why(key));
+    for (const [position, { waiting }] of this.#queues) {
+      if (waiting.size === 0 || !ranges.has(position)) continue;
+      for (const waiter of waiting) waiter.end({ error: why(waiter.key) });
     }
   }
 
   /** When nobody is at work on any of these keys, nor waits to be. */
   async settled(ranges: RangeSet): Promise<void> {
-    const lines = [...this.#lines].filter(([key]) => ranges.has(key)).map(([, line]) => line);
-    await Promise.all(lines.map(({ atEnd }) => new Promise<void>((resolve) => atEnd.push(resolve))));
+    const queues = [...this.#queues].filter(([position]) => ranges.has(position)).map(([, queue]) => queue);
+    await Promise.all(queues.map(({ atEnd }) => new Promise<void>((resolve) => atEnd.push(resolve))));
   }
 
-  #refuseToWaitForItself(key: Key, within: Work | undefined): void {
-    for (let work = within; work !== undefined; work = stillAtWork(work.within)) {
-      if (work.queue === this && work.key === key) throw new GuardWithinGuardError(key);
+  /** Resolves when our turn has come; no other turn comes before we pass ours on. */
+  async #turnIn({ waiting, mark }: Queue, key: Key, signal: AbortSignal | undefined): Promise<void> {
+    const waiter = new Waiter(key, waiting, this.#runtime.now());
+    using _ = onAbort(signal, () => waiter.end({ error: signal?.reason }));
+    this.#nextLook ??= this.#lookLater();
+    while (waiter.outcome === undefined) {
+      await waiter.woken();
+      if (waiter.outcome === undefined && mark.isOnStack()) {
+        waiter.end({ error: new GuardWithinGuardError(key) });
+      }
     }
+    if (waiter.outcome !== 'turn') throw waiter.outcome.error;
   }
 
-  #passOn(key: Key, { waiting, atEnd }: Line): void {
+  #lookLater(): Disposable {
+    return this.#runtime.wakeAt(later(this.#runtime.now(), FIRST_LOOK_MS), () => {
+      this.#nextLook = undefined;
+      const now = this.#runtime.now();
+      for (const { waiting } of this.#queues.values()) {
+        for (const waiter of waiting) waiter.look(now);
+        if (waiting.size > 0) this.#nextLook ??= this.#lookLater();
+      }
+    });
+  }
+
+  #passOn(position: Position, { waiting, mark, atEnd }: Queue): void {
     const [next] = waiting;
     if (next !== undefined) {
-      next.begin();
+      next.end('turn');
       return;
     }
-    this.#lines.delete(key);
+    this.#queues.delete(position);
+    freeMarks.push(mark);
     for (const tell of atEnd) tell();
   }
 }
 
-/**
- * The nearest that has not ended. What work has set going may outlive it and ask for more, and that for more
- * again; so those that have ended are not kept.
- */
-function stillAtWork(work: Work | undefined): Work | undefined {
-  let nearest = work;
-  while (nearest?.isOver) nearest = nearest.within;
-  return nearest;
-}
+class Waiter {
+  readonly key: Key;
+  /** Undefined while waiting. */
+  outcome: 'turn' | { readonly error: unknown } | undefined;
+  readonly #waiting: Set<Waiter>;
+  #wake: () => void = () => {};
+  #lookAt: Instant;
+  #lookEveryMs = FIRST_LOOK_MS;
 
-/** Resolves when it is our turn; nobody else's comes before we pass it on. */
-function turnIn({ waiting }: Line, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const quit = (): void => {
-      waiting.delete(waiter);
-      aborting[Symbol.dispose]();
-    };
-    const waiter: Waiter = {
-      begin: () => (quit(), resolve()),
-      turnAway: (error) => (quit(), reject(error)),
-    };
-    const aborting = onAbort(signal, () => (quit(), reject(signal?.reason)));
-    waiting.add(waiter);
-  });
+  constructor(key: Key, waiting: Set<Waiter>, now: Instant) {
+    this.key = key;
+    this.#waiting = waiting;
+    this.#lookAt = later(now, FIRST_LOOK_MS);
+    waiting.add(this);
+  }
+
+  woken(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve));
+  }
+
+  end(outcome: NonNullable<Waiter['outcome']>): void {
+    if (!this.#waiting.delete(this)) return;
+    this.outcome = outcome;
+    this.#wake();
+  }
+
+  /** Wakes the waiter for a check, if due. */
+  look(now: Instant): void {
+    if (now < this.#lookAt) return;
+    this.#lookEveryMs = Math.min(2 * this.#lookEveryMs, LONGEST_LOOK_MS);
+    this.#lookAt = later(now, this.#lookEveryMs);
+    this.#wake();
+  }
 }

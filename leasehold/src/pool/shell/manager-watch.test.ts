@@ -1,8 +1,19 @@
 import { describe, expect, it, vi } from 'vitest';
 import { noCounts } from '../../node/tcp/counters.ts';
 import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
+import type { AppendOutcome, LogBatch, LogStart } from '../../log/log.ts';
+import { digest } from '../../runtime/digest.ts';
 import { silent } from '../../runtime/logger.ts';
+import { SuspensionGuard } from '../../runtime/suspension.ts';
+import { later } from '../../runtime/time.ts';
+import { ManagerDriver } from '../manager/driver.ts';
+import { Manager } from '../manager/manager.ts';
+import { evenShares } from '../manager/manager-script.ts';
+import type { ToManager } from '../messages.ts';
+import { resolveDurations } from '../options.ts';
+import { encodeBatch } from '../state.ts';
 import { resolveConfiguration } from './configuration.ts';
+import { ManagerWatch } from './manager-watch.ts';
 import { PoolManager } from './pool-manager.ts';
 import { openStore } from './store.ts';
 
@@ -32,6 +43,7 @@ async function bench() {
   const listener = {
     ...{ host: '127.0.0.1', port: 1, counters: noCounts(), send: () => {} },
     listen: () => ({ [Symbol.dispose]: () => {} }),
+    ...{ peers: new Map(), admit: () => {} },
   };
   const configuration = resolveConfiguration({});
   const manager = new PoolManager({
@@ -68,5 +80,114 @@ describe('what a Manager counts as a suspension', () => {
     runtime.leap(60_000);
     manager.configure({});
     expect(manager.source.counters.suspensions).toBe(0);
+  });
+});
+
+/** A Manager that leads, with members `a` and `b` and a log whose appends end when they are told to. */
+function leading() {
+  const core = new Manager({
+    ...{ id: 'm', durations: resolveDurations(), policy: evenShares },
+    ...{ maxSpansPerBatch: 100, compactEveryBatches: 100 },
+  });
+  const runtime = new HandMovedRuntime();
+  const watch = new ManagerWatch({
+    ...{ id: 'm', core, runtime, logger: silent },
+    ...{ admits: () => {}, halted: () => {}, cannotGoOn: () => {}, afterwards: () => {} },
+  });
+  const outcomes: ((outcome: AppendOutcome) => void)[] = [];
+  let hear: ((from: string, message: ToManager) => void) | undefined;
+  const noFollowing = { askHead: () => {}, [Symbol.dispose]: () => {} };
+  const driver = new ManagerDriver({
+    ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, 1_000), watcher: watch },
+    alarm: () => ({ set: () => {} }),
+    transport: { send: () => {}, listen: (on) => ((hear = on), { [Symbol.dispose]: () => {} }) },
+    candidate: String,
+    log: {
+      maxBatchBytes: 1_000_000,
+      follow: () => noFollowing,
+      campaign: (_, events) => {
+        const leadership = {
+          ...{ term: 2, start: logOf('a', 'b'), compact: () => {}, resign: () => {} },
+          append: (_batch: LogBatch, done: (outcome: AppendOutcome) => void) => outcomes.push(done),
+        };
+        events.elected(leadership, later(runtime.now(), 1_000_000));
+        return { [Symbol.dispose]: () => {} };
+      },
+    },
+  });
+  return {
+    ...{ watch, runtime },
+    hears: (message: ToManager) => hear?.('somebody', message),
+    isWritten: () => outcomes.shift()?.('appended'),
+    [Symbol.dispose]: () => (driver[Symbol.dispose](), watch[Symbol.dispose]()),
+  };
+}
+
+const secretOf = (name: string): string => `the secret of ${name}`;
+
+/** Each has an even share of the keys, and a death that can be proved. */
+function logOf(...names: readonly string[]): LogStart {
+  const members = names.map((name) => ({
+    ...{ incarnation: name, name, url: `http://${name}`, proof: digest(secretOf(name)) },
+  }));
+  const joins = members.map((member) => ({ kind: 'join', member }) as const);
+  const placements = evenShares.place({ rows: [], members: members.map((one) => ({ ...one, load: 0 })) });
+  const grants = placements.map(({ incarnation, start, end }) => ({
+    ...({ kind: 'grant', incarnation, spans: [{ start, end }] } as const),
+  }));
+  const pools = [{ pool: 'p', records: [...joins, ...grants] }];
+  const bytes = encodeBatch({ term: 1, leader: 'm0', address: 'm0:1', takeoverMs: 0, pools });
+  const batches = [{ position: 1, bytes }];
+  return { history: 'h', key: digest('the key of h'), snapshot: undefined, batches, floor: 0 };
+}
+
+describe('what a Manager tells of owners that go one right after the other', () => {
+  it('is why each of them is gone, although the next batch is on its way by then', () => {
+    using manager = leading();
+    const { watch, hears, isWritten } = manager;
+    isWritten();
+    hears({ kind: 'certificate', secret: secretOf('a') });
+    hears({ kind: 'certificate', secret: secretOf('b') });
+    isWritten();
+    isWritten();
+    const left = watch.events.recent(100).flatMap((event) => (event.kind === 'left' ? [event] : []));
+    expect(left.map(({ owner, why }) => `${owner.name} ${why}`)).toEqual(['a certified', 'b certified']);
+  });
+
+  it('counts the time that each batch took', () => {
+    using manager = leading();
+    const { watch, runtime, hears, isWritten } = manager;
+    isWritten();
+    const before = watch.counters.commitSeconds.sum;
+    hears({ kind: 'certificate', secret: secretOf('a') });
+    hears({ kind: 'certificate', secret: secretOf('b') });
+    for (let batch = 0; batch < 2; batch += 1) {
+      runtime.pass(500);
+      isWritten();
+    }
+    expect(watch.counters.commitSeconds.sum - before).toBeCloseTo(1);
+  });
+});
+
+describe('what a Manager logs of refusals', () => {
+  it('is one line for each code, however many incarnations are refused', () => {
+    const warn = vi.fn();
+    const core = new Manager({
+      ...{ id: 'm', durations: resolveDurations(), policy: evenShares },
+      ...{ maxSpansPerBatch: 100, compactEveryBatches: 100 },
+    });
+    using watch = new ManagerWatch({
+      ...{ id: 'm', core, runtime: new HandMovedRuntime() },
+      logger: { ...silent, warn },
+      ...{ admits: () => {}, halted: () => {}, cannotGoOn: () => {}, afterwards: () => {} },
+    });
+    const refuse = (asker: string, code: string): void =>
+      watch.sends('peer', { kind: 'refused', pool: 'p', asker, code, message: 'no', retryable: true });
+    for (let index = 0; index < 100; index += 1) refuse(`a.${index}`, 'NAME_IN_USE');
+    refuse('b.1', 'URL_IN_USE');
+    expect(warn.mock.calls.map(([message]) => message)).toEqual([
+      'somebody was refused with NAME_IN_USE',
+      'somebody was refused with URL_IN_USE',
+    ]);
   });
 });

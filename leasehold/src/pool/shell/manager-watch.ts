@@ -1,68 +1,78 @@
 /**
- * Stands beside a Manager and takes notes: counts for the metrics, events for those who watch, lines for
- * the log. The core decides without it, and nothing here changes what it decides; so all of it can be
- * read, or left out, without a thought for safety.
+ * Observes a Manager and takes notes: counts for the metrics, events for observers, lines for the log. The core
+ * decides without this class, and nothing here changes a decision; so all of this file can be read, or left out,
+ * without a thought for safety.
  *
- * What changed is found by looking at the Manager after each input and comparing with the last look
- * (`http/recorder.ts`). Why a member left cannot be seen that way; that stands in the batch that was
- * just written, which is therefore kept until the next.
+ * Changes are found by looking at the Manager after each input and comparing with the last look (`http/recorder.ts`).
+ * Why a member left cannot be seen that way; that stands in the batch that was just written. When the core hears that
+ * a batch is in the log, the core may begin the next at once, before the next look. So a batch is kept from when the
+ * batch is handed to the log until the look after the outcome:
+ *
+ *     writes 1 ── (1 is in the log) ── writes 2 ── look: 1, 2 are kept ── wrote 1 ── … ── look: 2 is kept
  */
 
 import { randomId } from '../../node/id.ts';
+import { EpisodeLog } from '../../runtime/episode-log.ts';
 import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Instant } from '../../runtime/time.ts';
 import type { TraceEvent } from '../../runtime/trace.ts';
 import { ManagerCounters } from '../http/counters.ts';
-import { EventLog } from '../http/event-log.ts';
-import { type Change, type Reasons, reasonsIn } from '../http/events.ts';
+import { EventLog } from '../../node/service/event-log.ts';
+import { at, type ManagerEventLog } from '../http/event-log.ts';
+import { type Reasons, reasonsIn } from '../http/events.ts';
 import { Recorder } from '../http/recorder.ts';
 import type { ManagerWatcher } from '../manager/driver.ts';
 import type { Manager } from '../manager/manager.ts';
-import type { OwnerObservation } from '../manager/observation.ts';
 import type { FromManager, Refused, ToManager } from '../messages.ts';
 import { decodeBatch, type UnreadableLogError } from '../state.ts';
-import { namesakesIn } from './namesakes.ts';
 
 export interface ManagerWatchOptions {
   readonly id: string;
   readonly core: Manager;
-  readonly runtime: Pick<Runtime, 'now' | 'wallMs'>;
+  readonly runtime: Pick<Runtime, 'now' | 'wallMs' | 'wakeAt'>;
   readonly logger: Logger;
-  /** How often an owner of the pool is to be heard. */
-  renewEveryMs(pool: string): number;
+  /** This peer is a member, and was told so. */
+  admits(peer: string): void;
   /** The core has halted. */
   halted(why: string): void;
   /** Ends the Manager. */
   cannotGoOn(error: LeaseholdError): void;
-  /** After an input and all that came of it, once it is noted. */
+  /** After an input and all effects, once noted. */
   afterwards(): void;
 }
 
-/** `docs/production-one-machine.md` and `docs/production-cluster.md` have it at length. */
+/** `docs/production-one-machine.md` and `docs/production-cluster.md` have the full text. */
 const AFTER_A_HALT =
   'find out whether the store was put back from a backup, or lost what it had written. Then stop all Managers and ' +
   'raise the counters of the log above what was seen: leasehold manager recover --data DIRECTORY, or --store etcd://…. ' +
   'Afterwards all leases are waited out, everybody is removed and joins anew, and look-ups report everything as lost. ' +
   'Another copy of the store does not mend it: this Manager may have served somebody from the older one';
 
-/** How many refusals are remembered, so that none is said twice. */
-const MOST_REFUSALS = 1_000;
+const IF_IT_IS_THE_FIRST =
+  'if no owner can hold a lease from an earlier Manager, as in a test, start with firstStart: true (--first-start)';
 
-export class ManagerWatch implements ManagerWatcher {
+interface Batch {
+  readonly bytes: Uint8Array;
+  readonly handedOverAt: Instant;
+  isOver: boolean;
+}
+
+export class ManagerWatch implements ManagerWatcher, Disposable {
   readonly counters: ManagerCounters = new ManagerCounters();
-  readonly events: EventLog = new EventLog({ epoch: randomId(4) });
+  readonly events: ManagerEventLog = new EventLog({ epoch: randomId(4) });
   readonly #options: ManagerWatchOptions;
   readonly #recorder: Recorder;
-  readonly #refusals = new Set<string>();
-  /** The batch being written, or written last, and since when. */
-  #writing: { readonly bytes: Uint8Array; readonly at: Instant } | undefined;
-  /** It was said that it leads and waits, and not yet that it waits no more. */
+  readonly #episodes: EpisodeLog;
+  /** Batches without a known outcome, and those without a look since; in order. */
+  #batches: Batch[] = [];
+  /** A line said that the Manager leads and waits, and no line yet that the wait is over. */
   #waits = false;
 
   constructor(options: ManagerWatchOptions) {
     this.#options = options;
+    this.#episodes = new EpisodeLog(options.logger, options.runtime);
     this.#recorder = new Recorder(this.events, this.counters, () => options.runtime.wallMs());
   }
 
@@ -72,25 +82,29 @@ export class ManagerWatch implements ManagerWatcher {
     else this.counters.certificatesReceived += 1;
   }
 
-  sends(_to: string, message: FromManager): void {
-    if (message.kind === 'update') this.counters.updates += 1;
-    else if (message.kind === 'certified') this.counters.certificatesAccepted += 1;
+  sends(to: string, message: FromManager): void {
+    if (message.kind === 'update') {
+      this.counters.updates += 1;
+      if (message.admitted) this.#options.admits(to);
+    } else if (message.kind === 'certified') this.counters.certificatesAccepted += 1;
     else if (message.kind === 'changes' && message.answers === undefined) this.counters.pushes += 1;
     else if (message.kind === 'changes') this.counters.answers += 1;
     else if (message.kind === 'refused') this.#refuses(message);
   }
 
   writes(bytes: Uint8Array): void {
-    this.#writing = { bytes, at: this.#options.runtime.now() };
+    this.#batches.push({ bytes, handedOverAt: this.#options.runtime.now(), isOver: false });
   }
 
   wrote(outcome: 'appended' | 'refused'): void {
-    const writing = this.#writing;
+    const batch = this.#batches.find(({ isOver }) => !isOver);
+    if (batch === undefined) return;
+    batch.isOver = true;
     if (outcome === 'refused') this.counters.commitsRefused += 1;
-    else if (writing !== undefined) {
+    else {
       this.counters.commits += 1;
-      this.counters.commitBytes += writing.bytes.length;
-      this.counters.commitSeconds.observe((this.#options.runtime.now() - writing.at) / 1_000);
+      this.counters.commitBytes += batch.bytes.length;
+      this.counters.commitSeconds.observe((this.#options.runtime.now() - batch.handedOverAt) / 1_000);
     }
   }
 
@@ -98,8 +112,10 @@ export class ManagerWatch implements ManagerWatcher {
     this.counters.compactions += 1;
   }
 
-  /** The recorder sees that by itself. */
-  elected(): void {}
+  /** The outcome of a batch of an earlier term will not be told. */
+  elected(): void {
+    this.#batches = [];
+  }
 
   suspended(): void {
     this.counters.suspensions += 1;
@@ -110,13 +126,27 @@ export class ManagerWatch implements ManagerWatcher {
     this.#options.halted(why);
   }
 
-  /** Said once to whoever reads the log; the one refused asks again every now and then. */
+  /** One line when refusals with a code begin, and one when they are over. */
   #refuses({ pool, asker, code, message }: Refused): void {
-    const refusal = JSON.stringify([asker, code]);
-    if (this.#refusals.has(refusal)) return;
-    if (this.#refusals.size >= MOST_REFUSALS) this.#refusals.clear();
-    this.#refusals.add(refusal);
-    this.#options.logger.warn('somebody was refused', { pool, asker, code, why: message });
+    if (code === 'FULL') {
+      this.counters.fullAnswers += 1;
+      this.#episodes.happened(code, 'more owners want to join than there is room for', {
+        pool,
+        why: message,
+      });
+      return;
+    }
+    if (code === 'BUSY') {
+      this.counters.busyAnswers += 1;
+      this.#episodes.happened(`${code} ${pool}`, 'owners wait in line to join', { pool, why: message });
+      return;
+    }
+    // Not a line for each asker: a stranger can ask without limit, each time under another name.
+    this.#episodes.happened(code, `somebody was refused with ${code}`, { pool, asker, code, why: message });
+  }
+
+  [Symbol.dispose](): void {
+    this.#episodes[Symbol.dispose]();
   }
 
   unreadable(error: UnreadableLogError): void {
@@ -133,26 +163,28 @@ export class ManagerWatch implements ManagerWatcher {
   follows({ id: leader, address }: { id: string; address: string | undefined }, term: number): void {
     const { id: manager, core, runtime, logger } = this.#options;
     logger.info('follows another Manager', { leader, address, term });
-    this.events.append([{ kind: 'follows', manager, leader, term }], runtime.wallMs(), core.state.position);
+    const follows = { kind: 'follows', manager, leader, term } as const;
+    this.events.append(at(core.state.position, [follows]), runtime.wallMs());
   }
 
-  /** Everybody is told nothing meanwhile, and whoever looks on wants to know why. */
+  /** Nobody gets an answer meanwhile, and observers want to know why. */
   #sayIfItWaits(): void {
     const { core, runtime, logger } = this.#options;
-    const { waitsUntil } = core.observe();
+    const { waitsUntil, isBegunHere } = core.observe();
     this.#waits = waitsUntil !== undefined;
     if (waitsUntil === undefined) return;
     const seconds = Math.ceil((waitsUntil - runtime.now()) / 1_000);
-    logger.info('waits until whoever held keys under an earlier log has let go; then it gives out keys', {
-      seconds,
-    });
+    const message = `waiting ${seconds} s for leases of an earlier log to expire before granting keys`;
+    // A script that starts a Manager in memory sees only warnings, and would wait without knowing why.
+    if (isBegunHere) logger.warn(message, { next: IF_IT_IS_THE_FIRST });
+    else logger.info(message);
   }
 
   #sayIfItHasWaited(): void {
     const { core, logger } = this.#options;
     if (core.role === 'leading' && core.observe().waitsUntil !== undefined) return;
     this.#waits = false;
-    if (core.role === 'leading') logger.info('has waited, and gives out keys from here on');
+    if (core.role === 'leading') logger.info('leases of an earlier log have expired; granting keys');
   }
 
   afterwards(): void {
@@ -160,31 +192,17 @@ export class ManagerWatch implements ManagerWatcher {
     if (this.#waits) this.#sayIfItHasWaited();
     const { role, haltedBecause, history, state } = core;
     const glimpse = { id, role, haltedBecause, history, state, term: core.term ?? state.term };
-    const changes = this.#recorder.see(glimpse, this.#reasons());
-    if (changes.length > 0) this.#warnOfNamesakes(changes);
+    this.#recorder.see(glimpse, this.#reasons());
+    this.#batches = this.#batches.filter(({ isOver }) => !isOver);
     afterwards();
   }
 
-  #warnOfNamesakes(changes: readonly Change[]): void {
-    const { core, runtime, logger, renewEveryMs } = this.#options;
-    const owners = (): readonly OwnerObservation[] => core.observe().owners;
-    const found = namesakesIn(changes, core.state, owners, renewEveryMs, runtime.now());
-    for (const { pool, earlier, later, heardAgoMs } of found) {
-      logger.warn('two owners have one name: the later gets its keys', {
-        ...{ pool, name: later.name, earlier: earlier.incarnation, earlierUrl: earlier.url },
-        ...{ earlierHeardAgoMs: Math.round(heardAgoMs), later: later.incarnation, laterUrl: later.url },
-        next: 'if both are running, stop one or give it a name of its own; if the earlier has just crashed, this is its restart, and a lock file or a supervisor would prove it',
-      });
-    }
-  }
-
-  /** Why members left, by the batch that was just written; read only if somebody did. */
+  /** Why members left, by the batches that were just written; read only if somebody did. */
   #reasons(): Reasons {
-    const bytes = this.#writing?.bytes;
+    const batches = this.#batches;
     let reasons: Reasons | undefined;
     return (pool, incarnation) => {
-      if (bytes === undefined) return undefined;
-      reasons ??= reasonsIn([decodeBatch(bytes)]);
+      reasons ??= reasonsIn(batches.map(({ bytes }) => decodeBatch(bytes)));
       return reasons(pool, incarnation);
     };
   }

@@ -1,9 +1,9 @@
 /**
- * Opens a look-up in a running process: `openLookup`, and what it can be told.
+ * Opens a look-up in a running process: `openLookup`, and the options.
  *
- * It resolves with a table and not before, so that nobody has to tell "nobody owns this key" from "nothing
- * is known yet". How often to ask is the pool's to say, since the Manager pushes only to those it hears
- * often enough; so only what the caller names itself (`insists`) overrides what a Manager says.
+ * The promise resolves with a table and not before, so that no caller has to tell "nobody owns this key" from "nothing
+ * is known yet". The pool decides how often to ask, since the Manager pushes only to look-ups that ask often enough;
+ * so only the caller's own values (`insists`) override a Manager's.
  */
 
 import { randomId } from '../../node/id.ts';
@@ -13,12 +13,12 @@ import type { Logger } from '../../runtime/logger.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { resolveDurations } from '../options.ts';
 import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
-import { Closing } from '../../runtime/closing.ts';
+import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import { dialManagers } from './dial-managers.ts';
 import { enter, withinOption } from './entering.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { type Loss, type LookupPosition, PoolLookup } from './pool-lookup.ts';
-import { textOption } from '../../runtime/text-option.ts';
+import { nameOption } from '../../runtime/text-option.ts';
 
 export interface OpenLookupOptions {
   /** Where the Managers are. @default LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, 127.0.0.1:7400 */
@@ -26,10 +26,12 @@ export interface OpenLookupOptions {
 
   pool: string;
 
-  /** Where an earlier look-up stopped ({@link PoolLookup.position}): what was lost since is reported first. */
+  /**
+   * Up to where an earlier look-up's losses were dealt with ({@link Loss.position}): later losses are reported first.
+   */
   resumeFrom?: LookupPosition | undefined;
 
-  /** These keys lost their state: publish again what you know of them. Called for every loss within a stated bound. */
+  /** These keys lost their state: publish your data for them again. Called for every loss within a stated bound. */
   onLoss?: ((loss: Loss) => unknown) | undefined;
 
   /** The table is another than before. */
@@ -60,28 +62,30 @@ const OPTIONS: OptionNames<OpenLookupOptions> = {
  * Resolves when there is a table to look into.
  *
  * @throws {InvalidOptionError} before anything has started
- * @throws {ManagersUnreachableError} if none answers in time; it says what each address did
+ * @throws {ManagersUnreachableError} if none answers in time, with the result of each address
  * @throws {RefusedError} if there is no such pool
+ * @throws {ManagersDisagreeError} if Managers of the list lead different logs
  */
 export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup> {
   checkOptionNames('', options, OPTIONS);
-  const pool = textOption('pool', options.pool, LONGEST_NAME);
+  const pool = nameOption('pool', options.pool, LONGEST_NAME);
   const withinMs = withinOption('openWithinMs', options.openWithinMs);
   const { syncEveryMs, staleAfterMs, resumeFrom, onLoss, onChange, signal, logger = warnings } = options;
   signal?.throwIfAborted();
   const durations = resolveDurations({ syncEveryMs, staleAfterMs });
-  // The two go together: who wants one of them otherwise has its own for both.
+  // The two go together: a caller with one of them has its own values for both.
   const isInsisting = syncEveryMs !== undefined || staleAfterMs !== undefined;
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; everything is reported as lost', { ms }),
   });
 
   const startedAt = runtime.now();
-  await using opening = new Closing();
+  await using opening = new AsyncDisposableStack();
   const addresses = opening.use(await resolveAddresses(options.managers, runtime, logger));
   let lookup: PoolLookup | undefined;
   const onReachable = (): void => lookup?.reachable();
-  const dialer = opening.use(dialManagers({ role: 'lookup', runtime, logger, onReachable }));
+  const onUnreachable = (address: string): void => lookup?.unreachable(address);
+  const dialer = opening.use(dialManagers({ role: 'lookup', runtime, logger, onReachable, onUnreachable }));
   lookup = new PoolLookup({
     ...{ pool, id: randomId(), addresses, durations, runtime, logger, dialer },
     insists: isInsisting ? { syncEveryMs: durations.syncEveryMs, staleAfterMs: durations.staleAfterMs } : {},

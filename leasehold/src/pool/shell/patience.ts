@@ -1,21 +1,21 @@
 /**
- * Whoever leaves waits for a Manager to say that it knows. How long is that worth?
+ * A leaving owner waits for a Manager's confirmation. How long is that worth?
  *
- * The word frees the keys for others at once. Without it they are free when the Manager's hold has ended,
- * a moment after our own lease. Both run from the last time that the Manager spoke to us; a member that holds
- * nothing at the moment has such a lease too, since it may be granted something just then. So the word is
- * worth waiting for until a lease after the Manager was last heard, and then for one round of questions, in
- * case it is just back. Who was not heard for longer is no member any more, and waits for that round alone.
+ * The word frees the keys for others at once. Without the confirmation the keys are free when the Manager's hold has
+ * ended, a moment after our own lease. Both run from the Manager's last message to us; a member that holds nothing at
+ * the moment has such a lease too, since a grant may be under way. So the confirmation is worth waiting for until a
+ * lease after the Manager's last message, and then for one round of questions, in case the Manager is just back. An
+ * owner that has not heard a Manager for longer is no member any more, and waits for that round alone.
  *
  *     heard ├──────────── lease ────────────┤
  *     leaves        ├───────────────────────┤ round ┤         nobody answers
  *     leaves                                                ├ round ┤
  *
- * A Manager that answers, but not yet that we have left, may be slow to write it down. It is waited for on and
- * on by the same rule, but never longer than one and a half leases.
+ * A Manager that answers, but does not confirm yet, may be slow to write. The owner waits on by the same rule, but
+ * never longer than one and a half leases.
  *
- * A process that is told to end is usually killed if it takes its time, and then everything it still had to
- * do is left undone. That is why waiting for nothing does harm.
+ * A process that is told to end is usually killed if the end takes long, and then the remaining work is left undone.
+ * That is why waiting for nothing does harm.
  */
 
 import { earliest, type Instant, later, latest } from '../../runtime/time.ts';
@@ -25,9 +25,9 @@ export interface Pace {
   readonly retryMs: number;
 }
 
-/** What was held when we began to leave has run out by then, whoever answers. */
+/** Every lease from before the leaving has expired by then, with any answer. */
 const LEASES_MAX = 1.5;
-/** The first question, and the one that repeats it. */
+/** The first question, and the repetition. */
 const QUESTIONS = 2;
 
 export class Patience {

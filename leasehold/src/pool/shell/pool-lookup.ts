@@ -1,18 +1,18 @@
 /**
  * One look-up in a running process: the core of `lookup/lookup.ts` with a clock and a connection.
  *
- * It is asked for every request that the application sends, so `find` is local: a hash, a table, no I/O,
- * nothing to wait for. What it answers may be out of date, and that does no harm, because an owner refuses
- * what is not its own. What would do harm is to miss that keys lost their state: hence `onLoss`, and
- * hence a look-up that can hear nobody says so, by reporting everything.
+ * The application calls `find` for every request, so `find` is local: a hash, a table, no I/O, nothing to wait for.
+ * The answer may be out of date, and that does no harm, because an owner refuses keys of other owners. To miss that
+ * keys lost their state would do harm: hence `onLoss`, and hence a look-up that can hear no Manager says so, by
+ * reporting everything.
  *
- * A pool begins to exist with whoever first names it, a caller that has mistyped it too. Nothing is wrong
- * then that anybody could refuse; but a pool that never had an owner, for a while, is worth a line.
+ * A pool begins to exist when first named, even by a caller that has mistyped the name. Nothing is wrong then that
+ * anybody could refuse; but a pool that never had an owner, for a while, is worth a line.
  */
 
 import { unreachable } from '../../runtime/assert.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
-import { hashKey, type Key } from '../../runtime/keys/hash.ts';
+import { checkKeyPosition, hashKey, type Key } from '../../runtime/keys/hash.ts';
 import { highOf, lowOf, RING_SIZE } from '../../runtime/keys/position.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -23,12 +23,14 @@ import { Lookup, type LookupEffect, type LossReason } from '../lookup/lookup.ts'
 import type { FromManager, LookupPace, Refused, TableRow, ToManager } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
 import { Application, type Surface } from './application.ts';
-import { ClosedError, type RefusedError } from './errors.ts';
+import { type CallOptions, callOwner, type OwnerCall } from './call-owner.ts';
+import { ClosedError, type ManagersDisagreeError, type RefusedError } from './errors.ts';
+import { deadline } from '../../runtime/deadline.ts';
 import { showAs } from '../../runtime/inspection.ts';
 import { Refusals } from './refusals.ts';
-import { Waiters } from '../../runtime/waiters.ts';
+import { Condition } from '../../runtime/condition.ts';
 
-/** Where a look-up is in the log; store it, and a later look-up can go on from there. */
+/** The position of a look-up in the log; store the position, and a later look-up can go on from there. */
 export interface LookupPosition {
   readonly history: string;
   readonly position: number;
@@ -36,11 +38,17 @@ export interface LookupPosition {
 
 /** Keys that lost their state since this look-up last knew of them. */
 export interface Loss {
-  /** True if what was kept under the key may be gone. */
+  /** True if the state of the key may be gone. */
   has(key: Key): boolean;
   readonly ranges: RangeSet;
-  /** `reported` by a Manager; the others mean that nobody can say, so it is everything. */
+  /** `reported` by a Manager; the other reasons mean that nobody can say, so everything counts as lost. */
   readonly why: LossReason;
+  /**
+   * Everything up to here has been reported. When this loss and all before have been dealt with, store the position: a
+   * later look-up that resumes from there (`resumeFrom`) is told of every loss since. Undefined if no Manager was
+   * heard yet: then leave the stored position.
+   */
+  readonly position: LookupPosition | undefined;
 }
 
 export interface FoundOwner {
@@ -57,7 +65,7 @@ export interface LookupSurroundings {
   readonly id: string;
   readonly addresses: { readonly current: readonly string[] };
   readonly durations: ResolvedDurations;
-  /** What the application wants, whatever the Manager says. */
+  /** The application's own choice, which overrides the Manager's. */
   readonly insists: Partial<LookupPace>;
   readonly resumeFrom: LookupPosition | undefined;
   readonly runtime: Runtime;
@@ -65,12 +73,12 @@ export interface LookupSurroundings {
   readonly dialer: Transport<ToManager, FromManager>;
   readonly onLoss: ((loss: Loss) => unknown) | undefined;
   readonly onChange: (() => unknown) | undefined;
-  /** What becomes of that which `onLoss` and `onChange` throw or reject with. @default an uncaught exception */
+  /** Receives the exceptions and rejections of `onLoss` and `onChange`. @default an uncaught exception */
   readonly surface?: Surface | undefined;
   close(): Promise<void>;
 }
 
-/** Servers are often started after those who call them. */
+/** Servers are often started after their clients. */
 const NEVER_OWNED_MS = 10_000;
 
 const words = new Uint32Array(2);
@@ -80,10 +88,10 @@ export class PoolLookup implements AsyncDisposable {
   readonly #driver: Driver<LookupEffect>;
   readonly #around: LookupSurroundings;
   readonly #application: Application;
-  readonly #waiters = new Waiters();
+  readonly #waiters = new Condition();
   readonly #refusals: Refusals;
   #position: number | undefined;
-  /** What was said to be wrong, and is still to be said to be over. */
+  /** Problems that were logged, and whose end is still to be logged. */
   readonly #said = { isCutOff: false, isNeverOwned: false };
   #lookForOwners: Disposable | undefined;
   #closed: Promise<void> | undefined;
@@ -117,6 +125,7 @@ export class PoolLookup implements AsyncDisposable {
         this.#refusals.forget();
         this.#driver.input((now) => this.#core.receive(from, message, now));
       }
+      if (message.kind === 'role') this.#driver.input((now) => this.#core.hearRole(from, message, now));
       if (message.kind === 'refused') this.#refused(message);
     });
     this.#driver.input((now) => this.#core.wake(now));
@@ -130,9 +139,10 @@ export class PoolLookup implements AsyncDisposable {
   }
 
   /**
-   * Who has the key, as far as is known here; undefined: nobody. A hint: the owner refuses what is not its own.
+   * The owner of the key, as far as known here; undefined: nobody. A hint: the owner refuses keys of other owners.
    *
-   * @throws {ClosedError} if this look-up was closed: what it knew then grows old, and nobody would say so
+   * @throws {ClosedError} if this look-up was closed: the table then grows old, and nobody would say so
+   * @throws {InvalidKeyError} if the key is neither a string that is not too long nor a position
    */
   find(key: Key): FoundOwner | undefined {
     const row = this.row(key);
@@ -140,13 +150,13 @@ export class PoolLookup implements AsyncDisposable {
   }
 
   /**
-   * The whole row: the range, and where it last lost its state.
+   * The whole row: the range, and the position of its last loss.
    *
    * @throws {ClosedError} if this look-up was closed
    */
   row(key: Key): TableRow | undefined {
     if (this.#closed !== undefined) throw new ClosedError('the look-up');
-    if (typeof key === 'bigint') return this.#core.find(highOf(key), lowOf(key));
+    if (typeof key === 'bigint') return this.#core.find(highOf(checkKeyPosition(key)), lowOf(key));
     hashKey(key, words);
     return this.#core.find(words[0] as number, words[1] as number);
   }
@@ -161,7 +171,7 @@ export class PoolLookup implements AsyncDisposable {
     return this.#core.isCutOff;
   }
 
-  /** Where it is in the log. Store it after `onLoss` has been dealt with. */
+  /** The look-up's position in the log. The position to store is that of each loss: see {@link Loss}. */
   get position(): LookupPosition | undefined {
     const seen = this.#core.seen;
     return seen === undefined ? undefined : { history: seen.history, position: seen.position };
@@ -176,8 +186,45 @@ export class PoolLookup implements AsyncDisposable {
     return this.#waiters.until(() => this.find(key), signal);
   }
 
+  /**
+   * Finds the owner and calls the owner; if that owner refuses before any work, or cannot be reached, waits a little
+   * and calls the owner that is found then. Resolves with the result of the call. The call makes one request.
+   *
+   * A call may return a `Response` of `fetch`, or an `IncomingMessage`: an owner that answers by `httpAnswer` that
+   * another is the owner has refused. A call that may have had an effect is not repeated, unless `idempotent`.
+   *
+   * @throws {NotServedError} if no owner served the key in time; unless the call is idempotent, nothing was done
+   * @throws the error of the call, if the call may have had an effect
+   * @throws {ClosedError} if this look-up is closed before that
+   * @throws the reason of `options.signal`
+   */
+  async call<T>(key: Key, call: OwnerCall<T>, options: CallOptions = {}): Promise<T> {
+    return callOwner(key, call, options, {
+      runtime: this.#around.runtime,
+      find: (asked) => this.find(asked),
+      otherThan: (owner, asked, withinMs, signal) => this.#otherThan(owner, asked, withinMs, signal),
+    });
+  }
+
+  async #otherThan(
+    owner: FoundOwner | undefined,
+    key: Key,
+    withinMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    using time = deadline(this.#around.runtime, withinMs, signal);
+    const isOther = (other: FoundOwner | undefined): boolean =>
+      other?.incarnation !== owner?.incarnation || other?.number !== owner?.number;
+    try {
+      await this.#waiters.until(() => (isOther(this.find(key)) ? true : undefined), time.signal);
+    } catch (error) {
+      if (!time.isOver) throw error;
+    }
+  }
+
   async close(): Promise<void> {
     this.#closed ??= this.#close();
+    this.#waiters.look(); // waiting callers find the look-up closed
     await this.#closed;
   }
 
@@ -185,9 +232,14 @@ export class PoolLookup implements AsyncDisposable {
     await this.close();
   }
 
-  /** @internal A Manager can be reached again after it could not. */
+  /** @internal A Manager can be reached again. */
   reachable(): void {
     this.#driver.input((now) => this.#core.reachable(now));
+  }
+
+  /** @internal There is no connection to this Manager. */
+  unreachable(address: string): void {
+    this.#driver.input((now) => this.#core.unreachable(address, now));
   }
 
   /** @internal Resolves when there is a table. */
@@ -204,7 +256,7 @@ export class PoolLookup implements AsyncDisposable {
   }
 
   /** @internal Why the last Manager that refused did so. */
-  get refusal(): RefusedError | undefined {
+  get refusal(): RefusedError | ManagersDisagreeError | undefined {
     return this.#refusals.last;
   }
 
@@ -215,13 +267,19 @@ export class PoolLookup implements AsyncDisposable {
         dialer.send(effect.to, effect.message);
         break;
       case 'lost': {
-        const { ranges, why } = effect;
+        const { ranges, why, position } = effect;
         if (why !== 'reported') logger.warn('everything may be lost', { pool, why });
         if (why === 'cut-off') this.#said.isCutOff = true;
         if (onLoss !== undefined)
-          this.#application.tell(() => onLoss({ has: (key) => ranges.has(key), ranges, why }));
+          this.#application.tell(() => onLoss({ has: (key) => ranges.has(key), ranges, why, position }));
         break;
       }
+      case 'disagree':
+        this.#refusals.disagree(effect.histories, 'this look-up finds no owners');
+        break;
+      case 'agree':
+        this.#refusals.agree();
+        break;
       case 'trace':
         logger.debug(effect.event.what, { pool, ...effect.event.facts });
         break;
@@ -275,7 +333,6 @@ export class PoolLookup implements AsyncDisposable {
   async #close(): Promise<void> {
     this.#lookForOwners?.[Symbol.dispose]();
     this.#driver.stop();
-    this.#waiters.look();
     await this.#around.close();
   }
 }

@@ -1,16 +1,17 @@
 /**
- * One Manager in a running process: the core of `manager/manager.ts` with a log and a port, as its
- * operator has it in hand. What the operator wants to know is taken down beside it (`manager-watch.ts`)
- * and put together elsewhere (`api-source.ts`); here is only what can be done with it.
+ * One Manager in a running process: the core of `manager/manager.ts` with a log and a port, as the operator's object.
+ * The observations for operators are recorded beside the core (`manager-watch.ts`) and put together elsewhere
+ * (`api-source.ts`); this file has only the operations.
  *
- * It ends in one of three ways, and each is told apart. *Closed* by whoever started it. *Failed*, because
- * the log could not keep what was promised: then it says no more to anybody, since what it would say may
- * not be so after the next start. *Halted*, because others know of a later log than it has: then it still
- * shows what it knows, for whoever has to find out why.
+ * A Manager ends in one of three ways, and each is told apart. *Closed* by the caller. *Failed*, because the log could
+ * not keep a promise: then the Manager sends nothing more, since a message may be untrue after the next start.
+ * *Halted*, because others know of a later log: then the Manager still shows its state, for the operator who has to
+ * find out why.
  */
 
 import { ProcessMonitor } from '../../node/http/process-usage.ts';
 import { randomId } from '../../node/id.ts';
+import { ProgressMonitor } from '../../node/service/progress.ts';
 import { formatAddress } from '../../node/tcp/address.ts';
 import type { TcpCounters } from '../../node/tcp/counters.ts';
 import { alarmOn } from '../../runtime/driver.ts';
@@ -21,11 +22,13 @@ import { SuspensionGuard } from '../../runtime/suspension.ts';
 import { type Instant, later } from '../../runtime/time.ts';
 import type { ApiSource } from '../http/source.ts';
 import { ManagerDriver } from '../manager/driver.ts';
+import type { ManagerLimits } from '../manager/settings.ts';
 import { Manager } from '../manager/manager.ts';
+import { checkTakeover, type ManagerSettings } from '../manager/settings.ts';
 import type { ManagerObservation } from '../manager/observation.ts';
 import type { FromManager, ToManager } from '../messages.ts';
-import { VERSION } from '../version.ts';
-import { apiSource } from './api-source.ts';
+import { VERSION } from '../../runtime/version.ts';
+import { apiSource, type ApiSourceParts, progressChecks } from './api-source.ts';
 import {
   type ManagerConfiguration,
   type ResolvedConfiguration,
@@ -37,22 +40,29 @@ import {
 } from './configuration.ts';
 import { ClosedError } from './errors.ts';
 import { ManagerWatch } from './manager-watch.ts';
+import { removePool } from './remove-pool.ts';
 import { StepDown } from './step-down.ts';
 import type { Store } from './store.ts';
-import { Waiters } from '../../runtime/waiters.ts';
+import { Condition } from '../../runtime/condition.ts';
 
 /** @internal */
 export interface ManagerSurroundings {
   readonly id: string;
   readonly configuration: ResolvedConfiguration;
   readonly store: Store;
-  /** Where owners can reach it, for other Managers to tell them. */
+  /** No owner can hold a lease from an earlier log. */
+  readonly firstStart?: boolean | undefined;
+  /** The address for owners, which other Managers tell the owners. */
   readonly advertised: string;
   readonly listener: Transport<FromManager, ToManager> & {
     readonly host: string;
     readonly port: number;
     readonly counters: TcpCounters;
+    readonly peers: ReadonlyMap<string, { readonly remote: string }>;
+    admit(peer: string): void;
   };
+  /** @default MANAGER_LIMITS */
+  readonly limits?: ManagerLimits | undefined;
   readonly runtime: Runtime;
   readonly logger: Logger;
 }
@@ -61,7 +71,9 @@ export interface ManagerSurroundings {
 const LOOK_EVERY_MS = 2_000;
 
 export class PoolManager implements AsyncDisposable {
-  /** What the HTTP API is made of. @internal */
+  /** Clients tell leaders of one history and term apart by this. */
+  readonly #process = randomId(8);
+  /** The source of the HTTP API. @internal */
   readonly source: ApiSource;
   readonly #around: ManagerSurroundings;
   readonly #core: Manager;
@@ -70,7 +82,8 @@ export class PoolManager implements AsyncDisposable {
   readonly #driver: ManagerDriver;
   readonly #stepDown: StepDown;
   readonly #usage = new ProcessMonitor();
-  readonly #waiters = new Waiters();
+  readonly #progress: ProgressMonitor;
+  readonly #waiters = new Condition();
   #configuration: ResolvedConfiguration;
   #failure: LeaseholdError | undefined;
   #owned: AsyncDisposable | undefined;
@@ -79,9 +92,9 @@ export class PoolManager implements AsyncDisposable {
   #advertisedHttp: string | undefined;
   readonly #over = new AbortController();
   #nextLook: Disposable | undefined;
-  /** The last instant at which it led; or, if it never did, its first. */
+  /** The last instant of leadership; or, if there was none, the first instant. */
   #standsBySince: Instant;
-  /** Whom it was last said to follow, and in which term. */
+  /** The leader and term of the last log line about following. */
   #followed: string | undefined;
 
   /** @internal */
@@ -90,26 +103,28 @@ export class PoolManager implements AsyncDisposable {
     this.#around = around;
     this.#configuration = configuration;
     this.#standsBySince = runtime.now();
-    const surroundings = { maxBatchBytes: store.log.maxBatchBytes, address: advertised };
-    const core = new Manager(settingsOf(id, configuration, surroundings));
+    const core = new Manager(this.#settingsOf(configuration));
     this.#core = core;
     const watch = new ManagerWatch({
       ...{ id, core, runtime, logger },
-      renewEveryMs: (pool) => this.source.settings(pool).durations.renewEveryMs,
+      admits: (peer) => listener.admit(peer),
       halted: (why) => this.#noteHalt(why),
       cannotGoOn: (error) => this.fail(error),
       afterwards: () => this.#afterwards(),
     });
     this.#watch = watch;
-    this.source = apiSource({
+    const parts: ApiSourceParts = {
       ...{ core, watch, runtime, listener, store },
       self: () => ({ id, address: advertised, http: this.#advertisedHttp }),
       stepDown: () => this.stepDown(),
+      removePool: (pool) => this.removePool(pool),
       standsBySince: () => this.#standsBySince,
       configuration: () => this.#configuration,
       process: () => this.#usage.usage(),
       failure: () => this.#failure,
-    });
+    };
+    this.#progress = new ProgressMonitor({ runtime, logger, checks: progressChecks(parts) });
+    this.source = apiSource(parts, this.#progress);
     this.#guard = new SuspensionGuard(runtime, shortestToleranceMs(configuration));
     this.#driver = new ManagerDriver({
       ...{ core, clock: runtime, guard: this.#guard, log: store.log, transport: listener, watcher: watch },
@@ -138,7 +153,12 @@ export class PoolManager implements AsyncDisposable {
     return this.#url;
   }
 
-  /** Who leads, as far as is known. */
+  /** @internal */
+  get configuration(): ResolvedConfiguration {
+    return this.#configuration;
+  }
+
+  /** The leader, as far as known. */
   get leader(): { readonly id: string; readonly address: string | undefined } | undefined {
     if (this.#core.role === 'leading') return { id: this.id, address: this.#around.advertised };
     const { elected } = this.#around.store;
@@ -147,35 +167,38 @@ export class PoolManager implements AsyncDisposable {
     return id === '' ? undefined : { id, address };
   }
 
-  /** What somebody who watches can see. */
+  /** The state for observers. */
   observe(): ManagerObservation {
     return this.#core.observe();
   }
 
   /**
-   * Does as it is told from here on. What is left out goes back to its default.
+   * Applies a configuration from here on. An omitted option goes back to the default.
    *
    * @throws {InvalidOptionError} and then nothing was changed
    */
   configure(configuration: ManagerConfiguration): void {
     const resolved = resolveConfiguration(configuration);
-    const { id, store, logger, advertised: address } = this.#around;
+    const { store, logger } = this.#around;
     checkLeaderLease(resolved, store);
+    const settings = this.#settingsOf(resolved);
+    checkTakeover(settings);
     this.#configuration = resolved;
     this.#guard.toleranceMs = shortestToleranceMs(resolved);
-    const settings = settingsOf(id, resolved, { maxBatchBytes: store.log.maxBatchBytes, address });
     this.#driver.input((now) => this.#core.configure(settings, now));
     logger.info('the configuration was changed', { pools: [...resolved.pools.keys()].join(', ') });
   }
 
   /**
-   * Rejects when it cannot go on; pending for as long as it can.
+   * Rejects when the Manager cannot go on; pending until then.
    *
    * @throws {StorageFailedError} if the disk failed
-   * @throws {StoreWentBackError} if etcd was restored from a backup while it led
-   * @throws {DamagedEtcdLogError} and whatever else keeps a Manager from starting on a log, if it is found while it runs
-   * @throws {UnreadableLogError} if a newer version wrote what it follows
-   * @throws {ClosedError} if it had been closed already
+   * @throws {LogReplacedError} if the data directory was renamed, removed or replaced
+   * @throws {StoreWentBackError} if etcd was restored from a backup during this leadership
+   * @throws {DamagedEtcdLogError} and every other error that keeps a Manager from starting on a log, if found while
+   *   running
+   * @throws {UnreadableLogError} if a newer version wrote to the followed log
+   * @throws {ClosedError} if the Manager had been closed already
    */
   get failed(): Promise<never> {
     return this.#waiters.until<never>(() => {
@@ -193,25 +216,48 @@ export class PoolManager implements AsyncDisposable {
     await this.close();
   }
 
-  /** Resolves when it leads; at once if it does. Rejects with the reason of the signal, or when it is closed. */
+  /**
+   * Resolves when this Manager leads; at once if it leads already. Rejects with the reason of the signal, or when the
+   * Manager is closed.
+   */
   async whenLeading(signal?: AbortSignal): Promise<void> {
     const isOver = AbortSignal.any([this.#over.signal, ...(signal === undefined ? [] : [signal])]);
     await this.#until(() => this.#core.role === 'leading', isOver);
   }
 
   /**
-   * Lets another Manager lead, and stands by for it: before a restart, so that nobody has to wait until a
-   * leader lease has run out. Resolves when another leads, with true; with false if this one did not lead, and
-   * there was nothing to do.
+   * Lets another Manager lead, and becomes a standby: before a restart, so that nobody has to wait until a leader
+   * lease has expired. Resolves when another leads, with true; with false if this one did not lead, and there was
+   * nothing to do.
    *
    * @throws {AloneError} if no other Manager can or does take over in time; then this one stands again
-   * @throws {ClosedError} if it is closed meanwhile
+   * @throws {ClosedError} if the Manager is closed meanwhile
    */
   stepDown(): Promise<boolean> {
     return this.#stepDown.begin();
   }
 
-  /** @internal Resolves when it serves somebody: when it leads, or stands by with others; or has halted and says why. */
+  /**
+   * Removes a pool in which nobody is. Look-ups of the pool are told that everything is lost. Resolves when the
+   * removal is in the log: with true, or with false if the log had nothing of the pool.
+   *
+   * @throws {PoolInUseError} if owners are in the pool; then nothing was changed
+   * @throws {NotLeadingError} if this Manager does not lead, or is deposed before the outcome of the write is known
+   * @throws {ClosedError} if the Manager is closed meanwhile
+   */
+  async removePool(pool: string): Promise<boolean> {
+    const isRemoved = await removePool(pool, {
+      ...{ core: this.#core, driver: this.#driver, until: (isSo) => this.#until(isSo) },
+      leader: () => this.leader?.id,
+    });
+    if (isRemoved) this.#around.logger.info('a pool was removed', { pool });
+    return isRemoved;
+  }
+
+  /**
+   * @internal Resolves when the Manager is of use: as a leader, or as a standby of others; or when halted, with a
+   *   reason to show.
+   */
   async serving(signal?: AbortSignal): Promise<void> {
     const { store } = this.#around;
     const knowsOfOthers = (): boolean => store.isShared && (this.#hasRead() || store.elected !== undefined);
@@ -219,13 +265,13 @@ export class PoolManager implements AsyncDisposable {
     await this.#until(isServing, signal);
   }
 
-  /** @internal Something outside may have come to be what somebody waits for. */
+  /** @internal A condition outside that somebody waits for may have become true. */
   look(): void {
     this.#sayWhomItFollows();
     this.#waiters.look();
   }
 
-  /** @internal Where its HTTP API is, for whoever started it, and for others. */
+  /** @internal Where the HTTP API is, for the caller, and for others. */
   listens(url: string | undefined, advertisedHttp: string | undefined): void {
     const { id, store, advertised: address, runtime } = this.#around;
     this.#url = url;
@@ -233,12 +279,23 @@ export class PoolManager implements AsyncDisposable {
     store.enrol({ id, address, http: advertisedHttp, version: VERSION, sinceMs: runtime.wallMs() });
   }
 
-  /** @internal What to close when it is closed. */
+  /** @internal Closed together with the Manager. */
   owns(owned: AsyncDisposable): void {
     this.#owned = owned;
   }
 
-  /** Resolves when it is so; rejects if it cannot go on, or with the reason of the signal. */
+  #settingsOf(configuration: ResolvedConfiguration): ManagerSettings {
+    const { id, store, advertised: address, firstStart } = this.#around;
+    const { log, takeoverMs: groupTakeoverMs } = store;
+    const { maxBatchBytes } = log;
+    const settings = settingsOf(id, configuration, { maxBatchBytes, address, firstStart, groupTakeoverMs });
+    const { limits, listener } = this.#around;
+    // Addresses without their ports, which differ for each connection.
+    const originOf = (peer: string): string => listener.peers.get(peer)?.remote.replace(/:\d+$/, '') ?? peer;
+    return { ...settings, process: this.#process, limits, originOf };
+  }
+
+  /** Resolves when `isSo` is true; rejects if the Manager cannot go on, or with the reason of the signal. */
   #until(isSo: () => boolean, signal?: AbortSignal): Promise<true> {
     return this.#waiters.until(() => {
       if (this.#failure !== undefined) throw this.#failure;
@@ -246,7 +303,7 @@ export class PoolManager implements AsyncDisposable {
     }, signal);
   }
 
-  /** After an input, and all that came of it. */
+  /** After an input, and all its effects. */
   #afterwards(): void {
     if (this.#core.role === 'leading') this.#standsBySince = this.#around.runtime.now();
     else this.#sayWhomItFollows();
@@ -265,14 +322,17 @@ export class PoolManager implements AsyncDisposable {
     this.#watch.follows(leader, term);
   }
 
-  /** So that a standby knows how far behind it is, also when no look-up asks. */
+  /** So that a standby knows how many commits are missing, also when no look-up asks. */
   #lookAtHead(): void {
     const { runtime } = this.#around;
     this.#driver.input((now) => this.#core.lookAtHead(now));
     this.#nextLook = runtime.wakeAt(later(runtime.now(), LOOK_EVERY_MS), () => this.#lookAtHead());
   }
 
-  /** It knows by what it remembers; whoever would lead next, also itself after a restart, by what is in the store. */
+  /**
+   * This Manager remembers the halt; the next leader, also this Manager after a restart, has to find the halt in the
+   * store.
+   */
   #noteHalt(why: string): void {
     const { history, term, state } = this.#core.observe();
     if (history === undefined) return;
@@ -295,6 +355,8 @@ export class PoolManager implements AsyncDisposable {
     this.#nextLook?.[Symbol.dispose]();
     this.#driver[Symbol.dispose]();
     this.#usage[Symbol.dispose]();
+    this.#progress[Symbol.dispose]();
+    this.#watch[Symbol.dispose]();
     this.#failure ??= new ClosedError('the Manager');
     this.#over.abort(this.#failure);
   }

@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { inspect } from 'node:util';
 import { HandMovedRuntime, listeningLogger } from '../../node/tcp/socket-script.ts';
+import type { Key } from '../../runtime/keys/hash.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import type { FromManager, GrantedSpan, ToManager, Update } from '../messages.ts';
 import { ownerPace, resolveDurations } from '../options.ts';
@@ -13,7 +14,7 @@ const HALF = RING_SIZE / 2n;
 /** One key in each half. */
 const [LEFT, RIGHT] = [1n, HALF + 1n];
 
-/** A machine that can be suspended; also right after somebody has made sure that it was not. */
+/** A machine that can be suspended; also right after a check that the machine was not. */
 class SleepyRuntime extends HandMovedRuntime {
   #sleptMs = 0;
   #sleepsAfterReadingMs = 0;
@@ -133,10 +134,14 @@ describe('who waits for a key behind work that hangs', () => {
   });
 
   it('does not even wait if the key is not ours, and is not the work itself', async () => {
-    const { owner, recallLeft } = bench();
-    await expect(owner.guard(LEFT, () => owner.guard(LEFT, never))).rejects.toMatchObject({
+    const { owner, recallLeft, runtime } = bench();
+    const nested = owner.guard(LEFT, () => owner.guard(LEFT, never));
+    const refused = expect(nested).rejects.toMatchObject({
       ...{ code: 'GUARD_WITHIN_GUARD', retryable: false, key: LEFT },
     });
+    await turn();
+    runtime.pass(100);
+    await refused;
     recallLeft();
     void owner.guard(RIGHT, hangs);
     await expect(owner.guard(LEFT, never)).rejects.toMatchObject({ code: 'NOT_OWNER' });
@@ -183,7 +188,7 @@ describe('the signal that guarded work is given', () => {
 });
 
 describe('an owner that leaves', () => {
-  /** How long it took, by its own clock, if the Manager does as `meanwhile` says. */
+  /** How long leaving took, by the owner's clock, if the Manager does as `meanwhile` says. */
   async function leaving(
     { owner, runtime }: ReturnType<typeof bench>,
     meanwhile: (elapsedMs: number) => void = () => {},
@@ -285,5 +290,38 @@ describe('what an owner says of its leases', () => {
     expect(inspect(bench().owner, { breakLength: Number.POSITIVE_INFINITY })).toBe(
       "PoolOwner { pool: 'p', name: 'a', url: 'http://a', incarnation: 'a.1', isAdmitted: true, ranges: 2 }",
     );
+  });
+});
+
+describe('an owner that is asked about what is no key', () => {
+  const [number, nothing, object] = [5, undefined, {}] as unknown as Key[];
+  it.each([
+    ['a number', number],
+    ['nothing', nothing],
+    ['an object', object],
+    ['a position below the ring', -1n],
+    ['a position above the ring', RING_SIZE],
+    ['a text that is too long', 'a'.repeat(4_097)],
+  ])('refuses it: %s', async (_, key = nothing as Key) => {
+    const { owner } = bench();
+    const refusal = expect.objectContaining({ code: 'INVALID_KEY', retryable: false, key });
+    expect(() => owner.checkLeaseNow(key)).toThrow(refusal);
+    expect(() => owner.checkLeaseContinuous(key, 5)).toThrow(refusal);
+    expect(() => owner.hold(key)).toThrow(refusal);
+    await expect(owner.guard(key, () => 'done')).rejects.toThrow(refusal);
+    await expect(owner.whenOwned(key)).rejects.toThrow(refusal);
+  });
+});
+
+describe('a map of an owner', () => {
+  it('has what was set while the key is held, and frees the memory when the key was given back', async () => {
+    const { owner, recallLeft } = bench();
+    const map = owner.leasedMap<string>();
+    for (const key of [LEFT, RIGHT]) await owner.guard(key, (held) => map.set(held, `state of ${key}`));
+    expect(await owner.guard(LEFT, (held) => map.get(held))).toBe(`state of ${LEFT}`);
+    recallLeft();
+    await turn();
+    expect(map.size).toBe(1);
+    expect(await owner.guard(RIGHT, (held) => map.get(held))).toBe(`state of ${RIGHT}`);
   });
 });

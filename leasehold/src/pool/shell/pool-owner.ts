@@ -1,6 +1,5 @@
 /**
- * One owner in a running process: the core of `owner/owner.ts` with a clock, a connection and an
- * application around it.
+ * One owner in a running process: the core of `owner/owner.ts` with a clock, a connection and an application.
  *
  * Every check reads the clock and asks whether the machine was suspended, with one reading for both;
  * no timer is trusted with anything but sending. Upcalls run outside the core (`upcalls.ts`).
@@ -8,7 +7,7 @@
 
 import { unreachable } from '../../runtime/assert.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
-import { hashKey, type Key, keyPosition } from '../../runtime/keys/hash.ts';
+import { checkKeyPosition, hashKey, type Key, keyPosition } from '../../runtime/keys/hash.ts';
 import { highOf, lowOf } from '../../runtime/keys/position.ts';
 import { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -20,14 +19,22 @@ import type { ResolvedDurations } from '../options.ts';
 import { Owner, type OwnerEffect, type OwnerIdentity } from '../owner/owner.ts';
 import { Application, type Surface } from './application.ts';
 import { deadline } from '../../runtime/deadline.ts';
-import { ClosedError, LeaseLostError, NotOwnerError, type RefusedError } from './errors.ts';
+import {
+  ClosedError,
+  LeaseLostError,
+  type ManagersDisagreeError,
+  NotOwnerError,
+  type RefusedError,
+} from './errors.ts';
 import { type HeldKey, HeldKeys } from './held-keys.ts';
+import { markThrownByWork } from './http-answer.ts';
+import { LeasedMap } from './leased-map.ts';
 import { showAs } from '../../runtime/inspection.ts';
 import { KeyQueue } from './key-queue.ts';
 import { Patience } from './patience.ts';
 import { Refusals } from './refusals.ts';
 import { type Upcall, Upcalls } from './upcalls.ts';
-import { Waiters } from '../../runtime/waiters.ts';
+import { Condition } from '../../runtime/condition.ts';
 
 /** @internal */
 export interface OwnerApplication {
@@ -46,14 +53,14 @@ export interface OwnerSurroundings {
   readonly logger: Logger;
   readonly dialer: Transport<ToManager, FromManager>;
   readonly application: OwnerApplication;
-  /** What becomes of that which the application's functions throw or reject with. @default an uncaught exception */
+  /** Receives the exceptions and rejections of the application's functions. @default an uncaught exception */
   readonly surface?: Surface | undefined;
   /** Called once, at the end. `hasLeft`: nothing is held any more that a Manager would keep for us. */
   close(hasLeft: boolean): Promise<void>;
 }
 
 export interface GuardOptions {
-  /** Gives up waiting for the key's turn. Work that has begun gets it as part of `held.signal`. */
+  /** Gives up waiting for the key's turn. For work that has begun the signal is a part of `held.signal`. */
   signal?: AbortSignal | undefined;
 }
 
@@ -69,19 +76,20 @@ export class PoolOwner implements AsyncDisposable {
   readonly #around: OwnerSurroundings;
   readonly #application: Application;
   readonly #upcalls: Upcalls;
-  readonly #queue = new KeyQueue();
+  readonly #queue: KeyQueue;
   readonly #held: HeldKeys;
-  /** Who waits to be admitted, to have left, or for a key. */
-  readonly #waiters = new Waiters();
+  readonly #maps: LeasedMap<unknown>[] = [];
+  /** Callers that wait to be admitted, to have left, or for a key. */
+  readonly #waiters = new Condition();
   readonly #refusals: Refusals;
   #state: 'open' | 'leaving' | 'left' = 'open';
-  /** The machine was suspended and the core does not know it yet, because it is busy. */
+  /** The machine was suspended and the core does not know yet, because the core is busy. */
   #coreIsUnaware = false;
-  /** It was said that keys are no longer held here, and not yet that some are again. */
+  /** A line said that keys are no longer held here, and no line yet that some are again. */
   #saidToBeBare = false;
-  /** When a Manager last said what is ours. */
+  /** When a Manager last named our keys. */
   #heardAt: Instant | undefined;
-  /** Present while it leaves. */
+  /** Present while leaving. */
   #patience: Patience | undefined;
   #closed: Promise<void> | undefined;
 
@@ -92,6 +100,7 @@ export class PoolOwner implements AsyncDisposable {
     this.#application = new Application(around.surface);
     this.#refusals = new Refusals('owner', logger);
     this.#upcalls = new Upcalls(runtime, logger);
+    this.#queue = new KeyQueue(runtime);
     this.#core = new Owner(
       {
         identity: around.identity,
@@ -129,6 +138,7 @@ export class PoolOwner implements AsyncDisposable {
         this.#driver.input((now) => this.#core.receive(from, message, now));
       }
       if (message.kind === 'elsewhere') this.#driver.input((now) => this.#core.pointedOn(from, message, now));
+      if (message.kind === 'role') this.#driver.input((now) => this.#core.hearRole(from, message, now));
       if (message.kind === 'refused') this.#refused(message);
     });
     this.#driver.input((now) => this.#core.wake(now));
@@ -155,37 +165,44 @@ export class PoolOwner implements AsyncDisposable {
     return this.#core.isAdmitted;
   }
 
-  /** Why a Manager will not have it; undefined: none said so since it was last admitted. */
-  get refusal(): RefusedError | undefined {
+  /** Why a Manager refuses this owner, or that the Managers disagree; undefined: neither, since the last admission. */
+  get refusal(): RefusedError | ManagersDisagreeError | undefined {
     return this.#refusals.last;
   }
 
-  /** Everything that could be served at this instant, with its numbers. */
+  /** Everything that could be served at this instant, with the numbers. */
   held(): readonly NumberedSpan[] {
     const now = this.#around.runtime.now();
     if (this.#wasSuspended(now)) return [];
     return this.#core.pieces.filter(({ phase, until }) => phase === 'serving' && now < until);
   }
 
-  /** The number under which the key may be acted for now; undefined: not ours. */
+  /**
+   * The number under which the key may be acted for now; undefined: not ours.
+   *
+   * @throws {InvalidKeyError} as every method with a key, if the key is neither a string that is not too long nor a
+   *   position
+   */
   checkLeaseNow(key: Key): number | undefined {
     const now = this.#around.runtime.now();
     if (this.#wasSuspended(now)) return undefined;
-    if (typeof key === 'bigint') return this.#core.checkLeaseNow(highOf(key), lowOf(key), now);
+    if (typeof key === 'bigint')
+      return this.#core.checkLeaseNow(highOf(checkKeyPosition(key)), lowOf(key), now);
     hashKey(key, words);
     return this.#core.checkLeaseNow(words[0] as number, words[1] as number, now);
   }
 
-  /** True if the key is held now, and nobody else can have held it since it was held under `number`. */
+  /** True if the key is held now, and no other owner can have held the key since `number`. */
   checkLeaseContinuous(key: Key, number: number): boolean {
     const now = this.#around.runtime.now();
     if (this.#wasSuspended(now)) return false;
-    if (typeof key === 'bigint') return this.#core.checkLeaseContinuous(highOf(key), lowOf(key), number, now);
+    if (typeof key === 'bigint')
+      return this.#core.checkLeaseContinuous(highOf(checkKeyPosition(key)), lowOf(key), number, now);
     hashKey(key, words);
     return this.#core.checkLeaseContinuous(words[0] as number, words[1] as number, number, now);
   }
 
-  /** The same as a handle, to be kept with what is made of the key; undefined: not ours. */
+  /** The same as a handle, to be kept with the results for the key; undefined: not ours. */
   hold(key: Key): HeldKey | undefined {
     return this.#hold(key);
   }
@@ -196,17 +213,18 @@ export class PoolOwner implements AsyncDisposable {
   }
 
   /**
-   * The papers' four steps: check, work, and check that it was held all along. One at a time per key.
+   * The papers' four steps: check, work, and check that the key was held all along. One at a time per key; keys with
+   * the same tag, and a key and its position, are one key here.
    *
-   * Work that calls `guard` for its own key would wait for itself, and is refused: hand `held` to what is
-   * called instead. Work on two keys that each call `guard` for the other's is not found, and hangs until one
-   * of the keys is given back or lost, or `options.signal` aborts.
+   * Work that awaits `guard` for the same key would wait for itself. After a tenth of a second that call is refused:
+   * hand `held` to the called function instead. Not found are work on two keys that each await `guard` for the
+   * other's, and work that reaches its own key through the callback of a timer or an event: they wait until the key is
+   * given back or lost, or `options.signal` aborts.
    *
-   * @throws {NotOwnerError} if the key is not held, or ceases to be before its turn comes; the work has
-   *   not begun
-   * @throws {LeaseLostError} if it was lost meanwhile; what the work returned is dropped
-   * @throws {GuardWithinGuardError} if it is called from within work on the same key
-   * @throws {ClosedError} if this owner has left, or has before its turn comes; the work has not begun
+   * @throws {NotOwnerError} if the key is not held, or is lost before the turn comes; the work has not begun
+   * @throws {LeaseLostError} if the key was lost meanwhile; the result of the work is dropped
+   * @throws {GuardWithinGuardError} if work on the same key awaits this call
+   * @throws {ClosedError} if this owner has left, or leaves before the turn comes; the work has not begun
    */
   async guard<T>(key: Key, work: (held: HeldKey) => Promise<T> | T, options: GuardOptions = {}): Promise<T> {
     options.signal?.throwIfAborted();
@@ -222,9 +240,19 @@ export class PoolOwner implements AsyncDisposable {
   ): Promise<T> {
     using held = this.#hold(key, signal);
     if (held === undefined) throw new NotOwnerError(key);
-    const result = await work(held);
+    const result = await whatComesOf(work, held);
     if (!held.isContinuous()) throw new LeaseLostError(key, held.number);
     return result;
+  }
+
+  /**
+   * A map for state that is only as good as the lease at the time of writing: an entry is gone when another owner can
+   * have held the entry's key since. Make one for each kind of state, once; the map lives as long as the owner.
+   */
+  leasedMap<T>(): LeasedMap<T> {
+    const map = new LeasedMap<T>((key, number) => this.checkLeaseContinuous(key, number));
+    this.#maps.push(map);
+    return map;
   }
 
   /**
@@ -240,15 +268,15 @@ export class PoolOwner implements AsyncDisposable {
   }
 
   /**
-   * Gives everything back and leaves. Resolves when a Manager knows, or it is of no more use to wait for one:
-   * a moment after the lease has run out, or soon if it had before.
+   * Gives everything back and leaves. Resolves when a Manager knows, or when waiting for one is of no more use: a
+   * moment after the lease has expired, or soon if the lease had expired before.
    */
   async leave(): Promise<void> {
     this.#closed ??= this.#leave();
     await this.#closed;
   }
 
-  /** @internal It was never let in: says so, and waits for no answer. */
+  /** @internal The owner was never admitted: says so, and waits for no answer. */
   async giveUp(): Promise<void> {
     this.#closed ??= this.#abandon();
     await this.#closed;
@@ -258,9 +286,30 @@ export class PoolOwner implements AsyncDisposable {
     await this.leave();
   }
 
-  /** @internal A Manager can be reached again after it could not. */
+  /** @internal The first number of the unbroken time for which the key is held; undefined: not servable now. */
+  tenure(key: string): number | undefined {
+    const now = this.#around.runtime.now();
+    if (this.#wasSuspended(now)) return undefined;
+    hashKey(key, words);
+    const [high, low] = [words[0] as number, words[1] as number];
+    return this.#core.checkLeaseNow(high, low, now) === undefined
+      ? undefined
+      : this.#core.pieceAt(high, low)?.since;
+  }
+
+  /** @internal The possible values of {@link tenure} for any key, now or after keys are loaded or taken up again. */
+  tenures(): ReadonlySet<number> {
+    return new Set(this.#core.pieces.map(({ since }) => since));
+  }
+
+  /** @internal A Manager can be reached again. */
   reachable(): void {
     this.#driver.input((now) => this.#core.reachable(now));
+  }
+
+  /** @internal There is no connection to this Manager. */
+  unreachable(address: string): void {
+    this.#driver.input((now) => this.#core.unreachable(address, now));
   }
 
   /** @internal Resolves when admitted. */
@@ -283,6 +332,13 @@ export class PoolOwner implements AsyncDisposable {
         break;
       case 'left':
         this.#state = 'left';
+        break;
+      case 'disagree':
+        this.#refusals.disagree(effect.histories, 'this owner lets go of all keys');
+        this.#saidToBeBare = true;
+        break;
+      case 'agree':
+        this.#refusals.agree();
         break;
       case 'granted':
         this.#holdsAgain(
@@ -321,8 +377,8 @@ export class PoolOwner implements AsyncDisposable {
   }
 
   /**
-   * The policy leaves something to every member. Only one whose name another has as well is to give back
-   * everything, and this is all that it hears of it.
+   * The policy leaves something to every member. Only an owner whose name another owner has as well is told to give
+   * back everything, and hears nothing else about the conflict.
    */
   #warnIfBare(): void {
     const { pool, name } = this;
@@ -347,6 +403,7 @@ export class PoolOwner implements AsyncDisposable {
     this.#held.lost(ranges);
     this.#queue.turnAway(ranges, (key) => new NotOwnerError(key));
     this.#upcalls.lost(ranges);
+    if (isForGood) for (const map of this.#maps) map.forget(ranges);
     const { onLost } = this.#around.application;
     if (isForGood && onLost !== undefined) this.#application.tell(() => onLost(ranges));
   }
@@ -365,8 +422,8 @@ export class PoolOwner implements AsyncDisposable {
   }
 
   /**
-   * The guard says so once, and the core may be busy: an effect of its own can make the application
-   * check something. So it stays true until the core has been told, and nothing is served before that.
+   * The guard says so once, and the core may be busy: an effect of the core can make the application check something.
+   * So the answer stays true until the core has been told, and nothing is served before that.
    */
   #wasSuspended(now: Instant): boolean {
     if (!this.#coreIsUnaware && !this.#guard.wasSuspended(now)) return false;
@@ -381,7 +438,7 @@ export class PoolOwner implements AsyncDisposable {
     return effects;
   }
 
-  /** Asks the application for its load, before it is reported. If it fails to answer, the last one stays. */
+  /** Asks the application for the load, before the report. If the application fails to answer, the last load stays. */
   #measure(): void {
     const { application } = this.#around;
     const load = this.#application.ask(() => application.load?.() ?? 0);
@@ -414,7 +471,7 @@ export class PoolOwner implements AsyncDisposable {
   }
 
   async #abandon(): Promise<void> {
-    // No Manager lets in whom it has told nothing, so whoever has heard nothing holds nothing anywhere.
+    // A Manager admits only owners that it has told so, so an owner that has heard nothing holds nothing anywhere.
     const holdsNothing = this.#core.seen === undefined;
     try {
       this.#driver.input((now) => this.#core.leave(now));
@@ -443,6 +500,16 @@ export class PoolOwner implements AsyncDisposable {
     this.#queue.turnAway(RangeSet.everything, () => new ClosedError('the owner'));
     this.#upcalls.close();
     await this.#around.close(hasLeft);
+  }
+}
+
+/** An error of the work is not an error of `guard` before the work, though both may be of the same kind. */
+async function whatComesOf<T>(work: (held: HeldKey) => Promise<T> | T, held: HeldKey): Promise<T> {
+  try {
+    return await work(held);
+  } catch (error) {
+    markThrownByWork(error);
+    throw error;
   }
 }
 

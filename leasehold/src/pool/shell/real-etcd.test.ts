@@ -1,4 +1,4 @@
-/** Managers in one process, on a real etcd: what an operator sees of them when things go well, and when they do not. */
+/** Managers in one process, on a real etcd: an operator's view of them in good and in bad times. */
 
 import { describe, expect, it, vi } from 'vitest';
 import { PromiseClient, done, put } from '../../log/etcd/testing/promise-client.ts';
@@ -8,7 +8,7 @@ import { realClient } from '../../log/etcd/testing/real-client.ts';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { StatusAnswer } from '../http/answers.ts';
-import { Closing } from '../../runtime/closing.ts';
+import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import { joinPool } from './join-pool.ts';
 import { openLookup } from './open-lookup.ts';
 import type { Loss } from './pool-lookup.ts';
@@ -45,7 +45,7 @@ const start = (
 
 async function startThree(
   scene: Scene,
-  all: Closing,
+  all: AsyncDisposableStack,
 ): Promise<readonly [PoolManager, PoolManager, PoolManager]> {
   const first = all.use(await start(scene, 'm1'));
   await first.whenLeading();
@@ -62,12 +62,12 @@ describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
   it(
     'have one leader, and all know of all',
     onEtcd(async (scene) => {
-      await using all = new Closing();
+      await using all = new AsyncDisposableStack();
       const managers = await startThree(scene, all);
       for (const manager of managers) {
         await eventually(async () => (await statusOf(manager)).managers.length === 3);
         await eventually(async () => (await statusOf(manager)).store.members.length === 3);
-        // It says so in the log when it has waited for what may be held under an earlier one.
+        // The log names the leader after the wait for leases of an earlier log.
         await eventually(async () => (await statusOf(manager)).leader !== null);
         const status = await statusOf(manager);
         expect(status.leader).toEqual({ id: 'm1', address: managers[0].address });
@@ -88,7 +88,7 @@ describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
   it(
     'hand over at once when the leader steps down, and no owner notices',
     onEtcd(async (scene) => {
-      await using all = new Closing();
+      await using all = new AsyncDisposableStack();
       const managers = await startThree(scene, all);
       const addresses = managers.map(({ address }) => address);
       await using owner = await joinPool({ managers: addresses, pool, name: 'a', url: 'http://a' });
@@ -122,7 +122,7 @@ describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
   it(
     'are not left by one while etcd is full, and so nobody could be elected',
     onSmall(async (scene) => {
-      await using all = new Closing();
+      await using all = new AsyncDisposableStack();
       const leader = all.use(await start(scene, 'm1'));
       await leader.whenLeading();
       all.use(await start(scene, 'm2'));
@@ -154,7 +154,7 @@ describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
   it(
     'say that they can do nothing while etcd has no majority, and nothing once they are closed',
     onEtcd(async (scene) => {
-      await using all = new Closing();
+      await using all = new AsyncDisposableStack();
       const logger = listeningLogger();
       const leader = all.use(await start(scene, 'm1', { logger }));
       await leader.whenLeading();
@@ -275,7 +275,7 @@ describe('a log in etcd that somebody has deleted', { timeout: LONG_MS }, () => 
   it(
     'is said to be gone by those who follow it, and whom they followed stands in their log',
     onEtcd(async (scene) => {
-      await using all = new Closing();
+      await using all = new AsyncDisposableStack();
       const defaults = { leaseMs: 4_000 };
       const first = all.use(await start(scene, 'm1', { defaults }));
       await first.whenLeading();
@@ -298,7 +298,7 @@ describe('a log in etcd that somebody has deleted', { timeout: LONG_MS }, () => 
   it(
     'is begun anew by a Manager that starts; it gives nobody a key that another may hold, and no number twice',
     onEtcd(async (scene) => {
-      await using all = new Closing();
+      await using all = new AsyncDisposableStack();
       const defaults = { leaseMs: 4_000 };
       const first = all.use(await start(scene, 'm1', { defaults }));
       await first.whenLeading();
@@ -351,7 +351,7 @@ describe('a log in etcd that was put back from a backup', { timeout: LONG_MS }, 
       await eventually(() => third.observe().role === 'halted');
       await third.close();
 
-      // Its supervisor starts it again; it remembers nothing, but does not lead.
+      // A supervisor starts the Manager again; the new process remembers nothing, but does not lead.
       const logger = listeningLogger();
       const again = await start(scene, 'm1', { ...options, port, logger });
       await eventually(() =>

@@ -1,25 +1,26 @@
 /**
- * What an operator does after the store of a Manager was put back from a backup.
+ * An operator's tool for when the store of a Manager was restored from a backup.
  *
- * Such a log has forgotten what was given out since: terms, and lease numbers, which others store and compare. So
- * both go on above everything that can have been given, in a history of its own. Whoever leads next gives out nothing
- * until all that may still be held has run out, removes everybody, and every look-up reports everything as lost. So
- * nobody has to be stopped for it but the Managers.
+ * Such a log has forgotten the later terms and lease numbers, which others store and compare. So both go on above
+ * everything that can have been given, in a new history. The next leader grants nothing until all leases that may
+ * still be held have expired, removes all owners, and every look-up reports everything as lost. So only the Managers
+ * have to be stopped for a recovery.
  *
- * **How far above.** A Manager that has halted says what somebody has seen. That is not all that was given: others,
- * who have not spoken yet, may have seen more, and a database remembers numbers of servers that are gone. So unless
- * an operator knows better, it leaps, by {@link LEAP}. A position is one commit. Ten thousand a second, for three
- * years, come to 0.95 · 10^12, which is less than the leap. A term on etcd counts with every write to that etcd,
- * whoever writes, and the same holds. Numbers stay whole in JavaScript up to 2^53: room for eight thousand leaps.
+ * **How far above.** A halted Manager names the highest counters that a peer has seen. That is not all that was given:
+ * other peers, not heard yet, may have seen more, and a database remembers numbers of servers that are gone. So unless
+ * an operator knows better, the counters leap, by {@link LEAP}. A position is one commit. Ten thousand a second, for
+ * three years, come to 0.95 · 10^12, which is less than the leap. A term on etcd counts with every write to that etcd,
+ * by any client, and the same holds. Numbers stay whole in JavaScript up to 2^53: room for eight thousand leaps.
  *
- * At least one position is left out in any case: that is how whoever leads next knows that it must wait.
+ * At least one position is left out in any case: by that gap the next leader knows that a wait is needed.
  */
 
 import { raiseEtcdCounters, readEtcdCounters } from '../../log/etcd/counters.ts';
 import { raiseCounters, type RaisedCounters } from '../../log/file/raise-counters.ts';
 import { listFiles, recover } from '../../log/file/recovery.ts';
+import { newLogFloor } from '../../log/new-log.ts';
 import { randomId } from '../../node/id.ts';
-import { acquireLock } from '../../node/lock.ts';
+import { openLockedDirectory } from '../../node/locked-directory.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { openExistingDirectory } from '../../node/storage.ts';
 import { warnings } from '../../node/warnings.ts';
@@ -32,7 +33,7 @@ import { type EtcdStore, planStore } from './store.ts';
 
 export type { RaisedCounters } from '../../log/file/raise-counters.ts';
 
-/** How far terms and positions go ahead if nobody says what was seen. */
+/** How far terms and positions go ahead if nobody names the highest seen. */
 export const LEAP: number = 2 ** 40;
 /** A log that went on above more than this would run out of whole numbers, and no counter is ever lowered. */
 const SEEN_MOST = 2 ** 52;
@@ -41,13 +42,16 @@ export interface RecoveryOptions {
   /** The data directory of the Manager; or `store`. */
   directory?: string | undefined;
 
-  /** The etcd that its log is in, as for `startManager`; or `directory`. */
+  /** The etcd with the log, as for `startManager`; or `directory`. */
   store?: string | EtcdStore | FleaseStore | undefined;
 
-  /** The highest term that anybody has seen. @default what the log says, and a leap above it */
+  /** Uses a directory on a network file system, as for `startManager`. @default false */
+  allowNetworkDirectory?: boolean | undefined;
+
+  /** The highest term that anybody has seen. @default the log's term, and a leap above */
   seenTerm?: number | undefined;
 
-  /** The highest position, or lease number, that anybody has seen. @default what the log says, and a leap above it */
+  /** The highest position, or lease number, that anybody has seen. @default the log's position, and a leap above */
   seenPosition?: number | undefined;
 
   /** @default warnings and errors, on the standard error */
@@ -56,26 +60,27 @@ export interface RecoveryOptions {
 
 const OPTIONS: OptionNames<RecoveryOptions> = {
   ...{ directory: true, store: true, seenTerm: true, seenPosition: true, logger: true },
+  ...{ allowNetworkDirectory: true },
 };
 
 /** Where a log has got to. */
 export interface Counters {
-  /** The highest term that it can have had. */
+  /** The highest term that the log can have had. */
   readonly term: number;
   readonly position: number;
 }
 
 export interface Recovery {
-  /** What the log says as it is. */
+  /** The counters in the log at present. */
   readonly found: Counters & { readonly history: string };
-  /** What everything goes on above. */
+  /** The counters that everything goes on above. */
   readonly above: Counters;
-  /** Does it. Durable when it resolves; to do it once more does no harm. */
+  /** Raises the counters. Durable when this resolves; a repetition does no harm. */
   carryOut(): Promise<RaisedCounters>;
 }
 
 /**
- * Looks at the log, and says what would be done.
+ * Reads the log, and returns the plan.
  *
  * @throws {InvalidOptionError} if an option breaks a rule, or there is no log in the directory
  * @throws {StorageError} if there is no such directory
@@ -83,7 +88,7 @@ export interface Recovery {
  * @throws {LeaderAliveError} if a Manager leads on the etcd
  * @throws {PrefixInUseError} if there is no log under the prefix, or another cluster's
  * @throws {EtcdUnavailableError} if etcd does not answer
- * @throws {DamagedLogError} and whatever else keeps a Manager from starting on it
+ * @throws {DamagedLogError} and every other error that keeps a Manager from starting on the log
  */
 export async function planRecovery(options: RecoveryOptions): Promise<Recovery> {
   checkOptionNames('', options, OPTIONS);
@@ -100,8 +105,9 @@ export async function planRecovery(options: RecoveryOptions): Promise<Recovery> 
     const rule = 'Managers that elect each other keep nothing, so there is nothing to put back or to raise';
     throw new InvalidOptionError('store', 'flease', rule);
   }
-  const logger = options.logger ?? warnings;
-  const log = plan.kind === 'file' ? logIn(plan.directory, logger) : logOn(plan.options, logger);
+  const { logger = warnings, allowNetworkDirectory = false } = options;
+  const log =
+    plan.kind === 'file' ? logIn(plan.directory, logger, allowNetworkDirectory) : logOn(plan.options, logger);
   const { found, noted } = await log.read();
   const { seenTerm, seenPosition } = options;
   const above = {
@@ -112,27 +118,32 @@ export async function planRecovery(options: RecoveryOptions): Promise<Recovery> 
 }
 
 interface StoredLog {
-  /** `noted`: what Managers have seen that found out that it went back, if they could note it in the store. */
+  /** `noted`: the counters that Managers noted in the store when they found that the log went back, if they could. */
   read(): Promise<{ readonly found: Recovery['found']; readonly noted: Counters | undefined }>;
   raise(above: Counters): Promise<RaisedCounters>;
 }
 
-function logIn(directory: string, logger: Logger): StoredLog {
-  const lock = (): Promise<Disposable> => acquireLock(`${directory}/lock`);
+function logIn(directory: string, logger: Logger, allowNetwork: boolean): StoredLog {
+  const around = { logger, randomId, beginAbove: () => newLogFloor(nodeRuntime()) };
   return {
     read: async () => {
       const storage = await openExistingDirectory(directory);
       const { segments, snapshots } = await listFiles(storage);
       if (segments.length + snapshots.length === 0)
         throw new InvalidOptionError('directory', directory, 'there is no log in it');
-      using _ = await lock();
-      const { history, term, floor, batches, snapshot, tail } = await recover({ storage, logger, randomId });
+      using locked = await openLockedDirectory(directory, { allowNetwork });
+      const { history, term, floor, batches, snapshot, tail } = await recover({
+        ...around,
+        storage: locked.storage,
+      });
       await tail.file.close();
       const position = Math.max(floor, batches.at(-1)?.position ?? snapshot?.position ?? 0);
       return { found: { history, term, position }, noted: undefined };
     },
-    raise: async (above) =>
-      raiseCounters({ ...above, storage: await openExistingDirectory(directory), lock, logger, randomId }),
+    raise: async (above) => {
+      const locked = await openLockedDirectory(directory, { allowNetwork });
+      return await raiseCounters({ ...around, ...above, storage: locked.storage, lock: async () => locked });
+    },
   };
 }
 

@@ -1,15 +1,15 @@
 /**
- * A Manager in a running process: `startManager`, and what it can be told.
+ * A Manager in a running process: `startManager`, and the options.
  *
- * It is up when this resolves: its store is open and read, the port is open, and it leads; or, where
- * several Managers share a store, it stands by and answers look-ups. Of Managers that keep nothing, one that stands by
- * knows who leads, and that is all.
- * What goes wrong before that is thrown, and nothing is left open. What goes wrong later ends it
+ * When this resolves, the Manager is up: the store is open and read, the port is open, and the Manager leads; or,
+ * where several Managers share a store, is a standby and answers look-ups. Of Managers that keep nothing, a standby
+ * knows only the leader. An error before that is thrown, and nothing is left open. An error later ends the Manager
  * (`failed`): a disk that cannot sync, for one, leaves nothing to go on with.
  */
 
 import { randomId } from '../../node/id.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
+import { nodeVerifier } from '../../node/signer.ts';
 import { formatAddress } from '../../node/tcp/address.ts';
 import { listenTcp, type TcpListener } from '../../node/tcp/listen.ts';
 import { serveHttp, type HttpServer } from '../../node/http/server.ts';
@@ -18,11 +18,13 @@ import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts
 import type { Logger } from '../../runtime/logger.ts';
 import { apiRoutes } from '../http/routes.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
-import type { FromManager, ToManager } from '../messages.ts';
+import { gated, type Lines } from '../manager/gate.ts';
+import { checkTakeover } from '../manager/settings.ts';
+import type { FromManager, ToGate } from '../messages.ts';
 import { managerCodec, POOL_PROTOCOL } from '../wire/codec.ts';
 import { advertisedHttp, checkAdvertise } from './advertised.ts';
 import { isLoopback } from '../../node/tcp/binding.ts';
-import { Closing } from '../../runtime/closing.ts';
+import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import {
   CONFIGURATION_OPTIONS,
   type ManagerConfiguration,
@@ -31,10 +33,11 @@ import {
   shortestLeaderLeaseMs,
 } from './configuration.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
-import { PoolManager } from './pool-manager.ts';
-import type { FleaseStore } from './flease-store.ts';
+import { ofTransport, resolveStrangerLimits, type StrangerLimits } from './limits.ts';
+import { type ManagerSurroundings, PoolManager } from './pool-manager.ts';
+import { type FleaseStore, takeoverMsOf } from './flease-store.ts';
 import { type EtcdStore, openStore, planStore } from './store.ts';
-import { textOption } from '../../runtime/text-option.ts';
+import { nameOption } from '../../runtime/text-option.ts';
 
 export interface StartManagerOptions extends ManagerConfiguration {
   /** Where owners and look-ups connect. @default '127.0.0.1' */
@@ -50,31 +53,58 @@ export interface StartManagerOptions extends ManagerConfiguration {
     | undefined;
 
   /**
-   * A directory for what it must not forget, which it makes and has for itself. Without one everything is
-   * kept in memory and gone with the process: for tests, and for services that can lose it.
+   * A directory for the durable state, which the Manager creates and locks. Without a directory everything is kept in
+   * memory and gone with the process: for tests, and for services that can lose the state.
    */
   directory?: string | undefined;
 
   /**
-   * An etcd, instead of a directory: any number of Managers share it, one leads, and the others take over
-   * when it dies. `etcd://10.0.0.1:2379,10.0.0.2:2379/prefix`, or with more to say.
+   * Takes a directory on a network file system, too. The file server can drop the lock of a Manager that still runs;
+   * true says that only this machine ever uses the directory.
    *
-   * Or nothing at all: `{ flease: { id, peers } }`. These Managers elect a leader among themselves and keep
-   * nothing: when it dies all leases run out, and everything is reported as lost. Their configuration must be the same.
+   * @default false
+   */
+  allowNetworkDirectory?: boolean | undefined;
+
+  /**
+   * An etcd, instead of a directory: any number of Managers share the etcd, one leads, and the others take over when
+   * the leader dies. `etcd://10.0.0.1:2379,10.0.0.2:2379/prefix`, or with more to say.
+   *
+   * Or nothing at all: `{ flease: { id, peers } }`. These Managers elect a leader among themselves and keep nothing:
+   * when the leader dies all leases expire, and everything is reported as lost.
    */
   store?: string | EtcdStore | FleaseStore | undefined;
 
-  /** Where owners can reach this Manager, as `host:port`, for the others to tell them. @default where it listens */
+  /**
+   * True says: no owner can hold a lease from an earlier Manager of these pools. A Manager with a new log (in memory
+   * the log is always new) otherwise waits until such leases have expired, 13.6 s with the default durations, before
+   * granting keys. For tests, demonstrations and the very first start: if the statement is false, two owners can hold
+   * one key.
+   *
+   * @default false
+   */
+  firstStart?: boolean | undefined;
+
+  /**
+   * Where owners can reach this Manager, as `host:port`, for the other Managers to tell them. @default the listening
+   * address
+   */
   advertise?: string | undefined;
 
-  /** Gives up starting, with its reason. Once started it does nothing; `close()` does. */
+  /** Gives up starting, with the signal's reason. After the start the signal does nothing; use `close()`. */
   signal?: AbortSignal | undefined;
 
-  /** Names this Manager in what it says. @default a random one; with `store.flease`, its name in the group */
+  /** Names this Manager in messages and logs. @default a random one; with `store.flease`, the name in the group */
   id?: string | undefined;
 
-  /** Allows to listen elsewhere than on loopback, where everybody who can connect can do everything. @default false */
+  /**
+   * Allows to listen elsewhere than on loopback, where every process that can connect can do everything. @default
+   * false
+   */
   insecure?: boolean | undefined;
+
+  /** How much strangers can make the Manager keep and do; see `docs/options.md`. */
+  limits?: StrangerLimits | undefined;
 
   /** @default warnings and errors, on the standard error; `silent` for nothing */
   logger?: Logger | undefined;
@@ -83,35 +113,49 @@ export interface StartManagerOptions extends ManagerConfiguration {
 const OPTIONS: OptionNames<StartManagerOptions> = {
   ...CONFIGURATION_OPTIONS,
   ...{ host: true, port: true, http: true, directory: true, store: true, advertise: true, id: true },
-  ...{ insecure: true, logger: true, signal: true },
+  ...{
+    limits: true,
+    firstStart: true,
+    allowNetworkDirectory: true,
+    insecure: true,
+    logger: true,
+    signal: true,
+  },
 };
-
-/** Room for the report of an owner with as many spans as one can have. */
-const REPORT_BYTES_MAX = 8 * 1024 * 1024;
 
 export const DEFAULT_PORT = 7400;
 export const DEFAULT_HTTP_PORT = 7401;
 
 /**
- * Resolves when it leads or, with others, stands by.
+ * Resolves when the Manager leads or, with others, is a standby.
  *
  * @throws {InvalidOptionError} before anything has started
  * @throws {PortInUseError} if another process listens there
  * @throws {AddressUnavailableError} if this machine has no such address
  * @throws {LockedError} if another Manager has the directory
- * @throws {UnsupportedPlatformError} where there is no lock that ends with its process
+ * @throws {NetworkDirectoryError} if the directory is on a network file system
+ * @throws {UnsupportedPlatformError} where there is no lock that ends with the process
  * @throws {StorageError} if the directory cannot be made, read or written
  * @throws {DamagedLogError} if a file of the log holds something else than was written
  * @throws {UnknownLogFormatError} if a newer version wrote the log
  * @throws {StorageFailedError} if the disk failed meanwhile
- * @throws {EtcdUnavailableError} if etcd does not answer, or denies what is asked
+ * @throws {EtcdUnavailableError} if etcd does not answer, or denies access
  * @throws {PrefixInUseError} if something else is kept in etcd under that prefix
  */
 export async function startManager(options: StartManagerOptions = {}): Promise<PoolManager> {
   checkOptionNames('', options, OPTIONS);
   const { host = '127.0.0.1', port = DEFAULT_PORT, defaults, pools, createPools } = options;
+  const limits = resolveStrangerLimits(options.limits);
   const plan = planStore(options.directory, options.store);
+  if (options.firstStart === true && plan.kind === 'flease') {
+    const rule = 'Managers that elect each other keep nothing, and wait for earlier leases at each election';
+    throw new InvalidOptionError('firstStart', true, rule);
+  }
   const configuration = resolveConfiguration({ defaults, pools, createPools });
+  if (plan.kind === 'flease') {
+    const groupTakeoverMs = takeoverMsOf(plan.options);
+    checkTakeover({ groupTakeoverMs, ...configuration.defaults, pools: configuration.pools });
+  }
   const httpPort = port === 0 ? 0 : DEFAULT_HTTP_PORT;
   const http = options.http === false ? undefined : { host, port: httpPort, ...options.http };
   for (const [option, address] of [
@@ -126,7 +170,7 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
     );
   }
   const ownName = plan.kind === 'flease' ? plan.options.flease.id : randomId(4);
-  const id = textOption('id', options.id ?? ownName, LONGEST_NAME);
+  const id = nameOption('id', options.id ?? ownName, LONGEST_NAME);
   checkAdvertise(options.advertise, host, plan.kind === 'etcd');
   const { signal } = options;
   signal?.throwIfAborted();
@@ -135,7 +179,7 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
     onBackwards: (ms) => logger.error('the clock went back; leadership is given up and taken anew', { ms }),
   });
 
-  await using open = new Closing();
+  await using open = new AsyncDisposableStack();
   let manager: PoolManager | undefined;
   let failure: LeaseholdError | undefined;
   const onFatal = (error: LeaseholdError): void => {
@@ -147,28 +191,54 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
       ...{ runtime, logger, onFatal, signal, about: { id }, insecure: options.insecure },
       onChange: () => manager?.look(),
       leaderLeaseMs: shortestLeaderLeaseMs(configuration),
+      leaderLeaseNowMs: () => shortestLeaderLeaseMs(manager?.configuration ?? configuration),
+      allowNetworkDirectory: options.allowNetworkDirectory,
       leaderChangeMs: shortestLeaderChangeMs(configuration),
     }),
   );
   const greeting: Record<string, string> = {};
-  const listener: TcpListener<FromManager, ToManager> = open.use(
+  const listener: TcpListener<FromManager, ToGate> = open.use(
     await listenTcp({
       ...{ host, port, codec: managerCodec, protocol: POOL_PROTOCOL, runtime, logger },
-      ...{ greeting, limits: { frameBytesIn: REPORT_BYTES_MAX } },
+      ...{ greeting, limits: ofTransport(limits) },
+      // An owner that connects again may hold much, all of which is in the first report.
+      sendsMuchAtOnce: (role) => role === 'owner',
     }),
   );
   const advertised = options.advertise ?? formatAddress(listener);
-  const running = new PoolManager({ id, configuration, store, advertised, listener, runtime, logger });
+  const running = new PoolManager({
+    ...{ id, configuration, store, advertised, runtime, logger, limits },
+    listener: withGate(listener),
+    firstStart: options.firstStart,
+  });
   manager = running;
   open.defer(() => running.stop());
   if (failure !== undefined) throw failure;
   let web: HttpServer | undefined;
   if (http !== undefined) {
-    web = open.use(await serveHttp({ ...http, routes: apiRoutes(running.source), logger }));
+    web = open.use(
+      await serveHttp({
+        ...{ ...http, routes: apiRoutes(running.source), logger },
+        limits: { connections: limits.httpConnections, streams: limits.eventStreams },
+      }),
+    );
     greeting['http'] = web.url;
   }
   running.listens(web?.url, advertisedHttp(advertised, web));
   await running.serving(signal);
   running.owns(open.move());
   return running;
+}
+
+/** Nothing reaches the core that the gate does not let through. */
+function withGate(listener: TcpListener<FromManager, ToGate>): ManagerSurroundings['listener'] {
+  const { host, port, counters } = listener;
+  const lines: Lines = {
+    send: (to, message) => listener.send(to, message),
+    listen: (callback) => listener.listen(callback),
+    peer: (from) => listener.peers.get(from),
+    dismiss: (from, why, lastWords) => listener.dismiss(from, why, lastWords),
+  };
+  const admit = (peer: string): void => listener.admit(peer);
+  return { ...gated(lines, nodeVerifier), host, port, counters, peers: listener.peers, admit };
 }

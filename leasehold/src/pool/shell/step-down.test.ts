@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HandMovedRuntime, listeningLogger } from '../../node/tcp/socket-script.ts';
-import { Waiters } from '../../runtime/waiters.ts';
+import { Condition } from '../../runtime/condition.ts';
 import { ClosedError } from './errors.ts';
 import { StepDown } from './step-down.ts';
 
@@ -16,7 +16,7 @@ class Bench {
   kind: 'etcd' | 'flease' = 'etcd';
   elected: { readonly id: string; readonly term: number } | undefined;
   readonly stepDown: StepDown;
-  readonly #waiters = new Waiters();
+  readonly #waiters = new Condition();
 
   constructor() {
     const bench = this;

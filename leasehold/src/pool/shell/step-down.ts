@@ -1,15 +1,15 @@
 /**
- * A leader steps down: it lets another Manager lead, and stands by for it. It is for restarts, so that nobody has to wait
- * until a leader lease has run out.
+ * A leader steps down: lets another Manager lead, and becomes a standby. This serves restarts, so that nobody has to
+ * wait until a leader lease has expired.
  *
- *     leads ─► could another be elected? ──yes──► withdraws ─► another leads: it stands by
- *                │ no                                └─────── nobody does in time: it stands again, ALONE
- *                └► ALONE, and it leads on
+ *     leads ─► could another be elected? ──yes──► withdraws ─► another leads: standby
+ *                │ no                                └─────── no leader in time: stands again, ALONE
+ *                └► ALONE, and leads on
  *
- * Nothing is lost by it whatever comes, since owners go on for some time without a leader. What it must not do is use up
- * that time for nothing. So it looks first, while it still leads: whether the store takes anything, and whether anybody
- * else is there. Both can be out of date a moment later; therefore it waits for half of that time only, and the other half
- * is left for it to be elected again.
+ * Nothing is lost in any case, since owners go on for some time without a leader. But stepping down must not use up
+ * that time for nothing. So the Manager checks first, while still leading: whether the store accepts writes, and
+ * whether another Manager is there. Both answers can be out of date a moment later; therefore the Manager waits for
+ * half of that time only, and the other half is left for its own re-election.
  */
 
 import type { Logger } from '../../runtime/logger.ts';
@@ -30,14 +30,14 @@ export interface StepDownOptions {
   readonly isOver: AbortSignal;
   /** How long owners can be without a leader, in milliseconds. */
   leaderChangeMs(): number;
-  /** Resolves when it is so; rejects if the Manager cannot go on, or with the reason of the signal. */
+  /** Resolves when `isSo` is true; rejects if the Manager cannot go on, or with the reason of the signal. */
   until(isSo: () => boolean, signal: AbortSignal): Promise<true>;
 }
 
 /** Of the time without a leader that owners survive, one such part is given to others to take over. */
 const SHARE = 2;
 
-/** What to do about it, by what a leader is elected by. */
+/** The advice, by the kind of election. */
 const ADVICE = {
   etcd: {
     whenAlone: undefined,
@@ -60,7 +60,7 @@ export class StepDown {
     this.#options = options;
   }
 
-  /** Whoever asks while it is under way hears how that goes. */
+  /** A second caller gets the outcome of the step-down that is under way. */
   begin(): Promise<boolean> {
     this.#underWay ??= this.#stepDown().finally(() => (this.#underWay = undefined));
     return this.#underWay;

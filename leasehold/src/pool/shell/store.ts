@@ -1,17 +1,19 @@
 /**
- * Where a Manager keeps what it must not forget: a directory of its own, memory, or an etcd that it shares
- * with other Managers, of which one leads; or nowhere, if they elect a leader among themselves. The Manager asks only for
- * a fenced log; what people want to know of the rest is told here in one shape for all.
+ * Where a Manager keeps its durable state: a directory of its own, memory, or an etcd that several Managers share, of
+ * which one leads; or nowhere, if they elect a leader among themselves. The Manager needs only a fenced log; the other
+ * facts about a store, for operators, have one shape for all kinds.
  */
 
 import { parseEtcdAddress } from '../../log/etcd/gateway/address.ts';
 import type { HaltedHistory } from '../../log/etcd/halting.ts';
-import type { RollEntry } from '../../log/etcd/roll.ts';
+import type { ManagerEntry } from '../../log/etcd/manager-registry.ts';
+import { inMemory } from '../../log/file/fence.ts';
 import { openFileLog } from '../../log/file/file-log.ts';
 import type { FencedLog } from '../../log/log.ts';
+import { newLogFloor } from '../../log/new-log.ts';
 import { memoryStorage } from '../../log/memory-storage.ts';
 import { randomId } from '../../node/id.ts';
-import { acquireLock } from '../../node/lock.ts';
+import { type LockedDirectory, openLockedDirectory } from '../../node/locked-directory.ts';
 import { openDirectory, wholePath } from '../../node/storage.ts';
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -22,16 +24,19 @@ import { DEFAULT_CLUSTER } from './etcd-connection.ts';
 import { openEtcdStore } from './etcd-store.ts';
 import { checkFleaseStore, type FleaseStore, openFleaseStore } from './flease-store.ts';
 import type { OptionNames } from '../../runtime/option-names.ts';
-import { textOption } from '../../runtime/text-option.ts';
+import { nameOption } from '../../runtime/text-option.ts';
 
 export interface EtcdStore {
   /** `etcd://10.0.0.1:2379,10.0.0.2:2379/prefix`, or `etcds://…` for TLS; `user:password@` may come first. */
   etcd: string;
 
-  /** Whose log it is, if several clusters of Managers share one etcd: a log that says another name is not touched. @default 'leasehold' */
+  /**
+   * The owner of the log, if several clusters of Managers share one etcd: a log with another name is not touched.
+   * @default 'leasehold'
+   */
   cluster?: string | undefined;
 
-  /** Certificates of those who may vouch for etcd, as a path or PEM. @default those that come with Node */
+  /** Certificates of the authorities for etcd, as a path or PEM. @default those that come with Node */
   ca?: string | undefined;
 
   /** Our own certificate, as a path or PEM. Needs `key`. */
@@ -48,16 +53,16 @@ const OPTIONS: OptionNames<EtcdStore> = {
   ...{ etcd: true, cluster: true, ca: true, cert: true, key: true, openWithinMs: true },
 };
 
-/** A store as it is wanted. */
+/** A store as configured. */
 export type StorePlan =
   | { readonly kind: 'memory' }
   | { readonly kind: 'file'; readonly directory: string }
   | { readonly kind: 'etcd'; readonly options: EtcdStore }
   | { readonly kind: 'flease'; readonly options: FleaseStore };
 
-/** Who leads, if not the log but the store itself knows it. */
+/** The leader, if the store itself knows the leader and the log does not. */
 export interface Elected {
-  /** Its name in the group. */
+  /** The leader's name in the group. */
   readonly id: string;
   readonly term: number;
 }
@@ -68,20 +73,25 @@ export interface Store extends AsyncDisposable {
   readonly isShared: boolean;
   /** Somebody has deleted the log, as far as is known. */
   readonly isGone?: boolean;
-  /** How long a leader acts without asking; undefined if it need not ask, because nobody else can lead. */
+  /** How long a leader acts without asking; undefined if that follows the configuration. */
   readonly leaderLeaseMs: number | undefined;
-  /** Who shares the store, by id, as far as is known. For people. */
-  readonly enrolled: readonly RollEntry[];
-  /** Another that leads, of a store whose log cannot be followed; undefined if it can be, or nobody is known. */
+  /** How long every new leader waits, if all Managers have agreed on that because the log keeps nothing. */
+  readonly takeoverMs?: number | undefined;
+  /** The Managers that share the store, by id, as far as known. For people. */
+  readonly enrolled: readonly ManagerEntry[];
+  /**
+   * Another leading Manager, of a store whose log cannot be followed; undefined if the log can be followed, or no
+   * leader is known.
+   */
   readonly elected: Elected | undefined;
-  /** Resolves as soon as it is known that another Manager is there; with false if that takes longer than a moment. */
+  /** Resolves as soon as another Manager is known to be there; with false if that takes longer than a moment. */
   whenOther(): Promise<boolean>;
-  /** One that takes nothing more, because it is full, as far as is known. */
+  /** A member that accepts no more writes, because its disk is full, as far as known. */
   fullMember(): string | undefined;
-  /** Somebody has seen more of the log than there is: whoever would lead next is to know of it. */
+  /** A peer has seen more of the log than there is: the next leader has to know. */
   halt(found: HaltedHistory): void;
-  /** From here on those who share the store see this Manager. */
-  enrol(entry: RollEntry): void;
+  /** From here on the Managers that share the store see this Manager. */
+  enrol(entry: ManagerEntry): void;
   observe(): StoreObservation;
 }
 
@@ -89,17 +99,21 @@ export interface StoreSurroundings {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly leaderLeaseMs: number;
+  /** The same, as configured by now. @default leaderLeaseMs */
+  readonly leaderLeaseNowMs?: (() => number) | undefined;
+  /** The directory may be on a network file system. */
+  readonly allowNetworkDirectory?: boolean | undefined;
   /** The longest time without a leader that owners are to survive, in milliseconds. */
   readonly leaderChangeMs: number;
   /** For people who look into the store. */
   readonly about: Readonly<Record<string, string>>;
   /** Gives up opening. */
   readonly signal?: AbortSignal | undefined;
-  /** Whether it may listen elsewhere than on loopback, where everybody who can connect can take part. */
+  /** Whether the Manager may listen elsewhere than on loopback, where every process that can connect can take part. */
   readonly insecure?: boolean | undefined;
   /** Another is {@link Store.elected}. */
   onChange(): void;
-  /** The store cannot keep what was promised: end the process. */
+  /** The store cannot keep a promise: end the process. */
   onFatal(error: LeaseholdError): void;
 }
 
@@ -123,7 +137,7 @@ export function planStore(
   const options = typeof store === 'string' ? { etcd: store } : store;
   checkNames(options);
   const { isSecure } = parseEtcdAddress(options.etcd, 'store');
-  textOption('cluster', options.cluster ?? DEFAULT_CLUSTER, LONGEST_NAME);
+  nameOption('cluster', options.cluster ?? DEFAULT_CLUSTER, LONGEST_NAME);
   for (const option of ['ca', 'cert', 'key'] as const) {
     if (options[option] === undefined || isSecure) continue;
     throw new InvalidOptionError(
@@ -140,7 +154,7 @@ export function planStore(
 const isFleaseStore = (store: string | EtcdStore | FleaseStore): store is FleaseStore =>
   typeof store === 'object' && store !== null && 'flease' in store;
 
-/** What stands under a name that there is not may be a password in the wrong place: it is not shown. */
+/** The value of an unknown option may be a password in the wrong place, and is not shown. */
 function checkNames(options: unknown): void {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidOptionError(
@@ -156,7 +170,7 @@ function checkNames(options: unknown): void {
 }
 
 /**
- * Rejects as the directory, its lock and its log do, or etcd: LockedError, StorageError, DamagedLogError,
+ * Rejects as the directory, the lock and the log do, or etcd: LockedError, StorageError, DamagedLogError,
  * PrefixInUseError, EtcdUnavailableError, …
  */
 export async function openStore(plan: StorePlan, around: StoreSurroundings): Promise<Store> {
@@ -173,10 +187,15 @@ export async function openStore(plan: StorePlan, around: StoreSurroundings): Pro
 }
 
 async function fileStore(directory: string | undefined, around: StoreSurroundings): Promise<Store> {
-  const storage = directory === undefined ? memoryStorage() : await openDirectory(directory);
-  const lock = async (): Promise<Disposable> =>
-    directory === undefined ? { [Symbol.dispose]: () => {} } : acquireLock(`${directory}/lock`);
-  const log = await openFileLog({ ...around, storage, lock, randomId });
+  const { runtime, logger, leaderLeaseNowMs = () => around.leaderLeaseMs } = around;
+  const locked = directory === undefined ? undefined : await lockedDirectory(directory, around);
+  const log = await openFileLog({
+    ...{ runtime, logger, randomId, storage: locked?.storage ?? memoryStorage() },
+    lock: async () => locked ?? inMemory,
+    leaderLeaseMs: locked && leaderLeaseNowMs,
+    beginAbove: () => newLogFloor(runtime),
+    onFatal: (error) => around.onFatal(error),
+  });
   return {
     log,
     isShared: false,
@@ -195,4 +214,12 @@ async function fileStore(directory: string | undefined, around: StoreSurrounding
     }),
     [Symbol.asyncDispose]: () => log[Symbol.asyncDispose](),
   };
+}
+
+async function lockedDirectory(
+  directory: string,
+  { allowNetworkDirectory }: StoreSurroundings,
+): Promise<LockedDirectory> {
+  await openDirectory(directory); // A missing directory is created.
+  return openLockedDirectory(directory, { allowNetwork: allowNetworkDirectory });
 }

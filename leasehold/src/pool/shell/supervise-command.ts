@@ -1,6 +1,6 @@
 /**
- * A supervisor in a running process: `superviseCommand`, and what it can be told. What it does and why
- * that is safe is argued in `supervision/supervise.ts`; this finds the Managers for it.
+ * A supervisor in a running process: `superviseCommand`, and the options. The supervisor's work and safety are argued
+ * in `supervision/supervise.ts`; this file finds the Managers.
  */
 
 import { CommandError } from '../../node/command-error.ts';
@@ -29,21 +29,26 @@ export interface SuperviseCommandOptions {
   /** Where the Managers are. @default LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, 127.0.0.1:7400 */
   managers?: ManagerAddresses | undefined;
 
-  /** What the command has in its environment beside what we have. */
+  /** Variables for the command's environment, added to ours. */
   environment?: Readonly<Record<string, string>> | undefined;
 
   /** Told when the command runs. */
   onChild?: ((child: SupervisedProcess) => void) | undefined;
 
   /**
-   * How long to tell the Managers of its death when none answers, in milliseconds; three seconds at most if
-   * none was reached for as long as it lived. Longer than a hold is of little use: by then the keys are free.
+   * How long to tell the Managers of the command's death when none answers, in milliseconds; three seconds at most if
+   * none was reached during the command's life. Longer than a hold is of little use: by then the keys are free.
    *
    * @default 10_000
    */
   certifyForMs?: number | undefined;
 
-  /** Whether signals that this process is sent are for the command. @default true */
+  /**
+   * Whether signals to this process are for the command, which then leads a process group of its own. If false, the
+   * command shares our group, and gets the signals to the group.
+   *
+   * @default true
+   */
   forwardSignals?: boolean | undefined;
 
   /** @default warnings and errors, on the standard error; `silent` for nothing */
@@ -56,10 +61,10 @@ const OPTIONS: OptionNames<SuperviseCommandOptions> = {
 };
 
 /**
- * Resolves when the command has ended and the Managers know, or will not hear of it any more.
+ * Resolves when the command has ended and the Managers know, or when the attempts to tell them have ended.
  *
  * @throws {InvalidOptionError} before anything has started
- * @throws {CommandError} if the command does not start; its `exitCode` is what to end with
+ * @throws {CommandError} if the command does not start; end with the error's `exitCode`
  */
 export async function superviseCommand(options: SuperviseCommandOptions): Promise<SupervisedEnd> {
   checkOptionNames('', options, OPTIONS);

@@ -1,7 +1,7 @@
 /**
- * Surroundings that end: from then on no timer goes off, nothing is sent, and no answer arrives, for all those
- * who were given them. A client of etcd asks one member after the other until one answers; whoever closes
- * the connection under it wants it silent, and not to hear what it has to say about members that hang up.
+ * Surroundings that end: from then on no timer fires, nothing is sent, and no answer arrives, for all users of these
+ * surroundings. A client of etcd asks one member after the other until one answers; when the connection is closed, the
+ * client has to be silent, and its errors about members that hang up are of no interest.
  */
 
 import type { HttpClient, HttpEvents, HttpExchange, HttpPost } from '../../runtime/http.ts';

@@ -1,14 +1,14 @@
 /**
- * What the application is asked to do about its keys, and for how long.
+ * The application's functions for granted and revoked keys, and how long they may run.
  *
- *  - `onGrant`: load what belongs to these keys; they are served once it resolves. If it fails it is
- *    called again, a little later each time, for as long as the keys are ours: nobody else would fare
- *    better by our giving up, and until then callers are told that the key is not served. It is never
- *    called for keys that are no longer ours, or have to be given back: a retry asks for the rest.
- *  - `onRevoke`: new work on these keys is refused already; finish and flush while they are still
- *    held. They are given back when it resolves, or at the deadline, whichever comes first; a failure
- *    counts as done. It is not called while an `onGrant` that was asked for the same keys is running;
- *    it does not wait for that one's retries, which are about other keys.
+ *  - `onGrant`: load the state of these keys; the keys are served once the function resolves. If the function fails,
+ *    it is called again, a little later each time, for as long as the keys are ours: no other owner would fare better
+ *    by our giving up, and until then callers are told that the key is not served. `onGrant` is never called for keys
+ *    that are no longer ours, or have to be given back: a retry asks for the rest.
+ *  - `onRevoke`: new work on these keys is refused already; finish and flush while they are still held. The keys are
+ *    given back when the function resolves, or at the deadline, whichever comes first; a failure counts as done.
+ *    `onRevoke` is not called while an `onGrant` for the same keys is running; nor does `onRevoke` wait for that one's
+ *    retries, which are about other keys.
  *
  * Both get a signal that aborts when the keys are no longer ours; `onGrant`'s also when they have to be
  * given back, `onRevoke`'s at the deadline, when they are. None of this runs inside the core: an
@@ -22,7 +22,7 @@ import { later } from '../../runtime/time.ts';
 import type { NumberedSpan } from '../messages.ts';
 
 export interface UpcallContext {
-  /** Aborts when it is too late: the keys are no longer ours, or the time is over. */
+  /** Aborts when the work is too late: the keys are no longer ours, or the time is over. */
   readonly signal: AbortSignal;
 }
 
@@ -42,14 +42,14 @@ export class Upcalls {
     this.#logger = logger;
   }
 
-  /** Calls until it succeeds or there is nothing left to load; then `done`, if it succeeded. */
+  /** Calls until success or until there is nothing left to load; then `done`, on success. */
   load(spans: readonly NumberedSpan[], onGrant: Upcall, done: () => void): void {
     const call = new Call(spans);
     this.#loading.add(call);
     void this.#loadUntilDone(call, onGrant, done).finally(() => this.#loading.delete(call));
   }
 
-  /** Calls once, and waits for `work` too; then `done`, whatever came of it, unless the keys are gone. */
+  /** Calls once, and waits for `work` too; then `done`, on success and on failure, unless the keys are gone. */
   flush(
     spans: readonly NumberedSpan[],
     work: Promise<void>,
@@ -94,7 +94,7 @@ export class Upcalls {
     done();
   }
 
-  /** In a turn of its own, because the core is not to be entered from within itself. True if it went well. */
+  /** In a turn of its own, because the core must not be entered from within itself. True on success. */
   async #call(name: string, upcall: Upcall, call: Call): Promise<boolean> {
     await Promise.resolve();
     if (call.signal.aborted) return false;
@@ -131,11 +131,11 @@ export class Upcalls {
   }
 }
 
-/** One upcall, and which of its keys are still its business. */
+/** One upcall, and the keys that still concern the upcall. */
 class Call {
   readonly #stop = new AbortController();
   #remaining: RangeSet;
-  /** The application is at it; undefined: not yet, or not again. Does not reject. */
+  /** The running call of the application; undefined: not yet, or not again. Does not reject. */
   underWay: Promise<boolean> | undefined;
 
   constructor(spans: readonly NumberedSpan[]) {

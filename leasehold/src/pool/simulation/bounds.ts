@@ -13,6 +13,8 @@ export interface Bounds {
   readonly leaderSlackMs: number;
   /** Within this every look-up that runs has reported a loss: `lossBoundMs`. */
   readonly lossMs: number;
+  /** The longest hold. */
+  readonly holdMs: number;
   /** When every lease that others gave is over, after the last leader that gave one was dropped by the log. */
   readonly takeoverMs: number;
   /** From when faults stop and a leader is there until everything has come right. */
@@ -37,6 +39,7 @@ export function boundsOf(all: readonly ResolvedDurations[]): Bounds {
     rate,
     leaderSlackMs: (leaderLeaseMs + suspensionToleranceMs) * rate,
     lossMs: (longest((d) => d.staleAfterMs) + leaderLeaseMs + 2 * suspensionToleranceMs) * rate,
+    holdMs: longest((d) => d.holdMs),
     takeoverMs: longest(takeoverHoldMs) * Math.sqrt(rate),
     settleMs: settleMs * slowest,
     suspensionToleranceMs,

@@ -5,13 +5,18 @@
  */
 
 import { Random } from '../../sim/random.ts';
+import { CrashLoop } from './crash-loop.ts';
+import { deafOwner } from './deaf-owner.ts';
 import { type DrawnWorld, drawWorld } from './drawn-world.ts';
 import { Fate } from './fate.ts';
+import { Forger } from './forger.ts';
 import { LeaderChanges, WAYS } from './leader-changes.ts';
 import { LeaderFaults } from './leader-faults.ts';
 import { MemberFaults } from './member-faults.ts';
 import { PoolWorld } from './pool-world.ts';
+import { Removals } from './removals.ts';
 import { Restoring } from './restoring.ts';
+import { StarvationCheck } from './starvation-check.ts';
 
 export class Chaos {
   readonly pool: PoolWorld;
@@ -19,6 +24,8 @@ export class Chaos {
   readonly #fate: Fate;
   readonly #members: MemberFaults;
   readonly #leaders: LeaderFaults;
+  readonly #forger: Forger;
+  readonly #removals: Removals;
   readonly #restoring: Restoring | undefined;
 
   constructor(seed: number, trace: boolean) {
@@ -28,6 +35,8 @@ export class Chaos {
     this.#fate = new Fate(this.pool, dice);
     this.#members = new MemberFaults(this.#fate, this.#drawn.pools);
     this.#leaders = new LeaderFaults(this.#fate, this.#members);
+    this.#forger = new Forger(this.#fate, dice.fork('forger'));
+    this.#removals = new Removals(this.#fate, dice.fork('removals'), this.#drawn.pools);
     this.#restoring = this.#drawn.kind === 'restored' ? new Restoring(this.#fate) : undefined;
   }
 
@@ -36,22 +45,41 @@ export class Chaos {
     const { kind, differ, chaosMs } = this.#drawn;
     pool.world.count(`${kind} worlds`);
     if (differ) pool.world.count('worlds with different Managers');
+    if (this.#drawn.options.reconfigured.length > 0) pool.world.count('worlds with changing settings');
+    if (pool.hasPartialLists) pool.world.count('worlds with partial lists of Managers');
     this.#populate();
     if (kind === 'calm') this.#unquiet();
     else this.#havoc();
+    if (kind !== 'calm') this.#removals.begin();
     this.#restoring?.begin();
+    if (pool.isReliable && this.#restoring === undefined) this.#watchForStarvation();
     this.#changeLeader();
     pool.world.at(chaosMs / 4, () => (pool.checker.calm = kind === 'calm'));
     pool.run(chaosMs);
     pool.checker.calm = false;
     this.#heal();
-    pool.checker.settled();
-    // A Manager that tolerates less has its owners notice what others had them overlook, and they lapse once.
-    pool.checker.calm = !differ;
+    pool.checker.settled(pool.leader?.name);
+    // A Manager that tolerates less has its owners notice what others had them overlook, and they lapse once. Nor does an
+    // owner go on under a leader that it was never told of.
+    pool.checker.calm = !this.#changesDurations && !pool.hasPartialLists;
     this.#makeRoom();
-    pool.checker.settled();
+    pool.checker.settled(pool.leader?.name);
+    pool.checker.calm = false;
+    if (this.#fate.dice.chance(0.5)) this.#crashLoop();
     if ((pool.world.counts.get('elections') ?? 0) > 1) pool.world.count('worlds whose leader changed');
     pool.world.count('events', pool.world.events);
+  }
+
+  #watchForStarvation(): void {
+    const { checker, world } = this.pool;
+    world.count('worlds watched for starvation');
+    checker.starvation = new StarvationCheck(this.pool);
+    checker.starvation.begin();
+  }
+
+  /** Another leader may have other durations. */
+  get #changesDurations(): boolean {
+    return this.pool.haveDifferentLeases;
   }
 
   /** The leader is told to step down, and nobody notices. */
@@ -62,7 +90,15 @@ export class Chaos {
     pool.run(pool.durations.leaseMs);
     leader?.standAgain();
     pool.run(pool.durations.leaseMs);
-    if (this.#drawn.differ) pool.run(pool.bounds.lossMs); // Who lapsed has other numbers, and look-ups hear so in time.
+    // Who lapsed has other numbers, and look-ups hear so in time.
+    if (this.#changesDurations) pool.run(pool.bounds.lossMs);
+    if (pool.hasPartialLists) pool.run(pool.settleMs);
+  }
+
+  #crashLoop(): void {
+    new CrashLoop(this.pool, this.#fate.dice).run();
+    this.#nobodyHasHalted();
+    this.pool.checker.settled(this.pool.leader?.name);
   }
 
   #populate(): void {
@@ -114,14 +150,36 @@ export class Chaos {
     this.#fate.every(2, () => this.#members.leave());
   }
 
+  /** Whatever befalls owners and the log, one leader leads for some time: so it shows whether healthy owners are renewed. */
+  #steadyLeader(): void {
+    const [members, leaders] = [this.#members, this.#leaders];
+    this.pool.world.count('worlds with a steady leader');
+    this.#unquiet();
+    this.#fate.every(2, () => members.crashOwner());
+    this.#fate.every(2, () => members.cutOwner());
+    this.#fate.every(1, () => leaders.stuckBatch());
+  }
+
   #havoc(): void {
     const { dice } = this.#fate;
     const [members, leaders] = [this.#members, this.#leaders];
+    if (dice.chance(0.1)) {
+      // Otherwise hardly any leader leads for long enough to show whether it keeps keys for one that does not hear.
+      this.#unquiet();
+      this.#fate.every(0.3, () => deafOwner(this.#fate));
+      return;
+    }
+    if (this.pool.isReliable && dice.chance(0.3)) {
+      this.#steadyLeader();
+      return;
+    }
     const often = dice.between(0.3, 2);
     const faults: readonly [leases: number, fault: () => void][] = [
       [0.8, () => members.addOwner()],
       [3, () => members.leave()],
       [0.7, () => members.crashOwner()],
+      [3, () => leaders.killSupervisor()],
+      [1, () => members.forgeCertificate()],
       [0.7, () => members.stopOwner()],
       [0.6, () => members.cutOwner()],
       [1.5, () => members.troubleLookup()],
@@ -129,6 +187,7 @@ export class Chaos {
       [0.5, () => members.shortSuspension()],
       [1.5, () => members.drowsyOwner()],
       [1, () => members.troubleClock()],
+      [2, () => members.slewedApart()],
       [1, () => leaders.troubleManager()],
       [1, () => leaders.cutManagerFromLog()],
       [1, () => leaders.staleLeader()],
@@ -142,7 +201,13 @@ export class Chaos {
       [1.5, () => leaders.stopMember()],
       [4, () => leaders.engineDown()],
     ];
+    this.#fate.every(0.5, () => this.#forger.strike());
     for (const [leases, fault] of faults) if (dice.chance(0.7)) this.#fate.every(leases * often, fault);
+    const { reconfigured } = this.#drawn.options;
+    if (reconfigured.length > 0) {
+      this.#fate.every(2, () => leaders.reconfigure(reconfigured));
+      this.#fate.every(0.7, () => leaders.shortenLeases(reconfigured));
+    }
     if (!this.#drawn.differ) return;
     // One that gave long leases is followed by one that would not wait for them.
     this.#fate.every(1.5, () => leaders.staleLeader());

@@ -15,17 +15,22 @@
  *    remembers it is a tenure as the log has it: not longer, or it would act on stale memory, nor shorter, or
  *    memory was dropped unreported.
  *  - **log-is-truth.** The table covers the ring once, every Manager's state is what the log replays
- *    to, and nobody was told what was not committed.
+ *    to, nobody was told what was not committed, and a look-up that has read the log to its end names its owners.
  *  - **settles.** Once faults stop, all is leased as the policy says and every look-up agrees.
+ *  - **dead-are-replaced.** The keys of a dead owner are freed within a stated time, although leaders die before they have
+ *    waited for a whole takeover hold (`crash-loop.ts`).
+ *  - **left-for-good.** An owner that was told that it has left is no member, and never becomes one again.
  *  - **placement.** Keys are taken from a living owner only if some policy decision gave them to
  *    another.
+ *  - **nobody-starved.** While faults go on elsewhere, an owner that is healthy under one leader does not lapse
+ *    (`starvation-check.ts`).
  *  - **restore-noticed.** A log that was put back in time is noticed if anybody who has seen more is heard.
  *    (`restoring.ts`, which also says what else can be promised there.)
  */
 
 import type { LogBatch } from '../../log/log.ts';
 import { AssertionError } from '../../runtime/assert.ts';
-import { RING_SIZE } from '../../runtime/keys/position.ts';
+import { highOf, lowOf, RING_SIZE } from '../../runtime/keys/position.ts';
 import { formatRange, type Span } from '../../runtime/keys/range.ts';
 import type { World } from '../../sim/world.ts';
 import type { Lookup, LookupEffect } from '../lookup/lookup.ts';
@@ -34,12 +39,18 @@ import type { Piece } from '../owner/holdings.ts';
 import type { OwnerEffect } from '../owner/owner.ts';
 import type { Policy } from '../policy/policy.ts';
 import { type Batch, decodeBatch, ManagerState } from '../state.ts';
+import type { Row } from '../table.ts';
 import type { Bounds } from './bounds.ts';
+import { FORGER } from './forger.ts';
 import { LossCheck } from './loss-check.ts';
 import type { LookupNode, ManagerNode, Observer, OwnerNode } from './nodes.ts';
 import { PlacementCheck } from './placement-check.ts';
 import { SettledCheck } from './settled-check.ts';
+import type { StarvationCheck } from './starvation-check.ts';
 import { type Taken, Truth } from './truth.ts';
+
+/** Of more than these only some are compared each time a look-up moves. */
+const MOST_ROWS = 48;
 
 export const PROMISES = [
   'one-owner',
@@ -47,7 +58,10 @@ export const PROMISES = [
   'continuity',
   'log-is-truth',
   'settles',
+  'dead-are-replaced',
+  'left-for-good',
   'placement',
+  'nobody-starved',
   'restore-noticed',
 ] as const;
 export type PromiseName = (typeof PROMISES)[number];
@@ -69,8 +83,12 @@ export class Checker implements Observer {
   readonly #dropped = new Map<string, readonly NumberedSpan[]>();
   readonly #droppedSeen = new WeakMap<Piece, number>();
   readonly #checkedSpans = new WeakSet<GrantedSpan>();
+  /** Incarnations that were told that they have left. */
+  readonly #left = new Set<string>();
   /** Where the table of each look-up was last, by its life. */
   readonly #tables = new WeakMap<Lookup, Seen>();
+  /** Told of every lapse. */
+  starvation: StarvationCheck | undefined;
   /** Set while a healthy lease must not lapse. */
   calm = false;
   /**
@@ -129,7 +147,10 @@ export class Checker implements Observer {
     this.#replay(batch.position, decoded);
     this.#world.count('commits');
     for (const { pool, records } of decoded.pools) {
-      for (const { kind } of records) this.#world.count(`records ${kind}`);
+      for (const record of records) {
+        this.#world.count(`records ${record.kind}`);
+        if (record.kind === 'join') this.#hasNotLeft(record.member.incarnation);
+      }
       this.#coversTheRing(pool);
       const lost = taken.get(pool) ?? [];
       for (const span of lost) this.#isLetGoOf(pool, span);
@@ -138,6 +159,18 @@ export class Checker implements Observer {
       for (const span of lost) if (!span.left && this.#log === 'whole') this.#placement.judge(pool, span);
       if (lost.length > 0) this.losses.committed({ pool, position: batch.position, spans: lost });
     }
+  }
+
+  #hasNotLeft(incarnation: string): void {
+    if (!this.#left.has(incarnation)) return;
+    throw this.#broken('left-for-good', `${incarnation} became a member after it was told that it has left`);
+  }
+
+  #hasLeft({ pool, incarnation }: OwnerNode): void {
+    this.#left.add(incarnation);
+    // In a log that was put back, an owner that has left may be a member once more.
+    if (this.#log !== 'whole' || !this.truth.pool(pool).members.has(incarnation)) return;
+    throw this.#broken('left-for-good', `${incarnation} was told that it has left, and is a member`);
   }
 
   /** The first commit after the counters were raised: whatever was leased before must be over. */
@@ -282,6 +315,8 @@ export class Checker implements Observer {
       const dropped = this.#dropped.get(node.incarnation) ?? [];
       this.#dropped.set(node.incarnation, [...dropped, ...effect.spans]);
     }
+    if (effect.do === 'left') this.#hasLeft(node);
+    if (effect.do === 'lapsed') this.starvation?.lapsed(node);
     if (effect.do === 'lapsed' && this.calm) {
       throw this.#broken('settles', `the lease of ${node.name} lapsed although nothing was wrong`);
     }
@@ -301,10 +336,11 @@ export class Checker implements Observer {
     }
   }
 
-  /** Nobody has seen more than is in the log, unless that went back; and then a leader that hears of it stops. */
+  /** Nobody honest has seen more than is in the log, unless that went back; and then a leader that hears of it stops. */
   managerHeard(node: ManagerNode, from: string, message: ToManager): void {
     const { core } = node;
-    if (core?.term === undefined || message.kind === 'certificate') return;
+    if (core?.term === undefined || from === FORGER) return;
+    if (message.kind === 'certificate' || message.kind === 'probe') return;
     const { seen } = message;
     if (seen === undefined || seen.position <= Math.max(core.state.position, this.truth.head)) return;
     const { history, isWriting } = core.observe();
@@ -394,6 +430,25 @@ export class Checker implements Observer {
   lookupMoved(node: LookupNode): void {
     this.#goesForward(node);
     this.losses.moved(node);
+    this.#saysWhatIsTrue(node);
+  }
+
+  /** A look-up that has read the log to its end names the owners that the log has, also while faults go on. */
+  #saysWhatIsTrue({ name, pool, core }: LookupNode): void {
+    const isAtTheEnd = this.#log === 'whole' && core?.hasTable && core.seen?.position === this.truth.head;
+    if (core === undefined || !isAtTheEnd) return;
+    const { rows } = this.replayed.pool(pool);
+    const step = Math.ceil(rows.length / MOST_ROWS);
+    for (let index = this.truth.head % step; index < rows.length; index += step) {
+      const { start, number } = rows[index] as Row;
+      const { owner } = this.truth.pool(pool).at(start);
+      const known = core.find(highOf(start), lowOf(start));
+      if (known?.owner?.incarnation === owner && (owner === undefined || known?.number === number)) continue;
+      throw this.#broken(
+        'log-is-truth',
+        `${name} is at ${this.truth.head} and has ${known?.owner?.incarnation ?? 'nobody'} under ${known?.number} at ${start}, the log has ${owner ?? 'nobody'} under ${number}`,
+      );
+    }
   }
 
   /** Once a look-up has a table, that does not go back while there is no other history. */
@@ -411,9 +466,10 @@ export class Checker implements Observer {
   }
 
   /** Once faults have stopped for the stated time: everything is as it should be. */
-  settled(): void {
+  settled(leader?: string): void {
     const { truth, replayed, owners, losses } = this;
-    const check = new SettledCheck(this.#world, this.#policy, { replayed, owners, lookups: losses.lookups });
+    const seen = { replayed, owners, lookups: losses.lookups, leader };
+    const check = new SettledCheck(this.#world, this.#policy, seen);
     for (const [name, pool] of truth.pools) check.judge(name, pool);
     losses.settled();
   }

@@ -1,12 +1,13 @@
 /**
- * A world drawn from a seed: its size, its durations with margins as thin as the documentation allows, its
- * network and its log. There are three kinds:
+ * A world drawn from a seed: the size, durations with margins as thin as the documentation allows, the
+ * network and the log. There are three kinds:
  *
  *  - *hostile*: whatever can go wrong goes wrong.
  *  - *calm*: owners come and go, the log may be slow, and once the leader changes. No lease may lapse.
  *  - *restored*: hostile, and the store is put back from an older backup.
  */
 
+import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import type { Random } from '../../sim/random.ts';
 import { clockRateBound, type ResolvedDurations, resolveDurations } from '../options.ts';
 import { consistentHashing } from '../policy/consistent-hashing.ts';
@@ -18,7 +19,7 @@ export interface DrawnWorld {
   readonly kind: Kind;
   /** Its Managers have different durations. */
   readonly differ: boolean;
-  readonly options: PoolWorldOptions;
+  readonly options: PoolWorldOptions & { readonly reconfigured: readonly ResolvedDurations[] };
   readonly pools: readonly string[];
   /** How long faults go on. */
   readonly chaosMs: number;
@@ -29,25 +30,47 @@ export interface DrawnWorld {
 /** So many trips to the log and back, one after the other, until a successor leads: it is poked, looks, is granted a lease, is elected, reads. */
 const TRIPS = 9;
 
+export interface Drawn {
+  readonly durations: ResolvedDurations;
+  /** How much faster one clock may run than another: as the hold that was drawn has it, or by the toolkit's bound. */
+  readonly rate: number;
+}
+
+export interface LeaderLeaseRule {
+  /** How much of a leader change it may take. */
+  readonly leaderLeaseShare?: number;
+  /** It is this one: what a log was opened with stays. */
+  readonly leaderLeaseMs?: number;
+}
+
 /** Durations that just obey the rules: every margin is drawn, and often nothing is left of it. */
-function drawDurations(dice: Random, leaseMs: number, leaderLeaseShare = 1): ResolvedDurations {
+export function drawDurations(
+  dice: Random,
+  leaseMs: number,
+  { leaderLeaseShare = 1, leaderLeaseMs = 0 }: LeaderLeaseRule = {},
+): Drawn {
   const renewEveryMs = leaseMs / dice.between(4, 8);
   const retryMs = renewEveryMs / dice.between(1.5, 4);
-  const leaderChangeMs = (leaseMs - renewEveryMs - 2 * retryMs) * dice.between(0.6, 1);
-  const holdMs = leaseMs * dice.between(1.02, 1.12);
+  const leaderChangeMostMs = leaseMs - renewEveryMs - 2 * retryMs;
+  const leaderChangeMs = Math.max(leaderLeaseMs, leaderChangeMostMs * dice.between(0.6, 1));
+  const marginMs = leaseMs * dice.between(0.02, 0.12);
+  const toleranceMs = marginMs * dice.between(0.05, 0.5);
+  const hasHold = dice.chance(0.6);
   const syncEveryMs = dice.between(2, 6) * renewEveryMs;
-  return resolveDurations({
+  const durations = resolveDurations({
     leaseMs,
-    holdMs,
+    holdMs: hasHold ? leaseMs + marginMs : undefined,
     renewEveryMs,
     retryMs,
     leaderChangeMs,
-    leaderLeaseMs: Math.min(leaderChangeMs * leaderLeaseShare, leaseMs * dice.between(0.15, 0.5)),
+    leaderLeaseMs:
+      leaderLeaseMs || Math.min(leaderChangeMs * leaderLeaseShare, leaseMs * dice.between(0.15, 0.5)),
     revokeWithinMs: leaseMs * dice.between(0.1, 0.5),
     syncEveryMs,
     staleAfterMs: syncEveryMs + 2 * retryMs + dice.between(0, 2) * syncEveryMs,
-    suspensionToleranceMs: (holdMs - leaseMs) * dice.between(0.05, 0.5),
+    suspensionToleranceMs: toleranceMs,
   });
+  return { durations, rate: hasHold ? clockRateBound(durations) : CLOCK_RATE_BOUND };
 }
 
 export function drawWorld(dice: Random, seed: number, trace: boolean): DrawnWorld {
@@ -55,27 +78,41 @@ export function drawWorld(dice: Random, seed: number, trace: boolean): DrawnWorl
   const kind: Kind = draw < 0.15 ? 'calm' : draw < 0.27 ? 'restored' : 'hostile';
   const isCalm = kind === 'calm';
   const leaseMs = dice.between(1_500, 5_000);
-  const durations = drawDurations(dice, leaseMs, isCalm ? 0.5 : 1);
+  const drawn = drawDurations(dice, leaseMs, { leaderLeaseShare: isCalm ? 0.5 : 1 });
+  const { durations } = drawn;
   const managers = dice.pick([2, 3, 3, 3]);
-  const differ = !isCalm && dice.chance(0.4);
-  const managerDurations = Array.from({ length: managers }, (_, index) =>
-    differ && index > 0 ? drawDurations(dice, leaseMs * dice.pick([0.5, 1, 2])) : durations,
+  const differ = dice.chance(0.4) && !isCalm;
+  const drawnForManagers = Array.from({ length: managers }, (_, index) =>
+    differ && index > 0 ? drawDurations(dice, leaseMs * dice.pick([0.5, 1, 2])) : drawn,
   );
-  const rate = Math.min(...managerDurations.map(clockRateBound));
+  const managerDurations = drawnForManagers.map((one) => one.durations);
+  const pools = dice.chance(0.25) ? ['pool', 'other'] : ['pool'];
+  const longer = (): Drawn =>
+    drawDurations(dice, leaseMs * dice.between(1.5, 3), { leaderLeaseMs: durations.leaderLeaseMs });
+  const isReconfigured = !isCalm && !differ && dice.chance(0.3);
+  const later = isReconfigured ? [longer(), longer()] : [];
+  const ofTheOther = !differ && pools.length > 1 ? [longer()] : [];
+  const drawnForAll = [...drawnForManagers, ...later, ...ofTheOther];
+  const rate = Math.min(...drawnForAll.map((one) => one.rate));
   const leaderLeaseMs = Math.max(...managerDurations.map((d) => d.leaderLeaseMs));
   const lossy = !isCalm && dice.chance(0.7);
   const slowLog = dice.chance(0.5);
   const logDelayMs = slowLog ? leaderLeaseMs / (isCalm ? 24 : 6) : 5;
   const leaderKeyMs = leaderLeaseMs * dice.between(1, isCalm ? 1.15 : 1.3);
+  // A look-up or an owner that never hears of the leader cannot witness that the store was put back.
+  const hasPartialLists = kind === 'hostile' && dice.chance(0.2);
   const virtualNodes = dice.pick([1, 2, 3, 4, 8, 8, 16, 64]);
   return {
     ...{ kind, differ },
-    pools: dice.chance(0.25) ? ['pool', 'other'] : ['pool'],
+    pools,
     chaosMs: durations.leaseMs * dice.between(6, 12),
     engineElectionMs:
       (durations.leaderChangeMs / Math.sqrt(rate) - TRIPS * logDelayMs) * dice.between(0.2, 0.8),
     options: {
       ...{ seed, trace, durations, managers, managerDurations, leaderKeyMs },
+      reconfigured: isReconfigured ? [durations, ...later.map((one) => one.durations)] : [],
+      poolDurations: new Map(ofTheOther.map((one) => ['other', one.durations])),
+      allDurations: drawnForAll.map((one) => one.durations),
       policy: consistentHashing({ virtualNodes }),
       sweepMs: leaderKeyMs * dice.between(0.01, 0.25),
       links: {
@@ -91,6 +128,7 @@ export function drawWorld(dice: Random, seed: number, trace: boolean): DrawnWorl
         slowChance: isCalm ? 0 : dice.between(0, 0.1),
         slowMs: [logDelayMs, leaderLeaseMs * 2],
       },
+      partialListChance: hasPartialLists ? 0.4 : 0,
       refuseChance: dice.chance(0.5) ? dice.between(0, 0.3) : 0,
       maxSpansPerBatch: dice.chance(0.3) ? virtualNodes * dice.integer(1, 3) : 4_096,
       compactEveryBatches: dice.pick([2, 5, 20, 1_000]),

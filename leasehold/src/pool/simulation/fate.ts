@@ -9,8 +9,17 @@ import type { Random } from '../../sim/random.ts';
 import type { ManagerNode, OwnerNode } from './nodes.ts';
 import type { PoolWorld } from './pool-world.ts';
 
-export class Fate {
-  readonly pool: PoolWorld;
+/** A world that things befall: its Managers share a log, or keep nothing (`soft/`). */
+export type FatedWorld = Pick<
+  PoolWorld,
+  'world' | 'network' | 'durations' | 'bounds' | 'managers' | 'owners' | 'lookups' | 'confirmedLeader'
+> &
+  Pick<PoolWorld, 'addOwner' | 'addLookup' | 'crashOwner' | 'drawRate' | 'slowestRate' | 'fastestRate'> & {
+    readonly engine?: PoolWorld['engine'];
+  };
+
+export class Fate<Fated extends FatedWorld = PoolWorld> {
+  readonly pool: Fated;
   readonly dice: Random;
   readonly leaseMs: number;
   #isOver = false;
@@ -22,10 +31,11 @@ export class Fate {
   /** What puts slow links right again. */
   readonly #slow = new Set<() => void>();
 
-  constructor(pool: PoolWorld, dice: Random) {
+  constructor(pool: Fated, dice: Random) {
     this.pool = pool;
     this.dice = dice;
     this.leaseMs = pool.durations.leaseMs;
+    if (pool.engine === undefined) return;
     pool.engine.onAsk = (client, body) => {
       for (const listener of [...this.#listeners]) listener(client, body);
     };
@@ -91,8 +101,8 @@ export class Fate {
    * Something has begun that shows when a successor has waited for all that its predecessor gave; what would
    * spoil it is mostly left out, or altogether.
    */
-  stage(): void {
-    this.#stagedUntilMs = this.pool.world.trueMs + this.pool.bounds.takeoverMs;
+  stage(forMs: number = this.pool.bounds.takeoverMs): void {
+    this.#stagedUntilMs = this.pool.world.trueMs + forMs;
     this.#spoilChance = this.dice.pick([0, 0.1]);
   }
 
@@ -118,8 +128,7 @@ export class Fate {
 
   /** The Manager that leads, and that the log has for its leader too. */
   get leader(): ManagerNode | undefined {
-    const { leader, engine } = this.pool;
-    return leader !== undefined && engine.leader?.startsWith(`${leader.name}.`) ? leader : undefined;
+    return this.pool.confirmedLeader;
   }
 
   /** For so many leases whatever goes this way takes so long. */

@@ -223,7 +223,8 @@ export class LargeWorld {
 
   #count(message: PoolMessage): number {
     const bytes = FRAME_HEAD_BYTES + encodeMessage(message).length;
-    const toManager = message.kind === 'report' || message.kind === 'sync' || message.kind === 'certificate';
+    const { kind } = message;
+    const toManager = kind === 'report' || kind === 'sync' || kind === 'certificate' || kind === 'probe';
     const flow = toManager ? this.#received : this.#sent;
     flow.messages += 1;
     flow.bytes += bytes;

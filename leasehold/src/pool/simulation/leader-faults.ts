@@ -1,19 +1,21 @@
 /**
- * What befalls Managers, above all the one that leads, and the log that they share.
+ * What befalls Managers, above all the one that leads, the log that they share, and the supervisor.
  */
 
 import type { LogBatch } from '../../log/log.ts';
 import type { Ask } from '../../log/simulated-messages.ts';
-import { takeoverHoldMs } from '../options.ts';
+import { type ResolvedDurations, takeoverHoldMs } from '../options.ts';
 import { decodeBatch } from '../state.ts';
 import type { Fate } from './fate.ts';
 import type { MemberFaults } from './member-faults.ts';
-import type { ManagerNode } from './nodes.ts';
+import type { ManagerNode, OwnerNode } from './nodes.ts';
 import { ENGINE } from './pool-world.ts';
 
 export class LeaderFaults {
   readonly #fate: Fate;
   readonly #members: MemberFaults;
+  /** Until then a longer lease may run that the log alone knows of. */
+  #shortensUntilMs = 0;
 
   constructor(fate: Fate, members: MemberFaults) {
     this.#fate = fate;
@@ -123,6 +125,61 @@ export class LeaderFaults {
     return managers.reduce((most, manager) => (of(manager) > of(most) ? manager : most));
   }
 
+  /** A Manager is told of other durations, mostly the one that leads. */
+  reconfigure(choices: readonly ResolvedDurations[]): void {
+    const { pool, dice } = this.#fate;
+    if (pool.world.trueMs < this.#shortensUntilMs) return;
+    const node = dice.chance(0.7) && pool.leader !== undefined ? pool.leader : dice.pick(pool.managers);
+    this.#fate.did('reconfigurations', node.name);
+    node.configure({ durations: dice.pick(choices) });
+  }
+
+  /**
+   * A leader gives longer leases for a while. An owner that has one is cut off, the leader is told of shorter leases, writes
+   * something, and dies. The successor can know of the longer lease from the log only.
+   */
+  shortenLeases([usual, ...longer]: readonly ResolvedDurations[]): void {
+    const { leader, pool, dice } = this.#fate;
+    if (leader === undefined || usual === undefined || this.#fate.holdsBack()) return;
+    const longest = longer.reduce((a, b) => (takeoverHoldMs(a) > takeoverHoldMs(b) ? a : b), usual);
+    const { world, bounds } = pool;
+    this.#shortensUntilMs = world.trueMs + this.#fate.leaseMs;
+    this.#fate.stage(this.#fate.leaseMs);
+    for (const manager of pool.managers) manager.configure({ durations: usual });
+    leader.configure({ durations: longest });
+    const hasLongLease = ({ core, process }: OwnerNode): boolean =>
+      process.running && core?.leaseMs === longest.leaseMs && core.held.length > 0;
+    this.#fate.when(
+      () => this.#fate.leader !== leader || pool.owners.some(hasLongLease),
+      1,
+      () => {
+        const node = pool.owners.find(hasLongLease);
+        if (this.#fate.leader !== leader || node === undefined) return;
+        this.#fate.did('leases shortened', node.name);
+        this.#fate.stage();
+        this.#shortensUntilMs = world.trueMs + bounds.takeoverMs;
+        this.#fate.setAside(node, bounds.takeoverMs / this.#fate.leaseMs);
+        this.#fate.cutOff(node, pool.managers);
+        leader.configure({ durations: usual });
+        this.#members.addOwner(); // A batch, which says how long a successor must wait.
+        this.#fate.after(0.05, 0.15, () => {
+          leader.process.crash();
+          this.#fate.after(1, 2, () => leader.process.alive || leader.process.start());
+        });
+        if (dice.chance(0.5)) this.#members.leave();
+      },
+    );
+  }
+
+  /** A supervisor dies: it forgets which deaths it has still to tell of, and sees none while it is gone. */
+  killSupervisor(): void {
+    const { process } = this.#fate.pool.supervisor;
+    if (!process.alive) return;
+    this.#fate.did('supervisors killed');
+    process.crash();
+    this.#fate.after(0, 3, () => process.alive || process.start());
+  }
+
   /** A Manager that was just elected renews what it can, cannot write, and is dropped again. */
   briefLeader(): void {
     const { pool, dice } = this.#fate;
@@ -219,6 +276,17 @@ export class LeaderFaults {
     pool.engine.withholdOutcomes(this.#fate.leases(0.3, 2));
     const others = pool.managers.filter((manager) => manager !== leader);
     for (const node of pool.lookups) if (this.#fate.dice.chance(0.3)) this.#fate.cutOff(node, others);
+    this.#loseSomething();
+  }
+
+  /** For longer than a lease the leader does not hear whether its batch is written; it leads on, and must renew. */
+  stuckBatch(): void {
+    const { pool, leader } = this.#fate;
+    if (leader === undefined || this.#fate.holdsBack()) return;
+    const forMs = this.#fate.leases(1.5, 2.5);
+    this.#fate.did('batches stuck', leader.name);
+    this.#fate.stage(forMs);
+    pool.engine.withholdOutcomes(forMs);
     this.#loseSomething();
   }
 

@@ -2,13 +2,16 @@
  * What befalls owners, look-ups and the machines they run on.
  */
 
-import type { Fate } from './fate.ts';
+import { digest } from '../../runtime/digest.ts';
+import type { ManagerNode } from './nodes.ts';
+import type { Fate, FatedWorld } from './fate.ts';
+import { FORGER } from './forger.ts';
 
 export class MemberFaults {
-  readonly #fate: Fate;
+  readonly #fate: Fate<FatedWorld>;
   readonly #pools: readonly string[];
 
-  constructor(fate: Fate, pools: readonly string[]) {
+  constructor(fate: Fate<FatedWorld>, pools: readonly string[]) {
     this.#fate = fate;
     this.#pools = pools;
   }
@@ -17,10 +20,14 @@ export class MemberFaults {
     const { pool, dice } = this.#fate;
     const { retryMs, revokeWithinMs } = pool.durations;
     if (pool.owners.length >= 20) return;
+    const model = dice.chance(0.08) ? this.#fate.someOwner() : undefined;
+    if (model !== undefined) this.#fate.did('namesakes', model.ownerName);
     const node = pool.addOwner(`owner-${pool.owners.length + 1}`, {
-      pool: dice.pick(this.#pools),
+      pool: model?.pool ?? dice.pick(this.#pools),
+      ownerName: model?.ownerName,
       slowMs: dice.pick([0, 0, retryMs, revokeWithinMs * 1.5]),
       supervised: dice.chance(0.4),
+      locked: dice.chance(0.3),
     });
     this.#fate.takeSide(node);
   }
@@ -52,6 +59,16 @@ export class MemberFaults {
     pool.crashOwner(node);
     if (dice.chance(0.8))
       this.#fate.after(0, dice.pick([0.02, 0.5, 2]), () => node.process.alive || node.process.start());
+  }
+
+  /** Somebody shows what it can know of a living owner, its proof, which is the digest of the secret; or makes a secret up. */
+  forgeCertificate(): void {
+    const { pool, dice } = this.#fate;
+    const node = this.#fate.someOwner();
+    if (node === undefined) return;
+    this.#fate.did('certificates forged', node.name);
+    const secret = dice.pick([digest(node.secret), `secret of ${node.name}`]);
+    for (const { name } of pool.managers) pool.network.send(FORGER, name, { kind: 'certificate', secret });
   }
 
   stopOwner(): void {
@@ -153,6 +170,23 @@ export class MemberFaults {
     this.#fate.healAfter(1.5, 2, node, managers);
   }
 
+  /** Time daemons slew an owner's clock and the leader's in opposite directions, and the owner is cut off. */
+  slewedApart(): void {
+    const { managers, network, slowestRate, fastestRate } = this.#fate.pool;
+    const { leader } = this.#fate;
+    const node = this.#fate.someOwner();
+    if (node === undefined || leader === undefined || this.#fate.holdsBack()) return;
+    this.#fate.setAside(node, 2);
+    this.#fate.stage();
+    this.#fate.did('clocks slewed apart', node.name);
+    node.process.setRate(slowestRate);
+    leader.process.setRate(fastestRate);
+    this.#fate.after(0.1, 0.3, () => {
+      for (const manager of managers) network.cutBoth(node.name, manager.name);
+    });
+    this.#fate.healAfter(1.5, 2, node, managers);
+  }
+
   /** Too short to be noticed: the margins must cover it. */
   shortSuspension(): void {
     const { pool, dice } = this.#fate;
@@ -162,10 +196,13 @@ export class MemberFaults {
     node.process.suspend(dice.between(0, durations.suspensionToleranceMs));
   }
 
-  troubleClock(): void {
+  /** Of Managers only where those need no clocks that agree. */
+  troubleClock(managers: readonly ManagerNode[] = this.#fate.pool.managers): void {
     const { pool, dice } = this.#fate;
-    const { owners, managers, lookups } = pool;
-    const node = dice.pick([...owners, ...managers, ...lookups]);
+    const { owners, lookups } = pool;
+    const nodes = [...owners, ...managers, ...lookups];
+    if (nodes.length === 0) return;
+    const node = dice.pick(nodes);
     if (dice.chance(0.5)) node.process.setRate(pool.drawRate());
     else node.process.stepWall(dice.between(-30_000, 30_000));
   }

@@ -4,6 +4,9 @@
  */
 
 import type { Mutant } from '../../sim/simulation.ts';
+import { configurationMutants } from './configuration-mutants.ts';
+import { leavingMutants } from './leaving-mutants.ts';
+import { twoLogsMutants } from './two-logs-mutants.ts';
 
 const OWNER = 'pool/owner/owner.ts';
 const HOLDINGS = 'pool/owner/holdings.ts';
@@ -16,11 +19,34 @@ const MANAGER = 'pool/manager/manager.ts';
 const STANDBY = 'pool/manager/standby.ts';
 const DECISION = 'pool/manager/decision.ts';
 const TABLE = 'pool/table.ts';
+const STATE = 'pool/state.ts';
 const SIGHTINGS = 'pool/manager/sightings.ts';
 const CAMPAIGN = 'log/simulated-campaign.ts';
+const GATE = 'pool/manager/gate.ts';
+const INCARNATION = 'pool/incarnation.ts';
 const ENGINE = 'log/simulated-engine.ts';
 
 export const mutants: readonly Mutant[] = [
+  ...leavingMutants,
+  ...twoLogsMutants,
+  ...configurationMutants,
+  {
+    name: 'pool-removed-with-members',
+    promise: 'one-owner',
+    story: 'A pool is removed although owners are in it, and what they hold is granted to others.',
+    file: DECISION,
+    from: 'table.members.size === 0 && coming.length === 0',
+    to: 'coming.length === 0',
+  },
+  {
+    name: 'removal-forgets-losses',
+    promise: 'every-loss-told',
+    story:
+      'A pool that was removed begins anew without a loss, and a look-up that was away misses those before.',
+    file: STATE,
+    from: '        absent = table;',
+    to: '        absent = PoolTable.empty;',
+  },
   {
     name: 'lease-counted-from-reply',
     promise: 'one-owner',
@@ -28,6 +54,15 @@ export const mutants: readonly Mutant[] = [
     file: OWNER,
     from: 'const until = sentAt === undefined ? now : later(sentAt, update.leaseMs);',
     to: 'const until = later(now, update.leaseMs);',
+  },
+  {
+    name: 'hold-of-the-papers',
+    promise: 'one-owner',
+    story:
+      'The hold is longer than the lease by a twelfth, and a time daemon slews an owner’s clock by more.',
+    file: 'runtime/lease-time.ts',
+    from: 'Math.ceil((leaseMs + suspensionToleranceMs) * CLOCK_RATE_BOUND)',
+    to: 'Math.ceil((leaseMs * 65) / 60)',
   },
   {
     name: 'hold-not-restarted-at-renewal',
@@ -143,6 +178,56 @@ export const mutants: readonly Mutant[] = [
     to: 'if (seen.position <= Math.max(end, seen.position)) return undefined;',
   },
   {
+    name: 'stamp-ignored-by-leader',
+    promise: 'settles',
+    story: 'A leader halts because a stranger claims a far position of the log.',
+    file: LEADER,
+    from: 'verdict !== undefined && this.stamps.isTrue(seen) ? verdict : undefined',
+    to: 'verdict !== undefined ? verdict : undefined',
+  },
+  {
+    name: 'stamp-ignored-by-standby',
+    promise: 'settles',
+    story: 'A standby remembers the far position that a stranger claimed, and halts when it is elected.',
+    file: SIGHTINGS,
+    from: 'if (stamps?.isTrue(claim)) this.note(claim);',
+    to: 'if (stamps !== undefined) this.note(claim);',
+  },
+  {
+    name: 'report-needs-no-proof',
+    promise: 'one-owner',
+    story:
+      'A Manager believes a report without a proof: a stranger releases the keys of an owner that serves them.',
+    file: GATE,
+    from: "if (proved.has(nameOf(message))) return { do: 'pass', message };",
+    to: "if (proved.size >= 0) return { do: 'pass', message };",
+  },
+  {
+    name: 'proof-good-on-any-connection',
+    promise: 'one-owner',
+    story:
+      'The channel is not signed, so a stranger repeats the proof of an owner on a connection of its own.',
+    file: INCARNATION,
+    from: 'const parts = [channel, pool, incarnation].flatMap((part) => {',
+    to: 'const parts = [channel.slice(0, 0), pool, incarnation].flatMap((part) => {',
+  },
+  {
+    name: 'incarnation-not-that-of-the-key',
+    promise: 'one-owner',
+    story: 'Any key proves any incarnation, so a stranger proves that of an owner with a key of its own.',
+    file: INCARNATION,
+    from: 'if (verifier.incarnationOf(key) !== incarnation) return false;',
+    to: "if (verifier.incarnationOf(key) === '') return false;",
+  },
+  {
+    name: 'stamp-of-another-position',
+    promise: 'restore-noticed',
+    story: 'An owner claims the position of one update with the stamp of another, so nobody believes it.',
+    file: OWNER,
+    from: 'if (isFurther) this.#seen = { history, term, position, stamp };',
+    to: 'if (isFurther) this.#seen = { history, term, position, stamp: this.#seen?.stamp ?? stamp };',
+  },
+  {
     name: 'new-history-not-reported',
     promise: 'every-loss-told',
     story:
@@ -152,12 +237,28 @@ export const mutants: readonly Mutant[] = [
     to: "return [trace('new-history', { history: changes.history })];",
   },
   {
+    ...{ name: 'look-up-keeps-who-is-gone', promise: 'log-is-truth' },
+    story:
+      'A look-up reports that keys were lost, and goes on naming the owner that lost them until another has them.',
+    file: LOOKUP,
+    from: 'this.#table.overlay(rows.map(asValue));',
+    to: 'this.#table.overlay(rows.filter(({ owner }) => owner !== undefined).map(asValue));',
+  },
+  {
     name: 'look-up-goes-back-to-an-older-term',
     promise: 'continuity',
     story: 'A look-up takes what a deposed leader said for news, and its table goes back.',
     file: LOOKUP,
     from: 'if (changes.term < (this.#seen?.term ?? 0)) return effects;\n\n    const position = this.#seen?.position ?? 0;',
     to: 'const position = changes.term < (this.#seen?.term ?? 0) ? changes.from : (this.#seen?.position ?? 0);',
+  },
+  {
+    ...{ name: 'proof-taken-for-the-secret', promise: 'one-owner' },
+    story:
+      'A Manager takes the proof itself for a certificate, and every report and every status shows the proof.',
+    file: 'pool/manager/deaths.ts',
+    from: 'const proof = digest(secret);',
+    to: 'const proof = secret.length === 64 ? secret : digest(secret);',
   },
   {
     name: 'condemned-owner-answered',
@@ -271,8 +372,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'log-is-truth',
     story: 'A sync is answered with what is still being written.',
     file: LEADER,
-    from: 'const message = answerTo(sync, this.history, this.term, this.#state);',
-    to: 'const message = answerTo(sync, this.history, this.term, this.#writing.inFlight?.next ?? this.#state);',
+    from: 'const message = answerTo(sync, this.stamps, this.term, this.#state);',
+    to: 'const message = answerTo(sync, this.stamps, this.term, this.#writing.inFlight?.next ?? this.#state);',
   },
   {
     name: 'snapshot-forgets-losses',
@@ -352,7 +453,7 @@ export const mutants: readonly Mutant[] = [
     story: 'A standby answers a sync from what it has, without asking the log whether that is all.',
     file: STANDBY,
     from: 'this.#waiting = this.#waiting.filter((other) => !isFrom(other) || other.sync.lookup === sync.lookup);',
-    to: "if (this.#history !== undefined) { const message = answerTo(sync, this.#history, this.#state.term, this.#state); if (message !== undefined) return [{ do: 'send', to: from, message }]; }",
+    to: "if (this.stamps !== undefined) { const message = answerTo(sync, this.stamps, this.#state.term, this.#state); if (message !== undefined) return [{ do: 'send', to: from, message }]; }",
   },
   {
     name: 'look-up-silent-when-cut-off',
@@ -377,6 +478,15 @@ export const mutants: readonly Mutant[] = [
     file: LOOKUP,
     from: 'const usable = changes.from === 0 || (this.#hasTable && changes.from <= position);',
     to: 'const usable = changes.from === 0 || this.#hasTable;',
+  },
+  {
+    name: 'loss-says-a-position-too-far-on',
+    promise: 'every-loss-told',
+    story:
+      'A report of a loss says a position ahead of what it covers, and who resumes there misses the next loss.',
+    file: LOOKUP,
+    from: 'const position = seen && { history: seen.history, position: seen.position };',
+    to: 'const position = seen && { history: seen.history, position: seen.position + 1 };',
   },
   {
     name: 'only-the-latest-loss-reported',
@@ -407,16 +517,15 @@ export const mutants: readonly Mutant[] = [
     promise: 'every-loss-told',
     story: 'A standby has read how far the log goes, and answers before it has followed up to there.',
     file: STANDBY,
-    from: 'if (head !== undefined && history !== undefined && state.position >= head.position && !this.#recovers) {',
-    to: 'if (head !== undefined && history !== undefined) {',
+    from: 'if (head !== undefined && stamps !== undefined && state.position >= head.position && !this.#recovers) {',
+    to: 'if (head !== undefined && stamps !== undefined) {',
   },
   {
-    name: 'leaver-keeps-what-comes-late',
-    promise: 'settles',
-    story: 'An owner that is leaving keeps keys granted before the Manager heard of it.',
-    file: OWNER,
-    from: "if (this.#leaving !== 'no') changed = this.#holdings.revokeAll(revokeBy, transitions) || changed;",
-    to: '',
+    ...{ name: 'deaf-owner-acknowledged', promise: 'settles' },
+    story: 'An owner that speaks and does not hear is renewed for ever, and nobody serves its keys.',
+    file: 'pool/manager/session.ts',
+    from: 'return later(this.provenAt, holdMs) <= now;',
+    to: 'return later(this.provenAt, holdMs) <= now && false;',
   },
   {
     name: 'let-go-told-once',
@@ -441,5 +550,39 @@ export const mutants: readonly Mutant[] = [
     file: 'pool/manager/plan.ts',
     from: 'else if (row.owner !== placed.incarnation) add(recalls',
     to: 'else add(recalls',
+  },
+  {
+    name: 'silence-not-committed',
+    promise: 'dead-are-replaced',
+    story: 'Every leader of a crash loop waits for a dead owner from the beginning.',
+    file: LEADER,
+    from: 'const forMs = now < this.#silencesAt ? undefined : this.#holds.silentMs(incarnation, now);',
+    to: 'const forMs = now < FOREVER ? undefined : this.#holds.silentMs(incarnation, now);',
+  },
+  {
+    name: 'answered-before-the-log-says-heard',
+    promise: 'one-owner',
+    story:
+      'An owner comes back and is renewed while the log calls it silent; the next leader frees its keys at once.',
+    file: LEADER,
+    from: 'if (this.#isSilent(session)) {',
+    to: 'if (this.#isSilent(session) && now < 0) {',
+  },
+  {
+    name: 'silence-counted-although-renewed',
+    promise: 'one-owner',
+    story: 'A leader commits that it has not heard an owner that it has renewed.',
+    file: HOLDS,
+    from: 'const end = later(receivedAt, holdMs);\n    this.#unheard.delete(incarnation);',
+    to: 'const end = later(receivedAt, holdMs);',
+  },
+  {
+    name: 'leader-lease-left-out-of-a-silence',
+    promise: 'one-owner',
+    story:
+      'An old leader renews for a leader lease more, and successors wait for a hold since it was dropped.',
+    file: HOLDS,
+    from: 'Math.max(this.#waitMs - silentMs, this.stepMs)',
+    to: 'Math.max(longestHoldMs(settings) - silentMs, this.stepMs)',
   },
 ];

@@ -22,9 +22,10 @@ import { Lookup, type LookupEffect } from '../lookup/lookup.ts';
 import { ManagerDriver } from '../manager/driver.ts';
 import { Manager } from '../manager/manager.ts';
 import type { ManagerSettings } from '../manager/settings.ts';
-import type { FromManager, NumberedSpan, ToManager } from '../messages.ts';
+import type { Certified, FromManager, NumberedSpan, ToManager } from '../messages.ts';
 import type { ResolvedDurations } from '../options.ts';
 import { Owner, type OwnerEffect } from '../owner/owner.ts';
+import { type Channels, simulatedGate } from './proofs.ts';
 
 export type PoolMessage = ToManager | FromManager;
 
@@ -45,6 +46,9 @@ export interface Surroundings {
   readonly observer: Observer;
   readonly durations: ResolvedDurations;
   readonly managers: readonly string[];
+  /** The Managers that a new life of an owner or a look-up is told of. @default all */
+  listFor?(runtime: SimRuntime): readonly string[];
+  readonly channels: Channels;
 }
 
 export interface NodeOptions {
@@ -56,6 +60,8 @@ export interface NodeOptions {
 abstract class Node {
   readonly process: SimProcess;
   protected readonly around: Surroundings;
+  /** The Managers that this life was told of. */
+  knownManagers: readonly string[] = [];
   #life = 0;
 
   constructor(around: Surroundings, options: NodeOptions) {
@@ -64,6 +70,7 @@ abstract class Node {
       ...options,
       start: (runtime, life) => {
         this.#life = life;
+        this.knownManagers = around.listFor?.(runtime) ?? around.managers;
         this.start(runtime, life);
       },
     });
@@ -96,6 +103,7 @@ export class ManagerNode extends Node {
   strayed = 0;
   readonly #options: ManagerNodeOptions;
   #driver: ManagerDriver | undefined;
+  #guard: SuspensionGuard | undefined;
 
   constructor(around: Surroundings, options: ManagerNodeOptions) {
     super(around, options);
@@ -104,6 +112,37 @@ export class ManagerNode extends Node {
 
   get durations(): ResolvedDurations {
     return this.#options.durations ?? this.around.durations;
+  }
+
+  /** Its machine was suspended, and it has not run since to notice. */
+  get isDazed(): boolean {
+    return this.#guard?.looksSuspended(this.process.now()) ?? false;
+  }
+
+  /**
+   * It is told to do otherwise from here on, until it restarts.
+   *
+   * @throws {InvalidOptionError} and then nothing was changed
+   */
+  configure(changes: Partial<Pick<ManagerSettings, 'durations' | 'pools'>>): void {
+    const settings = {
+      ...this.#options.settings,
+      durations: this.durations,
+      ...changes,
+      ...this.#identity(this.process.life),
+    };
+    // A process that stands still performs this later, and may be another life of it by then.
+    this.process.perform(() => {
+      if (this.#guard === undefined) return;
+      this.#driver?.input((now) => this.core?.configure(settings, now) ?? []);
+      this.#guard.toleranceMs = shortestToleranceMs(settings);
+    });
+  }
+
+  /** An operator wants a pool removed. */
+  removePool(pool: string): void {
+    // A process that stands still performs this later, and may be another life of it by then.
+    this.process.perform(() => this.#driver?.input((now) => this.core?.removePool(pool, now) ?? []));
   }
 
   /** It is told to make room for another. */
@@ -122,10 +161,13 @@ export class ManagerNode extends Node {
   }
 
   protected override start(runtime: SimRuntime, life: number): void {
-    const { world, network, observer } = this.around;
+    const { world, network, observer, channels } = this.around;
+    channels.began(this.name, life);
     const { durations } = this;
     const { settings } = this.#options;
-    const core = new Manager({ ...settings, id: this.name, durations });
+    const core = new Manager({ ...settings, ...this.#identity(life), durations });
+    const guard = new SuspensionGuard(runtime, shortestToleranceMs({ ...settings, durations }));
+    this.#guard = guard;
     const strayed = (): void => this.#strayed(life);
     let heard: { readonly from: string; readonly message: ToManager } | undefined;
     this.core = core;
@@ -133,10 +175,10 @@ export class ManagerNode extends Node {
     this.#driver = new ManagerDriver({
       core,
       clock: runtime,
-      guard: new SuspensionGuard(runtime, durations.suspensionToleranceMs),
+      guard,
       alarm: (wake) => runtime.alarm(wake),
       log: this.#options.openLog(runtime, strayed),
-      transport: managerTransport(runtime.transport(network)),
+      transport: simulatedGate(this.name, channels, managerTransport(runtime.transport(network))),
       candidate: (campaign) => `${this.name}.${life}.${campaign}`,
       watcher: {
         sends: (to, message) => observer.managerSends(this, to, message),
@@ -160,6 +202,10 @@ export class ManagerNode extends Node {
     });
   }
 
+  #identity(life: number): Pick<ManagerSettings, 'id' | 'process'> {
+    return { id: this.name, process: `${this.name}.${life}` };
+  }
+
   /** It cannot go on from here, so it ends; somebody may start it again. */
   #strayed(life: number): void {
     const { world } = this.around;
@@ -171,6 +217,14 @@ export class ManagerNode extends Node {
   }
 }
 
+/** The shortest suspension that must be noticed for the sake of any pool. */
+const shortestToleranceMs = ({ durations, pools }: Pick<ManagerSettings, 'durations' | 'pools'>): number =>
+  Math.min(
+    ...[durations, ...[...(pools?.values() ?? [])].map((pool) => pool.durations)].map(
+      ({ suspensionToleranceMs }) => suspensionToleranceMs,
+    ),
+  );
+
 /** What reaches a Manager although it was meant for somebody else is left aside. */
 const managerTransport = (
   transport: Transport<PoolMessage, PoolMessage>,
@@ -178,17 +232,22 @@ const managerTransport = (
   send: (to, message) => transport.send(to, message),
   listen: (callback) =>
     transport.listen((from, message) => {
-      if (message.kind === 'report' || message.kind === 'sync' || message.kind === 'certificate')
+      const { kind } = message;
+      if (kind === 'report' || kind === 'sync' || kind === 'certificate' || kind === 'probe')
         callback(from, message);
     }),
 });
 
 export interface OwnerNodeOptions extends NodeOptions {
   readonly pool: string;
+  /** The name under which it joins; another may have it too. @default that of the process */
+  readonly ownerName?: string | undefined;
   /** The longest that loading and flushing take; 0: the application does neither. */
   readonly slowMs: number;
   /** Whether a supervisor would notice its death. */
   readonly supervised: boolean;
+  /** Whether its next life proves the death of the one before, by the lock that it got. @default false */
+  readonly locked?: boolean | undefined;
 }
 
 export class OwnerNode extends Node {
@@ -196,6 +255,8 @@ export class OwnerNode extends Node {
   incarnation = '';
   leaving = false;
   left = false;
+  /** When it last noticed that its machine was suspended, by true time. */
+  suspendedAtMs: number | undefined;
   /** Its lease ran out, or its machine was suspended, in this life. */
   troubled = false;
   readonly options: OwnerNodeOptions;
@@ -213,6 +274,10 @@ export class OwnerNode extends Node {
 
   get pool(): string {
     return this.options.pool;
+  }
+
+  get ownerName(): string {
+    return this.options.ownerName ?? this.name;
   }
 
   get secret(): string {
@@ -248,17 +313,19 @@ export class OwnerNode extends Node {
   }
 
   protected override start(runtime: SimRuntime, life: number): void {
-    const { world, network, observer, durations, managers } = this.around;
-    const { pool, slowMs, supervised } = this.options;
+    const { world, network, observer, durations, channels } = this.around;
+    const { pool, slowMs, supervised, locked = false } = this.options;
+    const managers = this.knownManagers;
+    const before = life > 1 && locked ? this.secret : undefined;
     this.incarnation = `${this.name}.${life}`;
     this.leaving = false;
     this.left = false;
     this.troubled = false;
-    const proof = supervised ? digest(this.secret) : undefined;
+    const proof = supervised || locked ? digest(this.secret) : undefined;
     const identity = {
       pool,
       incarnation: this.incarnation,
-      name: this.name,
+      name: this.ownerName,
       url: `http://${this.name}`,
       proof,
     };
@@ -286,9 +353,11 @@ export class OwnerNode extends Node {
     const carryOut = (effect: OwnerEffect): void => {
       switch (effect.do) {
         case 'send':
+          channels.connect(this.name, effect.to, pool, this.incarnation);
           transport.send(effect.to, effect.message);
           break;
         case 'trace':
+          if (effect.event.what === 'was-suspended') this.suspendedAtMs = world.trueMs;
           world.note(this.name, effect.event);
           break;
         default:
@@ -296,9 +365,15 @@ export class OwnerNode extends Node {
           observer.ownerChanged(this, effect);
       }
     };
+    let proved: ((certified: Certified) => void) | undefined;
     transport.listen((from, message) => {
+      if (message.kind === 'certified') proved?.(message);
       if (message.kind === 'update') input((_, now) => core.receive(from, message, now));
+      // As `joinPool` does: not before a leader has answered.
+      if (before !== undefined && (message.kind === 'update' || message.kind === 'refused'))
+        proved ??= provesDeath(before, { runtime, transport, durations, managers });
       if (message.kind === 'elsewhere') input((_, now) => core.pointedOn(from, message, now));
+      if (message.kind === 'role') input((_, now) => core.hearRole(from, message, now));
     });
     input((_, now) => core.wake(now));
   }
@@ -333,7 +408,7 @@ export class LookupNode extends Node {
   resumedFrom: number | undefined;
   #guard: SuspensionGuard | undefined;
   readonly options: LookupNodeOptions;
-  /** What an application would have stored. */
+  /** What an application would have stored: where it began, then the position of each loss that it has dealt with. */
   #stored: { readonly history: string; readonly position: number } | undefined;
 
   constructor(around: Surroundings, options: LookupNodeOptions) {
@@ -355,7 +430,8 @@ export class LookupNode extends Node {
   }
 
   protected override start(runtime: SimRuntime, life: number): void {
-    const { world, network, observer, durations, managers } = this.around;
+    const { world, network, observer, durations } = this.around;
+    const managers = this.knownManagers;
     const resumeFrom = this.options.resumes ? this.#stored : undefined;
     this.resumedFrom = resumeFrom?.position;
     const core = new Lookup(
@@ -378,12 +454,15 @@ export class LookupNode extends Node {
       carryOut: (effect) => {
         if (effect.do === 'send') transport.send(effect.to, effect.message);
         else if (effect.do === 'trace') world.note(this.name, effect.event);
-        else observer.lookupLost(this, effect);
+        else if (effect.do === 'lost') {
+          this.#stored = effect.position ?? this.#stored;
+          observer.lookupLost(this, effect);
+        }
       },
       afterwards: () => {
         if (core.seen === before) return;
         before = core.seen;
-        this.#stored = core.seen;
+        this.#stored ??= core.seen;
         observer.lookupMoved(this);
       },
     });
@@ -391,18 +470,43 @@ export class LookupNode extends Node {
     this.#guard = guard;
     transport.listen((from, message) => {
       if (message.kind === 'changes') driver.input((now) => core.receive(from, message, now));
+      if (message.kind === 'role') driver.input((now) => core.hearRole(from, message, now));
     });
     driver.input((now) => core.wake(now));
   }
 }
 
-/** Reports the death of owners until a Manager confirms that it knows. */
+/** Tells all Managers of a death, again and again, until one confirms it; returns what hears that. */
+function provesDeath(
+  secret: string,
+  {
+    runtime,
+    transport,
+    durations,
+    managers,
+  }: Pick<Surroundings, 'durations' | 'managers'> & {
+    readonly runtime: SimRuntime;
+    readonly transport: Transport<PoolMessage, PoolMessage>;
+  },
+): (certified: Certified) => void {
+  let isProved = false;
+  const tell = (): void => {
+    if (isProved) return;
+    for (const to of managers) transport.send(to, { kind: 'certificate', secret });
+    runtime.wakeAt(later(runtime.now(), durations.retryMs), tell);
+  };
+  tell();
+  return ({ proof }) => (isProved ||= proof === digest(secret));
+}
+
+/** Reports the death of owners until a Manager confirms that it knows. What it has seen dies with it. */
 export class SupervisorNode extends Node {
   #open = new Map<string, string>();
   #tell: (() => void) | undefined;
 
   protected override start(runtime: SimRuntime): void {
     const { network, durations, managers } = this.around;
+    this.#open = new Map();
     const transport = runtime.transport(network);
     transport.listen((_, message) => {
       if (message.kind === 'certified') this.#open.delete(message.proof);
@@ -421,6 +525,7 @@ export class SupervisorNode extends Node {
   }
 
   reaped(secret: string): void {
+    if (!this.process.alive) return;
     this.#open.set(digest(secret), secret);
     this.process.perform(() => this.#tell?.());
   }

@@ -3,11 +3,13 @@
  * going wrong by itself. Scenarios and chaos do things to it.
  */
 
+import type { FencedLog } from '../../log/log.ts';
 import { SimulatedEngine } from '../../log/simulated-engine.ts';
 import { SimulatedLog } from '../../log/simulated-log.ts';
 import { ENGINE, type LogMessage } from '../../log/simulated-messages.ts';
 import { SimClock } from '../../sim/clock.ts';
 import { type LinkFaults, Network } from '../../sim/network.ts';
+import type { SimRuntime } from '../../sim/process.ts';
 import type { Random } from '../../sim/random.ts';
 import { World } from '../../sim/world.ts';
 import type { ResolvedDurations } from '../options.ts';
@@ -17,12 +19,15 @@ import { Checker } from './checker.ts';
 import {
   LookupNode,
   ManagerNode,
+  type NodeOptions,
   type Observer,
   OwnerNode,
+  type OwnerNodeOptions,
   type PoolMessage,
   type Surroundings,
   SupervisorNode,
 } from './nodes.ts';
+import { Channels } from './proofs.ts';
 
 export interface PoolWorldOptions {
   readonly seed: number;
@@ -32,6 +37,12 @@ export interface PoolWorldOptions {
   readonly managers: number;
   /** Those of each Manager, if they are not alike. */
   readonly managerDurations?: readonly ResolvedDurations[] | undefined;
+  /** Those of pools that have their own. */
+  readonly poolDurations?: ReadonlyMap<string, ResolvedDurations> | undefined;
+  /** What Managers are told while they run, in turn; none: nothing. The first is what they start with. */
+  readonly reconfigured?: readonly ResolvedDurations[] | undefined;
+  /** All that there are or will be, if more than these. */
+  readonly allDurations?: readonly ResolvedDurations[] | undefined;
   /** How long the engine keeps a leader that it does not hear. */
   readonly leaderKeyMs: number;
   /** By how much more at the most, until it looks. @default 0 */
@@ -44,10 +55,25 @@ export interface PoolWorldOptions {
   /** How far apart clock rates may be: the fastest over the slowest. 1: all alike. */
   readonly rateSpread?: number | undefined;
   readonly lateMs?: number | undefined;
+  /** How probable it is that a life of an owner or a look-up is told of some of the Managers only. @default 0 */
+  readonly partialListChance?: number | undefined;
+  /** Whether all Managers run on one machine, and share its clocks. @default false */
+  readonly oneMachine?: boolean | undefined;
+  /** Whether a Manager that starts now is told that no log was before. @default never */
+  readonly isFirstStart?: (() => boolean) | undefined;
   readonly sizeOf?: ((message: PoolMessage) => number) | undefined;
   readonly frozen?: boolean | undefined;
   /** Whether the checker watches; a world of thousands is too large for it. @default true */
   readonly checked?: boolean | undefined;
+}
+
+/** A Manager that starts, and opens the log. */
+export interface Opening {
+  readonly name: string;
+  readonly durations: ResolvedDurations;
+  readonly runtime: SimRuntime;
+  /** Ends this life: the Manager cannot go on with its log. */
+  strayed(): void;
 }
 
 const UNWATCHED: Observer = {
@@ -62,17 +88,21 @@ const UNWATCHED: Observer = {
 export class PoolWorld {
   readonly world: World;
   readonly network: Network<PoolMessage>;
+  readonly channels: Channels = new Channels();
   readonly logNetwork: Network<LogMessage>;
   readonly engine: SimulatedEngine;
   readonly checker: Checker;
   readonly durations: ResolvedDurations;
+  /** Those of all Managers and pools, now or later. */
+  readonly allDurations: readonly ResolvedDurations[];
   readonly bounds: Bounds;
   readonly managers: readonly ManagerNode[];
   readonly owners: OwnerNode[] = [];
   readonly lookups: LookupNode[] = [];
   readonly supervisor: SupervisorNode;
   readonly #around: Surroundings;
-  readonly #rates: readonly [slowest: number, fastest: number];
+  readonly slowestRate: number;
+  readonly fastestRate: number;
   readonly #random: Random;
   readonly #lateMs: number;
   readonly #options: PoolWorldOptions;
@@ -83,7 +113,8 @@ export class PoolWorld {
     this.world = new World({ seed, trace: options.trace });
     this.durations = durations;
     this.#random = this.world.random.fork('pool world');
-    this.#rates = [1 / Math.sqrt(rateSpread), Math.sqrt(rateSpread)];
+    this.slowestRate = 1 / Math.sqrt(rateSpread);
+    this.fastestRate = Math.sqrt(rateSpread);
     this.#lateMs = options.lateMs ?? 0;
     this.network = new Network<PoolMessage>(this.world, {
       faults: options.links,
@@ -91,7 +122,8 @@ export class PoolWorld {
       frozen: options.frozen,
     });
     this.logNetwork = new Network<LogMessage>(this.world, { faults: options.logLinks, name: 'log network' });
-    this.bounds = boundsOf(options.managerDurations ?? [durations]);
+    this.allDurations = options.allDurations ?? options.managerDurations ?? [durations];
+    this.bounds = boundsOf(this.allDurations);
     this.checker = new Checker(this.world, this.bounds, policy);
     this.checker.losses.latenessMs = 4 * this.#lateMs + 1;
     this.engine = new SimulatedEngine(this.world, this.logNetwork, {
@@ -108,9 +140,12 @@ export class PoolWorld {
       observer: this.#isChecked ? this.checker : UNWATCHED,
       durations,
       managers: names,
+      listFor: (runtime) => this.#listFor(runtime, names),
+      channels: this.channels,
     };
+    const machine = options.oneMachine === true ? this.clock() : undefined;
     this.managers = names.map((name, index) =>
-      this.#manager(name, options.managerDurations?.[index] ?? durations),
+      this.#manager(name, options.managerDurations?.[index] ?? durations, machine ?? this.clock()),
     );
     this.supervisor = new SupervisorNode(this.#around, {
       name: 'supervisor',
@@ -126,21 +161,43 @@ export class PoolWorld {
     return this.#options.checked ?? true;
   }
 
-  #manager(name: string, durations: ResolvedDurations): ManagerNode {
-    const { policy, maxSpansPerBatch = 4_096, compactEveryBatches = 64 } = this.#options;
-    const { leaderLeaseMs, retryMs } = durations;
+  #manager(name: string, durations: ResolvedDurations, clock: SimClock): ManagerNode {
+    const { policy, maxSpansPerBatch = 4_096, compactEveryBatches = 64, poolDurations = [] } = this.#options;
+    const pools = new Map([...poolDurations].map(([pool, its]) => [pool, { durations: its, policy }]));
+    const { isFirstStart = () => false } = this.#options;
     return new ManagerNode(this.#around, {
-      name,
-      durations,
-      clock: this.clock(),
-      lateMs: this.#lateMs,
-      settings: { policy, maxSpansPerBatch, compactEveryBatches },
-      openLog: (runtime, strayed) =>
-        new SimulatedLog(runtime, runtime.transport(this.logNetwork), {
-          ...{ leaderLeaseMs, retryMs: Math.min(retryMs, leaderLeaseMs / 4), pollMs: leaderLeaseMs },
-          strayed,
-        }),
+      ...{ name, durations, clock, lateMs: this.#lateMs },
+      settings: {
+        ...{ policy, pools, maxSpansPerBatch, compactEveryBatches },
+        get firstStart() {
+          return isFirstStart();
+        },
+      },
+      openLog: (runtime, strayed) => this.openLog({ name, durations, runtime, strayed }),
     });
+  }
+
+  /** The log of one life of a Manager. */
+  protected openLog({ durations, runtime, strayed }: Opening): FencedLog {
+    const { leaderLeaseMs, retryMs } = durations;
+    return new SimulatedLog(runtime, runtime.transport(this.logNetwork), {
+      ...{ leaderLeaseMs, retryMs: Math.min(retryMs, leaderLeaseMs / 4), pollMs: leaderLeaseMs },
+      strayed,
+    });
+  }
+
+  /** All Managers, or some of them, in any order. */
+  #listFor(runtime: SimRuntime, names: readonly string[]): readonly string[] {
+    const { partialListChance = 0 } = this.#options;
+    if (partialListChance === 0 || runtime.random() >= partialListChance) return names;
+    const shuffled = names.map((name) => ({ name, at: runtime.random() })).sort((a, b) => a.at - b.at);
+    const some = shuffled.slice(0, 1 + Math.floor(runtime.random() * names.length));
+    return some.map(({ name }) => name);
+  }
+
+  /** Whether some owners and look-ups may not know all Managers. */
+  get hasPartialLists(): boolean {
+    return (this.#options.partialListChance ?? 0) > 0;
   }
 
   /** A machine's clocks: its own origins, and a rate that is often one of the extremes. */
@@ -153,10 +210,21 @@ export class PoolWorld {
   }
 
   drawRate(): number {
-    const [slowest, fastest] = this.#rates;
     const draw = this.#random.next();
-    if (draw < 0.3) return slowest;
-    return draw > 0.7 ? fastest : this.#random.between(slowest, fastest);
+    if (draw < 0.3) return this.slowestRate;
+    return draw > 0.7 ? this.fastestRate : this.#random.between(this.slowestRate, this.fastestRate);
+  }
+
+  /** Whether Managers give, or will give, leases of different lengths in one pool. */
+  get haveDifferentLeases(): boolean {
+    const { managerDurations = [], reconfigured = [] } = this.#options;
+    return new Set([this.durations, ...managerDurations, ...reconfigured]).size > 1;
+  }
+
+  /** Whether links lose nothing, and no Manager changes how long leases last. */
+  get isReliable(): boolean {
+    const { links: { lossChance = 0, slowChance = 0 } = {}, reconfigured = [] } = this.#options;
+    return lossChance === 0 && slowChance === 0 && reconfigured.length === 0;
   }
 
   /** Starts Managers and the supervisor. */
@@ -165,15 +233,10 @@ export class PoolWorld {
     this.supervisor.process.start();
   }
 
-  addOwner(name: string, more: { pool?: string; slowMs?: number; supervised?: boolean } = {}): OwnerNode {
-    const { pool = 'pool', slowMs = 0, supervised = false } = more;
+  addOwner(name: string, more: Partial<Omit<OwnerNodeOptions, keyof NodeOptions>> = {}): OwnerNode {
     const node = new OwnerNode(this.#around, {
-      name,
-      clock: this.clock(),
-      lateMs: this.#lateMs,
-      pool,
-      slowMs,
-      supervised,
+      ...{ name, clock: this.clock(), lateMs: this.#lateMs },
+      ...{ pool: 'pool', slowMs: 0, supervised: false, ...more },
     });
     this.owners.push(node);
     node.process.start();
@@ -212,6 +275,12 @@ export class PoolWorld {
     return leading.sort((a, b) => (b.core?.term ?? 0) - (a.core?.term ?? 0))[0];
   }
 
+  /** The Manager that leads, if the log has it for its leader too. */
+  get confirmedLeader(): ManagerNode | undefined {
+    const { leader, engine } = this;
+    return leader !== undefined && engine.leader?.startsWith(`${leader.name}.`) ? leader : undefined;
+  }
+
   /** An owner dies; its supervisor, if it has one, sees it. */
   crashOwner(node: OwnerNode): void {
     node.process.crash();
@@ -241,7 +310,7 @@ export class PoolWorld {
     this.network.setFaults({ lossChance: 0, duplicateChance: 0, slowChance: 0, delayMs: [1, 5] });
     this.logNetwork.setFaults({ lossChance: 0, slowChance: 0, delayMs: [1, 5] });
     this.engine.heal();
-    for (const { process } of [...this.managers, ...this.lookups]) {
+    for (const { process } of [...this.managers, ...this.lookups, this.supervisor]) {
       process.resume();
       if (!process.alive) process.start();
     }

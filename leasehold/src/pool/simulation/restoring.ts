@@ -10,6 +10,10 @@
  * over, and before anything is given away after the counters were raised; look-ups are told that everything may
  * be lost; numbers grow. And that it *is* noticed, when a leader hears of more than its log holds.
  *
+ * Managers with different settings make one thing more of the operator: a log that was put back has forgotten how long the
+ * leases were that were given since, so a leader with shorter ones would not wait for them (decision 0018). So the operator
+ * stops all Managers, and raises the counters once the longest leases that any of them gives have run out.
+ *
  * Not promised is that it is noticed once the log has grown past all that anybody has seen: that then passes for
  * what there is, and a look-up is blind to what was lost there. Whoever puts a store back must therefore raise
  * the counters also if no Manager halts; here he does so as soon as nobody is left who could tell. Nor can
@@ -34,6 +38,8 @@ export class Restoring {
   /** When whatever was leased in the time that is gone is over; undefined while its leader goes on. */
   #overAtMs: number | undefined;
   #goneLeader: string | undefined;
+  /** When the operator last had to stop a Manager. */
+  #stoppedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(fate: Fate) {
     this.#fate = fate;
@@ -115,13 +121,20 @@ export class Restoring {
     return this.#fate.pool.managers.some(({ halted, strayed }) => halted !== undefined || strayed > 0);
   }
 
-  /** The operator: stops those who halted or lead, and raises the counters as soon as nobody leads. */
+  /** The operator: stops those who halted or lead, and raises the counters as soon as nobody leads, or later (see above). */
   #recover(): void {
     const { pool, dice } = this.#fate;
     const { engine, managers, checker, world } = pool;
-    for (const { process, halted, core } of managers)
-      if (halted !== undefined || (core?.role === 'leading' && process.running)) process.crash();
-    if (engine.leader !== undefined || engine.down) {
+    const waitsForLeases = pool.haveDifferentLeases;
+    for (const { process, halted, core } of managers) {
+      if (!process.alive) continue;
+      const isToStop = halted !== undefined || (core?.role === 'leading' && process.running);
+      if (!isToStop && !waitsForLeases) continue;
+      process.crash();
+      this.#stoppedAtMs = world.trueMs;
+    }
+    const areLeasesOver = !waitsForLeases || world.trueMs >= this.#stoppedAtMs + pool.bounds.takeoverMs;
+    if (engine.leader !== undefined || engine.down || !areLeasesOver) {
       world.after(20, () => this.#recover());
       return;
     }

@@ -1,6 +1,9 @@
 /**
  * What must be so once faults have stopped for the stated time: members are those who live, every key is where the
  * policy wants it and served there, rows that can be one are one, and every look-up says what the log says.
+ *
+ * Two living owners are excused from being members: one whose name another member has, and one that was never told of the
+ * Manager that leads.
  */
 
 import { highOf, lowOf } from '../../runtime/keys/position.ts';
@@ -17,6 +20,8 @@ interface Seen {
   readonly replayed: ManagerState;
   readonly owners: readonly OwnerNode[];
   readonly lookups: readonly LookupNode[];
+  /** The name of the Manager that leads. */
+  readonly leader: string | undefined;
 }
 
 export class SettledCheck {
@@ -41,15 +46,25 @@ export class SettledCheck {
     for (const member of pool.members.keys()) {
       if (!living.has(member)) throw this.#broken(`${member} is dead or gone and still a member`);
     }
-    for (const node of owners) {
-      if (node.leaving) throw this.#broken(`${node.incarnation} wanted to leave and has not left`);
-      if (!pool.members.has(node.incarnation))
-        throw this.#broken(`${node.incarnation} lives and is no member`);
+    const members = owners.filter(({ incarnation }) => pool.members.has(incarnation));
+    const names = new Set<string>();
+    for (const { ownerName } of members) {
+      if (names.has(ownerName)) throw this.#broken(`two members are called ${ownerName}`);
+      names.add(ownerName);
     }
-    if (owners.length === 0) return;
+    for (const node of owners) {
+      if (this.#isExcused(node, names)) continue;
+      if (node.leaving) throw this.#broken(`${node.incarnation} wanted to leave and has not left`);
+      if (!members.includes(node)) throw this.#broken(`${node.incarnation} lives and is no member`);
+    }
+    if (members.length === 0) return;
     const wish = this.#policy.place({
       rows: [],
-      members: owners.map((node) => ({ incarnation: node.incarnation, name: node.name, load: undefined })),
+      members: members.map(({ incarnation, ownerName }) => ({
+        incarnation,
+        name: ownerName,
+        load: undefined,
+      })),
     });
     for (const placed of wish) {
       for (const segment of pool.overlapping(placed)) {
@@ -58,7 +73,7 @@ export class SettledCheck {
             `${formatRange(segment)} belongs to ${segment.owner ?? 'nobody'}, and the policy wants ${placed.incarnation}`,
           );
       }
-      const node = owners.find(({ incarnation }) => incarnation === placed.incarnation);
+      const node = members.find(({ incarnation }) => incarnation === placed.incarnation);
       for (const segment of pool.overlapping(placed)) this.#serves(node, segment, placed);
     }
     if (this.#seen.replayed.pool(name).rows.length > wish.length)
@@ -67,6 +82,13 @@ export class SettledCheck {
       );
     for (const node of this.#seen.lookups)
       if (node.pool === name && node.process.alive) this.#agrees(node, name);
+  }
+
+  /** Whether an owner that lives need not be a member. */
+  #isExcused(node: OwnerNode, names: ReadonlySet<string>): boolean {
+    const { leader } = this.#seen;
+    if (leader !== undefined && !node.knownManagers.includes(leader)) return true;
+    return !node.core?.isAdmitted && names.has(node.ownerName);
   }
 
   /** The owner passes its check on every stretch of these keys. */

@@ -229,7 +229,9 @@ class Story {
       `${seconds(this.#now)} s went by, ${world.events} events. After each, the checker asked whether every`,
     );
     this.#write('promise still holds, and it did:');
-    this.#write(`  ${PROMISES.join(', ')}`);
+    const half = Math.ceil(PROMISES.length / 2);
+    this.#write(`  ${PROMISES.slice(0, half).join(', ')},`);
+    this.#write(`  ${PROMISES.slice(half).join(', ')}`);
     this.#write('');
     this.#write('What to try next:');
     this.#write('  npm start -- --story --seed 5             the same play in another world');

@@ -26,8 +26,10 @@ export interface Taken extends Span {
   readonly left: boolean;
 }
 
+const NOBODY = { owner: undefined, number: 0, tenure: 0 } as const;
+
 export class TruePool {
-  readonly segments: Segment[] = [{ start: 0n, end: RING_SIZE, owner: undefined, number: 0, tenure: 0 }];
+  readonly segments: Segment[] = [{ start: 0n, end: RING_SIZE, ...NOBODY }];
   readonly members: Map<string, Member> = new Map();
 
   /** Applies a record; returns what it took from whom. */
@@ -50,6 +52,13 @@ export class TruePool {
           });
           segment.owner = undefined;
         }
+        break;
+      case 'silent':
+      case 'heard':
+        break;
+      case 'remove':
+        this.members.clear();
+        this.segments.splice(0, this.segments.length, { start: 0n, end: RING_SIZE, ...NOBODY });
         break;
       default:
         for (const span of record.spans)

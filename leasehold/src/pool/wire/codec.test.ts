@@ -15,12 +15,13 @@ import type {
   Seen,
   Sync,
   TableRow,
-  ToManager,
+  ToGate,
   Update,
 } from '../messages.ts';
 import { clientCodec, managerCodec, POOL_PROTOCOL } from './codec.ts';
 import { encodeMessage } from './encode.ts';
 import { assert } from '../../runtime/assert.ts';
+import { hasControls } from '../../runtime/printable.ts';
 import { wholePayload } from '../../runtime/codec.ts';
 import { fuzzCodec } from './fuzz.ts';
 import { changes, FROM_MANAGER, report, snapshot, TO_MANAGER } from './samples.ts';
@@ -38,7 +39,7 @@ function rowsOf(count: number): readonly TableRow[] {
   }));
 }
 
-const toManager = (message: ToManager): ToManager => managerCodec.decode(encodeMessage(message));
+const toManager = (message: ToGate): ToGate => managerCodec.decode(encodeMessage(message));
 const fromManager = (message: FromManager): FromManager => clientCodec.decode(encodeMessage(message));
 
 // Everything that a message may be.
@@ -98,7 +99,13 @@ const spans = <T>(
       return list;
     });
 
-const seen: fc.Arbitrary<Seen> = record({ history: name, term: count, position: count });
+const stamp = fc.stringMatching(/^[0-9a-f]{32}$/);
+const seen: fc.Arbitrary<Seen> = record({
+  history: name,
+  term: count,
+  position: count,
+  stamp: optional(stamp),
+});
 const numbered: fc.Arbitrary<NumberedSpan[]> = spans(record({ number: count }));
 const letGo: fc.Arbitrary<LetGo[]> = spans(
   record({ number: count, how: fc.constantFrom('released' as const, 'lapsed' as const) }),
@@ -111,12 +118,15 @@ const rows: fc.Arbitrary<TableRow[]> = fc
   .tuple(owners, spans(record({ number: count, lostAt: count, owner: fc.nat(3) })))
   .map(([some, list]) => list.map(({ owner, ...row }) => ({ ...row, owner: some[owner] })));
 
+/** A Manager takes no names that do something to a terminal. */
+const isReadable = (chosen: string): boolean => !hasControls(chosen);
+const chosenName = name.filter(isReadable);
 const reports: fc.Arbitrary<Report> = record({
   kind: fc.constant('report' as const),
-  pool: name,
+  pool: chosenName,
   incarnation: name,
-  name,
-  url,
+  name: chosenName,
+  url: url.filter(isReadable),
   proof: optional(name),
   sequence: count,
   wantsAnswer: fc.boolean(),
@@ -129,7 +139,7 @@ const reports: fc.Arbitrary<Report> = record({
 });
 const syncs: fc.Arbitrary<Sync> = record({
   kind: fc.constant('sync' as const),
-  pool: name,
+  pool: chosenName,
   lookup: name,
   sequence: count,
   seen: optional(seen),
@@ -147,6 +157,7 @@ const updates: fc.Arbitrary<Update> = record({
   term: count,
   sequence: count,
   position: count,
+  stamp: optional(stamp),
   acknowledges: count,
   leaseMs: duration,
   pace: record({
@@ -165,6 +176,7 @@ const someChanges: fc.Arbitrary<Changes> = record({
   term: count,
   from: count,
   to: count,
+  stamp: optional(stamp),
   rows,
   answers: optional(record({ lookup: name, sequence: count })),
   pace: optional(record({ syncEveryMs: duration, staleAfterMs: duration, retryMs: duration })),
@@ -267,7 +279,7 @@ describe('encoding', () => {
 
 describe('the protocol', () => {
   it('has a name and its first version', () => {
-    expect(POOL_PROTOCOL).toEqual({ name: 'leasehold-pool', version: 1, oldest: 1 });
+    expect(POOL_PROTOCOL).toEqual({ name: 'leasehold-pool', version: 3, oldest: 3 });
   });
 });
 

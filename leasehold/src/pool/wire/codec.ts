@@ -5,21 +5,24 @@
 
 import type { Codec } from '../../runtime/codec.ts';
 import { decodeFromManager, decodeToManager } from '../decode.ts';
-import type { FromManager, ToManager } from '../messages.ts';
+import type { FromManager, ToGate } from '../messages.ts';
 import { encodePayload } from './encode.ts';
 
-/** We speak `version`, and understand all from `oldest` on. */
+/**
+ * We speak `version`, and understand all from `oldest` on. Version 1 had no proofs, so anybody could speak for any owner. In
+ * version 2 Managers answered no probes, so clients could not tell that two of them lead different logs.
+ */
 export const POOL_PROTOCOL: { readonly name: string; readonly version: number; readonly oldest: number } = {
   name: 'leasehold-pool',
-  version: 1,
-  oldest: 1,
+  version: 3,
+  oldest: 3,
 };
 
 /** For a Manager. */
-export const managerCodec: Codec<FromManager, ToManager> = { encode: encodePayload, decode: decodeToManager };
+export const managerCodec: Codec<FromManager, ToGate> = { encode: encodePayload, decode: decodeToManager };
 
 /** For owners, look-ups and supervisors. */
-export const clientCodec: Codec<ToManager, FromManager> = {
+export const clientCodec: Codec<ToGate, FromManager> = {
   encode: encodePayload,
   decode: decodeFromManager,
 };

@@ -1,5 +1,5 @@
 /**
- * What `docs/protocol.md` prints is what is spoken: bytes in its blocks, keys in its tables.
+ * The examples of `docs/protocol.md` are the real wire format: bytes in the blocks, keys in the tables.
  */
 
 import { Buffer } from 'node:buffer';
@@ -8,7 +8,7 @@ import { unpack } from 'msgpackr';
 import { describe, expect, it } from 'vitest';
 import { keyPosition } from '../../runtime/keys/hash.ts';
 import { formatPosition } from '../../runtime/keys/position.ts';
-import type { FromManager, ToManager } from '../messages.ts';
+import type { FromManager, ToGate } from '../messages.ts';
 import { ByteReader } from '../../runtime/msgpack/bytes.ts';
 import { clientCodec, managerCodec, POOL_PROTOCOL } from './codec.ts';
 import { encodeMessage } from './encode.ts';
@@ -25,7 +25,7 @@ import { FROM_MANAGER, TO_MANAGER } from './samples.ts';
 
 const DOCUMENT = readFileSync(new URL('../../../../docs/protocol.md', import.meta.url), 'utf8');
 
-/** Blocks of bytes, by their names; what is behind a semicolon is for people. */
+/** Blocks of bytes, by their names; the text behind a semicolon is for people. */
 const BLOCKS: ReadonlyMap<string, Uint8Array> = new Map(
   [...DOCUMENT.matchAll(/^```hex (\w+)\n(.*?)^```$/gms)].map(([, name = '', lines = '']) => {
     const hex = lines.replaceAll(/;.*$/gm, '').replaceAll(/\s/g, '');
@@ -42,14 +42,14 @@ describe('the document of the protocol', () => {
     expect([...BLOCKS.keys()].sort()).toEqual([...messages, 'hello', 'varints'].sort());
   });
 
-  it.each<[string, ToManager | FromManager]>([
-    ...Object.entries(TO_MANAGER),
-    ...Object.entries(FROM_MANAGER),
-  ])('prints %s as it is written and read', (name, message) => {
-    const { decode } = name in TO_MANAGER ? managerCodec : clientCodec;
-    expect(hexOf(encodeMessage(message))).toBe(hexOf(block(name)));
-    expect(decode(block(name))).toStrictEqual(message);
-  });
+  it.each<[string, ToGate | FromManager]>([...Object.entries(TO_MANAGER), ...Object.entries(FROM_MANAGER)])(
+    'prints %s as it is written and read',
+    (name, message) => {
+      const { decode } = name in TO_MANAGER ? managerCodec : clientCodec;
+      expect(hexOf(encodeMessage(message))).toBe(hexOf(block(name)));
+      expect(decode(block(name))).toStrictEqual(message);
+    },
+  );
 
   it('prints the words of the handshake', () => {
     const { name, version, oldest } = POOL_PROTOCOL;

@@ -1,9 +1,9 @@
 /**
- * From a message to the bytes of its frame.
+ * Encodes a message as the bytes of a frame.
  *
- * What goes to many is encoded once: a push to thousands of look-ups, a report to all Managers. Nor
- * are the rows of a snapshot packed or copied for everybody who asks: answers differ in whom they answer, not
- * in the rows, so the rows come last, and their packed form is shared for as long as the list itself is kept.
+ * A message for many receivers is encoded once: a push to thousands of look-ups, a report to all Managers. The rows of
+ * a snapshot are not packed or copied for each receiver either: answers differ in the receiver, not in the rows, so
+ * the rows come last, and their packed form is shared for as long as the list itself is kept.
  */
 
 import { unreachable } from '../../runtime/assert.ts';
@@ -14,10 +14,11 @@ import type {
   LetGo,
   NumberedSpan,
   Report,
+  Role,
   Seen,
   Sync,
   TableRow,
-  ToManager,
+  ToGate,
   Update,
 } from '../messages.ts';
 import { type Payload, wholePayload } from '../../runtime/codec.ts';
@@ -32,7 +33,7 @@ import {
 } from '../../runtime/msgpack/msgpack.ts';
 import { packGranted, packHeld, packLetGo, packRows } from './pack.ts';
 
-const frames = new WeakMap<ToManager | FromManager, Payload>();
+const frames = new WeakMap<ToGate | FromManager, Payload>();
 const tables = new WeakMap<readonly TableRow[], Uint8Array>();
 
 // Nothing here waits in between, so one of each is enough.
@@ -40,11 +41,11 @@ const envelope = new ByteWriter();
 const list = new ByteWriter();
 
 /** The bytes of a message in one piece, which may be shared: do not change them. */
-export const encodeMessage = (message: ToManager | FromManager): Uint8Array =>
+export const encodeMessage = (message: ToGate | FromManager): Uint8Array =>
   wholePayload(encodePayload(message));
 
-/** The bytes of a message. They are shared with whoever else asks for them: do not change them. */
-export function encodePayload(message: ToManager | FromManager): Payload {
+/** The bytes of a message. Other callers share these bytes: do not change them. */
+export function encodePayload(message: ToGate | FromManager): Payload {
   if (!isForMany(message)) return encode(message);
   let frame = frames.get(message);
   if (frame === undefined) frames.set(message, (frame = encode(message)));
@@ -52,13 +53,14 @@ export function encodePayload(message: ToManager | FromManager): Payload {
 }
 
 /** An answer goes to one, and is not worth keeping. */
-function isForMany(message: ToManager | FromManager): boolean {
+function isForMany(message: ToGate | FromManager): boolean {
   if (message.kind === 'changes') return message.answers === undefined;
-  return message.kind === 'report' || message.kind === 'sync' || message.kind === 'certificate';
+  const { kind } = message;
+  return kind === 'report' || kind === 'sync' || kind === 'certificate' || kind === 'probe';
 }
 
-function encode(message: ToManager | FromManager): Payload {
-  // Whatever a message that could not be written has left in them.
+function encode(message: ToGate | FromManager): Payload {
+  // Leftovers of a message that could not be written.
   envelope.clear();
   list.clear();
   const map = new FieldWriter(envelope);
@@ -74,6 +76,12 @@ function encode(message: ToManager | FromManager): Payload {
       return changes(map, message);
     case 'certificate':
       map.text('secret', message.secret);
+      return envelope.take();
+    case 'prove':
+      map.text('pool', message.pool);
+      map.text('incarnation', message.incarnation);
+      map.text('key', message.key);
+      map.text('signature', message.signature);
       return envelope.take();
     case 'certified':
       map.text('proof', message.proof);
@@ -91,9 +99,28 @@ function encode(message: ToManager | FromManager): Payload {
       map.number('term', message.term);
       map.text('leader', message.leader);
       return envelope.take();
+    case 'probe':
+      map.text('asker', message.asker);
+      map.number('round', message.round);
+      return envelope.take();
+    case 'role':
+      return role(map, message);
     default:
       return unreachable(message);
   }
+}
+
+function role(map: FieldWriter, { asker, round, leads }: Role): Uint8Array {
+  map.text('asker', asker);
+  map.number('round', round);
+  if (leads !== undefined) {
+    const led = map.map('leads');
+    led.text('history', leads.history);
+    led.number('term', leads.term);
+    led.text('leader', leads.leader);
+    led.number('holdMs', leads.holdMs);
+  }
+  return envelope.take();
 }
 
 function report(map: FieldWriter, message: Report): Uint8Array {
@@ -124,6 +151,7 @@ function update(map: FieldWriter, message: Update): Uint8Array {
   map.number('term', message.term);
   map.number('sequence', message.sequence);
   map.number('position', message.position);
+  if (message.stamp !== undefined) map.text('stamp', message.stamp);
   map.number('acknowledges', message.acknowledges);
   map.number('leaseMs', message.leaseMs);
   const pace = map.map('pace');
@@ -150,6 +178,7 @@ function changes(map: FieldWriter, message: Changes): Payload {
   map.number('term', message.term);
   map.number('from', message.from);
   map.number('to', message.to);
+  if (message.stamp !== undefined) map.text('stamp', message.stamp);
   if (message.answers !== undefined) {
     const answers = map.map('answers');
     answers.text('lookup', message.answers.lookup);
@@ -209,7 +238,7 @@ class FieldWriter {
     writeFlag(this.#writer, value);
   }
 
-  /** Its fields must be written before any other of this map. */
+  /** Fields of this inner map must be written before any further field of the outer map. */
   map(field: FieldName): FieldWriter {
     this.#map.key(KEYS[field]);
     return new FieldWriter(this.#writer);
@@ -221,6 +250,7 @@ class FieldWriter {
     seen.text('history', value.history);
     seen.number('term', value.term);
     seen.number('position', value.position);
+    if (value.stamp !== undefined) seen.text('stamp', value.stamp);
   }
 
   list<T>(

@@ -1,16 +1,16 @@
 /**
  * Bytes that no honest peer would send, in any number, from a seed.
  *
- * Frames that are good are damaged a little, since damage all over never gets past the first byte. Whatever comes, the
- * codec may do two things: refuse it with a {@link MalformedMessageError}, or accept it as a message;
- * and then that message, encoded, must be read back as the same.
+ * Frames that are good are damaged a little, since damage all over never gets past the first byte. For any bytes the
+ * codec may do two things: refuse them with a {@link MalformedMessageError}, or accept them as a message; and then
+ * that message, encoded, must be read back as the same.
  */
 
 import { Buffer } from 'node:buffer';
 import type { Codec } from '../../runtime/codec.ts';
 import { Dice } from '../../runtime/dice.ts';
 import { MalformedMessageError } from '../../runtime/errors.ts';
-import type { FromManager, ToManager } from '../messages.ts';
+import type { FromManager, ToGate } from '../messages.ts';
 import { clientCodec, managerCodec } from './codec.ts';
 import { encodeMessage } from './encode.ts';
 import { FROM_MANAGER, TO_MANAGER } from './samples.ts';
@@ -49,11 +49,11 @@ export function fuzzCodec(runs: number, seed: number): FuzzOutcome {
   return { accepted, refused: runs - accepted };
 }
 
-const framesOf = (samples: Readonly<Record<string, ToManager | FromManager>>): readonly Uint8Array[] =>
+const framesOf = (samples: Readonly<Record<string, ToGate | FromManager>>): readonly Uint8Array[] =>
   Object.values(samples).map(encodeMessage);
 
-function isAccepted(decode: Codec<never, ToManager | FromManager>['decode'], input: Uint8Array): boolean {
-  let message: ToManager | FromManager;
+function isAccepted(decode: Codec<never, ToGate | FromManager>['decode'], input: Uint8Array): boolean {
+  let message: ToGate | FromManager;
   try {
     message = decode(input);
   } catch (error) {
@@ -77,7 +77,7 @@ function hostile(dice: Dice, frames: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** How many bytes to take out, and what to put there. */
+/** How many bytes to take out, and the bytes to put there. */
 function damage(
   dice: Dice,
   bytes: Uint8Array,

@@ -41,7 +41,13 @@ export type FieldName =
   | 'suspensionToleranceMs'
   | 'syncEveryMs'
   | 'staleAfterMs'
-  | 'leader';
+  | 'leader'
+  | 'stamp'
+  | 'key'
+  | 'signature'
+  | 'round'
+  | 'leads'
+  | 'holdMs';
 
 export const KEYS: Readonly<Record<FieldName, string>> = {
   kind: 'k',
@@ -83,4 +89,10 @@ export const KEYS: Readonly<Record<FieldName, string>> = {
   syncEveryMs: 'se',
   staleAfterMs: 'st',
   leader: 'le',
+  stamp: 'sta',
+  key: 'key',
+  signature: 'sig',
+  round: 'ro',
+  leads: 'l',
+  holdMs: 'hm',
 };

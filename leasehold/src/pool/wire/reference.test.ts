@@ -1,7 +1,6 @@
 /**
- * `docs/lookup.py` was written from `docs/protocol.md`, in another language and without a library. Here
- * it talks to our side over a real connection: if the two understand each other, the document is
- * enough.
+ * `docs/lookup.py` was written from `docs/protocol.md`, in another language and without a library. Here that program
+ * talks to our side over a real connection: if the two understand each other, the document is enough.
  */
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -12,7 +11,7 @@ import { nodeRuntime } from '../../node/runtime.ts';
 import { listenTcp, type TcpListener } from '../../node/tcp/listen.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import { silent } from '../../runtime/logger.ts';
-import type { Changes, FromManager, Sync, ToManager } from '../messages.ts';
+import type { Changes, FromManager, Sync, ToGate } from '../messages.ts';
 import { managerCodec, POOL_PROTOCOL } from './codec.ts';
 import { snapshot } from './samples.ts';
 
@@ -35,16 +34,16 @@ const loss: Changes = {
   ],
 };
 
-/** The look-up as a process, and we its Manager. */
+/** The look-up as a process; the test plays the Manager. */
 class Conversation implements AsyncDisposable {
-  readonly #listener: TcpListener<FromManager, ToManager>;
+  readonly #listener: TcpListener<FromManager, ToGate>;
   readonly #child: ReturnType<typeof spawn>;
   readonly #lines: AsyncIterator<string>;
   readonly #syncs: { readonly from: string; readonly sync: Sync }[] = [];
   #arrived: () => void = () => {};
   #peer = '';
 
-  constructor(listener: TcpListener<FromManager, ToManager>, key: string) {
+  constructor(listener: TcpListener<FromManager, ToGate>, key: string) {
     this.#listener = listener;
     listener.listen((from, message) => {
       if (message.kind === 'sync') this.#syncs.push({ from, sync: message });
@@ -70,13 +69,13 @@ class Conversation implements AsyncDisposable {
     return new Conversation(listener, key);
   }
 
-  /** What it says next. */
+  /** The look-up's next message. */
   async said(): Promise<unknown> {
     const { value, done } = await this.#lines.next();
     return done ? undefined : JSON.parse(value);
   }
 
-  /** The next sync, however long it takes. */
+  /** The next sync, with no time limit. */
   async asked(): Promise<Sync> {
     for (;;) {
       const next = this.#syncs.shift();
@@ -109,7 +108,7 @@ describe('a look-up that was written from the document', () => {
   it('finds keys, hears of losses and gaps, and starts over with a new history', async (context) => {
     if (!hasPython) context.skip('NOT TESTED: there is no python3 here, so docs/lookup.py was not run');
     await using talk = await Conversation.begin('alice');
-    expect(await talk.said()).toEqual({ what: 'welcome', version: 1 });
+    expect(await talk.said()).toEqual({ what: 'welcome', version: 3 });
 
     const first = await talk.asked();
     expect(first).toMatchObject({ pool: 'presence', seen: undefined });
@@ -126,7 +125,7 @@ describe('a look-up that was written from the document', () => {
 
     talk.tell({ ...loss, from: 70_005, to: 70_006 });
     const third = await talk.asked();
-    expect(third.seen).toEqual({ history: 'h', term: 2, position: 70_001 });
+    expect(third.seen).toEqual({ history: 'h', term: 2, position: 70_001, stamp: snapshot.stamp });
 
     talk.tell(answering(third, { ...snapshot, history: 'another', term: 1, to: 12 }));
     expect(await talk.said()).toEqual({ what: 'lost', everything: true });

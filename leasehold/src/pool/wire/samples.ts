@@ -10,14 +10,18 @@ import type {
   Changes,
   Elsewhere,
   FromManager,
+  Probe,
+  Prove,
   Report,
+  Role,
   Sync,
-  ToManager,
+  ToGate,
   Update,
   Refused,
 } from '../messages.ts';
 
 const QUARTER: bigint = RING_SIZE / 4n;
+const STAMP = '00112233445566778899aabbccddeeff';
 
 export const report: Report = {
   kind: 'report',
@@ -29,7 +33,7 @@ export const report: Report = {
   sequence: 300,
   wantsAnswer: true,
   heard: { term: 2, sequence: 3 },
-  seen: { history: 'h', term: 2, position: 70_000 },
+  seen: { history: 'h', term: 2, position: 70_000, stamp: STAMP },
   held: [
     { start: 0n, end: QUARTER, number: 7 },
     { start: 2n * QUARTER, end: 3n * QUARTER, number: 300 },
@@ -47,7 +51,15 @@ export const sync: Sync = {
   pool: 'presence',
   lookup: 'l.1',
   sequence: 1,
-  seen: { history: 'h', term: 2, position: 70_000 },
+  seen: { history: 'h', term: 2, position: 70_000, stamp: STAMP },
+};
+
+export const prove: Prove = {
+  kind: 'prove',
+  pool: 'presence',
+  incarnation: 'a.1',
+  key: STAMP.repeat(2),
+  signature: STAMP.repeat(4),
 };
 
 export const certificate: Certificate = { kind: 'certificate', secret: 'hush' };
@@ -60,6 +72,7 @@ export const update: Update = {
   term: 2,
   sequence: 4,
   position: 70_000,
+  stamp: STAMP,
   acknowledges: 300,
   leaseMs: 9_000,
   pace: { renewEveryMs: 1_500, retryMs: 500, revokeWithinMs: 3_000, suspensionToleranceMs: 75 },
@@ -89,6 +102,7 @@ export const changes: Changes = {
   term: 2,
   from: 69_990,
   to: 70_000,
+  stamp: STAMP,
   rows: [
     { start: 0n, end: QUARTER, owner: a, number: 7, lostAt: 5 },
     { start: QUARTER, end: 2n * QUARTER, owner: undefined, number: 0, lostAt: 0 },
@@ -130,7 +144,16 @@ export const elsewhere: Elsewhere = {
   leader: '10.0.0.2:7400',
 };
 
-export const TO_MANAGER: Readonly<Record<string, ToManager>> = { report, sync, certificate };
+export const probe: Probe = { kind: 'probe', asker: 'a.1', round: 3 };
+
+export const role: Role = {
+  kind: 'role',
+  asker: 'a.1',
+  round: 3,
+  leads: { history: 'h', term: 2, leader: 'c4', holdMs: 10_980 },
+};
+
+export const TO_MANAGER: Readonly<Record<string, ToGate>> = { prove, report, sync, certificate, probe };
 export const FROM_MANAGER: Readonly<Record<string, FromManager>> = {
   update,
   changes,
@@ -138,4 +161,5 @@ export const FROM_MANAGER: Readonly<Record<string, FromManager>> = {
   certified,
   refused,
   elsewhere,
+  role,
 };

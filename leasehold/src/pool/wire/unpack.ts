@@ -2,7 +2,7 @@
  * Packed lists of spans, back to objects, and checked on the way: no span is empty, they ascend, and
  * they do not overlap. The form is described in `pack.ts`.
  *
- * A list says how many items it has. That is believed only if as many can be in the bytes that are there.
+ * A list begins with the number of items. That is believed only if as many can be in the bytes that are there.
  */
 
 import { RING_SIZE } from '../../runtime/keys/position.ts';
@@ -70,14 +70,14 @@ function packed<T>(read: (reader: ByteReader) => T): Read<T> {
 const listed = (reader: ByteReader, most: number, leastBytes: number): number =>
   believed(reader, reader.varint(), most, leastBytes);
 
-/** A count, if it is allowed and there are bytes for it. */
+/** A count, if allowed and if there are bytes for so many. */
 function believed(reader: ByteReader, count: number, most: number, leastBytes: number): number {
   if (count > most) throw new Flaw(`must have at most ${most} items`);
   if (count * leastBytes > reader.left) throw new Flaw('ends too early');
   return count;
 }
 
-/** Reads so many; `read` is given each one's span and the bits of its head, and reads what follows. */
+/** Reads so many items; `read` gets each item's span and the bits of the item's head, and reads the rest. */
 function items<T extends Span>(
   reader: ByteReader,
   count: number,

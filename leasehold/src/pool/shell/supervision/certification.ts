@@ -11,28 +11,30 @@ import type { FromManager, ToManager } from '../../messages.ts';
 import { Certifier, type CertifierEffect } from './certifier.ts';
 
 export interface CertificationOptions {
-  /** What the dead process knew. */
+  /** The secret of the dead process. */
   secret: string;
 
   /** The Managers, as `host:port`; a function is asked each time. */
   managers: readonly string[] | (() => readonly string[]);
 
-  /** A way to the Managers. It is listened to beside whoever else does. */
+  /** A way to the Managers. Other listeners on this transport are not disturbed. */
   transport: Transport<ToManager, FromManager>;
 
   runtime: Runtime;
   logger: Logger;
 
-  /** How long to go on when no Manager answers, in milliseconds. @default 10_000 */
+  /** How long to go on when no Manager answers, in milliseconds. @default 12_000 */
   forMs?: number | undefined;
 
   /** The same if no Manager has been reached since this was made, in milliseconds. @default forMs */
   unreachedForMs?: number | undefined;
 
-  /** How long to wait for an answer before saying it again, in milliseconds. @default 500 */
+  /** How long to wait for an answer before the next attempt, in milliseconds. @default 500 */
   retryMs?: number | undefined;
 
-  /** Told if no Manager has answered at once: for how long it goes on, and whether any was ever reached. */
+  /**
+   * Told if no Manager has answered at once: how long the attempts go on, and whether any Manager was ever reached.
+   */
   onWait?: ((wait: { readonly forMs: number; readonly hasReached: boolean }) => void) | undefined;
 }
 
@@ -40,7 +42,7 @@ export interface CertificationOptions {
 export type CertificationOutcome = 'certified' | 'ran-out' | 'dropped';
 
 /** A hold, and a little: `certifier.ts` says why. */
-const CERTIFY_FOR_MS = 10_000;
+const CERTIFY_FOR_MS = 12_000;
 const RETRY_MS = 500;
 
 const UNCONFIRMED =
@@ -83,7 +85,7 @@ export class Certification implements Disposable {
     this.#input((now) => this.#certifier.died(now));
   }
 
-  /** This Manager can be reached; what was sent before may be lost. */
+  /** This Manager can be reached; earlier messages may be lost. */
   connected(manager: string): void {
     this.#input(() => this.#certifier.connected(manager));
   }

@@ -1,32 +1,32 @@
 /**
- * A process is dead, and the Managers must hear of it: what is said to whom, and for how long?
+ * A process is dead, and the Managers must hear of the death: which message to which Manager, and for how long?
  *
- * A certificate is true for ever, so it does no harm to say it twice, late, or to a Manager that does
- * not lead. What would do harm is to say it once too seldom: then the keys of the dead wait for the
- * end of their lease. So it goes to every Manager at once, again after a short while, and to each that
- * has just become reachable; until one answers that nobody holds anything by this proof any more.
+ * A certificate is true for ever, so a certificate that is sent twice, late, or to a standby does no harm. A lost
+ * certificate would do harm: then the keys of the dead process wait for the end of their lease. So the certificate
+ * goes to every Manager at once, again after a short while, and to each that has just become reachable; until one
+ * answers that nobody holds anything by this proof any more.
  *
  *     died     ├── retry ──┼── retry ──┤ …                      ├ deadline
  *     m1       ▲           ▲           ▲
  *     m2       ▲           ▲   ▲       ▲ ◄── certified
  *                              └ m2 is reachable again
  *
- * There is a deadline because whoever waits for us (a terminal, an init system that wants to start the next
- * one and soon loses its patience) would wait too, and a certificate is worth something only until the hold
- * would have ended anyway. Nothing was reported after the death, so that is a hold after it, and a little:
- * ten seconds, where a hold is 9.75. A Manager that comes back later than that has to wait for everybody whom
- * it does not hear, and a certificate would spare it this one; to wait for a Manager that may never come is
- * not worth that. Where leases are longer, so may this be.
+ * There is a deadline because a caller that waits for us (a terminal, an init system that wants to start the next
+ * process and soon gives up) would wait too, and a certificate is worth something only until the hold would have ended
+ * anyway. Nothing was reported after the death, so the hold ends one hold after the death, and a little: twelve
+ * seconds, where a hold is 10.98. A Manager that comes back later than that has to wait for every silent owner, and a
+ * certificate would spare the wait for this one; to wait for a Manager that may never come is not worth that. Where
+ * leases are longer, so may this be.
  *
- * Being asked to end makes the deadline near: once, because a signal that was meant for the dead may reach
- * us just after its death; the second time it is now.
+ * A request to end brings the deadline near: once, because a signal that was meant for the dead process may reach us
+ * just after the death; the second request means now.
  *
- * A lease is something that a Manager has given. If we tried to reach one for all of that life and never
- * did, then most likely nor did the process, and there is nothing to be freed. It is not certain: one
- * may have come up between two of our tries, and a process that began a moment ago may have been
- * quicker than we. One more round of tries settles both, so the deadline is then a short one; it becomes
- * the usual one with the first Manager that is reached after all. If that is wrong the keys wait for the
- * end of their lease, which is no worse than if nobody had watched.
+ * A lease is something that a Manager has given. If we tried to reach one for all of that life and never did, then
+ * most likely nor did the process, and there is nothing to be freed. That is not certain: a Manager may have come up
+ * between two of our tries, and a process that began a moment ago may have been quicker than we. One more round of
+ * tries settles both, so the deadline is then a short one; the usual deadline applies from the first Manager that is
+ * reached after all. If that is wrong the keys wait for the end of their lease, which is no worse than if nobody had
+ * watched.
  *
  *     waiting ──died──► telling ──certified──► over
  *                          └──────deadline────► over
@@ -53,7 +53,7 @@ export interface CertifierSettings {
 }
 
 /**
- * `wait`: nobody has answered at once, and it goes on for so long. `certified`: a Manager knows.
+ * `wait`: no Manager has answered at once, and the attempts go on for so long. `certified`: a Manager knows.
  * `ran-out`: none has said so in time, and the lease has to run out.
  */
 export type CertifierEffect =
@@ -62,7 +62,7 @@ export type CertifierEffect =
   | { readonly do: 'certified'; readonly afterMs: number }
   | { readonly do: 'ran-out'; readonly afterMs: number; readonly hasReached: boolean };
 
-/** How much longer it goes on after it was asked to end. */
+/** How much longer the attempts go on after a request to end. */
 const HURRY_MS = 2_000;
 
 const NEVER: Instant = instant(Number.POSITIVE_INFINITY);

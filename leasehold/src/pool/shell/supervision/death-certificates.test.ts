@@ -1,6 +1,6 @@
 /**
- * What a death certificate is for, with a real Manager: keys are free at once, or stay where they are.
- * A lease lasts ten minutes here, so that nothing but a certificate can free a key while a test runs.
+ * The effect of a death certificate, with a real Manager: keys are free at once, or stay where they are. A lease lasts
+ * ten minutes here, so that nothing but a certificate can free a key while a test runs.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -25,7 +25,7 @@ const owner = join(folder, 'owner.mjs');
 const runtime = nodeRuntime();
 const pids = new Set<number>();
 
-/** <manager> <lock file>: joins as `a`, with its process number as url. */
+/** <manager> <lock file>: joins as `a`, with the process number as url. */
 const OWNER = `
   import { joinPool } from '../join-pool.ts';
   const [manager, lockFile] = process.argv.slice(2);
@@ -51,13 +51,13 @@ function end(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It is gone already, which is all that is wanted.
+    // The process is gone already, as wanted.
   }
 }
 
 const manager = (): Promise<PoolManager> =>
   startManager({
-    ...{ port: 0, http: false },
+    ...{ port: 0, http: false, firstStart: true },
     defaults: { leaseMs: 600_000, renewEveryMs: 1_500, retryMs: 500, leaderLeaseMs: 2_000 },
   });
 
@@ -84,7 +84,7 @@ function unsupervised({ address }: PoolManager, lockFile: string): ChildProcess 
   return child;
 }
 
-/** The process that has the key, once it is another than `before`. */
+/** The process that has the key, once that is another than `before`. */
 async function holder(lookup: PoolLookup, before?: number): Promise<number> {
   const pid = await vi.waitUntil(
     () => {
@@ -97,7 +97,7 @@ async function holder(lookup: PoolLookup, before?: number): Promise<number> {
   return pid;
 }
 
-/** As a look-up sees it that asks only now: one that is there already may hear of a change later. */
+/** As a new look-up sees the owner: an older look-up may hear of a change later. */
 async function holderNow({ address }: PoolManager): Promise<string | undefined> {
   await using lookup = await openLookup({ managers: [address], pool: 'presence' });
   return lookup.find('alice')?.url;

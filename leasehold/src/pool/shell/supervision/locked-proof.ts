@@ -1,31 +1,31 @@
 /**
- * A restart without a supervisor: the new process proves that its predecessor is dead, because it
- * got the lock that the predecessor would not have let go of alive.
+ * A restart without a supervisor: the new process proves that the predecessor is dead, by holding the lock that a live
+ * predecessor would not have released.
  *
- *     predecessor   lock ├── writes its secret ── joins ───── kill -9 ┤ the kernel lets go
+ *     predecessor   lock ├── writes a secret ──── joins ───── kill -9 ┤ the kernel releases the lock
  *     successor                                 lock? no, wait …      ├ reads the secret: a certificate
- *                                                                     ├ writes its own, then joins
+ *                                                                     ├ writes a new one, then joins
  *
- * *Whoever holds the lock and reads a secret there knows that no process uses its proof any more.*
+ * *A process that holds the lock and reads a secret there knows that no process uses the proof any more.*
  *
- *  - The secret was written by a process that held the lock on this very file (its device and inode
- *    are written beside it: a copy of a directory carries the secret of a process that lives on).
- *  - The lock sits on a descriptor that is closed when the process ends or becomes another program, and
- *    that nothing inherits. The kernel closes it when the last thread of the process has run for the
- *    last time. So a lock that is free was let go of by an end, or by {@link LockedProof.release}.
- *  - Release takes the secret out of the file first, while the lock is still held. It has to: the same
- *    proof may be in use elsewhere in this process, when a supervisor gave it.
- *  - All of this is the promise of one kernel, so its boot id is written there too. Another one means
- *    another machine on a shared disk, or a reboot; the former may well live, so neither proves anything.
- *    Pid namespaces do not matter: containers on one kernel share its locks.
+ *  - The secret was written by a process that held the lock on this very file (the device and inode are written beside
+ *    the secret: a copy of a directory carries the secret of a process that lives on).
+ *  - The lock sits on a descriptor that is closed when the process ends or becomes another program, and that nothing
+ *    inherits. The kernel closes the descriptor when the last thread of the process has run for the last time. So a
+ *    lock that is free was let go of by an end, or by {@link LockedProof.release}.
+ *  - Release takes the secret out of the file first, while the lock is still held. This order is necessary: the same
+ *    proof may be in use elsewhere in this process, if a supervisor gave the proof.
+ *  - All of this is the promise of one kernel, so the boot id is written there too. Another one means another machine
+ *    on a shared disk, or a reboot; the former may well live, so neither proves anything. Pid namespaces do not
+ *    matter: containers on one kernel share the kernel's locks.
  *
- * It does not hold on network file systems, where a server can give a lock away over the head of one
- * who has it: those are refused, as far as the system says what they are. Nor for a virtual machine
- * that is copied while it runs, but then every incarnation is doubled, and this is the least of it.
+ * The argument fails on network file systems, where a server can give a held lock to another client: those are
+ * refused, as far as the system names them. The argument also fails for a virtual machine that is copied while
+ * running, but then every incarnation is doubled, and this is the least problem.
  *
- * If a supervisor gave this process a secret, that one is left in the file: a report has room for one
- * proof, and both ways to show it show the same. Sound, since both speak of the end of one process.
- * Nothing here is synced to disk: what a power cut would take is of another boot.
+ * If a supervisor gave this process a secret, that secret is left in the file: a report has room for one proof, and
+ * both ways to show the proof show the same. Sound, since both speak of the end of one process. Nothing here is synced
+ * to disk: a power cut takes only data of another boot.
  */
 
 import { randomId } from '../../../node/id.ts';
@@ -49,7 +49,7 @@ export interface LockedProofOptions {
   /** How long to wait for a predecessor that is still ending, in milliseconds. @default 5_000 */
   waitMs?: number | undefined;
 
-  /** Gives up waiting for it. Others in this process that want the same lock wait on. */
+  /** Gives up waiting for the lock. Others in this process that want the same lock wait on. */
   signal?: AbortSignal | undefined;
 }
 
@@ -58,12 +58,12 @@ export interface LockedProof {
   readonly proof: string;
   /** Secrets of processes that are proved dead, to be shown to the Managers; the latest first. */
   readonly predecessors: readonly string[];
-  /** The Managers know of this death, or need not hear of it any more. */
+  /** The Managers know of this death, or need no longer hear of the death. */
   settled(predecessor: string): void;
   /**
-   * Lets the next process have the lock. Only after every incarnation that reported this proof has
-   * left, as confirmed by a Manager; one that could not leave keeps the lock until the process ends,
-   * so that the next can prove its death.
+   * Lets the next process have the lock. Only after every incarnation that reported this proof has left, as confirmed
+   * by a Manager; an incarnation that could not leave keeps the lock until the process ends, so that the next process
+   * can prove the death.
    */
   release(): void;
 }
@@ -73,21 +73,21 @@ const TRY_EVERY_MS = 100;
 
 const SHARED: unique symbol = Symbol.for('leasehold.locked-proofs');
 
-/** By path: the pools that this process joins with one lock share it, and its proof. */
+/** By path: the pools that this process joins with one lock share the lock and the proof. */
 interface Shared {
   [SHARED]?: Map<string, Entry>;
 }
 
 interface Entry {
   readonly holding: Promise<Holding>;
-  /** Who has it, or waits for it. */
+  /** How many have the lock, or wait for the lock. */
   users: number;
 }
 
 /**
  * @throws {LockedError} if the predecessor still lives after `waitMs`
  * @throws {UnfitLockFileError} on a network file system, or if the file is another user's
- * @throws {StorageError} if it cannot be opened or written
+ * @throws {StorageError} if the file cannot be opened or written
  * @throws {UnsupportedPlatformError} where there is no such lock
  */
 export async function lockedProof(options: LockedProofOptions): Promise<LockedProof> {
@@ -120,7 +120,7 @@ export async function lockedProof(options: LockedProofOptions): Promise<LockedPr
   }
 }
 
-/** A lock that comes when nobody wants it any more stays, for whoever in this process wants it next. */
+/** A lock that comes when nobody wants the lock any more stays, for the next user in this process. */
 function beginHolding(open: Map<string, Entry>, options: LockedProofOptions): Entry {
   const { path } = options;
   const entry: Entry = { holding: takeHold(options, () => entry.users > 0), users: 0 };
@@ -131,7 +131,7 @@ function beginHolding(open: Map<string, Entry>, options: LockedProofOptions): En
   return entry;
 }
 
-/** @throws the reason of the signal, if it comes first */
+/** @throws the reason of the signal, if the abort comes first */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
@@ -186,7 +186,7 @@ async function lockWithin(
   }
 }
 
-/** The lock in hand, and what we leave in it. */
+/** The lock in hand, and our secret in the file. */
 class Holding {
   readonly secret: string;
   readonly predecessors: readonly string[];
@@ -199,7 +199,7 @@ class Holding {
     this.#lock = lock;
     this.#place = place;
     this.secret = secret;
-    // Whatever went wrong, we live: never certify ourselves.
+    // In any case we live: never certify ourselves.
     this.predecessors = predecessors.filter((each) => each !== secret);
     this.#unsettled = this.predecessors;
     this.#write();

@@ -3,7 +3,7 @@
  * has to look up a name, connect and introduce itself is late by all of that, and on the worst day by a
  * failed attempt.
  *
- * A dialler connects to what is sent to, and lets go of what is not used. So every Manager is sent a
+ * A dialler connects when there is something to send, and closes unused connections. So every Manager is sent a
  * heartbeat now and then, a frame of no bytes; Managers that are new in the list are found that way too.
  */
 

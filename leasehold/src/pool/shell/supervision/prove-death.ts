@@ -1,14 +1,20 @@
 /**
- * How the death of this process will be proved, by whichever way there is; and the deaths of its
- * predecessors, which it can prove itself. This is what joining a pool asks for:
+ * How the death of this process will be proved, by any available way; and the deaths of predecessors, which this
+ * process can prove. Joining a pool uses this file so:
  *
  *     const death = await proveDeath({ lockFile, addresses, runtime, logger });
- *     …                         report with death.proof; the predecessors' deaths are told meanwhile
+ *     …                         report with death.proof
+ *     death.tellOfPredecessors();   the leader has answered the first report
  *     death.left();             a Manager has confirmed that this owner holds nothing any more
  *     await death[Symbol.asyncDispose]();
  *
- * Without `left` the lock stays until the process ends: what could not be given back in good order is
- * then free as soon as the next process has started, instead of when the lease has run out.
+ * **Why not before the first answer?** The proof of a predecessor's death frees keys. If the Manager has heard nothing
+ * of this owner by then, the keys go to others, and come back when this owner joins: two losses instead of one. An
+ * owner that waits for the name and has confirmed is admitted in the batch that removes the predecessor
+ * (`manager/correspondence.ts`). The confirmation arrives before the proof, whose connection is yet to be made.
+ *
+ * Without `left` the lock stays until the process ends: keys that could not be given back in good order are then free
+ * as soon as the next process has started, instead of at the end of the lease.
  */
 
 import type { Logger } from '../../../runtime/logger.ts';
@@ -31,13 +37,15 @@ export interface ProveDeathOptions {
   /** How long to wait for a predecessor that is still ending, in milliseconds. @default 5_000 */
   waitMs?: number | undefined;
 
-  /** Gives up waiting for it. */
+  /** Gives up waiting for the lock. */
   signal?: AbortSignal | undefined;
 }
 
 export interface DeathProof extends AsyncDisposable {
-  /** For the reports of this process; `undefined` if nobody could prove its death. */
+  /** For the reports of this process; `undefined` if nobody could prove the death. */
   readonly proof: string | undefined;
+  /** Tells the Managers of every predecessor's death, until they know, in the background. Has an effect once. */
+  tellOfPredecessors(): void;
   /** This owner has left, as a Manager confirmed: disposing may let the next process have the lock. */
   left(): void;
 }
@@ -45,15 +53,18 @@ export interface DeathProof extends AsyncDisposable {
 /** Longer than a supervisor would: nobody waits for us. */
 const TELL_FOR_MS = 60_000;
 
-/** @throws what {@link lockedProof} throws */
+/** @throws the errors of {@link lockedProof} */
 export async function proveDeath(options: ProveDeathOptions): Promise<DeathProof> {
   const { lockFile, waitMs, signal, runtime, logger } = options;
   if (lockFile === undefined) return supervisedOnly(logger);
   const locked = await lockedProof({ path: lockFile, waitMs, signal, runtime, logger });
-  const telling = tell(locked, options);
+  let telling: AsyncDisposable | undefined;
   let hasLeft = false;
   return {
     proof: locked.proof,
+    tellOfPredecessors: () => {
+      telling ??= tell(locked, options);
+    },
     left: () => {
       hasLeft = true;
     },
@@ -66,10 +77,12 @@ export async function proveDeath(options: ProveDeathOptions): Promise<DeathProof
 
 async function supervisedOnly(logger: Logger): Promise<DeathProof> {
   const supervised = await supervisedProof(logger);
-  return { proof: supervised?.proof, left: () => {}, [Symbol.asyncDispose]: async () => {} };
+  return {
+    proof: supervised?.proof,
+    ...{ tellOfPredecessors: () => {}, left: () => {}, [Symbol.asyncDispose]: async () => {} },
+  };
 }
 
-/** Tells the Managers of every predecessor's death, until they know, in the background. */
 function tell(locked: LockedProof, options: ProveDeathOptions): AsyncDisposable | undefined {
   if (locked.predecessors.length === 0) return undefined;
   const { addresses, runtime, logger } = options;

@@ -24,13 +24,13 @@ import { nodeRuntime } from '../../../node/runtime.ts';
 import { listenTcp, type TcpListener } from '../../../node/tcp/listen.ts';
 import { digest } from '../../../runtime/digest.ts';
 import { silent } from '../../../runtime/logger.ts';
-import type { FromManager, ToManager } from '../../messages.ts';
+import type { FromManager, ToGate } from '../../messages.ts';
 import { managerCodec, POOL_PROTOCOL } from '../../wire/codec.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-supervision-'));
 const program = (name: string): string => join(folder, `${name}.mjs`);
 
-/** Every program says first who it is, so that whatever a test leaves behind can be ended. */
+/** Every program first prints the process number, so that the tests can end every leftover. */
 const LOGGER = `
   console.log('here', process.pid);
   const say = (level) => (message, facts) => console.log('log', level, facts?.why ?? message);
@@ -55,7 +55,7 @@ const PROGRAMS = {
       process.exitCode = error.exitCode;
     }
   `,
-  /** Asks for its proof, twice; then does as it is told. */
+  /** Asks for the proof, twice; then follows the commands. */
   server: `
     import { fork, spawn } from 'node:child_process';
     import { supervisedProof } from './supervised.ts';
@@ -78,7 +78,7 @@ const PROGRAMS = {
     if (what === 'worker') { process.send(process.env.LEASEHOLD_SUPERVISOR === undefined ? 'no variable' : 'variable'); process.disconnect(); }
     if (!['leaf', 'worker'].includes(what)) setInterval(() => {}, 1_000);
   `,
-  /** <lock file> <managers>: takes the lock, tells of its predecessors, stays. */
+  /** <lock file> <managers>: takes the lock, tells of the predecessors, stays. */
   locked: `
     import { nodeRuntime } from '../../../node/runtime.ts';
     import { proveDeath } from './prove-death.ts';
@@ -89,6 +89,7 @@ const PROGRAMS = {
       const death = await proveDeath({
         lockFile, addresses: { current: managers.split(',') }, runtime, logger, waitMs: Number(waitMs ?? 10_000),
       });
+      death.tellOfPredecessors();
       process.once('SIGTERM', async () => {
         death.left();
         await death[Symbol.asyncDispose]();
@@ -109,7 +110,7 @@ const PROGRAMS = {
   `,
 };
 
-/** A process, and what it prints. */
+/** A process, and the output. */
 class Started {
   readonly child: ChildProcess;
   readonly ended: Promise<number | string>;
@@ -142,7 +143,7 @@ class Started {
     return this.child.pid as number;
   }
 
-  /** The first line that begins so, without its beginning. */
+  /** The first line with this beginning, without the beginning. */
   async line(beginning: string): Promise<string> {
     for (;;) {
       const found = this.lines.find((line) => line.startsWith(beginning));
@@ -159,7 +160,7 @@ class Started {
     this.#look();
   }
 
-  /** Who asked for its proof, and what it is. */
+  /** The process that asked for a proof, and the proof. */
   async proof(): Promise<{ pid: number; proof: string }> {
     const [pid = '', proof = ''] = (await this.line('proof')).split(' ');
     return { pid: Number(pid), proof };
@@ -169,10 +170,10 @@ class Started {
 /** A Manager that takes note of certificates. */
 class Recorder {
   readonly proofs: string[] = [];
-  readonly #listener: TcpListener<FromManager, ToManager>;
+  readonly #listener: TcpListener<FromManager, ToGate>;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(listener: TcpListener<FromManager, ToManager>, confirms: boolean) {
+  constructor(listener: TcpListener<FromManager, ToGate>, confirms: boolean) {
     this.#listener = listener;
     listener.listen((from, message) => {
       if (message.kind !== 'certificate') return;
@@ -252,7 +253,7 @@ function endIfItLives(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It is gone already, which is all that is wanted.
+    // The process is gone already, as wanted.
   }
 }
 
@@ -330,14 +331,12 @@ describe('a supervised server', { timeout: 60_000 }, () => {
     expect(supervisor.lines.filter((line) => line.startsWith('signal'))).toHaveLength(3);
   });
 
-  it('lives on when its supervisor is killed, and then nobody certifies it', async () => {
+  it('is told to end when its supervisor is killed, and then nobody certifies its end', async () => {
     const to = await manager();
     const supervisor = run(to, server());
-    const { pid } = await supervisor.proof();
+    await supervisor.proof();
     supervisor.child.kill('SIGKILL');
-    process.kill(pid, 'SIGUSR2');
-    await supervisor.line('signal SIGUSR2');
-    process.kill(pid, 'SIGKILL');
+    await supervisor.line('signal SIGTERM');
     expect(await supervisor.ended).toBe('SIGKILL');
     expect(to.proofs).toEqual([]);
   });
@@ -369,7 +368,7 @@ describe('the proof is taken by the child itself', { timeout: 60_000 }, () => {
     const supervisor = run(to, inShell('SERVER; true'));
     const { pid, proof } = await supervisor.proof();
     expect(proof).toBe('none');
-    expect(supervisor.lines).toContain('log info not-the-child');
+    expect(supervisor.lines).toContain('log warn not-the-child');
     process.kill(pid, 'SIGKILL');
     expect(await supervisor.ended).toBe(0);
     expect(to.proofs).toEqual([]);
@@ -391,14 +390,14 @@ describe('the proof is taken by the child itself', { timeout: 60_000 }, () => {
     const proofs = () => supervisor.lines.filter((line) => line.startsWith('proof'));
     expect(await supervisor.line('worker says')).toBe('no variable');
     expect(proofs().filter((line) => !line.includes('none'))).toHaveLength(1);
-    expect(supervisor.lines.filter((line) => line.startsWith('log info not'))).toEqual([]);
+    expect(supervisor.lines.filter((line) => line.startsWith('log warn not'))).toEqual([]);
   });
 
   it('and not by the worker of a child that never asked; its own channel is left alone', async () => {
     const supervisor = run(await manager(), server('primary'));
     expect((await supervisor.proof()).proof).toBe('none');
     expect(await supervisor.line('worker says')).toBe('variable');
-    expect(supervisor.lines).toContain('log info not-the-child');
+    expect(supervisor.lines).toContain('log warn not-the-child');
   });
 });
 
@@ -412,14 +411,32 @@ describe('a process that finds the variable and', { timeout: 60_000 }, () => {
   };
   const env = (descriptor = 3) => ({ LEASEHOLD_SUPERVISOR: `${process.pid}:${namespace()}:${descriptor}` });
   const secret = 'ab'.repeat(32);
-  const child = (letter: (pid: number) => string): Started => {
-    const started = start(node, [program('server'), 'leaf'], { env: env(), letter: true });
+  const child = (letter: (pid: number) => string, what = 'leaf'): Started => {
+    const started = start(node, [program('server'), what], { env: env(), letter: true });
     (started.child.stdio[3] as Writable).end(letter(started.pid));
     return started;
   };
 
   it('gets a letter for itself takes the secret', async () => {
     expect((await child((pid) => `${pid} ${secret}\n`).proof()).proof).toBe(digest(secret));
+  });
+
+  it('is told to end when the line ends, if that was to stay', async () => {
+    expect(await child((pid) => `${pid} ${secret}\nstays\n`, 'stay').ended).toBe(7);
+  });
+
+  it('is not told to end by the line of an earlier version, which ends with the letter', async () => {
+    const started = child((pid) => `${pid} ${secret}\n`, 'stay');
+    await started.proof();
+    started.child.kill('SIGUSR2');
+    await started.line('signal SIGUSR2');
+    expect(started.lines).not.toContain('signal SIGTERM');
+  });
+
+  it('has done its work ends, although the line is open', async () => {
+    const started = start(node, [program('server'), 'leaf'], { env: env(), letter: true });
+    (started.child.stdio[3] as Writable).write(`${started.pid} ${secret}\nstays\n`);
+    expect(await started.ended).toBe(0);
   });
 
   it.each<[string, (pid: number) => string, string]>([
@@ -431,7 +448,7 @@ describe('a process that finds the variable and', { timeout: 60_000 }, () => {
   ])('%s has no proof, and says why', async (_, letter, why) => {
     const started = child(letter);
     expect((await started.proof()).proof).toBe('none');
-    expect(started.lines).toContain(`log info ${why}`);
+    expect(started.lines).toContain(`log warn ${why}`);
   });
 
   it('does not wait for ever for a letter', async () => {
@@ -443,7 +460,7 @@ describe('a process that finds the variable and', { timeout: 60_000 }, () => {
   it('has something else at that descriptor leaves it alone', async () => {
     const started = start(node, [program('server'), 'leaf'], { env: env() });
     expect((await started.proof()).proof).toBe('none');
-    expect(started.lines).toContain('log info no-letter');
+    expect(started.lines).toContain('log warn no-letter');
   });
 
   it('has an event loop at that descriptor, because a shell closed it, goes on with its life', async () => {
@@ -563,6 +580,7 @@ describe('a lock instead of a supervisor', { timeout: 60_000 }, () => {
     const [to, file] = [await manager(), path()];
     const supervisor = run(to, [node, program('locked'), file, to.address]);
     const { pid, proof } = await supervisor.proof();
+    process.kill(pid, 'SIGSTOP'); // Otherwise the process is told to end, and may release the lock before dying.
     supervisor.child.kill('SIGKILL');
     process.kill(pid, 'SIGKILL');
     await supervisor.ended;

@@ -1,35 +1,37 @@
 /**
- * The supervisor: starts a command, and when it has died says so to the Managers, so that what it
- * held is free in milliseconds instead of when its lease has run out.
+ * The supervisor: starts a command, and tells the Managers of the command's death, so that the keys of the command are
+ * free in milliseconds instead of at the end of the lease.
  *
  *     supervisor  start ─┬── secret ──► child                 reaped ├── certificate ──► Managers
  *                        └─ connects to the Managers                 │ ◄── certified ──┤
  *     child              ├── joins with the digest ── … ── kill -9 ──┤                 exit, as the child did
  *
- * *A certificate is sent only after the kernel has said that the child is no more*, and its secret was
- * used by the child alone (`handover.ts`). Not before, not on a guess: a child that does not answer, or
- * a line that broke, proves nothing. What a dead process sent before it died may still arrive
- * somewhere; that is so after every kind of death, and what lease numbers are for.
+ * *A certificate is sent only after the kernel has said that the child is no more*, and only the child used the secret
+ * (`handover.ts`). Not before, not on a guess: a child that does not answer, or a line that broke, proves nothing.
+ * Messages of a dead process may still arrive somewhere; that is so after every kind of death, and lease numbers serve
+ * for that.
  *
- * Should the supervisor itself die, even by `kill -9`, the child lives on and keeps its leases: nobody
- * else knows the secret, so nothing will be certified, and its end is noticed by its lease.
+ * Should the supervisor itself die, even by `kill -9`, nothing will be certified: nobody else knows the secret. But
+ * the line through which the secret came ends with the supervisor, so the library in the child notices, and sends the
+ * own process a SIGTERM (decision 0034). A server that does not end by that keeps the keys until the lease expires.
  *
- * It stays until a Manager has confirmed, so that no certificate is lost with it, or until a deadline:
- * at once if the child never took the secret, for then it had no lease that this secret could free; after
- * a few seconds if no Manager was reached in all that time (`certifier.ts`). Whoever waits is told so.
- * As process 1 of a container it does not reap orphans of the command: let an init do that.
+ * The supervisor stays until a Manager has confirmed, so that no certificate is lost, or until a deadline: at once if
+ * the child never took the secret, for then there was no lease that this secret could free; after a few seconds if no
+ * Manager was reached in all that time (`certifier.ts`). A waiting user is told so. As process 1 of a container the
+ * supervisor does not reap orphans of the command: let an init do that.
  */
 
-import { type Child, CHILD_DESCRIPTOR, exitCodeOf, startChild } from '../../../node/child.ts';
+import { CHILD_DESCRIPTOR, exitCodeOf, startChild } from '../../../node/child.ts';
 import { randomId } from '../../../node/id.ts';
+import { STAYS } from '../../../node/inherited-line.ts';
 import { ownProcess } from '../../../node/own-process.ts';
-import { inTerminalForeground, onSignals, type Signal } from '../../../node/signals.ts';
+import type { Signal } from '../../../node/signals.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { Certification } from './certification.ts';
 import { formatLetter, formatSummons, SUPERVISOR_VARIABLE, TAKEN } from './handover.ts';
 import { ManagerLine } from './manager-line.ts';
-import { FORWARDED, SignalPolicy } from './signal-policy.ts';
+import { SignalDesk } from './signal-desk.ts';
 import type { SupervisedEnd } from './supervised-end.ts';
 
 export interface SuperviseOptions {
@@ -43,16 +45,16 @@ export interface SuperviseOptions {
   runtime: Runtime;
   logger: Logger;
 
-  /** What the command has in its environment beside what we have. */
+  /** Variables for the command's environment, added to ours. */
   environment?: Readonly<Record<string, string>> | undefined;
 
   /** Told when the command runs. */
   onChild?: ((child: SupervisedChild) => void) | undefined;
 
-  /** How long to tell the Managers when none answers, in milliseconds; see {@link UNREACHED_FOR_MS}. @default 10_000 */
+  /** How long to tell the Managers when none answers, in milliseconds; see {@link UNREACHED_FOR_MS}. @default 12_000 */
   certifyForMs?: number | undefined;
 
-  /** Whether signals that this process is sent are for the command. @default true */
+  /** Whether signals to this process are for the command, which then leads a group of its own. @default true */
   forwardSignals?: boolean | undefined;
 }
 
@@ -65,9 +67,9 @@ export interface SupervisedChild {
 }
 
 /**
- * Resolves when the command has ended and the Managers know, or will not hear of it any more.
+ * Resolves when the command has ended and the Managers know, or when the attempts to tell them have ended.
  *
- * @throws {CommandError} if the command does not start; its `exitCode` is what to end with
+ * @throws {CommandError} if the command does not start; end with the error's `exitCode`
  */
 export async function supervise(options: SuperviseOptions): Promise<SupervisedEnd> {
   const { runtime, logger } = options;
@@ -85,18 +87,20 @@ export async function supervise(options: SuperviseOptions): Promise<SupervisedEn
         ...{ forMs: Math.round(forMs), managers: managers().join(',') },
       }),
   });
-  using signals = new SignalDesk(options, certification);
+  const { forwardSignals = true } = options;
+  using signals = forwardSignals ? new SignalDesk(certification, runtime, logger) : undefined;
   const child = await startChild({
     ...{ command: options.command, args: options.args },
     environment: { ...options.environment, [SUPERVISOR_VARIABLE]: summons() },
+    leadsGroup: forwardSignals,
   });
-  child.say(formatLetter({ childPid: child.pid, secret }));
-  signals.started(child);
+  child.say(`${formatLetter({ childPid: child.pid, secret })}${STAYS}`);
+  signals?.started(child);
   logger.info('started', { command: options.command, pid: child.pid });
   options.onChild?.({ pid: child.pid, kill: (signal) => child.kill(signal) });
 
   const end = await child.ended;
-  signals.ended();
+  signals?.ended();
   const tookProof = child.heard().startsWith(TAKEN);
   if (tookProof) certification.died();
   logger.info('ended', { command: options.command, pid: child.pid, code: end.code, signal: end.signal });
@@ -120,49 +124,4 @@ const managersOf = ({ managers }: SuperviseOptions): (() => readonly string[]) =
 function summons(): string {
   const { pid, pidNamespace } = ownProcess();
   return formatSummons({ supervisorPid: pid, pidNamespace, descriptor: CHILD_DESCRIPTOR });
-}
-
-/** Where signals arrive: they are for the child while it lives, and then for us, who outstay it. */
-class SignalDesk implements Disposable {
-  readonly #policy = new SignalPolicy();
-  readonly #certification: Certification;
-  readonly #logger: Logger;
-  readonly #arriving: Disposable | undefined;
-  #child: Child | 'starting' | 'ended' = 'starting';
-  /** What came while it was starting. */
-  #early: Signal[] = [];
-
-  constructor({ forwardSignals, logger }: SuperviseOptions, certification: Certification) {
-    this.#certification = certification;
-    this.#logger = logger;
-    if (forwardSignals !== false) this.#arriving = onSignals(FORWARDED, (signal) => this.#arrived(signal));
-  }
-
-  started(child: Child): void {
-    this.#child = child;
-    for (const signal of this.#early) this.#arrived(signal);
-    this.#early = [];
-  }
-
-  ended(): void {
-    this.#child = 'ended';
-  }
-
-  [Symbol.dispose](): void {
-    this.#arriving?.[Symbol.dispose]();
-  }
-
-  #arrived(signal: Signal): void {
-    if (this.#child === 'starting') {
-      this.#early.push(signal);
-      return;
-    }
-    if (this.#child === 'ended') {
-      this.#certification.hurry();
-      return;
-    }
-    const isHandedOn = this.#policy.forwards(signal, inTerminalForeground());
-    this.#logger.debug('signal', { signal, isHandedOn });
-    if (isHandedOn) this.#child.kill(signal);
-  }
 }

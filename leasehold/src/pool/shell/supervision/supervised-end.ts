@@ -1,18 +1,17 @@
 /**
- * How a supervised command came to its end, in words that do not need the types of Node: it is handed
- * to applications.
+ * How a supervised command came to an end, without the types of Node, because applications get this type.
  */
 
 export interface SupervisedEnd {
-  /** Undefined if it was ended by a signal. */
+  /** Undefined if a signal ended the command. */
   readonly code: number | undefined;
-  /** `SIGKILL`; undefined if it ended by itself. */
+  /** `SIGKILL`; undefined if the command ended by itself. */
   readonly signal: string | undefined;
-  /** What a shell would end with: the code, or 128 and the number of the signal. */
+  /** The exit code of a shell: the code, or 128 and the number of the signal. */
   readonly exitCode: number;
   /**
-   * `certified`: what it held is free. `ran-out`: no Manager confirmed in time, and its lease, if it had
-   * one, has to run out. `not-needed`: it never took a proof, so it did not join a pool itself.
+   * `certified`: the keys of the process are free. `ran-out`: no Manager confirmed in time, and the lease, if any, has
+   * to expire. `not-needed`: the process never took a proof, so the process itself did not join a pool.
    */
   readonly death: 'certified' | 'ran-out' | 'not-needed';
 }

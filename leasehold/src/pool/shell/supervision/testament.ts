@@ -1,13 +1,12 @@
 /**
- * What a process leaves in its lock file for the next one: the secret by which its death can be
- * proved. Why the next one may believe it is argued in `locked-proof.ts`; this is what is written, and
- * which of it still counts.
+ * The content of a process's lock file for the next process: the secret that proves the death. Why the next process
+ * may believe the secret is argued in `locked-proof.ts`; this file has the format, and which part still counts.
  */
 
 export interface Place {
-  /** This run of this kernel; `undefined` where it has no name. */
+  /** This run of this kernel; `undefined` where there is no boot id. */
   readonly boot: string | undefined;
-  /** This very file, whatever it is called. */
+  /** This very file, under any name. */
   readonly file: string;
 }
 
@@ -16,13 +15,13 @@ export interface Testament {
   readonly file: string;
   readonly secret: string;
   /**
-   * Those before it of whose death no Manager has heard yet, the latest first. A server that crashes
-   * again and again while it starts would otherwise lose sight of the one that held the keys.
+   * Earlier processes of whose death no Manager has heard yet, the latest first. A server that crashes again and again
+   * while starting would otherwise lose sight of the process that held the keys.
    */
   readonly earlier: readonly string[];
 }
 
-/** Whose deaths are proved, the latest first; or why nobody's. */
+/** The proved deaths, the latest first; or why there are none. */
 export type Inheritance =
   | { readonly dead: readonly string[] }
   | { readonly dead: readonly []; readonly why: 'other-boot' | 'other-file' | 'unreadable' };
@@ -34,9 +33,9 @@ export const writeTestament = (testament: Testament): string =>
   `${JSON.stringify({ ...testament, earlier: testament.earlier.slice(0, EARLIER_MAX) })}\n`;
 
 /**
- * To be asked by whoever holds the lock.
+ * To be called only by the holder of the lock.
  *
- * @param text what was in the file; empty if its last holder left in good order, or there was none
+ * @param text the content of the file; empty if the last holder left in good order, or there was none
  */
 export function readTestament(text: string, place: Place): Inheritance {
   if (text.trim() === '') return { dead: [] };
@@ -52,7 +51,7 @@ function parse(text: string): Testament | undefined {
   try {
     found = JSON.parse(text);
   } catch {
-    return undefined; // Its writer was killed while writing.
+    return undefined; // The writer was killed while writing.
   }
   if (typeof found !== 'object' || found === null) return undefined;
   const { boot, file, secret, earlier } = found as Record<string, unknown>;

@@ -88,7 +88,7 @@ describe('a leader that is killed while an owner joins', () => {
     expect(points.get('before the append reached the log')).toBeGreaterThan(0);
     expect(points.get('committed, not answered')).toBeGreaterThan(0);
     expect(points.get('answered, owners have not heard')).toBeGreaterThan(0);
-  }, 30_000);
+  }, 120_000);
 });
 
 describe('a leader that is stopped for longer than its lease', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { resolveDurations, takeoverHoldMs } from '../../options.ts';
 import type { ManagerNode } from '../nodes.ts';
 import { backup } from './backup.ts';
 import { cutOff, keyOf, leaderOf, quietPool, sampleKeys, settle, when } from './quiet-pool.ts';
@@ -73,5 +74,49 @@ describe('a store restored from a backup', () => {
     pool.run(50);
     restore();
     pool.until('the other has halted', () => pool.managers.some((m) => m.halted !== undefined), 8_000);
+  });
+
+  describe('longer leases were given since the backup, by a Manager with other settings', () => {
+    const [long, short] = [12_000, 4_000].map((leaseMs) => resolveDurations({ leaseMs })) as [
+      ReturnType<typeof resolveDurations>,
+      ReturnType<typeof resolveDurations>,
+    ];
+
+    /** What overlaps, if an operator waits so long between stopping the Managers and raising the counters. */
+    function overlapsAfterWaiting(waitMs: number): string[] {
+      const pool = quietPool({ managers: 2, durations: long, managerDurations: [long, short] });
+      const [lasting, brief] = pool.managers as readonly [ManagerNode, ManagerNode];
+      const leads = (manager: ManagerNode): void =>
+        pool.until(`${manager.name} leads`, () => pool.leader === manager, pool.settleMs);
+      lasting.process.crash();
+      leads(brief);
+      pool.run(takeoverHoldMs(long)); // Until then it writes down how long its predecessor's leases last.
+      pool.addOwner('owner-1');
+      pool.addOwner('owner-2');
+      settle(pool);
+      const restore = backup(pool);
+      lasting.process.start();
+      brief.process.crash();
+      leads(lasting);
+      pool.run(long.renewEveryMs);
+      cutOff(pool, pool.owner('owner-1'));
+      for (const { process } of pool.managers) process.crash();
+      pool.checker.owners = []; // The limit is to be seen, not to end the run.
+      const tenures = new Tenures(pool, sampleKeys(64));
+      restore();
+      pool.run(waitMs);
+      pool.engine.jump(100, 1_000);
+      brief.process.start();
+      pool.run(2 * takeoverHoldMs(long));
+      return tenures.overlaps();
+    }
+
+    it('the counters may be raised once the longest of them have run out', () => {
+      expect(overlapsAfterWaiting(takeoverHoldMs(long))).toEqual([]);
+    });
+
+    it('raised at once, two owners are possible: the log has forgotten the longer leases (decision 0018)', () => {
+      expect(overlapsAfterWaiting(0)).not.toEqual([]);
+    });
   });
 });

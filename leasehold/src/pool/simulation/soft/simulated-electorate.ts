@@ -1,38 +1,46 @@
 /** A member of a group in the process of a Manager, with the same core and the same driver as in a real one. */
 
 import { Candidate } from '../../../flease/candidate.ts';
-import type { Tenure } from '../../../flease/tenure.ts';
+import type { HeldLease } from '../../../flease/held-lease.ts';
 import { FleaseDriver } from '../../../flease/driver.ts';
+import type { Member, MemberEvent } from '../../../flease/member.ts';
 import type { Packet } from '../../../flease/messages.ts';
 import type { ResolvedFleaseDurations } from '../../../flease/options.ts';
 import type { Electorate } from '../../../flease/soft-log.ts';
+import type { View } from '../../../flease/view.ts';
 import type { Network } from '../../../sim/network.ts';
 import type { SimRuntime } from '../../../sim/process.ts';
 
 export interface SimulatedElectorateOptions {
   readonly id: string;
-  readonly members: readonly string[];
+  readonly view: View;
   readonly durations: ResolvedFleaseDurations;
   readonly network: Network<Packet>;
+  /** Whatever the member tells, before anybody else hears of it. */
+  tells(event: MemberEvent): void;
+}
+
+export interface SimulatedElectorate extends Electorate {
+  readonly member: Member;
 }
 
 const RESOURCE = 'manager';
-const LIVES = 0x7fff_ffff;
+const INCARNATIONS = 0x7fff_ffff;
 
 export function simulatedElectorate(
   runtime: SimRuntime,
-  { id, members, durations, network }: SimulatedElectorateOptions,
-): Electorate {
+  { id, view, durations, network, tells }: SimulatedElectorateOptions,
+): SimulatedElectorate {
   const transport = runtime.transport(network);
-  const waiting = new Map<number, (tenure: Tenure) => void>();
+  const waiting = new Map<number, (held: HeldLease) => void>();
   const candidates = new Set<Candidate>();
   const soon = (callback: () => void): void => {
     runtime.wakeAt(runtime.now(), callback);
   };
   const driver = new FleaseDriver({
     settings: {
-      ...{ group: 'group', id, durations, view: { number: 1, members, before: undefined } },
-      life: 1 + Math.floor(runtime.random() * LIVES),
+      ...{ group: 'group', id, durations, view },
+      incarnation: 1 + Math.floor(runtime.random() * INCARNATIONS),
       random: () => runtime.random(),
     },
     clock: { now: () => runtime.now(), wallMs: () => Math.floor(runtime.wallMs()) },
@@ -40,13 +48,14 @@ export function simulatedElectorate(
     atEndOfTurn: soon,
     send: (to, packet) => transport.send(to, packet),
     tell: (event) => {
+      tells(event);
       if (event.kind !== 'granted') {
         for (const candidate of candidates) candidate.hear(event);
         return;
       }
       const granted = waiting.get(event.request);
       waiting.delete(event.request);
-      granted?.(event.tenure);
+      granted?.(event.held);
     },
     isWanted: (request) => waiting.has(request),
   });
@@ -55,6 +64,7 @@ export function simulatedElectorate(
   let requests = 0;
   return {
     soon,
+    member: driver.member,
     stand: (events) => {
       const candidate = new Candidate(
         {
@@ -73,7 +83,7 @@ export function simulatedElectorate(
               driver.input((member, reading) => member.cancel(RESOURCE, request, reading));
             };
           },
-          release: (tenure) => driver.input((member, reading) => member.release(tenure, reading)),
+          release: (held) => driver.input((member, reading) => member.release(held, reading)),
         },
         events,
       );

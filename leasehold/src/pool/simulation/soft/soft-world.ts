@@ -1,169 +1,212 @@
 /**
  * Managers that elect each other and keep nothing, with owners and look-ups, watched by the checker of the pool.
  *
- * To the checker every term is a log that was emptied and whose counters were raised: with the first commit of a
- * term all that was true before is forgotten, nobody may act under an earlier lease by then, and everything is lost, which
- * every look-up must report. What one that was deposed still commits, in its own memory, counts for nothing.
+ * To the checker every term is a log of its own (`successive-logs.ts`).
  *
- * Wall clocks of Managers are within the skew of each other; all other clocks run at rates of their own.
+ * Wall clocks of Managers are within the skew of each other (`timekeeping.ts` of flease slews and steps them); all other
+ * clocks run at rates of their own.
  */
 
+import { Timekeeping, type Timekept } from '../../../flease/simulation/timekeeping.ts';
+import type { Member } from '../../../flease/member.ts';
 import type { Packet } from '../../../flease/messages.ts';
 import { type ResolvedFleaseDurations, resolveFleaseDurations } from '../../../flease/options.ts';
 import { SoftLog } from '../../../flease/soft-log.ts';
-import type { FencedLog, Leadership, LogBatch, LogStart } from '../../../log/log.ts';
-import { RING_SIZE } from '../../../runtime/keys/position.ts';
-import { type Instant, instant } from '../../../runtime/time.ts';
+import type { FencedLog, Leadership } from '../../../log/log.ts';
 import { SimClock } from '../../../sim/clock.ts';
 import { type LinkFaults, Network } from '../../../sim/network.ts';
+import type { SimRuntime } from '../../../sim/process.ts';
 import type { Random } from '../../../sim/random.ts';
 import { World } from '../../../sim/world.ts';
-import {
-  type PoolDurations,
-  type ResolvedDurations,
-  resolveDurations,
-  takeoverHoldMs,
-} from '../../options.ts';
+import type { PoolSettings } from '../../manager/settings.ts';
+import { type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../../options.ts';
 import { consistentHashing } from '../../policy/consistent-hashing.ts';
-import { encodeSnapshot, ManagerState } from '../../state.ts';
+import type { Policy } from '../../policy/policy.ts';
 import { type Bounds, boundsOf } from '../bounds.ts';
 import { Checker } from '../checker.ts';
-import { LookupNode, ManagerNode, OwnerNode, type PoolMessage, type Surroundings } from '../nodes.ts';
-import { simulatedElectorate } from './simulated-electorate.ts';
-
-/** What can be wrong with such a log, to see that it is noticed. */
-export type SoftFault =
-  /** The successor does not know that there is anything to wait for. */
-  | 'does-not-wait'
-  /** Numbers begin anew with every leader. */
-  | 'numbers-restart'
-  /** Every leader goes on with the history of the one before. */
-  | 'one-history'
-  /** A leader believes in its lease for as long as nobody tells it otherwise. */
-  | 'endless-lease';
+import type { FatedWorld } from '../fate.ts';
+import {
+  LookupNode,
+  ManagerNode,
+  type NodeOptions,
+  OwnerNode,
+  type OwnerNodeOptions,
+  type PoolMessage,
+  type Surroundings,
+  SupervisorNode,
+} from '../nodes.ts';
+import { Channels } from '../proofs.ts';
+import { SuccessiveLogs } from '../successive-logs.ts';
+import { GroupOperator } from './group-operator.ts';
+import { OneLeader } from './one-leader.ts';
+import { type SimulatedElectorate, simulatedElectorate } from './simulated-electorate.ts';
 
 export interface SoftWorldOptions {
   readonly seed: number;
   readonly trace?: boolean | undefined;
-  readonly durations?: PoolDurations | undefined;
+  /** What Managers may be told to do: each is started with one of these, the first unless more is said. @default the default */
+  readonly durations?: readonly [ResolvedDurations, ...ResolvedDurations[]] | undefined;
   readonly clockSkewMs?: number | undefined;
+  /** How long every leader waits before it grants anything. @default as long as any of the durations need */
+  readonly takeoverMs?: number | undefined;
+  /** How many elect each other at first. @default 3 */
+  readonly managers?: number | undefined;
+  readonly pools?: readonly string[] | undefined;
   readonly links?: Partial<LinkFaults> | undefined;
   readonly groupLinks?: Partial<LinkFaults> | undefined;
-  /** How far apart the rates of owners' clocks may be: the fastest over the slowest. @default 1 */
+  /** How far apart the rates of clocks may be: the fastest over the slowest. @default 1 */
   readonly rateSpread?: number | undefined;
-  readonly fault?: SoftFault | undefined;
+  /** Whether the wall clocks of Managers are slewed and stepped, within the skew. @default false */
+  readonly clocksWander?: boolean | undefined;
+  readonly virtualNodes?: number | undefined;
 }
 
-const MANAGERS = ['manager-1', 'manager-2', 'manager-3'];
-const POOL = 'pool';
+/** How one Manager is started, until somebody says otherwise. */
+interface StartedWith {
+  readonly durations: ResolvedDurations;
+  readonly pools: ReadonlyMap<string, PoolSettings> | undefined;
+  readonly takeoverMs: number;
+}
+
+/** All that ever are in the group; those that are not run nowhere. */
+const NAMES: readonly string[] = Array.from({ length: 7 }, (_, index) => `manager-${index + 1}`);
 const CALM: Partial<LinkFaults> = { lossChance: 0, duplicateChance: 0, slowChance: 0, delayMs: [1, 5] };
 const EPOCH_MS = 1_750_000_000_000;
-/** What a process makes of its wall clock is up to a millisecond off. */
-const READING_MS = 1.001;
 
-export class SoftWorld {
+export class SoftWorld implements FatedWorld {
   readonly world: World;
   readonly network: Network<PoolMessage>;
   readonly groupNetwork: Network<Packet>;
   readonly checker: Checker;
   readonly durations: ResolvedDurations;
+  readonly palette: readonly ResolvedDurations[];
+  /** Of these, those that a successor has to wait for the least, and the longest. */
+  readonly shortest: ResolvedDurations;
+  readonly longest: ResolvedDurations;
   readonly group: ResolvedFleaseDurations;
   readonly bounds: Bounds;
-  readonly managers: readonly ManagerNode[];
+  readonly operator: GroupOperator;
   readonly owners: OwnerNode[] = [];
   readonly lookups: LookupNode[] = [];
-  /** The latest term that committed anything. */
-  term = 0;
+  readonly supervisor: SupervisorNode;
+  readonly pools: readonly string[];
+  readonly policy: Policy;
+  readonly timekeeping: Timekeeping;
+  #elected = 0;
+  readonly #logs: SuccessiveLogs;
+  #highestTerm = 0;
+  readonly #nodes: readonly ManagerNode[];
   readonly #around: Surroundings;
   readonly #random: Random;
-  readonly #options: SoftWorldOptions;
-  readonly #forget: () => void;
-  /** How far the wall clock of each Manager is from true time. */
-  readonly #deviationsMs = new Map<string, number>();
+  readonly slowestRate: number;
+  readonly fastestRate: number;
+  readonly #startedWith = new Map<string, StartedWith>();
+  readonly #electorates = new Map<string, SimulatedElectorate>();
 
   constructor(options: SoftWorldOptions) {
-    this.#options = options;
+    const { pools = ['pool'], rateSpread = 1 } = options;
+    const palette = options.durations ?? [resolveDurations()];
     this.world = new World({ seed: options.seed, trace: options.trace });
-    this.durations = resolveDurations(options.durations);
-    const { leaderLeaseMs } = this.durations;
-    this.group = resolveFleaseDurations({
-      leaseMs: leaderLeaseMs,
-      clockSkewMs: options.clockSkewMs ?? leaderLeaseMs / 10,
-    });
+    this.palette = palette;
+    this.durations = palette[0];
+    const byTakeover = [...palette].sort((a, b) => takeoverHoldMs(a) - takeoverHoldMs(b));
+    this.shortest = byTakeover[0] ?? palette[0];
+    this.longest = byTakeover.at(-1) ?? palette[0];
+    this.pools = pools;
+    this.slowestRate = 1 / Math.sqrt(rateSpread);
+    this.fastestRate = Math.sqrt(rateSpread);
+    const leaderLeaseMs = Math.min(...palette.map((durations) => durations.leaderLeaseMs));
+    const { clockSkewMs = leaderLeaseMs / 10, takeoverMs = takeoverHoldMs(this.longest) } = options;
+    this.group = resolveFleaseDurations({ leaseMs: leaderLeaseMs, clockSkewMs }, takeoverMs);
     this.#random = this.world.random.fork('soft world');
     this.network = new Network<PoolMessage>(this.world, { faults: options.links ?? CALM });
     this.groupNetwork = new Network<Packet>(this.world, {
       ...{ faults: options.groupLinks ?? CALM, name: 'group' },
     });
-    this.bounds = boundsOf([this.durations]);
-    const policy = consistentHashing({ virtualNodes: 4 });
-    this.checker = new Checker(this.world, this.bounds, policy);
-    this.#forget = this.checker.truth.backup();
+    this.timekeeping = new Timekeeping(this.world, clockSkewMs, 1 - this.slowestRate);
+    this.bounds = boundsOf(palette);
+    this.policy = consistentHashing({ virtualNodes: options.virtualNodes ?? 4 });
+    this.checker = new Checker(this.world, this.bounds, this.policy);
+    this.#logs = new SuccessiveLogs(this.world, this.checker, pools);
     this.#around = {
       ...{ world: this.world, network: this.network, observer: this.checker },
-      ...{ durations: this.durations, managers: MANAGERS },
+      ...{ durations: this.durations, managers: NAMES, channels: new Channels() },
     };
-    this.managers = MANAGERS.map(
-      (name) =>
-        new ManagerNode(this.#around, {
-          ...{ name, lateMs: 0, clock: this.#wallClock(name) },
-          settings: { policy, maxSpansPerBatch: 4_096, compactEveryBatches: 64 },
-          openLog: (runtime) =>
-            this.#watched(
-              new SoftLog(
-                simulatedElectorate(runtime, {
-                  ...{ id: name, members: MANAGERS, durations: this.group, network: this.groupNetwork },
-                }),
-              ),
-            ),
-        }),
-    );
+    this.#nodes = NAMES.map((name) => this.#manager(name, options.clocksWander === true));
+    this.operator = new GroupOperator(this, this.#nodes, options.managers ?? 3);
+    this.supervisor = new SupervisorNode(this.#around, {
+      ...{ name: 'supervisor', clock: this.#clock(), lateMs: 0 },
+    });
+    new OneLeader(this.world, this.#nodes, this.bounds.suspensionToleranceMs);
     this.checker.owners = this.owners;
     this.checker.losses.lookups = this.lookups;
     this.checker.losses.latenessMs = 1;
   }
 
-  start(): void {
-    for (const { process } of this.managers) process.start();
+  /** Those that elect, and those that did before while that is not settled. */
+  get managers(): readonly ManagerNode[] {
+    return this.operator.nodes;
   }
 
-  addOwner(name: string): OwnerNode {
+  start(): void {
+    for (const { process } of this.managers) process.start();
+    this.supervisor.process.start();
+  }
+
+  /** From its next start on. What it says of the rest stays. */
+  startWith(node: ManagerNode, changes: Partial<StartedWith>): void {
+    this.#startedWith.set(node.name, { ...this.#startOf(node.name), ...changes });
+  }
+
+  /** The group member of a Manager that runs. */
+  memberOf({ name, process }: ManagerNode): Member | undefined {
+    return process.alive ? this.#electorates.get(name)?.member : undefined;
+  }
+
+  addOwner(name: string, more: Partial<Omit<OwnerNodeOptions, keyof NodeOptions>> = {}): OwnerNode {
     const node = new OwnerNode(this.#around, {
-      ...{ name, clock: this.#clock(), lateMs: 0, pool: POOL, slowMs: 0, supervised: false },
+      ...{ name, clock: this.#clock(), lateMs: 0 },
+      ...{ pool: 'pool', slowMs: 0, supervised: false, ...more },
     });
     this.owners.push(node);
     node.process.start();
     return node;
   }
 
-  addLookup(name: string): LookupNode {
+  addLookup(name: string, more: { pool?: string; resumes?: boolean } = {}): LookupNode {
+    const { pool = 'pool', resumes = false } = more;
     const node = new LookupNode(this.#around, {
-      ...{ name, clock: this.#clock(), lateMs: 0, pool: POOL, resumes: false },
+      ...{ name, clock: this.#clock(), lateMs: 0, pool, resumes },
     });
     this.lookups.push(node);
     node.process.start();
     return node;
   }
 
+  /** An owner dies; its supervisor, if it has one, sees it. */
+  crashOwner(node: OwnerNode): void {
+    node.process.crash();
+    if (node.options.supervised) this.supervisor.reaped(node.secret);
+  }
+
   /** The Manager that leads, as it sees it itself; of two, the one of the later term. */
   get leader(): ManagerNode | undefined {
-    const leading = this.managers.filter(({ process, core }) => process.alive && core?.role === 'leading');
+    const leading = this.#nodes.filter(({ process, core }) => process.alive && core?.role === 'leading');
     return leading.sort((a, b) => (b.core?.term ?? 0) - (a.core?.term ?? 0))[0];
+  }
+
+  /** The log knows of no leader but the Manager that leads. */
+  get confirmedLeader(): ManagerNode | undefined {
+    return this.leader;
   }
 
   /** Cut from the other Managers and from nobody else. */
   cutFromGroup(node: ManagerNode): void {
-    for (const { name } of this.managers) if (name !== node.name) this.groupNetwork.cutBoth(name, node.name);
+    for (const name of NAMES) if (name !== node.name) this.groupNetwork.cutBoth(name, node.name);
   }
 
   healGroup(node: ManagerNode): void {
-    for (const { name } of this.managers) if (name !== node.name) this.groupNetwork.heal(name, node.name);
-  }
-
-  /** Somebody sets its wall clock, within what is allowed. */
-  setClock(node: ManagerNode): void {
-    const beforeMs = this.#deviationsMs.get(node.name) ?? 0;
-    node.process.stepWall(this.#drawDeviation(node.name) - beforeMs);
+    for (const name of NAMES) if (name !== node.name) this.groupNetwork.heal(name, node.name);
   }
 
   /** Takes all faults away: from here on everything must come right. */
@@ -172,23 +215,24 @@ export class SoftWorld {
     this.groupNetwork.heal();
     this.network.setFaults(CALM);
     this.groupNetwork.setFaults(CALM);
-    for (const { process } of [...this.managers, ...this.owners, ...this.lookups]) {
+    this.timekeeping.rest();
+    for (const { process } of [...this.managers, ...this.lookups]) {
       process.resume();
       if (!process.alive) process.start();
     }
+    for (const { process } of this.owners) process.resume();
     for (const manager of this.managers) this.world.after(1, () => manager.standAgain());
   }
 
   /** How long after the last fault all is well: a silence, a dead leader's lease, a wait, and what it takes in any pool. */
   get settleMs(): number {
-    const { recoveryMs, leaseMs, clockSkewMs } = this.group;
-    return (
-      2 * recoveryMs + 2 * (leaseMs + clockSkewMs) + this.bounds.takeoverMs + this.bounds.settleMs + 1_000
-    );
+    const { recoveryMs, leaseMs, clockSkewMs, takeoverMs } = this.group;
+    const waitMs = takeoverMs * this.fastestRate;
+    return 2 * recoveryMs + 2 * (leaseMs + clockSkewMs) + waitMs + this.bounds.settleMs + 1_000;
   }
 
   get takeoverMs(): number {
-    return takeoverHoldMs(this.durations);
+    return this.group.takeoverMs;
   }
 
   run(ms: number): void {
@@ -210,6 +254,63 @@ export class SoftWorld {
     this.checker.settled();
   }
 
+  drawRate(): number {
+    const { slowestRate, fastestRate } = this;
+    return this.#random.pick([slowestRate, fastestRate, this.#random.between(slowestRate, fastestRate)]);
+  }
+
+  #startOf(name: string): StartedWith {
+    const { durations, takeoverMs } = this;
+    return this.#startedWith.get(name) ?? { durations, takeoverMs, pools: undefined };
+  }
+
+  #manager(name: string, wanders: boolean): ManagerNode {
+    const { policy } = this;
+    const startOf = (): StartedWith => this.#startOf(name);
+    const node = new ManagerNode(this.#around, {
+      ...{ name, lateMs: 0 },
+      clock: new SimClock({
+        originMs: this.#random.between(0, 1e7),
+        uptimeOriginMs: this.#random.between(1e4, 1e9),
+        wallOriginMs: EPOCH_MS + this.timekeeping.drawDeviationMs(),
+      }),
+      get durations() {
+        return startOf().durations;
+      },
+      settings: {
+        ...{ policy, maxSpansPerBatch: 4_096, compactEveryBatches: 64 },
+        get pools() {
+          return startOf().pools;
+        },
+        get groupTakeoverMs() {
+          return startOf().takeoverMs;
+        },
+      },
+      openLog: (runtime) => this.#watched(new SoftLog(this.#elect(name, runtime))),
+    });
+    if (!wanders) return node;
+    const { world } = this;
+    const kept: Timekept = {
+      ...{ process: node.process, stoppedUntilMs: 0 },
+      note: (what, facts) => world.note(name, { what, facts }),
+    };
+    this.timekeeping.keep(kept);
+    return node;
+  }
+
+  #elect(name: string, runtime: SimRuntime): SimulatedElectorate {
+    const electorate = simulatedElectorate(runtime, {
+      ...{ id: name, view: this.operator.view, network: this.groupNetwork },
+      durations: { ...this.group, takeoverMs: this.#startOf(name).takeoverMs },
+      tells: (event) => {
+        if (event.kind === 'settled') this.operator.heardOfSettling(event.view);
+        if (event.kind === 'trouble') this.world.count(`trouble, ${event.trouble.why}`);
+      },
+    });
+    this.#electorates.set(name, electorate);
+    return electorate;
+  }
+
   #watched(log: FencedLog): FencedLog {
     return {
       maxBatchBytes: log.maxBatchBytes,
@@ -218,86 +319,34 @@ export class SoftWorld {
       campaign: (candidate, events) =>
         log.campaign(candidate, {
           deposed: (reason) => events.deposed(reason),
-          elected: (leadership, until) => events.elected(this.#leadership(leadership), this.#until(until)),
-          extended: (until) => events.extended(this.#until(until)),
+          elected: (leadership, until) => events.elected(this.#leadership(leadership), until),
+          extended: (until) => events.extended(until),
         }),
     };
   }
 
   #leadership(leadership: Leadership): Leadership {
     const { term } = leadership;
+    if (term <= this.#highestTerm)
+      throw this.world.broken('continuity', `term ${term} was given after term ${this.#highestTerm}`);
+    this.#highestTerm = term;
+    this.#elected += 1;
+    const election = this.#elected;
     return {
       ...leadership,
-      start: this.#start(leadership.start),
       append: (batch, done) =>
         leadership.append(batch, (outcome) => {
-          if (outcome === 'appended') this.#committed(term, batch);
+          if (outcome === 'appended') this.#logs.committed(election, batch);
           done(outcome);
         }),
     };
   }
 
-  #committed(term: number, batch: LogBatch): void {
-    if (term < this.term) {
-      this.world.count('commits of one that was deposed');
-      return;
-    }
-    const isLater = term > this.term && this.term > 0;
-    this.term = term;
-    if (isLater) {
-      this.#forget();
-      this.checker.replayed = ManagerState.empty;
-      this.checker.countersRaised();
-    }
-    this.checker.committed(batch);
-    if (!isLater) return;
-    this.world.count('failovers');
-    this.checker.losses.committed({
-      ...{ pool: POOL, position: batch.position },
-      spans: [{ start: 0n, end: RING_SIZE }],
-    });
-  }
-
-  #start(start: LogStart): LogStart {
-    switch (this.#options.fault) {
-      case 'does-not-wait':
-        return { ...start, snapshot: { position: start.floor, bytes: encodeSnapshot(ManagerState.empty) } };
-      case 'numbers-restart':
-        return { ...start, floor: 1 };
-      case 'one-history':
-        return { ...start, history: 'soft' };
-      default:
-        return start;
-    }
-  }
-
-  #until(until: Instant): Instant {
-    return this.#options.fault === 'endless-lease' ? instant(Number.POSITIVE_INFINITY) : until;
-  }
-
-  #drawDeviation(name: string): number {
-    const boundMs = this.group.clockSkewMs / 2 - READING_MS;
-    const deviationMs = boundMs * this.#random.pick([-1, 1, this.#random.between(-1, 1)]);
-    this.#deviationsMs.set(name, deviationMs);
-    return deviationMs;
-  }
-
-  #wallClock(name: string): SimClock {
-    const random = this.#random;
-    return new SimClock({
-      originMs: random.between(0, 1e7),
-      uptimeOriginMs: random.between(1e4, 1e9),
-      wallOriginMs: EPOCH_MS + this.#drawDeviation(name),
-    });
-  }
-
   #clock(): SimClock {
-    const random = this.#random;
-    const most = Math.sqrt(this.#options.rateSpread ?? 1);
     return new SimClock({
-      rate: random.pick([1 / most, most, random.between(1 / most, most)]),
-      originMs: random.between(0, 1e7),
-      uptimeOriginMs: random.between(1e4, 1e9),
+      rate: this.drawRate(),
+      originMs: this.#random.between(0, 1e7),
+      uptimeOriginMs: this.#random.between(1e4, 1e9),
     });
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HandMovedRuntime, listeningLogger } from '../../node/tcp/socket-script.ts';
-import { MajorityDiary } from './majority-diary.ts';
+import { EpisodeLog } from '../../runtime/episode-log.ts';
+import { majorityLines } from './majority-lines.ts';
 
 const AFTER_MS = 3_000;
 const REASONS = new Map([
@@ -11,9 +12,9 @@ const REASONS = new Map([
 function opened() {
   const clock = new HandMovedRuntime();
   const logger = listeningLogger();
-  const diary = new MajorityDiary({ clock, logger, afterMs: AFTER_MS });
+  const lines = majorityLines(new EpisodeLog(logger, clock), AFTER_MS);
   const told = () => logger.lines.map(({ level, message, why }) => [level, message, why]);
-  return { clock, diary, told };
+  return { clock, lines, told };
 }
 
 const MISSED = [
@@ -25,27 +26,27 @@ const HEARD = ['info', 'a majority of those that elect answers again', undefined
 
 describe('that nobody can be elected', () => {
   it('is said once it has lasted, with what is the matter with each, and when it is over', () => {
-    const { clock, diary, told } = opened();
-    diary.missed({ reasons: REASONS });
+    const { clock, lines, told } = opened();
+    lines.missed({ reasons: REASONS });
     clock.pass(AFTER_MS - 1);
-    diary.missed({ reasons: REASONS });
+    lines.missed({ reasons: REASONS });
     expect(told()).toEqual([]);
     clock.pass(1);
-    diary.missed({ reasons: REASONS });
-    diary.missed({ reasons: REASONS });
+    lines.missed({ reasons: REASONS });
+    lines.missed({ reasons: REASONS });
     expect(told()).toEqual([MISSED]);
-    diary.heard();
-    diary.heard();
+    lines.heard();
+    lines.heard();
     expect(told()).toEqual([MISSED, HEARD]);
   });
 
   it('is not worth a word while members are restarted one after the other', () => {
-    const { clock, diary, told } = opened();
+    const { clock, lines, told } = opened();
     for (let restarts = 0; restarts < 3; restarts += 1) {
-      diary.missed({ reasons: REASONS });
+      lines.missed({ reasons: REASONS });
       clock.pass(AFTER_MS - 1);
-      diary.missed({ reasons: REASONS });
-      diary.heard();
+      lines.missed({ reasons: REASONS });
+      lines.heard();
     }
     expect(told()).toEqual([]);
   });

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { joinPool } from './join-pool.ts';
+import { startManager } from './start-manager.ts';
+
+it('owners that leave together are told of as having left, and what they had as given back', async () => {
+  await using manager = await startManager({ port: 0, http: false, firstStart: true });
+  const managers = [manager.address];
+  const join = (name: string) => joinPool({ managers, pool: 'presence', name, url: `http://${name}` });
+  await using _ = await join('a');
+  const others = await Promise.all(['b', 'c', 'd', 'e'].map(join));
+  await Promise.all(others.map((owner) => owner.leave()));
+  const events = manager.source.events.recent(1_000);
+  const left = events.flatMap((event) => (event.kind === 'left' ? [event.why] : []));
+  expect(left).toEqual(['left', 'left', 'left', 'left']);
+  expect(events.filter((event) => event.kind === 'lost' && !event.isPlanned)).toEqual([]);
+});

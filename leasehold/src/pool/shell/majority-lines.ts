@@ -1,0 +1,23 @@
+/**
+ * The log lines of Managers that elect each other: no Manager can be elected, because too few members answer, with the reason
+ * of each; and that enough members answer again. Not at once: while members are restarted one after the other, there is no
+ * majority for as long as one of them recovers.
+ */
+
+import type { NoMajorityError } from '../../flease/errors.ts';
+import type { EpisodeLog } from '../../runtime/episode-log.ts';
+
+export interface MajorityLines {
+  missed(error: Pick<NoMajorityError, 'reasons'>): void;
+  heard(): void;
+}
+
+const NO_MAJORITY = 'no majority of those that elect answers, so nobody can lead';
+
+export const majorityLines = (episodes: EpisodeLog, afterMs: number): MajorityLines => ({
+  missed: ({ reasons }) => {
+    const why = [...reasons].map(([member, reason]) => `${member} (${reason})`).join(', ');
+    episodes.met(NO_MAJORITY, { why }, afterMs);
+  },
+  heard: () => episodes.over(NO_MAJORITY, 'a majority of those that elect answers again'),
+});

@@ -1,0 +1,3 @@
+/** Managers that keep nothing, in hostile worlds: `npm run sim -- soft-pool`. */
+
+export { simulation } from './simulation.ts';

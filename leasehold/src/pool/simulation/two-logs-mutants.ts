@@ -1,0 +1,68 @@
+/** The comparison of the Managers' histories, wrong by one line each time; `two-logs-world.ts` has the worlds. */
+
+import type { Mutant } from '../../sim/simulation.ts';
+
+const HISTORY_WATCH = 'pool/history-watch.ts';
+
+export const twoLogsMutants: readonly Mutant[] = [
+  {
+    name: 'used-although-another-history-is-led',
+    promise: 'one-owner',
+    story:
+      'Two Managers with separate logs are in one list, and each owner takes keys from the one that answers first.',
+    file: HISTORY_WATCH,
+    from: 'if (leader.history !== history) return true;',
+    to: 'if (leader.history !== history) return false;',
+  },
+  {
+    name: 'disagreement-never-proved',
+    promise: 'one-owner',
+    story: 'An owner that hears now of one history, now of the other, goes on with the one it heard of last.',
+    file: HISTORY_WATCH,
+    from: 'if (disagreeing.length === 0) return;',
+    to: 'if (disagreeing.length >= 0) return;',
+  },
+  {
+    name: 'new-log-taken-for-a-disagreement',
+    promise: 'settles',
+    story: 'A log is lost and replaced, and owners let go of everything because they have heard of both.',
+    file: HISTORY_WATCH,
+    from: 'Math.max(one.firstRound, other.firstRound) < Math.min(one.lastRound, other.lastRound);',
+    to: 'one.firstRound + other.firstRound > 0;',
+  },
+  {
+    name: 'disagreement-never-ends',
+    promise: 'settles',
+    story: 'An operator stops one of two Managers, and owners hold nothing for ever.',
+    file: HISTORY_WATCH,
+    from: 'if (leader !== only) this.#heard.delete(key);\n    this.#disagreement = undefined;',
+    to: 'if (leader !== only) this.#heard.delete(key);',
+  },
+  {
+    name: 'older-term-followed-although-a-later-one-is-led',
+    promise: 'one-owner',
+    story:
+      'A Manager is started on a copy of the data directory of another. An owner goes on with the original, and the copy grants its keys to a second owner when their hold is over.',
+    file: HISTORY_WATCH,
+    from: 'other.history === history && other.term > term);',
+    to: 'other.history === history && other.term > term + 1e9);',
+  },
+  {
+    name: 'two-leaders-of-one-term-taken-for-one',
+    promise: 'one-owner',
+    story:
+      'A data directory is copied while no Manager runs, and a Manager is started on each. Both lead in the same term, and each owner follows one of them.',
+    file: HISTORY_WATCH,
+    from: 'if (one.term === other.term) return one.leader !== other.leader;',
+    to: 'if (one.term === other.term) return false;',
+  },
+  {
+    name: 'successor-followed-although-its-predecessor-leads',
+    promise: 'one-owner',
+    story:
+      'A Manager is started on a copy of a data directory in which a key is free. An owner that hears both Managers takes the key from the copy, while another holds it under the original.',
+    file: HISTORY_WATCH,
+    from: 'return leader.lastRound >= successor.firstRound;',
+    to: 'return false;',
+  },
+];
