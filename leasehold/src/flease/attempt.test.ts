@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { type Asking, Attempt, type Purpose } from './attempt.ts';
+import { type Asking, Attempt, type Operation } from './attempt.ts';
 import type { Ballot } from './ballot.ts';
 import type { Lease } from './lease.ts';
 import type { Promised, Refused, RefusalReason } from './messages.ts';
 import { Quorums } from './view.ts';
 
-const BALLOT: Ballot = { askedMs: 1_000, round: 1, member: 'a', life: 1, attempt: 9 };
+const BALLOT: Ballot = { askedMs: 1_000, round: 1, member: 'a', incarnation: 1, attempt: 9 };
 const lease = (holder: string): Lease => ({
-  ...{ holder, life: 1, number: 7, untilMs: 1_500, state: 'held', heir: undefined },
+  ...{ holder, incarnation: 1, number: 7, untilMs: 1_500, state: 'held', successor: undefined },
 });
-const asking = (purpose: Purpose, members: readonly string[]): Asking => ({
-  ...{ purpose, quorums: new Quorums({ members, before: undefined }), intervalMs: 500 },
-  ...{ audience: members, isQuery: purpose === 'ask' },
+const asking = (operation: Operation, members: readonly string[]): Asking => ({
+  ...{ operation, quorums: new Quorums({ members, before: undefined }), intervalMs: 500 },
+  ...{ recipients: members, isQuery: operation === 'ask' },
 });
 const begin = (...members: string[]) => new Attempt('job', BALLOT, asking('take', members));
 const promised = (askedMs?: number, holder = 'b'): Promised => ({
@@ -116,7 +116,7 @@ describe('an attempt', () => {
   it('counts one that is not believed as one that has refused to be read', () => {
     const attempt = begin('a', 'b', 'c');
     expect(attempt.disbelieve('b')).toBe('waiting');
-    expect(attempt.reluctant.get('b')).toBe('not-believed');
+    expect(attempt.refusals.get('b')).toBe('not-believed');
     expect(attempt.disbelieve('c')).toBe('failed');
     const writing = begin('a', 'b', 'c');
     writing.answer('a', promised());
@@ -164,7 +164,7 @@ describe('an attempt', () => {
     attempt.answer('c', refused('read', 'outbid', 2));
     attempt.answer('d', refused('read', 'late'));
     expect(attempt.roundSeen).toBe(4);
-    expect([...attempt.reluctant]).toEqual([
+    expect([...attempt.refusals]).toEqual([
       ['b', 'outbid'],
       ['c', 'outbid'],
       ['d', 'late'],

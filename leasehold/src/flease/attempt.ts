@@ -1,20 +1,20 @@
 /**
- * One attempt on one resource: algorithm 4 of the paper, from its READ to its WRITE.
+ * One attempt on one resource: algorithm 4 of the paper, from READ to WRITE.
  *
  *     reading ──a majority promised──► decide ──► writing ──a majority accepted──► done
  *        └── so many refused, or took so long, that it cannot succeed ──┴──► failed
  *
- * It reads under a ballot of its own, takes what was written under the highest ballot among a majority, and
- * writes under the same ballot. Which acceptor has answered is remembered by name, so that an answer that comes
- * twice counts once; a refusal does not count towards a majority, and a promise that comes after the reading is
- * over counts for nothing.
+ * An attempt reads under its own ballot, takes the lease written under the highest ballot among a majority, and
+ * writes under the same ballot. Answers are recorded by acceptor, so that a duplicate counts once. A refusal does not
+ * count towards a majority, and a promise that arrives after the read phase counts for nothing.
  *
- * A *query* is an attempt that ends when a majority has said what is written there. Nobody promises it anything, so
- * it is never outbid and outbids nobody. If all of a majority have the very same, that was written by a majority, and
- * nothing later was when the query began, or one of them would have it: so it says what a read would.
+ * A *query* is an attempt that ends when a majority has reported the written lease. Acceptors promise nothing to a
+ * query, so a query is never outbid and outbids nobody. If all members of a majority report the same lease, a
+ * majority has written that lease, and no later lease was written by a majority before the query began, because one
+ * of them would report it. So a unanimous query says as much as a read.
  *
- * The paper gives up at the first refusal. We go on as long as a majority can still say yes, which is all that
- * its lemmas use.
+ * The paper gives up at the first refusal. This code goes on as long as a majority can still say yes, which is all
+ * that the paper's lemmas use.
  */
 
 import { type Ballot, compareBallots } from './ballot.ts';
@@ -22,83 +22,83 @@ import type { Lease } from './lease.ts';
 import type { Answer, Found, Promised, Question, RefusalReason, Refused } from './messages.ts';
 import type { Quorums } from './view.ts';
 
-/** What it is made for. */
-export type Purpose = 'take' | 'renew' | 'free' | 'ask';
+/** The aim of an attempt. */
+export type Operation = 'take' | 'renew' | 'free' | 'ask';
 
-/** Why somebody did not say yes, or not so that it counts. */
-export type Reluctance =
+/** Why a member did not say yes, or why its answer does not count. */
+export type RefusalCause =
   | RefusalReason
   | 'silent'
-  /** What it said cannot be true (`credible.ts`). */
+  /** The answer cannot be true (`plausible.ts`). */
   | 'not-believed';
 
 type Progress = 'waiting' | 'has-read' | 'has-written' | 'failed';
 
-type Refusal = Pick<Refused, 'of' | 'detail'> & { readonly why: Reluctance };
+type Refusal = Pick<Refused, 'of' | 'detail'> & { readonly why: RefusalCause };
 
 export interface Asking {
-  readonly purpose: Purpose;
+  readonly operation: Operation;
   readonly quorums: Quorums;
   /** Of ballots. */
   readonly intervalMs: number;
-  /** Who is asked at first. */
-  readonly audience: readonly string[];
+  /** The members that are asked first. */
+  readonly recipients: readonly string[];
   readonly isQuery: boolean;
 }
 
 export class Attempt {
   readonly ballot: Ballot;
   readonly resource: string;
-  readonly purpose: Purpose;
+  readonly operation: Operation;
   readonly #quorums: Quorums;
   readonly #intervalMs: number;
-  /** Whether it only asks what is written, and never writes. */
+  /** Whether the attempt only reports the written lease, and never writes. */
   readonly isQuery: boolean;
-  #audience: readonly string[];
+  #recipients: readonly string[];
   #phase: 'reading' | 'writing' = 'reading';
   #yes = 0;
   #no = 0;
-  #refusals: Map<string, Reluctance> | undefined;
-  /** What was written under the highest ballot, of those who have answered. */
+  #refusals: Map<string, RefusalCause> | undefined;
+  /** The lease under the highest ballot among the answers so far. */
   #found: Lease | undefined;
   #foundBallot: Ballot | undefined;
   #isFoundByAll = true;
-  /** The highest round that somebody else is known to have in our interval. */
+  /** The highest round of another proposer in our interval, as far as is known. */
   roundSeen = 0;
-  /** What we write. */
+  /** The lease to write. */
   proposal: Lease | undefined;
-  /** Since when it asks what it asks at present. */
+  /** When the present phase began. */
   sinceMs: number;
 
   constructor(resource: string, ballot: Ballot, asking: Asking) {
-    const { purpose, quorums, intervalMs, audience, isQuery } = asking;
+    const { operation, quorums, intervalMs, recipients, isQuery } = asking;
     this.resource = resource;
-    this.purpose = purpose;
+    this.operation = operation;
     this.ballot = ballot;
     this.sinceMs = ballot.askedMs;
     this.#quorums = quorums;
     this.#intervalMs = intervalMs;
-    this.#audience = audience;
+    this.#recipients = recipients;
     this.isQuery = isQuery;
   }
 
-  /** Who is asked. */
-  get audience(): readonly string[] {
-    return this.#audience;
+  /** The members that are asked. */
+  get recipients(): readonly string[] {
+    return this.#recipients;
   }
 
   get asksEverybody(): boolean {
-    return this.#audience.length === this.#quorums.everybody.length;
+    return this.#recipients.length === this.#quorums.everybody.length;
   }
 
-  /** Asks the others, too, and says who they are. */
+  /** Asks the other members, too, and returns them. */
   askTheRest(): readonly string[] {
-    const asked = this.#audience;
-    this.#audience = this.#quorums.everybody;
-    return this.#audience.filter((member) => !asked.includes(member));
+    const asked = this.#recipients;
+    this.#recipients = this.#quorums.everybody;
+    return this.#recipients.filter((member) => !asked.includes(member));
   }
 
-  /** What is asked at present. */
+  /** The question of the present phase. */
   get question(): Question {
     const { resource, proposal: lease } = this;
     const { attempt, askedMs, round } = this.ballot;
@@ -107,9 +107,9 @@ export class Attempt {
     return { kind: 'write', attempt, resource, askedMs, round, lease };
   }
 
-  /** Who was asked and has not said yes. */
+  /** Members that were asked and have not said yes. */
   get unwilling(): readonly string[] {
-    return this.#audience.filter((member) => !this.#quorums.includes(this.#yes, member));
+    return this.#recipients.filter((member) => !this.#quorums.includes(this.#yes, member));
   }
 
   get isWriting(): boolean {
@@ -120,14 +120,14 @@ export class Attempt {
     return this.#found;
   }
 
-  /** Whether a majority has the very same, so that it need not be written again to be certain. */
+  /** Whether a majority has the same lease, so that writing it again would add no certainty. */
   get isCertain(): boolean {
     return this.#isFoundByAll;
   }
 
   /**
-   * Whether somebody else was only faster: a majority has answered, or so many were outbid that there was no use in
-   * waiting for the others; of an even number, those are fewer.
+   * Whether the attempt failed only because a rival was faster: a majority has answered, or so many members were
+   * outbid that the others could not have helped; in a group of even size the latter takes fewer members.
    */
   get isOutbid(): boolean {
     let outbid = 0;
@@ -137,15 +137,15 @@ export class Attempt {
     return this.#quorums.suffices(this.#yes | outbid) || !this.#quorums.canSuffice(outbid);
   }
 
-  /** Who did not say yes, and why. */
-  get reluctant(): ReadonlyMap<string, Reluctance> {
-    const reluctant = new Map<string, Reluctance>();
+  /** The members that did not say yes, with the cause. */
+  get refusals(): ReadonlyMap<string, RefusalCause> {
+    const refusals = new Map<string, RefusalCause>();
     for (const member of this.#quorums.everybody) {
       if (!this.#quorums.includes(this.#yes, member)) {
-        reluctant.set(member, this.#refusals?.get(member) ?? 'silent');
+        refusals.set(member, this.#refusals?.get(member) ?? 'silent');
       }
     }
-    return reluctant;
+    return refusals;
   }
 
   write(proposal: Lease, nowMs: number): void {
@@ -169,14 +169,14 @@ export class Attempt {
     return this.isWriting ? 'has-written' : 'has-read';
   }
 
-  /** Somebody has said what it has, and that cannot be: as if it had refused to be read. */
+  /** An implausible answer counts as a refusal to be read. */
   disbelieve(from: string): Progress {
     return this.#refuse(from, { of: 'read', why: 'not-believed', detail: 0 });
   }
 
   #refuse(from: string, { of, why, detail }: Refusal): Progress {
     if ((of === 'write') !== this.isWriting || !this.#quorums.has(from)) return 'waiting';
-    if (this.#quorums.includes(this.#yes, from)) return 'waiting'; // It has said yes; this is to a copy of the question.
+    if (this.#quorums.includes(this.#yes, from)) return 'waiting'; // This member has said yes; the refusal answers a duplicate of the question.
     if (why === 'outbid') this.roundSeen = Math.max(this.roundSeen, detail);
     this.#no = this.#quorums.with(this.#no, from);
     this.#refusals ??= new Map();

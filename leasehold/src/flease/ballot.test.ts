@@ -5,7 +5,7 @@ import { type Ballot, compareBallots } from './ballot.ts';
 const INTERVAL_MS = 100;
 
 const ballot = (changes: Partial<Ballot>): Ballot => ({
-  ...{ askedMs: 250, round: 1, member: 'a', life: 5, attempt: 1 },
+  ...{ askedMs: 250, round: 1, member: 'a', incarnation: 5, attempt: 1 },
   ...changes,
 });
 const isHigher = (a: Partial<Ballot>, b: Partial<Ballot>): boolean =>
@@ -21,11 +21,11 @@ describe('of two ballots the higher one', () => {
   });
 
   it('is of the member with the later name, in one round', () => {
-    expect(isHigher({ member: 'b', life: 1 }, { member: 'a', life: 9 })).toBe(true);
+    expect(isHigher({ member: 'b', incarnation: 1 }, { member: 'a', incarnation: 9 })).toBe(true);
   });
 
   it('is of the greater life, and then of the later attempt', () => {
-    expect(isHigher({ life: 6, attempt: 1 }, { life: 5, attempt: 7 })).toBe(true);
+    expect(isHigher({ incarnation: 6, attempt: 1 }, { incarnation: 5, attempt: 7 })).toBe(true);
     expect(isHigher({ attempt: 2 }, { attempt: 1 })).toBe(true);
   });
 
@@ -43,7 +43,7 @@ describe('of two ballots the higher one', () => {
       askedMs: fc.integer({ min: 0, max: 400 }),
       round: fc.integer({ min: 1, max: 3 }),
       member: fc.constantFrom('a', 'b'),
-      life: fc.integer({ min: 1, max: 2 }),
+      incarnation: fc.integer({ min: 1, max: 2 }),
       attempt: fc.integer({ min: 1, max: 2 }),
     });
     fc.assert(

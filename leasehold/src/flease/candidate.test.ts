@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Instant, instant } from '../runtime/time.ts';
 import { Candidate } from './candidate.ts';
-import { Tenure } from './tenure.ts';
+import { HeldLease } from './held-lease.ts';
 
 const SKEW_MS = 50;
 
@@ -11,7 +11,7 @@ class Bench {
   aheadMs = 1_000;
   readonly told: string[] = [];
   readonly did: string[] = [];
-  #granted: ((tenure: Tenure) => void) | undefined;
+  #granted: ((held: HeldLease) => void) | undefined;
   readonly candidate = new Candidate(
     {
       clockSkewMs: SKEW_MS,
@@ -31,9 +31,9 @@ class Bench {
     },
   );
 
-  grant(tenure: Tenure = new Tenure('r', { number: 7, untilMs: 2_000 })): Tenure {
-    this.#granted?.(tenure);
-    return tenure;
+  grant(held: HeldLease = new HeldLease('r', { number: 7, untilMs: 2_000 })): HeldLease {
+    this.#granted?.(held);
+    return held;
   }
 }
 
@@ -47,29 +47,29 @@ describe('a candidate', () => {
 
   it('is told of every renewal in the same way', () => {
     const bench = new Bench();
-    const tenure = bench.grant();
+    const held = bench.grant();
     bench.nowMs = 400;
-    tenure.renewed({ number: tenure.number, untilMs: 2_400 });
-    bench.candidate.hear({ kind: 'renewed', tenure });
+    held.renewed({ number: held.number, untilMs: 2_400 });
+    bench.candidate.hear({ kind: 'renewed', held });
     expect(bench.told.at(-1)).toBe('renewed until 1300');
   });
 
   it('counts by the clock that was set since, the less that leaves', () => {
     const bench = new Bench();
-    const tenure = bench.grant();
+    const held = bench.grant();
     bench.aheadMs += 20;
-    tenure.renewed({ number: tenure.number, untilMs: 2_400 });
-    bench.candidate.hear({ kind: 'renewed', tenure });
+    held.renewed({ number: held.number, untilMs: 2_400 });
+    bench.candidate.hear({ kind: 'renewed', held });
     expect(bench.told.at(-1)).toBe('renewed until 1280');
   });
 
   it('goes on while the lease is only about to end, and is told once that it has ended', () => {
     const bench = new Bench();
-    const tenure = bench.grant();
-    bench.candidate.hear({ kind: 'ending', tenure });
-    bench.candidate.hear({ kind: 'renewed', tenure });
-    bench.candidate.hear({ kind: 'ended', tenure });
-    bench.candidate.hear({ kind: 'ended', tenure });
+    const held = bench.grant();
+    bench.candidate.hear({ kind: 'ending', held });
+    bench.candidate.hear({ kind: 'renewed', held });
+    bench.candidate.hear({ kind: 'ended', held });
+    bench.candidate.hear({ kind: 'ended', held });
     expect(bench.told.map((word) => word.split(' ')[0])).toEqual(['won', 'renewed', 'lost']);
     expect(bench.candidate.isOver).toBe(true);
   });
@@ -77,15 +77,15 @@ describe('a candidate', () => {
   it('takes no notice of other leases of its member', () => {
     const bench = new Bench();
     bench.grant();
-    const other = new Tenure('other', { number: 8, untilMs: 5_000 });
-    bench.candidate.hear({ kind: 'renewed', tenure: other });
-    bench.candidate.hear({ kind: 'ended', tenure: other });
+    const other = new HeldLease('other', { number: 8, untilMs: 5_000 });
+    bench.candidate.hear({ kind: 'renewed', held: other });
+    bench.candidate.hear({ kind: 'ended', held: other });
     expect(bench.told).toHaveLength(1);
   });
 
   it('stands again if the lease was over before it heard of it', () => {
     const bench = new Bench();
-    const over = new Tenure('r', { number: 7, untilMs: 2_000 });
+    const over = new HeldLease('r', { number: 7, untilMs: 2_000 });
     over.end('clock');
     bench.grant(over);
     expect(bench.told).toEqual([]);
@@ -102,10 +102,10 @@ describe('a candidate', () => {
 
   it('gives the lease back once, and is told nothing of that', () => {
     const bench = new Bench();
-    const tenure = bench.grant();
+    const held = bench.grant();
     bench.candidate[Symbol.dispose]();
     bench.candidate[Symbol.dispose]();
-    bench.candidate.hear({ kind: 'ended', tenure });
+    bench.candidate.hear({ kind: 'ended', held });
     expect(bench.did).toEqual(['stood', 'gave back 7']);
     expect(bench.told).toEqual(['won 7 until 900']);
   });

@@ -4,16 +4,20 @@ import type { Lease } from './lease.ts';
 import { resolveFleaseDurations } from './options.ts';
 
 // A lease is 1000 ms, clocks are within 50, an answer is awaited for 100.
-const SELF = { id: 'a', life: 3, durations: resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 }) };
+const SELF = {
+  id: 'a',
+  incarnation: 3,
+  durations: resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 }),
+};
 
 const lease = (changes: Partial<Lease> = {}): Lease => ({
-  ...{ holder: 'b', life: 1, number: 7, untilMs: 2_000, state: 'held', heir: undefined },
+  ...{ holder: 'b', incarnation: 1, number: 7, untilMs: 2_000, state: 'held', successor: undefined },
   ...changes,
 });
 const reading = (found: Lease | undefined, nowMs: number, isCertain = true): Reading => ({
   ...{ askedMs: nowMs - 20, nowMs, found, isCertain },
 });
-const ours = (changes: Partial<Lease> = {}): Lease => lease({ holder: 'a', life: 3, ...changes });
+const ours = (changes: Partial<Lease> = {}): Lease => lease({ holder: 'a', incarnation: 3, ...changes });
 const NOBODY = { named: undefined, first: undefined };
 
 describe('who wants to take a lease', () => {
@@ -27,9 +31,9 @@ describe('who wants to take a lease', () => {
   it.each([
     ['is held', lease(), 1_900],
     ['is over by our clock, but perhaps not by that of its holder', lease(), 2_050],
-    ['is left for somebody else', lease({ state: 'left', heir: 'c' }), 1_900],
-    ['was ours, and is left for somebody else', ours({ state: 'left', heir: 'c' }), 1_900],
-    ['was ours in an earlier life', ours({ life: 2 }), 1_900],
+    ['is left for somebody else', lease({ state: 'left', successor: 'c' }), 1_900],
+    ['was ours, and is left for somebody else', ours({ state: 'left', successor: 'c' }), 1_900],
+    ['was ours in an earlier life', ours({ incarnation: 2 }), 1_900],
   ])('leaves it if it %s', (_, found, nowMs) => {
     expect(decideToTake(SELF, reading(found, nowMs))).toEqual({ do: 'leave', lease: found, takeAtMs: 2_050 });
   });
@@ -37,7 +41,7 @@ describe('who wants to take a lease', () => {
   it.each([
     ['over since the skew', lease(), 2_050.1],
     ['free', lease({ state: 'free' }), 1_000],
-    ['left for us', lease({ state: 'left', heir: 'a' }), 1_000],
+    ['left for us', lease({ state: 'left', successor: 'a' }), 1_000],
     ['written for us, who do not hold it', ours(), 1_000],
   ])('writes its own if it is %s', (_, found, nowMs) => {
     expect(decideToTake(SELF, reading(found, nowMs))).toMatchObject({ do: 'write', lease: { holder: 'a' } });
@@ -65,7 +69,7 @@ describe('who wants to renew a lease', () => {
   it.each([
     ['nothing', undefined],
     ["somebody else's", lease()],
-    ['that of an earlier life', ours({ life: 2 })],
+    ['that of an earlier life', ours({ incarnation: 2 })],
     ['another number', ours({ number: 8 })],
     ['that it was given back', ours({ state: 'free' })],
   ])('gives up if it finds %s', (_, found) => {
@@ -84,7 +88,7 @@ describe('who has let go of a lease', () => {
   it('leaves it for whoever has waited longest, for as long as that takes to come', () => {
     expect(decideToFree(SELF, 7, { named: undefined, first: 'b' }, reading(ours(), 1_420))).toEqual({
       do: 'write',
-      lease: ours({ untilMs: 1_700, state: 'left', heir: 'b' }),
+      lease: ours({ untilMs: 1_700, state: 'left', successor: 'b' }),
     });
   });
 
@@ -92,7 +96,7 @@ describe('who has let go of a lease', () => {
     const slow = { ...SELF, durations: { ...SELF.durations, answerMs: 450 } };
     expect(decideToFree(slow, 7, { named: undefined, first: 'b' }, reading(ours(), 1_420))).toEqual({
       do: 'write',
-      lease: ours({ untilMs: 2_400, state: 'left', heir: 'b' }),
+      lease: ours({ untilMs: 2_400, state: 'left', successor: 'b' }),
     });
   });
 
@@ -107,15 +111,15 @@ describe('who has let go of a lease', () => {
   it('leaves it for the one it was handed over to, for a lease, whoever waits', () => {
     expect(decideToFree(SELF, 7, { named: 'c', first: 'b' }, reading(ours(), 1_420))).toEqual({
       do: 'write',
-      lease: ours({ untilMs: 2_400, state: 'left', heir: 'c' }),
+      lease: ours({ untilMs: 2_400, state: 'left', successor: 'c' }),
     });
   });
 
   it('says so again if only some of them have it written, to the same heir or to another', () => {
-    const found = ours({ state: 'left', heir: 'c', untilMs: 1_700 });
+    const found = ours({ state: 'left', successor: 'c', untilMs: 1_700 });
     expect(decideToFree(SELF, 7, { named: 'c', first: undefined }, reading(found, 1_420, false))).toEqual({
       do: 'write',
-      lease: ours({ untilMs: 2_400, state: 'left', heir: 'c' }),
+      lease: ours({ untilMs: 2_400, state: 'left', successor: 'c' }),
     });
     expect(decideToFree(SELF, 7, NOBODY, reading(found, 1_420, false))).toEqual({
       do: 'write',

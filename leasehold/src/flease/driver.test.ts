@@ -24,7 +24,7 @@ function bench(members: readonly string[] = ['a'], { turns = true } = {}) {
   const unwanted = new Set<number>();
   const driver = new FleaseDriver({
     settings: {
-      ...{ group: 'g', id: 'a', life: 1, durations: DURATIONS, random: () => 0.5 },
+      ...{ group: 'g', id: 'a', incarnation: 1, durations: DURATIONS, random: () => 0.5 },
       view: { number: 1, members, before: undefined },
     },
     clock: { now: () => instant(clock.ms - 4_000_000), wallMs: () => clock.ms },
@@ -82,7 +82,7 @@ describe('a driver', () => {
     expect(kinds()).toEqual([]);
     driver.start();
     endTurn();
-    expect(kinds()).toEqual(['silent']);
+    expect(kinds()).toEqual(['recovering']);
     expect(alarms).toHaveLength(1);
   });
 
@@ -211,8 +211,8 @@ describe('a driver', () => {
       [2, 'try'],
     ]);
     expect(events).toHaveLength(granted.length);
-    for (const { tenure } of granted)
-      expect([driver.holds(tenure), tenure.untilMs]).toEqual([true, clock.ms + LEASE_MS]);
+    for (const { held } of granted)
+      expect([driver.holds(held), held.untilMs]).toEqual([true, clock.ms + LEASE_MS]);
   });
 
   it('hands nothing out that nobody wants any more, whether it is over by then or not, but gives it back', () => {
@@ -225,7 +225,7 @@ describe('a driver', () => {
       endTurn();
       endTurn();
       expect(events).toEqual([]);
-      expect([...driver.member.tenures]).toEqual([]);
+      expect([...driver.member.heldLeases]).toEqual([]);
       expect(driver.member.hasUnfinished).toBe(false);
     }
   });

@@ -1,32 +1,32 @@
 /**
- * What a member needs around it, in a real process and in a simulated one: it is handed inputs with a reading of
- * both clocks, what comes of them is sent and told, and its one alarm is set.
+ * Runs a member, in a real process or a simulated one: passes inputs with a reading of both clocks, sends the
+ * packets, delivers the events, and sets the one alarm.
  *
  *     acquire ─┐            ┌─ as soon as it is full ─► packets: to each peer
  *     acquire ─┼─► member ──┤                         ┌─► packets: the rest
  *     packet ──┘            └─── end of the turn ─────┼─► events
  *                                                     └─► alarm
  *
- * All inputs of one turn of the event loop go out together, unless there is enough for a packet before (`outbox.ts`):
- * that leaves at once, so that a peer answers while we go on. A thousand resources that are asked for at once are then
- * a few packets to each peer and not a thousand, and that is most of what makes it fast. When a turn ends is for the
- * surroundings to say: a simulator has no turns, and carries out each input at once.
+ * All inputs of one turn of the event loop go out together, unless a packet is full before (`outbox.ts`): a full
+ * packet leaves at once, so that the peer can answer meanwhile. A thousand resources acquired at once are then a few
+ * packets to each peer and not a thousand, which is most of the speed. The surroundings define the end of a turn: a
+ * simulator has no turns, and executes each input at once.
  *
- * **Nobody is told that it holds what is over.** Time passes between the decision and the word: a turn can be long, and a
- * process can be stopped in the middle of it. So the clocks are read again before a lease is handed out. One that is
- * over by then goes back, and whoever waits for it goes on to; of what it never had it hears nothing. Nor is one handed
- * out that nobody waits for any more: it goes back, and that is all.
+ * **No application is told that it holds an expired lease.** Time passes between the decision and the delivery: a
+ * turn can be long, and a process can be stopped in the middle. So the driver reads the clocks again before it hands
+ * out a lease. A lease that is over by then goes back, and the request goes on waiting; the application hears nothing
+ * of that lease. A lease that no request waits for any more goes back, too.
  *
- * Whoever is told of an event may bring in the next input from there. It goes to the member at once, for the
- * member has nothing under way; but what comes of it is sent and told after all that came before.
+ * A listener may bring in the next input while an event is delivered. That input goes to the member at once, because
+ * the member has nothing under way; but its packets and events leave after all earlier ones.
  *
- * If sending or telling throws, the rest is done all the same, and then the first thing thrown is thrown on. So
- * one fault neither is swallowed nor ends all renewals in a process that survives it.
+ * If sending or delivering throws, the driver does the rest all the same, and then throws the first error on. So one
+ * fault is not swallowed, and does not end all renewals in a process that survives it.
  */
 
 import type { Alarm } from '../runtime/driver.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Tenure } from './tenure.ts';
+import type { HeldLease } from './held-lease.ts';
 import type { ClockReading } from './group-clock.ts';
 import { type Addressed, Member, type MemberEvent, type MemberSettings } from './member.ts';
 import type { Packet } from './messages.ts';
@@ -40,26 +40,26 @@ export interface FleaseDriverOptions {
   atEndOfTurn(callback: () => void): void;
   send(to: string, packet: Packet): void;
   tell(event: MemberEvent): void;
-  /** Whether somebody still waits for what this request asked for. */
+  /** Whether this request still waits for an answer. */
   isWanted(request: number): boolean;
-  /** After all that came of the inputs of a turn. */
+  /** Called after the packets and events of a turn. */
   afterwards?(): void;
 }
 
 export class FleaseDriver {
-  /** To be asked, not to be told: inputs go through {@link input}. */
+  /** For reading only: inputs go through {@link input}. */
   readonly member: Member;
   readonly #options: FleaseDriverOptions;
   readonly #alarm: Alarm;
   readonly #flush = (): void => this.#carryOut();
-  /** There is something to carry out, and it will be. */
+  /** A flush is scheduled. */
   #isDue = false;
   #isBusy = false;
   #isOver = false;
-  /** What sending or telling threw first, and is yet to be thrown on. */
+  /** The first error of sending or delivering, still to be thrown on. */
   #fault: { readonly thrown: unknown } | undefined;
-  /** Granted, and given back before anybody was told. */
-  readonly #missed = new WeakSet<Tenure>();
+  /** Leases that were granted, and released before the application was told. */
+  readonly #missed = new WeakSet<HeldLease>();
 
   constructor(options: FleaseDriverOptions) {
     this.#options = options;
@@ -73,12 +73,12 @@ export class FleaseDriver {
     return { now: clock.now(), wallMs: clock.wallMs() };
   }
 
-  /** Tells what the member had to say when it began, and goes on from there. */
+  /** Delivers the events of the start, and begins. */
   start(): void {
     this.#soon();
   }
 
-  /** @throws what the member throws; what came of it before is carried out */
+  /** @throws the error of the member; earlier results are sent and delivered first */
   input(act: (member: Member, reading: ClockReading) => void): void {
     if (this.#isOver) return;
     try {
@@ -89,17 +89,17 @@ export class FleaseDriver {
     }
   }
 
-  /** Whether it is held this instant. */
-  holds(tenure: Tenure): boolean {
+  /** Whether the lease is held this instant. */
+  holds(held: HeldLease): boolean {
     const groupMs = this.member.timeAt(this.read());
-    return groupMs !== undefined && tenure.isHeldAt(groupMs);
+    return groupMs !== undefined && held.isHeldAt(groupMs);
   }
 
   receive(packet: Packet): void {
     this.input((member, reading) => member.receive(packet, reading));
   }
 
-  /** Nothing is sent, told or done any more. */
+  /** Ends all sending, delivering and timers. */
   stop(): void {
     this.#isOver = true;
     this.#alarm.set(undefined);
@@ -132,7 +132,7 @@ export class FleaseDriver {
     });
   }
 
-  /** In the middle of a turn. Whoever brings in an input from there has it sent after these, too. */
+  /** In the middle of a turn. Packets of an input that arrives meanwhile are sent after these, too. */
   #sendFull(): void {
     this.#isBusy = true;
     this.#send(this.member.takeFullPackets());
@@ -143,7 +143,7 @@ export class FleaseDriver {
     for (const { to, packet } of packets) this.#try(() => this.#options.send(to, packet));
   }
 
-  /** What it throws is thrown on when the rest is done. */
+  /** Throws an error on when the rest is done. */
   #try(act: () => void): void {
     try {
       act();
@@ -155,21 +155,21 @@ export class FleaseDriver {
   #tell(event: MemberEvent): void {
     this.#try(() => {
       if (event.kind === 'granted') this.#handOut(event);
-      else if (!('tenure' in event && this.#missed.has(event.tenure))) this.#options.tell(event);
+      else if (!('held' in event && this.#missed.has(event.held))) this.#options.tell(event);
     });
   }
 
   #handOut(granted: Extract<MemberEvent, { kind: 'granted' }>): void {
-    const { request: id, wanted: kind, tenure } = granted;
+    const { request: id, wanted: kind, held } = granted;
     const isWanted = this.#options.isWanted(id);
-    if (isWanted && this.holds(tenure)) {
+    if (isWanted && this.holds(held)) {
       this.#options.tell(granted);
       return;
     }
-    this.#missed.add(tenure);
+    this.#missed.add(held);
     this.input((member, reading) => {
-      member.release(tenure, reading);
-      if (isWanted) member.request(tenure.resource, { kind, id }, reading);
+      member.release(held, reading);
+      if (isWanted) member.request(held.resource, { kind, id }, reading);
     });
   }
 }

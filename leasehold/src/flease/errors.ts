@@ -1,9 +1,9 @@
 /**
- * What a group throws. `code` is the contract; the message is for people.
+ * The errors of a group. `code` is the contract; the message is for people.
  */
 
 import { LeaseholdError } from '../runtime/errors.ts';
-import type { EndReason } from './tenure.ts';
+import type { EndReason } from './held-lease.ts';
 import { goneWords, seconds } from './wording.ts';
 
 /** The group cannot be changed again before its last change is settled. Wait for `settled()`. */
@@ -11,7 +11,7 @@ export class GroupChangeError extends LeaseholdError {
   override readonly name = 'GroupChangeError';
   readonly code = 'GROUP_CHANGE';
   readonly retryable = true;
-  /** The one that is not settled yet. */
+  /** The view that is not settled yet. */
   readonly view: number;
 
   constructor(view: number) {
@@ -24,15 +24,15 @@ export class GroupChangeError extends LeaseholdError {
 
 const quoted = (resource: string): string => JSON.stringify(resource);
 
-/** Somebody else has it. Nothing was acquired; ask again later, or wait longer (`waitMs`). */
+/** Another member holds the lease. Nothing was acquired; ask again later, or wait longer (`waitMs`). */
 export class LeaseHeldError extends LeaseholdError {
   override readonly name = 'LeaseHeldError';
   readonly code = 'LEASE_HELD';
   readonly retryable = true;
   readonly resource: string;
-  /** The member that has it, as last seen. */
+  /** The holder, as last seen. */
   readonly holder: string;
-  /** Until when, if it is not renewed, by the group's clock. */
+  /** Until when, unless renewed, by the group's clock. */
   readonly untilMs: number;
 
   constructor(resource: string, holder: string, untilMs: number, waitedMs: number) {
@@ -45,13 +45,15 @@ export class LeaseHeldError extends LeaseholdError {
   }
 }
 
-/** Too few members said yes, so nothing is known and nothing was acquired. `reasons` says what each of them did. */
+/**
+ * Too few members said yes, so nothing is known and nothing was acquired. `reasons` has the reason of each member.
+ */
 export class NoMajorityError extends LeaseholdError {
   override readonly name = 'NoMajorityError';
   readonly code = 'NO_MAJORITY';
   readonly retryable = true;
   readonly resource: string;
-  /** Why each member that did not say yes did not. */
+  /** For each member that did not say yes, the reason. */
   readonly reasons: ReadonlyMap<string, string>;
 
   /** @param why all of the reasons, in a sentence */
@@ -61,7 +63,7 @@ export class NoMajorityError extends LeaseholdError {
     this.reasons = reasons;
   }
 
-  /** As other errors are in JSON, with reasons that can be read there. */
+  /** Like other errors in JSON, with readable reasons. */
   toJSON(): object {
     return { ...this, reasons: Object.fromEntries(this.reasons) };
   }
@@ -79,8 +81,8 @@ const HOW: Record<LeaseEnd, string> = {
 };
 
 /**
- * The lease is over, or about to be: the reason of its signal. Unless it was given back, what was done under it may
- * overlap with what its next holder does; whoever stores results should compare lease numbers.
+ * The lease is over, or about to be: the reason of its signal. Unless the lease was released, work done under it may
+ * overlap with that of the next holder; a store should compare lease numbers.
  */
 export class LeaseEndedError extends LeaseholdError {
   override readonly name = 'LeaseEndedError';
@@ -98,7 +100,7 @@ export class LeaseEndedError extends LeaseholdError {
   }
 }
 
-/** This process does not hold it, so it cannot hand it over. Acquire it first. */
+/** This process does not hold the lease, so it cannot hand the lease over. Acquire it first. */
 export class LeaseNotHeldError extends LeaseholdError {
   override readonly name = 'LeaseNotHeldError';
   readonly code = 'LEASE_NOT_HELD';
@@ -119,7 +121,7 @@ export class GroupLeftError extends LeaseholdError {
   readonly code = 'GROUP_LEFT';
   readonly retryable = false;
   readonly member: string;
-  /** In which it is not. */
+  /** The view without this member. */
   readonly view: number;
 
   constructor(member: string, view: number) {

@@ -28,4 +28,10 @@ export { type JoinFleaseOptions, joinFlease } from './shell/join-flease.ts';
 export type { Holder } from './shell/looking.ts';
 export type { Peers } from './shell/peers-option.ts';
 export type { FleaseStatus, PeerStatus } from './shell/status.ts';
+export {
+  type ClosableServer,
+  type Stoppable,
+  type Stopping,
+  stopOnSignals,
+} from './shell/stop-on-signals.ts';
 export { AddressUnavailableError, PortInUseError } from './shell/system-errors.ts';

@@ -3,7 +3,7 @@ import { type Lease, nextNumber, takeableAtMs } from './lease.ts';
 
 const SKEW_MS = 50;
 const lease = (changes: Partial<Lease> = {}): Lease => ({
-  ...{ holder: 'a', life: 1, number: 1, untilMs: 2_000, state: 'held', heir: undefined },
+  ...{ holder: 'a', incarnation: 1, number: 1, untilMs: 2_000, state: 'held', successor: undefined },
   ...changes,
 });
 
@@ -33,7 +33,7 @@ describe('a lease can be taken', () => {
   });
 
   it('at once by its heir, and by others as if it were held', () => {
-    const left = lease({ state: 'left', heir: 'b' });
+    const left = lease({ state: 'left', successor: 'b' });
     expect(takeableAtMs(left, 'b', SKEW_MS)).toBe(Number.NEGATIVE_INFINITY);
     expect(takeableAtMs(left, 'c', SKEW_MS)).toBe(2_050);
   });

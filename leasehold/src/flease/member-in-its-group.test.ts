@@ -30,7 +30,7 @@ describe('a change of the group', () => {
     for (let ms = 0; ms <= 500; ms += 50) group.at(ms);
     group.clock.aheadMs = -500;
     for (let ms = 550; ms <= 3_000; ms += 50) group.at(ms);
-    expect(group.told('silent')).toHaveLength(2);
+    expect(group.told('recovering')).toHaveLength(2);
     expect(group.told('settled')).toEqual([{ kind: 'settled', view: 2 }]);
   });
 
@@ -60,8 +60,8 @@ describe('a change of the group', () => {
     {
       ...{ kind: 'write', attempt: 1, resource: 'job', askedMs: WALL_MS + 1_101, round: 1 },
       lease: {
-        ...{ holder: 'b', life: 1, number: (WALL_MS + 1_101) * 1_000, untilMs: WALL_MS + 2_101 },
-        ...{ state: 'held', heir: undefined },
+        ...{ holder: 'b', incarnation: 1, number: (WALL_MS + 1_101) * 1_000, untilMs: WALL_MS + 2_101 },
+        ...{ state: 'held', successor: undefined },
       },
     },
   ];
@@ -105,8 +105,8 @@ describe('a peer that was started with other peers in the same view', () => {
   it('takes nothing from one that was there before', () => {
     const group = holding();
     group.hears('c', [], { digest: OTHER });
-    expect(group.member.silence).toBeUndefined();
-    expect([...group.member.tenures]).toHaveLength(1);
+    expect(group.member.recovery).toBeUndefined();
+    expect([...group.member.heldLeases]).toHaveLength(1);
   });
 
   it('does not count for a change to be settled', () => {
@@ -124,7 +124,7 @@ describe('a peer that was started with other peers in the same view', () => {
     group.acquire(1);
     group.at(500);
     group.hears('b', [], { digest: OTHER });
-    expect(group.member.silence).toEqual({ why: 'other-members', forMs: Number.POSITIVE_INFINITY });
+    expect(group.member.recovery).toEqual({ why: 'other-members', forMs: Number.POSITIVE_INFINITY });
     for (let ms = 1_000; ms < 9_000; ms += 1_000) {
       group.at(ms);
       group.hears('b', [], { digest: OTHER });
@@ -132,12 +132,12 @@ describe('a peer that was started with other peers in the same view', () => {
     group.at(9_000);
     group.hears('c', [read]);
     expect(group.saidTo('c').at(-1)).toMatchObject({ kind: 'refused', why: 'recovering' });
-    expect(group.told('speaking')).toEqual([]);
-    group.hears('b', [], { life: 2 });
+    expect(group.told('ready')).toEqual([]);
+    group.hears('b', [], { incarnation: 2 });
     group.at(10_100);
-    expect(group.told('speaking')).toEqual([]);
+    expect(group.told('ready')).toEqual([]);
     group.at(10_101);
-    expect(group.told('speaking')).toHaveLength(1);
+    expect(group.told('ready')).toHaveLength(1);
   });
 
   it('keeps one from taking part whose clock jumped since', () => {
@@ -145,7 +145,7 @@ describe('a peer that was started with other peers in the same view', () => {
     group.hears('c', [], { digest: OTHER });
     group.clock.aheadMs = -500;
     group.at(1_110);
-    expect(group.member.silence?.why).toBe('other-members');
+    expect(group.member.recovery?.why).toBe('other-members');
   });
 
   it('is told apart although this member has settled since', () => {
@@ -170,14 +170,14 @@ describe('a peer that contradicts what a member was told of the group, and is he
     group.at(500);
     group.hears('b', [], word);
     group.at(1_600);
-    expect(group.member.silence?.forMs).toBe(Number.POSITIVE_INFINITY);
+    expect(group.member.recovery?.forMs).toBe(Number.POSITIVE_INFINITY);
     expect(group.member.wakeAt).toBeCloseTo(1_600, 0);
     group.at(1_601);
-    expect(group.member.silence?.forMs).toBe(1_100);
+    expect(group.member.recovery?.forMs).toBe(1_100);
     group.at(2_701);
-    expect(group.told('speaking')).toEqual([]);
+    expect(group.told('ready')).toEqual([]);
     group.at(2_702);
-    expect(group.told('speaking')).toHaveLength(1);
+    expect(group.told('ready')).toHaveLength(1);
   });
 
   it('is of no account long after, when the clock of one that takes part has jumped', () => {
@@ -186,7 +186,7 @@ describe('a peer that contradicts what a member was told of the group, and is he
     group.at(60_000);
     group.clock.aheadMs = -500;
     group.at(60_010);
-    expect(group.member.silence).toMatchObject({ why: 'clock-jumped', forMs: 1_100 });
+    expect(group.member.recovery).toMatchObject({ why: 'clock-jumped', forMs: 1_100 });
   });
 });
 
@@ -199,25 +199,25 @@ describe('a peer in an earlier view, at a member that was started without those 
     group.at(500);
     group.hears('b', [read], EARLIER);
     expect(group.saidTo('b').at(-1)).toMatchObject({ kind: 'refused', why: 'recovering' });
-    expect(group.member.silence).toEqual({ why: 'earlier-view', forMs: Number.POSITIVE_INFINITY });
+    expect(group.member.recovery).toEqual({ why: 'earlier-view', forMs: Number.POSITIVE_INFINITY });
     for (let ms = 1_000; ms < 9_000; ms += 1_000) {
       group.at(ms);
       group.hears('b', [], EARLIER);
     }
     group.at(9_000);
-    expect(group.told('speaking')).toEqual([]);
-    group.hears('b', [], { life: 2 });
+    expect(group.told('ready')).toEqual([]);
+    group.hears('b', [], { incarnation: 2 });
     group.at(10_100);
-    expect(group.told('speaking')).toEqual([]);
+    expect(group.told('ready')).toEqual([]);
     group.at(10_101);
-    expect(group.told('speaking')).toHaveLength(1);
+    expect(group.told('ready')).toHaveLength(1);
   });
 
   it('takes nothing from one that takes part, and is only reported', () => {
     const group = holding();
     group.hears('c', [], EARLIER);
-    expect(group.member.silence).toBeUndefined();
-    expect([...group.member.tenures]).toHaveLength(1);
+    expect(group.member.recovery).toBeUndefined();
+    expect([...group.member.heldLeases]).toHaveLength(1);
     const trouble = { why: 'earlier-view', view: 1 };
     expect(group.told('trouble')).toEqual([{ kind: 'trouble', peer: 'c', trouble }]);
   });
@@ -225,11 +225,53 @@ describe('a peer in an earlier view, at a member that was started without those 
   it('keeps nobody from anything that was told of those before, or has moved by itself', () => {
     const told = new LoneMember(['a', 'b', 'c'], ['a', 'b', 'd']);
     told.hears('b', [], EARLIER);
-    expect([told.member.silence?.why, told.told('trouble')]).toEqual(['began', []]);
+    expect([told.member.recovery?.why, told.told('trouble')]).toEqual(['began', []]);
     const moved = new LoneMember();
     moved.member.move(['a', 'b', 'd'], moved.reading());
     moved.hears('b', []);
-    expect([moved.member.silence?.why, moved.told('trouble')]).toEqual(['began', []]);
+    expect([moved.member.recovery?.why, moved.told('trouble')]).toEqual(['began', []]);
+  });
+});
+
+describe('a peer with longer durations', () => {
+  const LONGER = { leaseMs: 3_000, takeoverMs: 2_000 }; // 3,000 + 2 × 50 + 2,000
+
+  it('makes a recovering member wait as long as they demand, from when it was last heard with them', () => {
+    const group = new LoneMember();
+    group.at(500);
+    group.hears('b', [read], LONGER);
+    expect(group.member.recovery).toEqual({ why: 'began', forMs: 5_100 });
+    group.at(600);
+    group.hears('b', [], { incarnation: 2 });
+    group.at(5_600);
+    expect(group.told('ready')).toEqual([]);
+    group.at(5_601);
+    expect(group.told('ready')).toHaveLength(1);
+  });
+
+  it('is waited for also where the clock of the recovering member jumps meanwhile', () => {
+    const group = new LoneMember();
+    group.hears('b', [], LONGER);
+    group.clock.aheadMs = 60_000;
+    group.at(10);
+    expect(group.member.recovery).toEqual({ why: 'clock-jumped', forMs: 5_100 });
+  });
+
+  it('takes nothing from a member that takes part, and is of no account when it was heard long ago', () => {
+    const group = holding();
+    group.hears('c', [], LONGER);
+    expect(group.member.recovery).toBeUndefined();
+    expect([...group.member.heldLeases]).toHaveLength(1);
+    group.at(60_000);
+    group.clock.aheadMs = -500;
+    group.at(60_010);
+    expect(group.member.recovery).toMatchObject({ why: 'clock-jumped', forMs: 1_100 });
+  });
+
+  it('alone matters: one with shorter durations keeps nobody waiting', () => {
+    const group = new LoneMember();
+    group.hears('b', [], { leaseMs: 500 });
+    expect(group.member.recovery).toEqual({ why: 'began', forMs: 1_100 });
   });
 });
 

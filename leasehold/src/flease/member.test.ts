@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Tenure } from './tenure.ts';
+import type { HeldLease } from './held-lease.ts';
 import type { Lease } from './lease.ts';
 import type { Item } from './messages.ts';
 import { accepted, holding, LoneMember, promised, WALL_MS, OTHER } from './testing/lone-member.ts';
@@ -16,7 +16,7 @@ describe('a member that begins', () => {
       { kind: 'refused', of: 'read', why: 'recovering' },
     ]);
     group.at(1_101);
-    expect(group.told('speaking')).toHaveLength(1);
+    expect(group.told('ready')).toHaveLength(1);
     expect(group.saidTo('b').map(({ kind }) => kind)).toEqual(['refused', 'read']);
   });
 
@@ -46,7 +46,7 @@ describe('an answer', () => {
   });
 
   it.each([
-    ['to an earlier life', { toLife: 6 }],
+    ['to an earlier life', { toIncarnation: 6 }],
     ['in another view', { view: 3 }],
     ['of another group', { group: 'h' }],
     ['of one with other peers in the same view', { digest: OTHER }],
@@ -66,10 +66,10 @@ describe('a peer that restarts between two questions of one turn', () => {
     const read = (attempt: number): Item => ({
       ...{ kind: 'read', attempt, resource: `job ${attempt}`, askedMs: WALL_MS + 1_101, round: 1 },
     });
-    group.hearsInTheSameTurn('b', [read(1)], { life: 1, sentMs: WALL_MS + 1_100 });
-    group.hears('b', [read(2)], { life: 2, sentMs: WALL_MS + 1_101 });
+    group.hearsInTheSameTurn('b', [read(1)], { incarnation: 1, sentMs: WALL_MS + 1_100 });
+    group.hears('b', [read(2)], { incarnation: 2, sentMs: WALL_MS + 1_101 });
     expect(group.sent.map(({ packet }) => packet)).toMatchObject([
-      { toLife: 2, items: [{ kind: 'promised', attempt: 2 }] },
+      { toIncarnation: 2, items: [{ kind: 'promised', attempt: 2 }] },
     ]);
   });
 });
@@ -82,24 +82,24 @@ describe('a holder', () => {
     group.clock.ms = 1_190;
     group.hears('b', [promised(1)]);
     group.hears('b', [accepted(1)]);
-    expect([...group.member.tenures][0]?.untilMs).toBe(WALL_MS + 2_101);
+    expect([...group.member.heldLeases][0]?.untilMs).toBe(WALL_MS + 2_101);
   });
 
   it('is told that it ends, and that it has ended, if it cannot renew', () => {
     const group = holding();
     for (let ms = 1_102; ms < 2_103; ms += 1) group.at(ms);
     expect(group.told('ending')).toHaveLength(1);
-    expect(group.told('ended')).toMatchObject([{ tenure: { ended: 'lapsed' } }]);
+    expect(group.told('ended')).toMatchObject([{ held: { ended: 'lapsed' } }]);
   });
 
   it('loses it at once when its clock jumps, before it has heard anything of that', () => {
     const group = holding();
-    const [tenure] = group.member.tenures;
+    const [held] = group.member.heldLeases;
     group.clock.aheadMs = -500;
     expect(group.member.timeAt(group.reading())).toBeUndefined();
     group.at(1_110);
-    expect(tenure?.ended).toBe('clock');
-    expect(group.member.silence).toEqual({ why: 'clock-jumped', forMs: 1_100 });
+    expect(held?.ended).toBe('clock');
+    expect(group.member.recovery).toEqual({ why: 'clock-jumped', forMs: 1_100 });
   });
 
   it('does not wait by a clock that was wrong for what it wanted then', () => {
@@ -119,32 +119,39 @@ describe('a holder', () => {
 });
 
 describe('a lease that is let go of', () => {
-  const letGo = (heir?: string) => {
+  const letGo = (successor?: string) => {
     const group = holding();
-    const [tenure] = group.member.tenures;
-    group.release(heir);
+    const [held] = group.member.heldLeases;
+    group.release(successor);
     group.saidTo('b');
-    return { group, tenure };
+    return { group, held };
   };
   const found = (group: LoneMember, attempt: number, changes: Partial<Lease> = {}): Item => {
-    const { tenure } = group.told('granted')[0] as { tenure: Tenure };
-    const { number, untilMs } = tenure;
-    const written = { askedMs: WALL_MS + 1_101, round: 1, member: 'a', life: 7, attempt: 1 };
-    const lease = { holder: 'a', life: 7, number, untilMs, state: 'held' as const, heir: undefined };
+    const { held } = group.told('granted')[0] as { held: HeldLease };
+    const { number, untilMs } = held;
+    const written = { askedMs: WALL_MS + 1_101, round: 1, member: 'a', incarnation: 7, attempt: 1 };
+    const lease = {
+      holder: 'a',
+      incarnation: 7,
+      number,
+      untilMs,
+      state: 'held' as const,
+      successor: undefined,
+    };
     return { kind: 'promised', attempt, written, lease: { ...lease, ...changes } };
   };
 
   it('is given back when a majority has that written, and not before', () => {
-    const { group, tenure } = letGo('c');
+    const { group, held } = letGo('c');
     group.hears('b', [found(group, 2)]);
-    expect(tenure?.state).not.toBe('given-back');
+    expect(held?.state).not.toBe('given-back');
     group.hears('b', [accepted(2)]);
-    expect(tenure?.state).toBe('given-back');
+    expect(held?.state).toBe('given-back');
     expect(group.member.hasUnfinished).toBe(false);
   });
 
   it('is given back by the next attempt if the first was written in part', () => {
-    const { group, tenure } = letGo('c');
+    const { group, held } = letGo('c');
     group.hears('b', [found(group, 2)]);
     group.at(1_250); // Nobody but a itself has it written.
     group.at(1_400);
@@ -153,89 +160,95 @@ describe('a lease that is let go of', () => {
     expect(last).toBeGreaterThan(2);
     group.hears('b', [found(group, last)]);
     group.hears('b', [accepted(last)]);
-    expect(tenure?.state).toBe('given-back');
+    expect(held?.state).toBe('given-back');
   });
 
   it('is given back, too, if whoever it was left to has it although it was written in part', () => {
-    const { group, tenure } = letGo('c');
+    const { group, held } = letGo('c');
     group.hears('b', [found(group, 2)]);
     group.at(1_250); // Nobody but a itself has it written, as far as it knows.
     group.at(1_400);
     const reads = group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item.attempt] : []));
     const last = reads.at(-1) ?? 0;
-    const written = { askedMs: WALL_MS + 1_300, round: 9, member: 'c', life: 9, attempt: 1 };
+    const written = { askedMs: WALL_MS + 1_300, round: 9, member: 'c', incarnation: 9, attempt: 1 };
     const lease: Lease = {
-      ...{ holder: 'c', life: 9, number: (tenure?.number ?? 0) + 1, untilMs: WALL_MS + 2_300 },
-      ...{ state: 'held', heir: undefined },
+      ...{ holder: 'c', incarnation: 9, number: (held?.number ?? 0) + 1, untilMs: WALL_MS + 2_300 },
+      ...{ state: 'held', successor: undefined },
     };
     group.hears('b', [{ kind: 'promised', attempt: last, written, lease }]);
-    expect(tenure?.state).toBe('given-back');
+    expect(held?.state).toBe('given-back');
     expect(group.told('left')).toHaveLength(1);
   });
 
   it('was given back, too, if whoever it was left to has had it, and another has it by now', () => {
-    const { group, tenure } = letGo('c');
+    const { group, held } = letGo('c');
     group.hears('b', [found(group, 2)]);
     group.at(1_250);
     group.at(1_400);
     const reads = group.saidTo('b').flatMap((item) => (item.kind === 'read' ? [item.attempt] : []));
-    const written = { askedMs: WALL_MS + 1_300, round: 9, member: 'b', life: 9, attempt: 1 };
+    const written = { askedMs: WALL_MS + 1_300, round: 9, member: 'b', incarnation: 9, attempt: 1 };
     const lease: Lease = {
-      ...{ holder: 'b', life: 9, number: (tenure?.number ?? 0) + 1, untilMs: WALL_MS + 2_300 },
-      ...{ state: 'held', heir: undefined },
+      ...{ holder: 'b', incarnation: 9, number: (held?.number ?? 0) + 1, untilMs: WALL_MS + 2_300 },
+      ...{ state: 'held', successor: undefined },
     };
     group.hears('b', [{ kind: 'promised', attempt: reads.at(-1) ?? 0, written, lease }]);
-    expect(tenure?.state).toBe('given-back');
+    expect(held?.state).toBe('given-back');
   });
 
   it('was not, if it ran out before', () => {
-    const { group, tenure } = letGo();
+    const { group, held } = letGo();
     for (let ms = 1_150; ms <= 2_400; ms += 50) group.at(ms);
     expect(group.member.hasUnfinished).toBe(false);
-    expect(tenure?.state).not.toBe('given-back');
+    expect(held?.state).not.toBe('given-back');
   });
 });
 
 describe('those who wait for what it holds', () => {
-  const wish = (member: string): Item => ({ kind: 'wish', resource: 'job', member });
+  const enqueue = (member: string): Item => ({ kind: 'enqueue', resource: 'job', member });
 
   it('are given it in the order in which they came, and the first is told of the others', () => {
     const group = holding();
-    group.hears('c', [wish('c')]);
-    group.hears('b', [wish('b')]);
+    group.hears('c', [enqueue('c')]);
+    group.hears('b', [enqueue('b')]);
     group.sent.length = 0;
     group.release();
     group.hears('b', [written(2)]);
     expect(group.saidTo('c')).toMatchObject([
       { kind: 'read' },
-      { kind: 'write', lease: { state: 'left', heir: 'c', number: (WALL_MS + 1_101) * 1_000 } },
+      { kind: 'write', lease: { state: 'left', successor: 'c', number: (WALL_MS + 1_101) * 1_000 } },
     ]);
     group.hears('b', [accepted(2)]);
-    expect(group.saidTo('c')).toEqual([wish('b'), { kind: 'freed', resource: 'job' }]);
+    expect(group.saidTo('c')).toEqual([enqueue('b'), { kind: 'notify', resource: 'job' }]);
   });
 
   it('are passed over if they no longer wait', () => {
     const group = holding();
-    group.hears('c', [wish('c')]);
-    group.hears('b', [wish('b')]);
-    group.hears('c', [{ kind: 'unwish', resource: 'job', member: 'c' }]);
+    group.hears('c', [enqueue('c')]);
+    group.hears('b', [enqueue('b')]);
+    group.hears('c', [{ kind: 'dequeue', resource: 'job', member: 'c' }]);
     group.release();
     group.hears('b', [written(2)]);
-    expect(group.saidTo('b').at(-1)).toMatchObject({ kind: 'write', lease: { state: 'left', heir: 'b' } });
+    expect(group.saidTo('b').at(-1)).toMatchObject({
+      kind: 'write',
+      lease: { state: 'left', successor: 'b' },
+    });
   });
 
   it('wait longer if it was handed over to somebody by name', () => {
     const group = holding();
-    group.hears('c', [wish('c')]);
+    group.hears('c', [enqueue('c')]);
     group.release('b');
     group.hears('b', [written(2)]);
-    expect(group.saidTo('b').at(-1)).toMatchObject({ kind: 'write', lease: { state: 'left', heir: 'b' } });
+    expect(group.saidTo('b').at(-1)).toMatchObject({
+      kind: 'write',
+      lease: { state: 'left', successor: 'b' },
+    });
   });
 
   it('come after those of this process who came before them', () => {
     const group = holding();
     group.acquire(2);
-    group.hears('c', [wish('c')]);
+    group.hears('c', [enqueue('c')]);
     group.release();
     group.hears('b', [written(2)]);
     group.hears('b', [accepted(2)]);
@@ -248,8 +261,8 @@ describe('those who wait for what it holds', () => {
     const untilMs = WALL_MS + 2_101;
     return {
       ...{ kind: 'promised', attempt },
-      written: { askedMs: WALL_MS + 1_101, round: 1, member: 'a', life: 7, attempt: 1 },
-      lease: { holder: 'a', life: 7, number, untilMs, state: 'held', heir: undefined },
+      written: { askedMs: WALL_MS + 1_101, round: 1, member: 'a', incarnation: 7, attempt: 1 },
+      lease: { holder: 'a', incarnation: 7, number, untilMs, state: 'held', successor: undefined },
     };
   }
 });
@@ -281,9 +294,16 @@ describe('a member that only looks', () => {
   };
   const found = (attempt: number, holder: string) => ({
     ...{ kind: 'found' as const, attempt },
-    written: { askedMs: WALL_MS + 1_000, round: 1, member: holder, life: 1, attempt: 1 },
+    written: { askedMs: WALL_MS + 1_000, round: 1, member: holder, incarnation: 1, attempt: 1 },
     lease: {
-      ...{ holder, life: 1, number: 7, untilMs: WALL_MS + 2_000, state: 'held' as const, heir: undefined },
+      ...{
+        holder,
+        incarnation: 1,
+        number: 7,
+        untilMs: WALL_MS + 2_000,
+        state: 'held' as const,
+        successor: undefined,
+      },
     },
   });
   const FREE = { kind: 'found', written: undefined, lease: undefined } as const;
@@ -387,8 +407,8 @@ describe('what cannot be true', () => {
   const NOW_MS = WALL_MS + 1_101;
   const lie = (untilMs: number, askedMs: number, number: number): Item => ({
     ...{ kind: 'promised', attempt: 1 },
-    written: { askedMs, round: 1, member: 'b', life: 1, attempt: 1 },
-    lease: { holder: 'b', life: 1, number, untilMs, state: 'held', heir: undefined },
+    written: { askedMs, round: 1, member: 'b', incarnation: 1, attempt: 1 },
+    lease: { holder: 'b', incarnation: 1, number, untilMs, state: 'held', successor: undefined },
   });
 
   it.each([
@@ -431,14 +451,21 @@ describe('what cannot be true', () => {
 
   it('a stranger does not stand in line', () => {
     const group = holding();
-    group.hears('b', [{ kind: 'wish', resource: 'job', member: 'x' }]);
+    group.hears('b', [{ kind: 'enqueue', resource: 'job', member: 'x' }]);
     group.release();
     const number = (WALL_MS + 1_101) * 1_000;
     group.hears('b', [
       {
         ...{ kind: 'promised', attempt: 2 },
-        written: { askedMs: WALL_MS + 1_101, round: 1, member: 'a', life: 7, attempt: 1 },
-        lease: { holder: 'a', life: 7, number, untilMs: WALL_MS + 2_101, state: 'held', heir: undefined },
+        written: { askedMs: WALL_MS + 1_101, round: 1, member: 'a', incarnation: 7, attempt: 1 },
+        lease: {
+          holder: 'a',
+          incarnation: 7,
+          number,
+          untilMs: WALL_MS + 2_101,
+          state: 'held',
+          successor: undefined,
+        },
       },
     ]);
     expect(group.saidTo('b').at(-1)).toMatchObject({ kind: 'write', lease: { state: 'free' } });
@@ -454,7 +481,7 @@ describe('a member that waits and loses heart', () => {
     group.member.cancel('job', 1, group.reading());
     group.take();
     for (const name of ['b', 'c']) {
-      expect(group.saidTo(name)).toEqual([{ kind: 'unwish', resource: 'job', member: 'a' }]);
+      expect(group.saidTo(name)).toEqual([{ kind: 'dequeue', resource: 'job', member: 'a' }]);
     }
   });
 });

@@ -1,48 +1,50 @@
 /**
- * One member of a group: an acceptor and a proposer who share a clock and a life.
+ * One member of a group: an acceptor and a proposer that share a clock and an incarnation.
  *
  *     application ── acquire, release ──► Proposer ──┐ reads, writes           ┌──► other members
  *                                                    ├─────────── Packet ──────┤
  *                    answers ◄─────────── Registers ─┘                         └──◄
  *                                             ▲ our own proposer asks it like any other
  *
- * **What is proved by whom.** The paper proves the register for messages that may be lost, late or out of order, and
- * the lease for clocks within ε. It does not speak of the rest, and this is where the rest is closed: messages that
- * come twice (`attempt.ts` counts names, `register.ts` does the same again or nothing), commits that come late
- * (`proposer.ts` looks at the clock when it is done), forgetting (`register.ts`), clocks that jump (`group-clock.ts`)
- * or were never right (`peer-clocks.ts`), members with one name (`acquaintances.ts`), a change of the group
- * (`view.ts`), numbers (`lease.ts`).
+ * **The proofs, by file.** The paper proves the register for messages that may be lost, late or out of order, and the
+ * lease for clocks within ε. The cases that the paper leaves out are closed here: duplicates (`attempt.ts` counts
+ * names, `register.ts` is idempotent), late commits (`proposer.ts` reads the clock at the end), forgetting
+ * (`register.ts`), clocks that jump (`group-clock.ts`) or were never right (`peer-clocks.ts`), members with one name
+ * (`peer-table.ts`), a change of the group (`view.ts`), numbers (`lease.ts`).
  *
- * **Silence.** A member that has lost its memory promises nothing and asks nothing for `lease + 2 × skew`: when it
- * begins, however its last life ended, and when its clock has jumped or turns out to be the odd one out. That
- * binds its own proposer as it binds the others', for a majority of one acceptor that forgot and one that
- * never knew is no majority. It does say for how long, which promises nothing.
+ * **Recovery.** A member that has lost its memory promises nothing and asks nothing for `lease + 2 × skew`: after its
+ * start, regardless of how the last incarnation ended, and when its clock has jumped or proves to be the outlier. The
+ * rule binds its own proposer too, because an acceptor that forgot and one that never knew make no majority. A
+ * recovering member does announce how long recovery will take, which promises nothing.
  *
- * **Views of one number with other members** (`view-digest.ts`). Not to heed each other is not enough: {a, c} of {a,
- * b, c} and {b, d} of {a, b, d} need nothing of each other, and each is a majority. So whoever keeps silent, for any
- * reason, and hears that a peer means another view goes on keeping silent until that one says otherwise, or nothing
- * for as long as a silence lasts (it may be dead), and a whole silence more. It is the one that begins that yields: those who were there before go on with what they hold, and one
- * that was started by mistake stops nobody. Of {b, d}, b hears a before it may speak, and d alone is no majority. If
- * all begin together all that hear it yield, and nothing is given until somebody has mended it. What it cannot see is
- * a group whose joiners are a majority by themselves, or one that it is cut off from for all of its silence.
+ * A peer with longer durations makes the recovery longer (`peer-table.ts`).
  *
- * **A view without the members before it** is for who begins when all of them have moved (`view.ts`). Whoever was
- * started so too soon, of {a, b, d} while b and c are still {a, b, c}, would make a majority with d beside theirs. It
- * hears b in the earlier view, and keeps silent in the same way, until b has moved.
+ * **Views of one number with other members** (`view-digest.ts`). Ignoring each other is not enough: {a, c} of {a, b,
+ * c} and {b, d} of {a, b, d} need nothing of each other, and each is a majority. So a recovering member that hears a
+ * peer with a contradicting view goes on recovering until that peer agrees, or sends nothing for one recovery period
+ * (the peer may be dead), and one recovery period more. The starting member yields: running members keep their
+ * leases, and a member started by mistake stops nobody. Of {b, d}, b hears a before the end of recovery, and d alone
+ * is no majority. If all start together, all that hear the contradiction yield, and no lease is granted until an
+ * operator has mended the peers. This cannot detect a group whose joiners are a majority by themselves, or a group
+ * that the member is cut off from during all of its recovery.
  *
- * Words of another view are refused, unless they are hints; a peer whose clock is certainly off is heeded neither as
- * asker nor as acceptor.
+ * **A view without the members before it** is for members that start when all others have moved (`view.ts`). A member
+ * started too soon in this way, of {a, b, d} while b and c are still in {a, b, c}, would make a second majority with
+ * d. The member hears b in the earlier view, and goes on recovering in the same way, until b has moved.
  *
- * This file does no I/O. Call an input with a reading of both clocks; carry out what {@link Member.take} returns;
- * call {@link Member.wake} at {@link Member.wakeAt}.
+ * Items of another view are refused, unless they are hints. A peer whose clock is certainly off counts neither as
+ * proposer nor as acceptor.
+ *
+ * This file does no I/O. Call an input with a reading of both clocks; execute the result of {@link Member.take}; call
+ * {@link Member.wake} at {@link Member.wakeAt}.
  */
 
 import type { Instant } from '../runtime/time.ts';
-import { BUSY_FROM } from './audience.ts';
-import { Acquaintances, type Contradiction, type PeerStatus, type PeerTrouble } from './acquaintances.ts';
-import type { Reluctance } from './attempt.ts';
-import type { Request } from './claim.ts';
-import type { Tenure } from './tenure.ts';
+import { BUSY_FROM } from './quorum-picker.ts';
+import { PeerTable, type Contradiction, type PeerStatus, type PeerTrouble } from './peer-table.ts';
+import type { RefusalCause } from './attempt.ts';
+import type { Request } from './resource-state.ts';
+import type { HeldLease } from './held-lease.ts';
 import { GroupChangeError } from './errors.ts';
 import { type ClockReading, GroupClock } from './group-clock.ts';
 import type { Lease } from './lease.ts';
@@ -59,29 +61,31 @@ import { digestOf, type ViewDigest } from './view-digest.ts';
 export interface MemberSettings {
   readonly group: string;
   readonly id: string;
-  /** Drawn at random for each life, not 0. */
-  readonly life: number;
+  /** Drawn at random for each incarnation, not 0. */
+  readonly incarnation: number;
   readonly view: View;
   readonly durations: ResolvedFleaseDurations;
   readonly random: () => number;
-  /** With so many attempts under way no more members are asked than have to be. @default BUSY_FROM */
+  /**
+   * From this many attempts under way, an attempt asks only as many members as make a majority. @default BUSY_FROM
+   */
   readonly busyFrom?: number | undefined;
 }
 
-export type SilenceReason = 'began' | 'clock-jumped' | 'odd-one-out' | Contradiction;
+export type RecoveryReason = 'began' | 'clock-jumped' | 'clock-outlier' | Contradiction;
 
-export interface Silence {
-  readonly why: SilenceReason;
-  /** Infinity for as long as our clock is the odd one out, or somebody contradicts what we were told of the group. */
+export interface Recovery {
+  readonly why: RecoveryReason;
+  /** Infinity while our clock is the outlier, or a peer contradicts our view of the group. */
   readonly forMs: number;
 }
 
 export type MemberEvent =
   | ProposerEvent
-  | ({ readonly kind: 'silent' } & Silence)
-  | { readonly kind: 'speaking' }
+  | ({ readonly kind: 'recovering' } & Recovery)
+  | { readonly kind: 'ready' }
   | { readonly kind: 'trouble'; readonly peer: string; readonly trouble: PeerTrouble }
-  /** Those before have moved, and what they gave is over: a majority of this view is enough. */
+  /** The old members have moved, and their grants are over: a majority of this view is enough. */
   | { readonly kind: 'settled'; readonly view: number };
 
 export interface Addressed {
@@ -99,17 +103,17 @@ export class Member {
   readonly #registers: Registers;
   readonly #proposer: Proposer;
   readonly #clock: GroupClock;
-  readonly #others: Acquaintances;
+  readonly #others: PeerTable;
   readonly #outbox = new Outbox();
-  /** What we say to ourselves, for after what is being done. */
+  /** Questions to our own acceptor, for after the present input. */
   #toSelf: Question[] = [];
   #events: MemberEvent[] = [];
   #view: View;
-  /** Of the view as it was entered: that it is settled does not change it. */
+  /** Of the view as it was entered: settling does not change the digest. */
   #digest: ViewDigest;
-  #silence: SilenceReason | undefined;
-  #silentUntilMs = 0;
-  /** Since when a majority of those before has been in this view. */
+  #recovery: RecoveryReason | undefined;
+  #recoversUntilMs = 0;
+  /** Since when a majority of the old members has been in this view. */
   #movedAtMs: number | undefined;
 
   /** @throws {InvalidOptionError} if the view breaks a rule */
@@ -122,7 +126,7 @@ export class Member {
     this.#clock = new GroupClock(reading, durations.clockSkewMs);
     const table = new Table();
     this.#registers = new Registers(durations, table);
-    this.#others = new Acquaintances({
+    this.#others = new PeerTable({
       ...settings,
       report: (peer, trouble) => this.#events.push({ kind: 'trouble', peer, trouble }),
     });
@@ -138,7 +142,7 @@ export class Member {
       },
       quorums,
     );
-    this.#keepSilent('began');
+    this.#startRecovery('began');
   }
 
   get view(): View {
@@ -146,9 +150,9 @@ export class Member {
   }
 
   /** Why nothing is promised or asked at present. */
-  get silence(): Silence | undefined {
-    if (this.#silence === undefined) return undefined;
-    return { why: this.#silence, forMs: Math.max(0, this.#silentUntilMs - this.#clock.nowMs) };
+  get recovery(): Recovery | undefined {
+    if (this.#recovery === undefined) return undefined;
+    return { why: this.#recovery, forMs: Math.max(0, this.#recoversUntilMs - this.#clock.nowMs) };
   }
 
   get registersKept(): number {
@@ -159,46 +163,46 @@ export class Member {
     return this.#proposer.attemptsMade;
   }
 
-  /** Whether anything is under way, or left to say to the others about what was let go of. */
+  /** Whether an attempt is under way, or a release is still to be written. */
   get hasUnfinished(): boolean {
     return this.#proposer.hasUnfinished;
   }
 
-  tenureOf(resource: string): Tenure | undefined {
-    return this.#proposer.tenureOf(resource);
+  heldLeaseOf(resource: string): HeldLease | undefined {
+    return this.#proposer.heldLeaseOf(resource);
   }
 
-  get tenures(): Iterable<Tenure> {
-    return this.#proposer.tenures();
+  get heldLeases(): Iterable<HeldLease> {
+    return this.#proposer.heldLeases();
   }
 
   get wakeAt(): Instant {
-    const proposerMs = this.#silence === undefined ? this.#proposer.wakeAtMs : this.#silentUntilMs;
+    const proposerMs = this.#recovery === undefined ? this.#proposer.wakeAtMs : this.#recoversUntilMs;
     const othersMs = Math.min(this.#others.nextWordMs, this.#settlesAtMs);
     const contradictedMs =
-      this.#silence === undefined ? Number.POSITIVE_INFINITY : this.#others.contradictedUntilMs;
+      this.#recovery === undefined ? Number.POSITIVE_INFINITY : this.#others.contradictedUntilMs;
     return this.#clock.instantOf(Math.min(proposerMs, this.#registers.sweepAtMs, othersMs, contradictedMs));
   }
 
-  /** What is known of the others. */
+  /** The state of the other members. */
   peers(): PeerStatus[] {
     return this.#others.status(this.#clock.nowMs);
   }
 
-  /** What the group's clock shows at this reading, or undefined if it has jumped: then nothing is held. */
+  /** The group's clock at this reading, or undefined after a jump: then nothing is held. */
   timeAt(reading: ClockReading): number | undefined {
     return this.#clock.hasJumped(reading) ? undefined : this.#clock.at(reading);
   }
 
-  /** How long ago the last input was: by so much {@link silence} and {@link peers} are out of date. */
+  /** How long ago the last input was: {@link recovery} and {@link peers} are out of date by that much. */
   idleMs(reading: ClockReading): number {
     return (this.timeAt(reading) ?? this.#clock.nowMs) - this.#clock.nowMs;
   }
 
-  /** Why a resource that is waited for has not been had yet. */
+  /** Why an awaited resource has not been granted yet. */
   waitingFor(resource: string): {
     seen: Lease | undefined;
-    reluctant: ReadonlyMap<string, Reluctance> | undefined;
+    refusals: ReadonlyMap<string, RefusalCause> | undefined;
   } {
     return this.#proposer.waitingFor(resource);
   }
@@ -213,15 +217,15 @@ export class Member {
     this.#hearSelf();
   }
 
-  release(tenure: Tenure, reading: ClockReading, heir?: string): void {
-    this.#proposer.release(tenure, this.#read(reading), heir);
+  release(held: HeldLease, reading: ClockReading, successor?: string): void {
+    this.#proposer.release(held, this.#read(reading), successor);
     this.#hearSelf();
   }
 
   /**
-   * Moves to the next view, which comes after the present one.
+   * Moves to the next view.
    *
-   * @throws {GroupChangeError} if the present one is not settled yet
+   * @throws {GroupChangeError} if the present view is not settled yet
    */
   move(members: readonly string[], reading: ClockReading): void {
     const { number, members: present, before } = this.#view;
@@ -231,10 +235,10 @@ export class Member {
     const nowMs = this.#read(reading);
     this.#movedAtMs = undefined;
     this.#digest = digestOf(view);
-    this.#outbox.clear(); // Whatever waits there was said in the view before.
+    this.#outbox.clear(); // These items belong to the earlier view.
     this.#enter(view, nowMs);
     this.#seeWhoHasMoved(nowMs);
-    for (const { id } of this.peers()) this.#outbox.greet(id); // They learn of it at once.
+    for (const { id } of this.peers()) this.#outbox.greet(id); // So that peers learn of the view at once.
     this.#hearSelf();
   }
 
@@ -255,112 +259,113 @@ export class Member {
     this.#registers.sweep(nowMs);
     this.#judgeSelf(nowMs);
     this.#seeWhoHasMoved(nowMs);
-    if (this.#silence !== undefined && nowMs > this.#silentUntilMs) {
-      this.#silence = undefined;
-      this.#events.push({ kind: 'speaking' });
-      this.#proposer.speak(nowMs);
+    if (this.#recovery !== undefined && nowMs > this.#recoversUntilMs) {
+      this.#recovery = undefined;
+      this.#events.push({ kind: 'ready' });
+      this.#proposer.endRecovery(nowMs);
     }
-    if (this.#silence === undefined) this.#proposer.wake(nowMs);
+    if (this.#recovery === undefined) this.#proposer.wake(nowMs);
     if (nowMs > this.#settlesAtMs) this.#settle(nowMs);
     for (const id of this.#others.neglected(nowMs)) this.#outbox.greet(id);
     this.#hearSelf();
   }
 
-  /** What is to be sent and told, since this was last asked. */
+  /** The packets to send and events to deliver since the last call. */
   take(): Outcome {
     const events = this.#events;
     this.#events = [];
     return { packets: this.#packetsOf(this.#outbox.take()), events };
   }
 
-  /** Whether there is so much to say to somebody that it need not wait for more. */
+  /** Whether some packet has enough items to leave before the end of the turn. */
   get hasFullPackets(): boolean {
     return this.#outbox.isFull;
   }
 
-  /** That much, and no more: the rest waits for {@link take}. */
+  /** Only the full packets: the rest waits for {@link take}. */
   takeFullPackets(): readonly Addressed[] {
     return this.#packetsOf(this.#outbox.takeFull());
   }
 
-  /** Every input begins here: what time is it, and can it be believed? */
+  /** Every input begins here: what time is it, and can the clock be trusted? */
   #read(reading: ClockReading): number {
     const hasJumped = this.#clock.hasJumped(reading);
     const nowMs = this.#clock.read(reading);
     if (hasJumped) {
       this.#others.forgetClocks(nowMs);
-      this.#keepSilent('clock-jumped');
-      this.#judgeSelf(nowMs); // Whoever contradicted us did so before, too.
+      this.#startRecovery('clock-jumped');
+      this.#judgeSelf(nowMs); // A peer may have contradicted our view before the jump, too.
     }
     return nowMs;
   }
 
-  /** Has no memory, and waits until that cannot matter. */
-  #keepSilent(why: SilenceReason): void {
+  /** Starts a recovery: drops all memory, and waits until the loss cannot matter. */
+  #startRecovery(why: RecoveryReason): void {
     const { recoveryMs } = this.#settings.durations;
     const isOpen = why !== 'began' && why !== 'clock-jumped';
     const forMs = isOpen ? Number.POSITIVE_INFINITY : recoveryMs;
     this.#registers.clear();
-    this.#proposer.silence();
+    this.#proposer.startRecovery();
     this.#outbox.clear();
     this.#toSelf = [];
     this.#movedAtMs = undefined;
-    this.#silence = why;
-    this.#silentUntilMs = this.#clock.nowMs + forMs;
-    this.#events.push({ kind: 'silent', why, forMs });
+    this.#recovery = why;
+    this.#recoversUntilMs = Math.max(this.#clock.nowMs + forMs, this.#others.longerUntilMs);
+    this.#events.push({ kind: 'recovering', why, forMs });
   }
 
-  /** Whether our clock, or our view, is one by which nothing may be promised or asked. */
+  /** Whether our clock or our view forbids promises and requests. */
   #judgeSelf(nowMs: number): void {
     this.#others.forgetContradictions(nowMs);
     const why = this.#flaw;
-    if (why !== undefined && this.#silence !== why) this.#keepSilent(why);
+    if (why !== undefined && this.#recovery !== why) this.#startRecovery(why);
     if (why !== undefined)
-      this.#silentUntilMs = Number.POSITIVE_INFINITY; // It may have seemed mended before.
-    else if (this.#silentUntilMs === Number.POSITIVE_INFINITY) {
-      this.#silentUntilMs = nowMs + this.#settings.durations.recoveryMs;
+      this.#recoversUntilMs = Number.POSITIVE_INFINITY; // The flaw may have seemed mended before.
+    else if (this.#recoversUntilMs === Number.POSITIVE_INFINITY) {
+      this.#recoversUntilMs = nowMs + this.#settings.durations.recoveryMs;
     }
+    this.#recoversUntilMs = Math.max(this.#recoversUntilMs, this.#others.longerUntilMs);
   }
 
-  get #flaw(): SilenceReason | undefined {
-    if (this.#others.isOddOneOut) return 'odd-one-out';
-    return this.#silence === undefined ? undefined : this.#others.contradiction;
+  get #flaw(): RecoveryReason | undefined {
+    if (this.#others.isClockOutlier) return 'clock-outlier';
+    return this.#recovery === undefined ? undefined : this.#others.contradiction;
   }
 
-  /** Whether a peer is to be refused whatever it asks. */
+  /** Why all questions of this peer are refused, if they are. */
   #refusalOf({ from, view }: Packet): RefusalReason | undefined {
-    if (this.#silence !== undefined) return 'recovering';
+    if (this.#recovery !== undefined) return 'recovering';
     if (view !== this.#view.number) return 'other-view';
     return this.#others.isClockOff(from) ? 'clock-off' : undefined;
   }
 
   #hear(packet: Packet, item: Item, refusal: RefusalReason | undefined, nowMs: number): void {
-    const { from, life, toLife } = packet;
+    const { from, incarnation, toIncarnation } = packet;
     switch (item.kind) {
       case 'read':
       case 'write':
       case 'query':
-        this.#outbox.answer(from, life, this.#answer(item, packet, refusal, nowMs));
+        this.#outbox.answer(from, incarnation, this.#answer(item, packet, refusal, nowMs));
         return;
-      case 'wish':
-        this.#proposer.wish(item.resource, item.member);
+      case 'enqueue':
+        this.#proposer.enqueue(item.resource, item.member);
         return;
-      case 'unwish':
-        this.#proposer.unwish(item.resource, item.member);
+      case 'dequeue':
+        this.#proposer.dequeue(item.resource, item.member);
         return;
-      case 'freed':
-        this.#proposer.freed(item.resource, from, nowMs);
+      case 'notify':
+        this.#proposer.notify(item.resource, from, nowMs);
         return;
       default:
-        if (toLife !== this.#settings.life) return;
-        // Who refuses promises nothing, and is believed in any view.
+        if (toIncarnation !== this.#settings.incarnation) return;
+        // A refusal promises nothing, and counts in any view.
         if (refusal === undefined || item.kind === 'refused') this.#proposer.answer(from, item, nowMs);
     }
   }
 
   #answer(
     item: Question,
-    { from: member, life }: Pick<Packet, 'from' | 'life'>,
+    { from: member, incarnation }: Pick<Packet, 'from' | 'incarnation'>,
     refusal: RefusalReason | undefined,
     nowMs: number,
     known?: Entry,
@@ -368,7 +373,7 @@ export class Member {
     const { attempt, resource } = item;
     const of = item.kind === 'write' ? 'write' : 'read';
     if (refusal !== undefined) {
-      const detail = refusal === 'recovering' ? Math.max(0, this.#silentUntilMs - nowMs) : 0;
+      const detail = refusal === 'recovering' ? Math.max(0, this.#recoversUntilMs - nowMs) : 0;
       return { kind: 'refused', attempt, of, why: refusal, detail };
     }
     if (item.kind === 'query') {
@@ -376,7 +381,7 @@ export class Member {
       return { kind: 'found', attempt, written, lease };
     }
     const { askedMs, round } = item;
-    const ballot = { askedMs, round, member, life, attempt };
+    const ballot = { askedMs, round, member, incarnation, attempt };
     const verdict =
       item.kind === 'read'
         ? this.#registers.read(resource, ballot, nowMs, known)
@@ -392,16 +397,16 @@ export class Member {
     else if (isQuestion(item)) this.#toSelf.push(item);
   }
 
-  /** Hears what we have said to ourselves, until nothing is left. */
+  /** Delivers our questions to our own acceptor, until none is left. */
   #hearSelf(): void {
-    const { id, life } = this.#settings;
-    const self = { from: id, life };
+    const { id, incarnation } = this.#settings;
+    const self = { from: id, incarnation };
     const { nowMs } = this.#clock;
     while (this.#toSelf.length > 0) {
       const said = this.#toSelf;
       this.#toSelf = [];
       for (const item of said) {
-        const refusal = this.#silence === undefined ? undefined : 'recovering';
+        const refusal = this.#recovery === undefined ? undefined : 'recovering';
         const known = this.#proposer.entryOf(item.attempt);
         this.#proposer.answer(id, this.#answer(item, self, refusal, nowMs, known), nowMs);
       }
@@ -412,8 +417,8 @@ export class Member {
     return said.map(([to, out]) => ({ to, packet: this.#packetFor(to, out) }));
   }
 
-  #packetFor(to: string, { toLife, items }: Out): Packet {
-    const { group, id, life, durations } = this.#settings;
+  #packetFor(to: string, { toIncarnation, items }: Out): Packet {
+    const { group, id, incarnation, durations } = this.#settings;
     const sentMs = this.#clock.nowMs;
     this.#others.said(to, sentMs);
     return {
@@ -421,12 +426,13 @@ export class Member {
       view: this.#view.number,
       digest: this.#digest,
       from: id,
-      life,
-      toLife,
+      incarnation,
+      toIncarnation,
       sentMs,
       echo: this.#others.echoFor(to),
       leaseMs: durations.leaseMs,
       clockSkewMs: durations.clockSkewMs,
+      takeoverMs: durations.takeoverMs,
       items,
     };
   }

@@ -1,17 +1,17 @@
 /**
- * What members say to each other.
+ * The messages between members.
  *
- * What a member has to say to another in one turn travels together in a {@link Packet}: questions about many resources
- * and answers to as many (`outbox.ts`). Answers name the attempt and not the resource; the packet names who answers,
- * in which of its lives, and whom, in which of theirs. So a word that comes twice counts once, and one that was
- * meant for an earlier life, or said by a member of another group, counts for nothing.
+ * Everything that one member sends to another in one turn travels in one {@link Packet}: questions about many
+ * resources and answers to as many (`outbox.ts`). An answer names the attempt and not the resource; the packet names
+ * the sender and the receiver, each with its incarnation. So a duplicate counts once, and a message for an earlier
+ * incarnation, or from another group, counts for nothing.
  */
 
 import type { Ballot } from './ballot.ts';
 import type { Lease } from './lease.ts';
 import type { ViewDigest } from './view-digest.ts';
 
-/** "Promise me to heed no lower ballot, and tell me what is written." */
+/** "Promise to refuse lower ballots, and report the written lease." */
 export interface Read {
   readonly kind: 'read';
   readonly attempt: number;
@@ -30,14 +30,14 @@ export interface Write {
   readonly lease: Lease;
 }
 
-/** "Tell me what is written": nothing is promised, so nobody is outbid by it. */
+/** "Report the written lease": needs no promise, so a query outbids nobody. */
 export interface Query {
   readonly kind: 'query';
   readonly attempt: number;
   readonly resource: string;
 }
 
-/** To a read. The sender will refuse lower ballots; and this is what it has, under which ballot. */
+/** Answers a read: the sender will refuse lower ballots, and reports the written lease with its ballot. */
 export interface Promised {
   readonly kind: 'promised';
   readonly attempt: number;
@@ -45,7 +45,7 @@ export interface Promised {
   readonly lease: Lease | undefined;
 }
 
-/** To a query: this is what the sender has, under which ballot. */
+/** Answers a query: the written lease with its ballot. */
 export interface Found {
   readonly kind: 'found';
   readonly attempt: number;
@@ -53,75 +53,77 @@ export interface Found {
   readonly lease: Lease | undefined;
 }
 
-/** To a write: it is written here. */
+/** Answers a write: the lease is written. */
 export interface Accepted {
   readonly kind: 'accepted';
   readonly attempt: number;
 }
 
 export type RefusalReason =
-  /** Somebody has a higher ballot. */
+  /** A rival has a higher ballot. */
   | 'outbid'
-  /** The attempt began too long ago by the acceptor's clock. */
+  /** By the acceptor's clock, the attempt began too long ago. */
   | 'late'
-  /** It has not begun yet by the acceptor's clock, by more than the skew. */
+  /** By the acceptor's clock, the attempt begins in the future, by more than the skew. */
   | 'early'
-  /** The acceptor's clock and the asker's are certainly further apart than the skew. */
+  /** The clocks of acceptor and proposer are certainly further apart than the skew. */
   | 'clock-off'
-  /** The acceptor has lost its memory and waits until that cannot matter. */
+  /** The acceptor has lost its memory and waits until the loss cannot matter. */
   | 'recovering'
-  /** The acceptor knows of a later view of the group, or the asker does. */
+  /** The acceptor or the proposer knows of a later view of the group. */
   | 'other-view';
 
-/** To any of them. Nothing was changed. */
+/** Answers any question. Nothing was changed. */
 export interface Refused {
   readonly kind: 'refused';
   readonly attempt: number;
   /** A query counts as a read. */
   readonly of: 'read' | 'write';
   readonly why: RefusalReason;
-  /** The round to exceed, if outbid in this interval; how long it will be, in milliseconds, if recovering; else 0. */
+  /** If outbid in this interval, the round to exceed; if recovering, for how many milliseconds; else 0. */
   readonly detail: number;
 }
 
 /**
- * "This member waits for it", or no longer: said to its holder, who gives it to those who wait, one after the other,
- * and tells whoever has it next who is still waiting.
+ * "This member waits for the lease", or no longer: sent to the holder, which leaves the lease to the waiting members,
+ * one after the other, and passes the rest of the waiting line on to the next holder.
  */
-export interface Wish {
-  readonly kind: 'wish' | 'unwish';
+export interface QueueChange {
+  readonly kind: 'enqueue' | 'dequeue';
   readonly resource: string;
   /** Mostly the sender. */
   readonly member: string;
 }
 
-/** "Try again": what you wait for was left for you. A hint, of no consequence if it is lost or false. */
-export interface Freed {
-  readonly kind: 'freed';
+/** "Try again": the lease may be free. A hint: safety does not depend on its arrival or truth. */
+export interface Notify {
+  readonly kind: 'notify';
   readonly resource: string;
 }
 
 export type Question = Read | Write | Query;
 export type Answer = Promised | Found | Accepted | Refused;
-export type Item = Question | Answer | Wish | Freed;
+export type Item = Question | Answer | QueueChange | Notify;
 
 export interface Packet {
-  /** Members of groups with other names have nothing to say to each other. */
+  /** Members of groups with different names ignore each other. */
   readonly group: string;
   readonly view: number;
-  /** Who is in that view: in one of the same number the receiver must have the same. */
+  /** Of the members in that view: the receiver must have the same digest for the same number. */
   readonly digest: ViewDigest;
   readonly from: string;
-  readonly life: number;
-  /** The life that the answers in it are for; 0 if there are none. */
-  readonly toLife: number;
-  /** When it was sent, by the sender's clock. */
+  readonly incarnation: number;
+  /** The incarnation that the answers are for; 0 if there are none. */
+  readonly toIncarnation: number;
+  /** By the sender's clock. */
   readonly sentMs: number;
-  /** The last packet the sender had from the receiver: when that was sent and when it came, each by its own clock. */
+  /** The last packet from the receiver: when it was sent and when it arrived, each by its own clock. */
   readonly echo: Echo | undefined;
-  /** Both must agree about them. */
+  /** Sender and receiver must have the same values of all three. */
   readonly leaseMs: number;
   readonly clockSkewMs: number;
+  /** How long a new holder waits before it acts (`options.ts`); 0 in a group whose holders promise nothing. */
+  readonly takeoverMs: number;
   readonly items: readonly Item[];
 }
 
@@ -130,7 +132,7 @@ export interface Echo {
   readonly receivedMs: number;
 }
 
-/** No ballot has a higher round: whoever claimed one would outbid all others for the rest of the interval. */
+/** The limit of rounds: a ballot without a limit could outbid all others for the rest of the interval. */
 export const ROUND_MAX: number = 2 ** 32;
 
 /** The longest name of a member or a group, in UTF-16 units, as `length` counts. */

@@ -6,7 +6,7 @@ describe('the durations of a group', () => {
   it('follow from the lease and the skew', () => {
     expect(resolveFleaseDurations()).toEqual({
       ...{ leaseMs: 10_000, clockSkewMs: 500, answerMs: 1_000, noticeMs: 1_000 },
-      ...{ attemptMs: 5_000, renewAfterMs: 4_000, recoveryMs: 11_000 },
+      ...{ attemptMs: 5_000, renewAfterMs: 4_000, recoveryMs: 11_000, takeoverMs: 0 },
     });
   });
 

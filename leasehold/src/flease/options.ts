@@ -8,15 +8,18 @@
  *     others                                                          ├─ skew ─┤ may take it
  *     an acceptor that restarts, or forgets    ├───────────── lease + 2 × skew ─────────────┤ answers again
  *
- *  - An *attempt* to get or renew a lease counts for half a lease from the instant it began; later its words
- *    are refused. Ballots begin anew in *intervals* of the same length. Both halves together make one lease,
- *    and that is what lets an acceptor forget: see `register.ts`.
- *  - The clock of an acceptor may be ahead by the skew, so an attempt can be sure of half a lease less the
- *    skew. Hence a lease must be longer than twice the skew, or nobody would ever get one.
- *  - All of it adds the durations of one member to those of another. So members that differ in these two numbers do not
- *    heed each other: every packet names them, and one with others is passed over unanswered (`acquaintances.ts`).
+ *  - An *attempt* to take or renew a lease counts for half a lease from its beginning; later its questions are
+ *    refused. Ballots restart in *intervals* of the same length. Both halves together make one lease, and that is what
+ *    lets an acceptor forget: see `register.ts`.
+ *  - The clock of an acceptor may be ahead by the skew, so an attempt can count on half a lease less the skew.
+ *    Hence a lease must be longer than twice the skew, or no attempt would ever succeed.
+ *  - All of this adds the durations of one member to those of another. So members that differ in these two numbers ignore
+ *    each other: every packet names them, and a packet with other numbers is not answered (`peer-table.ts`).
+ *  - `takeover` is a third number of that kind, for a holder that makes promises under its lease which outlast the lease,
+ *    like a Manager that grants leases on keys. A member does not know those promises; it only ensures that all
+ *    members agree how long a new holder waits for those of the holder before (`soft-log.ts`).
  *
- * The paper's interval is `lease − skew` and it knows no end of an attempt; any interval up to that would do
+ * The paper's interval is `lease − skew`, and the paper has no end of an attempt; any interval up to that would do
  * for its own argument.
  */
 
@@ -24,19 +27,21 @@ import { InvalidOptionError } from '../runtime/errors.ts';
 
 export interface FleaseDurations {
   /**
-   * How long a lease lasts from the instant it was asked for, in milliseconds: t_max of the paper. It renews
-   * itself; a holder that died keeps others waiting until this long after it last asked, and the skew, by the clock of
-   * the one who waits. That may be behind the holder's by the skew, so in true time it is up to twice the skew.
+   * How long a lease lasts from the instant it was asked for, in milliseconds: t_max of the paper. Leases renew
+   * themselves. After a holder's death, other members wait until this long after its last asking, and the skew, by
+   * their own clocks. Their clocks may be behind the holder's by the skew, so in true time the wait is up to twice
+   * the skew longer.
    *
    * @default 10_000
    */
   leaseMs?: number | undefined;
 
   /**
-   * How far apart the wall clocks of any two members may be, in milliseconds, and 2 ms more, since they are read in
-   * whole ones: ε of the paper. The one promise that rests on you: each wall clock is within half of it, less 1 ms, of
-   * true time, at every instant, also while it is set or slewed. That all are wrong alike, and are put right together, is not
-   * enough, for they do not notice together. Machines that keep time by NTP stay within a tenth of the default.
+   * How far apart the wall clocks of any two members may be, in milliseconds, and 2 ms more, because clocks are read
+   * in whole milliseconds: ε of the paper. This is the one promise that you have to keep: each wall clock is within
+   * half of this, less 1 ms, of true time, at every instant, also while it is set or slewed. Clocks that are wrong
+   * alike and corrected together are not enough, because members do not notice at the same instant. Machines that
+   * keep time by NTP stay within a tenth of the default.
    *
    * @default leaseMs / 10, at most 500
    */
@@ -50,8 +55,8 @@ export interface FleaseDurations {
   answerMs?: number | undefined;
 
   /**
-   * How long before its end a lease's signal is aborted if it was not renewed, in milliseconds. It may be late by a
-   * two-thousandth of a lease, and at most by 10.
+   * How long before the end of a lease that was not renewed its signal is aborted, in milliseconds. The signal may be
+   * late by a two-thousandth of a lease, and at most by 10.
    *
    * @default leaseMs / 10
    */
@@ -67,8 +72,10 @@ export interface ResolvedFleaseDurations {
   readonly attemptMs: number;
   /** When a holder begins to renew, from when it asked. */
   readonly renewAfterMs: number;
-  /** How long whoever has lost its memory keeps silent. */
+  /** How long a member that has lost its memory recovers. */
   readonly recoveryMs: number;
+  /** How long a new holder waits for promises of earlier holders; 0 if holders promise nothing. */
+  readonly takeoverMs: number;
 }
 
 const DEFAULT_LEASE_MS = 10_000;
@@ -77,12 +84,18 @@ const DEFAULT_CLOCK_SKEW_MS = 500;
 /** Clocks are read in whole milliseconds: two that show the same may seem to differ by this much. */
 const CLOCK_SKEW_MS_MIN = 2;
 const LEASE_MS_MIN = 20;
-const LEASE_MS_MAX = 24 * 3_600_000;
+/** No duration of a group is longer. */
+export const DURATION_MS_MAX: number = 24 * 3_600_000;
 
-/** @throws {InvalidOptionError} naming the first rule that is broken */
-export function resolveFleaseDurations(durations: FleaseDurations = {}): ResolvedFleaseDurations {
+/** @throws {InvalidOptionError} naming the first broken rule */
+export function resolveFleaseDurations(
+  durations: FleaseDurations = {},
+  takeoverMs = 0,
+): ResolvedFleaseDurations {
+  const isTakeoverInRange = takeoverMs >= 0 && takeoverMs <= DURATION_MS_MAX;
+  demand('takeoverMs', takeoverMs, isTakeoverInRange, 'it must be from 0 to a day');
   const leaseMs = durations.leaseMs ?? DEFAULT_LEASE_MS;
-  const isLeaseInRange = leaseMs >= LEASE_MS_MIN && leaseMs <= LEASE_MS_MAX;
+  const isLeaseInRange = leaseMs >= LEASE_MS_MIN && leaseMs <= DURATION_MS_MAX;
   demand('leaseMs', leaseMs, isLeaseInRange, 'it must be from 20 ms to a day');
 
   const clockSkewMs = durations.clockSkewMs ?? Math.min(DEFAULT_CLOCK_SKEW_MS, leaseMs / 10);
@@ -131,11 +144,12 @@ export function resolveFleaseDurations(durations: FleaseDurations = {}): Resolve
     attemptMs,
     renewAfterMs,
     recoveryMs: leaseMs + 2 * clockSkewMs,
+    takeoverMs,
   };
 }
 
 function demand(option: string, value: number, holds: boolean, rule: string): void {
-  // Not everybody has a compiler to say it.
+  // Callers without a compiler can pass anything.
   if (typeof value !== 'number')
     throw new InvalidOptionError(option, value, 'it must be a number of milliseconds');
   if (!holds || !Number.isFinite(value)) throw new InvalidOptionError(option, value, rule);

@@ -1,26 +1,26 @@
 /**
- * What is to be said to whom, until it leaves.
+ * Items waiting to be sent, by receiver.
  *
- * Items for one member wait for each other, so that a turn's worth of them leaves as one packet; but no longer than
- * until there are enough for one ({@link Outbox.isFull}). With more, whoever is to answer would have nothing to do while
- * they are written, and whoever wrote them nothing while they are answered. Packets of this size are a tenth to a third
- * faster than those of whole turns (`docs/decisions/0019-how-much-a-packet-waits-for.md`).
+ * Items for one member are collected, so that a whole turn leaves as one packet; but no longer than until there are
+ * enough for one ({@link Outbox.isFull}). With larger packets the receiver would idle while items are written, and
+ * the sender while they are answered. Packets of this size are a tenth to a third faster than those of whole turns
+ * (`docs/decisions/0019-how-much-a-packet-waits-for.md`).
  */
 
 import type { Answer, Item } from './messages.ts';
 
-/** So many items to one member do not wait for more. A packet may have as many more as one input leads to. */
+/** So many items to one member do not wait for more. One input may add more to the same packet. */
 export const ITEMS_ENOUGH = 64;
 
-/** What is said to one member. */
+/** The content of one packet. */
 export interface Out {
-  /** The life that the answers in it are for; 0 if there are none. */
-  readonly toLife: number;
+  /** The incarnation that the answers are for; 0 if there are none. */
+  readonly toIncarnation: number;
   readonly items: readonly Item[];
 }
 
 class Box {
-  toLife = 0;
+  toIncarnation = 0;
   items: Item[] = [];
 }
 
@@ -28,12 +28,12 @@ export class Outbox {
   readonly #boxes = new Map<string, Box>();
   #isFull = false;
 
-  /** Whether there is enough for somebody not to wait for more. */
+  /** Whether some member has enough items not to wait for more. */
   get isFull(): boolean {
     return this.#isFull;
   }
 
-  /** Something is said to that one, even if there is nothing to say. */
+  /** Sends a packet to this member, even an empty one. */
   greet(to: string): void {
     this.#boxFor(to);
   }
@@ -42,24 +42,24 @@ export class Outbox {
     this.#push(this.#boxFor(to), item);
   }
 
-  /** An answer to what was asked in that life. */
-  answer(to: string, life: number, answer: Answer): void {
+  /** An answer to a question of that incarnation. */
+  answer(to: string, incarnation: number, answer: Answer): void {
     const box = this.#boxFor(to);
-    if (box.toLife !== life) {
-      box.items = box.items.filter((item) => !isAnswer(item)); // For an earlier life: for nobody.
-      box.toLife = life;
+    if (box.toIncarnation !== incarnation) {
+      box.items = box.items.filter((item) => !isAnswer(item)); // Answers to an earlier incarnation have no receiver.
+      box.toIncarnation = incarnation;
     }
     this.#push(box, answer);
   }
 
-  /** Takes out everything. */
+  /** Removes and returns everything. */
   take(): [to: string, out: Out][] {
     const taken = [...this.#boxes];
     this.clear();
     return taken;
   }
 
-  /** Takes out what there is enough of; the rest waits on. */
+  /** Removes and returns the full packets; the rest waits. */
   takeFull(): [to: string, out: Out][] {
     const full = [...this.#boxes].filter(([, { items }]) => items.length >= ITEMS_ENOUGH);
     for (const [to] of full) this.#boxes.delete(to);

@@ -11,12 +11,13 @@ const packet = (from: string, sentMs: number, echo?: { sentMs: number; receivedM
     view: 1,
     digest: { members: 1, before: 0 },
     from,
-    life: 1,
-    toLife: 0,
+    incarnation: 1,
+    toIncarnation: 0,
     sentMs,
     echo,
     leaseMs: 1_000,
     clockSkewMs: SKEW_MS,
+    takeoverMs: 0,
     items: [],
   },
 });
@@ -58,7 +59,7 @@ describe('the clock of a peer', () => {
   it('is measured anew when ours was set: what is echoed from before counts for nothing', () => {
     const clocks = new PeerClocks(SKEW_MS);
     clocks.hear(packet('b', 1_051), 1_000);
-    clocks.beginAnew(5_000);
+    clocks.reset(5_000);
     expect(clocks.judge('b')).toBe('unknown');
     clocks.hear(packet('b', 5_001, { sentMs: 1_000, receivedMs: 900 }), 5_002);
     expect(clocks.judge('b')).toBe('unknown');
@@ -66,7 +67,7 @@ describe('the clock of a peer', () => {
 
   it('is not called off if ours was set back, and what is echoed was sent at a time that is yet to come', () => {
     const clocks = new PeerClocks(SKEW_MS);
-    clocks.beginAnew(1_000);
+    clocks.reset(1_000);
     clocks.hear(packet('b', 1_001, { sentMs: 5_000, receivedMs: 998 }), 1_002);
     expect(clocks.judge('b')).toBe('unknown');
   });
@@ -76,9 +77,9 @@ describe('our own clock', () => {
   it('is the odd one out if two peers are off and fewer agree', () => {
     const clocks = new PeerClocks(SKEW_MS);
     clocks.hear(packet('b', 1_100), 1_000);
-    expect(clocks.isOddOneOut).toBe(false);
+    expect(clocks.isClockOutlier).toBe(false);
     clocks.hear(packet('c', 1_100), 1_000);
-    expect(clocks.isOddOneOut).toBe(true);
+    expect(clocks.isClockOutlier).toBe(true);
   });
 
   it('is not, if as many agree', () => {
@@ -86,6 +87,6 @@ describe('our own clock', () => {
     const echo = { sentMs: 990, receivedMs: 991 };
     for (const id of ['b', 'c']) clocks.hear(packet(id, 1_100), 1_000);
     for (const id of ['d', 'e']) clocks.hear(packet(id, 999, echo), 1_000);
-    expect(clocks.isOddOneOut).toBe(false);
+    expect(clocks.isClockOutlier).toBe(false);
   });
 });

@@ -1,18 +1,18 @@
 /**
- * Are the clocks of the others within the skew of ours, as everybody has promised?
+ * Are the clocks of the peers within the skew of ours, as every operator has promised?
  *
- * Every packet says when it was sent, and when the last one from its receiver was sent and received. Messages
- * take time but never less than none, and so two of them, one each way, enclose how far a peer is ahead:
+ * Every packet says when it was sent, and when the last packet from its receiver was sent and received. A message
+ * never takes less than no time, so two messages, one each way, bound how far a peer is ahead:
  *
  *     we      ── sent ─────────────────────────── came ──     ahead <= received − sent
  *                    ╲                          ╱             ahead >= answered − came
  *     peer    ─────── received ──────── answered ───────
  *
- * Only what is certain counts: a peer is *off* when even the nearer end is beyond the skew. It is then refused by
- * name, as if it were silent. If more peers are off than agree with us, and at least two, it is we who are off; those
- * of whom neither is certain do not count. Of two clocks that differ nobody can tell which is wrong: in a group of
- * two both members would step back, and so would one that is right and has heard only the one that is wrong. To
- * refuse each other is enough then: neither counts towards a majority of the other.
+ * Only certainty counts: a peer is *off* when even the nearer bound is beyond the skew. Such a peer is refused by
+ * name, as if it were dead. If more peers are off than agree with us, and at least two are, our clock is the outlier;
+ * peers without a certain judgement do not count. Of two clocks that differ no process can tell which is wrong: in a
+ * group of two both members would go into recovery, and so would a correct member that has heard only the wrong one.
+ * Refusing each other is enough then: neither counts towards a majority of the other.
  */
 
 import type { Packet } from './messages.ts';
@@ -27,14 +27,14 @@ type ClockJudgement = 'unknown' | 'agrees' | 'off';
 export class PeerClocks {
   readonly #clockSkewMs: number;
   readonly #bounds = new Map<string, ClockBounds>();
-  /** Since when our clock has been this one. */
+  /** Since when our clock has run without a jump. */
   #sinceMs: number = Number.NEGATIVE_INFINITY;
 
   constructor(clockSkewMs: number) {
     this.#clockSkewMs = clockSkewMs;
   }
 
-  /** Takes note of what a packet says about its sender's clock. */
+  /** Records the bounds that a packet gives for its sender's clock. */
   hear({ from, sentMs, echo }: Packet, nowMs: number): void {
     const aheadAtLeastMs = sentMs - nowMs;
     const isOurs = echo !== undefined && echo.sentMs >= this.#sinceMs && echo.sentMs <= nowMs;
@@ -54,8 +54,8 @@ export class PeerClocks {
     return this.#bounds.get(peer);
   }
 
-  /** At least two are off, and more than agree: then it is we. */
-  get isOddOneOut(): boolean {
+  /** At least two peers are off, and more than agree: then our clock is the outlier. */
+  get isClockOutlier(): boolean {
     let off = 0;
     let agreeing = 0;
     for (const peer of this.#bounds.keys()) {
@@ -70,8 +70,8 @@ export class PeerClocks {
     this.#bounds.delete(peer);
   }
 
-  /** Our clock is another: what was said by the one before means nothing. */
-  beginAnew(nowMs: number): void {
+  /** Our clock has changed: bounds against the earlier one mean nothing. */
+  reset(nowMs: number): void {
     this.#bounds.clear();
     this.#sinceMs = nowMs;
   }

@@ -1,8 +1,10 @@
-/** What comes of what was asked of a proposer: answers to requests, and what becomes of a lease that is held. */
+/**
+ * Events of a proposer: answers to requests, and changes of a held lease.
+ */
 
-import type { Reluctance } from './attempt.ts';
-import type { Request } from './claim.ts';
-import type { Tenure } from './tenure.ts';
+import type { RefusalCause } from './attempt.ts';
+import type { Request } from './resource-state.ts';
+import type { HeldLease } from './held-lease.ts';
 import type { Lease } from './lease.ts';
 
 export type ProposerEvent =
@@ -11,17 +13,21 @@ export type ProposerEvent =
       readonly kind: 'granted';
       readonly request: number;
       readonly wanted: Request['kind'];
-      readonly tenure: Tenure;
+      readonly held: HeldLease;
     }
-  /** To a `try`: somebody else has it. */
+  /** To a `try`: another member holds the lease. */
   | { readonly kind: 'held'; readonly request: number; readonly lease: Lease }
-  /** To an `ask`; undefined if nobody has it. */
+  /** To an `ask`; undefined if no member holds the lease. */
   | { readonly kind: 'told'; readonly request: number; readonly lease: Lease | undefined }
   /** To a `try` or an `ask`: no majority. */
-  | { readonly kind: 'failed'; readonly request: number; readonly reluctant: ReadonlyMap<string, Reluctance> }
-  | { readonly kind: 'renewed'; readonly tenure: Tenure }
-  /** It is about to end, and could not be renewed so far. */
-  | { readonly kind: 'ending'; readonly tenure: Tenure }
-  | { readonly kind: 'ended'; readonly tenure: Tenure }
-  /** After it was let go of: the others know, or need not be told any more. */
-  | { readonly kind: 'left'; readonly tenure: Tenure };
+  | {
+      readonly kind: 'failed';
+      readonly request: number;
+      readonly refusals: ReadonlyMap<string, RefusalCause>;
+    }
+  | { readonly kind: 'renewed'; readonly held: HeldLease }
+  /** The lease is about to end, and could not be renewed so far. */
+  | { readonly kind: 'ending'; readonly held: HeldLease }
+  | { readonly kind: 'ended'; readonly held: HeldLease }
+  /** After a release: the others know, or need not be told any more. */
+  | { readonly kind: 'left'; readonly held: HeldLease };

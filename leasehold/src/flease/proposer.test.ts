@@ -25,7 +25,7 @@ describe('who wants a lease', () => {
       1000  acquire 1
               > read 1 to abc
       1010  ab promised 1 b#7@1800
-              > wish a to b
+              > enqueue a to b
       1849  wake
       1851  wake
               > read 2 to abc
@@ -36,7 +36,7 @@ describe('who wants a lease', () => {
       1000  acquire 1
               > read 1 to abc
       1010  ab promised 1 left:c:b#7@1800
-              > wish a to c
+              > enqueue a to c
     `));
 
   it('is given it in the order in which it came, whether it would have waited or not', () =>
@@ -109,7 +109,7 @@ describe('who is told that it was left for it', () => {
       1000  acquire 1
               > read 1 to abc
       1010  ab promised 1 b#7@1800
-              > wish a to b
+              > enqueue a to b
       1020  ask 2
               > query 2 to abc
       1030  ab found 2 b#7@1800
@@ -118,7 +118,7 @@ describe('who is told that it was left for it', () => {
               > query 3 to abc
       1050  a found 3 b#7@1800
       1050  b found 3 left:a:b#7@1900
-      1051  freed
+      1051  notify
               > read 4 to abc
     `));
 });
@@ -126,8 +126,8 @@ describe('who is told that it was left for it', () => {
 describe('who waits behind others', () => {
   it('is told to look, by one who neither has it nor wants it', () =>
     plays(`
-      1000  wish b
-              > freed to b
+      1000  enqueue b
+              > notify to b
     `));
 
   it('is told to look, when the one before it gives up, and who is behind it', () =>
@@ -135,13 +135,13 @@ describe('who waits behind others', () => {
       1000  acquire 1
               > read 1 to abc
       1010  ab promised 1 b#7@1800
-              > wish a to b
-      1020  wish c
-      1021  wish b
+              > enqueue a to b
+      1020  enqueue c
+      1021  enqueue b
       1030  cancel 1
-              > unwish a to abc
-              > wish b to c
-              > freed to c
+              > dequeue a to abc
+              > enqueue b to c
+              > notify to c
     `));
 
   it('is told to look, if it came when nobody was known to wait, and it was written so', () =>
@@ -157,20 +157,20 @@ describe('who waits behind others', () => {
               > read 2 to abc
       1110  ab promised 2 a#1000000@2000
               > write 2 free:a#1000000@2100 to abc
-      1115  wish b
+      1115  enqueue b
       1120  ab accepted 2
               > left
-              > freed to b
+              > notify to b
     `));
 
   it('stands in line with whoever has it, when that is found', () =>
     plays(`
       1000  acquire 1
               > read 1 to abc
-      1005  wish c
+      1005  enqueue c
       1010  ab promised 1 b#7@1800
-              > wish a to b
-              > wish c to b
+              > enqueue a to b
+              > enqueue c to b
     `));
 
   it('does so no longer, if it is not in the group any more', () =>
@@ -181,8 +181,8 @@ describe('who waits behind others', () => {
               > write 1 a#1000000@2000 to abc
       1020  ab accepted 1
               > granted 1 until 2000
-      1030  wish c
-      1031  wish b
+      1030  enqueue c
+      1031  enqueue b
       1040  regroup ab
       1100  release
               > ended, released
@@ -199,20 +199,20 @@ describe('who waits behind others', () => {
               > write 1 a#1000000@2000 to abc
       1020  ab accepted 1
               > granted 1 until 2000
-      1030  wish c
-      1031  wish b
+      1030  enqueue c
+      1031  enqueue b
       1100  release
               > ended, released
               > read 2 to abc
       1110  ab promised 2 a#1000000@2000
               > write 2 left:c:a#1000000@1400 to abc
       1120  ab accepted 2
-              > wish b to c
-              > freed to c
+              > enqueue b to c
+              > notify to c
               > left
       1449  wake
       1451  wake
-              > freed to b
+              > notify to b
     `));
 
   it('stays in line, when the one before it is of the process that gives it back', () =>
@@ -227,7 +227,7 @@ describe('who waits behind others', () => {
               > ended, released
               > read 2 to abc
       1105  acquire 2
-      1106  wish c
+      1106  enqueue c
       1110  ab promised 2 a#1000000@2000
               > write 2 left:a:a#1000000@1400 to abc
       1120  ab accepted 2
@@ -252,21 +252,21 @@ describe('who waits behind others', () => {
               > write 1 a#1000000@2000 to abc
       1020  ab accepted 1
               > granted 1 until 2000
-      1030  wish b
-      1040  wish c
+      1030  enqueue b
+      1040  enqueue c
       1100  release
               > ended, released
               > read 2 to abc
       1110  ab promised 2 a#1000000@2000
               > write 2 left:b:a#1000000@1400 to abc
       1120  ab accepted 2
-              > wish c to b
-              > freed to b
+              > enqueue c to b
+              > notify to b
               > left`;
     plays(`${given}
       1120  written left:b:a#1000000@1400
       1460  wake
-              > freed to c
+              > notify to c
     `);
     plays(`${given}
       1130  written b#1125000@2125
@@ -282,7 +282,7 @@ describe('who waits behind others', () => {
       1020  wake
               > query 2 to abc
       1030  bc found 2 b#7@1800
-              > wish a to b
+              > enqueue a to b
     `));
 
   it('looks before it gives back, too, if it was outbid, and has its line look if somebody has had it since', () =>
@@ -293,7 +293,7 @@ describe('who waits behind others', () => {
               > write 1 a#1000000@2000 to abc
       1020  ab accepted 1
               > granted 1 until 2000
-      1030  wish c
+      1030  enqueue c
       1100  release
               > ended, released
               > read 2 to abc
@@ -302,7 +302,7 @@ describe('who waits behind others', () => {
               > query 3 to abc
       1130  bc found 3 b#1105000@2105
               > left
-              > freed to c
+              > notify to c
     `));
 
   it('does not take for one that waits whom it finds to have had it since', () =>
@@ -313,8 +313,8 @@ describe('who waits behind others', () => {
               > write 1 a#1000000@2000 to abc
       1020  ab accepted 1
               > granted 1 until 2000
-      1030  wish c
-      1040  wish b
+      1030  enqueue c
+      1040  enqueue b
       1100  release
               > ended, released
               > read 2 to abc
@@ -328,7 +328,7 @@ describe('who waits behind others', () => {
               > left
               > read 4 to abc
       1150  bc promised 4 b#1145000@2145
-              > wish a to b
+              > enqueue a to b
     `));
 
   it('gives back what a query has not found, for it may be on its way', () =>
@@ -338,7 +338,7 @@ describe('who waits behind others', () => {
       1010  ab promised 1
               > write 1 a#1000000@2000 to abc
       1015  cancel 1
-              > unwish a to abc
+              > dequeue a to abc
       1020  bc refused-write 1 outbid 3
       1030  wake
               > query 2 to abc
@@ -351,12 +351,12 @@ describe('who waits behind others', () => {
       1000  acquire 1
               > read 1 to abc
       1010  ab promised 1 b#7@1800
-              > wish a to b
-      1020  freed
+              > enqueue a to b
+      1020  notify
               > read 2 to abc
       1030  ab promised 2 b#7@1800
-              > wish a to b
-      1040  freed
+              > enqueue a to b
+      1040  notify
       1044  wake
       1046  wake
               > read 3 to abc
@@ -380,7 +380,7 @@ describe('a lease that is to be given back', () => {
               > write 2 a#1100000@2100 to abc
       1120  bc refused-write 2 outbid 3
       1121  cancel 2
-              > unwish a to abc
+              > dequeue a to abc
       1130  wake
               > query 3 to abc
       1140  ab found 3 a#1000000@2000
@@ -427,7 +427,7 @@ describe('who asks for the holder', () => {
       1000  acquire 1
               > read 1 to abc
       1010  ab promised 1 b#7@1800
-              > wish a to b
+              > enqueue a to b
       1020  ask 2
               > query 2 to abc
       1030  ab found 2 b#7@1900
@@ -443,7 +443,7 @@ describe('who asks for the holder', () => {
       1000  acquire 1
               > read 1 to abc
       1010  ab promised 1 b#7@1800
-              > wish a to b
+              > enqueue a to b
       1020  ask 2
               > query 2 to abc
       1030  ab found 2 c#8@1900
@@ -456,7 +456,7 @@ describe('who asks for the holder', () => {
       1000  acquire 1
               > read 1 to abc
       1010  ab promised 1 b#7@1800
-              > wish a to b
+              > enqueue a to b
       1020  ask 2
               > query 2 to abc
     `));

@@ -1,42 +1,42 @@
 /**
- * The proposer's half: when may this process believe that it holds a lease?
+ * The proposer: when may this process believe that it holds a lease?
  *
- * When a majority has written it, and not one instant longer than it said when it asked:
+ * From when a majority has written the lease, until the end that was named when the process asked:
  *
  *     we        asked ├── read ── write ──┤ held ──────────────────────┤ untilMs = asked + lease
  *     others                              a majority has it written              ├ ε ┤ may take it
  *
- * Counting from before we asked, and by our clock; others count to the same instant by theirs, which may be
- * ahead by the skew, and so wait for the skew as well. A majority that answers after `untilMs` has given us
- * nothing (the paper would return it).
+ * The holder counts from before asking, by its own clock. Other members count to the same instant by their clocks,
+ * which may be ahead by the skew, and so wait for the skew as well. A majority that answers after `untilMs` grants
+ * nothing (the paper would return the lease).
  *
- * Why nobody else can hold it meanwhile is lemma R5 of the register and the wait for ε: whoever writes under a higher
- * ballot has read from a majority, one of which has our lease, or has forgotten it because it is over. What we read
- * and somebody else holds, we leave. `ask` says who holds it, which is a promise too, so it says only what a majority
- * has: if those that answered differ, it writes what it has read before it says so. But who only looks must not get
- * in the way of a holder that renews: `ask` and `try`, and whoever was outbid and does not renew, begin with a query
- * (`purpose.ts`), for which nobody has to promise anything, and go on to read under a ballot only if they have to (with
- * which: `bidding.ts`).
+ * Lemma R5 of the register and the wait for ε exclude a second holder: a proposer that writes under a higher ballot
+ * has read from a majority. One member of that majority has our lease written, or has forgotten the lease because it
+ * is over. A proposer leaves a lease that another member holds. `ask` reports the holder, which is a promise too, so
+ * `ask` reports only a lease that a majority has: if the answers differ, `ask` first writes the lease it has read.
+ * But observers must not disturb a holder that renews: `ask`, `try`, and any outbid attempt that is not a renewal
+ * begin with a query (`next-operation.ts`), which needs no promise, and read under a ballot only if necessary (the
+ * round: `first-round.ts`).
  *
  *     nothing ──take──► held ──renew──► held ──free──► nothing
  *        ▲                │                │
- *        └────────────────┴── lapsed, lost ┘           never back: what has ended once is not renewed
+ *        └────────────────┴── lapsed, lost ┘           never back: an ended lease is not renewed
  *
- * Letting go comes first, and is written afterwards; what is written then says to whom it is left. If that gets
- * lost the lease runs out by itself. An attempt to take that failed may have been written in part; nobody holds
- * that, but others would wait for it, so it is freed too when nobody here wants it any more.
+ * A holder first stops using the lease and writes the release afterwards, with the successor. If the release is lost,
+ * the lease expires by itself. A failed attempt to take a lease may have been written in part. No member holds that
+ * lease, but others would wait for its end; so it is freed, too, once no request here wants it.
  *
- * This file does no I/O. Call an input with the present time of the group's clock; what comes of it is sent and told by
- * the functions it was given, before the input returns. Call {@link Proposer.wake} at {@link Proposer.wakeAtMs}.
+ * This file does no I/O. Call an input with the present time of the group's clock; the input calls `send` and `tell`
+ * before it returns. Call {@link Proposer.wake} at {@link Proposer.wakeAtMs}.
  */
 
 import { assert, unreachable } from '../runtime/assert.ts';
-import { Agenda } from './agenda.ts';
-import { Attempt, type Purpose, type Reluctance } from './attempt.ts';
-import { Audience } from './audience.ts';
-import { roundToBegin } from './bidding.ts';
-import { Crowd } from './crowd.ts';
-import { Claim, type Leaving, type Request } from './claim.ts';
+import { TimerWheel } from './timer-wheel.ts';
+import { Attempt, type Operation, type RefusalCause } from './attempt.ts';
+import { QuorumPicker } from './quorum-picker.ts';
+import { firstRound } from './first-round.ts';
+import { AdmissionQueue } from './admission-queue.ts';
+import { ResourceState, type Leaving, type Request } from './resource-state.ts';
 import {
   type Decision,
   decideToFree,
@@ -45,307 +45,311 @@ import {
   decideToTell,
   type Self,
 } from './decision.ts';
-import { isCredible } from './credible.ts';
+import { isPlausible } from './plausible.ts';
 import { type Lease, takeableAtMs } from './lease.ts';
 import { type Answer, type Item, ROUND_MAX } from './messages.ts';
-import { answerByMs, askTheRestAtMs, nextMs, pauseMs } from './pace.ts';
+import { answerByMs, askTheRestAtMs, nextMs, pauseMs } from './timing.ts';
 import type { ProposerEvent } from './proposer-events.ts';
-import { looksFirst, purposeOf } from './purpose.ts';
-import { Succession } from './succession.ts';
+import { queriesFirst, nextOperation } from './next-operation.ts';
+import { WaiterWakeups } from './waiter-wakeups.ts';
 import type { Entry, Table } from './table.ts';
-import { type EndReason, Tenure } from './tenure.ts';
+import { type EndReason, HeldLease } from './held-lease.ts';
 import type { Quorums } from './view.ts';
 
 export interface ProposerSettings extends Self {
   /** In [0, 1). */
   readonly random: () => number;
-  /** Says something to a member, ourselves among them. */
+  /** Sends to a member, possibly to ourselves. */
   readonly send: (to: string, item: Item) => void;
   readonly tell: (event: ProposerEvent) => void;
-  /** Of our own acceptor too, which knows what others do. */
+  /** Shared with our own acceptor, whose promises are a hint about other members. */
   readonly table: Table;
-  /** With so many attempts under way no more members are asked than have to be. */
+  /** From this many attempts under way, an attempt asks only as many members as make a majority. */
   readonly busyFrom: number;
 }
 
-/** A look at a claim may come late by this part of a lease, and by no more than so many milliseconds. */
+/** A timer of a resource may fire late by this part of a lease, and by at most so many milliseconds. */
 const LOOKS_PER_LEASE = 2_000;
 const LATE_MS_MAX = 10;
-/** From one look that is due to somebody's word to the next, as a part of the time to answer. */
-const BETWEEN_HINTS = 1 / 4;
+/** The pause between two attempts that follow notices, as a part of the answer timeout. */
+const BETWEEN_NOTICES = 1 / 4;
 
 export class Proposer {
   readonly #settings: ProposerSettings;
   readonly #table: Table;
-  readonly #attempts = new Map<number, Claim>();
-  readonly #looks: Agenda<Claim>;
-  readonly #crowd = new Crowd();
-  readonly #succession: Succession;
+  readonly #attempts = new Map<number, ResourceState>();
+  readonly #timers: TimerWheel<ResourceState>;
+  readonly #admissionQueue = new AdmissionQueue();
+  readonly #waiterWakeups: WaiterWakeups;
   #quorums: Quorums;
-  #audience: Audience;
+  #quorumPicker: QuorumPicker;
   #attemptsMade = 0;
-  #isSilent = false;
+  #isRecovering = false;
 
   constructor(settings: ProposerSettings, quorums: Quorums) {
     this.#settings = settings;
     this.#table = settings.table;
     this.#quorums = quorums;
-    this.#audience = new Audience(settings.id, quorums, settings.busyFrom);
+    this.#quorumPicker = new QuorumPicker(settings.id, quorums, settings.busyFrom);
     const lateMs = Math.min(settings.durations.leaseMs / LOOKS_PER_LEASE, LATE_MS_MAX);
-    this.#looks = new Agenda(lateMs);
-    this.#succession = new Succession(lateMs);
+    this.#timers = new TimerWheel(lateMs);
+    this.#waiterWakeups = new WaiterWakeups(lateMs);
   }
 
-  /** Others count from here on. What was asked of those before has to be asked anew. */
+  /** Enters a new view. Attempts of the old view fail and begin anew. */
   regroup(quorums: Quorums, nowMs: number): void {
     this.#quorums = quorums;
-    this.#audience = new Audience(this.#settings.id, quorums, this.#settings.busyFrom);
-    for (const claim of this.#claims()) claim.keepInLine((member) => quorums.has(member));
-    for (const claim of [...this.#attempts.values()]) {
-      if (claim.attempt !== undefined) this.#fail(claim, claim.attempt, nowMs);
+    this.#quorumPicker = new QuorumPicker(this.#settings.id, quorums, this.#settings.busyFrom);
+    for (const state of this.#states()) state.keepWaiters((member) => quorums.has(member));
+    for (const state of [...this.#attempts.values()]) {
+      if (state.attempt !== undefined) this.#fail(state, state.attempt, nowMs);
     }
   }
 
   get wakeAtMs(): number {
-    return Math.min(this.#looks.nextMs, this.#succession.nextMs);
+    return Math.min(this.#timers.nextMs, this.#waiterWakeups.nextMs);
   }
 
   get attemptsMade(): number {
     return this.#attemptsMade;
   }
 
-  tenureOf(resource: string): Tenure | undefined {
-    return this.#table.find(resource)?.claim?.tenure;
+  heldLeaseOf(resource: string): HeldLease | undefined {
+    return this.#table.find(resource)?.state?.held;
   }
 
-  /** What is held, as far as is known: compare the clock. */
-  *tenures(): Iterable<Tenure> {
-    for (const { tenure } of this.#claims()) if (tenure !== undefined) yield tenure;
+  /** The held leases as far as is known: compare the clock. */
+  *heldLeases(): Iterable<HeldLease> {
+    for (const { held } of this.#states()) if (held !== undefined) yield held;
   }
 
-  /** Why a resource that is waited for has not been had yet. */
+  /** Why an awaited resource has not been granted yet. */
   waitingFor(resource: string): {
     seen: Lease | undefined;
-    reluctant: ReadonlyMap<string, Reluctance> | undefined;
+    refusals: ReadonlyMap<string, RefusalCause> | undefined;
   } {
-    const claim = this.#table.find(resource)?.claim;
-    return { seen: claim?.seen, reluctant: claim?.setbacks?.reluctant };
+    const state = this.#table.find(resource)?.state;
+    return { seen: state?.seen, refusals: state?.backoff?.refusals };
   }
 
   request(resource: string, request: Request, nowMs: number): void {
-    if (this.#isSilent && request.kind !== 'acquire') {
+    if (this.#isRecovering && request.kind !== 'acquire') {
       this.#refuse(request.id);
       return;
     }
-    const claim = this.#claimOf(resource);
-    const { tenure } = claim;
-    if (request.kind === 'try' && tenure?.isHeldAt(nowMs)) {
-      this.#settings.tell({ kind: 'held', request: request.id, lease: this.#leaseOf(tenure) });
+    const state = this.#stateOf(resource);
+    const { held } = state;
+    if (request.kind === 'try' && held?.isHeldAt(nowMs)) {
+      this.#settings.tell({ kind: 'held', request: request.id, lease: this.#leaseOf(held) });
       return;
     }
-    claim.add(request, nowMs);
-    // It is not for it to wait for somebody's end; but a pause is a pause, or all would ask without any.
-    if (request.kind !== 'acquire' && !claim.isSetBack) claim.hurry();
-    this.#step(claim, nowMs);
+    state.add(request, nowMs);
+    // These requests do not wait for another holder's end. But they respect a back-off, or all members would retry
+    // without a pause.
+    if (request.kind !== 'acquire' && !state.isBackingOff) state.hurry();
+    this.#step(state, nowMs);
   }
 
-  /** Nobody waits for this answer any more. */
+  /** The caller no longer waits for this answer. */
   cancel(resource: string, id: number, nowMs: number): void {
-    const claim = this.#table.find(resource)?.claim;
-    if (claim === undefined) return;
-    const withdrawn = claim.cancel(id);
-    if (withdrawn?.kind === 'acquire' && !claim.wants('acquire')) {
-      // Whoever has it by this time has the line.
-      const unwish: Item = { kind: 'unwish', resource, member: this.#settings.id };
-      for (const member of this.#quorums.everybody) this.#settings.send(member, unwish);
+    const state = this.#table.find(resource)?.state;
+    if (state === undefined) return;
+    const withdrawn = state.cancel(id);
+    if (withdrawn?.kind === 'acquire' && !state.wants('acquire')) {
+      // Any member may hold the lease, and with it the waiting line, by now.
+      const dequeue: Item = { kind: 'dequeue', resource, member: this.#settings.id };
+      for (const member of this.#quorums.everybody) this.#settings.send(member, dequeue);
     }
-    this.#step(claim, nowMs);
+    this.#step(state, nowMs);
   }
 
-  /** Lets go of it, at once and for good; then says so to the others. */
-  release(tenure: Tenure, nowMs: number, heir?: string): void {
-    const claim = this.#table.find(tenure.resource)?.claim;
-    if (claim?.tenure !== tenure) return;
-    this.#end(claim, 'released');
-    this.#leave(claim, { number: tenure.number, untilMs: tenure.untilMs, heir, tenure });
-    if (claim.attempt?.purpose === 'renew') this.#abandon(claim);
-    claim.startAfresh();
-    this.#step(claim, nowMs);
+  /** Releases the lease at once and for good, then tells the others. */
+  release(held: HeldLease, nowMs: number, successor?: string): void {
+    const state = this.#table.find(held.resource)?.state;
+    if (state?.held !== held) return;
+    this.#end(state, 'released');
+    this.#leave(state, { number: held.number, untilMs: held.untilMs, successor, held });
+    if (state.attempt?.operation === 'renew') this.#abandon(state);
+    state.startAfresh();
+    this.#step(state, nowMs);
   }
 
-  /** Somebody waits for what we hold, or are about to take, or to leave; or did, when it was last seen here. */
-  wish(resource: string, member: string): void {
+  /** Another member waits for a lease that we hold, are about to take or release; or that we had when last seen. */
+  enqueue(resource: string, member: string): void {
     if (!this.#quorums.has(member)) return;
-    const claim = this.#table.find(resource)?.claim;
-    if (claim !== undefined) claim.standInLine(member);
-    else if (!this.#isSilent) this.#settings.send(member, { kind: 'freed', resource });
+    const state = this.#table.find(resource)?.state;
+    if (state !== undefined) state.enqueue(member);
+    else if (!this.#isRecovering) this.#settings.send(member, { kind: 'notify', resource });
   }
 
-  unwish(resource: string, member: string): void {
-    this.#table.find(resource)?.claim?.leaveLine(member);
+  dequeue(resource: string, member: string): void {
+    this.#table.find(resource)?.state?.dequeue(member);
   }
 
-  /** What we wait for may have been given back. */
-  freed(resource: string, from: string, nowMs: number): void {
-    const claim = this.#table.find(resource)?.claim;
-    if (claim === undefined || claim.tenure !== undefined) return;
-    claim.freed(from, nowMs, BETWEEN_HINTS * this.#settings.durations.answerMs);
-    this.#step(claim, nowMs);
+  /** A lease that we wait for may have been released. */
+  notify(resource: string, from: string, nowMs: number): void {
+    const state = this.#table.find(resource)?.state;
+    if (state === undefined || state.held !== undefined) return;
+    state.notified(from, nowMs, BETWEEN_NOTICES * this.#settings.durations.answerMs);
+    this.#step(state, nowMs);
   }
 
-  /** Where the resource is in the table that this attempt is on; undefined if the attempt is not under way any more. */
+  /** The table entry that this attempt is about; undefined if the attempt is over. */
   entryOf(attempt: number): Entry | undefined {
     return this.#attempts.get(attempt)?.entry;
   }
 
   answer(from: string, answer: Answer, nowMs: number): void {
-    const claim = this.#attempts.get(answer.attempt);
-    const attempt = claim?.attempt;
-    if (claim === undefined || attempt === undefined) return;
-    const isBelieved = isCredible(answer, this.#settings.durations, nowMs);
+    const state = this.#attempts.get(answer.attempt);
+    const attempt = state?.attempt;
+    if (state === undefined || attempt === undefined) return;
+    const isBelieved = isPlausible(answer, this.#settings.durations, nowMs);
     const progress = isBelieved ? attempt.answer(from, answer) : attempt.disbelieve(from);
-    if (progress === 'has-read' || progress === 'has-written') this.#audience.wasQuick(from);
-    if (progress === 'has-read') this.#decide(claim, attempt, nowMs);
-    else if (progress === 'has-written') this.#finish(claim, attempt, nowMs);
-    else if (progress === 'failed') this.#fail(claim, attempt, nowMs);
+    if (progress === 'has-read' || progress === 'has-written') this.#quorumPicker.wasQuick(from);
+    if (progress === 'has-read') this.#decide(state, attempt, nowMs);
+    else if (progress === 'has-written') this.#finish(state, attempt, nowMs);
+    else if (progress === 'failed') this.#fail(state, attempt, nowMs);
     else if (!isBelieved || answer.kind === 'refused') this.#askTheRest(attempt, [from]);
-    if (!this.#crowd.isEmpty) this.#admit(nowMs);
+    if (!this.#admissionQueue.isEmpty) this.#admit(nowMs);
   }
 
   wake(nowMs: number): void {
-    for (const claim of this.#looks.due(nowMs)) {
-      if (claim.looked(nowMs) && !claim.isIdle) this.#step(claim, nowMs);
+    for (const state of this.#timers.due(nowMs)) {
+      if (state.timerFired(nowMs) && !state.isIdle) this.#step(state, nowMs);
     }
-    for (const { resource, line } of this.#succession.due(nowMs, this.#table)) {
-      for (const member of line) this.#settings.send(member, { kind: 'freed', resource });
+    for (const { resource, waiters } of this.#waiterWakeups.due(nowMs, this.#table)) {
+      for (const member of waiters) this.#settings.send(member, { kind: 'notify', resource });
     }
     this.#admit(nowMs);
   }
 
   /**
-   * Lets go of everything without a word, since by our clock nothing may be held; begins nothing until {@link speak}.
+   * Drops everything without telling peers, because by our clock nothing may be held; begins nothing until {@link
+   * speak}.
    */
-  silence(): void {
-    this.#isSilent = true;
-    for (const claim of this.#claims()) {
-      this.#abandon(claim);
-      this.#end(claim, 'clock');
-      for (const { id } of claim.withdraw(({ kind }) => kind !== 'acquire')) this.#refuse(id);
-      this.#leave(claim, undefined);
-      claim.silenced();
+  startRecovery(): void {
+    this.#isRecovering = true;
+    for (const state of this.#states()) {
+      this.#abandon(state);
+      this.#end(state, 'clock');
+      for (const { id } of state.withdraw(({ kind }) => kind !== 'acquire')) this.#refuse(id);
+      this.#leave(state, undefined);
+      state.recoveryStarted();
     }
-    this.#looks.clear();
-    this.#crowd.clear();
-    this.#succession.clear();
+    this.#timers.clear();
+    this.#admissionQueue.clear();
+    this.#waiterWakeups.clear();
   }
 
-  /** What waits may go on. */
-  speak(nowMs: number): void {
-    this.#isSilent = false;
-    for (const claim of [...this.#claims()]) {
-      claim.waitFrom(nowMs);
-      this.#step(claim, nowMs);
+  /** Recovery is over: resumes the waiting requests. */
+  endRecovery(nowMs: number): void {
+    this.#isRecovering = false;
+    for (const state of [...this.#states()]) {
+      state.waitFrom(nowMs);
+      this.#step(state, nowMs);
     }
   }
 
-  /** Whether anything is under way, or left to say to the others about what was let go of. */
+  /** Whether an attempt is under way, or a release is still to be written. */
   get hasUnfinished(): boolean {
     if (this.#attempts.size > 0) return true;
-    for (const claim of this.#claims()) if (claim.leaving !== undefined) return true;
+    for (const state of this.#states()) if (state.leaving !== undefined) return true;
     return false;
   }
 
-  #claimOf(resource: string): Claim {
+  #stateOf(resource: string): ResourceState {
     const entry = this.#table.findOrAdd(resource);
-    entry.claim ??= new Claim(entry, this.#settings.id);
-    return entry.claim;
+    entry.state ??= new ResourceState(entry, this.#settings.id);
+    return entry.state;
   }
 
-  *#claims(): Iterable<Claim> {
-    for (const { claim } of this.#table.entries()) if (claim !== undefined) yield claim;
+  *#states(): Iterable<ResourceState> {
+    for (const { state } of this.#table.entries()) if (state !== undefined) yield state;
   }
 
-  /** Does whatever is to be done about this claim now, and puts it down for when there is more. */
-  #step(claim: Claim, nowMs: number): void {
-    const { tenure } = claim;
-    if (tenure !== undefined) this.#watch(claim, tenure, nowMs);
+  /** Does all work that is due for this resource, and schedules the next. */
+  #step(state: ResourceState, nowMs: number): void {
+    const { held } = state;
+    if (held !== undefined) this.#watch(state, held, nowMs);
     const { durations } = this.#settings;
-    if (claim.attempt !== undefined && nowMs >= answerByMs(claim.attempt, durations)) {
-      this.#fail(claim, claim.attempt, nowMs);
-      return; // It has stepped.
+    if (state.attempt !== undefined && nowMs >= answerByMs(state.attempt, durations)) {
+      this.#fail(state, state.attempt, nowMs);
+      return; // `#fail` has stepped.
     }
-    if (claim.attempt !== undefined && nowMs >= askTheRestAtMs(claim.attempt, durations)) {
-      this.#askTheRest(claim.attempt, claim.attempt.unwilling);
+    if (state.attempt !== undefined && nowMs >= askTheRestAtMs(state.attempt, durations)) {
+      this.#askTheRest(state.attempt, state.attempt.unwilling);
     }
-    if (claim.leaving !== undefined && nowMs > claim.leaving.untilMs) this.#leave(claim, undefined);
-    const { leaving } = claim;
-    // What was written since, for the next one here, may last longer; but whoever let go of this one waits no longer
-    // than it would have lasted.
-    if (leaving?.tenure !== undefined && nowMs > leaving.tenure.untilMs) {
-      this.#leave(claim, { ...leaving, tenure: undefined });
+    if (state.leaving !== undefined && nowMs > state.leaving.untilMs) this.#leave(state, undefined);
+    const { leaving } = state;
+    // The lease written since, for the next request here, may last longer. But the caller that released this one
+    // waits no longer than its lease would have lasted.
+    if (leaving?.held !== undefined && nowMs > leaving.held.untilMs) {
+      this.#leave(state, { ...leaving, held: undefined });
     }
-    if (claim.attempt === undefined && nowMs >= claim.tryAtMs && !this.#isSilent) {
-      const purpose = purposeOf(claim, this.#settings, nowMs);
-      if (purpose === undefined) this.#crowd.leave(claim);
-      else if (this.#crowd.enter(claim, purpose, this.#attempts.size)) {
-        this.#begin(claim, purpose, looksFirst(claim, purpose), nowMs);
+    if (state.attempt === undefined && nowMs >= state.tryAtMs && !this.#isRecovering) {
+      const operation = nextOperation(state, this.#settings, nowMs);
+      if (operation === undefined) this.#admissionQueue.leave(state);
+      else if (this.#admissionQueue.enter(state, operation, this.#attempts.size)) {
+        this.#begin(state, operation, queriesFirst(state, operation), nowMs);
       }
     }
-    if (claim.isIdle) this.#forget(claim);
-    else if (!this.#isSilent) this.#look(claim, Math.max(nowMs, nextMs(claim, this.#crowd, durations)));
+    if (state.isIdle) this.#forget(state);
+    else if (!this.#isRecovering)
+      this.#look(state, Math.max(nowMs, nextMs(state, this.#admissionQueue, durations)));
   }
 
-  /** There may be room for those that wait for it. */
+  /** Begins queued attempts if there is room. */
   #admit(nowMs: number): void {
-    for (const claim of this.#crowd.next(() => this.#attempts.size)) {
-      if (!claim.isIdle) this.#step(claim, nowMs);
+    for (const state of this.#admissionQueue.next(() => this.#attempts.size)) {
+      if (!state.isIdle) this.#step(state, nowMs);
     }
   }
 
-  #begin(claim: Claim, purpose: Purpose, isQuery: boolean, nowMs: number): void {
-    const { id, life, durations } = this.#settings;
-    this.#crowd.leave(claim);
+  #begin(state: ResourceState, operation: Operation, isQuery: boolean, nowMs: number): void {
+    const { id, incarnation, durations } = this.#settings;
+    this.#admissionQueue.leave(state);
     this.#attemptsMade += 1;
     const attempt = this.#attemptsMade;
-    const { entry, setbacks, isFresh } = claim;
-    const first = roundToBegin(entry, isFresh, nowMs, durations.attemptMs);
-    const leap = setbacks?.round(purpose, nowMs, durations.attemptMs) ?? first;
+    const { entry, backoff, isFresh } = state;
+    const { attemptMs: intervalMs } = durations;
+    const first = firstRound(entry, isFresh, nowMs, intervalMs);
+    const leap = backoff?.round(operation, nowMs, intervalMs) ?? first;
     const round = Math.min(ROUND_MAX, Math.max(first, leap));
-    const ballot = { askedMs: nowMs, round, member: id, life, attempt };
-    const audience = this.#audience.of(this.#attempts.size);
-    const asking = { purpose, quorums: this.#quorums, intervalMs: durations.attemptMs, audience, isQuery };
+    const ballot = { askedMs: nowMs, round, member: id, incarnation, attempt };
+    const recipients = this.#quorumPicker.pick(this.#attempts.size);
+    const asking = { operation, quorums: this.#quorums, intervalMs, recipients, isQuery };
     const begun = new Attempt(entry.resource, ballot, asking);
-    claim.begun(begun);
-    this.#attempts.set(attempt, claim);
-    this.#ask(begun, audience);
+    state.begun(begun);
+    this.#attempts.set(attempt, state);
+    this.#ask(begun, recipients);
   }
 
-  /** A majority has promised, or was only asked, and this is what they have. */
-  #decide(claim: Claim, attempt: Attempt, nowMs: number): void {
-    const decision = this.#decision(claim, attempt, nowMs);
+  /** A majority has answered a read or a query. */
+  #decide(state: ResourceState, attempt: Attempt, nowMs: number): void {
+    const decision = this.#decision(state, attempt, nowMs);
     switch (decision.do) {
       case 'write':
-        if (attempt.isQuery) this.#lookCloser(claim, attempt, nowMs);
+        if (attempt.isQuery) this.#lookCloser(state, attempt, nowMs);
         else this.#write(attempt, decision.lease, nowMs);
         return;
       case 'leave':
-        this.#wait(claim, decision.lease, decision.takeAtMs, nowMs);
+        this.#wait(state, decision.lease, decision.takeAtMs, nowMs);
         return;
       case 'say':
-        this.#told(claim, decision.lease, nowMs);
+        this.#told(state, decision.lease, nowMs);
         return;
       case 'try-later':
-        this.#fail(claim, attempt, nowMs);
+        this.#fail(state, attempt, nowMs);
         return;
       case 'give-up':
-        if (attempt.isQuery && !isLater(attempt.found, claim.leaving)) {
-          this.#lookCloser(claim, attempt, nowMs);
+        if (attempt.isQuery && !isLater(attempt.found, state.leaving)) {
+          this.#lookCloser(state, attempt, nowMs);
           return;
         }
-        this.#end(claim, 'lost');
-        this.#overtaken(claim, attempt.found, nowMs);
-        this.#leave(claim, undefined);
-        this.#conclude(claim, nowMs);
+        this.#end(state, 'lost');
+        this.#overtaken(state, attempt.found, nowMs);
+        this.#leave(state, undefined);
+        this.#conclude(state, nowMs);
         return;
       default:
         unreachable(decision);
@@ -353,239 +357,243 @@ export class Proposer {
   }
 
   /**
-   * Somebody else has it, or has had it, and so does not wait for it here. Nobody could before its end, unless it was
-   * given back.
+   * Another member holds, or has held, the lease, and so does not wait for it in our line. Before the end of our
+   * lease that is possible only if our release was written.
    */
-  #overtaken(claim: Claim, found: Lease | undefined, nowMs: number): void {
-    const { leaving } = claim;
-    if (found !== undefined && found.holder !== this.#settings.id) claim.leaveLine(found.holder);
-    if (leaving !== undefined && nowMs <= leaving.untilMs && isLater(found, leaving)) claim.givenBack();
+  #overtaken(state: ResourceState, found: Lease | undefined, nowMs: number): void {
+    const { leaving } = state;
+    if (found !== undefined && found.holder !== this.#settings.id) state.dequeue(found.holder);
+    if (leaving !== undefined && nowMs <= leaving.untilMs && isLater(found, leaving)) state.givenBack();
   }
 
-  #decision(claim: Claim, attempt: Attempt, nowMs: number): Decision {
-    const { tenure, leaving, line } = claim;
-    const { purpose, found, isCertain, ballot } = attempt;
+  #decision(state: ResourceState, attempt: Attempt, nowMs: number): Decision {
+    const { held, leaving, waiters } = state;
+    const { operation, found, isCertain, ballot } = attempt;
     const reading = { askedMs: ballot.askedMs, nowMs, found, isCertain };
     const self = this.#settings;
-    if (purpose === 'take') return decideToTake(self, reading);
-    if (purpose === 'renew' && tenure?.isHeldAt(nowMs)) return decideToRenew(self, tenure.number, reading);
-    if (purpose === 'free' && leaving !== undefined) {
-      return decideToFree(self, leaving.number, { named: leaving.heir, first: line[0] }, reading);
+    if (operation === 'take') return decideToTake(self, reading);
+    if (operation === 'renew' && held?.isHeldAt(nowMs)) return decideToRenew(self, held.number, reading);
+    if (operation === 'free' && leaving !== undefined) {
+      return decideToFree(self, leaving.number, { named: leaving.successor, first: waiters[0] }, reading);
     }
-    if (purpose === 'ask') return decideToTell(self, reading);
-    return { do: 'give-up' }; // What was to be renewed, or to be said, is over.
+    if (operation === 'ask') return decideToTell(self, reading);
+    return { do: 'give-up' }; // The lease to renew, or to release, is over.
   }
 
-  /** What a query found is not enough: it can be taken, or given back, or is not certain. */
-  #lookCloser(claim: Claim, { purpose }: Attempt, nowMs: number): void {
-    this.#abandon(claim);
-    if (purpose === 'ask') {
-      claim.doubted();
-      claim.pauseUntil(nowMs + pauseMs(1, this.#settings.durations));
+  /** The answer to a query does not suffice: the lease can be taken or released, or the answers differ. */
+  #lookCloser(state: ResourceState, { operation }: Attempt, nowMs: number): void {
+    this.#abandon(state);
+    if (operation === 'ask') {
+      state.doubted();
+      state.pauseUntil(nowMs + pauseMs(1, this.#settings.durations));
     } else {
-      this.#begin(claim, purpose, false, nowMs);
+      this.#begin(state, operation, false, nowMs);
     }
-    this.#step(claim, nowMs);
+    this.#step(state, nowMs);
   }
 
   #write(attempt: Attempt, lease: Lease, nowMs: number): void {
     attempt.write(lease, nowMs);
-    this.#ask(attempt, attempt.audience);
+    this.#ask(attempt, attempt.recipients);
   }
 
-  /** Those who were asked so far have not all said yes in time, because of these. */
+  /** The members asked so far have not all said yes in time, because of these. */
   #askTheRest(attempt: Attempt, unwilling: readonly string[]): void {
     if (attempt.asksEverybody) return;
-    for (const member of unwilling) this.#audience.wasLate(member);
+    for (const member of unwilling) this.#quorumPicker.wasLate(member);
     this.#ask(attempt, attempt.askTheRest());
   }
 
-  /** A majority has it written. */
-  #finish(claim: Claim, attempt: Attempt, nowMs: number): void {
-    const { purpose, proposal: lease } = attempt;
+  /** A majority has the proposal written. */
+  #finish(state: ResourceState, attempt: Attempt, nowMs: number): void {
+    const { operation, proposal: lease } = attempt;
     assert(lease !== undefined, 'what is written was proposed');
-    switch (purpose) {
+    switch (operation) {
       case 'take':
-        this.#taken(claim, lease, nowMs);
+        this.#taken(state, lease, nowMs);
         return;
       case 'renew':
-        this.#renewed(claim, lease, nowMs);
+        this.#renewed(state, lease, nowMs);
         return;
       case 'free':
-        this.#left(claim, lease, nowMs);
+        this.#left(state, lease, nowMs);
         return;
       case 'ask':
-        this.#told(claim, lease, nowMs);
+        this.#told(state, lease, nowMs);
         return;
       default:
-        unreachable(purpose);
+        unreachable(operation);
     }
   }
 
-  #taken(claim: Claim, lease: Lease, nowMs: number): void {
-    this.#leave(claim, undefined);
-    const request = nowMs > lease.untilMs ? undefined : claim.shift();
+  #taken(state: ResourceState, lease: Lease, nowMs: number): void {
+    this.#leave(state, undefined);
+    const request = nowMs > lease.untilMs ? undefined : state.shift();
     if (request === undefined) {
-      this.#leave(claim, { number: lease.number, untilMs: lease.untilMs, heir: undefined });
-      this.#conclude(claim, nowMs);
+      this.#leave(state, { number: lease.number, untilMs: lease.untilMs, successor: undefined });
+      this.#conclude(state, nowMs);
       return;
     }
-    const tenure = new Tenure(claim.resource, lease);
-    claim.granted(tenure);
-    this.#settings.tell({ kind: 'granted', request: request.id, wanted: request.kind, tenure });
-    this.#conclude(claim, nowMs);
+    const held = new HeldLease(state.resource, lease);
+    state.granted(held);
+    this.#settings.tell({ kind: 'granted', request: request.id, wanted: request.kind, held });
+    this.#conclude(state, nowMs);
   }
 
-  #renewed(claim: Claim, lease: Lease, nowMs: number): void {
-    const { tenure } = claim;
-    if (tenure?.isHeldAt(nowMs)) {
-      tenure.renewed(lease);
-      this.#settings.tell({ kind: 'renewed', tenure });
+  #renewed(state: ResourceState, lease: Lease, nowMs: number): void {
+    const { held } = state;
+    if (held?.isHeldAt(nowMs)) {
+      held.renewed(lease);
+      this.#settings.tell({ kind: 'renewed', held });
     }
-    this.#conclude(claim, nowMs);
+    this.#conclude(state, nowMs);
   }
 
-  /** The heir may take it. */
-  #left(claim: Claim, { heir, number, untilMs }: Lease, nowMs: number): void {
+  /** The successor may take the lease. */
+  #left(state: ResourceState, { successor, number, untilMs }: Lease, nowMs: number): void {
     const { id, durations } = this.#settings;
-    if (heir !== undefined && heir !== id) {
-      const { resource } = claim;
-      const line = claim.line.filter((member) => member !== heir && member !== id);
+    if (successor !== undefined && successor !== id) {
+      const { resource } = state;
+      const waiters = state.waiters.filter((member) => member !== successor && member !== id);
       const atMs = untilMs + durations.clockSkewMs;
-      if (line.length > 0) this.#succession.add({ resource, number, line, atMs });
-      this.#handOn(claim, heir);
+      if (waiters.length > 0) this.#waiterWakeups.add({ resource, number, waiters, atMs });
+      this.#handOn(state, successor);
     }
-    claim.givenBack();
-    this.#leave(claim, undefined);
-    this.#conclude(claim, nowMs);
+    state.givenBack();
+    this.#leave(state, undefined);
+    this.#conclude(state, nowMs);
   }
 
-  /** Nobody here wants it any more, nor has it. Who waited for that is not left to find out by itself. */
-  #forget(claim: Claim): void {
-    const { entry } = claim;
-    assert(entry.claim === claim, 'what is forgotten was there');
-    entry.claim = undefined;
+  /**
+   * This process neither wants nor has the resource any more. The waiting members are told, instead of finding out by
+   * expiry.
+   */
+  #forget(state: ResourceState): void {
+    const { entry } = state;
+    assert(entry.state === state, 'what is forgotten was there');
+    entry.state = undefined;
     this.#table.tidy(entry);
-    const [first] = claim.line;
-    if (first !== undefined) this.#handOn(claim, first);
+    const [first] = state.waiters;
+    if (first !== undefined) this.#handOn(state, first);
   }
 
-  /** That one may look whether it can have it, and is told who waits behind it. */
-  #handOn(claim: Claim, to: string): void {
-    const { resource, line } = claim;
+  /** Notifies a member that the lease may be free, and passes the rest of the waiting line to it. */
+  #handOn(state: ResourceState, to: string): void {
+    const { resource, waiters } = state;
     const { send } = this.#settings;
-    for (const member of line) if (member !== to) send(to, { kind: 'wish', resource, member });
-    send(to, { kind: 'freed', resource });
-    claim.disperse();
+    for (const member of waiters) if (member !== to) send(to, { kind: 'enqueue', resource, member });
+    send(to, { kind: 'notify', resource });
+    state.clearWaiters();
   }
 
-  #told(claim: Claim, lease: Lease | undefined, nowMs: number): void {
-    // Whoever asked later may know of more than was asked for here.
-    const askedMs = claim.attempt?.ballot.askedMs ?? nowMs;
-    for (const { id } of claim.withdraw(({ kind, sinceMs }) => kind === 'ask' && sinceMs <= askedMs)) {
+  #told(state: ResourceState, lease: Lease | undefined, nowMs: number): void {
+    // A request made after this attempt began may need a later answer.
+    const askedMs = state.attempt?.ballot.askedMs ?? nowMs;
+    for (const { id } of state.withdraw(({ kind, sinceMs }) => kind === 'ask' && sinceMs <= askedMs)) {
       this.#settings.tell({ kind: 'told', request: id, lease });
     }
-    const { seen, tenure } = claim;
+    const { seen, held } = state;
     const isSeen = lease !== undefined && lease.holder === seen?.holder && lease.number === seen.number;
-    // Whoever waits for that one waits on, and need not look for itself each time that somebody asks.
-    if (tenure === undefined && isSeen && lease.state === seen?.state) {
+    // Requests that wait for the same holder keep waiting; they need no attempt of their own each time another
+    // request asks.
+    if (held === undefined && isSeen && lease.state === seen?.state) {
       const { id, durations } = this.#settings;
-      this.#conclude(claim, nowMs, takeableAtMs(lease, id, durations.clockSkewMs));
+      this.#conclude(state, nowMs, takeableAtMs(lease, id, durations.clockSkewMs));
     } else {
-      this.#conclude(claim, nowMs);
+      this.#conclude(state, nowMs);
     }
   }
 
-  /** Somebody else has it: those who do not want to wait are told so, the others wait for its end. */
-  #wait(claim: Claim, found: Lease, takeAtMs: number, nowMs: number): void {
+  /** Another member holds the lease: `try` requests are told so, the others wait for the end of that lease. */
+  #wait(state: ResourceState, found: Lease, takeAtMs: number, nowMs: number): void {
     const { send, tell } = this.#settings;
-    this.#leave(claim, undefined);
-    for (const { id } of claim.withdraw(({ kind }) => kind === 'try')) {
+    this.#leave(state, undefined);
+    for (const { id } of state.withdraw(({ kind }) => kind === 'try')) {
       tell({ kind: 'held', request: id, lease: found });
     }
-    const holder = found.heir ?? found.holder;
-    for (const member of claim.line) {
-      if (member !== holder) send(holder, { kind: 'wish', resource: claim.resource, member });
+    const holder = found.successor ?? found.holder;
+    for (const member of state.waiters) {
+      if (member !== holder) send(holder, { kind: 'enqueue', resource: state.resource, member });
     }
-    claim.saw(found);
-    this.#conclude(claim, nowMs, takeAtMs);
+    state.saw(found);
+    this.#conclude(state, nowMs, takeAtMs);
   }
 
-  /** The attempt has come to its end, whatever that is. */
-  #conclude(claim: Claim, nowMs: number, takeAtMs?: number): void {
-    this.#drop(claim.concluded(takeAtMs));
-    this.#step(claim, nowMs);
+  /** The attempt is over, with any outcome. */
+  #conclude(state: ResourceState, nowMs: number, takeAtMs?: number): void {
+    this.#drop(state.concluded(takeAtMs));
+    this.#step(state, nowMs);
   }
 
-  #fail(claim: Claim, attempt: Attempt, nowMs: number): void {
+  #fail(state: ResourceState, attempt: Attempt, nowMs: number): void {
     const { durations, random } = this.#settings;
-    const setbacks = claim.failed(attempt, durations.attemptMs);
-    const { purpose, proposal } = attempt;
-    if (purpose === 'take' && proposal !== undefined) {
+    const backoff = state.failed(attempt, durations.attemptMs);
+    const { operation, proposal } = attempt;
+    if (operation === 'take' && proposal !== undefined) {
       const { number, untilMs } = proposal;
-      this.#leave(claim, { number, untilMs, heir: undefined, tenure: claim.leaving?.tenure });
+      this.#leave(state, { number, untilMs, successor: undefined, held: state.leaving?.held });
     }
-    this.#abandon(claim);
-    const sinceMs = setbacks.tooLongSinceMs(nowMs, durations.answerMs);
-    for (const { id } of claim.withdraw((one) => one.kind !== 'acquire' && one.sinceMs <= sinceMs)) {
-      this.#settings.tell({ kind: 'failed', request: id, reluctant: setbacks.reluctant });
+    this.#abandon(state);
+    const sinceMs = backoff.tooLongSinceMs(nowMs, durations.answerMs);
+    for (const { id } of state.withdraw((one) => one.kind !== 'acquire' && one.sinceMs <= sinceMs)) {
+      this.#settings.tell({ kind: 'failed', request: id, refusals: backoff.refusals });
     }
-    claim.pauseUntil(nowMs + pauseMs(setbacks.failures, durations) * random());
-    this.#step(claim, nowMs);
+    state.pauseUntil(nowMs + pauseMs(backoff.failures, durations) * random());
+    this.#step(state, nowMs);
   }
 
-  #abandon(claim: Claim): void {
-    this.#drop(claim.abandon());
+  #abandon(state: ResourceState): void {
+    this.#drop(state.abandon());
   }
 
   #drop(attempt: Attempt | undefined): void {
     if (attempt !== undefined) this.#attempts.delete(attempt.ballot.attempt);
   }
 
-  /** Lets its holder know when it is about to end, and when it has. */
-  #watch(claim: Claim, tenure: Tenure, nowMs: number): void {
-    if (!tenure.isHeldAt(nowMs)) {
-      this.#end(claim, 'lapsed');
-      if (claim.attempt?.purpose === 'renew') this.#abandon(claim);
-    } else if (tenure.state === 'held' && nowMs >= tenure.untilMs - this.#settings.durations.noticeMs) {
-      tenure.noticed();
-      this.#settings.tell({ kind: 'ending', tenure });
+  /** Tells the holder when the lease is about to end, and when it has ended. */
+  #watch(state: ResourceState, held: HeldLease, nowMs: number): void {
+    if (!held.isHeldAt(nowMs)) {
+      this.#end(state, 'lapsed');
+      if (state.attempt?.operation === 'renew') this.#abandon(state);
+    } else if (held.state === 'held' && nowMs >= held.untilMs - this.#settings.durations.noticeMs) {
+      held.noticed();
+      this.#settings.tell({ kind: 'ending', held });
     }
   }
 
-  #end(claim: Claim, reason: EndReason): void {
-    const tenure = claim.ended(reason);
-    if (tenure !== undefined) this.#settings.tell({ kind: 'ended', tenure });
+  #end(state: ResourceState, reason: EndReason): void {
+    const held = state.ended(reason);
+    if (held !== undefined) this.#settings.tell({ kind: 'ended', held });
   }
 
-  /** From here on this is to be told to the others, and no longer what was. */
-  #leave(claim: Claim, leaving: Leaving | undefined): void {
-    const tenure = claim.leave(leaving);
-    if (tenure !== undefined) this.#settings.tell({ kind: 'left', tenure });
+  /** Replaces the release that is still to be written. */
+  #leave(state: ResourceState, leaving: Leaving | undefined): void {
+    const held = state.leave(leaving);
+    if (held !== undefined) this.#settings.tell({ kind: 'left', held });
   }
 
-  /** Nobody is asked, because we keep silent ourselves. */
+  /** Asks no peer, because this member is recovering. */
   #refuse(request: number): void {
-    this.#settings.tell({ kind: 'failed', request, reluctant: new Map([[this.#settings.id, 'recovering']]) });
+    this.#settings.tell({ kind: 'failed', request, refusals: new Map([[this.#settings.id, 'recovering']]) });
   }
 
-  #leaseOf({ number, untilMs }: Tenure): Lease {
-    const { id, life } = this.#settings;
-    return { holder: id, life, number, untilMs, state: 'held', heir: undefined };
+  #leaseOf({ number, untilMs }: HeldLease): Lease {
+    const { id, incarnation } = this.#settings;
+    return { holder: id, incarnation, number, untilMs, state: 'held', successor: undefined };
   }
 
   #ask({ question }: Attempt, members: readonly string[]): void {
     for (const member of members) this.#settings.send(member, question);
   }
 
-  #look(claim: Claim, atMs: number): void {
-    if (claim.lookAgain(atMs)) this.#looks.add(atMs, claim);
+  #look(state: ResourceState, atMs: number): void {
+    if (state.reschedule(atMs)) this.#timers.add(atMs, state);
   }
 }
 
 /**
- * Whether it was taken after what is to be given back, so that nobody waits for that. If not, what is found does not
- * say that nothing is on its way.
+ * Whether the found lease was taken after the one to be released, so that no member waits for the release. Otherwise
+ * the answers do not show that no write of ours is under way.
  */
 const isLater = (found: Lease | undefined, leaving: Leaving | undefined): boolean =>
   leaving === undefined || (found !== undefined && found.number > leaving.number);

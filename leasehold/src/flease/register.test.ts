@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Ballot } from './ballot.ts';
-import { Claim } from './claim.ts';
+import { ResourceState } from './resource-state.ts';
 import type { Lease } from './lease.ts';
 import { resolveFleaseDurations } from './options.ts';
 import { Registers } from './register.ts';
@@ -11,10 +11,17 @@ const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
 const BEGAN_MS = 100_000;
 
 const ballot = (askedMs: number, round = 1, member = 'p'): Ballot => ({
-  ...{ askedMs: BEGAN_MS + askedMs, round, member, life: 1, attempt: 1 },
+  ...{ askedMs: BEGAN_MS + askedMs, round, member, incarnation: 1, attempt: 1 },
 });
 const lease = (askedMs: number, holder = 'p'): Lease => ({
-  ...{ holder, life: 1, number: 7, untilMs: BEGAN_MS + askedMs + 1_000, state: 'held', heir: undefined },
+  ...{
+    holder,
+    incarnation: 1,
+    number: 7,
+    untilMs: BEGAN_MS + askedMs + 1_000,
+    state: 'held',
+    successor: undefined,
+  },
 });
 
 function bench() {
@@ -135,7 +142,7 @@ describe('a register is forgotten', () => {
     const { registers, table, read, write, sweep } = bench();
     write(ballot(0), lease(0), 0);
     const entry = table.findOrAdd('job');
-    entry.claim = new Claim(entry, 'a');
+    entry.state = new ResourceState(entry, 'a');
     for (let ms = 0; registers.size > 0; ms += 1) sweep(ms);
     expect(registers.written('job')).toMatchObject({ written: undefined, lease: undefined });
     expect(read(ballot(1_200), 1_200)).toBe('promised');
@@ -167,12 +174,12 @@ describe('a register is forgotten', () => {
       read(ballot(0), 0);
       registers.read('ours', ballot(0), BEGAN_MS);
       const entry = table.findOrAdd('ours');
-      const claim = new Claim(entry, 'p');
-      entry.claim = claim;
+      const state = new ResourceState(entry, 'p');
+      entry.state = state;
       if (how === 'sweep') registers.sweep(BEGAN_MS + 2_000);
       else registers.clear();
       const nothing = { promised: undefined, written: undefined, lease: undefined };
-      expect([...table.entries()]).toMatchObject([{ resource: 'ours', claim, ...nothing }]);
+      expect([...table.entries()]).toMatchObject([{ resource: 'ours', state, ...nothing }]);
     },
   );
 });

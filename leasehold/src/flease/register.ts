@@ -1,52 +1,53 @@
 /**
- * The acceptor's half: for each resource, what has been promised and what is written.
+ * The acceptor: for each resource, the highest ballot promised and the last lease written.
  *
- * This is the round-based register of the paper (its algorithm 1), which is the heart of Paxos. It is proved
- * for processes that never forget. Ours forget: they restart with nothing, and they drop what is over, or
- * millions of resources would fill them. What makes up for it is time, and the argument is the same for both:
+ * This is the round-based register of the paper (algorithm 1), the heart of Paxos. The paper proves the register for
+ * processes that never forget. Ours forget: a restarted member has nothing, and a running member drops expired
+ * entries, because millions of resources would fill the memory. Time makes up for the loss, by one argument for both
+ * cases:
  *
- *     asked   ├──── attempt ────┤                        an attempt is heeded for half a lease, A
- *             ├─────────────── lease ──────────────┤     whatever it wrote is over after a lease, L = 2A
+ *     asked   ├──── attempt ────┤                        acceptors act on an attempt for half a lease, A
+ *             ├─────────────── lease ──────────────┤     any lease it wrote is over after a lease, L = 2A
  *             │                                    ├ ε ┤ forgotten
- *     later        ← A →   asked ├──── attempt ────┼───┤ anything heeded after that was asked at least L + ε − A
+ *     later        ← A →   asked ├──── attempt ────┼───┤ an attempt accepted after that was asked at least L + ε − A
  *             ├── interval ──┼── interval ──┼──          after it: so in a later interval, with a higher ballot
  *
- * *Lemma.* Whatever an acceptor X heeds after it has forgotten a ballot w has a higher ballot than w. X forgets
- * w when its clock is past `w.asked + L + ε`. It heeds k only if its clock is at most `k.asked + A`. So
- * `k.asked > w.asked + L + ε − A > w.asked + A`, an interval is A long, and k is in a later one.
+ * *Lemma.* Every ballot that an acceptor X acts on after forgetting a ballot w is higher than w. X forgets w when the
+ * clock of X is past `w.asked + L + ε`. X acts on k only if that clock is at most `k.asked + A`. So `k.asked >
+ * w.asked + L + ε − A > w.asked + A`. An interval is A long, so k is in a later interval.
  *
- * So as far as ballots go an acceptor that forgets behaves like one that never does, and the paper's lemmas R1
- * to R5 hold. What is forgotten for good is the lease; but a lease ends L after it was asked for by its holder's
- * clock, which is no later than L + ε by ours, and to find an expired lease is the same as to find none.
+ * As far as ballots go, an acceptor that forgets therefore behaves like one that never does, and the paper's lemmas
+ * R1 to R5 hold. The forgotten lease is gone for good. But a lease ends L after its holder asked for it by the
+ * holder's clock, which is no later than L + ε by ours, and finding an expired lease is the same as finding none.
  *
- * A restart forgets everything at once, at some R by our clock. What had been promised was asked no later than
- * R + ε (`early` is refused), so it may be forgotten at R + L + 2ε: hence the silence after a restart, which is
- * t_max + 2ε and not the paper's t_max. A clean shutdown is a restart like any other.
+ * A restart forgets everything at once, at some R by our clock. Every promise before R was asked no later than R + ε
+ * (`early` is refused), so all of them may be forgotten at R + L + 2ε. Hence the recovery period after a restart is
+ * t_max + 2ε, not the paper's t_max. A clean shutdown is a restart like any other.
  *
- * What the paper does not speak of:
+ * Cases that the paper leaves out:
  *
- *  - A read that comes twice finds its own ballot and is refused as outbid; whoever asked ignores that of one who has
- *    said yes.
- *  - A write that comes twice is written again, to no effect.
- *  - A write that comes late is refused by its age.
+ *  - A duplicate of a read finds its own ballot and is refused as outbid. The proposer ignores a refusal from a member
+ *    that has already said yes.
+ *  - A duplicate of a write is written again, to no effect.
+ *  - A delayed write is refused by its age.
  *
- * Always true. Relax the first or the last, and `npm run sim -- flease` finds a world in which it matters. The second
- * is what the lemma rests on; without it alone no harm has been found in a thousand worlds, since whoever asks gives
- * up sooner, and compares clocks:
+ * Invariants. Relax the first or the last, and `npm run sim -- flease` finds a world in which the relaxed rule
+ * matters. The lemma rests on the second; relaxing the second alone did no harm in a thousand worlds, because
+ * proposers give up sooner and compare clocks:
  *
- *  1. Nothing is promised or written for a ballot lower than one promised or written for that resource.
- *  2. Nothing is heeded that was asked more than half a lease ago, or later than the skew from now.
- *  3. Nothing is forgotten before `lease + skew` has passed since the latest asking it stems from.
+ *  1. An acceptor promises and writes nothing for a ballot lower than one promised or written for that resource.
+ *  2. An acceptor acts on no attempt that was asked more than half a lease ago, or later than the skew from now.
+ *  3. An acceptor forgets nothing before `lease + skew` has passed since the latest asking behind the entry.
  */
 
-import { Agenda } from './agenda.ts';
+import { TimerWheel } from './timer-wheel.ts';
 import { type Ballot, compareBallots, roundToExceed } from './ballot.ts';
 import { type Lease, NUMBERS_PER_MS } from './lease.ts';
 import type { RefusalReason } from './messages.ts';
 import type { ResolvedFleaseDurations } from './options.ts';
 import type { Entry, Table } from './table.ts';
 
-/** What is written, and under which ballot. */
+/** The written lease, and the ballot it was written under. */
 export type Written = Readonly<Pick<Entry, 'written' | 'lease'>>;
 
 export interface Refusal {
@@ -54,39 +55,39 @@ export interface Refusal {
   readonly round: number;
 }
 
-/** So many times within a lease the registers are looked over for what may be forgotten. */
+/** How many times within a lease the registers are searched for entries that may be forgotten. */
 const SWEEPS_PER_LEASE = 8;
 
 export class Registers {
   readonly #durations: ResolvedFleaseDurations;
   readonly #table: Table;
-  readonly #sweeps: Agenda<Entry>;
+  readonly #sweeps: TimerWheel<Entry>;
   #size = 0;
 
   constructor(durations: ResolvedFleaseDurations, table: Table) {
     this.#durations = durations;
     this.#table = table;
-    this.#sweeps = new Agenda(durations.leaseMs / SWEEPS_PER_LEASE);
+    this.#sweeps = new TimerWheel(durations.leaseMs / SWEEPS_PER_LEASE);
   }
 
   get size(): number {
     return this.#size;
   }
 
-  /** When {@link sweep} next has something to forget. */
+  /** When {@link sweep} next has an entry to forget. */
   get sweepAtMs(): number {
     return this.#sweeps.nextMs;
   }
 
-  /** For a query, which is promised nothing. */
+  /** For a query, which needs no promise. */
   written(resource: string): Written {
     return this.#table.find(resource) ?? NOTHING;
   }
 
   /**
-   * Promises, and says what is written; or says why not.
+   * Promises, and returns the written lease; or refuses with a reason.
    *
-   * @param known where it is in the table, if that is known
+   * @param known the resource's entry in the table, if the caller has it
    */
   read(resource: string, ballot: Ballot, nowMs: number, known?: Entry): Written | Refusal {
     const untimely = this.#untimely(ballot, nowMs);
@@ -100,16 +101,17 @@ export class Registers {
   }
 
   /**
-   * Writes, or says why not.
+   * Writes, or refuses with a reason.
    *
-   * @param known where it is in the table, if that is known
+   * @param known the resource's entry in the table, if the caller has it
    */
   write(resource: string, ballot: Ballot, lease: Lease, nowMs: number, known?: Entry): Refusal | undefined {
     const untimely = this.#untimely(ballot, nowMs);
     if (untimely !== undefined) return untimely;
     const { leaseMs, clockSkewMs } = this.#durations;
     if (lease.untilMs > nowMs + leaseMs + clockSkewMs) return EARLY;
-    // Nobody takes a number further ahead than the skew of its clock, which is ahead of ours by no more than that.
+    // A proposer takes no number further ahead than the skew of its clock, which is ahead of ours by at most the
+    // skew.
     if (lease.number > (nowMs + 2 * clockSkewMs) * NUMBERS_PER_MS) return EARLY;
     const register = known ?? this.#table.findOrAdd(resource);
     const { promised } = register;
@@ -121,7 +123,7 @@ export class Registers {
     return undefined;
   }
 
-  /** Forgets what is over, and leaves the rest for later. */
+  /** Forgets expired entries, and reschedules the rest. */
   sweep(nowMs: number): void {
     for (const register of this.#sweeps.due(nowMs)) {
       if (register.promised === undefined) continue;
@@ -137,7 +139,7 @@ export class Registers {
     this.#sweeps.clear();
   }
 
-  /** Something is promised for the first time, or for the first time since it was forgotten. */
+  /** The first promise for a resource, or the first since the entry was forgotten. */
   #begin(register: Entry, { askedMs }: Ballot): void {
     this.#size += 1;
     this.#sweeps.add(this.#forgetAtMs(askedMs), register);
@@ -161,12 +163,12 @@ export class Registers {
     return compareBallots(ballot, promised, this.#durations.attemptMs);
   }
 
-  /** Rounds begin anew in every interval, so a higher round is of use only in the same one. */
+  /** Rounds restart in every interval, so a higher round helps only within the same interval. */
   #outbid({ askedMs }: Ballot, promised: Ballot): Refusal {
     return { refused: 'outbid', round: roundToExceed(promised, askedMs, this.#durations.attemptMs) };
   }
 
-  /** The latest asking that anything in it stems from. */
+  /** The latest asking behind any part of the entry. */
   #askedMs({ written, lease }: Written, promised: Ballot): number {
     const leaseAskedMs = lease === undefined ? promised.askedMs : lease.untilMs - this.#durations.leaseMs;
     return Math.max(promised.askedMs, written?.askedMs ?? promised.askedMs, leaseAskedMs);

@@ -1,39 +1,41 @@
 /**
- * A log that keeps nothing, for Managers that want to need nothing: PRS's soft state (its section 4.4).
+ * A log that keeps nothing, for Managers without a disk or an etcd: PRS's soft state (its section 4.4).
  *
- * A group elects one of its members; that one leads, in memory alone. When it is gone, so is all that it knew. A fenced
- * log has to promise three things, and all of them are cheap if there is nothing to keep:
+ * A group elects one of its members; that member leads, with its state in memory alone. When the leader is gone, so
+ * is its state. A fenced log has to promise three things, all of them cheap if there is nothing to keep:
  *
- *  - *Fenced.* Nobody but the leader has its memory, so nobody else's words can get into it; and what a leader says it
- *    says under its leader lease, which is the lease of the group.
+ *  - *Fenced.* Only the leader has its memory, so no other process can write into it; and a leader answers only under its
+ *    leader lease, which is the lease of the group.
  *  - *Read after the election.* Every term begins a history of its own, and nothing of an earlier one takes effect in
- *    it. That is what losing everything means, and callers are told so: to a look-up another history is a loss of all
- *    keys.
- *  - *Known or deposed.* A batch is in memory at once, or its leader is none any more.
+ *    it. The state is lost, and callers are told so: to a look-up another history is a loss of all keys.
+ *  - *Known or deposed.* A batch is in memory at once, or its leader is no longer the leader.
  *
- * What must not happen is that the next leader gives away what the last one has leased. It finds a floor above its
- * position, which is how a log says that something is missing; and a leader that finds that waits until every lease
- * that there may be has run out, before it answers anybody.
+ * The next leader must not grant keys that the last one has leased. It finds a floor above its position, which is how
+ * a log reports missing entries; and a leader that finds such a floor waits until every possible lease has expired,
+ * before it answers any owner.
  *
  *     leader 1   ├── gives leases ──┤ dead
  *     group                         ├ its lease, and the skew ┤ elects
  *     leader 2                                                ├── waits a takeover ──┤ gives leases, all of them new
  *
  * **Numbers.** The term is the group's lease number, which grows; so does the floor, which is the same. It counts
- * microseconds. A leader would have to write a million batches a second to come to the floor of its successor.
+ * microseconds. A leader would have to write a million batches a second to reach the floor of its successor.
  *
  * **Time.** A leader lease is counted on the monotonic clock, the group's on wall clocks: see `candidate.ts`.
  *
- * **What is not kept cannot be told.** How long a successor has to wait stands in other logs; here it goes by its own
- * settings. So they must be the same everywhere, or longer with whoever may lead next.
+ * **Nothing kept, nothing to read.** Other logs record how long a successor has to wait. Here all members of the
+ * group have agreed on one number, `takeoverMs`: every leader waits that long, no leader makes a promise that lasts
+ * longer, and every packet names the number, so that members with different numbers never elect together. So a leader
+ * may be followed by one with any other settings, and lost memory does not matter. Decision 0022 goes through the
+ * cases.
  */
 
 import type { DeposedReason, FencedLog, Following, LeaderEvents, Leadership } from '../log/log.ts';
 import type { Instant } from '../runtime/time.ts';
 
-/** A group, as far as it elects. */
+/** The part of a group that elects. */
 export interface Electorate {
-  /** Stands until elected, once. Disposing withdraws, or gives it back. */
+  /** Stands for election until elected, once. Disposing withdraws, or releases the leadership. */
   stand(events: ElectedEvents): Disposable;
   /** Calls back soon, but not at once. */
   soon(callback: () => void): void;
@@ -43,7 +45,7 @@ export interface ElectedEvents {
   /** Comes once, first. `number` grows from leader to leader. */
   won(number: number, until: Instant): void;
   renewed(until: Instant): void;
-  /** Comes once, last, unless it was disposed of. */
+  /** Comes once, last, unless disposed of. */
   lost(): void;
 }
 
@@ -63,7 +65,7 @@ export class SoftLog implements FencedLog {
     return new SoftCampaign(this.#electorate, events);
   }
 
-  /** There is nothing to follow, and nobody who could vouch for it but the leader. */
+  /** There is nothing to follow, and only the leader could vouch for it. */
   follow(): Following {
     return { askHead: () => {}, [Symbol.dispose]: () => {} };
   }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { Claim } from './claim.ts';
+import { ResourceState } from './resource-state.ts';
 import { Table } from './table.ts';
 
-const BALLOT = { askedMs: 1_000, round: 1, member: 'a', life: 1, attempt: 1 };
+const BALLOT = { askedMs: 1_000, round: 1, member: 'a', incarnation: 1, attempt: 1 };
 const sizeOf = (table: Table): number => [...table.entries()].length;
 
 describe('the table of resources', () => {
@@ -18,12 +18,12 @@ describe('the table of resources', () => {
     const table = new Table();
     const entry = table.findOrAdd('job');
     entry.promised = BALLOT;
-    entry.claim = new Claim(entry, 'a');
+    entry.state = new ResourceState(entry, 'a');
     entry.promised = undefined;
     table.tidy(entry);
     expect(sizeOf(table)).toBe(1);
     entry.promised = BALLOT;
-    entry.claim = undefined;
+    entry.state = undefined;
     table.tidy(entry);
     expect(sizeOf(table)).toBe(1);
     entry.promised = undefined;

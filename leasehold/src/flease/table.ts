@@ -1,31 +1,32 @@
 /**
- * Everything that a member has of a resource, in one place: what its acceptor has promised and written
- * (`register.ts`), and what its own process wants of it (`claim.ts`).
+ * Everything that a member stores for one resource, in one entry: the promise and the written lease of its acceptor
+ * (`register.ts`), and the requests of its own process (`resource-state.ts`).
  *
  *     resource ──► entry ──┬── promised, written, lease     the acceptor's: until they may be forgotten
- *                          └── claim                        the proposer's: for as long as somebody here wants it, or has it
+ *                          └── state                        the proposer's: while this process wants or holds the resource
  *
- * Neither writes what is the other's. The proposer reads what the acceptor has, as a hint of what others do and never as
- * an answer: for that it asks, like anybody else. They are found together because there are millions of resources, so
- * that to find one is to wait for memory, several times over; and who takes a lease asks its own acceptor, too.
+ * Acceptor and proposer never write each other's part. The proposer reads the acceptor's part as a hint about other
+ * members and never as an answer: for an answer it asks its acceptor like any other. Both parts share an entry
+ * because there are millions of resources: each look-up is several cache misses, and a proposer always asks its own
+ * acceptor too.
  *
- * An entry is there for as long as there is something in it. Who has taken something out says so ({@link
- * Table.tidy}); and who holds on to an entry beyond the input that it was found in may hold on to one that is no
- * longer there. A claim may, for as long as it is in it.
+ * An entry exists while anything is in it. Code that has removed a part calls {@link Table.tidy}. Code that keeps an
+ * entry beyond the input that found it may keep one that is no longer in the table; only a `ResourceState` may, as
+ * long as the entry refers to it.
  */
 
 import type { Ballot } from './ballot.ts';
-import type { Claim } from './claim.ts';
+import type { ResourceState } from './resource-state.ts';
 import type { Lease } from './lease.ts';
 
 export class Entry {
   readonly resource: string;
-  /** The acceptor's: undefined if it has promised nothing, or has forgotten it. */
+  /** The acceptor's: undefined if nothing was promised, or the promise was forgotten. */
   promised: Ballot | undefined;
   written: Ballot | undefined;
   lease: Lease | undefined;
   /** The proposer's. */
-  claim: Claim | undefined;
+  state: ResourceState | undefined;
 
   constructor(resource: string) {
     this.resource = resource;
@@ -48,9 +49,9 @@ export class Table {
     return entry;
   }
 
-  /** Something was taken out of it: it goes if nothing is left. */
-  tidy({ resource, promised, claim }: Entry): void {
-    if (promised === undefined && claim === undefined) this.#entries.delete(resource);
+  /** Call after removing a part: deletes the entry if nothing is left. */
+  tidy({ resource, promised, state }: Entry): void {
+    if (promised === undefined && state === undefined) this.#entries.delete(resource);
   }
 
   entries(): Iterable<Entry> {

@@ -1,30 +1,30 @@
 /**
- * Whether two members that are in a view of one number mean the same view. The number alone does not say so: whoever
+ * Whether two members in a view of one number mean the same view. The number alone does not say so: an operator who
  * edits the list of peers and restarts members one by one, without a higher view, makes two groups of one name.
  *
  *     a, c   view 1   {a, b, c}         {a, c} is a majority of the one, {b, d} of the other,
- *     b, d   view 1   {a, b, d}         and they have nobody in common
+ *     b, d   view 1   {a, b, d}         and they have no member in common
  *
- * So every packet carries a digest of the names in the view of its sender, and of those in the view before:
+ * So every packet carries a digest of the members in the sender's view, and of those in the view before:
  *
- *  - Other **members** under the same number contradict each other, always.
- *  - The members **before** do so only if both know of some. One that was started once the change was settled is told
- *    of none, and rightly, so it agrees with everybody. One that was told of some keeps their digest for as long as
- *    it is in the view, also when it needs them no more: to settle is not to be in another view, and whoever settled
- *    by the word of the wrong ones must not look like the rest from then on.
+ *  - Other **members** under the same number always contradict each other.
+ *  - The members **before** contradict only if both sides name some. A member that was started after the change was
+ *    settled rightly names none, and agrees with every other. A member that was started with some keeps their digest as
+ *    long as it is in the view, also when it no longer needs them: settling does not change the view, and a member that
+ *    settled with the wrong ones must not look like the rest from then on.
  *
- * A missing `before` where it is still needed cannot be told from one that is rightly missing by any digest. But
- * whoever hears a member in an earlier view, and was told of nobody before, was started too soon: `member.ts`.
+ * No digest can tell a `before` that is missing too soon from one that is rightly missing. But a member that hears a
+ * peer in an earlier view, and was started without old members, was started too soon: `member.ts`.
  *
  * Thirty-two bits are enough against mistakes, of which one in four thousand million goes unnoticed. Against malice
- * nothing here would do, for a member that lies can tell everybody what they want to hear.
+ * nothing here would help, because a lying member can send each peer the digest that the peer expects.
  */
 
 import type { View } from './view.ts';
 
 export interface ViewDigest {
   readonly members: number;
-  /** 0 if it was told of none. */
+  /** 0 if the member was started without old members. */
   readonly before: number;
 }
 
@@ -33,14 +33,16 @@ export const digestOf = ({ members, before }: Pick<View, 'members' | 'before'>):
   before: before === undefined ? 0 : hashOf(before),
 });
 
-/** Whether they cannot both be of the same view. */
+/** Whether the two digests cannot be of the same view. */
 export const contradict = (one: ViewDigest, other: ViewDigest): boolean =>
   one.members !== other.members || (one.before !== other.before && one.before !== 0 && other.before !== 0);
 
 const OFFSET_BASIS = 0x811c_9dc5;
 const PRIME = 0x0100_0193;
 
-/** FNV-1a of the names in the order of their UTF-16 units, each as UTF-8 and a byte that is in none. Never 0. */
+/**
+ * FNV-1a of the names in the order of their UTF-16 units, each as UTF-8 and a byte that occurs in no UTF-8. Never 0.
+ */
 function hashOf(names: readonly string[]): number {
   let hash = OFFSET_BASIS;
   const add = (byte: number): void => {

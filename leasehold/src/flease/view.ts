@@ -1,29 +1,29 @@
 /**
- * Who is in the group, and how many of them make a majority. Views are numbered; a member goes from one to the
- * next and never back.
+ * Which members are in the group, and how many of them make a majority. Views are numbered; a member goes from one to
+ * the next and never back.
  *
- * **Replacing a member.** Majorities of two views need not meet: of {a, b, c} and {a, b, d}, {a, c} and {b, d} do
- * not. So a view names the members of the one before, and until the change is *settled* an attempt needs a
+ * **Replacing a member.** Majorities of two views need not intersect: of {a, b, c} and {a, b, d}, {a, c} and {b, d}
+ * do not. So a view names the members of the one before, and until the change is *settled* an attempt needs a
  * majority of both, among members that have moved:
  *
  *     view 7   {a, b, c}
  *     view 8   {a, b, d} after {a, b, c}    two majorities       ├ settled: one
  *               a, b, c move               ├─── lease + 2 × skew ──┤
  *
- * A member that has moved refuses attempts of the old view. Once a majority of the old members has moved, no
- * attempt of the old view can begin to succeed. One that was half written before may still become whole, by the
- * word of somebody who has not moved; what it wrote stems from an asking before the last of that majority moved,
- * so after `lease + 2 × skew` it is over wherever it was written (the same sum as in `register.ts`). From then on
- * a majority of the new members is enough.
+ * A member that has moved refuses attempts of the old view. Once a majority of the old members has moved, no attempt
+ * of the old view can begin to succeed. An attempt that was half written before may still complete, with the answer
+ * of a member that has not moved. Its lease stems from an asking before the last of that majority moved, so after
+ * `lease + 2 × skew` the lease is over at every acceptor (the same sum as in `register.ts`). From then on a majority
+ * of the new members is enough.
  *
- * Nobody moves on to view 9 before view 8 is settled; and nobody may be started with an older view than it had: a
- * process without a disk cannot know that, so it is a rule for whoever starts it. Whoever leaves moves as well, and
- * runs until all others say that the change is settled: of {a, b} and {a, d} a alone is no majority of the old
- * members, so without b nobody could go on, nor back. Once one of them has said so, others may be started without the
- * old members.
+ * No member moves on to view 9 before view 8 is settled, and no member may be started with an older view than it had:
+ * a process without a disk cannot know that, so it is a rule for the operator. A member that leaves the group moves
+ * as well, and runs until all others say that the change is settled: of {a, b} and {a, d}, a alone is no majority of
+ * the old members, so without b the group could go neither on nor back. Once one member has said so, others may be
+ * started without the old members.
  *
- * Moving costs no lease, and no pause: leases go on as long as both majorities can be had. A new member keeps
- * silent at first like anybody who has just begun.
+ * Moving costs no lease and no pause: leases go on as long as both majorities answer. A new member recovers first,
+ * like any member that has just started.
  */
 
 import { InvalidOptionError } from '../runtime/errors.ts';
@@ -33,16 +33,16 @@ export interface View {
   /** From 1. */
   readonly number: number;
   readonly members: readonly string[];
-  /** The members of the view before, while that is not settled. */
+  /** The members of the view before, while the change is not settled. */
   readonly before: readonly string[] | undefined;
 }
 
-/** With those of the view before they must fit into one word of bits. */
+/** Together with the members of the view before they must fit into one word of bits. */
 export const MEMBERS_MAX = 15;
 
 export const majorityOf = (members: number): number => Math.floor(members / 2) + 1;
 
-/** @throws {InvalidOptionError} naming the rule that is broken */
+/** @throws {InvalidOptionError} naming the broken rule */
 export function checkView({ number, members, before }: View): void {
   if (!Number.isSafeInteger(number) || number < 1) {
     throw new InvalidOptionError('view', number, 'it must be a whole number from 1');
@@ -68,9 +68,7 @@ function checkMembers(option: string, members: readonly string[]): void {
   }
 }
 
-/**
- * Who said yes and who said no, each of them once. Members are bits: of all that are in either view.
- */
+/** Sets of members as bits, over both views, so that each member counts once. */
 export class Quorums {
   readonly #bits = new Map<string, number>();
   readonly #members: number;
@@ -94,7 +92,7 @@ export class Quorums {
     return this.#bits.has(member);
   }
 
-  /** The set with this member in it as well. */
+  /** The set with this member added. */
   with(set: number, member: string): number {
     const bit = this.#bits.get(member);
     return bit === undefined ? set : set | (1 << bit);
@@ -105,7 +103,7 @@ export class Quorums {
     return bit !== undefined && (set & (1 << bit)) !== 0;
   }
 
-  /** Whether these are enough: a majority of each view that counts. */
+  /** Whether this set is a quorum: a majority of each view that counts. */
   suffices(yes: number): boolean {
     return (
       countBits(yes & this.#members) >= this.#membersNeeded &&
@@ -113,7 +111,7 @@ export class Quorums {
     );
   }
 
-  /** Whether it can still become enough, if these have said no. */
+  /** Whether a quorum is still possible after these refusals. */
   canSuffice(no: number): boolean {
     return (
       countBits(this.#members & ~no) >= this.#membersNeeded &&

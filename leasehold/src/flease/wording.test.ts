@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { PeerTrouble } from './acquaintances.ts';
-import { disagreementWords, peerSilenceWords, silenceWords, troubleWords } from './wording.ts';
+import type { PeerTrouble } from './peer-table.ts';
+import { disagreementWords, peerRecoveryWords, recoveryWords, troubleWords } from './wording.ts';
 
 describe('what is the matter with a peer', () => {
   it.each<[PeerTrouble, string]>([
@@ -8,7 +8,7 @@ describe('what is the matter with a peer', () => {
     [{ why: 'not-a-member' }, 'it is not in this view of the group'],
     [{ why: 'same-name' }, 'two processes speak in its name; stop one of them'],
     [
-      { why: 'other-durations', leaseMs: 5_000, clockSkewMs: 100.5 },
+      { why: 'other-durations', leaseMs: 5_000, clockSkewMs: 100.5, takeoverMs: 0 },
       'it was started with a lease of 5000 ms and a skew of 100.5 ms; both must be the same everywhere',
     ],
     [
@@ -53,20 +53,20 @@ describe('who has to agree, and did not', () => {
   });
 });
 
-describe('why a member keeps silent', () => {
+describe('why a member recovers', () => {
   it('is said with how long it will, if there is an end', () => {
-    expect(silenceWords('began', 10_340)).toBe(
-      'keeps silent for 10.3 s: it may have forgotten what it promised before it was started',
+    expect(recoveryWords('began', 10_340)).toBe(
+      'recovers for 10.3 s: it may have forgotten what it promised before it was started',
     );
-    expect(silenceWords('odd-one-out', Number.POSITIVE_INFINITY)).toBe(
-      'keeps silent: its clock is off from those of most other members, so it holds nothing until that is mended',
+    expect(recoveryWords('clock-outlier', Number.POSITIVE_INFINITY)).toBe(
+      'recovers: its clock is off from those of most other members, so it holds nothing until that is mended',
     );
   });
 
   it('is not known of a peer, but how long it will', () => {
-    expect(peerSilenceWords(3_240)).toBe('keeps silent for 3.2 s');
-    expect(peerSilenceWords(Number.POSITIVE_INFINITY)).toBe(
-      'keeps silent until its clock, or its peers, are put right; its log says which',
+    expect(peerRecoveryWords(3_240)).toBe('recovers for 3.2 s');
+    expect(peerRecoveryWords(Number.POSITIVE_INFINITY)).toBe(
+      'recovers when its clock, or its peers, are corrected; its log says which',
     );
   });
 });

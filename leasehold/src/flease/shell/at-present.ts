@@ -1,20 +1,19 @@
 /**
- * What a member knows, as of this moment. The core goes by the time of its last input, and while nobody speaks to it
- * that may be a quarter of a lease ago: whoever tells people how much longer something takes has to count on from
- * there.
+ * The state of a member as of this moment. The core uses the time of the last input, and without messages that may be
+ * a quarter of a lease ago. A text for people about remaining time has to count on from there.
  */
 
-import type { PeerStatus } from '../acquaintances.ts';
+import type { PeerStatus } from '../peer-table.ts';
 import type { ClockReading } from '../group-clock.ts';
-import type { Member, Silence } from '../member.ts';
+import type { Member, Recovery } from '../member.ts';
 
 /** Why nothing is promised or asked, and for how long from this reading on. */
-export function silenceAt(member: Member, reading: ClockReading): Silence | undefined {
-  const { silence } = member;
-  return silence && { ...silence, forMs: Math.max(0, silence.forMs - member.idleMs(reading)) };
+export function recoveryAt(member: Member, reading: ClockReading): Recovery | undefined {
+  const { recovery } = member;
+  return recovery && { ...recovery, forMs: Math.max(0, recovery.forMs - member.idleMs(reading)) };
 }
 
-/** What is known of the others, and how long before this reading they were heard. */
+/** The state of the peers, and how long before this reading each was heard. */
 export function peersAt(member: Member, reading: ClockReading): PeerStatus[] {
   const idleMs = member.idleMs(reading);
   return member.peers().map((peer) => ({

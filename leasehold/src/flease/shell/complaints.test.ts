@@ -1,7 +1,7 @@
 /**
- * What people complain of in the libraries they use for this, each as a test: locks that are returned after they
- * have run out, signals that do not abort while the loop is blocked, work that goes on when somebody else has the lock,
- * and "no quorum" without a reason.
+ * Common complaints about lock libraries, each as a test: locks that are returned after they have expired, signals
+ * that do not abort while the loop is blocked, work that goes on when somebody else has the lock, and "no quorum"
+ * without a reason.
  */
 
 import { getEventListeners } from 'node:events';
@@ -36,7 +36,7 @@ describe('a lease that is returned', { timeout: LONG_MS }, () => {
     const leaseMs = 200;
     await using alone = await TestGroup.start(['a'], { leaseMs, clockSkewMs: 20 });
     const a = alone.of('a');
-    // A group of one agrees at once; only whoever asked has not been told yet.
+    // A group of one agrees at once; only the callers have not been told yet.
     const asking = [a.acquire('r'), a.tryAcquire('s'), a.acquire('t', { waitMs: 10 * leaseMs })];
     block(1.3 * leaseMs);
     for (const lease of await Promise.all(asking)) expect(lease?.isHeld()).toBe(true);
@@ -94,7 +94,7 @@ describe('a resource without a name', { timeout: LONG_MS }, () => {
   it('is refused before anything is waited for', async () => {
     await using a = await join('a', await freePeers('a'));
     await expect(a.watch('').next()).rejects.toThrow('option resource is empty');
-    expect(a.status().silence).toBeDefined();
+    expect(a.status().recovery).toBeDefined();
   });
 });
 
@@ -109,12 +109,12 @@ describe('without a majority', { timeout: LONG_MS }, () => {
     expect(why).toBeInstanceOf(NoMajorityError);
     const { reasons, message, code, retryable } = why as NoMajorityError;
     expect([code, retryable, [...reasons.keys()]]).toEqual(['NO_MAJORITY', true, ['b', 'c']]);
-    expect(reasons.get('b')).toMatch(/^keeps silent for 0\.\d s$/);
+    expect(reasons.get('b')).toMatch(/^recovers for 0\.\d s$/);
     expect(reasons.get('c')).toMatch(/^not connected: cannot reach 127\.0\.0\.1:\d+: nobody listens there/);
     const inJson = { name: 'NoMajorityError', resource: 'r', reasons: Object.fromEntries(reasons) };
     expect(JSON.parse(JSON.stringify(why))).toMatchObject(inJson);
     expect(message).toContain(
-      'no majority for "r": 2 of 3 members have to agree, and these did not: b (keeps silent',
+      'no majority for "r": 2 of 3 members have to agree, and these did not: b (recovers',
     );
   });
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { Tenure } from '../tenure.ts';
+import { HeldLease } from '../held-lease.ts';
 import { Departures } from './departures.ts';
 
-const leaving = (number: number): Tenure => {
-  const tenure = new Tenure('r', { number, untilMs: 0 });
-  tenure.leaving();
-  return tenure;
+const leaving = (number: number): HeldLease => {
+  const held = new HeldLease('r', { number, untilMs: 0 });
+  held.leaving();
+  return held;
 };
 
 describe('leases that are given back', () => {
@@ -28,7 +28,7 @@ describe('leases that are given back', () => {
 
   it('need not be waited for if the others know, or nobody waits', async () => {
     const departures = new Departures();
-    await departures.over(new Tenure('r', { number: 1, untilMs: 0 }));
+    await departures.over(new HeldLease('r', { number: 1, untilMs: 0 }));
     departures.left(leaving(2));
     expect(departures.size).toBe(0);
   });

@@ -1,6 +1,6 @@
 /** Leases that were given back, until the others have been told, or there is nothing to tell any more. */
 
-import type { Tenure } from '../tenure.ts';
+import type { HeldLease } from '../held-lease.ts';
 
 interface Departure {
   readonly over: Promise<void>;
@@ -8,35 +8,35 @@ interface Departure {
 }
 
 export class Departures {
-  readonly #departures = new Map<Tenure, Departure>();
+  readonly #departures = new Map<HeldLease, Departure>();
 
   get size(): number {
     return this.#departures.size;
   }
 
-  /** Resolves when it is over; at once if it is. */
-  async over(tenure: Tenure): Promise<void> {
-    if (tenure.state === 'leaving') await (this.#departures.get(tenure) ?? this.#add(tenure)).over;
+  /** Resolves when the release is over; at once if it is over already. */
+  async over(held: HeldLease): Promise<void> {
+    if (held.state === 'leaving') await (this.#departures.get(held) ?? this.#add(held)).over;
   }
 
-  /** It is over. */
-  left(tenure: Tenure): void {
-    this.#departures.get(tenure)?.done();
-    this.#departures.delete(tenure);
+  /** The release is over. */
+  left(held: HeldLease): void {
+    this.#departures.get(held)?.done();
+    this.#departures.delete(held);
   }
 
   /** Nobody will be told any more. */
   end(): void {
-    for (const tenure of [...this.#departures.keys()]) this.left(tenure);
+    for (const held of [...this.#departures.keys()]) this.left(held);
   }
 
-  #add(tenure: Tenure): Departure {
+  #add(held: HeldLease): Departure {
     let done: () => void = () => {};
     const over = new Promise<void>((resolve) => {
       done = resolve;
     });
     const departure = { over, done };
-    this.#departures.set(tenure, departure);
+    this.#departures.set(held, departure);
     return departure;
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
-import type { PeerTrouble } from '../acquaintances.ts';
+import type { PeerTrouble } from '../peer-table.ts';
 import { Diary } from './diary.ts';
 
 describe('trouble with a member', () => {
@@ -8,7 +8,7 @@ describe('trouble with a member', () => {
     [{ why: 'same-name' }, 'warn'],
     [{ why: 'later-view', view: 8 }, 'warn'],
     [{ why: 'other-group', group: 'night' }, 'warn'],
-    // As in every change of the group, by whoever is started first and by whoever is stopped last.
+    // As in every change of the group, at the member that is started first and at the member that is stopped last.
     [{ why: 'not-a-member' }, 'info'],
   ])('is %o: %s', (trouble, level) => {
     const logger = listeningLogger();

@@ -1,13 +1,13 @@
-/** What happens to a member, in the log: once each, and by name. */
+/** Writes the events of a member to the log: once each, and by name. */
 
 import { unreachable } from '../../runtime/assert.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { PeerTrouble } from '../acquaintances.ts';
-import type { MemberEvent, SilenceReason } from '../member.ts';
-import { silenceWords, troubleWords } from '../wording.ts';
+import type { PeerTrouble } from '../peer-table.ts';
+import type { MemberEvent, RecoveryReason } from '../member.ts';
+import { recoveryWords, troubleWords } from '../wording.ts';
 
-/** What is of interest beyond the one request or lease that it is about. */
-type Noteworthy = Extract<MemberEvent, { kind: 'silent' | 'speaking' | 'trouble' | 'settled' }>;
+/** The events that matter beyond the one request or lease that they are about. */
+type Noteworthy = Extract<MemberEvent, { kind: 'recovering' | 'ready' | 'trouble' | 'settled' }>;
 
 export class Diary {
   readonly #logger: Logger;
@@ -19,14 +19,14 @@ export class Diary {
   note(event: Noteworthy): void {
     const logger = this.#logger;
     switch (event.kind) {
-      case 'silent':
-        this.#silent(event.why, event.forMs);
+      case 'recovering':
+        this.#recovering(event.why, event.forMs);
         return;
-      case 'speaking':
-        logger.info('takes part in the group from here on');
+      case 'ready':
+        logger.info('ready: this member can acquire leases');
         return;
       case 'settled':
-        logger.info(`view ${event.view} is settled: those who are not in it are no longer needed`, {
+        logger.info(`view ${event.view} is settled: members outside this view are no longer needed`, {
           view: event.view,
         });
         return;
@@ -45,8 +45,8 @@ export class Diary {
     else this.#logger.warn(line, { member });
   }
 
-  #silent(why: SilenceReason, forMs: number): void {
-    const words = silenceWords(why, forMs);
+  #recovering(why: RecoveryReason, forMs: number): void {
+    const words = recoveryWords(why, forMs);
     switch (why) {
       case 'began':
         this.#logger.info(words);
@@ -54,7 +54,7 @@ export class Diary {
       case 'clock-jumped':
         this.#logger.warn(words);
         return;
-      case 'odd-one-out':
+      case 'clock-outlier':
       case 'other-members':
       case 'earlier-view':
         this.#logger.error(words);

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
-import { Tenure } from '../tenure.ts';
+import { HeldLease } from '../held-lease.ts';
 import { FleaseLease } from './flease-lease.ts';
 
 const NOTICE_MS = 100;
@@ -9,11 +9,11 @@ const NOTICE_MS = 100;
 function bench() {
   const clock: { ms: number | undefined } = { ms: 0 };
   const release = vi.fn(async () => {});
-  const tenure = new Tenure('r', { number: 7, untilMs: 1_000 });
+  const held = new HeldLease('r', { number: 7, untilMs: 1_000 });
   const forsake = vi.fn();
   const keeper = { noticeMs: NOTICE_MS, nowMs: () => clock.ms, release, forsake };
-  const lease = new FleaseLease(keeper, tenure);
-  return { clock, tenure, lease, release, forsake };
+  const lease = new FleaseLease(keeper, held);
+  return { clock, held, lease, release, forsake };
 }
 
 describe('a lease', () => {
@@ -23,8 +23,8 @@ describe('a lease', () => {
   });
 
   it('can be printed, while it is held and after', () => {
-    const { clock, lease, tenure } = bench();
-    tenure.handle = lease;
+    const { clock, lease, held } = bench();
+    held.handle = lease;
     expect(JSON.stringify(lease)).toBe('{"resource":"r","number":7,"validUntil":1000}');
     clock.ms = 1_001;
     lease.isHeld();
@@ -60,19 +60,19 @@ describe('a lease', () => {
   });
 
   it('is not to be renewed once its holder knows that it is over', () => {
-    const { clock, lease, forsake, tenure } = bench();
+    const { clock, lease, forsake, held } = bench();
     expect(lease.isHeld()).toBe(true);
     expect(forsake).not.toHaveBeenCalled();
     clock.ms = undefined;
     expect(lease.isHeld()).toBe(false);
-    expect(forsake.mock.calls).toEqual([[tenure]]);
+    expect(forsake.mock.calls).toEqual([[held]]);
   });
 
   it('is never held again once it was not', () => {
-    const { clock, lease, tenure } = bench();
+    const { clock, lease, held } = bench();
     clock.ms = 1_001;
     expect(lease.isHeld()).toBe(false);
-    tenure.renewed({ number: tenure.number, untilMs: 5_000 });
+    held.renewed({ number: held.number, untilMs: 5_000 });
     expect(lease.isHeld()).toBe(false);
     expect(lease.signal.aborted).toBe(true);
   });
@@ -85,9 +85,9 @@ describe('a lease', () => {
   });
 
   it('gives itself back when it is disposed of', async () => {
-    const { lease, tenure, release } = bench();
+    const { lease, held, release } = bench();
     await lease[Symbol.asyncDispose]();
-    expect(release).toHaveBeenCalledWith(tenure);
+    expect(release).toHaveBeenCalledWith(held);
   });
 });
 
@@ -116,11 +116,11 @@ describe('the signal of a lease', () => {
   });
 
   it('does not abort while it is renewed', () => {
-    const { clock, lease, tenure } = bench();
+    const { clock, lease, held } = bench();
     const { signal } = lease;
     clock.ms = 850;
     expect(signal.aborted).toBe(false);
-    tenure.renewed({ number: tenure.number, untilMs: 2_000 });
+    held.renewed({ number: held.number, untilMs: 2_000 });
     clock.ms = 1_850;
     expect(signal.aborted).toBe(false);
     expect(() => signal.throwIfAborted()).not.toThrow();

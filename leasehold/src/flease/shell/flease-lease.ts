@@ -1,32 +1,32 @@
 /**
- * A lease that this process holds, for the application. It renews itself until it is given back or lost.
+ * A lease that this process holds, for the application. The lease renews itself until released or lost.
  *
  *     ├──────────── renewed ────────────┤ notice │         isHeld() is true until here
- *                                       │ signal           unless it is renewed before that
+ *                                       │ signal           unless the lease is renewed before that
  *
- * `isHeld()` reads the clocks and is right whenever it is asked. Once it has said no it never says yes again.
- * No check helps against a pause right after it: hand `number` to whoever stores the result, and let it refuse a
- * lower one than it has seen.
+ * `isHeld()` reads the clocks, so the answer is right at every instant. After the first no the answer stays no. No
+ * check helps against a pause right after the check: send `number` to the store of the result, and let the store
+ * refuse a number lower than one seen before.
  */
 
 import { showAs } from '../../runtime/inspection.ts';
-import type { Tenure } from '../tenure.ts';
+import type { HeldLease } from '../held-lease.ts';
 import { type LeaseEnd, LeaseEndedError } from '../errors.ts';
 import { type LeaseSignal, leaseSignal } from './lease-signal.ts';
 
-/** What a lease asks of its group. @internal */
+/** The methods of the group that a lease calls. @internal */
 export interface LeaseKeeper {
   readonly noticeMs: number;
-  /** What the group's clock shows this instant; undefined if it has jumped, and nothing can be held. */
+  /** The reading of the group's clock this instant; undefined if the clock has jumped, and nothing can be held. */
   nowMs(): number | undefined;
-  release(tenure: Tenure): Promise<void>;
-  /** Its holder has been told that it is over: it is not to be renewed. */
-  forsake(tenure: Tenure): void;
+  release(held: HeldLease): Promise<void>;
+  /** The holder has been told that the lease is over, so the lease must not be renewed. */
+  forsake(held: HeldLease): void;
 }
 
 export class FleaseLease implements AsyncDisposable {
   /** @internal */
-  readonly tenure: Tenure;
+  readonly held: HeldLease;
   readonly #keeper: LeaseKeeper;
   /** There may be a million leases, and hardly anybody asks. */
   #onRenewal: Set<() => void> | undefined;
@@ -34,38 +34,43 @@ export class FleaseLease implements AsyncDisposable {
   #end: LeaseEnd | undefined;
 
   /** @internal */
-  constructor(keeper: LeaseKeeper, tenure: Tenure) {
+  constructor(keeper: LeaseKeeper, held: HeldLease) {
     this.#keeper = keeper;
-    this.tenure = tenure;
+    this.held = held;
   }
 
   get resource(): string {
-    return this.tenure.resource;
+    return this.held.resource;
   }
 
-  /** Grows with every change of holder. For whoever stores the result to compare: the greater one is the later. */
+  /**
+   * Grows with every change of holder. For the store of the result to compare: of two numbers the greater one is the
+   * later.
+   */
   get number(): number {
-    return this.tenure.number;
+    return this.held.number;
   }
 
-  /** Until when it is held if it is not renewed: milliseconds since 1970, by the group's clock. */
+  /** When the lease expires unless renewed: milliseconds since 1970, by the group's clock. */
   get validUntil(): number {
-    return this.tenure.untilMs;
+    return this.held.untilMs;
   }
 
-  /** Whether it is held this instant. Looks at the clocks, so it is right even if no timer has fired yet. */
+  /**
+   * Whether the lease is held this instant. Reads the clocks, so the answer is right even if no timer has fired yet.
+   */
   isHeld(): boolean {
     if (this.#isOver) return false;
     const nowMs = this.#keeper.nowMs();
-    if (nowMs !== undefined && this.tenure.isHeldAt(nowMs)) return true;
-    this.ended(this.tenure.ended ?? (nowMs === undefined ? 'clock' : 'lapsed'));
-    this.#keeper.forsake(this.tenure);
+    if (nowMs !== undefined && this.held.isHeldAt(nowMs)) return true;
+    this.ended(this.held.ended ?? (nowMs === undefined ? 'clock' : 'lapsed'));
+    this.#keeper.forsake(this.held);
     return false;
   }
 
   /**
-   * Aborts, with a {@link LeaseEndedError}, some time before the lease would end without having been renewed
-   * (`noticeMs`), when it has ended, and when it was given back. `aborted` looks at the clocks, too.
+   * Aborts, with a {@link LeaseEndedError}, `noticeMs` before the lease would expire without a renewal, when the lease
+   * has ended, and when the lease was released. `aborted` reads the clocks, too.
    */
   get signal(): AbortSignal {
     if (this.#signal === undefined) {
@@ -75,50 +80,53 @@ export class FleaseLease implements AsyncDisposable {
     return this.#signal.signal;
   }
 
-  /** Gives it back, at once. Resolves when the others know, or it would have run out by itself. */
+  /**
+   * Releases the lease at once. Resolves when the other members know of the release, or when the lease would have
+   * expired anyway.
+   */
   async release(): Promise<void> {
-    await this.#keeper.release(this.tenure);
+    await this.#keeper.release(this.held);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }
 
-  /** What there is to say of it in a log. */
+  /** The lease as a log shows it. */
   toJSON(): { resource: string; number: number; validUntil: number; ended?: LeaseEnd } {
     const { resource, number, validUntil, how: ended } = this;
     return { resource, number, validUntil, ...(ended && { ended }) };
   }
 
-  /** @internal How it ended, or is about to. */
+  /** @internal How the lease ended, or is about to end. */
   get how(): LeaseEnd | undefined {
     return this.#end;
   }
 
-  /** @internal How much longer it is held this instant, if it is not renewed. */
+  /** @internal How much longer the lease is held without a renewal, from this instant. */
   get leftMs(): number {
     if (!this.isHeld()) return 0;
-    return Math.max(0, this.tenure.untilMs - (this.#keeper.nowMs() ?? this.tenure.untilMs));
+    return Math.max(0, this.held.untilMs - (this.#keeper.nowMs() ?? this.held.untilMs));
   }
 
-  /** @internal Calls back whenever it has been renewed, until the result is disposed of. */
+  /** @internal Calls back after every renewal, until the result is disposed of. */
   onRenewal(callback: () => void): Disposable {
     const callbacks = (this.#onRenewal ??= new Set());
     callbacks.add(callback);
     return { [Symbol.dispose]: () => void callbacks.delete(callback) };
   }
 
-  /** @internal It is held for longer. */
+  /** @internal The lease is held for longer. */
   renewed(): void {
     for (const callback of this.#onRenewal ?? []) callback();
   }
 
-  /** @internal It is about to end. */
+  /** @internal The lease is about to end. */
   ending(): void {
     if (this.#end === undefined) this.#abort('ending');
   }
 
-  /** @internal It has ended, for good. */
+  /** @internal The lease has ended, for good. */
   ended(how: LeaseEnd): void {
     if (this.#isOver) return;
     if (this.#end === undefined) this.#abort(how);
@@ -137,7 +145,7 @@ export class FleaseLease implements AsyncDisposable {
   #look(): void {
     if (this.#end !== undefined || !this.isHeld()) return;
     const nowMs = this.#keeper.nowMs() ?? Number.POSITIVE_INFINITY;
-    if (nowMs >= this.tenure.untilMs - this.#keeper.noticeMs) this.ending();
+    if (nowMs >= this.held.untilMs - this.#keeper.noticeMs) this.ending();
   }
 }
 

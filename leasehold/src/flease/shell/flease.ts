@@ -1,11 +1,12 @@
 /**
  * One member of a group in a running process: the core of `member.ts` with clocks and connections.
  *
- * The application's promises and signals are all here; what is decided is decided in the core. Whoever asks for
- * something or has given a lease back (`departures.ts`) is answered by an event; those who wait for a state, as
- * `ready`, `settled` and `close` do, look after every turn whether it has come.
+ * All promises and signals of the application are here; all decisions are made in the core. A request, or a release
+ * (`departures.ts`), is answered by an event; `ready`, `settled` and `close`, which wait for a state, check after
+ * every turn whether that state has come.
  */
 
+import type { Mesh } from '../../node/mesh/mesh.ts';
 import { assert } from '../../runtime/assert.ts';
 import { alarmOn } from '../../runtime/driver.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
@@ -14,9 +15,9 @@ import type { Logger } from '../../runtime/logger.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Instant } from '../../runtime/time.ts';
-import { Waiters } from '../../runtime/waiters.ts';
-import type { Request } from '../claim.ts';
-import type { Tenure } from '../tenure.ts';
+import { Condition } from '../../runtime/condition.ts';
+import type { Request } from '../resource-state.ts';
+import type { HeldLease } from '../held-lease.ts';
 import { FleaseDriver } from '../driver.ts';
 import { GroupClosedError, GroupLeftError, LeaseEndedError, LeaseNotHeldError } from '../errors.ts';
 import type { MemberEvent } from '../member.ts';
@@ -24,23 +25,23 @@ import type { Packet } from '../messages.ts';
 import type { ResolvedFleaseDurations } from '../options.ts';
 import type { ElectedEvents } from '../soft-log.ts';
 import type { View } from '../view.ts';
+import { encodePacket } from '../wire/encode.ts';
 import { unheededWords } from '../wording.ts';
-import { peersAt, silenceAt } from './at-present.ts';
-import type { Connections } from './connections.ts';
+import { peersAt, recoveryAt } from './at-present.ts';
 import { Departures } from './departures.ts';
 import { Diary } from './diary.ts';
 import { FleaseLease, type LeaseKeeper } from './flease-lease.ts';
 import { Heeding } from './heeding.ts';
 import { type Holder, isSameHolder, type Look, looking } from './looking.ts';
 import { checkPeers, checkResource, type Peers } from './peers-option.ts';
-import { pause } from './pause.ts';
+import { pause } from '../../runtime/pause.ts';
 import { Reasons } from './reasons.ts';
 import { type Answers, type Pending, type PendingOf, Requests } from './requests.ts';
 import { Standing } from './standing.ts';
-import { type FleaseStatus, goneStatus, hasLeft, peerStatus, silenceStatus, type Ways } from './status.ts';
+import { type FleaseStatus, goneStatus, hasLeft, peerStatus, recoveryStatus, type Ways } from './status.ts';
 
 export interface AcquireOptions {
-  /** Stops waiting, and rejects with its reason. */
+  /** Stops waiting, and rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 
   /** How long to wait, in milliseconds, the silence after a start included; above 0. @default for ever */
@@ -48,7 +49,7 @@ export interface AcquireOptions {
 }
 
 export interface WatchOptions {
-  /** Ends it, with its reason. */
+  /** Ends the generator, with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
@@ -56,19 +57,19 @@ export interface WatchOptions {
 export interface FleaseSurroundings {
   readonly id: string;
   readonly group: string;
-  readonly life: number;
+  readonly incarnation: number;
   readonly view: View;
   readonly durations: ResolvedFleaseDurations;
   readonly runtime: Runtime;
   readonly logger: Logger;
-  readonly connections: Connections;
+  readonly mesh: Mesh<Uint8Array, Packet>;
   atEndOfTurn(callback: () => void): void;
 }
 
 const ACQUIRE_OPTIONS: OptionNames<AcquireOptions> = { signal: true, waitMs: true };
 const WATCH_OPTIONS: OptionNames<WatchOptions> = { signal: true };
 
-/** How long closing waits for the others to hear of what was given back, in times to answer. */
+/** How long closing waits for the others to hear of the releases, in times to answer. */
 const CLOSING_ANSWERS = 2;
 
 export class Flease implements AsyncDisposable {
@@ -78,7 +79,7 @@ export class Flease implements AsyncDisposable {
   readonly #driver: FleaseDriver;
   readonly #diary: Diary;
   readonly #requests: Requests;
-  readonly #waiters = new Waiters();
+  readonly #waiters = new Condition();
   readonly #departures = new Departures();
   readonly #reasons: Reasons;
   readonly #heeding: Heeding;
@@ -90,20 +91,21 @@ export class Flease implements AsyncDisposable {
 
   /** @internal */
   constructor(around: FleaseSurroundings) {
-    const { id, group, life, view, durations, runtime, connections, logger } = around;
+    const { id, group, incarnation, view, durations, runtime, mesh, logger } = around;
     this.id = id;
     this.group = group;
     this.#around = around;
     this.#diary = new Diary(logger);
     this.#requests = new Requests(runtime);
     this.#driver = new FleaseDriver({
-      settings: { group, id, life, view, durations, random: () => runtime.random() },
+      settings: { group, id, incarnation, view, durations, random: () => runtime.random() },
       clock: runtime,
       alarm: (wake) => alarmOn(runtime, wake),
       atEndOfTurn: around.atEndOfTurn,
       send: (to, packet) => {
         this.#heeding.said(to, packet);
-        connections.send(to, packet);
+        for (const frame of encodePacket(packet)) mesh.send(to, frame);
+        mesh.flush(to);
       },
       tell: (event) => this.#tell(event),
       isWanted: (request) => this.#requests.wanting(request) !== undefined,
@@ -112,68 +114,67 @@ export class Flease implements AsyncDisposable {
     this.#keeper = {
       noticeMs: durations.noticeMs,
       nowMs: () => this.#driver.member.timeAt(this.#driver.read()),
-      release: (tenure) => this.#release(tenure),
-      forsake: (tenure) => {
-        if (this.#closed === undefined) this.#letGo(tenure);
+      release: (held) => this.#release(held),
+      forsake: (held) => {
+        if (this.#closed === undefined) this.#letGo(held);
       },
     };
     this.#standing = new Standing({
       clockSkewMs: durations.clockSkewMs,
       leftMs: ({ untilMs }) => untilMs - (this.#keeper.nowMs() ?? untilMs),
       acquire: (resource, granted) => this.#standFor(resource, granted),
-      release: (tenure) => void this.#release(tenure),
+      release: (held) => void this.#release(held),
     });
     this.#heeding = new Heeding({
-      ...{ clock: runtime, durations, isConnected: (peer) => connections.isConnected(peer) },
+      ...{ clock: runtime, durations, isConnected: (peer) => mesh.isConnected(peer) },
       isTroubled: (peer) =>
         this.#driver.member.peers().some(({ id: its, trouble }) => its === peer && trouble),
       changed: (peer, isHeeding) => this.#noteHeeding(peer, isHeeding),
     });
     this.#ways = {
-      addressOf: (peer) => connections.addressOf(peer),
-      isConnected: (peer) => connections.isConnected(peer),
+      addressOf: (peer) => mesh.peers.get(peer),
+      isConnected: (peer) => mesh.isConnected(peer),
       problemOf: (peer) =>
-        connections.problemOf(peer) ?? (this.#heeding.isHeeding(peer) ? undefined : unheededWords(id)),
+        mesh.problemOf(peer) ?? (this.#heeding.isHeeding(peer) ? undefined : unheededWords(id)),
     };
     this.#reasons = new Reasons(id, this.#driver.member, this.#ways, runtime);
     this.#driver.start();
   }
 
   /**
-   * Resolves when it is held. Those who wait for the same are served in the order in which they came, as
-   * long as its holders live.
+   * Resolves when the lease is held. Waiting callers are served in order of arrival, as long as the holders live.
    *
-   * @throws {LeaseHeldError} if somebody else had it for all of `waitMs`
-   * @throws {NoMajorityError} if too few members could be asked within `waitMs`, and it says what each of them did; also if
-   *   the others are in a later view, and nobody has told this one
+   * @throws {LeaseHeldError} if another caller held the lease for all of `waitMs`
+   * @throws {NoMajorityError} if too few members could be asked within `waitMs`, with the reason of each member; also
+   *   if the others are in a later view, and nobody has told this one
    * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed before that
-   * @throws {GroupLeftError} if the group has changed without it
-   * @throws the signal's reason, if it aborts first
+   * @throws {GroupLeftError} if the group has changed without this member
+   * @throws the signal's reason, if the signal aborts first
    */
   acquire(resource: string, options?: AcquireOptions): Promise<FleaseLease> {
     return this.#ask('acquire', resource, options);
   }
 
   /**
-   * Resolves with the lease, or with undefined if somebody else has it, in this process or in another.
+   * Resolves with the lease, or with undefined if the lease is held by another caller, in this process or in another.
    *
-   * @throws {NoMajorityError} if too few members could be asked, or this one still keeps silent
+   * @throws {NoMajorityError} if too few members could be asked, or this one still recovers
    * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed before that
-   * @throws {GroupLeftError} if the group has changed without it
+   * @throws {GroupLeftError} if the group has changed without this member
    */
   tryAcquire(resource: string): Promise<FleaseLease | undefined> {
     return this.#ask('try', resource);
   }
 
   /**
-   * Who has it; undefined: nobody. True when it was asked; by the time it is read it may have changed.
+   * The holder at the instant of the query, which may have changed since; undefined if the lease is free.
    *
-   * @throws {NoMajorityError} if too few members could be asked, or this one still keeps silent
+   * @throws {NoMajorityError} if too few members could be asked, or this one still recovers
    * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed before that
-   * @throws {GroupLeftError} if the group has changed without it
+   * @throws {GroupLeftError} if the group has changed without this member
    */
   async holder(resource: string): Promise<Holder | undefined> {
     const lease = await this.#ask('ask', resource);
@@ -182,14 +183,14 @@ export class Flease implements AsyncDisposable {
   }
 
   /**
-   * Who has it, at first and whenever that changes. It asks a majority four times in a lease while somebody has it and
-   * ten times otherwise, so a change is told that much later, and one that was undone in between not at all. While no
-   * majority answers nothing is told.
+   * The holder, at first and on every change. Asks a majority four times in a lease while the lease is held and ten
+   * times otherwise, so a change is told that much later, and a change that was undone in between is not told at all.
+   * While no majority answers nothing is told.
    *
    * @throws {InvalidOptionError} if the resource has no name, or one that is too long
    * @throws {GroupClosedError} if this member is closed
-   * @throws {GroupLeftError} if the group has changed without it
-   * @throws the signal's reason, when it aborts
+   * @throws {GroupLeftError} if the group has changed without this member
+   * @throws the signal's reason, when the signal aborts
    */
   async *watch(resource: string, options: WatchOptions = {}): AsyncGenerator<Holder | undefined, void, void> {
     checkOptionNames('', options, WATCH_OPTIONS);
@@ -205,14 +206,14 @@ export class Flease implements AsyncDisposable {
   }
 
   /**
-   * Terms of leadership, one after the other. A term lasts as long as the body of the loop: it should end when
-   * the term's signal aborts. Leaving the loop gives the lease back.
+   * Terms of leadership, one after the other. A term lasts as long as the body of the loop, which should end when the
+   * term's signal aborts. Leaving the loop gives the lease back.
    *
    *     for await (const term of group.elect('scheduler', { signal })) await lead(term.signal, term.number);
    *
    * @throws {GroupClosedError} if this member is closed
-   * @throws {GroupLeftError} if the group has changed without it
-   * @throws the signal's reason, when it aborts while waiting
+   * @throws {GroupLeftError} if the group has changed without this member
+   * @throws the signal's reason, when the signal aborts while waiting
    */
   async *elect(name: string, options: WatchOptions = {}): AsyncGenerator<FleaseLease, void, void> {
     checkOptionNames('', options, WATCH_OPTIONS);
@@ -223,11 +224,11 @@ export class Flease implements AsyncDisposable {
   }
 
   /**
-   * Gives a lease that is held here to another member: nobody else gets it before that one has asked for it, or
-   * a lease has passed. Resolves when a majority has that written. Whatever comes of it, it is not held here any more.
+   * Gives a lease that is held here to another member: no third member gets the lease before that member has asked, or
+   * a lease has passed. Resolves when a majority has that written. If that fails, the lease is not held here either.
    *
    * @throws {LeaseEndedError} if the lease is no longer held
-   * @throws {NoMajorityError} if too few members could be told before the lease would have run out: then anybody gets it
+   * @throws {NoMajorityError} if too few members could be told before the lease's expiry: then any member gets it
    * @throws {GroupClosedError} if this member is closed before that
    * @throws {LeaseNotHeldError} if nobody in this process holds the resource
    * @throws {InvalidOptionError} if there is no such member
@@ -243,14 +244,14 @@ export class Flease implements AsyncDisposable {
       throw new InvalidOptionError('to', to, `it must be another member of the group${whom}`);
     }
     if (typeof what !== 'string' && lease !== what) {
-      if (what.isHeld()) throw new LeaseNotHeldError(resource); // It is, but of another group.
+      if (what.isHeld()) throw new LeaseNotHeldError(resource); // The lease is held, but in another group.
       throw new LeaseEndedError(resource, what.number, what.how ?? 'lapsed');
     }
     if (lease === undefined) throw new LeaseNotHeldError(resource);
-    const { tenure } = lease;
+    const { held } = lease;
     if (!lease.isHeld()) throw new LeaseEndedError(resource, lease.number, lease.how ?? 'lapsed');
-    await this.#release(tenure, to);
-    if (tenure.state === 'given-back') return;
+    await this.#release(held, to);
+    if (held.state === 'given-back') return;
     this.#throwIfClosed();
     throw this.#reasons.noMajority(resource, undefined);
   }
@@ -258,8 +259,8 @@ export class Flease implements AsyncDisposable {
   /**
    * Moves this member to the next view of the group. Do the same at every member, also at those that are to go: a
    * majority of the old members has to move. Start those that are to come with `view` and `before`, and let them be
-   * {@link ready}, before; close those that are to go once all that stay are {@link settled}. Leases go on; what is
-   * held by one that goes, until then.
+   * {@link ready}, before; close those that are to go once all that stay are {@link settled}. Leases go on; a lease of
+   * a leaving member goes on until that member closes.
    *
    * @throws {GroupChangeError} if the present view is not settled yet
    * @throws {InvalidOptionError} if these are no peers, or this member is neither among them nor in the present view
@@ -277,7 +278,8 @@ export class Flease implements AsyncDisposable {
       );
     }
     this.#driver.input((member, reading) => member.move([...peers.keys()], reading));
-    this.#around.connections.know(peers, true);
+    const { mesh } = this.#around;
+    mesh.setPeers(new Map([...mesh.peers, ...peers]), 'changing');
     this.#around.logger.info(`moved to view ${this.#driver.member.view.number}`, {
       peers: [...peers.keys()].join(', '),
     });
@@ -292,14 +294,14 @@ export class Flease implements AsyncDisposable {
   }
 
   /**
-   * Resolves when this member takes part: not before it has been silent for a lease and twice the skew.
+   * Resolves when this member is ready: not before a recovery of a lease and twice the skew.
    *
-   * @throws {GroupLeftError} if the group has changed without it
+   * @throws {GroupLeftError} if the group has changed without this member
    */
   async ready(signal?: AbortSignal): Promise<void> {
     await this.#until(() => {
       this.#throwIfGone();
-      return this.#driver.member.silence === undefined;
+      return this.#driver.member.recovery === undefined;
     }, signal);
   }
 
@@ -315,7 +317,7 @@ export class Flease implements AsyncDisposable {
       leaseMs: durations.leaseMs,
       clockSkewMs: durations.clockSkewMs,
       gone: goneStatus(this.id, member.view, this.#closed !== undefined),
-      silence: silenceStatus(silenceAt(member, reading)),
+      recovery: recoveryStatus(recoveryAt(member, reading)),
       peers: peersAt(member, reading).map((peer) => peerStatus(peer, this.#ways)),
       held: this.#held,
       waiting: this.#requests.size,
@@ -324,11 +326,16 @@ export class Flease implements AsyncDisposable {
     };
   }
 
+  /** @internal */
+  get view(): View {
+    return this.#driver.member.view;
+  }
+
   /** Gives everything back, tells the others as long as that is quick, and leaves. */
   async close(): Promise<void> {
     if (this.#closed === undefined) {
       let closing: (closed: Promise<void>) => void = () => {};
-      // Whoever is told of an end by what follows finds the group closed.
+      // A callback that is told of an end by the following lines finds the group closed.
       this.#closed = new Promise((resolve) => {
         closing = resolve;
       });
@@ -349,7 +356,7 @@ export class Flease implements AsyncDisposable {
   }
 
   /**
-   * Who has it, again and again, and that nobody knows; it does not wait until this member takes part.
+   * The result of each poll for the holder, also when the holder is unknown; does not wait until this member is ready.
    *
    * @internal
    */
@@ -359,7 +366,7 @@ export class Flease implements AsyncDisposable {
   }
 
   /**
-   * Stands for a resource until it is had, once, and tells of every renewal by the clock `now`.
+   * Stands for election until elected, once, and tells of every renewal by the clock `now`.
    *
    * @internal
    */
@@ -369,11 +376,11 @@ export class Flease implements AsyncDisposable {
     return this.#standing.stand(resource, now, events);
   }
 
-  #standFor(resource: string, granted: (tenure: Tenure) => void): () => void {
+  #standFor(resource: string, granted: (held: HeldLease) => void): () => void {
     const pending = this.#requests.add(
       'acquire',
       resource,
-      ({ tenure }) => granted(tenure),
+      ({ held }) => granted(held),
       () => {},
     );
     const { id } = pending;
@@ -389,7 +396,7 @@ export class Flease implements AsyncDisposable {
       checkResource(resource);
       if (options !== undefined) checkAcquireOptions(options);
       this.#throwIfGone();
-      if (kind !== 'acquire' && this.#driver.member.silence !== undefined) {
+      if (kind !== 'acquire' && this.#driver.member.recovery !== undefined) {
         throw this.#reasons.noMajority(resource, undefined);
       }
       const pending = this.#requests.add(kind, resource, resolve, reject);
@@ -414,7 +421,7 @@ export class Flease implements AsyncDisposable {
   #tell(event: MemberEvent): void {
     switch (event.kind) {
       case 'granted':
-        this.#granted(event.request, event.tenure);
+        this.#granted(event.request, event.held);
         return;
       case 'held':
       case 'told':
@@ -422,25 +429,25 @@ export class Flease implements AsyncDisposable {
         this.#answer(event);
         return;
       case 'renewed':
-        this.#leaseOf(event.tenure)?.renewed();
+        this.#leaseOf(event.held)?.renewed();
         this.#standing.hear(event);
         return;
       case 'ending':
-        this.#leaseOf(event.tenure)?.ending();
+        this.#leaseOf(event.held)?.ending();
         return;
       case 'ended':
-        this.#ended(event.tenure);
+        this.#ended(event.held);
         this.#standing.hear(event);
         return;
       case 'left':
-        this.#departures.left(event.tenure);
+        this.#departures.left(event.held);
         return;
-      case 'speaking':
-        this.#around.connections.tellWhoIsMissing();
+      case 'ready':
+        this.#around.mesh.logProblems();
         this.#diary.note(event);
         return;
       case 'settled':
-        this.#around.connections.keep(this.#driver.member.view.members);
+        this.#keepPeers(this.#driver.member.view.members);
         this.#heeding.keep(this.#driver.member.view.members);
         this.#diary.note(event);
         if (hasLeft(this.id, this.#driver.member.view))
@@ -455,7 +462,7 @@ export class Flease implements AsyncDisposable {
     const pending = this.#requests.take(event.request);
     if (pending === undefined) return;
     if (event.kind === 'failed') {
-      pending.reject(this.#reasons.noMajority(pending.resource, event.reluctant));
+      pending.reject(this.#reasons.noMajority(pending.resource, event.refusals));
     } else if (event.kind === 'told') {
       assert(pending.kind === 'ask', 'who has it is told to who asked that');
       pending.resolve(event.lease);
@@ -465,49 +472,49 @@ export class Flease implements AsyncDisposable {
     }
   }
 
-  #granted(request: number, tenure: Tenure): void {
+  #granted(request: number, held: HeldLease): void {
     const pending = this.#requests.wanting(request);
     assert(pending !== undefined, 'what is handed out is wanted');
     this.#requests.take(request);
-    const lease = new FleaseLease(this.#keeper, tenure);
+    const lease = new FleaseLease(this.#keeper, held);
     this.#held += 1;
-    tenure.handle = lease;
+    held.handle = lease;
     pending.resolve(lease);
   }
 
-  #ended(tenure: Tenure): void {
-    this.#takeBack(tenure)?.ended(tenure.ended ?? 'lapsed');
+  #ended(held: HeldLease): void {
+    this.#takeBack(held)?.ended(held.ended ?? 'lapsed');
   }
 
-  /** What the application has of it; undefined if it was not told yet, or is told that it is over. */
-  #leaseOf(tenure: Tenure): FleaseLease | undefined {
-    return tenure.handle as FleaseLease | undefined; // Nobody else gives it one.
+  /** The application's object for the lease; undefined before the application is told of the lease, and after the end. */
+  #leaseOf(held: HeldLease): FleaseLease | undefined {
+    return held.handle as FleaseLease | undefined; // Nothing else sets a handle.
   }
 
   #leaseOn(resource: string): FleaseLease | undefined {
-    const tenure = this.#driver.member.tenureOf(resource);
-    return tenure && this.#leaseOf(tenure);
+    const held = this.#driver.member.heldLeaseOf(resource);
+    return held && this.#leaseOf(held);
   }
 
-  /** From here on it is nobody's. */
-  #takeBack(tenure: Tenure): FleaseLease | undefined {
-    const lease = this.#leaseOf(tenure);
+  /** From here on the lease has no holder. */
+  #takeBack(held: HeldLease): FleaseLease | undefined {
+    const lease = this.#leaseOf(held);
     if (lease !== undefined) this.#held -= 1;
-    tenure.handle = undefined;
+    held.handle = undefined;
     return lease;
   }
 
-  async #release(tenure: Tenure, heir?: string): Promise<void> {
+  async #release(held: HeldLease, successor?: string): Promise<void> {
     if (this.#closed !== undefined) return this.#closed;
-    this.#letGo(tenure, heir)?.ended('released');
-    await this.#departures.over(tenure);
+    this.#letGo(held, successor)?.ended('released');
+    await this.#departures.over(held);
   }
 
-  /** From here on it is not held; the others hear of it by and by. */
-  #letGo(tenure: Tenure, heir?: string): FleaseLease | undefined {
-    const lease = this.#takeBack(tenure);
-    // First, for whoever hears of the end may let go of it as well, or close everything.
-    this.#driver.input((member, reading) => member.release(tenure, reading, heir));
+  /** From here on the lease is not held; the others hear of the release later. */
+  #letGo(held: HeldLease, successor?: string): FleaseLease | undefined {
+    const lease = this.#takeBack(held);
+    // First, because a listener that hears of the end may release the same lease, or close everything.
+    this.#driver.input((member, reading) => member.release(held, reading, successor));
     return lease;
   }
 
@@ -539,32 +546,38 @@ export class Flease implements AsyncDisposable {
     if (hasLeft(this.id, view)) throw new GroupLeftError(this.id, view.number);
   }
 
+  /** No other name is a member any more. */
+  #keepPeers(members: readonly string[]): void {
+    const { mesh } = this.#around;
+    mesh.setPeers(new Map([...mesh.peers].filter(([name]) => members.includes(name))));
+  }
+
   #throwIfClosed(): void {
     if (this.#closed !== undefined) throw new GroupClosedError();
   }
 
   async #close(): Promise<void> {
-    const { runtime, durations, connections, atEndOfTurn } = this.#around;
+    const { runtime, durations, mesh, atEndOfTurn } = this.#around;
     this.#dismiss(new GroupClosedError());
-    for (const tenure of [...this.#driver.member.tenures]) this.#letGo(tenure)?.ended('closed');
+    for (const held of [...this.#driver.member.heldLeases]) this.#letGo(held)?.ended('closed');
     await new Promise<void>(atEndOfTurn); // Until then not everything has been sent.
     const stop = new AbortController();
     const patience = pause(runtime, CLOSING_ANSWERS * durations.answerMs, stop.signal);
     const { member } = this.#driver;
     const isDone = this.#waiters.until(() => (member.hasUnfinished ? undefined : true), stop.signal);
-    // What could not be told runs out by itself.
+    // A lease whose release could not be told expires by itself.
     await Promise.race([isDone.catch(ended), patience]);
     stop.abort();
     this.#driver.stop();
     this.#departures.end();
     this.#waiters.look();
-    await connections[Symbol.asyncDispose]();
+    await mesh[Symbol.asyncDispose]();
   }
 }
 
 showAs(Flease, 'Flease', (flease) => flease.status());
 
-/** It was no longer waited for. */
+/** Nobody waits for the result any more. */
 const ended = (): void => {};
 
 function checkAcquireOptions(options: AcquireOptions): void {
@@ -578,7 +591,7 @@ function checkAcquireOptions(options: AcquireOptions): void {
   signal?.throwIfAborted();
 }
 
-/** Not everybody has a compiler to say it. */
+/** Callers without a compiler need this check. */
 function checkSignal(signal: unknown): void {
   if (signal === undefined || signal instanceof AbortSignal) return;
   throw new InvalidOptionError('signal', signal, 'it must be an AbortSignal');

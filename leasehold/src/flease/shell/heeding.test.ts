@@ -147,7 +147,7 @@ describe('two processes that have one id', { timeout: LONG_MS }, () => {
     expect(running.lines).toContainEqual(
       expect.objectContaining({ level: 'warn', message: 'member a does not heed this one', why: words }),
     );
-    await vi.waitUntil(() => again.status().silence === undefined, { timeout: LONG_MS });
+    await vi.waitUntil(() => again.status().recovery === undefined, { timeout: LONG_MS });
     expect(again.status().peers[0]?.problem).toContain('Or another process is c, and is there');
     await again.close();
     await vi.waitUntil(

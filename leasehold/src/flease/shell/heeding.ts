@@ -1,17 +1,18 @@
 /**
- * Whether the others heed what we say. Whoever does not heed a member does not tell it either: a word that cannot be
- * trusted is not answered. But every packet says which one of ours was the last that counted. If that stands still
- * while we go on speaking, and so does the peer, nothing of ours counts there:
+ * Whether each peer heeds our packets: acts on them instead of discarding them. A peer that discards our packets does
+ * not say so either, because an untrusted packet is not answered. But every packet names the last one of our packets
+ * that counted. If that number stands still while we go on sending, and the peer goes on sending too, nothing of ours
+ * counts there:
  *
  *     we      ── said 7 ──── said 8 ──────── said 9 ─────── said 10 ──
- *     peer          had 7 ──── had 7 ──────────── had 7 ──── had 7 ──►   since 8 it does not heed us
+ *     peer          had 7 ──── had 7 ──────────── had 7 ──── had 7 ──►   since 8 the peer does not heed us
  *
- * The reason that nobody thinks of is another process under our name, for which both pay (`acquaintances.ts`). The
- * rest is a network that carries one way only.
+ * The least expected reason is another process under our name, for which both processes pay (`peer-table.ts`). The
+ * other reason is a network that carries packets in one direction only.
  *
- * A peer that was stopped for long may speak before it has read what came meanwhile; and one that has just moved to
- * our view could not heed what we said before. So one word is not enough: it has to pass over something that we have
- * said since, too.
+ * A peer that was stopped for long may send before reading the packets that arrived meanwhile; and a peer that has
+ * just moved to our view could not heed our earlier packets. So one packet is not enough: the peer also has to pass
+ * over a packet that we have sent since.
  */
 
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -22,20 +23,20 @@ import type { ResolvedFleaseDurations } from '../options.ts';
 export interface HeedingOptions {
   readonly clock: Pick<Runtime, 'now'>;
   readonly durations: Pick<ResolvedFleaseDurations, 'answerMs'>;
-  /** Whether what we say is on its way. */
+  /** Whether our packets can reach the peer. */
   isConnected(peer: string): boolean;
-  /** Whether it is known why what we say would not count, and said. */
+  /** Whether a reason why our packets would not count is known and was reported. */
   isTroubled(peer: string): boolean;
-  /** It does not, or does again. */
+  /** The peer stopped heeding us, or heeds us again. */
   changed(peer: string, isHeeding: boolean): void;
 }
 
 interface Heard {
-  /** When the last of ours that it heeded was sent, by our clock. */
+  /** When the last of our packets that the peer heeded was sent, by our clock. */
   heededMs: number | undefined;
-  /** When the first one after that was; or, if it is doubted, the first since then. */
+  /** When the first packet after that was sent; or, if the peer is doubted, the first since the doubt. */
   unheededSince: Instant | undefined;
-  /** Whether it has spoken once without having heeded what it could have. */
+  /** Whether the peer has once sent a packet without having heeded one that could have arrived. */
   isDoubted: boolean;
   isHeeding: boolean;
 }
@@ -52,7 +53,7 @@ export class Heeding {
     return this.#peers.get(peer)?.isHeeding !== false;
   }
 
-  /** We say something. */
+  /** We send a packet. */
   said(to: string, { sentMs }: Pick<Packet, 'sentMs'>): void {
     const heard = this.#peers.get(to) ?? {
       heededMs: undefined,
@@ -61,11 +62,11 @@ export class Heeding {
       isHeeding: true,
     };
     this.#peers.set(to, heard);
-    if (!this.#options.isConnected(to)) beginAnew(heard);
+    if (!this.#options.isConnected(to)) reset(heard);
     else if (sentMs !== heard.heededMs) heard.unheededSince ??= this.#options.clock.now();
   }
 
-  /** It says something, and so what it has heeded. */
+  /** The peer sends a packet, which names the last packet that the peer heeded. */
   heard({ from, echo }: Pick<Packet, 'from' | 'echo'>): void {
     const heard = this.#peers.get(from);
     if (heard === undefined) return;
@@ -73,13 +74,13 @@ export class Heeding {
     const now = clock.now();
     if (echo?.sentMs !== heard.heededMs) {
       heard.heededMs = echo?.sentMs;
-      beginAnew(heard);
+      reset(heard);
       this.#judge(from, heard, true);
       return;
     }
     if (heard.unheededSince === undefined || now < later(heard.unheededSince, durations.answerMs)) return;
     if (!isConnected(from) || isTroubled(from)) {
-      beginAnew(heard);
+      reset(heard);
       return;
     }
     if (heard.isDoubted) this.#judge(from, heard, false);
@@ -99,7 +100,7 @@ export class Heeding {
   }
 }
 
-function beginAnew(heard: Heard): void {
+function reset(heard: Heard): void {
   heard.unheededSince = undefined;
   heard.isDoubted = false;
 }

@@ -65,7 +65,7 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
     ] as const) {
       waiting.push(wait(member, name));
       const other = group.of(member);
-      // It has been told that the lease is held, and so has taken its place.
+      // The other member has been told that the lease is held, and so has taken a place in the line.
       await expect(other.acquire('r3', { waitMs: LEASE_MS / 4 })).rejects.toThrow(LeaseHeldError);
     }
     await first.release();
@@ -124,7 +124,7 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
 
   it('do not hand over what has run out, by whatever name it is called', async () => {
     const lease = await group.of('a').acquire('over');
-    lease.tenure.renewed({ number: lease.tenure.number, untilMs: 0 }); // It has run out, and nobody has looked yet.
+    lease.held.renewed({ number: lease.held.number, untilMs: 0 }); // The lease has expired, and nobody has looked yet.
     await expect(group.of('a').handover('over', 'b')).rejects.toMatchObject({
       code: 'LEASE_ENDED',
       how: 'lapsed',
@@ -183,7 +183,13 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
   it('say how they are', async () => {
     const { a } = group.peers;
     const status = group.of('b').status();
-    expect(status).toMatchObject({ id: 'b', group: 'default', view: 1, isSettled: true, silence: undefined });
+    expect(status).toMatchObject({
+      id: 'b',
+      group: 'default',
+      view: 1,
+      isSettled: true,
+      recovery: undefined,
+    });
     const [peer] = status.peers;
     expect(peer).toMatchObject({ id: 'a', address: a, connected: true, trouble: undefined });
     expect(peer?.heardAgoMs).toBeLessThan(LEASE_MS);
@@ -258,12 +264,12 @@ describe('members that come and go', { timeout: LONG_MS }, () => {
     await group.of('c').close();
     expect((await group.of('b').acquire('s')).isHeld()).toBe(true);
     await using again = await join('c', group.peers);
-    expect(again.status().silence?.why).toBe('began');
+    expect(again.status().recovery?.why).toBe('began');
     await expect(again.tryAcquire('t')).rejects.toThrow(
-      'no majority for "t": this member, c, keeps silent for 1.1 s: it may have forgotten',
+      'no majority for "t": this member, c, recovers for 1.1 s: it may have forgotten',
     );
     await again.ready();
-    expect(again.status().silence).toBeUndefined();
+    expect(again.status().recovery).toBeUndefined();
     expect(await again.holder('r')).toMatchObject({ holder: 'a', number: lease.number });
     expect(lease.isHeld()).toBe(true);
   });
@@ -308,7 +314,7 @@ describe('a change of the group', { timeout: LONG_MS }, () => {
     );
     await Promise.all(added.map((member) => member.ready()));
     const present = group.members.filter(({ id }) => id !== away);
-    // Whoever waits at one that goes is told so, and does not wait for ever.
+    // A caller that waits at a closed member is told so, and does not wait for ever.
     const waiting = present
       .filter(({ id }) => !next.includes(id) && next.includes('a'))
       .map((member) => expect(member.acquire('r')).rejects.toThrow(GroupLeftError));

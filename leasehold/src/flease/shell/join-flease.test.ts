@@ -70,14 +70,25 @@ describe('joining a group', { timeout: LONG_MS }, () => {
     await expect(second).rejects.toThrow('is in use; another process may be a already');
   });
 
-  it('says that it keeps silent, for how long and why; and what a small group does not tolerate', async () => {
+  it('says once that strangers can speak for members, if it is to listen beyond loopback without TLS', async () => {
+    const logger = listeningLogger();
+    // An address that no machine has: the line is written before the failure to listen is known.
+    const peers = { a: '192.0.2.1:7500' };
+    await expect(joinFlease({ id: 'a', peers, insecure: true, logger })).rejects.toThrow('cannot listen');
+    const warnings = logger.lines.filter(({ level }) => level === 'warn');
+    expect(warnings).toMatchObject([
+      { message: expect.stringContaining('listens beyond loopback without TLS'), listen: '192.0.2.1:7500' },
+    ]);
+  });
+
+  it('says that it recovers, for how long and why; and what a small group does not tolerate', async () => {
     const logger = listeningLogger();
     await using group = await TestGroup.start(['a', 'b'], { logger });
     const said = logger.lines.filter(({ level }) => level === 'info').map(({ message }) => message);
     expect(said).toContain(
-      'keeps silent for 1.1 s: it may have forgotten what it promised before it was started',
+      'recovers for 1.1 s: it may have forgotten what it promised before it was started',
     );
-    expect(said).toContain('takes part in the group from here on');
+    expect(said).toContain('ready: this member can acquire leases');
     const warned = logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
     expect([...new Set(warned)]).toEqual([
       'a group of two: when either is down, nobody can hold anything; three tolerate one',
@@ -136,6 +147,31 @@ describe('joining a group', { timeout: LONG_MS }, () => {
   });
 });
 
+describe('a member that recovers after its start', { timeout: LONG_MS }, () => {
+  const linesOf = async (options: Partial<JoinFleaseOptions>): Promise<readonly string[]> => {
+    const written: string[] = [];
+    const write = vi.spyOn(process.stderr, 'write');
+    write.mockImplementation((text) => written.push(String(text)) > 0);
+    try {
+      const peers = await freePeers('a');
+      await using _ = await joinFlease({ id: 'a', peers, ...options });
+    } finally {
+      write.mockRestore();
+    }
+    return written.filter((line) => /recovers|silent/.test(line));
+  };
+
+  it('says so in one line, and for how long, if it was given no logger', async () => {
+    expect(await linesOf({})).toEqual([
+      'leasehold: member a recovers for 11 s, because it may have forgotten what it promised before it was started; acquire and ready() wait until then\n',
+    ]);
+  });
+
+  it('says nothing of a moment', async () => {
+    expect(await linesOf({ leaseMs: LEASE_MS, clockSkewMs: SKEW_MS })).toEqual([]);
+  });
+});
+
 describe('a member', { timeout: LONG_MS }, () => {
   it('passes over what is said in the name of another, and says so once', async () => {
     const logger = listeningLogger();
@@ -152,7 +188,7 @@ describe('a member', { timeout: LONG_MS }, () => {
     say('b');
     await until(() => member.status().peers[0]?.heardAgoMs !== undefined);
     expect(member.status().peers.map(({ heardAgoMs }) => heardAgoMs === undefined)).toEqual([false, true]);
-    const warned = logger.lines.filter(({ message }) => message.includes('in the name of another'));
+    const warned = logger.lines.filter(({ message }) => message.includes("another member's name"));
     expect(warned).toMatchObject([{ peer: 'b', speaksAs: 'c' }]);
   });
 

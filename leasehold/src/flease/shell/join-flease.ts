@@ -1,32 +1,31 @@
 /**
- * Joins a group from a running process: `joinFlease`, and what it can be told.
+ * Joins a group from a running process: `joinFlease`, and the options.
  *
- * It is up when this resolves: it listens, and has begun to look for the others. It does not take part yet. A
- * process without a disk cannot know what it promised before it was started, so it keeps silent until that
- * cannot matter any more: a lease and twice the skew, each time. `acquire` waits for it; who wants to know when it
- * is over awaits `ready()`.
+ * When this resolves, the member listens and has begun to connect to the others. The member is not ready yet. A
+ * process without a disk cannot know the promises of an earlier start, so the member recovers until no such promise
+ * can matter: a lease and twice the skew, each time. `acquire` waits for the end of recovery; `ready()` resolves at
+ * that end.
  */
 
 import { randomId } from '../../node/id.ts';
-import {
-  type SecureContextOptions,
-  type SecureTexts,
-  secureTexts,
-} from '../../node/http-client/secure-context.ts';
+import { openMesh } from '../../node/mesh/mesh.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
+import { formatAddress } from '../../node/tcp/address.ts';
 import { isLoopback } from '../../node/tcp/binding.ts';
 import { PortInUseError } from '../../node/tcp/errors.ts';
-import { mutualTls } from '../../node/tcp/mutual-tls.ts';
+import type { TlsOption } from '../../node/mesh/tls-files.ts';
+import { mutualTlsOption } from '../../node/mesh/tls-option.ts';
 import { atEndOfTurn } from '../../node/turn.ts';
 import { warnings } from '../../node/warnings.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
-import { textOption } from '../../runtime/text-option.ts';
-import { NAME_CHARACTERS_MAX } from '../messages.ts';
+import { nameOption } from '../../runtime/text-option.ts';
+import { NAME_CHARACTERS_MAX, type Packet } from '../messages.ts';
 import { type FleaseDurations, resolveFleaseDurations } from '../options.ts';
 import { checkView } from '../view.ts';
-import { Connections } from './connections.ts';
+import { fleaseCodec, FLEASE_PROTOCOL } from '../wire/codec.ts';
+import { firstLeaseWords } from '../wording.ts';
 import { Flease } from './flease.ts';
 import { checkAddress, checkPeers, type Peers } from './peers-option.ts';
 
@@ -50,15 +49,16 @@ export interface JoinFleaseOptions extends FleaseDurations {
   listen?: string | undefined;
 
   /**
-   * Encrypts what members say, and lets nobody take part whom `ca` does not vouch for. Each is a path, or the text of
-   * such a file itself; `cert` must name the address that the others dial. All three, at every member.
+   * Encrypts the messages between members, and admits only peers with a certificate of `ca`. Each is a path, or the
+   * text of such a file itself; `cert` must name the address that the others dial. All three, at every member.
    *
    * @default plain TCP
    */
-  tls?: { readonly ca: string; readonly cert: string; readonly key: string } | undefined;
+  tls?: TlsOption | undefined;
 
   /**
-   * Allows to listen elsewhere than on loopback without TLS: everybody who can connect can take part. @default false
+   * Allows to listen elsewhere than on loopback without TLS: every process that can connect can take part. @default
+   * false
    */
   insecure?: boolean | undefined;
 
@@ -71,20 +71,28 @@ const OPTIONS: OptionNames<JoinFleaseOptions> = {
   ...{ insecure: true, logger: true, leaseMs: true, clockSkewMs: true, answerMs: true, noticeMs: true },
 };
 
-/** So many bytes of chance make a life, and every double can hold them. */
-const LIFE_BYTES = 6;
+/** So many random bytes make an incarnation, and every double can hold them. */
+const INCARNATION_BYTES = 6;
+/** A wait this short needs no explanation. */
+const UNNOTICED_MS = 2_000;
 
 /**
- * Resolves when it listens; it takes part after {@link Flease.ready}.
+ * Resolves when the member listens; the member takes part after {@link Flease.ready}.
  *
  * @throws {InvalidOptionError} before anything has started
  * @throws {PortInUseError} if another process listens there
  * @throws {AddressUnavailableError} if this machine has no such address
  */
-export async function joinFlease(options: JoinFleaseOptions): Promise<Flease> {
+export const joinFlease = (options: JoinFleaseOptions): Promise<Flease> => joinGroup(options, 0);
+
+/**
+ * The same for a member whose leaders make promises during their leases: a new holder waits `takeoverMs` for the end
+ * of those promises. @internal
+ */
+export async function joinGroup(options: JoinFleaseOptions, takeoverMs: number): Promise<Flease> {
   checkOptionNames('', options, OPTIONS);
-  const id = textOption('id', options.id, NAME_CHARACTERS_MAX);
-  const group = textOption('group', options.group ?? 'default', NAME_CHARACTERS_MAX);
+  const id = nameOption('id', options.id, NAME_CHARACTERS_MAX);
+  const group = nameOption('group', options.group ?? 'default', NAME_CHARACTERS_MAX);
   const peers = checkPeers('peers', options.peers);
   const before = options.before === undefined ? undefined : checkPeers('before', options.before);
   const own = peers.get(id);
@@ -108,9 +116,9 @@ export async function joinFlease(options: JoinFleaseOptions): Promise<Flease> {
       'it must be at least 2 where before is given, for that is the view one lower',
     );
   }
-  const durations = resolveFleaseDurations(options);
+  const durations = resolveFleaseDurations(options, takeoverMs);
   const listen = checkAddress('listen', options.listen ?? own);
-  const secure = options.tls === undefined ? undefined : mutualTls(textsOf(options.tls));
+  const secure = mutualTlsOption(options.tls);
   if (secure === undefined && options.insecure !== true && !isLoopback(listen.host)) {
     throw new InvalidOptionError(
       'listen',
@@ -119,54 +127,68 @@ export async function joinFlease(options: JoinFleaseOptions): Promise<Flease> {
     );
   }
   const logger = options.logger ?? warnings;
+  if (secure === undefined && !isLoopback(listen.host))
+    logger.warn(NOT_PROTECTED, { listen: formatAddress(listen) });
   const runtime = nodeRuntime({
     onBackwards: (ms) =>
       logger.error('the monotonic clock went back; it stands still until it has caught up', { ms }),
   });
+  const incarnation = 1 + Number.parseInt(randomId(INCARNATION_BYTES), 16);
   let member: Flease | undefined;
-  const receive: Flease['receive'] = (packet) => member?.receive(packet);
-  const opening = Connections.open({ id, group, listen, secure, runtime, logger, receive });
-  const connections = await opening.catch((error: unknown) => {
+  const hear = inOwnName(logger, (packet) => member?.receive(packet));
+  const opening = openMesh({
+    ...{ codec: fleaseCodec, protocol: FLEASE_PROTOCOL, name: id, incarnation: String(incarnation), group },
+    ...{ listen, secure, runtime, logger, receive: hear },
+  });
+  const mesh = await opening.catch((error: unknown) => {
     throw error instanceof PortInUseError ? takenFrom(id, error) : error;
   });
   sayWhatIsNotTolerated(view.members.length, logger);
-  connections.know(new Map([...(before ?? []), ...peers]), before !== undefined);
-  const life = 1 + Number.parseInt(randomId(LIFE_BYTES), 16);
+  mesh.setPeers(new Map([...(before ?? []), ...peers]), before === undefined ? 'settled' : 'changing');
   member = new Flease({
     id,
     group,
-    life,
+    incarnation,
     view,
     durations,
     runtime,
     logger,
-    connections,
+    mesh,
     atEndOfTurn,
   });
+  if (options.logger === undefined) sayThatItRecovers(id, durations.recoveryMs);
   return member;
 }
 
-/** One side without a certificate would be one that anybody could play. */
-function checkTls(tls: SecureContextOptions): SecureContextOptions {
-  checkOptionNames('tls.', tls, { ca: true, cert: true, key: true });
-  for (const name of ['ca', 'cert', 'key'] as const) {
-    if (tls[name] === undefined)
-      throw new InvalidOptionError(`tls.${name}`, undefined, 'all three are needed');
-  }
-  return tls;
+/**
+ * A program with a logger of its own gets this line as information. The default logger prints only warnings, and a
+ * program that waits for the first lease without a line seems to hang.
+ */
+function sayThatItRecovers(id: string, recoveryMs: number): void {
+  if (recoveryMs > UNNOTICED_MS) warnings.warn(`member ${id} ${firstLeaseWords(recoveryMs)}`);
 }
 
-/** @throws {InvalidOptionError} under the name that the option has here */
-function textsOf(tls: SecureContextOptions): SecureTexts {
-  try {
-    return secureTexts(checkTls(tls));
-  } catch (error) {
-    if (!(error instanceof InvalidOptionError) || error.option.startsWith('tls.')) throw error;
-    throw new InvalidOptionError(`tls.${error.option}`, error.value, error.rule);
-  }
+/** Ignores packets that name another sender than the handshake: otherwise any process that can connect could answer for all. */
+function inOwnName(
+  logger: Logger,
+  receive: (packet: Packet) => void,
+): (from: string, packet: Packet) => void {
+  let hasWarned = false;
+  return (from, packet) => {
+    if (from === packet.from) {
+      receive(packet);
+      return;
+    }
+    if (hasWarned) return;
+    hasWarned = true;
+    logger.warn("a peer sends packets under another member's name; these packets are ignored", {
+      peer: from,
+      speaksAs: packet.from,
+    });
+  };
 }
 
-/** Another port would do no good: the others would not dial it, and there would be two of one name. */
+/** Another port would not help: the others would not dial that port, and two processes would have one name. */
 const takenFrom = (id: string, { host, port, cause }: PortInUseError): PortInUseError =>
   new PortInUseError(
     host,
@@ -175,7 +197,11 @@ const takenFrom = (id: string, { host, port, cause }: PortInUseError): PortInUse
     `another process may be ${id} already, and no two may be one member at a time: wait until it has ended, or give this one a name and an address of its own in peers, at every member`,
   );
 
-/** Who has one member knows what it is; two look like one to spare. */
+const NOT_PROTECTED =
+  'this member listens beyond loopback without TLS: everybody who can connect can speak for any member, free leases and stop ' +
+  'the group. Give tls (--ca, --cert, --key), or let the network keep others away';
+
+/** The user of one member knows that nothing is tolerated; two members look like one to spare. */
 function sayWhatIsNotTolerated(members: number, logger: Logger): void {
   if (members === 1) logger.info('a group of one: when it is down, nobody can hold anything');
   if (members === 2)

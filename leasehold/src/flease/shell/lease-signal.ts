@@ -1,10 +1,10 @@
 /**
- * A signal that is right even when nobody had time to abort it.
+ * A signal whose state is right even when no timer had time to abort the signal.
  *
- * An ordinary signal is aborted by a timer, and a timer waits for the event loop. Whoever computes for ten seconds
- * inside a lease of five and then looks at `signal.aborted` would be told that all is well, and the next
- * holder has been at work for five seconds. So this one looks at the clock when it is asked. Those who listen to it
- * hear of it when the loop turns, as ever.
+ * An ordinary signal is aborted by a timer, and a timer waits for the event loop. A holder that computes for ten
+ * seconds inside a lease of five and then reads `signal.aborted` would be told that all is well, and the next holder
+ * has been at work for five seconds. So this signal reads the clock whenever a property is read. Listeners are called
+ * when the event loop turns, as with any signal.
  */
 
 export interface LeaseSignal {
@@ -12,7 +12,7 @@ export interface LeaseSignal {
   abort(reason: unknown): void;
 }
 
-/** @param look called before anything about the signal is said; it may abort it */
+/** @param look called before any property of the signal is read; may abort the signal */
 export function leaseSignal(look: () => void): LeaseSignal {
   const controller = new AbortController();
   const { signal } = controller;

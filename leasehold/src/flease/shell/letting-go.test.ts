@@ -4,7 +4,7 @@ import { TestGroup } from './testing/groups.ts';
 
 const LONG_MS = 60_000;
 const LEASE_MS = 5_000;
-/** Whoever has to wait for the end of a lease waits for longer. */
+/** Only a waiter that has to wait for a lease to expire waits longer than this. */
 const SOON_MS = LEASE_MS / 2;
 const IN_LINE_MS = 300;
 
@@ -24,10 +24,10 @@ describe('letting go', { timeout: LONG_MS }, () => {
     return group;
   };
 
-  /** Waits for it, and has taken its place in the line. */
+  /** Waits for the lease, and has taken a place in the line. */
   const inLine = async (group: TestGroup, member: string): Promise<{ lease: Promise<FleaseLease> }> => {
     const lease = group.of(member).acquire('job');
-    lease.catch(() => {}); // Whoever closes its member expects that.
+    lease.catch(() => {}); // A caller that closes the member expects the rejection.
     await expect(group.of(member).acquire('job', { waitMs: IN_LINE_MS })).rejects.toThrow();
     return { lease };
   };
@@ -55,7 +55,7 @@ describe('letting go', { timeout: LONG_MS }, () => {
     await using group = fresh();
     const wanted = group.of('b').acquire('job');
     wanted.catch(() => {});
-    // Its question has gone out, and others answer.
+    // The query of `a` has gone out, and the others answer.
     await vi.waitUntil(() => group.of('a').status().registers > 0, { interval: 0 });
     await group.of('b').close();
     expect(await tookMs(() => group.of('a').acquire('job'))).toBeLessThan(SOON_MS);
@@ -73,9 +73,9 @@ describe('letting go', { timeout: LONG_MS }, () => {
       },
       () => {},
     );
-    const { lease: heir } = await inLine(group, 'c');
+    const { lease: successor } = await inLine(group, 'c');
     await group.of('a').handover(lease, 'c');
-    await heir;
+    await successor;
     expect(hasOther).toBe(false);
   });
 

@@ -7,7 +7,7 @@ const LEASE_MS = 1_000;
 const ADA: Holder = { holder: 'ada', number: 7, validUntil: 5_000 };
 const NOBODY_KNOWS = new NoMajorityError('r', new Map(), 'too few answer');
 
-/** Looks by a clock that is moved by hand, and finds what is given, one after the other; an error is thrown. */
+/** Polls by a clock that is moved by hand, and finds the given results one after the other; an error is thrown. */
 function bench(...finds: readonly (Holder | Error | undefined)[]) {
   const runtime = new HandMovedRuntime();
   const over = new AbortController();
@@ -19,7 +19,7 @@ function bench(...finds: readonly (Holder | Error | undefined)[]) {
   };
   const looks = looking({ runtime, leaseMs: LEASE_MS, ask, signal: over.signal });
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  /** How long it waits before it looks again. */
+  /** The pause before the next poll. */
   const waits = async (): Promise<number> => {
     const next = looks.next();
     let waitedMs = 0;

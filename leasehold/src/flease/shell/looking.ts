@@ -1,23 +1,23 @@
 /**
- * Looks again and again who has a resource. There is nobody who would tell: whoever holds a lease does not know who
- * is interested, and a majority has to be asked anyway. So a change is seen some time after it came about, and one
- * that was undone in between not at all.
+ * Polls for the holder of a resource. No member could push changes: a holder does not know the observers, and a
+ * majority has to be asked anyway. So a change is seen with a delay, and a change that was undone between two polls is
+ * never seen.
  */
 
 import { unlessAborted } from '../../runtime/on-abort.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { NoMajorityError } from '../errors.ts';
-import { pause } from './pause.ts';
+import { pause } from '../../runtime/pause.ts';
 
-/** Who has a lease. */
+/** The member that holds a lease. */
 export interface Holder {
   readonly holder: string;
   readonly number: number;
-  /** Until when, if it is not renewed: milliseconds since 1970, by the group's clock. */
+  /** When the lease expires unless renewed: milliseconds since 1970, by the group's clock. */
   readonly validUntil: number;
 }
 
-/** Who has it, undefined for nobody; or why that is not known. */
+/** The holder, undefined if the lease is free; or why the holder is unknown. */
 export type Look = { readonly holder: Holder | undefined } | { readonly error: NoMajorityError };
 
 export interface Looking {
@@ -25,18 +25,21 @@ export interface Looking {
   readonly leaseMs: number;
   /** @throws {NoMajorityError} if nobody knows */
   ask(): Promise<Holder | undefined>;
-  /** Ends it, with its reason. */
+  /** Ends the generator, with the signal's reason. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** How often it looks, within a lease: while nobody has it or nobody knows, and while somebody does. */
+/**
+ * How often to poll during the time of one lease: while the lease is free or the holder unknown, and while the lease
+ * is held.
+ */
 const LOOKS_WHILE_FREE = 10;
 const LOOKS_WHILE_HELD = 4;
 
 /**
- * What it finds each time, whether or not that is the same as before.
+ * The result of each poll, also when equal to the result before.
  *
- * @throws the signal's reason, when it aborts; and whatever else asking throws
+ * @throws the signal's reason, when the signal aborts; and every other error of `ask`
  */
 export async function* looking({
   runtime,

@@ -17,7 +17,7 @@ const until = (isSo: () => boolean): Promise<boolean> =>
   vi.waitUntil(isSo, { timeout: LONG_MS, interval: 5 });
 const troubleWith = (member: Flease, peer: string): string | undefined =>
   member.status().peers.find(({ id }) => id === peer)?.trouble?.why;
-const isKeptOut = (member: Flease, why = 'other-members'): boolean => member.status().silence?.why === why;
+const isKeptOut = (member: Flease, why = 'other-members'): boolean => member.status().recovery?.why === why;
 const whyNot = (member: Flease): Promise<unknown> =>
   member.acquire('job', { waitMs: LEASE_MS }).catch((error: unknown) => error);
 
@@ -37,7 +37,7 @@ describe('members that were started with other peers in the same view', { timeou
     const why = await whyNot(d);
     expect(why).toBeInstanceOf(NoMajorityError);
     expect((why as NoMajorityError).reasons.get('b')).toBe(
-      'keeps silent until its clock, or its peers, are put right; its log says which',
+      'recovers when its clock, or its peers, are corrected; its log says which',
     );
     expect(held.isHeld()).toBe(true);
     expect(troubleWith(a, 'b')).toBe('other-members');
@@ -74,7 +74,7 @@ describe('members that were started with other peers in the same view', { timeou
     const reasons = await Promise.all([a, b, c, d].map(whyNot));
     for (const why of reasons) expect(why).toBeInstanceOf(NoMajorityError);
     expect((reasons[0] as NoMajorityError).reasons.get('a')).toMatch(
-      /^keeps silent: another member has other peers in the same view; /,
+      /^recovers: another member has other peers in the same view; /,
     );
   });
 });
@@ -100,6 +100,6 @@ describe('members that were started in the next view as if all had moved', { tim
     await using _ = await join('b', edited, next);
     const later = await d.acquire('job');
     expect(later.number).toBeGreaterThan(held.number);
-    await until(() => a.status().silence === undefined);
+    await until(() => a.status().recovery === undefined);
   });
 });

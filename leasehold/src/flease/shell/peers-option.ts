@@ -1,44 +1,16 @@
 /** The names that members and resources may have, and the addresses that members may be at. */
 
 import { Buffer } from 'node:buffer';
-import { parseAddress } from '../../node/tcp/address.ts';
+import { checkPeers as checkPeerNames, type Peers } from '../../node/mesh/peers-option.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { textOption } from '../../runtime/text-option.ts';
 import { NAME_CHARACTERS_MAX, RESOURCE_BYTES_MAX } from '../messages.ts';
 
-/** Members by name, with their addresses as `host:port`. */
-export type Peers = Readonly<Record<string, string>>;
+export { checkAddress, type Peers } from '../../node/mesh/peers-option.ts';
 
-/** @throws {InvalidOptionError} if it is none, or two members are at one address */
-export function checkPeers(option: string, peers: Peers): ReadonlyMap<string, string> {
-  if (typeof peers !== 'object' || peers === null || Array.isArray(peers)) {
-    throw new InvalidOptionError(option, peers, "it must name the members, as { a: '10.0.0.1:7500' }");
-  }
-  const addresses = new Map<string, string>();
-  const members = new Map<string, string>();
-  for (const [member, address] of Object.entries(peers)) {
-    textOption(option, member, NAME_CHARACTERS_MAX);
-    checkAddress(`${option}.${member}`, address);
-    const other = members.get(address);
-    if (other !== undefined) {
-      throw new InvalidOptionError(option, address, `${other} and ${member} cannot both be there`);
-    }
-    members.set(address, member);
-    addresses.set(member, address);
-  }
-  if (addresses.size === 0) throw new InvalidOptionError(option, 'empty', 'a group needs a member');
-  return addresses;
-}
-
-/** @throws {InvalidOptionError} that says under which option */
-export function checkAddress(option: string, address: unknown): { host: string; port: number } {
-  try {
-    return parseAddress(String(address));
-  } catch (error) {
-    if (!(error instanceof InvalidOptionError)) throw error;
-    throw new InvalidOptionError(option, address, error.rule);
-  }
-}
+/** @throws {InvalidOptionError} for a malformed list, or for two members at one address */
+export const checkPeers = (option: string, peers: Peers): ReadonlyMap<string, string> =>
+  checkPeerNames(option, peers, NAME_CHARACTERS_MAX);
 
 /** @throws {InvalidOptionError} unless it is the name of a resource */
 export function checkResource(resource: unknown): void {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
-import type { Reluctance } from '../attempt.ts';
+import type { RefusalCause } from '../attempt.ts';
 import { Member } from '../member.ts';
 import type { Packet } from '../messages.ts';
 import { resolveFleaseDurations } from '../options.ts';
@@ -18,7 +18,7 @@ const FINE: PeerFacts = {
 };
 
 describe('why a member did not say yes', () => {
-  it.each<[Reluctance | undefined, Partial<PeerFacts>, string]>([
+  it.each<[RefusalCause | undefined, Partial<PeerFacts>, string]>([
     ['silent', {}, 'silent for 1.2 s'],
     ['silent', { heardAgoMs: undefined }, 'silent: never heard of'],
     ['silent', { heardAgoMs: 40 }, 'has not answered yet'],
@@ -45,13 +45,13 @@ describe('why a member did not say yes', () => {
       'it is in view 8 of the group, which is later; move this member there as well (changeGroup, or a restart with that view and the peers before), or if it is to leave end it once that view is settled',
     ],
     ['other-view', { view: 6 }, 'it is in view 6 of the group, which is another'],
-    ['recovering', { recoversInMs: 3_200 }, 'keeps silent for 3.2 s'],
+    ['recovering', { recoversInMs: 3_200 }, 'recovers for 3.2 s'],
     [
       'recovering',
       { recoversInMs: Number.POSITIVE_INFINITY },
-      'keeps silent until its clock, or its peers, are put right; its log says which',
+      'recovers when its clock, or its peers, are corrected; its log says which',
     ],
-    ['recovering', {}, 'keeps silent'],
+    ['recovering', {}, 'recovers'],
     ['outbid', {}, 'outbid: another member asks for the same at the same time'],
     ['late', {}, 'by its clock the attempt began too long ago; its clock, or ours, may be off'],
     ['early', {}, 'by its clock the attempt has not begun yet; its clock, or ours, may be off'],
@@ -61,8 +61,8 @@ describe('why a member did not say yes', () => {
       'its clock is ahead of ours by at least 700 ms, which is more than the skew',
     ],
     ['clock-off', {}, 'it finds our clock off from its own by more than the skew'],
-  ])('is said in words: %s %o', (reluctance, facts, words) => {
-    expect(peerReason(reluctance, { ...FINE, ...facts })).toBe(words);
+  ])('is said in words: %s %o', (refusalCause, facts, words) => {
+    expect(peerReason(refusalCause, { ...FINE, ...facts })).toBe(words);
   });
 });
 
@@ -70,9 +70,9 @@ const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
 const WALL_MS = 1_750_000_000_000;
 const CONNECTED = { isConnected: () => true, problemOf: () => undefined };
 
-/** A member `a` that was started at 0, and the reasons it would give at a time that can be set. */
+/** A member `a` that was started at 0, and the reasons that `a` would give at a time that can be set. */
 function started(view: View) {
-  const settings = { group: 'g', id: 'a', life: 7, view, durations: DURATIONS, random: () => 0.5 };
+  const settings = { group: 'g', id: 'a', incarnation: 7, view, durations: DURATIONS, random: () => 0.5 };
   const member = new Member(settings, { now: instant(0), wallMs: WALL_MS });
   const clock = { now: () => instant(clock.ms), wallMs: () => WALL_MS + clock.ms, ms: 0 };
   const wakeAt = (ms: number): void => {
@@ -86,13 +86,13 @@ function started(view: View) {
 
 const VIEW: View = { number: 1, members: ['a', 'b', 'c'], before: undefined };
 
-describe('a member that keeps silent itself', () => {
+describe('a member that recovers itself', () => {
   it('says first that it does, and for how long from then on, however long ago it was last woken', () => {
     const { clock, wakeAt, reasons } = started(VIEW);
     wakeAt(250);
     clock.ms = 490;
     const { message, reasons: each } = reasons.noMajority('job', undefined);
-    const words = 'keeps silent for 0.6 s: it may have forgotten what it promised before it was started';
+    const words = 'recovers for 0.6 s: it may have forgotten what it promised before it was started';
     expect(message).toBe(`no majority for "job": this member, a, ${words}`);
     expect(each).toEqual(new Map([['a', words]]));
   });
@@ -110,25 +110,33 @@ describe('who has to agree', () => {
 });
 
 const packetOf = (from: string, items: Packet['items']): Packet => ({
-  ...{ group: 'g', view: 1, from, life: 1, toLife: 7, sentMs: WALL_MS + 1_200, echo: undefined },
+  ...{
+    group: 'g',
+    view: 1,
+    from,
+    incarnation: 1,
+    toIncarnation: 7,
+    sentMs: WALL_MS + 1_200,
+    echo: undefined,
+  },
   digest: digestOf(VIEW),
-  ...{ leaseMs: 1_000, clockSkewMs: 50 },
+  ...{ leaseMs: 1_000, clockSkewMs: 50, takeoverMs: 0 },
   items,
 });
 
-describe('how long a peer keeps silent', () => {
-  // It says so when it is asked something; that it waits no longer may stand in the same packet, and before that.
+describe('how long a peer recovers', () => {
+  // A recovering member says so in answer to a request; a dequeue may stand in the same packet, before that.
   it('is heard wherever in a packet it is said', () => {
     const { wakeAt, reasons } = started(VIEW);
     wakeAt(1_200);
     reasons.hear(
       packetOf('b', [
-        { kind: 'unwish', resource: 'other', member: 'b' },
+        { kind: 'dequeue', resource: 'other', member: 'b' },
         { kind: 'refused', attempt: 1, of: 'read', why: 'recovering', detail: 700 },
       ]),
     );
-    const why = reasons.noMajority('job', new Map<string, Reluctance>([['b', 'recovering']]));
-    expect(why.reasons).toEqual(new Map([['b', 'keeps silent for 0.7 s']]));
+    const why = reasons.noMajority('job', new Map<string, RefusalCause>([['b', 'recovering']]));
+    expect(why.reasons).toEqual(new Map([['b', 'recovers for 0.7 s']]));
   });
 
   it('is kept of members only: a stranger may have any name, and there may be any number of them', () => {
@@ -139,14 +147,14 @@ describe('how long a peer keeps silent', () => {
       reasons.hear(packetOf(name, [{ kind: 'refused', attempt: 1, of: 'read', why: 'recovering', detail }]));
     }
     move(['a', 'b', 'stranger']);
-    const both = new Map<string, Reluctance>([
+    const both = new Map<string, RefusalCause>([
       ['b', 'recovering'],
       ['stranger', 'recovering'],
     ]);
     expect(reasons.noMajority('job', both).reasons).toEqual(
       new Map([
-        ['b', 'keeps silent for 0.7 s'],
-        ['stranger', 'keeps silent'],
+        ['b', 'recovers for 0.7 s'],
+        ['stranger', 'recovers'],
       ]),
     );
   });

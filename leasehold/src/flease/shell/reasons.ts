@@ -5,22 +5,22 @@
 
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
-import type { PeerStatus } from '../acquaintances.ts';
-import type { Reluctance } from '../attempt.ts';
+import type { PeerStatus } from '../peer-table.ts';
+import type { RefusalCause } from '../attempt.ts';
 import { LeaseHeldError, NoMajorityError } from '../errors.ts';
 import type { Member } from '../member.ts';
 import type { Item, Packet, Refused } from '../messages.ts';
-import { disagreementWords, peerSilenceWords, seconds, silenceWords, troubleWords } from '../wording.ts';
-import { peersAt, silenceAt } from './at-present.ts';
+import { disagreementWords, peerRecoveryWords, seconds, recoveryWords, troubleWords } from '../wording.ts';
+import { peersAt, recoveryAt } from './at-present.ts';
 import type { Ways } from './status.ts';
 
-/** What is known of a peer, beside what it said. */
+/** The facts about a peer, beside the peer's own messages. */
 export interface PeerFacts extends Pick<PeerStatus, 'heardAgoMs' | 'view' | 'trouble'> {
-  /** Whether we can speak to it. */
+  /** Whether we can send to the peer. */
   readonly connected: boolean;
-  /** Why we cannot, or why it cannot speak to us, or does not heed us. */
+  /** Why we cannot, or why the peer cannot send to us or does not heed us. */
   readonly problem: string | undefined;
-  /** How much longer it keeps silent, by its own word. */
+  /** How much longer the peer recovers, as told by the peer. */
   readonly recoversInMs: number | undefined;
 }
 
@@ -45,11 +45,11 @@ export class Reasons {
   }
 
   /**
-   * Takes note of how long a peer keeps silent. It says so in every refusal, and a refusal may stand behind wishes in
-   * the packet.
+   * Takes note of how long a peer recovers. A recovering peer says so in every refusal, and a refusal may stand behind
+   * other items in the packet.
    */
   hear({ from, items }: Packet): void {
-    const refusal = items.find(isOfOneSilent);
+    const refusal = items.find(isFromRecovering);
     if (refusal === undefined) return;
     this.#recoveringUntil.set(from, later(this.#clock.now(), refusal.detail));
     // Anybody can say so under any name, and a member may leave the group.
@@ -62,24 +62,24 @@ export class Reasons {
   /**
    * Why a resource that was waited for has not been had.
    *
-   * @param own the lease on it that somebody else in this process has
+   * @param own the lease on the resource that another caller in this process has
    */
   whyNot(resource: string, own: { readonly validUntil: number } | undefined, waitedMs: number): Error {
     if (own !== undefined) return new LeaseHeldError(resource, this.#id, own.validUntil, waitedMs);
-    const { seen, reluctant } = this.#member.waitingFor(resource);
-    const isHeld = seen !== undefined && reluctant === undefined && this.#member.silence === undefined;
-    if (!isHeld) return this.noMajority(resource, reluctant);
-    const holder = seen.state === 'left' ? (seen.heir ?? seen.holder) : seen.holder;
+    const { seen, refusals } = this.#member.waitingFor(resource);
+    const isHeld = seen !== undefined && refusals === undefined && this.#member.recovery === undefined;
+    if (!isHeld) return this.noMajority(resource, refusals);
+    const holder = seen.state === 'left' ? (seen.successor ?? seen.holder) : seen.holder;
     return new LeaseHeldError(resource, holder, seen.untilMs, waitedMs);
   }
 
-  /** @param reluctant who did not say yes, and why; undefined: nobody has answered yet */
-  noMajority(resource: string, reluctant: ReadonlyMap<string, Reluctance> | undefined): NoMajorityError {
+  /** @param reluctant the members that did not say yes, and why; undefined: no member has answered yet */
+  noMajority(resource: string, refusals: ReadonlyMap<string, RefusalCause> | undefined): NoMajorityError {
     const reading = { now: this.#clock.now(), wallMs: this.#clock.wallMs() };
-    const silence = silenceAt(this.#member, reading);
-    if (silence !== undefined) {
-      const words = silenceWords(silence.why, silence.forMs);
-      // What the others would say does not matter, and nobody has asked them.
+    const recovery = recoveryAt(this.#member, reading);
+    if (recovery !== undefined) {
+      const words = recoveryWords(recovery.why, recovery.forMs);
+      // The answers of the others would not matter, and nobody has asked them.
       return new NoMajorityError(
         resource,
         new Map([[this.#id, words]]),
@@ -87,12 +87,12 @@ export class Reasons {
       );
     }
     const reasons = new Map<string, string>();
-    if (reluctant?.has(this.#id)) {
-      reasons.set(this.#id, peerReason(reluctant.get(this.#id), OURSELVES));
+    if (refusals?.has(this.#id)) {
+      reasons.set(this.#id, peerReason(refusals.get(this.#id), OURSELVES));
     }
     for (const { id, ...known } of peersAt(this.#member, reading)) {
-      if (reluctant !== undefined && !reluctant.has(id)) continue;
-      reasons.set(id, peerReason(reluctant?.get(id), { ...known, ...this.#factsOf(id) }));
+      if (refusals !== undefined && !refusals.has(id)) continue;
+      reasons.set(id, peerReason(refusals?.get(id), { ...known, ...this.#factsOf(id) }));
     }
     return new NoMajorityError(resource, reasons, disagreementWords(this.#member.view, reasons));
   }
@@ -116,11 +116,12 @@ const OURSELVES: PeerFacts = {
   recoversInMs: undefined,
 };
 
-const isOfOneSilent = (item: Item): item is Refused => item.kind === 'refused' && item.why === 'recovering';
+const isFromRecovering = (item: Item): item is Refused =>
+  item.kind === 'refused' && item.why === 'recovering';
 
-/** @param reluctance undefined: the attempt is under way, and it has not answered yet */
-export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts): string {
-  switch (reluctance) {
+/** @param reluctance undefined: the attempt is under way, and the peer has not answered yet */
+export function peerReason(refusalCause: RefusalCause | undefined, facts: PeerFacts): string {
+  switch (refusalCause) {
     case 'outbid':
       return 'outbid: another member asks for the same at the same time';
     case 'late':
@@ -132,7 +133,7 @@ export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts)
     case 'clock-off':
       return facts.trouble?.why === 'clock-off' ? troubleWords(facts.trouble) : FINDS_US_OFF;
     case 'recovering':
-      return facts.recoversInMs === undefined ? 'keeps silent' : peerSilenceWords(facts.recoversInMs);
+      return facts.recoversInMs === undefined ? 'recovers' : peerRecoveryWords(facts.recoversInMs);
     case 'other-view':
       return facts.trouble?.why === 'later-view'
         ? troubleWords(facts.trouble)
@@ -144,7 +145,7 @@ export function peerReason(reluctance: Reluctance | undefined, facts: PeerFacts)
 
 const FINDS_US_OFF = 'it finds our clock off from its own by more than the skew';
 
-/** Heard so shortly ago, one is not silent: it is slow to answer, or the attempt was over before it did. */
+/** A peer heard so shortly ago is not silent: the peer is slow to answer, or the attempt ended before the answer. */
 const SILENT_FROM_MS = 1_000;
 
 function unheard({ connected, problem, trouble, heardAgoMs }: PeerFacts): string {

@@ -1,17 +1,17 @@
 /**
- * What the application waits for: each request of the core, and the promise that it settles. A caller may stop
- * waiting, by its signal or because its time is over; what the core grants after that is nobody's, and whoever
- * asks {@link Requests.take} is told so.
+ * The requests of the application: each request of the core, and the promise that the request settles. A caller may
+ * stop waiting, by a signal or at a time limit. A lease that the core grants afterwards belongs to nobody; {@link
+ * Requests.take} then returns undefined.
  */
 
 import { onAbort } from '../../runtime/on-abort.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
-import type { Request } from '../claim.ts';
+import type { Request } from '../resource-state.ts';
 import type { Lease } from '../lease.ts';
 import type { FleaseLease } from './flease-lease.ts';
 
-/** What each kind of request is answered with. */
+/** The type of the answer to each kind of request. */
 export interface Answers {
   readonly acquire: FleaseLease;
   readonly try: FleaseLease | undefined;
@@ -52,7 +52,7 @@ export class Requests {
     return this.#pending.values();
   }
 
-  /** The next request, and its number. */
+  /** Adds a request under the next number. */
   add<K extends Kind>(
     kind: K,
     resource: string,
@@ -65,13 +65,13 @@ export class Requests {
     return pending;
   }
 
-  /** Who waits to have it, and goes on to; undefined if nobody does. */
+  /** The pending request for a lease, which stays pending; undefined if there is none. */
   wanting(id: number): Exclude<Pending, { kind: 'ask' }> | undefined {
     const pending = this.#pending.get(id);
     return pending?.kind === 'ask' ? undefined : pending;
   }
 
-  /** Who waits for it, who then does no longer; undefined if nobody does. */
+  /** Removes and returns the pending request; undefined if there is none. */
   take(id: number): Pending | undefined {
     const pending = this.#pending.get(id);
     if (pending !== undefined) this.#pending.delete(id);
@@ -79,9 +79,9 @@ export class Requests {
   }
 
   /**
-   * Gives up when the signal says so or the time is over, with what `giveUp` makes of it.
+   * Gives up when the signal aborts or the time is over, and rejects with the error that `giveUp` returns.
    *
-   * @param giveUp withdraws the request, and says why nothing came of it
+   * @param giveUp withdraws the request, and returns why the request failed
    */
   limit<K extends Kind>(pending: PendingOf<K>, { signal, waitMs }: Patience, giveUp: () => unknown): void {
     const stop = (why: () => unknown): void => {

@@ -2,13 +2,13 @@
 
 import type { Instant } from '../../runtime/time.ts';
 import { Candidate, type StandingMember } from '../candidate.ts';
-import type { Tenure } from '../tenure.ts';
+import type { HeldLease } from '../held-lease.ts';
 import type { MemberEvent } from '../member.ts';
 import type { ElectedEvents } from '../soft-log.ts';
 
 export interface StandingOptions extends Omit<StandingMember, 'now' | 'acquire'> {
   /** As {@link StandingMember.acquire}, of that resource. */
-  acquire(resource: string, granted: (tenure: Tenure) => void): () => void;
+  acquire(resource: string, granted: (held: HeldLease) => void): () => void;
 }
 
 export class Standing {

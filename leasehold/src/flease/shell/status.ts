@@ -1,12 +1,12 @@
 /**
- * How a member is, and how it finds the others. Every `why` comes with its words, so that nobody who shows it needs a
- * dictionary; also not one of another version, over HTTP.
+ * The state of a member, and how the member sees the peers. Every `why` comes with a text, so that a program that
+ * shows the status needs no dictionary, not even a program of another version over HTTP.
  */
 
-import type { PeerStatus as KnownPeer, PeerTrouble } from '../acquaintances.ts';
-import type { Silence, SilenceReason } from '../member.ts';
+import type { PeerStatus as KnownPeer, PeerTrouble } from '../peer-table.ts';
+import type { Recovery, RecoveryReason } from '../member.ts';
 import type { View } from '../view.ts';
-import { goneWords, silenceWords, troubleWords } from '../wording.ts';
+import { goneWords, recoveryWords, troubleWords } from '../wording.ts';
 
 export interface PeerStatus {
   readonly id: string;
@@ -14,13 +14,13 @@ export interface PeerStatus {
   readonly connected: boolean;
   /** Undefined: never. */
   readonly heardAgoMs: number | undefined;
-  /** How far its clock is ahead of ours, as far as that is certain. */
+  /** How far the peer's clock is ahead of ours, as far as that is certain. */
   readonly clockAheadMs: { readonly atLeast: number; readonly atMost: number } | undefined;
-  /** Why it cannot be reached, has never connected to us, or does not heed us, in words. */
+  /** Why the peer cannot be reached, has never connected to us, or does not heed us, in words. */
   readonly problem: string | undefined;
-  /** What is wrong with what it said last. */
+  /** The fault of the peer's last packet. */
   readonly trouble: { readonly why: PeerTrouble['why']; readonly words: string } | undefined;
-  /** What it was started with, if that is not what this member was; then neither heeds the other. */
+  /** The durations that the peer was started with, if they differ from ours; then neither member heeds the other. */
   readonly otherDurations: { readonly leaseMs: number; readonly clockSkewMs: number } | undefined;
 }
 
@@ -32,11 +32,13 @@ export interface FleaseStatus {
   readonly isSettled: boolean;
   readonly leaseMs: number;
   readonly clockSkewMs: number;
-  /** Why this member will never take part again: the group has changed without it, or it was closed. */
+  /**
+   * Why this member will never take part again: the group has changed without this member, or this member was closed.
+   */
   readonly gone: { readonly why: 'left' | 'closed'; readonly words: string } | undefined;
   /** Why this member takes no part at present, and for how long. */
-  readonly silence:
-    | { readonly why: SilenceReason; readonly words: string; readonly forMs: number }
+  readonly recovery:
+    | { readonly why: RecoveryReason; readonly words: string; readonly forMs: number }
     | undefined;
   readonly peers: readonly PeerStatus[];
   /** How many leases are held here. */
@@ -56,7 +58,7 @@ export interface Ways {
   problemOf(member: string): string | undefined;
 }
 
-/** Whether the group has changed without this one, and it is needed no more. */
+/** Whether the group has changed without this member, and no longer needs its vote. */
 export const hasLeft = (id: string, { members, before }: Pick<View, 'members' | 'before'>): boolean =>
   !members.includes(id) && before?.includes(id) !== true;
 
@@ -66,8 +68,8 @@ export function goneStatus(id: string, view: View, isClosed: boolean): FleaseSta
   return { why, words: goneWords(why, view.number) };
 }
 
-export const silenceStatus = (silence: Silence | undefined): FleaseStatus['silence'] =>
-  silence && { ...silence, words: silenceWords(silence.why, silence.forMs) };
+export const recoveryStatus = (recovery: Recovery | undefined): FleaseStatus['recovery'] =>
+  recovery && { ...recovery, words: recoveryWords(recovery.why, recovery.forMs) };
 
 export const peerStatus = ({ id, heardAgoMs, clock, trouble }: KnownPeer, ways: Ways): PeerStatus => ({
   id,

@@ -1,3 +1,3 @@
-/** What the system can refuse those who join a group, for who catches it by name. */
+/** The system's errors that joining a group can fail with, for callers that catch them by name. */
 
 export { AddressUnavailableError, PortInUseError } from '../../node/tcp/errors.ts';

@@ -1,41 +1,49 @@
 /**
- * What an application does with leases: acquires, holds for a while, gives back or hands over; tries, asks, and
- * loses patience. Some only poll: they try and ask, again and again, with hardly a pause.
+ * Applications that use leases: acquire, hold for a while, release or hand over; try, ask, and give up waiting. Some
+ * only poll: they try and ask, again and again, with hardly a pause.
  *
- * Who holds a lease works under it: it looks whether it still has it, and what it then writes takes its time to come
- * to a register that compares numbers. So some of it comes when somebody else has the lease, and has to be refused.
+ * A holder works under its lease: it checks the lease, and its write takes some time to reach a register that
+ * compares numbers. So some writes arrive when another process holds the lease, and have to be refused.
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
 import type { SimRuntime } from '../../sim/process.ts';
 import type { Random } from '../../sim/random.ts';
-import type { Tenure } from '../tenure.ts';
+import type { HeldLease } from '../held-lease.ts';
 import type { MemberEvent } from '../member.ts';
 import type { Checker } from './checker.ts';
 import type { FleaseNode } from './node.ts';
 
 export interface Demand {
   readonly resources: readonly string[];
-  /** How long to do nothing, up to. */
+  /** The longest idle time. */
   readonly idleMs: number;
   /** How long to hold, from the least to the most. */
   readonly holdMs: readonly number[];
-  /** All of those who may be handed something. */
+  /** All members that a lease may be handed to. */
   members(): readonly string[];
 }
 
 /**
- * What callers are to do at present: whatever they like; or to finish what they have begun; or only to acquire the
- * first resource, hold it briefly and give it back, a few times each.
+ * The present task of callers: anything; or only finishing; or only to acquire the first resource, hold it briefly
+ * and release it, a few times each.
  */
 export type Mood = 'as-they-like' | 'at-rest' | 'in-turn';
 
-/** How often everybody has it when all go in turn. */
+/** How many turns each caller gets when all go in turn. */
 const TURNS = 8;
-/** How many of all callers poll. */
+/** The share of callers that poll. */
 const POLLING_SHARE = 0.15;
 
-export class Caller {
+/** A user of leases, as far as the end of a run has to know it. */
+export interface Occupied {
+  /** Whether the caller waits for a lease or has one, and is alive. */
+  readonly isBusy: boolean;
+  /** Whether the caller has had all its turns, or died. */
+  readonly isDone: boolean;
+}
+
+export class Caller implements Occupied {
   readonly #node: FleaseNode;
   readonly #runtime: SimRuntime;
   readonly #random: Random;
@@ -43,8 +51,8 @@ export class Caller {
   readonly #checker: Checker;
   readonly #mood: () => Mood;
   readonly #isPolling: boolean;
-  #tenure: Tenure | undefined;
-  /** In turn with others. */
+  #held: HeldLease | undefined;
+  /** Turns taken so far. */
   #turns = 0;
   #waiting: { readonly resource: string; readonly id: number } | undefined;
 
@@ -64,12 +72,10 @@ export class Caller {
     this.#rest();
   }
 
-  /** Whether it waits for something or has it, and lives. */
   get isBusy(): boolean {
-    return this.#runtime.alive && (this.#waiting !== undefined || this.#tenure !== undefined);
+    return this.#runtime.alive && (this.#waiting !== undefined || this.#held !== undefined);
   }
 
-  /** Whether it has had all its turns, or died. */
   get isDone(): boolean {
     return !this.#runtime.alive || (this.#turns > TURNS && this.#waiting === undefined);
   }
@@ -99,7 +105,7 @@ export class Caller {
     const kind = draw < 0.6 ? 'acquire' : draw < 0.75 ? 'try' : 'ask';
     let isAnswered = false;
     const id = this.#node.request(kind, resource, (event) => {
-      isAnswered = true; // Where there is one member, before it was asked, so to speak.
+      isAnswered = true; // A group of one answers before `request` returns.
       this.#answered(event);
     });
     if (isAnswered) return;
@@ -124,31 +130,29 @@ export class Caller {
       this.#rest();
       return;
     }
-    const { tenure } = event;
-    this.#tenure = tenure;
+    const { held } = event;
+    this.#held = held;
     const { answerMs } = this.#node.durations;
     const holdMs = this.#mood() === 'as-they-like' ? this.#random.pick(this.#demand.holdMs) : answerMs;
-    this.#after(holdMs * this.#random.next(), () => this.#letGo(tenure));
-    this.#work(tenure);
+    this.#after(holdMs * this.#random.next(), () => this.#letGo(held));
+    this.#work(held);
   }
 
-  /** Looks whether it still holds it; what it then writes arrives a while later. */
-  #work(tenure: Tenure): void {
-    if (this.#tenure !== tenure || !this.#node.holds(tenure)) return;
+  /** Checks the lease; the write that follows arrives a while later. */
+  #work(held: HeldLease): void {
+    if (this.#held !== held || !this.#node.holds(held)) return;
     const { world, durations } = this.#node;
-    world.after(this.#random.between(0, durations.leaseMs / 4), () =>
-      this.#checker.fenced(this.#node, tenure),
-    );
-    this.#after(durations.leaseMs / 5, () => this.#work(tenure));
+    world.after(this.#random.between(0, durations.leaseMs / 4), () => this.#checker.fenced(this.#node, held));
+    this.#after(durations.leaseMs / 5, () => this.#work(held));
   }
 
-  #letGo(tenure: Tenure): void {
+  #letGo(held: HeldLease): void {
     const random = this.#random;
-    const heir =
+    const successor =
       this.#mood() === 'as-they-like' && random.chance(0.2) ? random.pick(this.#demand.members()) : undefined;
-    this.#tenure = undefined;
-    if (heir !== undefined) this.#checker.happened('handed over');
-    this.#node.release(tenure, heir);
+    this.#held = undefined;
+    if (successor !== undefined) this.#checker.happened('handed over');
+    this.#node.release(held, successor);
     this.#rest();
   }
 }

@@ -1,16 +1,16 @@
 /**
- * What must happen once nothing goes wrong any more.
+ * The calm phase: the promises about the time after all faults have ended.
  *
- *     faults end ├─ all recover ─┤ ready ├─ what was begun ends ─┤ at rest ├─ everybody in turn ─┤ no more ├─ all is forgotten ─┤
+ *     faults end ├─ all recover ─┤ ready ├─ requests end ─┤ at rest ├─ all take turns ─┤ no more ├─ all is forgotten ─┤
  *
- * Ready is who takes part, and has nothing against anybody; and nothing is on its way any more that was said among faults:
- * a copy of a word that somebody no longer waits, which comes after its next wish, would take it out of line.
+ * A member is ready when it takes part and has no trouble with a peer; and no message of the time of faults is on its
+ * way any more: a duplicate of a `dequeue`, arriving after the next `enqueue`, would remove the member from the line.
  *
- *  - **progress.** Everybody who waits is granted what it waits for, within a bound that grows with how many there
- *    are. When all begin anew, with nothing in their way but each other, they take turns: a process stands in line once
- *    for all of its own, so while one waits there, each other process has it as often as there are callers in
- *    one; and a few times more, until there is a line.
- *  - **forgets.** When nobody holds or wants anything, no acceptor keeps a register for longer than the lemma of
+ *  - **progress.** Every waiting request is granted, within a bound that grows with the number of requests. When all
+ *    begin anew, with nothing in their way but each other, they take turns: a process is in line once
+ *    for all of its requests, so while one waits, each other process has the lease as often as there are callers in
+ *    one process; and a few times more, until there is a line.
+ *  - **forgets.** When no process holds or wants a lease, no acceptor keeps a register for longer than the lemma of
  *    `register.ts` asks for.
  */
 
@@ -18,12 +18,12 @@ import type { LinkFaults } from '../../sim/network.ts';
 import type { Waiting } from './checker.ts';
 import type { FleaseWorld } from './flease-world.ts';
 
-/** Attempts that meet others, and their pauses, in times to answer: for one change of holder. */
+/** Contending attempts and their pauses, in answer timeouts: for one change of holder. */
 const ANSWERS_PER_TURN = 8;
 /**
- * How often another may come first who should not. Words cross, and when all begin at once there is no line yet; most
- * have the last word within a turn or two. With clocks that are nearly half a lease apart it takes the slower ones
- * longer to be heard at all.
+ * How often another process may overtake. Messages cross, and when all begin at once there is no line yet; most are
+ * served within a turn or two. With clocks that are nearly half a lease apart, slower members take longer to be heard
+ * at all.
  */
 const OVERTAKEN_MAX = 10;
 
@@ -40,7 +40,7 @@ export function seeCalm(flease: FleaseWorld): void {
   forget(flease);
 }
 
-/** Suspensions end by themselves; then all have to move, to settle, and to be silent if they must. */
+/** Suspensions end by themselves; then all members have to move, settle, and recover if they must. */
 function recover(flease: FleaseWorld): void {
   const { world, operator, drawn } = flease;
   const { leaseMs, recoveryMs } = drawn.durations;
@@ -54,15 +54,15 @@ function recover(flease: FleaseWorld): void {
 }
 
 /**
- * Whoever waits has it once, and whoever has it gives it back. Some wait for a word that was lost, and so for
- * somebody's end.
+ * Each waiting request is granted once, and each holder releases. Some requests wait for a notice that was lost, and
+ * so for another lease's end.
  */
 function comeToRest(flease: FleaseWorld): void {
   flease.mood = 'at-rest';
   playOut(flease, () => flease.callers.some(({ isBusy }) => isBusy));
 }
 
-/** They have it several times each, one after the other. */
+/** Each caller has the lease several times, one after the other. */
 function goInTurn(flease: FleaseWorld): void {
   const { world, drawn, checker } = flease;
   flease.mood = 'in-turn';
@@ -84,7 +84,7 @@ function forget({ world, nodes, drawn }: FleaseWorld): void {
   }
 }
 
-/** Goes on for as long as somebody has something to do, and sees that nobody waits for too long. */
+/** Runs as long as some process is busy, and checks that no request waits for too long. */
 function playOut(flease: FleaseWorld, areBusy: () => boolean): void {
   const { world, drawn, nodes } = flease;
   const { leaseMs, clockSkewMs, answerMs } = drawn.durations;
@@ -99,13 +99,13 @@ function playOut(flease: FleaseWorld, areBusy: () => boolean): void {
   }
 }
 
-/** How long something may be on its way. */
+/** How long a message may be on its way. */
 const slowestMs = ({ delayMs = [0, 0], slowMs = [0, 0] }: Partial<LinkFaults>): number =>
   Math.max(delayMs[1], slowMs[1]);
 
 const isAnythingHeld = ({ nodes }: FleaseWorld): boolean =>
   nodes.some(
-    ({ member }) => member !== undefined && ([...member.tenures].length > 0 || member.hasUnfinished),
+    ({ member }) => member !== undefined && ([...member.heldLeases].length > 0 || member.hasUnfinished),
   );
 
 function isReady(flease: FleaseWorld): boolean {
@@ -115,7 +115,7 @@ function isReady(flease: FleaseWorld): boolean {
 function whyNotReady({ nodes, operator }: FleaseWorld): string {
   for (const { name, member, process } of nodes) {
     if (!process.running || member === undefined) return `${name} does not run`;
-    if (member.silence !== undefined) return `${name} is silent: ${member.silence.why}`;
+    if (member.recovery !== undefined) return `${name} is recovering: ${member.recovery.why}`;
     if (member.view.number !== operator.view.number) return `${name} is in view ${member.view.number}`;
     if (member.view.before !== undefined)
       return `${name} does not say that view ${member.view.number} is settled`;

@@ -3,10 +3,10 @@
  */
 
 import type { Random } from '../../sim/random.ts';
-import { Random as Dice } from '../../sim/random.ts';
 import { seeCalm } from './calm.ts';
 import { drawWorld } from './drawn-world.ts';
 import { FleaseWorld } from './flease-world.ts';
+import { majorityOf } from '../view.ts';
 import type { FleaseNode } from './node.ts';
 
 const TROUBLES = [
@@ -17,7 +17,7 @@ const TROUBLES = [
 
 type Trouble = (typeof TROUBLES)[number];
 
-/** Of all that can go wrong, this much does in one world: more of it, and nobody ever has a lease to lose. */
+/** The number of kinds of faults in most worlds: with more, there is seldom a lease to lose. */
 const TROUBLES_EACH = [1, 2, 3, 4];
 
 export class Chaos {
@@ -43,10 +43,12 @@ export class Chaos {
   };
 
   constructor(seed: number, trace: boolean) {
-    const drawn = drawWorld(new Dice(seed, 'drawn'));
+    const drawn = drawWorld(seed);
     this.flease = new FleaseWorld({ seed, trace, drawn });
     this.#random = this.flease.world.random.fork('chaos');
-    const kinds = this.#random.pick(TROUBLES_EACH);
+    const few = this.#random.pick(TROUBLES_EACH);
+    const kinds = drawn.troubleKinds ?? few;
+    if (drawn.troubleKinds !== undefined) this.flease.world.count('wide worlds');
     this.#kinds = this.#random.shuffle(TROUBLES).slice(0, kinds);
   }
 
@@ -72,10 +74,10 @@ export class Chaos {
     this.#troubles[what](node);
   }
 
-  /** Mostly one that has something to lose. */
+  /** Mostly a node that holds a lease. */
   #pickNode(): FleaseNode {
     const { nodes } = this.flease;
-    const holders = nodes.filter(({ member }) => member !== undefined && !isEmpty(member.tenures));
+    const holders = nodes.filter(({ member }) => member !== undefined && !isEmpty(member.heldLeases));
     return this.#random.pick(holders.length > 0 && this.#random.chance(0.7) ? holders : nodes);
   }
 
@@ -98,7 +100,7 @@ export class Chaos {
     });
   }
 
-  /** Lets go of everything, says so, and is there again at once. */
+  /** Releases everything, and restarts at once. */
   #shutDown(node: FleaseNode): void {
     const { life } = node.process;
     node.process.perform(() => node.releaseAll());
@@ -110,7 +112,7 @@ export class Chaos {
     });
   }
 
-  /** One after the other: at any time most of them are there, and soon none remembers anything. */
+  /** One after the other: at any time most members are up, and soon none remembers anything. */
   #restartAll(): void {
     const { recoveryMs } = this.flease.drawn.durations;
     const pauseMs = recoveryMs * this.#random.pick([0.1, 0.5, 1.1]);
@@ -126,13 +128,12 @@ export class Chaos {
     node.suspend(this.#random.pick([this.flease.drawn.durations.clockSkewMs / 3, this.#upToLeases(3)]));
   }
 
-  /**
-   * Half of the time, while now these and now those cannot be reached: so members of one view meet without the other.
-   */
+  /** Half of the time, changing sets of members cannot be reached: so members of one view meet without the other. */
   #changeGroup(): void {
     const { operator, drawn, world, timekeeping } = this.flease;
-    // One that is alone has nobody to tell it that its clock is wrong.
-    if (timekeeping.isAnyWrong && operator.view.members.length <= 2) return;
+    // Members with wrong clocks must not become a majority: a wrong clock is found only by comparison.
+    const { wrongClocks } = timekeeping;
+    if (wrongClocks > 0 && wrongClocks >= majorityOf(operator.view.members.length - 1)) return;
     operator.change();
     if (this.#random.chance(0.5)) return;
     const { leaseMs, recoveryMs } = drawn.durations;
@@ -192,8 +193,12 @@ export class Chaos {
   #setClockWrong(node: FleaseNode): void {
     const { timekeeping, drawn, operator } = this.flease;
     const { leaseMs, clockSkewMs, recoveryMs } = drawn.durations;
-    const alone = operator.view.members.length === 1 || operator.view.before?.length === 1;
-    if (timekeeping.isAnyWrong || alone || node.process.clock.suspended) return;
+    const { members, before = members } = operator.view;
+    const { wrongClocks } = timekeeping;
+    const isMajority = wrongClocks + 1 >= majorityOf(Math.min(members.length, before.length));
+    if (wrongClocks >= drawn.wrongClocksMost || isMajority) return;
+    if (timekeeping.isWrong(node) || node.process.clock.suspended) return;
+    if (wrongClocks > 0) this.flease.world.count('clocks wrong beside others');
     const isFar = this.#random.chance(0.5);
     const byMs = isFar
       ? leaseMs * this.#random.pick([3, 10, 1_000])
@@ -201,6 +206,8 @@ export class Chaos {
     const forMs = isFar ? this.#upToLeases(4) : recoveryMs * this.#random.between(0, 0.9);
     timekeeping.setWrong(node, this.#random.pick([-byMs, byMs]), forMs);
     if (this.#random.chance(0.3)) node.pause(this.#upToLeases(3));
+    // In a wide world several at once, as with a wrong time server.
+    if (timekeeping.wrongClocks < drawn.wrongClocksMost) this.#setClockWrong(this.#pickNode());
   }
 }
 

@@ -1,31 +1,32 @@
 /**
- * Watches from outside, where all clocks and all processes can be seen at one instant.
+ * The promises of flease, checked from outside, with all clocks and all processes visible at one instant.
  *
  *  - **one-holder.** At no instant would two processes, paused ones among them, say that they hold a resource.
  *  - **numbers-grow.** Every grant of a resource has a greater number than any before, so a register that
- *    compares them never refuses whoever holds it.
- *  - **valid-when-returned.** What is granted is held at that instant.
- *  - **held-until-said.** What was granted until an instant is not lost to somebody else before it.
- *  - **agreement.** Who was told that p holds it until u is not contradicted: nobody else is granted it before
- *    p's clock must have passed u, unless p has let go of it. Who was told that nobody holds it, or that somebody
- *    held it under a lower number, asked no later than it was granted to whoever holds it.
- *  - **silent-after-restart.** Whoever has lost its memory promises, accepts and asks nothing for a lease and two
+ *    compares them never refuses the holder.
+ *  - **valid-when-returned.** A granted lease is held at that instant.
+ *  - **held-until-said.** A lease granted until an instant is not lost to another member before it.
+ *  - **agreement.** An answer that p holds the lease until u is not contradicted: no other process is granted the lease
+ *    before p's clock must have passed u, unless p has released it. A request that was told that nobody holds the lease,
+ *    or another holder under a lower number, was made no later than the grant to the present holder.
+ *  - **silent-after-restart.** A member that has lost its memory promises, accepts and asks nothing for a lease and two
  *    skews.
- *  - **answered-once.** Nothing that was asked for once is granted twice.
- *  - **told-of-the-end.** Every tenure that is over is said to be so, once and soon; and that it is about to be,
- *    before, if its process ran. None that was over is renewed.
+ *  - **answered-once.** No request is granted twice.
+ *  - **told-of-the-end.** The end of every held lease is reported, once and soon; and before, if the process ran, that
+ *    it is about to end. No ended lease is renewed.
  *  - **progress**, **forgets.** See `calm.ts`.
- *  - **comes-to-an-end.** Time goes on: nobody is woken for ever without anything to do, which the world notices by the
+ *  - **comes-to-an-end.** Time goes on: no process is woken for ever without anything to do, which the world notices by the
  *    number of events (`sim/world.ts`).
  */
 
 import type { World } from '../../sim/world.ts';
-import type { Request } from '../claim.ts';
-import type { Tenure } from '../tenure.ts';
+import type { Request } from '../resource-state.ts';
+import type { HeldLease } from '../held-lease.ts';
 import type { Lease } from '../lease.ts';
 import type { MemberEvent } from '../member.ts';
 import type { Packet } from '../messages.ts';
 import type { ResolvedFleaseDurations } from '../options.ts';
+import { ITEMS_ENOUGH } from '../outbox.ts';
 import type { FleaseNode, Observer } from './node.ts';
 import { EPOCH_MS } from './timekeeping.ts';
 
@@ -47,15 +48,15 @@ export type PromiseName = (typeof PROMISES)[number];
 interface Known {
   readonly node: FleaseNode;
   readonly life: number;
-  readonly tenure: Tenure;
+  readonly held: HeldLease;
   readonly grantedMs: number;
-  /** As it was last said. */
+  /** As last reported. */
   untilMs: number;
   isNoticed: boolean;
   isEnded: boolean;
 }
 
-/** A request that has not been answered. */
+/** A request without an answer yet. */
 export interface Waiting {
   readonly node: FleaseNode;
   readonly life: number;
@@ -78,20 +79,20 @@ const ROUNDING_MS = 0.01;
 export class Checker implements Observer {
   readonly #world: World;
   readonly #durations: ResolvedFleaseDurations;
-  /** How late a process may be with what it has to say, if it runs. */
+  /** How late a running process may report. */
   readonly #latenessMs: number;
-  readonly #tenures = new Map<string, Known[]>();
-  readonly #known = new Map<Tenure, Known>();
+  readonly #heldLeases = new Map<string, Known[]>();
+  readonly #known = new Map<HeldLease, Known>();
   readonly #numbers = new Map<string, number>();
   readonly #fenced = new Map<string, number>();
   readonly #waiting = new Map<string, Waiting>();
   readonly #cancelled = new Set<string>();
   readonly #told = new Map<string, Told[]>();
-  /** The highest number of each resource that a life of a member has let go of. */
+  /** The highest number of each resource that an incarnation of a member has released. */
   readonly #letGo = new Map<string, number>();
-  /** What the group's clock of each showed when it lost its memory. */
-  readonly #silentSince = new Map<FleaseNode, number>();
-  /** Told of every grant, for as long as somebody wants to know. */
+  /** The group's clock of each node when it lost its memory. */
+  readonly #recoveringSince = new Map<FleaseNode, number>();
+  /** Called for every grant, while set. */
   onGrant: ((waiting: Waiting) => void) | undefined;
 
   constructor(world: World, durations: ResolvedFleaseDurations, latenessMs: number) {
@@ -107,14 +108,14 @@ export class Checker implements Observer {
     this.#world.count(what);
   }
 
-  /** All who wait for an answer, of those who live. */
+  /** Requests without an answer, of living processes. */
   waiting(): Waiting[] {
     return [...this.#waiting.values()].filter(({ node, life }) => isItsLife(node, life));
   }
 
   began(node: FleaseNode): void {
     this.happened('lives');
-    this.#silentSince.set(node, node.groupMs);
+    this.#recoveringSince.set(node, node.groupMs);
     for (const [key, waiting] of this.#waiting) if (waiting.node === node) this.#waiting.delete(key);
   }
 
@@ -125,7 +126,7 @@ export class Checker implements Observer {
     node.note(kind, { resource, id });
   }
 
-  /** Nobody waits for it any more, and yet it may be answered in the same turn. */
+  /** The request may still be answered in the same turn. */
   cancelled(node: FleaseNode, id: number): void {
     const key = keyOf(node, id);
     this.#waiting.delete(key);
@@ -133,6 +134,7 @@ export class Checker implements Observer {
   }
 
   sends(node: FleaseNode, packet: Packet): void {
+    if (packet.items.length >= ITEMS_ENOUGH) this.happened('packets that were full');
     for (const item of packet.items) {
       if (item.kind === 'refused') this.happened(`refused, ${item.why}`);
       if (item.kind === 'write' && item.lease.state !== 'held' && item.lease.holder === node.name) {
@@ -145,14 +147,14 @@ export class Checker implements Observer {
         item.kind === 'promised' ||
         item.kind === 'found' ||
         item.kind === 'accepted';
-      if (isWord) this.#isNotSilent(node, item.kind);
+      if (isWord) this.#isAfterRecovery(node, item.kind);
     }
   }
 
   tells(node: FleaseNode, event: MemberEvent): void {
     switch (event.kind) {
       case 'granted':
-        this.#granted(node, event.request, event.tenure);
+        this.#granted(node, event.request, event.held);
         return;
       case 'told':
         this.#wasTold(node, event.request, event.lease);
@@ -164,29 +166,29 @@ export class Checker implements Observer {
         this.#waiting.delete(keyOf(node, event.request));
         return;
       case 'renewed':
-        this.#renewed(node, event.tenure);
+        this.#renewed(node, event.held);
         return;
       case 'ending':
         this.happened('ending');
-        node.note('ending', describe(event.tenure));
-        this.#knownOf(event.tenure).isNoticed = true;
+        node.note('ending', describe(event.held));
+        this.#knownOf(event.held).isNoticed = true;
         return;
       case 'ended':
-        this.#ended(node, event.tenure);
+        this.#ended(node, event.held);
         return;
       case 'left':
         this.happened(
-          event.tenure.state === 'given-back' ? 'given back' : 'let go of, and not told to a majority',
+          event.held.state === 'given-back' ? 'given back' : 'let go of, and not told to a majority',
         );
-        node.note('left', describe(event.tenure));
+        node.note('left', describe(event.held));
         return;
-      case 'silent':
-        this.happened(`silent, ${event.why}`);
-        node.note('silent', { why: event.why });
-        if (event.why !== 'began') this.#silentSince.set(node, node.foundMs);
+      case 'recovering':
+        this.happened(`recovering, ${event.why}`);
+        node.note('recovering', { why: event.why });
+        if (event.why !== 'began') this.#recoveringSince.set(node, node.foundMs);
         return;
-      case 'speaking':
-        node.note('speaking', {});
+      case 'ready':
+        node.note('ready', {});
         return;
       case 'settled':
         this.happened('settled');
@@ -198,9 +200,9 @@ export class Checker implements Observer {
     }
   }
 
-  /** Something that was sent under this lease reaches the register that it is for. */
-  fenced(node: FleaseNode, tenure: Tenure): void {
-    const { resource, number } = tenure;
+  /** A write under this lease reaches its register. */
+  fenced(node: FleaseNode, held: HeldLease): void {
+    const { resource, number } = held;
     const highest = this.#fenced.get(resource) ?? 0;
     if (number >= highest) {
       this.#fenced.set(resource, number);
@@ -208,31 +210,31 @@ export class Checker implements Observer {
       return;
     }
     this.happened('fenced writes refused');
-    if (node.holds(tenure)) {
+    if (node.holds(held)) {
       throw this.#broken('numbers-grow', `the register has refused ${number}, which ${node.name} holds`);
     }
   }
 
-  #granted(node: FleaseNode, request: number, tenure: Tenure): void {
-    const { resource, number } = tenure;
+  #granted(node: FleaseNode, request: number, held: HeldLease): void {
+    const { resource, number } = held;
     this.happened('granted');
-    node.note('granted', { id: request, ...describe(tenure) });
+    node.note('granted', { id: request, ...describe(held) });
     const before = this.#numbers.get(resource) ?? 0;
     if (number <= before) {
       throw this.#broken('numbers-grow', `${node.name} is granted ${number} of ${resource} after ${before}`);
     }
     this.#numbers.set(resource, number);
-    if (!node.holds(tenure)) {
+    if (!node.holds(held)) {
       throw this.#broken('valid-when-returned', `${node.name} is granted ${number}, which is over`);
     }
-    this.#isAsTold(node, tenure);
+    this.#isAsTold(node, held);
     const known: Known = {
-      ...{ node, life: node.process.life, tenure, grantedMs: this.#world.trueMs },
-      ...{ untilMs: tenure.untilMs, isNoticed: false, isEnded: false },
+      ...{ node, life: node.process.life, held, grantedMs: this.#world.trueMs },
+      ...{ untilMs: held.untilMs, isNoticed: false, isEnded: false },
     };
-    this.#known.set(tenure, known);
-    const tenures = this.#tenures.get(resource) ?? [];
-    this.#tenures.set(resource, [...tenures.filter((other) => !isOver(other)), known]);
+    this.#known.set(held, known);
+    const heldLeases = this.#heldLeases.get(resource) ?? [];
+    this.#heldLeases.set(resource, [...heldLeases.filter((other) => !isOver(other)), known]);
     this.#countTurns(node, request, resource);
   }
 
@@ -250,57 +252,54 @@ export class Checker implements Observer {
     }
   }
 
-  #renewed(node: FleaseNode, tenure: Tenure): void {
-    const known = this.#knownOf(tenure);
+  #renewed(node: FleaseNode, held: HeldLease): void {
+    const known = this.#knownOf(held);
     this.happened('renewed');
-    node.note('renewed', describe(tenure));
+    node.note('renewed', describe(held));
     if (node.foundMs > known.untilMs) {
-      throw this.#broken('told-of-the-end', `${tenure.number} of ${node.name} was over, and is renewed`);
+      throw this.#broken('told-of-the-end', `${held.number} of ${node.name} was over, and is renewed`);
     }
     known.isNoticed = false;
-    known.untilMs = tenure.untilMs;
+    known.untilMs = held.untilMs;
   }
 
-  #ended(node: FleaseNode, tenure: Tenure): void {
-    const known = this.#knownOf(tenure);
-    const { ended, untilMs } = tenure;
+  #ended(node: FleaseNode, held: HeldLease): void {
+    const known = this.#knownOf(held);
+    const { ended, untilMs } = held;
     this.happened(`ended, ${ended}`);
-    node.note('ended', { why: ended, ...describe(tenure) });
+    node.note('ended', { why: ended, ...describe(held) });
     if (known.isEnded || ended === undefined) {
-      throw this.#broken(
-        'told-of-the-end',
-        `${tenure.number} of ${node.name} has ended twice, or not at all`,
-      );
+      throw this.#broken('told-of-the-end', `${held.number} of ${node.name} has ended twice, or not at all`);
     }
     known.isEnded = true;
-    const { resource, number } = tenure;
+    const { resource, number } = held;
     if (ended === 'released') {
-      this.#letsGo(resource, { holder: node.name, life: node.lifeNumber, number });
+      this.#letsGo(resource, { holder: node.name, incarnation: node.incarnation, number });
     }
     const { noticeMs } = this.#durations;
     const agoMs = this.#world.trueMs - node.stoppedUntilMs;
     if (ended === 'lapsed' && !known.isNoticed && agoMs > noticeMs + this.#latenessMs) {
-      throw this.#broken('told-of-the-end', `${tenure.number} of ${node.name} has lapsed without notice`);
+      throw this.#broken('told-of-the-end', `${held.number} of ${node.name} has lapsed without notice`);
     }
     const timeMs = node.member?.timeAt(node.reading());
     if (ended === 'lost' && timeMs !== undefined && timeMs <= untilMs) {
-      throw this.#broken('held-until-said', `${node.name} has lost ${tenure.number} before its end`);
+      throw this.#broken('held-until-said', `${node.name} has lost ${held.number} before its end`);
     }
   }
 
   #oneHolder(): void {
-    for (const [resource, tenures] of this.#tenures) {
-      if (tenures.length < 2) continue;
-      const holders = tenures.filter((known) => !isOver(known) && known.node.holds(known.tenure));
+    for (const [resource, heldLeases] of this.#heldLeases) {
+      if (heldLeases.length < 2) continue;
+      const holders = heldLeases.filter((known) => !isOver(known) && known.node.holds(known.held));
       if (holders.length < 2) {
-        if (tenures.some(isOver))
-          this.#tenures.set(
+        if (heldLeases.some(isOver))
+          this.#heldLeases.set(
             resource,
-            tenures.filter((known) => !isOver(known)),
+            heldLeases.filter((known) => !isOver(known)),
           );
         continue;
       }
-      const names = holders.map(({ node, tenure }) => `${node.name} (${tenure.number})`);
+      const names = holders.map(({ node, held }) => `${node.name} (${held.number})`);
       throw this.#broken('one-holder', `${names.join(' and ')} hold ${resource}`);
     }
   }
@@ -313,12 +312,12 @@ export class Checker implements Observer {
     this.#waiting.delete(key);
     if (asked === undefined) throw this.#broken('agreement', `${request} of ${node.name} is answered twice`);
     const number = lease?.number ?? 0;
-    for (const known of this.#tenures.get(asked.resource) ?? []) {
-      if (known.grantedMs >= asked.sinceMs || known.tenure.number <= number || isOver(known)) continue;
-      if (!known.node.holds(known.tenure)) continue;
+    for (const known of this.#heldLeases.get(asked.resource) ?? []) {
+      if (known.grantedMs >= asked.sinceMs || known.held.number <= number || isOver(known)) continue;
+      if (!known.node.holds(known.held)) continue;
       throw this.#broken(
         'agreement',
-        `${node.name} is told of ${number} at most, while ${known.node.name} has had ${known.tenure.number} all the time`,
+        `${node.name} is told of ${number} at most, while ${known.node.name} has had ${known.held.number} all the time`,
       );
     }
     if (lease?.state !== 'held') return;
@@ -332,11 +331,11 @@ export class Checker implements Observer {
     return EPOCH_MS + this.#world.trueMs <= untilMs + this.#durations.clockSkewMs / 2 - ROUNDING_MS;
   }
 
-  #isAsTold(node: FleaseNode, { resource, number }: Tenure): void {
+  #isAsTold(node: FleaseNode, { resource, number }: HeldLease): void {
     for (const { lease, by } of this.#told.get(resource) ?? []) {
       if (lease.number >= number || !this.#mayBeBefore(lease.untilMs)) continue;
-      if (lease.holder === node.name && lease.life === node.lifeNumber) continue;
-      if ((this.#letGo.get(lifeKey(resource, lease)) ?? 0) >= lease.number) continue;
+      if (lease.holder === node.name && lease.incarnation === node.incarnation) continue;
+      if ((this.#letGo.get(incarnationKey(resource, lease)) ?? 0) >= lease.number) continue;
       throw this.#broken(
         'agreement',
         `${node.name} is granted ${number}, but ${by} was told that ${lease.holder} has ${lease.number} for longer`,
@@ -344,15 +343,15 @@ export class Checker implements Observer {
     }
   }
 
-  #letsGo(resource: string, lease: Pick<Lease, 'holder' | 'life' | 'number'>): void {
-    const key = lifeKey(resource, lease);
+  #letsGo(resource: string, lease: Pick<Lease, 'holder' | 'incarnation' | 'number'>): void {
+    const key = incarnationKey(resource, lease);
     this.#letGo.set(key, Math.max(this.#letGo.get(key) ?? 0, lease.number));
   }
 
-  #isNotSilent(node: FleaseNode, kind: string): void {
+  #isAfterRecovery(node: FleaseNode, kind: string): void {
     const { leaseMs, clockSkewMs } = this.#durations;
     const recoveryMs = leaseMs + 2 * clockSkewMs;
-    const forMs = node.groupMs - (this.#silentSince.get(node) ?? Number.NEGATIVE_INFINITY);
+    const forMs = node.groupMs - (this.#recoveringSince.get(node) ?? Number.NEGATIVE_INFINITY);
     if (forMs >= recoveryMs - READINGS_MS) return;
     throw this.#broken(
       'silent-after-restart',
@@ -360,29 +359,26 @@ export class Checker implements Observer {
     );
   }
 
-  /** Whoever has run for a while has said of everything that is over that it is. */
+  /** A process that has run for a while has reported the end of every lease that is over. */
   #endsAreTold(): void {
-    for (const tenures of this.#tenures.values()) {
-      for (const known of tenures) {
-        const { node, tenure } = known;
+    for (const heldLeases of this.#heldLeases.values()) {
+      for (const known of heldLeases) {
+        const { node, held } = known;
         if (isOver(known) || !node.process.running) continue;
         if (this.#world.trueMs - node.stoppedUntilMs < 2 * this.#latenessMs) continue;
         const timeMs = node.member?.timeAt(node.reading());
-        if (timeMs === undefined || timeMs <= tenure.untilMs + this.#latenessMs) continue;
-        throw this.#broken(
-          'told-of-the-end',
-          `${tenure.number} of ${node.name} is over, and it was not told`,
-        );
+        if (timeMs === undefined || timeMs <= held.untilMs + this.#latenessMs) continue;
+        throw this.#broken('told-of-the-end', `${held.number} of ${node.name} is over, and it was not told`);
       }
     }
     for (const known of this.#known.values()) {
-      if (known.isEnded || !isItsLife(known.node, known.life)) this.#known.delete(known.tenure);
+      if (known.isEnded || !isItsLife(known.node, known.life)) this.#known.delete(known.held);
     }
   }
 
-  #knownOf(tenure: Tenure): Known {
-    const known = this.#known.get(tenure);
-    if (known === undefined) throw this.#broken('told-of-the-end', `${tenure.number} was never granted`);
+  #knownOf(held: HeldLease): Known {
+    const known = this.#known.get(held);
+    if (known === undefined) throw this.#broken('told-of-the-end', `${held.number} was never granted`);
     return known;
   }
 
@@ -394,15 +390,16 @@ export class Checker implements Observer {
 const isItsLife = (node: FleaseNode, life: number): boolean =>
   node.process.alive && node.process.life === life;
 
-const isOver = ({ node, life, tenure }: Known): boolean =>
-  tenure.ended !== undefined || !isItsLife(node, life);
+const isOver = ({ node, life, held }: Known): boolean => held.ended !== undefined || !isItsLife(node, life);
 
 const keyOf = (node: FleaseNode, request: number): string => `${node.name} ${node.process.life} ${request}`;
 
-const lifeKey = (resource: string, { holder, life }: Pick<Lease, 'holder' | 'life'>): string =>
-  `${resource} ${holder} ${life}`;
+const incarnationKey = (
+  resource: string,
+  { holder, incarnation }: Pick<Lease, 'holder' | 'incarnation'>,
+): string => `${resource} ${holder} ${incarnation}`;
 
-const describe = ({ resource, number, untilMs }: Tenure): Record<string, string | number> => ({
+const describe = ({ resource, number, untilMs }: HeldLease): Record<string, string | number> => ({
   resource,
   number,
   until: Math.round(untilMs - EPOCH_MS),

@@ -1,10 +1,13 @@
 /**
  * A world drawn from a seed: how many members, how short the leases, how far apart the clocks, how bad the network.
  * Margins are as thin as the documentation allows.
+ *
+ * One world in eight is *wide*: large groups, many kinds of faults at once, several wrong clocks, hundreds of
+ * resources acquired in one turn. Separate dice decide which, so that all other seeds stay as they were.
  */
 
 import type { LinkFaults } from '../../sim/network.ts';
-import type { Random } from '../../sim/random.ts';
+import { Random } from '../../sim/random.ts';
 import { type ResolvedFleaseDurations, resolveFleaseDurations } from '../options.ts';
 
 export interface DrawnWorld {
@@ -16,7 +19,7 @@ export interface DrawnWorld {
   readonly calmLinks: Partial<LinkFaults>;
   readonly lateMs: number;
   readonly turnMs: number;
-  /** How long a caller does nothing, up to. */
+  /** The longest idle time of a caller. */
   readonly idleMs: number;
   readonly holdMs: readonly number[];
   /** How long it may take to tell one member of a change of the group. */
@@ -25,8 +28,40 @@ export interface DrawnWorld {
   readonly troubleMs: readonly [number, number];
   /** How long faults go on. */
   readonly chaosMs: number;
-  /** With so many attempts under way a member asks no more others than it has to. */
+  /** From this many attempts under way, a member asks only a majority. */
   readonly busyFrom: number;
+  /** The number of kinds of faults; undefined: a few. */
+  readonly troubleKinds: number | undefined;
+  /** How many clocks may be wrong at once; never those of a majority. */
+  readonly wrongClocksMost: number;
+  /** Resources that bulk callers acquire. */
+  readonly bulkResources: readonly string[];
+}
+
+/** The share of wide worlds. */
+const WIDE_SHARE = 1 / 8;
+
+export function drawWorld(seed: number): DrawnWorld {
+  const drawn = drawUsual(new Random(seed, 'drawn'));
+  const dice = new Random(seed, 'wide');
+  return dice.chance(WIDE_SHARE) ? widened(drawn, dice) : drawn;
+}
+
+function widened(drawn: DrawnWorld, dice: Random): DrawnWorld {
+  const members = dice.pick([3, 3, 5, 7, 9, 9, 11, 15]);
+  const bulk = members <= 3 ? dice.integer(100, 250) : 0;
+  const { leaseMs } = drawn.durations;
+  return {
+    ...drawn,
+    members,
+    callersEach: members > 7 ? 1 : drawn.callersEach,
+    bulkResources: Array.from({ length: bulk }, (_, place) => `bulk${place + 1}`),
+    turnMs: bulk > 0 ? 0.3 : drawn.turnMs,
+    troubleKinds: dice.pick([5, 7, 9, 12]),
+    wrongClocksMost: dice.pick([1, 2, members]),
+    // A large world, or one with many faults, shows as much in less time.
+    chaosMs: leaseMs * (members > 7 || bulk > 0 ? dice.between(5, 8) : dice.between(12, 20)),
+  };
 }
 
 function drawDurations(dice: Random): ResolvedFleaseDurations {
@@ -43,7 +78,7 @@ function drawDurations(dice: Random): ResolvedFleaseDurations {
   return resolveFleaseDurations({ leaseMs, clockSkewMs, answerMs, noticeMs });
 }
 
-export function drawWorld(dice: Random): DrawnWorld {
+function drawUsual(dice: Random): DrawnWorld {
   const durations = drawDurations(dice);
   const { leaseMs, answerMs } = durations;
   const lossy = dice.chance(0.8);
@@ -72,5 +107,6 @@ export function drawWorld(dice: Random): DrawnWorld {
     troubleMs: [leaseMs * 0.05, leaseMs * dice.pick([0.5, 2, 4])],
     chaosMs: leaseMs * dice.between(15, 25),
     busyFrom: dice.pick([0, 1, 2, Number.POSITIVE_INFINITY]),
+    ...{ troubleKinds: undefined, wrongClocksMost: 1, bulkResources: [] },
   };
 }

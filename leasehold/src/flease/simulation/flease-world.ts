@@ -1,6 +1,6 @@
 /**
- * A group in a simulated world: its members, their clocks, the network between them, who starts and replaces them,
- * who uses the leases, and who watches.
+ * A group in a simulated world: members, clocks, network, the operator that starts and replaces members, the
+ * applications that use leases, and the checker.
  */
 
 import { SimClock } from '../../sim/clock.ts';
@@ -9,7 +9,8 @@ import type { Random } from '../../sim/random.ts';
 import { World } from '../../sim/world.ts';
 import type { MemberEvent } from '../member.ts';
 import type { Item, Packet } from '../messages.ts';
-import { Caller, type Mood } from './callers.ts';
+import { BulkCaller } from './bulk-caller.ts';
+import { Caller, type Mood, type Occupied } from './callers.ts';
 import { Checker } from './checker.ts';
 import type { DrawnWorld } from './drawn-world.ts';
 import { FleaseNode } from './node.ts';
@@ -20,11 +21,9 @@ export interface FleaseWorldOptions {
   readonly seed: number;
   readonly trace: boolean;
   readonly drawn: DrawnWorld;
-  /** Turned off, nobody notices that a clock is wrong. @default true */
+  /** If false, no member notices a wrong clock. @default true */
   readonly comparesClocks?: boolean;
-  /**
-   * How far the clocks of these are from true time, and those of all others not at all. @default drawn, and wandering
-   */
+  /** How far the clocks of these members are from true time; others are exact. @default drawn, and wandering */
   readonly deviationsMs?: Readonly<Record<string, number>>;
 }
 
@@ -36,7 +35,7 @@ export class FleaseWorld {
   readonly timekeeping: Timekeeping;
   readonly operator: Operator;
   mood: Mood = 'as-they-like';
-  readonly callers: Caller[] = [];
+  readonly callers: Occupied[] = [];
   readonly #random: Random;
   readonly #comparesClocks: boolean;
 
@@ -72,6 +71,7 @@ export class FleaseWorld {
 
   #build(name: string): FleaseNode {
     const { durations, busyFrom, lateMs, turnMs, resources, idleMs, holdMs, callersEach } = this.drawn;
+    const { bulkResources } = this.drawn;
     const random = this.#random.fork(`node ${name}`);
     const { checker } = this;
     const node: FleaseNode = new FleaseNode(this.world, {
@@ -101,6 +101,14 @@ export class FleaseWorld {
           };
           this.callers.push(new Caller(node, runtime, life.fork(`caller ${caller}`), context));
         }
+        if (bulkResources.length === 0) return;
+        const demand = {
+          resources: bulkResources,
+          idleMs: 4 * durations.leaseMs,
+          holdMs: Math.max(...holdMs),
+        };
+        const context = { demand, mood: () => this.mood };
+        this.callers.push(new BulkCaller(node, runtime, life.fork('bulk caller'), context));
       },
     });
     if (this.#deviationsMs === undefined) this.timekeeping.keep(node);

@@ -13,10 +13,10 @@ const DECISION = 'flease/decision.ts';
 const LEASE = 'flease/lease.ts';
 const MEMBER = 'flease/member.ts';
 const PROPOSER = 'flease/proposer.ts';
-const CLAIM = 'flease/claim.ts';
+const RESOURCE_STATE = 'flease/resource-state.ts';
 const OPTIONS = 'flease/options.ts';
 const CLOCK = 'flease/group-clock.ts';
-const OTHERS = 'flease/acquaintances.ts';
+const OTHERS = 'flease/peer-table.ts';
 const VIEW = 'flease/view.ts';
 const DRIVER = 'flease/driver.ts';
 
@@ -31,6 +31,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'over-by-the-time-of-the-answer',
+    seeds: 4_000,
     promise: 'agreement',
     story: 'Who asks is told that nobody has what is over by now, though it was renewed since they answered.',
     file: DECISION,
@@ -67,7 +68,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'silent-after-restart',
     story: '(2) The silence binds what others ask, and not the own proposer.',
     file: PROPOSER,
-    from: '    this.#isSilent = true;\n',
+    from: '    this.#isRecovering = true;\n',
     to: '',
   },
   {
@@ -91,7 +92,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'held-until-said',
     story: '(6) A restarted member may have the ballot that it had before, and an equal one is heeded.',
     file: BALLOT,
-    from: '  return a.life - b.life || a.attempt - b.attempt;',
+    from: '  return a.incarnation - b.incarnation || a.attempt - b.attempt;',
     to: '  return 1;',
   },
   {
@@ -99,8 +100,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-holder',
     story: 'A lease is held for its length from when a majority had answered.',
     file: PROPOSER,
-    from: 'new Tenure(claim.resource, lease)',
-    to: 'new Tenure(claim.resource, { number: lease.number, untilMs: nowMs + this.#settings.durations.leaseMs })',
+    from: 'new HeldLease(state.resource, lease)',
+    to: 'new HeldLease(state.resource, { number: lease.number, untilMs: nowMs + this.#settings.durations.leaseMs })',
   },
   {
     name: 'majority-of-one-less',
@@ -133,7 +134,7 @@ export const mutants: readonly Mutant[] = [
     story: '(5) Two answers are two members, though one of them came twice.',
     file: ATTEMPT,
     from: '    const yes = this.#quorums.with(this.#yes, from);\n',
-    to: '    const next = this.audience.find((member) => !this.#quorums.includes(this.#yes, member)) ?? from;\n    const yes = this.#quorums.with(this.#yes, next);\n',
+    to: '    const next = this.recipients.find((member) => !this.#quorums.includes(this.#yes, member)) ?? from;\n    const yes = this.#quorums.with(this.#yes, next);\n',
   },
   {
     name: 'promise-counts-as-acceptance',
@@ -204,7 +205,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'valid-when-returned',
     story: 'A process is stopped between the grant and the word, and says that it is held all the same.',
     file: DRIVER,
-    from: '    if (isWanted && this.holds(tenure)) {',
+    from: '    if (isWanted && this.holds(held)) {',
     to: '    if (isWanted) {',
   },
   {
@@ -212,15 +213,15 @@ export const mutants: readonly Mutant[] = [
     promise: 'told-of-the-end',
     story: 'A renewal that is answered late revives what had lapsed.',
     file: PROPOSER,
-    from: '    if (tenure?.isHeldAt(nowMs)) {\n      tenure.renewed(lease);',
-    to: '    if (tenure !== undefined) {\n      tenure.renewed(lease);',
+    from: '    if (held?.isHeldAt(nowMs)) {\n      held.renewed(lease);',
+    to: '    if (held !== undefined) {\n      held.renewed(lease);',
   },
   {
     name: 'given-back-before-it-is-let-go-of',
     promise: 'one-holder',
     story: 'A lease is used until the others have heard that it is given back, and one of them has it.',
     file: PROPOSER,
-    from: "    this.#end(claim, 'released');\n    this.#leave(",
+    from: "    this.#end(state, 'released');\n    this.#leave(",
     to: '    this.#leave(',
   },
   {
@@ -251,7 +252,7 @@ export const mutants: readonly Mutant[] = [
     name: 'granted-and-wanted-still',
     promise: 'answered-once',
     story: 'Whoever was granted it stays among those who want it, and is granted it again.',
-    file: CLAIM,
+    file: RESOURCE_STATE,
     from: "return this.#takeOut(this.#requests.findIndex(({ kind }) => kind !== 'ask'));",
     to: "return this.#requests.find(({ kind }) => kind !== 'ask');",
   },
@@ -259,16 +260,16 @@ export const mutants: readonly Mutant[] = [
     name: 'ends-unnoticed',
     promise: 'told-of-the-end',
     story: 'A lease runs out and nobody is told.',
-    file: CLAIM,
-    from: '    tenure?.end(reason);\n',
-    to: "    if (reason === 'lapsed') return undefined;\n    tenure?.end(reason);\n",
+    file: RESOURCE_STATE,
+    from: '    held?.end(reason);\n',
+    to: "    if (reason === 'lapsed') return undefined;\n    held?.end(reason);\n",
   },
   {
     name: 'ending-unnoticed',
     promise: 'told-of-the-end',
     story: 'A lease that could not be renewed runs out without a word of warning.',
     file: PROPOSER,
-    from: "      this.#settings.tell({ kind: 'ending', tenure });\n",
+    from: "      this.#settings.tell({ kind: 'ending', held });\n",
     to: '',
   },
   {
@@ -291,16 +292,16 @@ export const mutants: readonly Mutant[] = [
     name: 'last-come-first-served',
     promise: 'progress',
     story: 'Who comes to wait stands in front of those who do.',
-    file: CLAIM,
-    from: 'this.#line = [...this.#line, member];',
-    to: 'this.#line = [member, ...this.#line];',
+    file: RESOURCE_STATE,
+    from: 'this.#waiters = [...this.#waiters, member];',
+    to: 'this.#waiters = [member, ...this.#waiters];',
   },
   {
     name: 'own-before-others',
     promise: 'progress',
     story: 'Who has had its turn keeps its place for the next of its own.',
-    file: CLAIM,
-    from: '    this.leaveLine(this.#self);\n    this.#takePlace();',
+    file: RESOURCE_STATE,
+    from: '    this.dequeue(this.#self);\n    this.#takePlace();',
     to: '    this.#takePlace();',
   },
   {
@@ -308,15 +309,16 @@ export const mutants: readonly Mutant[] = [
     promise: 'progress',
     story: 'Who is given the lease is not told who else waits for it.',
     file: PROPOSER,
-    from: "    for (const member of line) if (member !== to) send(to, { kind: 'wish', resource, member });\n",
+    from: "    for (const member of waiters) if (member !== to) send(to, { kind: 'enqueue', resource, member });\n",
     to: '',
   },
   {
     name: 'waits-by-the-wrong-clock',
+    seeds: 4_000,
     promise: 'progress',
     story: 'Who was to try again at some time waits for that time, although its clock was put right.',
-    file: CLAIM,
-    from: '    this.#tryAtMs = undefined;\n    this.#lookAtMs = NEVER;\n',
-    to: '    this.#lookAtMs = NEVER;\n',
+    file: RESOURCE_STATE,
+    from: '    this.#tryAtMs = undefined;\n    this.#timerAtMs = NEVER;\n',
+    to: '    this.#timerAtMs = NEVER;\n',
   },
 ];

@@ -1,8 +1,8 @@
 /**
- * A member of a group as a process of a simulated world: the same driver as in a real one, and nothing else.
+ * A member of a group as a process of a simulated world, run by the production driver.
  *
- * Wall clocks are read in whole milliseconds here as on Node. A turn of the event loop may take a while in some
- * worlds, so that several inputs go out together, and a process can be stopped or die in between.
+ * Wall clocks are read in whole milliseconds, as on Node. A turn of the event loop may take a while in some worlds,
+ * so that several inputs go out together, and a process can be stopped or die in between.
  */
 
 import { later } from '../../runtime/time.ts';
@@ -10,8 +10,8 @@ import type { SimClock } from '../../sim/clock.ts';
 import type { Network } from '../../sim/network.ts';
 import { SimProcess, type SimRuntime } from '../../sim/process.ts';
 import type { World } from '../../sim/world.ts';
-import type { Request } from '../claim.ts';
-import type { Tenure } from '../tenure.ts';
+import type { Request } from '../resource-state.ts';
+import type { HeldLease } from '../held-lease.ts';
 import { FleaseDriver } from '../driver.ts';
 import type { ClockReading } from '../group-clock.ts';
 import type { Member, MemberEvent } from '../member.ts';
@@ -19,7 +19,7 @@ import type { Packet } from '../messages.ts';
 import type { ResolvedFleaseDurations } from '../options.ts';
 import type { View } from '../view.ts';
 
-/** What the checker hears of, at the instant it happens. */
+/** Called by the node at the instant of each event; implemented by the checker. */
 export interface Observer {
   began(node: FleaseNode): void;
   requested(node: FleaseNode, resource: string, request: Request): void;
@@ -37,11 +37,11 @@ export interface NodeOptions {
   /** How long a turn of the event loop takes; 0 if every input is a turn. */
   readonly turnMs: number;
   readonly observer: Observer;
-  /** Turned off, what packets say of clocks is not seen: then nobody notices that one is wrong. */
+  /** If false, clock values are removed from packets: then no member notices a wrong clock. */
   readonly comparesClocks: boolean;
-  /** What a life that begins is told about the group. */
+  /** The view that a starting incarnation is given. */
   view(): View;
-  /** Begins whatever uses the leases, anew in each life. */
+  /** Starts the users of leases, anew in each incarnation. */
   onStart(runtime: SimRuntime): void;
 }
 
@@ -50,24 +50,24 @@ export class FleaseNode {
   readonly name: string;
   readonly process: SimProcess;
   readonly durations: ResolvedFleaseDurations;
-  /** Until when it has last been stopped, or misled about when to wake; true time. */
+  /** Until when the node was last stopped, or had a wrong wake-up time; true time. */
   stoppedUntilMs: number = Number.NEGATIVE_INFINITY;
-  /** What wants to know of the events of this life besides the checker. */
+  /** Listeners to the events of this incarnation, besides the checker. */
   readonly #listeners = new Map<number, (event: MemberEvent) => void>();
-  /** Requests of this life that nobody waits for any more. */
+  /** Cancelled requests of this incarnation. */
   readonly #cancelled = new Set<number>();
-  /** What somebody was told that it holds. */
-  readonly #told = new WeakSet<Tenure>();
+  /** Leases that the application was told of. */
+  readonly #told = new WeakSet<HeldLease>();
   readonly #options: NodeOptions;
   #driver: FleaseDriver | undefined;
   #runtime: SimRuntime | undefined;
   #requests = 0;
-  /** What the present life has drawn for itself. */
-  lifeNumber = 0;
+  /** Of the present process. */
+  incarnation = 0;
   #lastReading: ClockReading | undefined;
-  /** What the group's clock showed at the first reading since all was carried out that came of the last turn. */
+  /** The group's clock at the first reading since the last turn was executed completely. */
   #firstMs: number | undefined;
-  /** How long a turn is to take in which something is granted. */
+  /** How long a turn with a grant is to take. */
   #stallMs = 0;
 
   constructor(world: World, options: NodeOptions) {
@@ -87,7 +87,7 @@ export class FleaseNode {
     return this.process.alive ? this.#driver?.member : undefined;
   }
 
-  /** Both clocks, as it would read them at this instant. */
+  /** Both clocks at this instant. */
   reading(): ClockReading {
     return { now: this.process.now(), wallMs: Math.floor(this.wallMs) };
   }
@@ -96,12 +96,12 @@ export class FleaseNode {
     return this.process.clock.wallMs(this.world.trueMs);
   }
 
-  /** What the group's clock showed there when it last looked at its clocks; after a jump, what the wall clock did. */
+  /** The group's clock when the node last read its clocks; after a jump, the wall clock. */
   get groupMs(): number {
     return this.#groupMsAt(this.#lastReading);
   }
 
-  /** The earliest that it may have been when it found what it tells at present. */
+  /** The earliest time at which the node may have found the present event. */
   get foundMs(): number {
     return Math.min(this.groupMs, this.#firstMs ?? Number.POSITIVE_INFINITY);
   }
@@ -110,10 +110,10 @@ export class FleaseNode {
     return this.member?.timeAt(reading) ?? reading.wallMs;
   }
 
-  /** Whether it would say that it holds this, if it asked at this instant. */
-  holds(tenure: Tenure): boolean {
+  /** Whether the node would say that it holds this lease, if asked at this instant. */
+  holds(held: HeldLease): boolean {
     const timeMs = this.member?.timeAt(this.reading());
-    return timeMs !== undefined && tenure.isHeldAt(timeMs);
+    return timeMs !== undefined && held.isHeldAt(timeMs);
   }
 
   request(kind: Request['kind'], resource: string, answered: (event: MemberEvent) => void): number {
@@ -131,13 +131,13 @@ export class FleaseNode {
     this.#driver?.input((member, reading) => member.cancel(resource, id, reading));
   }
 
-  release(tenure: Tenure, heir?: string): void {
-    this.#driver?.input((member, reading) => member.release(tenure, reading, heir));
+  release(held: HeldLease, successor?: string): void {
+    this.#driver?.input((member, reading) => member.release(held, reading, successor));
   }
 
-  /** Lets go of everything, and says so: the last words of a life. */
+  /** Releases everything: the last act of an incarnation. */
   releaseAll(): void {
-    for (const tenure of [...(this.member?.tenures ?? [])]) this.release(tenure);
+    for (const held of [...(this.member?.heldLeases ?? [])]) this.release(held);
   }
 
   move(members: readonly string[]): void {
@@ -149,13 +149,13 @@ export class FleaseNode {
     this.process.pause(ms);
   }
 
-  /** The next turn in which something is granted to it takes so long, before anybody is told; 0: as long as others. */
+  /** The next turn with a grant takes so long before the application is told; 0: as long as others. */
   stallAtGrant(ms: number): void {
     this.#stallMs = ms;
   }
 
   suspend(ms: number): void {
-    // Alarms that were set before are late by as much: they go by the clock that stood still, and are set for up to a
+    // Alarms that were set before are late by as much: they use the clock that stood still, and are set for up to a
     // lease ahead.
     const misledMs = ms + this.durations.leaseMs;
     this.stoppedUntilMs = Math.max(this.stoppedUntilMs, this.world.trueMs + misledMs);
@@ -172,11 +172,11 @@ export class FleaseNode {
     this.#listeners.clear();
     this.#cancelled.clear();
     const transport = runtime.transport(network);
-    const life = 1 + Math.floor(runtime.random() * 0x7fff_ffff);
-    this.lifeNumber = life;
+    const incarnation = 1 + Math.floor(runtime.random() * 0x7fff_ffff);
+    this.incarnation = incarnation;
     const driver = new FleaseDriver({
       settings: {
-        ...{ group: 'group', id: name, life, durations, busyFrom },
+        ...{ group: 'group', id: name, incarnation, durations, busyFrom },
         view: this.#options.view(),
         random: () => runtime.random(),
       },
@@ -195,7 +195,7 @@ export class FleaseNode {
         transport.send(to, packet);
       },
       tell: (event) => this.#tell(event),
-      isWanted: (request) => !this.#cancelled.has(request), // One that is answered twice is for the checker to see.
+      isWanted: (request) => !this.#cancelled.has(request), // A second answer is for the checker to see.
       afterwards: () => {
         this.#firstMs = undefined;
       },
@@ -222,14 +222,14 @@ export class FleaseNode {
     this.#stallMs = 0;
   }
 
-  /** Whether something is held that nobody has been told of. */
+  /** Whether a lease is held that the application has not been told of. */
   get #hasNews(): boolean {
-    for (const tenure of this.member?.tenures ?? []) if (!this.#told.has(tenure)) return true;
+    for (const held of this.member?.heldLeases ?? []) if (!this.#told.has(held)) return true;
     return false;
   }
 
   #tell(event: MemberEvent): void {
-    if (event.kind === 'granted') this.#told.add(event.tenure);
+    if (event.kind === 'granted') this.#told.add(event.held);
     this.#options.observer.tells(this, event);
     if ('request' in event) {
       const answered = this.#listeners.get(event.request);
@@ -239,7 +239,7 @@ export class FleaseNode {
   }
 }
 
-/** As if it had come from a clock like ours, and at once. */
+/** As if sent by a clock like ours, and at once. */
 const withoutClocks = (packet: Packet, nowMs: number): Packet => ({
   ...packet,
   sentMs: Math.min(packet.sentMs, nowMs),

@@ -11,19 +11,19 @@
 import type { Random } from '../../sim/random.ts';
 import type { World } from '../../sim/world.ts';
 import { GroupChangeError } from '../errors.ts';
-import { majorityOf, type View } from '../view.ts';
+import { majorityOf, MEMBERS_MAX, type View } from '../view.ts';
 import type { FleaseNode } from './node.ts';
 
 export interface OperatorOptions {
   readonly world: World;
   readonly random: Random;
-  /** Makes a member that was never there before; it is not started. */
+  /** Makes a new member; it is not started. */
   build(name: string): FleaseNode;
   /** How long it may take to tell one member; most are told sooner. */
   readonly slownessMs: number;
-  /** How long one may wait for a successor to be ready. */
+  /** How long the operator may wait until a joining member is ready. */
   readonly preparationMs: number;
-  /** How much later than the others one of them may be told, who has been overlooked. */
+  /** How much later than the others an overlooked member may be told. */
   readonly overlookedMs: readonly [number, number];
 }
 
@@ -32,7 +32,7 @@ export class Operator {
   readonly #nodes = new Map<string, FleaseNode>();
   #view: View;
   #built = 0;
-  /** Those who leave the group, and are stopped when that is settled. */
+  /** Members that leave the group, and are stopped when the change is settled. */
   #leaving: FleaseNode[] = [];
 
   constructor(options: OperatorOptions, members: number) {
@@ -41,12 +41,12 @@ export class Operator {
     this.#view = { number: 1, members: names, before: undefined };
   }
 
-  /** What a process that is started is told. */
+  /** The view that a starting process is given. */
   get view(): View {
     return this.#view;
   }
 
-  /** Whether everybody says so. */
+  /** Whether all members say so. */
   get isSettled(): boolean {
     if (this.#view.before !== undefined) return false;
     const { number } = this.#view;
@@ -60,7 +60,7 @@ export class Operator {
     return !this.isSettled || this.#leaving.length > 0;
   }
 
-  /** Everybody who is to run. */
+  /** All members that are to run. */
   get nodes(): readonly FleaseNode[] {
     const { members, before = [] } = this.#view;
     const names = new Set([...members, ...before, ...this.#leaving.map(({ name }) => name)]);
@@ -73,7 +73,7 @@ export class Operator {
     for (const node of this.nodes) if (!node.process.alive) node.process.start();
   }
 
-  /** Somebody says that a view is settled. */
+  /** A member says that a view is settled. */
   heardOfSettling(view: number): void {
     if (view !== this.#view.number || this.#view.before === undefined) return;
     this.#view = { ...this.#view, before: undefined };
@@ -88,14 +88,15 @@ export class Operator {
     } else world.after(slownessMs, () => this.#stopLeaversSoon());
   }
 
-  /** Puts another member in the place of one of them, or adds one, or takes one away. */
+  /** Replaces, adds or removes a member. */
   change(): void {
     if (this.isChanging) return;
     const { world, random, preparationMs } = this.#options;
     const { number, members } = this.#view;
     const leaver = this.#nodes.get(random.pick(members)) as FleaseNode;
     const rest = members.filter((name) => name !== leaver.name);
-    const kind = random.pick(['replace', 'replace', 'add', 'take away']);
+    const drawn = random.pick(['replace', 'replace', 'add', 'take away']);
+    const kind = drawn === 'add' && members.length >= MEMBERS_MAX ? 'replace' : drawn;
     const leaves = kind === 'replace' || (kind === 'take away' && rest.length > 0);
     const joiner = leaves && kind === 'take away' ? undefined : this.#build();
     const next = [...(leaves ? rest : members), ...(joiner === undefined ? [] : [joiner.name])];
@@ -104,11 +105,11 @@ export class Operator {
     leaver.note('view', { number: number + 1, members: next.join(' '), before: members.join(' ') });
     if (leaves) this.#leave(leaver, rest.length >= majorityOf(members.length));
     joiner?.process.start();
-    // Some wait until it has stopped to be silent.
+    // Some operators wait until the joining member has recovered.
     world.after(random.pick([0, preparationMs]), () => this.#moveAll(number + 1));
   }
 
-  /** A member that is not needed for the majority of those before may be stopped at once. */
+  /** A member that is not needed for the majority of the old members may be stopped at once. */
   #leave(leaver: FleaseNode, mayStop: boolean): void {
     if (mayStop && this.#options.random.chance(0.5)) this.#stop(leaver);
     else this.#leaving.push(leaver);
@@ -129,7 +130,7 @@ export class Operator {
     }
   }
 
-  /** Tells it, until it has moved. */
+  /** Tells the member, until it has moved. */
   #moveSoon(node: FleaseNode, number: number, withinMs: number): void {
     const { world, random } = this.#options;
     world.after(random.between(0, withinMs), () => {
@@ -160,9 +161,9 @@ export class Operator {
   }
 }
 
-/** Part of the time that it may take. */
+/** Part of the longest time. */
 const QUICK = 0.05;
-/** How often one of them is told when the others have long settled. */
+/** How often one member is told when the others have long settled. */
 const OVERLOOKED = 0.4;
 
 const NAMES = [...'abcdefghijklmnopqrstuvwxyz'];

@@ -1,7 +1,9 @@
-/** A group in which nothing happens but what a test has happen: for faults with names. */
+/**
+ * A group in which nothing happens except by a test: for faults with names.
+ */
 
 import type { LinkFaults } from '../../sim/network.ts';
-import type { Tenure } from '../tenure.ts';
+import type { HeldLease } from '../held-lease.ts';
 import type { MemberEvent } from '../member.ts';
 import { resolveFleaseDurations } from '../options.ts';
 import { FleaseWorld } from './flease-world.ts';
@@ -14,14 +16,14 @@ export interface QuietGroupOptions {
   readonly deviationsMs?: Readonly<Record<string, number>>;
   readonly comparesClocks?: boolean;
   readonly links?: Partial<LinkFaults>;
-  /** With so many attempts under way a member asks no more others than it has to; never, if nothing is said. */
+  /** From this many attempts under way, a member asks only a majority; never, by default. */
   readonly busyFrom?: number;
 }
 
 export class QuietGroup {
   readonly flease: FleaseWorld;
 
-  /** All have been silent for as long as they had to. */
+  /** All members have recovered. */
   constructor(options: QuietGroupOptions = {}) {
     const { members = 3, leaseMs = 1_000, clockSkewMs = 50, links = { delayMs: [1, 1] } } = options;
     const durations = resolveFleaseDurations({ leaseMs, clockSkewMs });
@@ -31,6 +33,7 @@ export class QuietGroup {
       drawn: {
         ...{ members, durations, resources: ['job'], callersEach: 0, links, calmLinks: links },
         ...{ lateMs: 0, turnMs: 0, idleMs: 0, holdMs: [0], operatorMs: 1, troubleMs: [1, 1], chaosMs: 0 },
+        ...{ troubleKinds: undefined, wrongClocksMost: 1, bulkResources: [] },
         busyFrom: options.busyFrom ?? Number.POSITIVE_INFINITY,
       },
     });
@@ -49,12 +52,12 @@ export class QuietGroup {
     return node;
   }
 
-  /** Asks for it. What it is told comes to stand in the list, and what it is granted in `tenure`. */
+  /** Makes a request. Events are collected in `events`, and a granted lease in `held`. */
   acquire(name: string, kind: 'acquire' | 'try' | 'ask' = 'acquire'): Asked {
-    const asked: Asked = { id: 0, events: [], tenure: undefined };
+    const asked: Asked = { id: 0, events: [], held: undefined };
     asked.id = this.node(name).request(kind, 'job', (event) => {
       asked.events.push(event);
-      if (event.kind === 'granted') asked.tenure = event.tenure;
+      if (event.kind === 'granted') asked.held = event.held;
     });
     return asked;
   }
@@ -63,5 +66,5 @@ export class QuietGroup {
 export interface Asked {
   id: number;
   readonly events: MemberEvent[];
-  tenure: Tenure | undefined;
+  held: HeldLease | undefined;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BrokenPromise } from '../../sim/world.ts';
-import type { Tenure } from '../tenure.ts';
+import type { HeldLease } from '../held-lease.ts';
 import type { Item, Packet } from '../messages.ts';
 import { type Asked, QuietGroup } from './quiet-group.ts';
 
@@ -10,12 +10,12 @@ import { type Asked, QuietGroup } from './quiet-group.ts';
 function stopHolder(group: QuietGroup): void {
   const first = group.acquire('a');
   group.pass(20);
-  expect(first.tenure).toBeDefined();
+  expect(first.held).toBeDefined();
   const second = group.acquire('b');
   group.pass(20);
   group.node('a').pause(5_000);
   group.pass(4_000);
-  expect(second.tenure).toBeDefined();
+  expect(second.held).toBeDefined();
 }
 
 // A millisecond of the skew is for each of the two that read their clocks.
@@ -44,11 +44,11 @@ describe('clocks that differ by more than the skew', () => {
     const group = new QuietGroup({ deviationsMs: { a: -60 } });
     const asked = group.acquire('a');
     group.pass(3_000);
-    expect(asked.tenure).toBeUndefined();
-    expect(group.node('a').member?.silence?.why).toBe('odd-one-out');
+    expect(asked.held).toBeUndefined();
+    expect(group.node('a').member?.recovery?.why).toBe('clock-outlier');
     const other = group.acquire('b');
     group.pass(100);
-    expect(other.tenure).toBeDefined();
+    expect(other.held).toBeDefined();
   });
 });
 
@@ -82,10 +82,10 @@ describe('an acceptor that restarts', () => {
     for (const name of ['b', 'c']) group.node(name).process.restart();
     const asked = [group.acquire('b'), group.acquire('c')];
     group.pass(1_000);
-    expect(asked.map(({ tenure }) => tenure)).toEqual([undefined, undefined]);
-    expect(held.tenure?.ended).toBe('lapsed');
+    expect(asked.map(({ held }) => held)).toEqual([undefined, undefined]);
+    expect(held.held?.ended).toBe('lapsed');
     group.pass(2_000);
-    expect(asked.some(({ tenure }) => tenure !== undefined)).toBe(true);
+    expect(asked.some(({ held }) => held !== undefined)).toBe(true);
   });
 });
 
@@ -93,7 +93,7 @@ describe('messages that come twice', () => {
   it('are harmless', () => {
     const group = new QuietGroup({ links: { delayMs: [1, 300], duplicateChance: 1 } });
     const asked = ['a', 'b', 'c'].map((name) => group.acquire(name));
-    const holders = (): number => asked.filter(({ tenure }) => tenure !== undefined).length;
+    const holders = (): number => asked.filter(({ held }) => held !== undefined).length;
     // Most answers come too late, so it takes a while. That there never are two is for the checker to say.
     for (let passedMs = 0; holders() === 0 && passedMs < 60_000; passedMs += 20) group.pass(20);
     expect(holders()).toBe(1);
@@ -114,13 +114,13 @@ describe('a write that is answered when the lease is over', () => {
     group.pass(15); // The answers to what it wrote are on their way.
     group.node('a').pause(1_200);
     group.pass(1_200);
-    expect(asked.tenure).toBeUndefined();
+    expect(asked.held).toBeUndefined();
     const [number = 0] = written;
     group.pass(100);
-    const { tenure } = asked;
-    expect(tenure && group.node('a').holds(tenure)).toBe(true);
+    const { held } = asked;
+    expect(held && group.node('a').holds(held)).toBe(true);
     expect(number).toBeGreaterThan(0);
-    expect(tenure?.number).toBeGreaterThan(number);
+    expect(held?.number).toBeGreaterThan(number);
   });
 });
 
@@ -135,7 +135,7 @@ describe('those who only look', () => {
       group.pass(5);
     }
     group.pass(300);
-    expect(held.tenure?.ended).toBeUndefined();
+    expect(held.held?.ended).toBeUndefined();
     const told = looks.flatMap(({ events }) => events.map((event) => event.kind));
     expect(told).toEqual(looks.map(() => (kind === 'ask' ? 'told' : 'held')));
   });
@@ -164,10 +164,10 @@ describe('those who wait', () => {
       group.pass(50);
     }
     for (let turn = 0; turn < 5; turn++) {
-      for (const [name, { tenure }] of asked) {
-        if (tenure === undefined || tenure.ended !== undefined) continue;
+      for (const [name, { held }] of asked) {
+        if (held === undefined || held.ended !== undefined) continue;
         order.push(name);
-        group.node(name).release(tenure);
+        group.node(name).release(held);
       }
       group.pass(60);
     }
@@ -193,7 +193,7 @@ describe('a member that is busy', () => {
     const questions = heard(group);
     const asked = group.acquire('a');
     group.pass(20);
-    expect(asked.tenure).toBeDefined();
+    expect(asked.held).toBeDefined();
     expect([...questions.values()].filter((count) => count > 0)).toEqual([2, 2]);
   });
 
@@ -202,15 +202,15 @@ describe('a member that is busy', () => {
     group.node('b').pause(5_000);
     const first = group.acquire('a');
     group.pass(3);
-    expect(first.tenure).toBeUndefined(); // b was asked, and nobody else.
+    expect(first.held).toBeUndefined(); // b was asked, and nobody else.
     group.pass(20);
-    expect(first.tenure).toBeDefined();
-    group.node('a').release(first.tenure as Tenure);
+    expect(first.held).toBeDefined();
+    group.node('a').release(first.held as HeldLease);
     group.pass(20);
     const questions = heard(group);
     const second = group.acquire('a');
     group.pass(5);
-    expect(second.tenure).toBeDefined();
+    expect(second.held).toBeDefined();
     expect(questions.get('b')).toBeUndefined();
   });
 
@@ -220,10 +220,10 @@ describe('a member that is busy', () => {
     process.crash();
     process.start();
     const asked = group.acquire('a');
-    group.pass(5); // There and back, twice over: b keeps silent, and says so.
-    expect(asked.tenure).toBeUndefined();
+    group.pass(5); // There and back, twice over: b recovers, and says so.
+    expect(asked.held).toBeUndefined();
     group.pass(5);
-    expect(asked.tenure).toBeDefined();
+    expect(asked.held).toBeDefined();
   });
 });
 
@@ -237,7 +237,7 @@ describe('those who only ask', () => {
     group.pass(20);
     const asked = group.acquire('a', kind);
     group.pass(500);
-    expect(asked.tenure).toBeDefined();
+    expect(asked.held).toBeDefined();
   });
 });
 

@@ -1,11 +1,13 @@
-/** Flease as the runner of seeds sees it. */
+/**
+ * Flease for the runner of seeds.
+ */
 
 import { outcomeOf, type SeedOutcome, shortfalls, type Simulation } from '../../sim/simulation.ts';
 import { Chaos } from './chaos.ts';
 import { PROMISES } from './checker.ts';
 import { mutants } from './mutants.ts';
 
-/** What a run of many seeds must contain, on average, to prove anything. */
+/** Average counts per seed, below which a run proves too little. */
 const ENOUGH: Readonly<Record<string, number>> = {
   granted: 30,
   renewed: 10,
@@ -18,8 +20,8 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'fenced writes refused': 3,
   'granted in turn': 15,
   lives: 12,
-  'silent, clock-jumped': 2,
-  'silent, odd-one-out': 0.5,
+  'recovering, clock-jumped': 2,
+  'recovering, clock-outlier': 0.5,
   views: 0.7,
   settled: 2,
   'refused, outbid': 100,
@@ -27,6 +29,10 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'refused, recovering': 50,
   'refused, other-view': 10,
   'refused, clock-off': 0.1,
+  'wide worlds': 0.08,
+  'asked for in bulk': 10,
+  'packets that were full': 2,
+  'clocks wrong beside others': 0.01,
 };
 
 export const simulation: Simulation = {

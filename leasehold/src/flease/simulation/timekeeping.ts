@@ -1,28 +1,36 @@
 /**
- * The wall clocks of a group: never further from true time than half of what two of them may differ by, but for
- * one at a time that somebody has set wrong.
+ * The wall clocks of a group: never further from true time than half the skew, except for clocks that were set wrong
+ * on purpose.
  *
  *     true + bound   ──╲──── a ────────────────────    a runs ahead as far as it may
  *     true           ───╲── b ──╱╲──┐ ┌────────────    b is slewed to and fro, or stepped
  *     true − bound   ────╲─────╱──╲─┘ c ───────────    c is as far behind as it may be
  *
- * What a process makes of its wall clock is up to a millisecond off, since it reads whole ones: so of the skew
- * one millisecond is left for each of two.
+ * A process reads its wall clock in whole milliseconds, so its reading is up to a millisecond off: of the skew, one
+ * millisecond is left for each of two.
  *
- * A clock that was set wrong by little is put right within the silence that it causes: nobody could tell that it
- * is wrong, and the documentation asks for no more. One that is wrong by several leases may stay so for longer:
- * whatever it says is refused for its age.
+ * A clock that was set wrong by little is corrected within the recovery that it causes: no member could tell that it
+ * is wrong, and the documentation asks for no more. A clock that is wrong by several leases may stay so for longer:
+ * its attempts are refused for their age.
  */
 
 import type { SimClock } from '../../sim/clock.ts';
 import type { Random } from '../../sim/random.ts';
 import type { World } from '../../sim/world.ts';
-import type { FleaseNode } from './node.ts';
+import type { SimProcess } from '../../sim/process.ts';
 
 export const EPOCH_MS = 1_750_000_000_000;
 const READING_MS = 1;
 const ROUNDING_MS = 0.001;
 const TICK_MS = 100;
+
+/** A node with a wall clock. */
+export interface Timekept {
+  readonly process: SimProcess;
+  /** Until when the node may not have noticed an end by its wall clock, in true time. */
+  stoppedUntilMs: number;
+  note(what: string, facts: Readonly<Record<string, string | number | undefined>>): void;
+}
 
 export type Manner = 'steady' | 'slewed' | 'stepped';
 
@@ -30,11 +38,14 @@ export class Timekeeping {
   readonly #world: World;
   readonly #random: Random;
   readonly #boundMs: number;
-  readonly #nodes = new Map<FleaseNode, Manner>();
-  #wrong: FleaseNode | undefined;
+  readonly #slew: number;
+  readonly #nodes = new Map<Timekept, Manner>();
+  readonly #wrong = new Set<Timekept>();
 
-  constructor(world: World, clockSkewMs: number) {
+  /** @param slew by how much a slewed clock may run faster or slower than true time */
+  constructor(world: World, clockSkewMs: number, slew = 0.05) {
     this.#world = world;
+    this.#slew = slew;
     this.#random = world.random.fork('timekeeping');
     this.#boundMs = Math.max(0, clockSkewMs / 2 - READING_MS - ROUNDING_MS);
     world.every([TICK_MS, TICK_MS], () => this.#tick());
@@ -46,43 +57,42 @@ export class Timekeeping {
     return this.#boundMs * random.pick([-1, -1, 1, 1, random.between(-1, 1)]);
   }
 
-  keep(node: FleaseNode): void {
+  keep(node: Timekept): void {
     this.#nodes.set(node, this.#random.pick<Manner>(['steady', 'steady', 'slewed', 'stepped']));
   }
 
-  isWrong(node: FleaseNode): boolean {
-    return node === this.#wrong;
+  isWrong(node: Timekept): boolean {
+    return this.#wrong.has(node);
   }
 
-  get isAnyWrong(): boolean {
-    return this.#wrong !== undefined;
+  /** How many clocks are set wrong. */
+  get wrongClocks(): number {
+    return this.#wrong.size;
   }
 
-  /** From here on no clock is touched. */
+  /** From here on no clock is changed. */
   rest(): void {
-    this.setRight();
+    for (const node of [...this.#wrong]) this.setRight(node);
     for (const node of this.#nodes.keys()) {
       node.process.setRate(1);
       this.#nodes.set(node, 'steady');
     }
   }
 
-  /** Somebody sets a clock wrong; after so long it is put right. */
-  setWrong(node: FleaseNode, byMs: number, forMs: number): void {
-    this.#wrong = node;
+  /** Sets a clock wrong, and corrects it after so long. */
+  setWrong(node: Timekept, byMs: number, forMs: number): void {
+    this.#wrong.add(node);
     node.note('clock-set-wrong', { byMs: Math.round(byMs), forMs: Math.round(forMs) });
     node.process.setRate(1);
     node.process.stepWall(byMs);
     node.stoppedUntilMs = Math.max(node.stoppedUntilMs, this.#world.trueMs + forMs);
-    this.#world.after(forMs, () => this.setRight());
+    this.#world.after(forMs, () => this.setRight(node));
   }
 
-  setRight(): void {
-    const node = this.#wrong;
-    if (node === undefined) return;
+  setRight(node: Timekept): void {
+    if (!this.#wrong.delete(node)) return;
     node.note('clock-set-right', {});
     node.process.stepWall(this.drawDeviationMs() - this.deviationMs(node.process.clock));
-    this.#wrong = undefined;
   }
 
   deviationMs(clock: SimClock): number {
@@ -93,18 +103,18 @@ export class Timekeeping {
     if (this.#boundMs === 0) return;
     const random = this.#random;
     for (const [node, manner] of this.#nodes) {
-      if (node === this.#wrong || manner === 'steady') continue;
+      if (this.#wrong.has(node) || manner === 'steady') continue;
       const deviationMs = this.deviationMs(node.process.clock);
       if (manner === 'stepped') {
         if (random.chance(0.1)) {
           node.process.stepWall(this.#stepFrom(deviationMs));
-          // Timers run by the other clock: until that has caught up nobody notices what is over by this one.
+          // Timers use the other clock: until that has caught up, the node does not notice an end by this one.
           node.stoppedUntilMs = Math.max(node.stoppedUntilMs, this.#world.trueMs + 2 * this.#boundMs);
         }
         continue;
       }
-      const slowest = Math.max(-0.05, (-this.#boundMs - deviationMs) / TICK_MS);
-      const fastest = Math.min(0.05, (this.#boundMs - deviationMs) / TICK_MS);
+      const slowest = Math.max(-this.#slew, (-this.#boundMs - deviationMs) / TICK_MS);
+      const fastest = Math.min(this.#slew, (this.#boundMs - deviationMs) / TICK_MS);
       node.process.setRate(1 + random.pick([slowest, fastest, random.between(slowest, fastest)]));
     }
   }

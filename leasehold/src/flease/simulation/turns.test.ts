@@ -1,17 +1,17 @@
 /**
- * Whoever waits gets its turn, in a group in which nothing fails: nobody dies, nothing is lost, all clocks agree.
- * Each schedule here is one of many in which words cross each other on their way, and once cost those who wait a
+ * Every waiting member gets its turn, in a group in which nothing fails: no deaths, no lost messages, no clock skew.
+ * Each schedule here is one of many in which messages cross each other on their way, and once cost waiting members a
  * lease or more.
  */
 
 import { describe, expect, it } from 'vitest';
-import type { Tenure } from '../tenure.ts';
+import type { HeldLease } from '../held-lease.ts';
 import { QuietGroup } from './quiet-group.ts';
 
 const LEASE_MS = 10_000;
-/** At rest somebody takes, or is given, a lease within a few times this. */
+/** At rest a lease is taken, or handed over, within a few times this. */
 const SOON_MS = 1_000;
-/** Three times to answer and the skew: as long as something is left for somebody who has gone. */
+/** Three answer timeouts and the skew: how long a lease is left for a successor that has gone. */
 const LEFT_MS = 3_500;
 
 const groupOf = (members: number, delayMs: number): QuietGroup =>
@@ -22,18 +22,18 @@ const after = ({ flease }: QuietGroup, ms: number, act: () => void): void => {
   flease.world.after(ms, act);
 };
 
-/** Passes time until it is so, and says how long that took. */
+/** Passes time until the condition holds, and returns how long that took. */
 function until(group: QuietGroup, isSo: () => boolean): number {
   const fromMs = nowMs(group);
   while (!isSo() && nowMs(group) - fromMs < 3 * LEASE_MS) group.pass(5);
   return nowMs(group) - fromMs;
 }
 
-/** Takes it, and says so when it is had. */
-const held = (group: QuietGroup, name: string): Tenure => {
+/** Acquires the lease and waits for it. */
+const acquired = (group: QuietGroup, name: string): HeldLease => {
   const asked = group.acquire(name);
-  until(group, () => asked.tenure !== undefined);
-  return asked.tenure as Tenure;
+  until(group, () => asked.held !== undefined);
+  return asked.held as HeldLease;
 };
 
 const steps = (from: number, to: number, count: number): number[] =>
@@ -51,7 +51,7 @@ describe('members that take turns at one resource, all the time', () => {
         waitsMs.push(nowMs(group) - fromMs);
         grants.set(name, (grants.get(name) ?? 0) + 1);
         after(group, 5, () => {
-          group.node(name).release(event.tenure);
+          group.node(name).release(event.held);
           after(group, pauseMs, () => takeTurns(name, (pauseMs * 7 + 3) % 40));
         });
       });
@@ -70,14 +70,14 @@ describe('one that asks while it is being given back', () => {
   it.each([1, 5, 40])('has it soon, whenever it asked: %i ms away', (delayMs) => {
     for (const beforeMs of steps(-3 * delayMs, 3 * delayMs + 8, 40)) {
       const group = groupOf(3, delayMs);
-      const tenure = held(group, 'c');
+      const held = acquired(group, 'c');
       const meetMs = 4 * delayMs + 10;
-      after(group, meetMs, () => group.node('c').release(tenure));
+      after(group, meetMs, () => group.node('c').release(held));
       let asked: ReturnType<QuietGroup['acquire']> | undefined;
       after(group, meetMs - beforeMs, () => {
         asked = group.acquire('a');
       });
-      const tookMs = until(group, () => asked?.tenure !== undefined);
+      const tookMs = until(group, () => asked?.held !== undefined);
       expect(tookMs, `asked ${beforeMs} ms before`).toBeLessThan(SOON_MS);
     }
   });
@@ -88,19 +88,19 @@ describe('a lease that is taken for the next one in the same process, which give
     for (const asksAtMs of steps(-4, 6, 20))
       for (const givesUpAtMs of steps(1, 38, 12)) {
         const group = groupOf(3, 2);
-        const tenure = held(group, 'a');
+        const held = acquired(group, 'a');
         const next = group.acquire('a');
         group.pass(20);
-        after(group, 10, () => group.node('a').release(tenure));
+        after(group, 10, () => group.node('a').release(held));
         let asked: ReturnType<QuietGroup['acquire']> | undefined;
         after(group, 10 + asksAtMs, () => {
           asked = group.acquire('b');
         });
         after(group, 10 + givesUpAtMs, () => {
-          if (next.tenure === undefined) group.node('a').cancel('job', next.id);
-          else group.node('a').release(next.tenure);
+          if (next.held === undefined) group.node('a').cancel('job', next.id);
+          else group.node('a').release(next.held);
         });
-        const tookMs = until(group, () => asked?.tenure !== undefined);
+        const tookMs = until(group, () => asked?.held !== undefined);
         expect(tookMs, `b asks at ${asksAtMs} ms, a gives up at ${givesUpAtMs} ms`).toBeLessThan(SOON_MS);
       }
   });
@@ -110,17 +110,17 @@ describe('the first in line, which gives up when its turn has come', () => {
   it('keeps those behind it no longer than something is left for it', () => {
     for (const givesUpAtMs of steps(-6, 18, 60)) {
       const group = groupOf(3, 2);
-      const tenure = held(group, 'a');
+      const held = acquired(group, 'a');
       const first = group.acquire('c');
       group.pass(100);
       const second = group.acquire('b');
       group.pass(100);
-      after(group, 10, () => group.node('a').release(tenure));
+      after(group, 10, () => group.node('a').release(held));
       after(group, 10 + givesUpAtMs, () => {
-        if (first.tenure === undefined) group.node('c').cancel('job', first.id);
-        else group.node('c').release(first.tenure);
+        if (first.held === undefined) group.node('c').cancel('job', first.id);
+        else group.node('c').release(first.held);
       });
-      const tookMs = until(group, () => second.tenure !== undefined);
+      const tookMs = until(group, () => second.held !== undefined);
       expect(tookMs, `c gives up at ${givesUpAtMs} ms`).toBeLessThan(LEFT_MS + SOON_MS);
     }
   });
@@ -133,14 +133,14 @@ describe('the first in line, which has died', () => {
       leaseMs: 3_600_000,
       links: { delayMs: [1, 2], inOrder: true },
     });
-    const tenure = held(group, 'a');
+    const held = acquired(group, 'a');
     group.acquire('c');
     group.pass(100);
     const second = group.acquire('b');
     group.pass(100);
     group.node('c').process.crash();
-    group.node('a').release(tenure);
-    const tookMs = until(group, () => second.tenure !== undefined);
+    group.node('a').release(held);
+    const tookMs = until(group, () => second.held !== undefined);
     expect(tookMs).toBeLessThan(LEFT_MS + SOON_MS);
   });
 });
@@ -148,11 +148,11 @@ describe('the first in line, which has died', () => {
 describe('a lease of a day', () => {
   it('goes to the next one as soon as one of seconds', () => {
     const group = new QuietGroup({ leaseMs: 24 * 3_600_000, links: { delayMs: [1, 3] } });
-    const tenure = held(group, 'a');
+    const held = acquired(group, 'a');
     const waiting = ['b', 'c'].map((name) => group.acquire(name));
     group.pass(200);
-    group.node('a').release(tenure);
-    const tookMs = until(group, () => waiting.some((asked) => asked.tenure !== undefined));
+    group.node('a').release(held);
+    const tookMs = until(group, () => waiting.some((asked) => asked.held !== undefined));
     expect(tookMs).toBeLessThan(SOON_MS);
   });
 });

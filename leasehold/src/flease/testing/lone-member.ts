@@ -1,4 +1,6 @@
-/** For tests only: one member of a group, a, and whatever the others say to it. */
+/**
+ * For tests only: one member of a group, a, and the packets that others send to it.
+ */
 
 import { instant } from '../../runtime/time.ts';
 import type { ClockReading } from '../group-clock.ts';
@@ -10,7 +12,7 @@ import { digestOf, type ViewDigest } from '../view-digest.ts';
 const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
 export const WALL_MS = 1_750_000_000_000;
 
-/** Of a view with the number of ours, but not with its members. */
+/** Of a view with our number, but other members. */
 export const OTHER: ViewDigest = digestOf({ members: ['a', 'b', 'd'], before: undefined });
 
 export class LoneMember {
@@ -24,7 +26,7 @@ export class LoneMember {
     this.#digest = digestOf({ members, before });
     this.member = new Member(
       {
-        ...{ group: 'g', id: 'a', life: 7, durations: DURATIONS, random: () => 0.5 },
+        ...{ group: 'g', id: 'a', incarnation: 7, durations: DURATIONS, random: () => 0.5 },
         view: { number: 2, members, before },
       },
       this.reading(),
@@ -48,7 +50,7 @@ export class LoneMember {
     this.take();
   };
 
-  /** What was sent to somebody since this was last asked. */
+  /** Items sent to a member since the last call. */
   saidTo = (to: string): Item[] => {
     const items = this.sent.filter((one) => one.to === to).flatMap(({ packet }) => packet.items);
     for (let place = this.sent.length - 1; place >= 0; place -= 1) {
@@ -64,11 +66,19 @@ export class LoneMember {
     this.take();
   };
 
-  /** What comes of it is sent and told with what comes next. */
+  /** The results are sent and delivered together with those of the next input. */
   hearsInTheSameTurn = (from: string, items: readonly Item[], changes: Partial<Packet> = {}): void => {
     const packet: Packet = {
-      ...{ group: 'g', view: 2, from, life: 1, toLife: 7, sentMs: this.reading().wallMs, echo: undefined },
-      ...{ digest: this.#digest, leaseMs: 1_000, clockSkewMs: 50, items },
+      ...{
+        group: 'g',
+        view: 2,
+        from,
+        incarnation: 1,
+        toIncarnation: 7,
+        sentMs: this.reading().wallMs,
+        echo: undefined,
+      },
+      ...{ digest: this.#digest, leaseMs: 1_000, clockSkewMs: 50, takeoverMs: 0, items },
       ...changes,
     };
     this.member.receive(packet, this.reading());
@@ -79,8 +89,8 @@ export class LoneMember {
     this.take();
   };
 
-  release = (heir?: string): void => {
-    for (const tenure of this.member.tenures) this.member.release(tenure, this.reading(), heir);
+  release = (successor?: string): void => {
+    for (const held of this.member.heldLeases) this.member.release(held, this.reading(), successor);
     this.take();
   };
 }
@@ -94,7 +104,7 @@ export const promised = (attempt: number): Item => ({
 
 export const accepted = (attempt: number): Item => ({ kind: 'accepted', attempt });
 
-/** It has been silent for long enough, and has the lease under attempt 1. */
+/** A member after recovery, with the lease under attempt 1. */
 export function holding(): LoneMember {
   const group = new LoneMember();
   group.at(1_101);

@@ -1,19 +1,19 @@
 /**
- * For tests only: plays a script to the proposer of a, in a group of a, b and c, and writes down how it went.
+ * For tests only: plays a script to the proposer of a, in a group of a, b and c, and records the effects.
  *
- *     <ms> acquire|try|ask <id> | cancel <id> | release [<heir>] | freed [<by>] | wish <member> | regroup <members> | wake
+ *     <ms> acquire|try|ask <id> | cancel <id> | release [<successor>] | notify [<by>] | enqueue <member> | regroup <members> | wake
  *     <ms> <members> promised|found <attempt> [<lease>] | accepted <attempt> | refused|refused-write <attempt> <why> [<round>]
- *     <ms> written <lease>       our own acceptor has it
+ *     <ms> written <lease>       our own acceptor has this lease
  *            > <effect>        (one line each, in order; none if nothing is to happen)
  *
  * Members are letters: `bc` are b and c. A lease is `b#7@2000`, held by b under number 7 until 2000; `free:…`; or
- * `left:c:…`, for c. All is about one resource unless `of <resource>` ends the line. Our own acceptor is one like any
- * other here: a answers, too.
+ * `left:c:…`, for c. Everything is about one resource unless `of <resource>` ends the line. Our own acceptor answers
+ * like any other: a answers, too.
  *
- * A lease is 1000 ms, clocks are within 50, an answer is awaited for 100. Chance is a half, always.
+ * A lease is 1000 ms, clocks are within 50, the answer timeout is 100. The random number is always a half.
  */
 
-import type { Tenure } from '../tenure.ts';
+import type { HeldLease } from '../held-lease.ts';
 import type { Lease } from '../lease.ts';
 import type { Answer, Item, RefusalReason } from '../messages.ts';
 import { resolveFleaseDurations } from '../options.ts';
@@ -24,17 +24,17 @@ import { Quorums } from '../view.ts';
 
 const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
 const RESOURCE = 'job';
-const LIFE = 7;
+const INCARNATION = 7;
 
-/** The script as it really went, and as it was written: a failure shows one beside the other. */
+/** The script as played, and as written: a failure shows one beside the other. */
 export interface Played {
   readonly went: string;
   readonly written: string;
-  /** The resources that something is still remembered of. */
+  /** Resources with anything left in the table. */
   readonly remembered: readonly string[];
 }
 
-/** @param busyFrom with so many attempts under way it asks no more members than it has to */
+/** @param busyFrom from this many attempts under way, an attempt asks only a majority */
 export function play(script: string, busyFrom: number = Number.POSITIVE_INFINITY): Played {
   const stage = new Stage(busyFrom);
   const lines = script
@@ -51,16 +51,16 @@ export function play(script: string, busyFrom: number = Number.POSITIVE_INFINITY
 class Stage {
   readonly #proposer: Proposer;
   #effects: string[] = [];
-  /** What was said last, and to whom: the same to several is one line. */
+  /** The last item and its receivers: the same item to several is one line. */
   #said = '';
-  #tenure: Tenure | undefined;
-  /** What our own acceptor has. */
+  #held: HeldLease | undefined;
+  /** With the registers of our own acceptor. */
   readonly #table = new Table();
 
   constructor(busyFrom: number) {
     this.#proposer = new Proposer(
       {
-        ...{ id: 'a', life: LIFE, durations: DURATIONS, random: () => 0.5, busyFrom },
+        ...{ id: 'a', incarnation: INCARNATION, durations: DURATIONS, random: () => 0.5, busyFrom },
         send: (to, item) => this.#send(to, item),
         tell: (event) => this.#tell(event),
         table: this.#table,
@@ -95,17 +95,17 @@ class Stage {
         proposer.cancel(resource, Number(word), nowMs);
         return;
       case 'release':
-        if (this.#tenure === undefined) throw new Error('nothing was granted that could be released');
-        proposer.release(this.#tenure, nowMs, words[0]);
+        if (this.#held === undefined) throw new Error('nothing was granted that could be released');
+        proposer.release(this.#held, nowMs, words[0]);
         return;
-      case 'freed':
-        proposer.freed(resource, word, nowMs);
+      case 'notify':
+        proposer.notify(resource, word, nowMs);
         return;
       case 'written':
         Object.assign(this.#table.findOrAdd(resource), ownOf(leaseOf(word)));
         return;
-      case 'wish':
-        proposer.wish(resource, word);
+      case 'enqueue':
+        proposer.enqueue(resource, word);
         return;
       case 'regroup':
         proposer.regroup(new Quorums({ members: [...word], before: undefined }), nowMs);
@@ -126,7 +126,7 @@ class Stage {
   }
 
   #tell(event: ProposerEvent): void {
-    if (event.kind === 'granted') this.#tenure = event.tenure;
+    if (event.kind === 'granted') this.#held = event.held;
     this.#said = '';
     this.#effects.push(showEvent(event));
   }
@@ -155,24 +155,29 @@ function answerOf([kind, number, ...words]: readonly string[]): Answer {
 }
 
 function ownOf(lease: Lease): Pick<Entry, 'promised' | 'written' | 'lease'> {
-  const { holder: member, life, untilMs } = lease;
+  const { holder: member, incarnation, untilMs } = lease;
   const askedMs = untilMs - DURATIONS.leaseMs;
-  const ballot = { askedMs, round: 1, member, life, attempt: askedMs };
+  const ballot = { askedMs, round: 1, member, incarnation, attempt: askedMs };
   return { promised: ballot, written: ballot, lease };
 }
 
 function leaseOf(text: string): Lease {
   const parts = /^(?:(free|left):)?(?:(\w):)?(\w)#(\d+)@(\d+)$/.exec(text);
   if (parts === null) throw new Error(`"${text}" is no lease`);
-  const [, state = 'held', heir, holder = '', number, untilMs] = parts;
+  const [, state = 'held', successor, holder = '', number, untilMs] = parts;
   return {
-    ...{ holder, life: holder === 'a' ? LIFE : 1, number: Number(number), untilMs: Number(untilMs) },
-    ...{ state: state as Lease['state'], heir },
+    ...{
+      holder,
+      incarnation: holder === 'a' ? INCARNATION : 1,
+      number: Number(number),
+      untilMs: Number(untilMs),
+    },
+    ...{ state: state as Lease['state'], successor },
   };
 }
 
-const showLease = ({ state, heir, holder, number, untilMs }: Lease): string =>
-  `${state === 'held' ? '' : `${state}:`}${heir === undefined ? '' : `${heir}:`}${holder}#${number}@${untilMs}`;
+const showLease = ({ state, successor, holder, number, untilMs }: Lease): string =>
+  `${state === 'held' ? '' : `${state}:`}${successor === undefined ? '' : `${successor}:`}${holder}#${number}@${untilMs}`;
 
 function showItem(item: Item): string {
   switch (item.kind) {
@@ -181,11 +186,11 @@ function showItem(item: Item): string {
       return `${item.kind} ${item.attempt}${of(item)}`;
     case 'write':
       return `write ${item.attempt} ${showLease(item.lease)}${of(item)}`;
-    case 'wish':
-    case 'unwish':
+    case 'enqueue':
+    case 'dequeue':
       return `${item.kind} ${item.member}${of(item)}`;
-    case 'freed':
-      return `freed${of(item)}`;
+    case 'notify':
+      return `notify${of(item)}`;
     default:
       throw new Error(`a proposer answers nobody, and yet it says ${item.kind}`);
   }
@@ -197,7 +202,7 @@ const of = ({ resource }: { readonly resource: string }): string =>
 function showEvent(event: ProposerEvent): string {
   switch (event.kind) {
     case 'granted':
-      return `granted ${event.request} until ${event.tenure.untilMs}`;
+      return `granted ${event.request} until ${event.held.untilMs}`;
     case 'held':
       return `held ${event.request} ${showLease(event.lease)}`;
     case 'told':
@@ -205,9 +210,9 @@ function showEvent(event: ProposerEvent): string {
     case 'failed':
       return `failed ${event.request}`;
     case 'renewed':
-      return `renewed until ${event.tenure.untilMs}`;
+      return `renewed until ${event.held.untilMs}`;
     case 'ended':
-      return `ended, ${event.tenure.ended}`;
+      return `ended, ${event.held.ended}`;
     default:
       return event.kind;
   }

@@ -5,6 +5,7 @@ import { MalformedMessageError } from '../../runtime/errors.ts';
 import type { Ballot } from '../ballot.ts';
 import type { Lease } from '../lease.ts';
 import { type Item, NAME_CHARACTERS_MAX, type Packet, RESOURCE_BYTES_MAX, ROUND_MAX } from '../messages.ts';
+import { DURATION_MS_MAX } from '../options.ts';
 import { FLEASE_PROTOCOL } from './codec.ts';
 import { decodePacket } from './decode.ts';
 import { encodePacket } from './encode.ts';
@@ -38,17 +39,21 @@ const count = fc.oneof(fc.maxSafeNat(), fc.nat(300), fc.constantFrom(0, 127, 128
 const round = count.map((value) => value % (ROUND_MAX + 1));
 const positive = count.map((value) => Math.max(1, value));
 const ms = fc.double({ min: 0, max: Number.MAX_VALUE, noNaN: true }).map((value) => value + 0);
-const duration = ms.filter((value) => value > 0);
+const duration = fc.double({ min: 0, max: DURATION_MS_MAX, minExcluded: true, noNaN: true });
 const ballot: fc.Arbitrary<Ballot> = record({
-  ...{ askedMs: ms, round, member: name, life: positive, attempt: count },
+  ...{ askedMs: ms, round, member: name, incarnation: positive, attempt: count },
 });
 const lease: fc.Arbitrary<Lease> = fc
   .tuple(
-    record({ holder: name, life: positive, number: count, untilMs: ms }),
+    record({ holder: name, incarnation: positive, number: count, untilMs: ms }),
     fc.constantFrom<Lease['state']>('held', 'free', 'left'),
     name,
   )
-  .map(([rest, state, heir]) => ({ ...rest, state, heir: state === 'left' ? heir : undefined }));
+  .map(([rest, state, successor]) => ({
+    ...rest,
+    state,
+    successor: state === 'left' ? successor : undefined,
+  }));
 const question = { attempt: count, resource, askedMs: ms, round };
 const of = fc.constantFrom('read' as const, 'write' as const);
 const items: fc.Arbitrary<Item> = fc.oneof<fc.Arbitrary<Item>[]>(
@@ -71,16 +76,21 @@ const items: fc.Arbitrary<Item> = fc.oneof<fc.Arbitrary<Item>[]>(
   fc
     .tuple(count, of, fc.oneof(ms, fc.constant(Number.POSITIVE_INFINITY)))
     .map(([attempt, asked, detail]) => ({ kind: 'refused', attempt, of: asked, why: 'recovering', detail })),
-  record({ kind: fc.constantFrom('wish' as const, 'unwish' as const), resource, member: name }),
-  record({ kind: fc.constant('freed' as const), resource }),
+  record({ kind: fc.constantFrom('enqueue' as const, 'dequeue' as const), resource, member: name }),
+  record({ kind: fc.constant('notify' as const), resource }),
   record({ kind: fc.constant('query' as const), attempt: count, resource }),
 );
 const uint32 = fc.nat(2 ** 32 - 1);
 const packets: fc.Arbitrary<Packet> = record({
   digest: record({ members: uint32, before: uint32 }),
-  ...{ group: name, view: positive, from: name, life: positive, toLife: count, sentMs: ms },
+  ...{ group: name, view: positive, from: name, incarnation: positive, toIncarnation: count, sentMs: ms },
   echo: fc.option(record({ sentMs: ms, receivedMs: ms }), { nil: undefined }),
-  ...{ leaseMs: duration, clockSkewMs: duration, items: fc.array(items, { maxLength: 12 }) },
+  ...{
+    leaseMs: duration,
+    clockSkewMs: duration,
+    takeoverMs: fc.oneof(fc.constant(0), duration),
+    items: fc.array(items, { maxLength: 12 }),
+  },
 });
 
 describe('a packet', () => {
@@ -146,7 +156,7 @@ describe('a packet', () => {
   });
 
   it('that cannot be written leaves nothing behind for the next', () => {
-    const broken = { ...QUESTIONS, items: [{ kind: 'wish', resource: undefined }] } as unknown as Packet;
+    const broken = { ...QUESTIONS, items: [{ kind: 'enqueue', resource: undefined }] } as unknown as Packet;
     expect(() => encodePacket(broken)).toThrow(TypeError);
     expect(passed(QUESTIONS)).toStrictEqual(QUESTIONS);
   });
@@ -158,8 +168,12 @@ describe('a packet that breaks a rule', () => {
   it.each<[string, Packet, string]>([
     ['has no group', { ...GREETING, group: '' }, 'group must have names of 1 to 128 characters'],
     ['is of a sender with a long name', { ...GREETING, from: 'x'.repeat(129) }, 'from must have names'],
-    ['is of no life', { ...GREETING, life: 0 }, 'life must be a whole number from 1'],
-    ['is of half a life', { ...GREETING, life: 1.5 }, 'life must be a whole number from 1'],
+    ['is of no incarnation', { ...GREETING, incarnation: 0 }, 'incarnation must be a whole number from 1'],
+    [
+      'is of half an incarnation',
+      { ...GREETING, incarnation: 1.5 },
+      'incarnation must be a whole number from 1',
+    ],
     ['was sent at no time', { ...GREETING, sentMs: Number.NaN }, 'sentMs must be a time'],
     [
       'was sent at the end of time',
@@ -167,6 +181,8 @@ describe('a packet that breaks a rule', () => {
       'sentMs must be a time',
     ],
     ['has leases of no length', { ...GREETING, leaseMs: 0 }, 'leaseMs must be a positive number'],
+    ['has leases of two days', { ...GREETING, leaseMs: 2 * DURATION_MS_MAX }, 'leaseMs must be a positive'],
+    ['waits for less than nothing', { ...GREETING, takeoverMs: -1 }, 'takeoverMs must be a positive'],
     [
       'asks for nothing',
       withItem({ ...read, resource: '' }),
@@ -194,8 +210,8 @@ describe('a packet that breaks a rule', () => {
 });
 
 describe('the protocol', () => {
-  it('has a name and its first version', () => {
-    expect(FLEASE_PROTOCOL).toEqual({ name: 'leasehold-flease', version: 1, oldest: 1 });
+  it('has a name and a version, and understands no earlier one', () => {
+    expect(FLEASE_PROTOCOL).toEqual({ name: 'leasehold-flease', version: 2, oldest: 2 });
   });
 });
 

@@ -14,8 +14,8 @@ import { decodePacket } from './decode.ts';
 /** We speak `version`, and understand all from `oldest` on. */
 export const FLEASE_PROTOCOL: { readonly name: string; readonly version: number; readonly oldest: number } = {
   name: 'leasehold-flease',
-  version: 1,
-  oldest: 1,
+  version: 2,
+  oldest: 2,
 };
 
 export const fleaseCodec: Codec<Uint8Array, Packet> = { encode: (frame) => frame, decode: decodePacket };

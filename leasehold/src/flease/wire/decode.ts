@@ -1,9 +1,9 @@
 /**
- * From bytes that anybody may have sent to a packet that keeps the rules: names and resources are texts within
- * bounds, times are finite, numbers are whole. So the core need not doubt the form of anything; whether it is
- * true is another question.
+ * Decodes bytes that anybody may have sent into a packet that keeps the rules: names and resources are texts within
+ * bounds, times are finite, numbers are whole. So the core can rely on the form of every packet; whether the content
+ * is true is another question.
  *
- * Nothing is reserved on the word of a peer: a text is as long as the bytes that came, and there are as many items
+ * No memory is reserved on the word of a peer: a text is as long as the bytes that came, and there are as many items
  * as were read.
  */
 
@@ -20,6 +20,7 @@ import {
   RESOURCE_BYTES_MAX,
   ROUND_MAX,
 } from '../messages.ts';
+import { DURATION_MS_MAX } from '../options.ts';
 import { KIND, REASONS, STATES } from './form.ts';
 
 /** @throws {MalformedMessageError} and nothing else */
@@ -43,14 +44,18 @@ class Decoder {
     const digest = at('digest', () => ({ members: reader.uint32(), before: reader.uint32() }));
     const from = at('from', () => this.#nameText());
     this.#names.push(from);
-    const life = at('life', () => positive(reader.float64()));
-    const toLife = at('toLife', () => whole(reader.float64()));
+    const incarnation = at('incarnation', () => positive(reader.float64()));
+    const toIncarnation = at('toIncarnation', () => whole(reader.float64()));
     const sentMs = at('sentMs', () => time(reader.float64()));
     const leaseMs = at('leaseMs', () => duration(reader.float64()));
     const clockSkewMs = at('clockSkewMs', () => duration(reader.float64()));
+    const takeoverMs = at('takeoverMs', () => takeover(reader.float64()));
     const echo = at('echo', () => this.#echo());
     const items = this.#items();
-    return { group, view, digest, from, life, toLife, sentMs, echo, leaseMs, clockSkewMs, items };
+    return {
+      ...{ group, view, digest, from, incarnation, toIncarnation, sentMs, echo },
+      ...{ leaseMs, clockSkewMs, takeoverMs, items },
+    };
   }
 
   #echo(): Echo | undefined {
@@ -112,12 +117,12 @@ class Decoder {
         return this.#refused('read');
       case KIND.refusedWrite:
         return this.#refused('write');
-      case KIND.wish:
-        return { kind: 'wish', resource: this.#resource(), member: this.#name() };
-      case KIND.unwish:
-        return { kind: 'unwish', resource: this.#resource(), member: this.#name() };
-      case KIND.freed:
-        return { kind: 'freed', resource: this.#resource() };
+      case KIND.enqueue:
+        return { kind: 'enqueue', resource: this.#resource(), member: this.#name() };
+      case KIND.dequeue:
+        return { kind: 'dequeue', resource: this.#resource(), member: this.#name() };
+      case KIND.notify:
+        return { kind: 'notify', resource: this.#resource() };
       default:
         throw new Flaw(`is of kind ${kind}, which there is not`);
     }
@@ -139,19 +144,26 @@ class Decoder {
     const askedMs = time(reader.float64());
     const inRound = round(reader.varint());
     const member = this.#name();
-    const life = positive(reader.float64());
-    return { askedMs, round: inRound, member, life, attempt: reader.varint() };
+    const incarnation = positive(reader.float64());
+    return { askedMs, round: inRound, member, incarnation, attempt: reader.varint() };
   }
 
   #lease(): Lease {
     const reader = this.#reader;
     const holder = this.#name();
-    const life = positive(reader.float64());
+    const incarnation = positive(reader.float64());
     const number = whole(reader.float64());
     const untilMs = time(reader.float64());
     const state = STATES[reader.uint8()];
     if (state === undefined) throw new Flaw('has a lease in a state that there is not');
-    return { holder, life, number, untilMs, state, heir: state === 'left' ? this.#name() : undefined };
+    return {
+      holder,
+      incarnation,
+      number,
+      untilMs,
+      state,
+      successor: state === 'left' ? this.#name() : undefined,
+    };
   }
 
   #name(): string {
@@ -207,11 +219,15 @@ function time(value: number): number {
 }
 
 function duration(value: number): number {
-  if (value > 0 && value < Number.POSITIVE_INFINITY) return value;
-  throw new Flaw('must be a positive number of milliseconds');
+  if (value > 0 && value <= DURATION_MS_MAX) return value;
+  throw new Flaw('must be a positive number of milliseconds, at most a day');
 }
 
-/** How long it will be; infinite if nobody knows, as for as long as a clock is off or peers differ. */
+function takeover(value: number): number {
+  return value === 0 ? 0 : duration(value);
+}
+
+/** Infinite if unknown, as long as a clock is off or peers differ. */
 function wait(value: number): number {
   if (value >= 0) return value;
   throw new Flaw('must not be negative');

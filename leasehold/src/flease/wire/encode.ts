@@ -1,6 +1,6 @@
 /**
- * Packets as bytes: `form.ts` says how they look. One writer serves all packets, and what goes out is copied
- * from it once.
+ * Encodes packets as bytes, in the form of `form.ts`. One writer serves all packets, and a frame is copied from it
+ * once.
  */
 
 import { assert, unreachable } from '../../runtime/assert.ts';
@@ -13,18 +13,18 @@ import { FRAME_BYTES } from './rules.ts';
 const writer = new ByteWriter();
 const writeLength = (length: number): void => writer.varint(length);
 
-/** The names in the frame that is being written, and their places. */
+/** The names in the present frame, and their places. */
 const places = new Map<string, number>();
-/** What was looked up last: mostly it is the same again. */
+/** The last look-up: the next name is mostly the same. */
 let lastName: string | undefined;
 let lastPlace = 0;
 
-/** One frame, or as many as it takes. */
+/** One frame, or several for a long packet. */
 export function encodePacket(packet: Packet): Uint8Array[] {
   try {
     return framesOf(packet);
   } finally {
-    writer.clear(); // If it could not be written, nothing is left of it for the next.
+    writer.clear(); // After an error nothing must be left for the next packet.
   }
 }
 
@@ -43,7 +43,19 @@ function framesOf(packet: Packet): Uint8Array[] {
 }
 
 function writeHead(packet: Packet): void {
-  const { group, view, digest, from, life, toLife, sentMs, echo, leaseMs, clockSkewMs } = packet;
+  const {
+    group,
+    view,
+    digest,
+    from,
+    incarnation,
+    toIncarnation,
+    sentMs,
+    echo,
+    leaseMs,
+    clockSkewMs,
+    takeoverMs,
+  } = packet;
   places.clear();
   places.set(from, 0);
   lastName = undefined;
@@ -52,11 +64,12 @@ function writeHead(packet: Packet): void {
   writer.uint32(digest.members);
   writer.uint32(digest.before);
   writeText(from);
-  writer.float64(life);
-  writer.float64(toLife);
+  writer.float64(incarnation);
+  writer.float64(toIncarnation);
   writer.float64(sentMs);
   writer.float64(leaseMs);
   writer.float64(clockSkewMs);
+  writer.float64(takeoverMs);
   if (echo === undefined) {
     writer.uint8(0);
     return;
@@ -93,14 +106,14 @@ function writeItem(item: Item): void {
     case 'refused':
       writeRefused(item);
       return;
-    case 'wish':
-    case 'unwish':
+    case 'enqueue':
+    case 'dequeue':
       writer.uint8(KIND[item.kind]);
       writeText(item.resource);
       writeName(item.member);
       return;
-    case 'freed':
-      writer.uint8(KIND.freed);
+    case 'notify':
+      writer.uint8(KIND.notify);
       writeText(item.resource);
       return;
     default:
@@ -129,7 +142,7 @@ function writeContent(nothing: number, something: number, item: Promised | Found
   writer.float64(written.askedMs);
   writer.varint(written.round);
   writeName(written.member);
-  writer.float64(written.life);
+  writer.float64(written.incarnation);
   writer.varint(written.attempt);
   writeLease(lease);
 }
@@ -142,14 +155,14 @@ function writeRefused({ attempt, of, why, detail }: Refused): void {
   else if (why === 'recovering') writer.float64(detail);
 }
 
-function writeLease({ holder, life, number, untilMs, state, heir }: Lease): void {
+function writeLease({ holder, incarnation, number, untilMs, state, successor }: Lease): void {
   writeName(holder);
-  writer.float64(life);
+  writer.float64(incarnation);
   writer.float64(number);
   writer.float64(untilMs);
   writer.uint8(STATES.indexOf(state));
-  assert((heir !== undefined) === (state === 'left'), 'what was left has an heir, and nothing else has');
-  if (heir !== undefined) writeName(heir);
+  assert((successor !== undefined) === (state === 'left'), 'what was left has an heir, and nothing else has');
+  if (successor !== undefined) writeName(successor);
 }
 
 function writeName(name: string): void {

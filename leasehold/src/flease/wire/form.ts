@@ -2,7 +2,7 @@
  * The form of a packet in a frame. All that is said of it is here, in `encode.ts` and in `decode.ts`;
  * `docs/flease-protocol.md` says it in English.
  *
- *     packet   group  view  members  before  from  life  toLife  sentMs  leaseMs  clockSkewMs  echo  item item … until the frame ends
+ *     packet   group  view  members  before  from  life  toLife  sentMs  leaseMs  clockSkewMs  takeoverMs  echo  item item … until the frame ends
  *
  *      1  read       attempt  resource  askedMs  round
  *      2  write      attempt  resource  askedMs  round  lease
@@ -39,9 +39,9 @@ export const KIND = {
   accepted: 5,
   refusedRead: 6,
   refusedWrite: 7,
-  wish: 8,
-  unwish: 9,
-  freed: 10,
+  enqueue: 8,
+  dequeue: 9,
+  notify: 10,
   query: 11,
   foundNothing: 12,
   found: 13,

@@ -10,6 +10,7 @@ import { Buffer } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import { Dice } from '../../runtime/dice.ts';
 import { MalformedMessageError } from '../../runtime/errors.ts';
+import { hostileBytes } from '../../runtime/msgpack/hostile-bytes.ts';
 import type { Packet } from '../messages.ts';
 import { decodePacket } from './decode.ts';
 import { encodePacket } from './encode.ts';
@@ -33,7 +34,7 @@ export function fuzzFlease(runs: number, seed: number): FuzzOutcome {
   const frames = samples.flatMap(encodePacket);
   let accepted = 0;
   for (let run = 0; run < runs; run += 1) {
-    const input = hostile(dice, frames);
+    const input = hostileBytes(dice, frames, BYTES);
     try {
       if (isAccepted(input)) accepted += 1;
     } catch (error) {
@@ -59,38 +60,4 @@ function isAccepted(input: Uint8Array): boolean {
 function readBack(packet: Packet): void {
   const again = decodePacket(Buffer.concat(encodePacket(packet))); // So little fits into one frame.
   if (!isDeepStrictEqual(again, packet)) throw new Error('read back as another packet');
-}
-
-function hostile(dice: Dice, frames: readonly Uint8Array[]): Uint8Array {
-  if (dice.below(20) === 0) return Uint8Array.from({ length: dice.below(120) }, () => dice.below(256));
-  let bytes = dice.pick(frames);
-  for (let damages = 1 + dice.below(3); damages > 0; damages -= 1) {
-    const at = dice.below(bytes.length + 1);
-    const { cut, put } = damage(dice, bytes, at);
-    bytes = Buffer.concat([bytes.subarray(0, at), Uint8Array.from(put), bytes.subarray(at + cut)]);
-  }
-  return bytes;
-}
-
-/** How many bytes to take out, and what to put there. */
-function damage(
-  dice: Dice,
-  bytes: Uint8Array,
-  at: number,
-): { readonly cut: number; readonly put: Iterable<number> } {
-  const length = 1 + dice.below(12);
-  switch (dice.below(6)) {
-    case 0:
-      return { cut: 1, put: [(bytes[at] ?? 0) ^ (1 << dice.below(8))] };
-    case 1:
-      return { cut: 1, put: [dice.pick(BYTES)] };
-    case 2:
-      return { cut: bytes.length, put: [] };
-    case 3:
-      return { cut: length, put: [] };
-    case 4:
-      return { cut: 0, put: bytes.subarray(at, at + length) };
-    default:
-      return { cut: dice.below(2) * 8, put: [dice.pick(BYTES), 0xf0, 0, 0, 0, 0, 0, 0] };
-  }
 }

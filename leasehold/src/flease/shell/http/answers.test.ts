@@ -9,7 +9,7 @@ const UNKNOWN: PeerStatus = {
 
 const status = (changes: Partial<FleaseStatus>): FleaseStatus => ({
   ...{ id: 'a', group: 'default', view: 1, isSettled: true, leaseMs: 10_000, clockSkewMs: 500 },
-  ...{ gone: undefined, silence: undefined, peers: [], held: 0, waiting: 0, registers: 0, attempts: 0 },
+  ...{ gone: undefined, recovery: undefined, peers: [], held: 0, waiting: 0, registers: 0, attempts: 0 },
   ...changes,
 });
 
@@ -21,7 +21,7 @@ describe('the status of a member as JSON', () => {
   it('has null for what is not known of a peer', () => {
     expect(answered({ peers: [UNKNOWN] })).toMatchObject({
       gone: null,
-      silence: null,
+      recovery: null,
       peers: [
         {
           ...{ address: null, heardAgoMs: null, clockAheadMs: null },
@@ -42,7 +42,7 @@ describe('the status of a member as JSON', () => {
 
   it('has null for the end of a silence that has none yet', () => {
     const forMs = Number.POSITIVE_INFINITY;
-    const silence = { why: 'odd-one-out', words: 'keeps silent', forMs } as const;
-    expect(answered({ silence })).toMatchObject({ silence: { ...silence, forMs: null } });
+    const recovery = { why: 'clock-outlier', words: 'recovers', forMs } as const;
+    expect(answered({ recovery })).toMatchObject({ recovery: { ...recovery, forMs: null } });
   });
 });

@@ -1,5 +1,5 @@
 /**
- * What a member answers over HTTP. Every field is always there; what is not known, or has no end, is null.
+ * The answers of a member over HTTP. Every field is always there; an unknown or unlimited value is null.
  */
 
 import type { NoMajorityError } from '../../errors.ts';
@@ -9,16 +9,16 @@ import type { FleaseStatus, PeerStatus } from '../status.ts';
 type Known<T> = { readonly [Field in keyof T]-?: Exclude<T[Field], undefined> | NullIfUndefined<T[Field]> };
 type NullIfUndefined<T> = undefined extends T ? null : never;
 
-type Silence = NonNullable<FleaseStatus['silence']>;
+type Recovery = NonNullable<FleaseStatus['recovery']>;
 
 export interface PeerAnswer extends Omit<Known<PeerStatus>, 'clockAheadMs'> {
-  /** `atMost` is null until the peer has said when it heard us: nothing limits it before. */
+  /** `atMost` is null until the peer has said when the peer heard us: nothing limits the value before. */
   readonly clockAheadMs: { readonly atLeast: number; readonly atMost: number | null } | null;
 }
 
-export interface StatusAnswer extends Omit<Known<FleaseStatus>, 'silence' | 'peers'> {
+export interface StatusAnswer extends Omit<Known<FleaseStatus>, 'recovery' | 'peers'> {
   /** `forMs` is null as long as nobody can say. */
-  readonly silence: (Omit<Silence, 'forMs'> & { readonly forMs: number | null }) | null;
+  readonly recovery: (Omit<Recovery, 'forMs'> & { readonly forMs: number | null }) | null;
   readonly peers: readonly PeerAnswer[];
 }
 
@@ -28,7 +28,7 @@ export interface HolderAnswer {
   readonly holder: Holder | null;
 }
 
-/** Too few members answer, so nobody knows who has it. */
+/** Too few members answer, so the holder is unknown. */
 export interface NotKnownAnswer {
   readonly resource: string;
   readonly error: {
@@ -40,11 +40,11 @@ export interface NotKnownAnswer {
 }
 
 export function statusAnswer(status: FleaseStatus): StatusAnswer {
-  const { silence } = status;
+  const { recovery } = status;
   return {
     ...status,
     gone: status.gone ?? null,
-    silence: silence === undefined ? null : { ...silence, forMs: finite(silence.forMs) },
+    recovery: recovery === undefined ? null : { ...recovery, forMs: finite(recovery.forMs) },
     peers: status.peers.map(peerAnswer),
   };
 }

@@ -1,49 +1,47 @@
 /**
- * What a member tells Prometheus. `docs/metrics.md` has the same list, and a test keeps it so.
+ * The metrics of a member for Prometheus. `docs/metrics.md` has the same list, and a test compares the two.
  *
  * Labels are groups and peers, of which there are few; never resources, of which there is no end.
  */
 
-import type { ProcessUsage } from '../../../node/http/process-usage.ts';
 import { InvalidOptionError } from '../../../runtime/errors.ts';
-import { type Family, metricsText, type Sample } from '../../../runtime/metrics-text.ts';
+import { metricsText } from '../../../runtime/metrics-text.ts';
+import { familiesOf, type Metric } from '../../../runtime/metrics.ts';
 import type { Flease } from '../flease.ts';
 import type { FleaseStatus, PeerStatus } from '../status.ts';
-
-export interface Metric {
-  readonly name: string;
-  readonly type: 'counter' | 'gauge';
-  readonly labels: readonly string[];
-  readonly help: string;
-  read(status: FleaseStatus): readonly Sample[];
-}
 
 const MS_PER_SECOND = 1_000;
 
 const ofMember = (
-  type: Metric['type'],
+  type: 'counter' | 'gauge',
   name: string,
   help: string,
   value: (status: FleaseStatus) => number,
-): Metric => ({
+): Metric<readonly FleaseStatus[]> => ({
   ...{ name, type, labels: ['group'], help },
-  read: (status) => [{ labels: { group: status.group }, value: value(status) }],
+  read: (all) => all.map((status) => ({ labels: { group: status.group }, value: value(status) })),
 });
 
 /** One for each peer; undefined: not known, and so no sample. */
-const ofPeers = (name: string, help: string, value: (peer: PeerStatus) => number | undefined): Metric => ({
+const ofPeers = (
+  name: string,
+  help: string,
+  value: (peer: PeerStatus) => number | undefined,
+): Metric<readonly FleaseStatus[]> => ({
   ...{ name, type: 'gauge', labels: ['group', 'peer'], help },
-  read: ({ group, peers }) =>
-    peers.flatMap((peer) => {
-      const known = value(peer);
-      return known === undefined ? [] : [{ labels: { group, peer: peer.id }, value: known }];
-    }),
+  read: (all) =>
+    all.flatMap(({ group, peers }) =>
+      peers.flatMap((peer) => {
+        const known = value(peer);
+        return known === undefined ? [] : [{ labels: { group, peer: peer.id }, value: known }];
+      }),
+    ),
 });
 
 const seconds = (ms: number | undefined): number | undefined =>
   ms === undefined ? undefined : ms / MS_PER_SECOND;
 
-export const METRICS: readonly Metric[] = [
+export const METRICS: readonly Metric<readonly FleaseStatus[]>[] = [
   ofMember('gauge', 'leasehold_flease_held', 'Leases held by this member.', ({ held }) => held),
   ofMember(
     'gauge',
@@ -63,14 +61,17 @@ export const METRICS: readonly Metric[] = [
     'Attempts to acquire, renew, release or ask, of this member.',
     ({ attempts }) => attempts,
   ),
-  ofMember('gauge', 'leasehold_flease_silent', '1 while it keeps silent, otherwise 0.', ({ silence }) =>
-    silence === undefined ? 0 : 1,
+  ofMember(
+    'gauge',
+    'leasehold_flease_recovering',
+    '1 while the member recovers, otherwise 0.',
+    ({ recovery }) => (recovery === undefined ? 0 : 1),
   ),
   ofMember(
     'gauge',
-    'leasehold_flease_silence_seconds',
-    'How much longer it keeps silent; infinite while its clock is off, or others have other peers.',
-    ({ silence }) => (silence?.forMs ?? 0) / MS_PER_SECOND,
+    'leasehold_flease_recovery_seconds',
+    'How much longer the member recovers; infinite while its clock is off, or others have other peers.',
+    ({ recovery }) => (recovery?.forMs ?? 0) / MS_PER_SECOND,
   ),
   ofMember('gauge', 'leasehold_flease_view', 'The view of the group that it is in.', ({ view }) => view),
   ofMember(
@@ -104,25 +105,9 @@ export const METRICS: readonly Metric[] = [
   ),
 ];
 
-const PROCESS: readonly (Omit<Family, 'samples'> & { read(usage: ProcessUsage): number })[] = [
-  {
-    ...{ name: 'leasehold_event_loop_delay_seconds', type: 'gauge' },
-    help: 'The longest time within the last minute or two that the event loop did not turn.',
-    read: ({ eventLoopDelaySeconds }) => eventLoopDelaySeconds,
-  },
-  {
-    ...{ name: 'process_resident_memory_bytes', type: 'gauge', help: 'Resident memory.' },
-    read: ({ residentBytes }) => residentBytes,
-  },
-  {
-    ...{ name: 'process_cpu_seconds_total', type: 'counter' },
-    help: 'Processor time used, user and system.',
-    read: ({ cpuSeconds }) => cpuSeconds,
-  },
-];
-
 /**
- * For an application with metrics of its own: those of the groups it is in, in the text format of Prometheus.
+ * For an application with metrics of its own: the metrics of the application's groups, in the text format of
+ * Prometheus.
  *
  * @throws {InvalidOptionError} if two of them have one name, for their figures could not be told apart
  */
@@ -137,12 +122,5 @@ export function fleaseMetrics(groups: readonly Pick<Flease, 'status'>[]): string
     }
     members.set(group, id);
   }
-  return metricsText(
-    METRICS.map(({ name, type, help, read }) => ({ name, type, help, samples: all.flatMap(read) })),
-  );
+  return metricsText(familiesOf(METRICS, all));
 }
-
-export const processMetrics = (usage: ProcessUsage): string =>
-  metricsText(
-    PROCESS.map(({ name, type, help, read }) => ({ name, type, help, samples: [{ value: read(usage) }] })),
-  );

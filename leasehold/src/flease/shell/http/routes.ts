@@ -1,68 +1,73 @@
 /**
- * What a member can be asked over HTTP, by people and by programs that are no members. Nothing of it changes
- * anything: whoever wants a lease joins.
+ * The routes of a member of a group, for people and for programs that are not members. No route changes anything: a
+ * program that wants a lease joins the group.
  */
 
-import {
-  failure,
-  type HttpAnswer,
-  type HttpRoute,
-  type HttpTextAnswer,
-} from '../../../node/http/exchange.ts';
-import type { ProcessUsage } from '../../../node/http/process-usage.ts';
+import { failure, type HttpAnswer, type HttpTextAnswer } from '../../../node/http/exchange.ts';
+import { jsonAnswer, queryParameter, type RouteDraft } from '../../../node/service/route.ts';
+import { object, orNull, ref, text, whole } from '../../../node/service/schema.ts';
+import type { Service } from '../../../node/service/service.ts';
 import { InvalidOptionError, LeaseholdError } from '../../../runtime/errors.ts';
-import { METRICS_CONTENT_TYPE } from '../../../runtime/metrics-text.ts';
+import { familiesOf } from '../../../runtime/metrics.ts';
+import { VERSION } from '../../../runtime/version.ts';
 import { NoMajorityError } from '../../errors.ts';
 import type { Flease } from '../flease.ts';
 import { checkResource } from '../peers-option.ts';
+import { progressChecks } from '../progress.ts';
 import { holderAnswer, notKnownAnswer, statusAnswer } from './answers.ts';
-import { fleaseMetrics, processMetrics } from './metrics.ts';
+import { METRICS } from './metrics.ts';
 import { Watching } from './watching.ts';
 
-const text = (body: string, contentType: string, status = 200): HttpTextAnswer => ({
-  kind: 'text',
-  status,
-  headers: { 'content-type': contentType },
-  body,
+export const memberService = (group: Flease): Service => ({
+  ...{ name: 'flease', title: 'Leasehold flease member', version: VERSION },
+  description:
+    'How a member of a group is, how it finds the others, and which member holds a lease. Read-only.',
+  ...{ routes: ownRoutes(group), schemas: SCHEMAS },
+  status: () => statusAnswer(group.status()),
+  metrics: () => familiesOf(METRICS, [group.status()]),
+  checks: () => progressChecks(group),
 });
 
-const json = (value: unknown): HttpTextAnswer =>
-  text(`${JSON.stringify(value)}\n`, 'application/json; charset=utf-8');
+const SCHEMAS = {
+  Holder: object({
+    resource: text('the resource'),
+    holder: orNull(
+      object({
+        holder: text('the member that holds the lease'),
+        number: whole('the lease number'),
+        validUntil: whole('when the lease runs out unless it is renewed, in milliseconds since 1970'),
+      }),
+    ),
+  }),
+};
 
-const plain = (line: string, status = 200): HttpTextAnswer =>
-  text(`${line}\n`, 'text/plain; charset=utf-8', status);
+const RESOURCE = { ...queryParameter('resource', 'the resource'), required: true };
 
-export const memberRoutes = (group: Flease, usage: () => ProcessUsage): readonly HttpRoute[] => [
-  { path: '/v1/status', answer: () => json(statusAnswer(group.status())) },
+const ownRoutes = (group: Flease): readonly RouteDraft[] => [
   {
     path: '/v1/holder',
+    summary: 'Which member holds the lease on a resource.',
+    parameters: [RESOURCE],
+    schema: ref('Holder'),
+    problems: { 400: 'a parameter is malformed', 503: 'NO_MAJORITY: too few members answer to know' },
     answer: ({ query }) =>
       about(query, (resource) => ({ kind: 'promised', answer: tellHolder(group, resource) })),
   },
   {
     path: '/v1/watch',
+    summary: 'Which member holds the lease, at first and whenever that changes, as server-sent events.',
+    parameters: [RESOURCE],
+    contentType: 'text/event-stream',
+    problems: { 400: 'a parameter is malformed' },
     answer: ({ query }) =>
       about(query, (resource) => ({
         kind: 'stream',
         open: (onMore) => new Watching(group, resource, onMore),
       })),
   },
-  {
-    path: '/metrics',
-    answer: () => text(fleaseMetrics([group]) + processMetrics(usage()), METRICS_CONTENT_TYPE),
-  },
-  { path: '/healthz', answer: () => plain('it lives') },
-  {
-    path: '/readyz',
-    answer: () => {
-      const { gone, silence } = group.status();
-      const why = gone ?? silence;
-      return why === undefined ? plain('it takes part') : plain(`it ${why.words}`, 503);
-    },
-  },
 ];
 
-/** `?resource=`, if it is one. */
+/** `?resource=`, if that is a valid resource. */
 function about(query: URLSearchParams, answer: (resource: string) => HttpAnswer): HttpAnswer {
   const resource = query.get('resource') ?? '';
   try {
@@ -76,7 +81,7 @@ function about(query: URLSearchParams, answer: (resource: string) => HttpAnswer)
 
 async function tellHolder(group: Flease, resource: string): Promise<HttpTextAnswer> {
   try {
-    return json(holderAnswer(resource, await group.holder(resource)));
+    return jsonAnswer(holderAnswer(resource, await group.holder(resource)));
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
     const facts = error instanceof NoMajorityError ? { reasons: notKnownAnswer(error).error.reasons } : {};

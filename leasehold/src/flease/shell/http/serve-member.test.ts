@@ -69,7 +69,7 @@ describe('a member that is asked over HTTP', { timeout: LONG_MS }, () => {
     const { status, body } = await ask(server, '/v1/status');
     expect(status).toBe(200);
     expect(body).toMatchObject({
-      ...{ id: 'a', group: 'default', view: 1, isSettled: true, silence: null },
+      ...{ id: 'a', group: 'default', view: 1, isSettled: true, recovery: null },
       ...{ leaseMs: LEASE_MS, clockSkewMs: SKEW_MS },
       peers: [
         { id: 'b', connected: true, trouble: null, otherDurations: null },
@@ -160,7 +160,7 @@ describe('a member that is not ready, or alone', { timeout: LONG_MS }, () => {
     await using server = await serveFlease(alone, { port: 0, logger: silent });
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
     expect((await fetch(`${server.url}/readyz`)).status).toBe(503);
-    expect((await ask(server, '/v1/status')).body).toMatchObject({ silence: { why: 'began' } });
+    expect((await ask(server, '/v1/status')).body).toMatchObject({ recovery: { why: 'began' } });
     await alone.ready();
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
     const { status, body } = await ask(server, resource('/v1/holder', 'r'));
@@ -170,12 +170,35 @@ describe('a member that is not ready, or alone', { timeout: LONG_MS }, () => {
     ]);
   });
 
+  it('is not ready while a lease waits for a majority that is not heard, and is once it is', async () => {
+    const peers = await freePeers('a', 'b');
+    await using alone = await join('a', peers);
+    await using server = await serveFlease(alone, { port: 0, logger: silent });
+    await alone.ready();
+    const acquired = alone.acquire('r');
+    const red = await fetch(`${server.url}/readyz`);
+    expect([red.status, await red.json()]).toMatchObject([
+      503,
+      {
+        why: expect.stringMatching(/^it hears too few members to renew a lease: 2 of 2 .* b \(/),
+        stalls: [{ check: 'majority' }],
+      },
+    ]);
+    await using _ = await join('b', peers);
+    await using lease = await acquired;
+    expect(lease.isHeld()).toBe(true);
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+  });
+
   it('says that it was closed, to whoever asks after that', async () => {
     await using group = await TestGroup.start(['a']);
     await using server = await serveFlease(group.of('a'), { port: 0, logger: silent });
     await group.of('a').close();
     const ready = await fetch(`${server.url}/readyz`);
-    expect([ready.status, await ready.text()]).toEqual([503, 'it was closed, and takes no part any more\n']);
+    expect([ready.status, await ready.json()]).toMatchObject([
+      503,
+      { isReady: false, why: 'it was closed, and takes no part any more' },
+    ]);
     expect((await ask(server, '/v1/status')).body).toMatchObject({ gone: { why: 'closed' } });
     const { status, body } = await ask(server, resource('/v1/holder', 'r'));
     expect([status, body]).toMatchObject([503, { error: { code: 'CLOSED' } }]);
@@ -206,13 +229,13 @@ describe('a member that is watched', { timeout: LONG_MS }, () => {
     expect(await events.next()).toEqual({ event: 'holder', data: { resource: 'r', holder: null } });
   });
 
-  it('tells why nobody knows yet while it keeps silent', async () => {
+  it('tells why nobody knows yet while it recovers', async () => {
     await using alone = await join('a', await freePeers('a'));
     await using server = await serveFlease(alone, { port: 0, logger: silent });
     using events = await EventReader.open(`${server.url}${resource('/v1/watch', 'r')}`);
     expect(await events.next()).toMatchObject({
       event: 'no-majority',
-      data: { error: { reasons: { a: expect.stringContaining('keeps silent for') } } },
+      data: { error: { reasons: { a: expect.stringContaining('recovers for') } } },
     });
     expect(await events.next()).toMatchObject({ event: 'holder' });
   });
@@ -221,7 +244,7 @@ describe('a member that is watched', { timeout: LONG_MS }, () => {
 describe('the metrics of a member', () => {
   it('are listed in docs/metrics.md, and nothing else is', () => {
     const text = readFileSync(new URL('../../../../../docs/metrics.md', import.meta.url), 'utf8');
-    const [, section = ''] = text.split('\n## A member of a group\n');
+    const [section = ''] = text.split('\n## A member of a group\n')[1]?.split('\n## ') ?? [];
     const documented = [...section.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$/gm)].map(
       ([, name, type, labels, help]) => [name, type, labels?.replaceAll('`', ''), help],
     );

@@ -13,7 +13,7 @@ const without = (...members: readonly string[]): Look => ({
   error: new NoMajorityError('job', new Map(members.map((member) => [member, 'silent'])), 'too few answer'),
 });
 
-/** What is told of what is found: who has it, or because of whom that is not known. */
+/** The events for these looks: the holder, or the members because of which the holder is unknown. */
 async function told(...looks: readonly Look[]): Promise<readonly unknown[]> {
   const all: unknown[] = [];
   await new Promise<void>((resolve) => {

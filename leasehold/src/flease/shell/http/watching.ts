@@ -1,15 +1,15 @@
 /**
- * Who has a resource, told to one who listens: at first, whenever that changes, and that nobody knows.
+ * Tells a listener the holder of a resource: at first, on every change, and when the holder becomes unknown.
  *
- *     ├── no majority, at once ──► no-majority ──── a majority answers ────► holder, even if it is the same
+ *     ├── no majority, at once ──► no-majority ──── a majority answers ────► holder, even if unchanged
  *     └── a majority answers ────► holder ── no majority, twice in a row ──► no-majority
  *
- * So the last event that was heard is always how it is. As long as nobody knows that is told again only for a member
- * that was not among the reasons before: who is, and for how long, is another with each attempt. Twice, for an
- * attempt can also fail because somebody else asks at the same time, and that is no news; only who has heard nothing
- * yet is told of the first. It looks as often as `Flease.watch`, which tells nothing while nobody knows; and it does
- * not wait until the member takes part, since its silence is a reason like any other. A slow reader is told the last
- * of what it missed.
+ * So the last event is always the present state. While the holder is unknown, another event follows only for a member
+ * that was not among the reasons before: the exact reasons and times differ with each attempt. A `holder` event is
+ * revoked only after two failures in a row, because an attempt can also fail when somebody else asks at the same time,
+ * and that is no news; a listener without any event yet is told of the first failure. The polling rate is that of
+ * `Flease.watch`, which tells nothing while the holder is unknown; unlike `watch`, this class does not wait until the
+ * member is ready, since recovery is a reason like any other. A slow reader gets the last of the missed events.
  */
 
 import type { EventSupply } from '../../../node/http/exchange.ts';
@@ -18,6 +18,7 @@ import type { NoMajorityError } from '../../errors.ts';
 import type { Flease } from '../flease.ts';
 import { type Holder, isSameHolder } from '../looking.ts';
 import { holderAnswer, notKnownAnswer } from './answers.ts';
+import { printableJson } from '../../../runtime/printable.ts';
 
 const MISSES_TOLERATED = 1;
 
@@ -33,9 +34,9 @@ export class Watching implements EventSupply {
   readonly #resource: string;
   #last: Told | undefined;
   #isTold = true;
-  /** Who was said to have it last; undefined if that is not known. */
+  /** The holder in the last event; undefined if the holder is unknown. */
   #known: { readonly holder: Holder | undefined } | undefined;
-  /** Who was said to stand in the way since then. */
+  /** The members that were named as reasons since then. */
   readonly #blamed = new Set<string>();
 
   constructor(group: Watched, resource: string, onMore: () => void) {
@@ -68,7 +69,7 @@ export class Watching implements EventSupply {
         onMore();
       }
     } catch (error) {
-      // Nobody reads any more, or the member was closed, and the server goes with it.
+      // The reader has left, or the member was closed, and the server closes too.
       if (error !== signal.reason && !(error instanceof LeaseholdError)) throw error;
     }
   }
@@ -78,7 +79,7 @@ export class Watching implements EventSupply {
     if (this.#known !== undefined && isSameHolder(this.#known.holder, holder)) return undefined;
     this.#known = { holder };
     this.#blamed.clear();
-    return { event: 'holder', data: JSON.stringify(holderAnswer(this.#resource, holder)) };
+    return { event: 'holder', data: printableJson(holderAnswer(this.#resource, holder)) };
   }
 
   /** Undefined if that is no news. */
@@ -88,6 +89,6 @@ export class Watching implements EventSupply {
     const isNews = this.#last?.event !== 'no-majority' || members.some((member) => !this.#blamed.has(member));
     if (!isNews) return undefined;
     for (const member of members) this.#blamed.add(member);
-    return { event: 'no-majority', data: JSON.stringify(notKnownAnswer(error)) };
+    return { event: 'no-majority', data: printableJson(notKnownAnswer(error)) };
   }
 }

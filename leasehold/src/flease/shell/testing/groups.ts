@@ -1,6 +1,6 @@
 /** For tests only: groups in one process, over real sockets on loopback, with short leases. */
 
-import { createServer, type AddressInfo } from 'node:net';
+import { freeAddresses } from '../../../node/tcp/socket-script.ts';
 import { silent } from '../../../runtime/logger.ts';
 import type { Flease } from '../flease.ts';
 import { type JoinFleaseOptions, joinFlease } from '../join-flease.ts';
@@ -10,15 +10,7 @@ export const LEASE_MS = 1_000;
 export const SKEW_MS = 50;
 
 /** Addresses on which nobody listens, for these members. */
-export async function freePeers(...members: string[]): Promise<Record<string, string>> {
-  const servers = members.map(() => createServer());
-  await Promise.all(
-    servers.map((server) => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return Object.fromEntries(members.map((member, at) => [member, `127.0.0.1:${ports[at]}`]));
-}
+export const freePeers = (...members: string[]): Promise<Record<string, string>> => freeAddresses(...members);
 
 export const join = (
   id: string,

@@ -1,31 +1,31 @@
 /**
- * A lease that is held: one holder, one number, for as long as it is renewed. It never comes back once it is over.
+ * A lease that this process holds: one holder, one number, as long as it is renewed. An ended lease never resumes.
  *
- *     held ──noticed──► ending          its holder was told that it is about to end
+ *     held ──noticed──► ending          the holder was told that the lease is about to end
  *       ▲◄───renewed──────┘ │
  *       └──────────ended────┴──► over ──leaving──► leaving ──► given-back, or over
  *
- * Who lets go of it does so first, and it is over; the others are told afterwards. If a majority has that written it was
- * given back. If not, it runs out by itself.
+ * A holder first stops using the lease, which is then over, and tells the others afterwards. If a majority has the
+ * release written, the lease was given back. If not, the lease expires by itself.
  *
- * What it is called is not whether it is held: that is a question about the clock, {@link Tenure.isHeldAt}.
+ * The state does not say whether the lease is held: that is a question about the clock, {@link HeldLease.isHeldAt}.
  */
 
 import type { Lease } from './lease.ts';
 
-/** What it goes by: the lease as it was last written. It is not copied, for there may be a million of them. */
+/** The lease as last written. Shared and not copied, because there may be a million. */
 export type Grant = Pick<Lease, 'number' | 'untilMs'>;
 
 export type EndReason = 'released' | 'lapsed' | 'lost' | 'clock';
 
-export type TenureState = 'held' | 'ending' | 'over' | 'leaving' | 'given-back';
+export type HeldLeaseState = 'held' | 'ending' | 'over' | 'leaving' | 'given-back';
 
-export class Tenure {
+export class HeldLease {
   readonly resource: string;
   #grant: Grant;
-  #state: TenureState = 'held';
+  #state: HeldLeaseState = 'held';
   #ended: EndReason | undefined;
-  /** What those have of it whom it was granted to: kept for them, and looked at by nobody else. */
+  /** The application's handle: stored here for the shell, and used by no other code. */
   handle: unknown;
 
   constructor(resource: string, grant: Grant) {
@@ -42,21 +42,21 @@ export class Tenure {
     return this.#grant.untilMs;
   }
 
-  get state(): TenureState {
+  get state(): HeldLeaseState {
     return this.#state;
   }
 
-  /** Why it is over; undefined while it is not, as far as is known: compare the clock. */
+  /** Why the lease is over; undefined while it is not, as far as is known: compare the clock. */
   get ended(): EndReason | undefined {
     return this.#ended;
   }
 
-  /** The one question that matters, and it is about the clock. */
+  /** The question that matters, and its answer depends on the clock. */
   isHeldAt(groupMs: number): boolean {
     return this.#ended === undefined && groupMs <= this.untilMs;
   }
 
-  /** Its holder was told that it is about to end. */
+  /** The holder was told that the lease is about to end. */
   noticed(): void {
     this.#state = 'ending';
   }
@@ -71,17 +71,17 @@ export class Tenure {
     this.#state = 'over';
   }
 
-  /** The others are yet to be told that it was let go of. */
+  /** The release is still to be written. */
   leaving(): void {
     this.#state = 'leaving';
   }
 
-  /** They are not told any more. */
+  /** The release is no longer to be written. */
   left(): void {
     if (this.#state === 'leaving') this.#state = 'over';
   }
 
-  /** A majority has that written. */
+  /** A majority has the release written. */
   givenBack(): void {
     this.#state = 'given-back';
   }

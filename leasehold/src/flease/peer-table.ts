@@ -1,16 +1,24 @@
 /**
- * What a member knows of the others: which life each is in, which view, what its clock shows, and whether it may
- * speak at all.
+ * The state of each peer: incarnation, view, clock, and whether its packets count.
  *
- * Not heeded, and reported by name: a packet of another group; of a member that is not in ours, or that has our own
- * name; of one with other durations, for every argument adds ours to theirs; of one that means another view by the
- * same number (`view-digest.ts`). Not heeded and not worth a word: what an earlier life of a member said. Reported,
- * and not passed over: one that is in a later view, or in an earlier one that we were not told of, or whose clock is
- * off. What it asks is refused, and it is told why (`member.ts`).
+ * Ignored and reported by name: a packet of another group; of a process that is no member of ours, or that has our
+ * own name; of a peer with other durations, because every argument adds our durations to theirs; of a peer with
+ * another view of the same number (`view-digest.ts`). Ignored without a report: packets of an earlier incarnation.
+ * Reported but not ignored: a peer in a later view, or in an earlier one that we were not told of, or with a clock
+ * that is off. Such a peer is refused, with the reason (`member.ts`).
  *
- * A life that speaks after the last words of another has followed it. If the other goes on speaking all the same,
- * two processes have one name, each with a memory of its own, and two majorities may have nothing in common but
- * that name. Neither is heeded then for as long as both are heard.
+ * **Durations that were longer before.** A member that restarts with shorter durations would end its recovery before
+ * the promises of its earlier incarnation are over. The member cannot know that, but a peer that still has the longer
+ * durations names them in every packet. So a recovering member also waits as long as that peer's durations demand,
+ * counted from the last packet that names them ({@link PeerTable.longerUntilMs}). Of members that are restarted one
+ * by one, all but the last hear an old one, and no majority of two or more consists of the last alone. A peer with
+ * shorter durations delays nobody, because our own recovery covers every promise of that peer. A group whose members
+ * are all stopped, and started again at once with shorter durations, hears nobody: that is a rule for the operator
+ * (decision 0022).
+ *
+ * An incarnation that sends after the last packet of another has succeeded it. If the earlier incarnation goes on
+ * sending, two processes share one name, each with its own memory, and two majorities may have only that name in
+ * common. Then neither counts while both are heard.
  */
 
 import type { Echo, Packet } from './messages.ts';
@@ -19,17 +27,17 @@ import { type ClockBounds, PeerClocks } from './peer-clocks.ts';
 import { majorityOf, type View } from './view.ts';
 import { contradict, type ViewDigest } from './view-digest.ts';
 
-/** Something about a peer that somebody should know. */
+/** A problem with a peer that an operator should know. */
 export type PeerTrouble =
   | { readonly why: 'other-group'; readonly group: string }
   | { readonly why: 'not-a-member' }
   | { readonly why: 'same-name' }
-  | { readonly why: 'other-durations'; readonly leaseMs: number; readonly clockSkewMs: number }
-  /** It is in our view by its number, but not by who is in it. */
+  | ({ readonly why: 'other-durations' } & Pick<Packet, 'leaseMs' | 'clockSkewMs' | 'takeoverMs'>)
+  /** The same view number as ours, but other members. */
   | { readonly why: 'other-members' }
-  /** It is not as far as we are, and we were started without a word of those before, as if that were settled. */
+  /** An earlier view than ours, although we were started as if that change were settled. */
   | { readonly why: 'earlier-view'; readonly view: number }
-  /** It is further than we are. */
+  /** A later view than ours. */
   | { readonly why: 'later-view'; readonly view: number }
   | { readonly why: 'clock-off'; readonly bounds: ClockBounds };
 
@@ -41,54 +49,57 @@ export interface PeerStatus {
   readonly clock: ClockBounds | undefined;
 }
 
-/** Another view of the same number, or one before ours that we were not told of: either may be a group beside ours. */
+/** Another view of the same number, or an earlier one that we were not told of: either may be a second group. */
 export type Contradiction = Extract<PeerTrouble['why'], 'other-members' | 'earlier-view'>;
 
 interface Peer {
-  life: number;
-  lifeBefore: number;
-  /** When the present life was first and last heard, by its own clock. */
+  incarnation: number;
+  incarnationBefore: number;
+  /** When the present incarnation was first and last heard, by its own clock. */
   beganMs: number;
   sentMs: number;
-  /** Until when it is not heeded because another has its name, by our clock. */
+  /** Until when packets do not count because two processes have this name, by our clock. */
   doubtedUntilMs: number;
   view: number;
   /** Of that view. */
   digest: ViewDigest | undefined;
-  /** How what it said last contradicts what we were told, if it does. */
+  /** How the last packet contradicts our view, if so. */
   contradiction: Contradiction | undefined;
-  /** When anything came from it last, whether or not that was heeded, by our clock. */
+  /** When the last packet arrived, whether or not it counted, by our clock. */
   cameAtMs: number;
   echo: Echo | undefined;
   saidAtMs: number;
   heardAtMs: number;
-  /** As it was last. */
+  /** The last one. */
   trouble: PeerTrouble | undefined;
 }
 
-/** Something is said to every peer so many times in a lease, so that clocks and views are known. */
+/** Each peer gets at least so many packets per lease, so that clocks and views are known. */
 const WORDS_PER_LEASE = 4;
 
-export interface AcquaintancesSettings {
+export interface PeerTableSettings {
   readonly group: string;
   readonly id: string;
   readonly durations: ResolvedFleaseDurations;
   readonly report: (peer: string, trouble: PeerTrouble) => void;
 }
 
-export class Acquaintances {
-  readonly #settings: AcquaintancesSettings;
+export class PeerTable {
+  readonly #settings: PeerTableSettings;
   readonly #clocks: PeerClocks;
   readonly #peers = new Map<string, Peer>();
-  /** Strangers that were reported. */
+  /** Unknown processes that were reported. */
   readonly #strangers = new Set<string>();
+  /** The longest recovery that a peer's durations demand, if longer than ours, and when that time is over. */
+  #longerMs = 0;
+  #longerUntilMs = NEVER;
 
-  constructor(settings: AcquaintancesSettings) {
+  constructor(settings: PeerTableSettings) {
     this.#settings = settings;
     this.#clocks = new PeerClocks(settings.durations.clockSkewMs);
   }
 
-  /** Knows these, and nobody else. */
+  /** Knows these members, and no others. */
   meet(everybody: readonly string[]): void {
     for (const id of everybody) {
       if (id !== this.#settings.id && !this.#peers.has(id)) this.#peers.set(id, unheard());
@@ -100,9 +111,13 @@ export class Acquaintances {
     }
   }
 
-  /** Our clock is another: what was measured against it means nothing, and what was noted by it may lie far ahead. */
+  /**
+   * Our clock has changed: bounds measured against the old clock mean nothing, and times noted by it may lie far
+   * ahead.
+   */
   forgetClocks(nowMs: number): void {
-    this.#clocks.beginAnew(nowMs);
+    this.#clocks.reset(nowMs);
+    if (this.#longerMs > 0) this.#longerUntilMs = nowMs + this.#longerMs;
     for (const peer of this.#peers.values()) {
       peer.beganMs = this.#saneMs(peer.beganMs, nowMs);
       peer.sentMs = this.#saneMs(peer.sentMs, nowMs);
@@ -115,22 +130,27 @@ export class Acquaintances {
   }
 
   /** At least two clocks are off, and more than agree with ours. */
-  get isOddOneOut(): boolean {
-    return this.#clocks.isOddOneOut;
+  get isClockOutlier(): boolean {
+    return this.#clocks.isClockOutlier;
   }
 
   isClockOff(id: string): boolean {
     return this.#clocks.judge(id) === 'off';
   }
 
-  /** How somebody contradicts what we were told of the group, as far as we know. */
+  /** A recovering member waits at least until then, because of peers with longer durations. */
+  get longerUntilMs(): number {
+    return this.#longerUntilMs;
+  }
+
+  /** How a peer contradicts our view of the group, if one does. */
   get contradiction(): Contradiction | undefined {
     for (const { contradiction } of this.#peers.values())
       if (contradiction !== undefined) return contradiction;
     return undefined;
   }
 
-  /** When somebody will have contradicted us so long ago that it does not count any more, unless it is heard before. */
+  /** When the first contradiction will be too old to count, unless that peer is heard before. */
   get contradictedUntilMs(): number {
     let firstMs = Number.POSITIVE_INFINITY;
     for (const peer of this.#peers.values()) {
@@ -140,13 +160,14 @@ export class Acquaintances {
   }
 
   /**
-   * Nobody contradicts us from its grave: who has said nothing for as long as a silence lasts is gone, or cut off, and whoever
-   * begins would not hear it in all of its silence either.
+   * A peer that has sent nothing for one recovery period is dead or cut off, and its contradiction no longer counts:
+   * a member that starts would not hear that peer in all of its recovery either.
    */
   forgetContradictions(nowMs: number): void {
     for (const peer of this.#peers.values()) {
       if (nowMs > this.#contradictsUntilMs(peer)) peer.contradiction = undefined;
     }
+    if (nowMs > this.#longerUntilMs) this.#longerMs = 0;
   }
 
   #contradictsUntilMs({ cameAtMs }: Peer): number {
@@ -157,17 +178,17 @@ export class Acquaintances {
     return this.#peers.get(id)?.echo;
   }
 
-  /** Takes note of a packet. False if nothing in it is to be heeded. */
+  /** Records a packet. False if its items must be ignored. */
   hear(packet: Packet, own: Pick<Packet, 'view' | 'digest'>, nowMs: number): boolean {
-    const peer = this.#recognise(packet);
+    const peer = this.#recognise(packet, nowMs);
     if (peer === undefined) return false;
-    peer.cameAtMs = nowMs; // Whatever it says, and whether or not that is heeded: it is not gone.
-    if (!this.#isItsLife(packet, peer, nowMs)) return false;
+    peer.cameAtMs = nowMs; // Whether or not the packet counts: the peer is not gone.
+    if (!this.#isPresentIncarnation(packet, peer, nowMs)) return false;
     const { from, view } = packet;
     const sentMs = this.#saneMs(packet.sentMs, nowMs);
     const contradiction = contradictionOf(packet, own);
     const isOther = contradiction === 'other-members';
-    // What it said last counts: views do not go back, so that is the highest, unless one before was false.
+    // The last packet counts: views do not go back, so the last view is the highest, unless an earlier one was false.
     if (sentMs >= peer.sentMs) {
       peer.view = isOther ? 0 : view;
       peer.digest = packet.digest;
@@ -190,8 +211,8 @@ export class Acquaintances {
   }
 
   /**
-   * Whether most of those before are known to be in that view, or in a later one. What they mean by it was perhaps
-   * said before we knew it.
+   * Whether most of the old members are known to be in that view, or in a later one. Their packets may have arrived
+   * before we knew the view.
    */
   haveMoved({ before, number }: View, own: ViewDigest): boolean {
     if (before === undefined) return false;
@@ -208,14 +229,14 @@ export class Acquaintances {
     if (peer !== undefined) peer.saidAtMs = nowMs;
   }
 
-  /** When somebody is next to be told something, if only the time. */
+  /** When the next packet is due to some peer, if only to tell the time. */
   get nextWordMs(): number {
     let firstMs = Number.POSITIVE_INFINITY;
     for (const { saidAtMs } of this.#peers.values()) firstMs = Math.min(firstMs, saidAtMs);
     return firstMs + this.#settings.durations.leaseMs / WORDS_PER_LEASE;
   }
 
-  /** Those to whom nothing was said for too long. */
+  /** Peers to which nothing was sent for too long. */
   neglected(nowMs: number): string[] {
     const sinceMs = nowMs - this.#settings.durations.leaseMs / WORDS_PER_LEASE;
     return [...this.#peers].filter(([, { saidAtMs }]) => saidAtMs <= sinceMs).map(([id]) => id);
@@ -231,40 +252,50 @@ export class Acquaintances {
     }));
   }
 
-  #recognise({ from, group, leaseMs, clockSkewMs }: Packet): Peer | undefined {
+  #recognise(packet: Packet, nowMs: number): Peer | undefined {
+    const { from, group, leaseMs, clockSkewMs, takeoverMs } = packet;
     const { durations } = this.#settings;
     const peer = this.#peers.get(from);
     if (group !== this.#settings.group) this.#report(from, peer, { why: 'other-group', group });
     else if (from === this.#settings.id) this.#report(from, peer, { why: 'same-name' });
     else if (peer === undefined) this.#report(from, peer, { why: 'not-a-member' });
-    else if (leaseMs !== durations.leaseMs || clockSkewMs !== durations.clockSkewMs) {
-      this.#report(from, peer, { why: 'other-durations', leaseMs, clockSkewMs });
+    else if (!isAgreed(packet, durations)) {
+      this.#report(from, peer, { why: 'other-durations', leaseMs, clockSkewMs, takeoverMs });
+      this.#noteLonger(packet, nowMs);
     } else return peer;
     return undefined;
   }
 
-  /** A clock that is ahead must not keep the lives after it, whose clock is right, from being heard. */
+  #noteLonger({ leaseMs, clockSkewMs, takeoverMs }: Packet, nowMs: number): void {
+    const { durations } = this.#settings;
+    const recoveryMs = leaseMs + 2 * clockSkewMs;
+    if (recoveryMs <= durations.recoveryMs && takeoverMs <= durations.takeoverMs) return;
+    this.#longerMs = Math.max(this.#longerMs, recoveryMs + takeoverMs);
+    this.#longerUntilMs = Math.max(this.#longerUntilMs, nowMs + recoveryMs + takeoverMs);
+  }
+
+  /** A clock that was ahead must not keep a later incarnation with a correct clock from being heard. */
   #saneMs(sentMs: number, nowMs: number): number {
     return Math.min(sentMs, nowMs + this.#settings.durations.clockSkewMs);
   }
 
-  #isItsLife(packet: Packet, peer: Peer, nowMs: number): boolean {
-    const { from, life } = packet;
-    if (life !== peer.life) {
+  #isPresentIncarnation(packet: Packet, peer: Peer, nowMs: number): boolean {
+    const { from, incarnation } = packet;
+    if (incarnation !== peer.incarnation) {
       const sentMs = this.#saneMs(packet.sentMs, nowMs);
       if (sentMs <= peer.sentMs) return false;
-      if (life === peer.lifeBefore && sentMs > peer.beganMs) {
+      if (incarnation === peer.incarnationBefore && sentMs > peer.beganMs) {
         peer.doubtedUntilMs = nowMs + this.#settings.durations.recoveryMs;
         this.#report(from, peer, { why: 'same-name' });
       }
-      peer.lifeBefore = peer.life;
-      peer.life = life;
+      peer.incarnationBefore = peer.incarnation;
+      peer.incarnation = incarnation;
       peer.beganMs = sentMs;
     }
     return nowMs > peer.doubtedUntilMs;
   }
 
-  /** Of a member once, and again when it is something else; of a stranger once, and of so many strangers. */
+  /** Reports each trouble of a member once until it changes, and a limited number of unknown processes once each. */
   #report(from: string, peer: Peer | undefined, trouble: PeerTrouble): void {
     if (peer === undefined) {
       if (this.#strangers.has(from) || this.#strangers.size >= STRANGERS_MAX) return;
@@ -278,6 +309,9 @@ export class Acquaintances {
   }
 }
 
+const isAgreed = (packet: Packet, { leaseMs, clockSkewMs, takeoverMs }: ResolvedFleaseDurations): boolean =>
+  packet.leaseMs === leaseMs && packet.clockSkewMs === clockSkewMs && packet.takeoverMs === takeoverMs;
+
 function contradictionOf(
   { view, digest }: Packet,
   own: Pick<Packet, 'view' | 'digest'>,
@@ -287,12 +321,12 @@ function contradictionOf(
 }
 
 const NEVER = Number.NEGATIVE_INFINITY;
-/** Whoever can connect can give itself any name, and another one each time. */
+/** An attacker that can connect can use any number of names. */
 const STRANGERS_MAX = 100;
 
 const unheard = (): Peer => ({
-  life: 0,
-  lifeBefore: 0,
+  incarnation: 0,
+  incarnationBefore: 0,
   beganMs: NEVER,
   sentMs: NEVER,
   doubtedUntilMs: NEVER,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isCredible } from './credible.ts';
+import { isPlausible } from './plausible.ts';
 import type { Answer } from './messages.ts';
 import { resolveFleaseDurations } from './options.ts';
 
@@ -7,14 +7,14 @@ import { resolveFleaseDurations } from './options.ts';
 const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
 const NOW_MS = 5_000;
 
-const believes = (answer: Answer): boolean => isCredible(answer, DURATIONS, NOW_MS);
+const believes = (answer: Answer): boolean => isPlausible(answer, DURATIONS, NOW_MS);
 
 /** Somebody has this written, and says so when it is read, or asked. */
 function says(kind: 'promised' | 'found', { askedMs = NOW_MS, untilMs = NOW_MS, number = 7 }): Answer {
   return {
     ...{ kind, attempt: 1 },
-    written: { askedMs, round: 1, member: 'b', life: 1, attempt: 1 },
-    lease: { holder: 'b', life: 1, number, untilMs, state: 'held', heir: undefined },
+    written: { askedMs, round: 1, member: 'b', incarnation: 1, attempt: 1 },
+    lease: { holder: 'b', incarnation: 1, number, untilMs, state: 'held', successor: undefined },
   };
 }
 

@@ -1,24 +1,23 @@
 /**
- * Whom to ask. A majority is enough, and it has to do all the work that it is asked for.
+ * Which members an attempt asks. A majority is enough, and every member that is asked has to work.
  *
- *     at leisure   everybody: whoever is slow or dead is not waited for
- *     busy         as few as make a majority, those who were quickest of late; ┤ after a while, the rest as well
+ *     idle         all members: a slow or dead member delays nothing
+ *     busy         only a majority, of those that answered fastest recently; ┤ after a while, the rest as well
  *
- * Of three members that halves what is said and done for a lease, and it is when there is much to do that it counts.
- * It makes no difference to what is promised: a majority has to say yes, whoever is asked. What it costs is that
- * somebody who has just fallen silent is waited for, by those who are asked just then; so who was late, or refused,
- * is asked last from then on.
+ * In a group of three, asking a majority halves the messages and the work per lease, which counts when there is much
+ * to do. Safety does not depend on the choice: a majority has to say yes in any case. The cost is that an attempt
+ * waits for a member that has just died; so a member that was late, or refused, is asked last from then on.
  */
 
 import type { Quorums } from './view.ts';
 
-/** So many attempts under way make a member busy. */
+/** From this many attempts under way, a member is busy. */
 export const BUSY_FROM = 64;
 
-export class Audience {
+export class QuorumPicker {
   readonly #quorums: Quorums;
   readonly #busyFrom: number;
-  /** Ourselves, and then the others, the quickest first. */
+  /** Ourselves, then the others, the fastest first. */
   readonly #order: string[];
   #few: readonly string[];
 
@@ -32,12 +31,12 @@ export class Audience {
     this.#few = this.#fewest();
   }
 
-  /** Whom to ask, with so many attempts under way. */
-  of(underWay: number): readonly string[] {
+  /** The members to ask, with so many attempts under way. */
+  pick(underWay: number): readonly string[] {
     return underWay < this.#busyFrom ? this.#quorums.everybody : this.#few;
   }
 
-  /** Its answer was the one that was waited for. */
+  /** The answer of this member completed a majority. */
   wasQuick(member: string): void {
     if (!this.#few.includes(member)) this.#move(member, 1);
   }
@@ -48,13 +47,13 @@ export class Audience {
 
   #move(member: string, to: number): void {
     const from = this.#order.indexOf(member);
-    if (from < 1) return; // We ask ourselves first, always.
+    if (from < 1) return; // Our own acceptor is always asked first.
     this.#order.splice(from, 1);
     this.#order.splice(to, 0, member);
     this.#few = this.#fewest();
   }
 
-  /** As many of the first as are enough. */
+  /** The shortest prefix that makes a quorum. */
   #fewest(): readonly string[] {
     let set = 0;
     return this.#order.filter((member) => {

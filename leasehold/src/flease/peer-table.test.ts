@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Acquaintances, type PeerTrouble } from './acquaintances.ts';
+import { PeerTable, type PeerTrouble } from './peer-table.ts';
 import type { Packet } from './messages.ts';
 import { resolveFleaseDurations } from './options.ts';
 import { digestOf } from './view-digest.ts';
@@ -13,7 +13,7 @@ const WRONG = digestOf({ members: ['a', 'b', 'd'], before: undefined });
 
 function bench(everybody: readonly string[] = ['a', 'b', 'c']) {
   const reports: string[] = [];
-  const others = new Acquaintances({
+  const others = new PeerTable({
     ...{ group: 'g', id: 'a', durations: DURATIONS },
     report: (peer: string, { why }: PeerTrouble) => reports.push(`${peer}: ${why}`),
   });
@@ -25,8 +25,16 @@ function bench(everybody: readonly string[] = ['a', 'b', 'c']) {
   ): boolean =>
     others.hear(
       {
-        ...{ group: 'g', view: 1, from: 'b', life: 1, toLife: 0, sentMs: atMs - 1, echo: undefined },
-        ...{ digest: RIGHT, leaseMs: 1_000, clockSkewMs: 50, items: [] },
+        ...{
+          group: 'g',
+          view: 1,
+          from: 'b',
+          incarnation: 1,
+          toIncarnation: 0,
+          sentMs: atMs - 1,
+          echo: undefined,
+        },
+        ...{ digest: RIGHT, leaseMs: 1_000, clockSkewMs: 50, takeoverMs: 0, items: [] },
         ...changes,
       },
       own,
@@ -42,6 +50,7 @@ describe('a packet is not heeded, and its sender reported once', () => {
     ['same-name', { from: 'a' }],
     ['other-durations', { leaseMs: 2_000 }],
     ['other-durations', { clockSkewMs: 60 }],
+    ['other-durations', { takeoverMs: 1 }],
     ['other-members', { digest: WRONG }],
   ] as const)('%s', (why, changes) => {
     const { reports, hears } = bench();
@@ -59,8 +68,8 @@ describe('a packet is not heeded, and its sender reported once', () => {
   it('and shown as it was last', () => {
     const { others, reports, hears } = bench();
     hears(1_000, { leaseMs: 2_000 });
-    hears(1_100, { leaseMs: 3_000, life: 2 });
-    const trouble = { why: 'other-durations', leaseMs: 3_000, clockSkewMs: 50 };
+    hears(1_100, { leaseMs: 3_000, incarnation: 2 });
+    const trouble = { why: 'other-durations', leaseMs: 3_000, clockSkewMs: 50, takeoverMs: 0 };
     expect(others.status(1_100)[0]?.trouble).toEqual(trouble);
     expect(reports).toEqual(['b: other-durations']);
   });
@@ -69,54 +78,54 @@ describe('a packet is not heeded, and its sender reported once', () => {
 describe('a member that restarts', () => {
   it('is heeded in its next life, and in that alone', () => {
     const { hears, reports } = bench();
-    expect(hears(1_000, { life: 1 })).toBe(true);
-    expect(hears(1_100, { life: 2 })).toBe(true);
-    expect(hears(1_101, { life: 1, sentMs: 1_050 })).toBe(false);
-    expect(hears(1_102, { life: 2 })).toBe(true);
+    expect(hears(1_000, { incarnation: 1 })).toBe(true);
+    expect(hears(1_100, { incarnation: 2 })).toBe(true);
+    expect(hears(1_101, { incarnation: 1, sentMs: 1_050 })).toBe(false);
+    expect(hears(1_102, { incarnation: 2 })).toBe(true);
     expect(reports).toEqual([]);
   });
 
   it('is heeded although the clock of its last life was far ahead', () => {
     const { hears } = bench();
-    hears(1_000, { life: 1, sentMs: 9_000_000 });
-    expect(hears(2_200, { life: 2 })).toBe(true);
+    hears(1_000, { incarnation: 1, sentMs: 9_000_000 });
+    expect(hears(2_200, { incarnation: 2 })).toBe(true);
   });
 
   it('is heeded although our clock was as far ahead, when that was heard', () => {
     const { others, hears } = bench();
-    hears(9_000_000, { life: 1, view: 1 });
+    hears(9_000_000, { incarnation: 1, view: 1 });
     others.forgetClocks(1_000);
-    expect(hears(1_100, { life: 1, view: 2 })).toBe(true);
+    expect(hears(1_100, { incarnation: 1, view: 2 })).toBe(true);
     expect(others.status(1_100)[0]?.view).toBe(2);
-    expect(hears(1_200, { life: 2 })).toBe(true);
+    expect(hears(1_200, { incarnation: 2 })).toBe(true);
   });
 
   it('is doubted if its last life goes on speaking: two processes have one name', () => {
     const { hears, reports } = bench();
-    hears(1_000, { life: 1 });
-    hears(1_100, { life: 2 });
-    expect(hears(1_200, { life: 1 })).toBe(false);
-    expect(hears(1_300, { life: 2 })).toBe(false);
+    hears(1_000, { incarnation: 1 });
+    hears(1_100, { incarnation: 2 });
+    expect(hears(1_200, { incarnation: 1 })).toBe(false);
+    expect(hears(1_300, { incarnation: 2 })).toBe(false);
     expect(reports).toEqual(['b: same-name']);
   });
 
   it('is heeded again when only one of the two has been heard for long enough', () => {
     const { hears } = bench();
-    hears(1_000, { life: 1 });
-    hears(1_100, { life: 2 });
-    hears(1_200, { life: 1 });
-    expect(hears(1_250, { life: 1 })).toBe(false);
-    expect(hears(2_301, { life: 1 })).toBe(true);
+    hears(1_000, { incarnation: 1 });
+    hears(1_100, { incarnation: 2 });
+    hears(1_200, { incarnation: 1 });
+    expect(hears(1_250, { incarnation: 1 })).toBe(false);
+    expect(hears(2_301, { incarnation: 1 })).toBe(true);
   });
 
   it('is doubted no longer than that, although our clock was far ahead when it was', () => {
     const { others, hears } = bench();
-    hears(9_000_000, { life: 1 });
-    hears(9_000_100, { life: 2 });
-    hears(9_000_200, { life: 1 });
+    hears(9_000_000, { incarnation: 1 });
+    hears(9_000_100, { incarnation: 2 });
+    hears(9_000_200, { incarnation: 1 });
     others.forgetClocks(1_000);
-    expect(hears(2_100, { life: 1 })).toBe(false);
-    expect(hears(2_101, { life: 1 })).toBe(true);
+    expect(hears(2_100, { incarnation: 1 })).toBe(false);
+    expect(hears(2_101, { incarnation: 1 })).toBe(true);
   });
 });
 
@@ -124,10 +133,10 @@ describe('a peer that was started with other peers in the same view', () => {
   it('contradicts us until it says otherwise, and nothing that it said before that', () => {
     const { others, hears, reports } = bench();
     expect(others.contradiction).toBeUndefined();
-    hears(1_000, { life: 1, digest: WRONG });
+    hears(1_000, { incarnation: 1, digest: WRONG });
     expect(others.contradiction).toBe('other-members');
-    expect(hears(1_100, { life: 2 })).toBe(true);
-    expect(hears(1_101, { life: 1, digest: WRONG, sentMs: 1_050 })).toBe(false);
+    expect(hears(1_100, { incarnation: 2 })).toBe(true);
+    expect(hears(1_101, { incarnation: 1, digest: WRONG, sentMs: 1_050 })).toBe(false);
     expect(others.contradiction).toBeUndefined();
     expect(reports).toEqual(['b: other-members']);
     expect(others.status(1_102)[0]?.trouble).toBeUndefined();
@@ -135,10 +144,10 @@ describe('a peer that was started with other peers in the same view', () => {
 
   it('contradicts us for as long as anything comes from it, also what is not heeded', () => {
     const { others, hears } = bench();
-    hears(1_000, { life: 1, digest: WRONG });
+    hears(1_000, { incarnation: 1, digest: WRONG });
     others.forgetContradictions(2_100);
-    expect(hears(2_100, { life: 1, sentMs: 900 })).toBe(true); // Its clock was set back.
-    expect(hears(2_100, { life: 3, sentMs: 800 })).toBe(false); // Another life of it, from before.
+    expect(hears(2_100, { incarnation: 1, sentMs: 900 })).toBe(true); // Its clock was set back.
+    expect(hears(2_100, { incarnation: 3, sentMs: 800 })).toBe(false); // Another life of it, from before.
     others.forgetContradictions(3_200);
     expect([others.contradiction, others.contradictedUntilMs]).toEqual(['other-members', 3_200]);
     others.forgetContradictions(3_201);
@@ -156,9 +165,9 @@ describe('a peer that was started with other peers in the same view', () => {
   it('has not moved to that view, even if it had in an earlier life', () => {
     const { others, hears } = bench();
     const view = { number: 1, members: ['a', 'b', 'c'], before: ['a', 'b', 'x'] };
-    hears(1_000, { life: 1 });
+    hears(1_000, { incarnation: 1 });
     expect(others.haveMoved(view, RIGHT)).toBe(true);
-    hears(1_100, { life: 2, digest: WRONG });
+    hears(1_100, { incarnation: 2, digest: WRONG });
     expect(others.haveMoved(view, RIGHT)).toBe(false);
   });
 

@@ -1,20 +1,27 @@
 import { describe, expect, it } from 'vitest';
-import { roundToBegin } from './bidding.ts';
+import { firstRound } from './first-round.ts';
 import type { Lease } from './lease.ts';
 
 const INTERVAL_MS = 500;
-const promised = { askedMs: 1_100, round: 7, member: 'b', life: 1, attempt: 1 };
+const promised = { askedMs: 1_100, round: 7, member: 'b', incarnation: 1, attempt: 1 };
 const lease = (state: Lease['state']): Lease => ({
-  ...{ holder: 'b', life: 1, number: 1, untilMs: 2_000, heir: state === 'left' ? 'c' : undefined, state },
+  ...{
+    holder: 'b',
+    incarnation: 1,
+    number: 1,
+    untilMs: 2_000,
+    successor: state === 'left' ? 'c' : undefined,
+    state,
+  },
 });
 const begin = (state: Lease['state'] | undefined, hasJustCome: boolean, nowMs = 1_200): number => {
   const known = { promised, lease: state === undefined ? undefined : lease(state) };
-  return roundToBegin(known, hasJustCome, nowMs, INTERVAL_MS);
+  return firstRound(known, hasJustCome, nowMs, INTERVAL_MS);
 };
 
 describe('the round to begin with', () => {
   it('is the first, if nothing is known', () => {
-    expect(roundToBegin(undefined, true, 1_200, INTERVAL_MS)).toBe(1);
+    expect(firstRound(undefined, true, 1_200, INTERVAL_MS)).toBe(1);
   });
 
   it('exceeds what was promised, if nobody has it', () => {

@@ -1,47 +1,51 @@
 import { describe, expect, it } from 'vitest';
-import { Audience } from './audience.ts';
+import { QuorumPicker } from './quorum-picker.ts';
 import { Quorums } from './view.ts';
 
-const ofThree = () => new Audience('a', new Quorums({ members: ['a', 'b', 'c'], before: undefined }), 2);
+const ofThree = () => new QuorumPicker('a', new Quorums({ members: ['a', 'b', 'c'], before: undefined }), 2);
 
 describe('whom to ask', () => {
   it('is everybody while there is little to do', () => {
-    expect(ofThree().of(0)).toEqual(['a', 'b', 'c']);
-    expect(ofThree().of(1)).toEqual(['a', 'b', 'c']);
+    expect(ofThree().pick(0)).toEqual(['a', 'b', 'c']);
+    expect(ofThree().pick(1)).toEqual(['a', 'b', 'c']);
   });
 
   it('is no more than a majority while there is much, ourselves among it', () => {
     const members = ['c', 'b', 'a', 'e', 'd'];
-    expect(ofThree().of(2)).toEqual(['a', 'b']);
-    expect(new Audience('a', new Quorums({ members, before: undefined }), 0).of(0)).toEqual(['a', 'c', 'b']);
+    expect(ofThree().pick(2)).toEqual(['a', 'b']);
+    expect(new QuorumPicker('a', new Quorums({ members, before: undefined }), 0).pick(0)).toEqual([
+      'a',
+      'c',
+      'b',
+    ]);
   });
 
   it('is whoever was quick', () => {
     const audience = ofThree();
     audience.wasQuick('c');
-    expect(audience.of(9)).toEqual(['a', 'c']);
+    expect(audience.pick(9)).toEqual(['a', 'c']);
     audience.wasQuick('a');
     audience.wasQuick('c');
-    expect(audience.of(9)).toEqual(['a', 'c']);
+    expect(audience.pick(9)).toEqual(['a', 'c']);
   });
 
   it('is not who was late, if there are others', () => {
     const audience = ofThree();
     audience.wasLate('b');
-    expect(audience.of(9)).toEqual(['a', 'c']);
+    expect(audience.pick(9)).toEqual(['a', 'c']);
     audience.wasLate('c');
-    expect(audience.of(9)).toEqual(['a', 'b']);
+    expect(audience.pick(9)).toEqual(['a', 'b']);
     audience.wasLate('a');
-    expect(audience.of(9)).toEqual(['a', 'b']);
+    expect(audience.pick(9)).toEqual(['a', 'b']);
   });
 
   it('is as many as are enough for both groups while one becomes the other', () => {
     const quorums = new Quorums({ members: ['a', 'd', 'e'], before: ['a', 'b', 'c'] });
-    expect(new Audience('a', quorums, 0).of(0)).toEqual(['a', 'd', 'e', 'b']);
+    expect(new QuorumPicker('a', quorums, 0).pick(0)).toEqual(['a', 'd', 'e', 'b']);
   });
 
   it('is a majority of a group that it is not in, for who leaves it', () => {
     const quorums = new Quorums({ members: ['b', 'c', 'd'], before: undefined });
-    expect(new Audience('a', quorums, 0).of(0)).toEqual(['b', 'c']);
+    expect(new QuorumPicker('a', quorums, 0).pick(0)).toEqual(['b', 'c']);
   });
 });
