@@ -1,0 +1,128 @@
+/**
+ * Configurations: which members vote, and which of them may read which keys locally.
+ *
+ * A configuration is an entry of the log, so all replicas agree on the sequence of configurations, but at any instant
+ * two replicas may know different prefixes of it. Two rules bridge the gap. A writer obeys every configuration that may
+ * still count: it needs a majority of each, and the union of their holders. A reader must be allowed by every one: the
+ * intersection.
+ *
+ *     log      … c1 ── w ── c2 ── w' …        c1 known to be committed, c2 not yet
+ *     w' needs the majorities of c1 and of c2, and the holders of c1 and of c2
+ *     a reader whose log ends there must hold the key in c1 and in c2
+ *
+ * A *member* is a seat and a storage id. The seat is its bit in masks. The storage id is drawn when a directory is created and
+ * never again, so an emptied directory is another member, and no vote of the old one counts for it. Votes are counted
+ * by storage id alone.
+ *
+ * Before slot 1 is chosen the group has no log to agree by. The initial configuration therefore counts as a quorum only
+ * if *all* of its members vote (M5): a member that lost its directory during the bootstrap cannot pass for the old one.
+ */
+
+import { hashKey } from '../../runtime/keys/hash.ts';
+import { SEATS_MAX } from './ballot.ts';
+
+/** One bit per seat. */
+export type Mask = number;
+
+/** A mask that stands for every seat there can be. */
+export const EVERYBODY: Mask = 2 ** SEATS_MAX - 1;
+
+export const bit = (seat: number): Mask => 1 << seat;
+
+export interface Member {
+  readonly seat: number;
+  readonly storage: string;
+}
+
+/** Who holds a key besides the leader of the term: nobody, every member, or those that the tables name. */
+export type Placement =
+  | { readonly mode: 'leader' }
+  | { readonly mode: 'all' }
+  | {
+      readonly mode: 'chosen';
+      /** Holders by slice of the hash space; the number of slices is a power of two. */
+      readonly slices: readonly Mask[];
+      /** Holders of single objects, by the hash of their key or tag; they override the slice. */
+      readonly objects: ReadonlyMap<number, Mask>;
+    };
+
+export interface Configuration {
+  readonly members: readonly Member[];
+  /** The seat of the term's leader, which holds every key; undefined only in the initial configuration. */
+  readonly leader: number | undefined;
+  readonly placement: Placement;
+  /** How many of the members decide: all of them only in the initial configuration. */
+  readonly quorum: 'majority' | 'all';
+}
+
+export const initialConfiguration = (members: readonly Member[], placement: Placement): Configuration => ({
+  members,
+  leader: undefined,
+  placement,
+  quorum: 'all',
+});
+
+/** What a replica starts with that has no seat and knows nothing of the group: nobody decides anything in it. */
+export const UNKNOWN_GROUP: Configuration = initialConfiguration([], { mode: 'leader' });
+
+export function memberOf(configuration: Configuration, storage: string): Member | undefined {
+  return configuration.members.find((member) => member.storage === storage);
+}
+
+export const isSeated = (configuration: Configuration, storage: string): boolean =>
+  memberOf(configuration, storage) !== undefined;
+
+export const membersMask = (configuration: Configuration): Mask => maskOf(configuration, () => true);
+
+/** The seats of those members whose storage id satisfies the test. */
+export function maskOf(configuration: Configuration, test: (storage: string) => boolean): Mask {
+  let mask = 0;
+  for (const { seat, storage } of configuration.members) if (test(storage)) mask |= bit(seat);
+  return mask;
+}
+
+/** Whether the members that voted are enough. Only members of this configuration have a vote in it. */
+export function isQuorum(configuration: Configuration, hasVoted: (storage: string) => boolean): boolean {
+  const { members, quorum } = configuration;
+  let votes = 0;
+  for (const { storage } of members) if (hasVoted(storage)) votes += 1;
+  return quorum === 'all' ? votes === members.length && votes > 0 : votes * 2 > members.length;
+}
+
+export const isQuorumOfEach = (
+  configurations: readonly Configuration[],
+  hasVoted: (storage: string) => boolean,
+): boolean => configurations.every((configuration) => isQuorum(configuration, hasVoted));
+
+/** Which members hold the key: they may read it locally, and no write of it commits behind their backs. */
+export function holdersOf(configuration: Configuration, key: string): Mask {
+  const { placement, leader } = configuration;
+  const leaderMask = leader === undefined ? 0 : bit(leader);
+  switch (placement.mode) {
+    case 'leader':
+      return leaderMask;
+    case 'all':
+      return membersMask(configuration);
+    case 'chosen':
+      return leaderMask | (placedOn(placement, objectOf(key)) & membersMask(configuration));
+  }
+}
+
+function placedOn({ slices, objects }: Extract<Placement, { mode: 'chosen' }>, object: number): Mask {
+  return objects.get(object) ?? slices[object & (slices.length - 1)] ?? 0;
+}
+
+const words = new Uint32Array(4);
+
+/** The object that a key belongs to: keys with a common tag are one object. */
+export function objectOf(key: string): number {
+  hashKey(key, words);
+  return words[0] as number;
+}
+
+/** The lowest seat that is free in all of these configurations; undefined if every seat is taken. */
+export function freeSeat(configurations: readonly Configuration[]): number | undefined {
+  const taken = new Set(configurations.flatMap(({ members }) => members.map(({ seat }) => seat)));
+  for (let seat = 0; seat < SEATS_MAX; seat += 1) if (!taken.has(seat)) return seat;
+  return undefined;
+}

@@ -1,0 +1,156 @@
+/**
+ * What the parts of one replica share: the log and what is derived from it, where the replica stands in Paxos, and the
+ * effects of the present input.
+ *
+ *     promised   durable    no ballot below it is accepted any more
+ *     ballot     memory     the leader's ballot that is being followed; 0 after a start
+ *     upTo       memory     in that ballot, all slots up to here are accepted, or known to be chosen
+ *     synced     memory     how much of that is durable: what may be acknowledged; -1: nothing yet
+ *
+ * `ballot` and `upTo` are not durable on purpose. After a start a replica knows which entries it has accepted, but not whether
+ * they are a prefix of the present leader's log, so it says nothing until that leader has shown it where they join.
+ */
+
+import type { Instant } from '../../runtime/time.ts';
+import { trace, type TraceEffect } from '../../runtime/trace.ts';
+import { Acknowledgements } from './acknowledgements.ts';
+import type { Answer } from './answer.ts';
+import type { Ballot } from './ballot.ts';
+import { type Configuration, isSeated } from './configuration.ts';
+import { type Frame, Journal, type Marks } from './journal.ts';
+import { LeaseMachine } from './leases.ts';
+import { ReplicatedLog } from './log.ts';
+import type { Message } from './messages.ts';
+import type { Operation } from './operation.ts';
+import type { QuorumLimits, ResolvedQuorumDurations } from './options.ts';
+import type { Recovered } from './recovery.ts';
+import type { Result } from './result.ts';
+import type { Snapshot } from './snapshot.ts';
+import { StateMachine } from './state-machine.ts';
+
+export type Effect =
+  /** Write the frame and sync it, then call {@link Replica.synced}. There is one at a time. */
+  | { readonly do: 'persist'; readonly frame: Frame }
+  | { readonly do: 'send'; readonly to: string; readonly message: Message }
+  | { readonly do: 'answer'; readonly id: number; readonly answer: Answer }
+  /** The slot is committed. Slots come in the order of their commits, each once. */
+  | {
+      readonly do: 'show';
+      readonly slot: number;
+      readonly operation: Operation;
+      readonly results: readonly Result[];
+    }
+  /** Everything up to this slot came as a snapshot; its slots are not shown. */
+  | { readonly do: 'installed'; readonly slot: number }
+  | TraceEffect;
+
+export interface ReplicaOptions {
+  /** The storage id of the directory. */
+  readonly self: string;
+  /** How often the directory was opened, this time included; raised and synced before anything else. */
+  readonly life: number;
+  readonly recovered: Recovered;
+  /** The configuration of slot 0; `UNKNOWN_GROUP` for a replica that is to join an existing group. */
+  readonly initial: Configuration;
+  /** Storage ids of members to ask for admission. */
+  readonly contacts: readonly string[];
+  readonly durations: ResolvedQuorumDurations;
+  readonly limits: QuorumLimits;
+  random(): number;
+}
+
+export class Context {
+  readonly self: string;
+  readonly life: number;
+  readonly contacts: readonly string[];
+  readonly durations: ResolvedQuorumDurations;
+  readonly limits: QuorumLimits;
+  readonly random: () => number;
+  readonly log: ReplicatedLog;
+  readonly leases: LeaseMachine;
+  readonly journal: Journal;
+  readonly acknowledged: Acknowledgements = new Acknowledgements();
+  machine: StateMachine;
+  /** The newest snapshot, if the log does not begin at slot 1. */
+  snapshot: Snapshot | undefined;
+  promised: Ballot;
+  ballot: Ballot = 0;
+  upTo: number;
+  merged = 0;
+  synced = -1;
+  /** The longest hold that was ever promised. */
+  holdMs: number;
+  #effects: Effect[] = [];
+
+  constructor(options: ReplicaOptions, now: Instant) {
+    const { self, life, recovered, initial } = options;
+    this.self = self;
+    this.life = life;
+    this.contacts = options.contacts;
+    this.durations = options.durations;
+    this.limits = options.limits;
+    this.random = () => options.random();
+    const { snapshot } = recovered;
+    this.snapshot = snapshot;
+    this.log = new ReplicatedLog(snapshot ?? { slot: 0, configuration: initial });
+    this.machine = new StateMachine(this.log.base, snapshot?.state);
+    this.promised = recovered.promised;
+    this.holdMs = recovered.holdMs;
+    this.upTo = this.log.base;
+    this.leases = new LeaseMachine(life, now, recovered.holdMs);
+    this.journal = new Journal(this.log.base + recovered.entries.length, this.marks);
+  }
+
+  get marks(): Marks {
+    const { promised, holdMs, log } = this;
+    return { promised, holdMs, chosen: log.chosen, committed: log.committed };
+  }
+
+  /** Everybody who may have a vote, without this replica. */
+  get peers(): Set<string> {
+    const peers = new Set<string>();
+    for (const { members } of this.log.countingConfigurations)
+      for (const { storage } of members) peers.add(storage);
+    peers.delete(this.self);
+    return peers;
+  }
+
+  /** Whether the newest configuration seats this replica. */
+  get isMember(): boolean {
+    return isSeated(this.log.newestConfiguration, this.self);
+  }
+
+  send(to: string, message: Message): void {
+    this.#effects.push({ do: 'send', to, message });
+  }
+
+  broadcast(message: Message): void {
+    for (const peer of this.peers) this.send(peer, message);
+  }
+
+  answer(id: number, answer: Answer): void {
+    this.#effects.push({ do: 'answer', id, answer });
+  }
+
+  show(slot: number, operation: Operation, results: readonly Result[]): void {
+    this.#effects.push({ do: 'show', slot, operation, results });
+  }
+
+  installed(slot: number): void {
+    this.#effects.push({ do: 'installed', slot });
+  }
+
+  persist(frame: Frame): void {
+    this.#effects.push({ do: 'persist', frame });
+  }
+
+  trace(what: string, facts: Parameters<typeof trace>[1] = {}): void {
+    this.#effects.push(trace(what, facts));
+  }
+
+  takeEffects(): Effect[] {
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+}

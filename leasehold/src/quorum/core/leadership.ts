@@ -1,0 +1,283 @@
+/**
+ * Leading: proposing what clients want, and feeding the others from the log.
+ *
+ * Requests queue while the own disk is busy and become slots together when it is free: the batch grows with the load, and
+ * there is no timer to tune. A slot holds only requests whose keys have the same holders, so that a slow holder delays its
+ * own keys and no others.
+ *
+ * Every peer has a cursor into the log. Entries are sent once, ahead of their acknowledgements; a peer that reports a gap, or
+ * says nothing new from one heartbeat to the next, is fed from its last acknowledgement again. Nothing is queued for a
+ * slow peer: the log is the queue. A peer that needs slots from before the snapshot gets the snapshot.
+ *
+ * A leader that has not heard from a majority for an election time, or whose disk has not answered for as long, stops leading:
+ * its clients are better served by another.
+ */
+
+import { type Instant, instant, later } from '../../runtime/time.ts';
+import type { Ballot } from './ballot.ts';
+import { type Configuration, holdersOf, isQuorum, type Mask } from './configuration.ts';
+import type { Context } from './context.ts';
+import type { Entry } from './log.ts';
+import { batch, bytesOf, type Operation, type Request, touchedBy } from './operation.ts';
+
+interface Cursor {
+  /** The next slot to send. */
+  next: number;
+  /** What it had acknowledged at the last heartbeat. */
+  ackedAtHeartbeat: number;
+  heardAt: Instant;
+  /** No snapshot is sent before then: one is under way. */
+  installAt: Instant;
+  /** Whether it has no seat; then until when it is fed without asking again. */
+  learnerUntil: Instant | undefined;
+}
+
+interface Transfer {
+  readonly to: string;
+  readonly until: Instant;
+  isTold: boolean;
+}
+
+const NEVER = instant(Number.NEGATIVE_INFINITY);
+
+export class Leadership {
+  readonly ballot: Ballot;
+  readonly #context: Context;
+  readonly #cursors = new Map<string, Cursor>();
+  readonly #sessionsHeard = new Map<number, Instant>();
+  #queue: Request[] = [];
+  #heartbeatAt: Instant;
+  #diskFreeAt: Instant;
+  #transfer: Transfer | undefined;
+
+  constructor(context: Context, ballot: Ballot, now: Instant) {
+    this.#context = context;
+    this.ballot = ballot;
+    this.#heartbeatAt = now;
+    this.#diskFreeAt = now;
+    for (const peer of context.peers) this.#cursor(peer, now);
+  }
+
+  get wakeAt(): Instant {
+    return this.#heartbeatAt;
+  }
+
+  /** Whether everybody should know that no proposals are taken at present. */
+  get isTransferring(): boolean {
+    return this.#transfer !== undefined;
+  }
+
+  /** Queues requests; false if there are too many. */
+  take(requests: readonly Request[], now: Instant): boolean {
+    if (this.#queue.length + requests.length > this.#context.limits.requestsWaiting) return false;
+    for (const request of requests) {
+      this.#queue.push(request);
+      if (request.session !== 0) this.#sessionsHeard.set(request.session, now);
+    }
+    return true;
+  }
+
+  /** Makes slots of what has queued, if the disk and the window allow it. */
+  propose(now: Instant): void {
+    const { journal, log, limits } = this.#context;
+    if (!journal.isBusy) this.#diskFreeAt = now;
+    // Nothing follows slot 1 before it is chosen: until then all initial members must still be there.
+    const mustWait = journal.isBusy || log.chosen < 1 || this.#transfer !== undefined;
+    if (mustWait || this.#queue.length === 0) return;
+    const queue = this.#queue;
+    this.#queue = [];
+    const groups = new Map<Mask, { readonly requests: Request[]; bytes: number }>();
+    for (const request of queue) {
+      const needed = this.#holders(request);
+      const group = groups.get(needed);
+      const bytes = bytesOf(request.command);
+      const isOpen =
+        group !== undefined &&
+        group.requests.length < limits.requestsPerSlot &&
+        group.bytes + bytes <= limits.bytesPerSlot;
+      if (isOpen) {
+        group.requests.push(request);
+        group.bytes += bytes;
+      } else if (log.last + groups.size - log.chosen >= limits.slotsInFlight || group !== undefined)
+        this.#queue.push(request);
+      else groups.set(needed, { requests: [request], bytes });
+    }
+    for (const { requests } of groups.values()) this.append(batch(requests));
+  }
+
+  append(operation: Operation): void {
+    const context = this.#context;
+    const slot = context.log.last + 1;
+    context.log.set(slot, { ballot: this.ballot, operation });
+    context.journal.touch(slot);
+    context.upTo = slot;
+  }
+
+  /** Heartbeats, sessions that have run out, the end of a transfer. */
+  wake(now: Instant): void {
+    if (now < this.#heartbeatAt) return;
+    this.#heartbeatAt = later(now, this.#context.durations.heartbeatMs);
+    this.#expireSessions(now);
+    if (this.#transfer !== undefined && this.#transfer.until <= now) this.#transfer = undefined;
+    for (const [peer, cursor] of this.#cursors) {
+      const acked = this.#acked(peer);
+      if (acked === cursor.ackedAtHeartbeat && acked >= 0) cursor.next = Math.min(cursor.next, acked + 1);
+      cursor.ackedAtHeartbeat = acked;
+      this.#send(peer, cursor, now);
+    }
+  }
+
+  /** Sends every peer what it has not been sent. */
+  feed(now: Instant): void {
+    const { log } = this.#context;
+    for (const peer of this.#context.peers) this.#cursor(peer, now);
+    const { peers } = this.#context;
+    for (const [peer, cursor] of this.#cursors) {
+      const isGone = !peers.has(peer) && (cursor.learnerUntil ?? NEVER) <= now;
+      if (isGone) this.#cursors.delete(peer);
+      else if (cursor.next <= log.last && cursor.next > log.base) this.#send(peer, cursor, now);
+    }
+    this.#continueTransfer();
+  }
+
+  heard(peer: string, now: Instant): void {
+    const cursor = this.#cursors.get(peer);
+    if (cursor === undefined) return;
+    cursor.heardAt = now;
+    cursor.next = Math.max(cursor.next, this.#acked(peer) + 1);
+  }
+
+  gap(peer: string, from: number, now: Instant): void {
+    const cursor = this.#cursors.get(peer);
+    if (cursor === undefined) return;
+    cursor.heardAt = now;
+    if (from === cursor.next) return;
+    cursor.next = from;
+    this.#send(peer, cursor, now);
+  }
+
+  /** A replica without a seat wants to be fed. */
+  join(learner: string, now: Instant): void {
+    const { electionMs } = this.#context.durations;
+    this.#cursor(learner, now).learnerUntil = later(now, 5 * electionMs);
+  }
+
+  /** Whether enough peers and the disk have answered within an election time. */
+  isAlive(now: Instant): boolean {
+    const since = later(now, -this.#context.durations.electionMs);
+    return (
+      this.#diskFreeAt >= since &&
+      this.#context.log.countingConfigurations.every((each) => this.#hears(each, since))
+    );
+  }
+
+  /** Whether a configuration could be decided at once by those that are heard, and all of its new members follow. */
+  canDecide(configuration: Configuration, now: Instant): boolean {
+    const { log, limits, durations, self } = this.#context;
+    const isNear = ({ storage }: { storage: string }): boolean =>
+      storage === self || this.#acked(storage) >= log.last - limits.slotsBehind;
+    const known = new Set(log.newestConfiguration.members.map(({ storage }) => storage));
+    const newcomers = configuration.members.filter(({ storage }) => !known.has(storage));
+    return newcomers.every(isNear) && this.#hears(configuration, later(now, -durations.electionMs));
+  }
+
+  /**
+   * Whether a majority of the newest members will know, even after a restart, that a slot is committed. If only the leader knew
+   * that a change of members is committed and were lost, the others would go on needing a majority of the old members.
+   */
+  isSettled(slot: number): boolean {
+    const { log, acknowledged, journal, self } = this.#context;
+    const settledAt = (storage: string): number =>
+      storage === self ? journal.durableCommitted : (acknowledged.of(storage)?.settled ?? -1);
+    return isQuorum(log.newestConfiguration, (storage) => settledAt(storage) >= slot);
+  }
+
+  /** Stops proposing until the member has everything; then that member is told to lead. */
+  transfer(to: string, now: Instant): void {
+    this.#transfer = { to, until: later(now, this.#context.durations.electionMs), isTold: false };
+  }
+
+  #continueTransfer(): void {
+    const transfer = this.#transfer;
+    if (transfer === undefined || transfer.isTold) return;
+    if (this.#acked(transfer.to) < this.#context.log.last) return;
+    transfer.isTold = true;
+    this.#context.send(transfer.to, { kind: 'lead-now', ballot: this.ballot });
+  }
+
+  #hears(configuration: Configuration, since: Instant): boolean {
+    const { self } = this.#context;
+    return isQuorum(
+      configuration,
+      (storage) => storage === self || (this.#cursors.get(storage)?.heardAt ?? NEVER) >= since,
+    );
+  }
+
+  #acked(peer: string): number {
+    return this.#context.acknowledged.of(peer)?.upTo ?? -1;
+  }
+
+  #cursor(peer: string, now: Instant): Cursor {
+    const known = this.#cursors.get(peer);
+    if (known !== undefined) return known;
+    // It probably has what is chosen; if not, it reports a gap.
+    const next = this.#context.log.chosen + 1;
+    const cursor = { next, ackedAtHeartbeat: -1, heardAt: now, installAt: now, learnerUntil: undefined };
+    this.#cursors.set(peer, cursor);
+    return cursor;
+  }
+
+  #send(peer: string, cursor: Cursor, now: Instant): void {
+    const { log, merged, snapshot, limits, durations } = this.#context;
+    const { ballot } = this;
+    const { chosen, committed } = log;
+    if (cursor.next > log.base) {
+      const first = cursor.next;
+      const furthest = Math.min(log.last, first + limits.entriesPerMessage - 1);
+      const operations = fitting(log.slice(first, furthest), limits.bytesPerMessage);
+      const last = first + operations.length - 1;
+      this.#context.send(peer, { kind: 'accept', ballot, merged, first, operations, chosen, committed });
+      cursor.next = last + 1;
+    } else if (snapshot !== undefined && cursor.installAt <= now) {
+      this.#context.send(peer, { kind: 'install', ballot, merged, snapshot });
+      cursor.installAt = later(now, durations.electionMs / 2);
+    } else {
+      const first = log.last + 1;
+      this.#context.send(peer, { kind: 'accept', ballot, merged, first, operations: [], chosen, committed });
+    }
+  }
+
+  #holders({ command }: Request): Mask {
+    const { written } = touchedBy([command]);
+    let holders = 0;
+    for (const configuration of this.#context.log.countingConfigurations) {
+      for (const key of written) holders |= holdersOf(configuration, key);
+    }
+    return holders;
+  }
+
+  #expireSessions(now: Instant): void {
+    const { machine, durations, self, life } = this.#context;
+    for (const session of machine.sessions.open) {
+      const heardAt = this.#sessionsHeard.get(session);
+      if (heardAt === undefined) this.#sessionsHeard.set(session, now);
+      else if (later(heardAt, durations.sessionMs) <= now) {
+        this.#sessionsHeard.set(session, now);
+        const command = { kind: 'expire-session', session } as const;
+        this.#queue.push({ session: 0, number: 0, answeredBelow: 0, command, origin: self, life, id: 0 });
+      }
+    }
+  }
+}
+
+/** The first of these operations, as many as fit; one at least, if there is one. */
+function fitting(entries: readonly Entry[], bytesMax: number): Operation[] {
+  const operations: Operation[] = [];
+  let bytes = 0;
+  for (const { operation } of entries) {
+    bytes += operation.kind === 'batch' ? operation.bytes : 0;
+    if (bytes > bytesMax && operations.length > 0) break;
+    operations.push(operation);
+  }
+  return operations;
+}

@@ -1,0 +1,230 @@
+/**
+ * The log of one replica, in memory: entries with the ballots under which they were accepted, how far it is chosen, and which
+ * slots are committed.
+ *
+ *     slot   base │ base+1 …            chosen │ …            last
+ *            snap │ chosen: never changes      │ accepted: a later ballot may replace it
+ *                   └ committed: a prefix, and single slots beyond it
+ *
+ * There are no holes. Chosen entries never change, so everything that is derived from them stays; what may be replaced is
+ * indexed here, so that two questions have quick and exact answers *whatever* was replaced:
+ *
+ *  - which slots beyond the committed prefix may write a key? A reader waits for the last of them, of whatever ballot: an
+ *    entry of an old ballot may yet turn out to be chosen.
+ *  - which configurations count for a slot? The last one before it that is known to be committed, and all between.
+ */
+
+import { assert, present } from '../../runtime/assert.ts';
+import type { Ballot } from './ballot.ts';
+import type { Configuration } from './configuration.ts';
+import { keysOf, type Operation } from './operation.ts';
+
+export interface Entry {
+  readonly ballot: Ballot;
+  readonly operation: Operation;
+}
+
+interface PlacedConfiguration {
+  readonly slot: number;
+  readonly configuration: Configuration;
+}
+
+/** What a log starts from: everything up to and including this slot is in a snapshot, or slot 0 of a new group. */
+export interface LogBase {
+  readonly slot: number;
+  readonly configuration: Configuration;
+}
+
+export class ReplicatedLog {
+  #base: number;
+  #entries: Entry[] = [];
+  #chosen: number;
+  #committed: number;
+  readonly #committedBeyond = new Set<number>();
+  /** For each key, the slots above the committed prefix that may write it, rising. */
+  readonly #writers = new Map<string, number[]>();
+  /** By slot, rising; the first one is committed. */
+  #configurations: PlacedConfiguration[];
+
+  constructor({ slot, configuration }: LogBase) {
+    this.#base = slot;
+    this.#chosen = slot;
+    this.#committed = slot;
+    this.#configurations = [{ slot, configuration }];
+  }
+
+  /** Everything up to this slot is in the snapshot alone. */
+  get base(): number {
+    return this.#base;
+  }
+
+  get last(): number {
+    return this.#base + this.#entries.length;
+  }
+
+  /** Every slot up to this one is chosen. */
+  get chosen(): number {
+    return this.#chosen;
+  }
+
+  /** Every slot up to this one is committed. */
+  get committed(): number {
+    return this.#committed;
+  }
+
+  at(slot: number): Entry {
+    return present(this.#entries[slot - this.#base - 1], `slot ${slot} of ${this.#base + 1} to ${this.last}`);
+  }
+
+  /** The entry, unless the slot is beyond the end or in the snapshot. */
+  find(slot: number): Entry | undefined {
+    return slot <= this.#base ? undefined : this.#entries[slot - this.#base - 1];
+  }
+
+  slice(first: number, last: number): readonly Entry[] {
+    assert(first > this.#base, `slot ${first} is compacted away up to ${this.#base}`);
+    return this.#entries.slice(first - this.#base - 1, Math.max(0, last - this.#base));
+  }
+
+  isCommitted(slot: number): boolean {
+    return slot <= this.#committed || this.#committedBeyond.has(slot);
+  }
+
+  /** Writes a slot: the next one, or one that is not chosen, in place of what was there. */
+  set(slot: number, entry: Entry): void {
+    assert(
+      slot > this.#chosen && slot <= this.last + 1,
+      `slot ${slot} set, chosen ${this.#chosen}, last ${this.last}`,
+    );
+    const old = this.find(slot);
+    this.#entries[slot - this.#base - 1] = entry;
+    if (old?.operation === entry.operation) return;
+    if (old !== undefined) this.#unindex(slot, old.operation);
+    this.#index(slot, entry.operation);
+  }
+
+  /** Drops everything beyond a slot, none of which is chosen. */
+  truncate(last: number): void {
+    assert(last >= this.#chosen, `truncated to ${last}, but chosen up to ${this.#chosen}`);
+    for (let slot = this.last; slot > last; slot -= 1) this.#unindex(slot, this.at(slot).operation);
+    this.#entries.length = Math.min(this.#entries.length, last - this.#base);
+  }
+
+  choose(slot: number): void {
+    assert(slot <= this.last, `slot ${slot} chosen, last ${this.last}`);
+    this.#chosen = Math.max(this.#chosen, slot);
+  }
+
+  commit(slot: number): void {
+    assert(slot <= this.#chosen, `slot ${slot} committed, chosen ${this.#chosen}`);
+    if (slot > this.#committed) this.#committedBeyond.add(slot);
+    while (this.#committedBeyond.delete(this.#committed + 1)) {
+      this.#committed += 1;
+      for (const key of keysOf(this.at(this.#committed).operation).written)
+        this.#removeWriter(key, this.#committed);
+    }
+  }
+
+  /** The last slot that may write the key, if it lies beyond the committed prefix. */
+  lastWriter(key: string): number | undefined {
+    return this.#writers.get(key)?.at(-1);
+  }
+
+  /** The newest configuration, whether committed or not. */
+  get newestConfiguration(): Configuration {
+    return (this.#configurations.at(-1) as PlacedConfiguration).configuration;
+  }
+
+  get newestConfigurationSlot(): number {
+    return (this.#configurations.at(-1) as PlacedConfiguration).slot;
+  }
+
+  /** The configurations that count for a slot, the newest first. */
+  configurationsFor(slot: number): Configuration[] {
+    const counting: Configuration[] = [];
+    for (let at = this.#configurations.length - 1; at >= 0; at -= 1) {
+      const placed = this.#configurations[at] as PlacedConfiguration;
+      if (placed.slot >= slot) continue;
+      counting.push(placed.configuration);
+      if (this.isCommitted(placed.slot)) break;
+    }
+    return counting;
+  }
+
+  /** The configurations that count for what is done now: the last committed one, and every later one. */
+  get countingConfigurations(): Configuration[] {
+    return this.configurationsFor(this.last + 1);
+  }
+
+  /** The configurations that decide who leads: the last one that is known to be chosen, and every later one. */
+  get electingConfigurations(): Configuration[] {
+    const last = this.#configurations.findLastIndex(({ slot }) => slot <= this.#chosen);
+    return this.#configurations.slice(Math.max(0, last)).map(({ configuration }) => configuration);
+  }
+
+  /** The configuration that was in force at a committed slot. */
+  configurationAt(slot: number): Configuration {
+    const placed = this.#configurations.findLast((each) => each.slot <= slot);
+    return present(placed, `a configuration at or before slot ${slot}`).configuration;
+  }
+
+  /** Forgets the entries up to a committed slot, which a snapshot now stands for. */
+  compact(slot: number): void {
+    assert(slot <= this.#committed, `compacted up to ${slot}, committed ${this.#committed}`);
+    if (slot <= this.#base) return;
+    const configuration = this.configurationAt(slot);
+    this.#entries.splice(0, slot - this.#base);
+    this.#configurations = [
+      { slot, configuration },
+      ...this.#configurations.filter((each) => each.slot > slot),
+    ];
+    this.#base = slot;
+  }
+
+  /**
+   * Puts a snapshot in the place of everything up to its slot, and keeps all later entries: they are votes. Only for a
+   * snapshot beyond the chosen prefix.
+   */
+  install({ slot, configuration }: LogBase): void {
+    assert(slot > this.#chosen, `a snapshot of slot ${slot} over the chosen prefix ${this.#chosen}`);
+    const kept = slot < this.last ? this.slice(slot + 1, this.last) : [];
+    this.#entries = [];
+    this.#writers.clear();
+    this.#committedBeyond.clear();
+    this.#base = slot;
+    this.#chosen = slot;
+    this.#committed = slot;
+    this.#configurations = [{ slot, configuration }];
+    kept.forEach((entry, place) => this.set(slot + 1 + place, entry));
+  }
+
+  #index(slot: number, operation: Operation): void {
+    if (operation.kind === 'configuration') {
+      const { configuration } = operation;
+      const at = this.#configurations.findLastIndex((each) => each.slot < slot);
+      this.#configurations.splice(at + 1, 0, { slot, configuration });
+      return;
+    }
+    for (const key of operation.keys.written) {
+      const slots = this.#writers.get(key);
+      if (slots === undefined) this.#writers.set(key, [slot]);
+      else slots.splice(slots.findLastIndex((each) => each < slot) + 1, 0, slot);
+    }
+  }
+
+  #unindex(slot: number, operation: Operation): void {
+    if (operation.kind === 'configuration') {
+      this.#configurations = this.#configurations.filter((each) => each.slot !== slot);
+      return;
+    }
+    for (const key of operation.keys.written) this.#removeWriter(key, slot);
+  }
+
+  #removeWriter(key: string, slot: number): void {
+    const slots = this.#writers.get(key);
+    const at = slots?.indexOf(slot) ?? -1;
+    if (slots === undefined || at < 0) return;
+    if (slots.length === 1) this.#writers.delete(key);
+    else slots.splice(at, 1);
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * What replicas say to each other.
+ *
+ * Every message can be lost, repeated, delayed without bound, or overtaken by a later one. The sender is named by its
+ * storage id, which the transport vouches for; two processes with different directories are different senders even
+ * if one took the other's place.
+ */
+
+import type { Ballot } from './ballot.ts';
+import type { Mask } from './configuration.ts';
+import type { Entry } from './log.ts';
+import type { Operation, Request } from './operation.ts';
+import type { ReadAnswer } from './answer.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** Candidate → members. "Would you promise this ballot? I have the log up to `last`." Changes nothing. */
+export interface PreVote {
+  readonly kind: 'pre-vote';
+  readonly ballot: Ballot;
+  readonly last: number;
+}
+
+export interface PreVoted {
+  readonly kind: 'pre-voted';
+  readonly ballot: Ballot;
+  readonly isYes: boolean;
+}
+
+/** Candidate → members. "Accept nothing below this ballot, and tell me what you have after `chosen`." */
+export interface Prepare {
+  readonly kind: 'prepare';
+  readonly ballot: Ballot;
+  readonly chosen: number;
+}
+
+/** Member → candidate. The promised ballot is durable; `entries` begin after the candidate's chosen prefix. */
+export interface Prepared {
+  readonly kind: 'prepared';
+  readonly ballot: Ballot;
+  readonly chosen: number;
+  readonly committed: number;
+  readonly entries: readonly Entry[];
+}
+
+/** Member → candidate or leader. "I have promised a higher ballot than `ballot`, or you are behind my snapshot." */
+export interface Refused {
+  readonly kind: 'refused';
+  readonly ballot: Ballot;
+  readonly promised: Ballot;
+}
+
+/** Leader → members and learners. Entries from slot `first` on; without entries it is a heartbeat. */
+export interface Accept {
+  readonly kind: 'accept';
+  readonly ballot: Ballot;
+  /** The end of the leader's log when its term began: what others have beyond it from before was never chosen. */
+  readonly merged: number;
+  readonly first: number;
+  readonly operations: readonly Operation[];
+  readonly chosen: number;
+  readonly committed: number;
+}
+
+/** Member → leader. "I lack the slots from `from` on." */
+export interface Gap {
+  readonly kind: 'gap';
+  readonly ballot: Ballot;
+  readonly from: number;
+}
+
+/** Leader → a replica that needs slots which the leader has only in its snapshot. */
+export interface Install {
+  readonly kind: 'install';
+  readonly ballot: Ballot;
+  readonly merged: number;
+  readonly snapshot: Snapshot;
+}
+
+/**
+ * Member → everybody. "In this ballot I have all up to `upTo`, durably; and I have promised the seats in `mask`." The
+ * `committed` prefix is what the sender knows to be committed.
+ */
+export interface Accepted {
+  readonly kind: 'accepted';
+  readonly ballot: Ballot;
+  readonly upTo: number;
+  readonly committed: number;
+  /** The committed prefix that the sender will know of after a restart. */
+  readonly settled: number;
+  readonly life: number;
+  readonly number: number;
+  readonly mask: Mask;
+}
+
+/** Holder → members. "Promise me, for a lease that I count from before I sent this." */
+export interface Ask {
+  readonly kind: 'ask';
+  readonly life: number;
+  readonly number: number;
+  readonly leaseMs: number;
+  /** What the holder has synced: a grantor refuses one whose disk does not keep up. */
+  readonly ballot: Ballot;
+  readonly upTo: number;
+}
+
+/** Grantor → holder. "Promised; the last slot of my log, of whatever ballot, is `last`." */
+export interface LeasePromise {
+  readonly kind: 'promise';
+  readonly life: number;
+  readonly number: number;
+  readonly last: number;
+}
+
+/** Holder → members. "I no longer use what I asked for, up to this question." */
+export interface Release {
+  readonly kind: 'release';
+  readonly life: number;
+  readonly number: number;
+}
+
+/** Replica → leader. Requests of clients, to be proposed. */
+export interface Forward {
+  readonly kind: 'forward';
+  readonly requests: readonly Request[];
+}
+
+/** Replica → leader. "Read these keys for me, as a holder." */
+export interface RemoteRead {
+  readonly kind: 'remote-read';
+  readonly id: number;
+  readonly keys: readonly string[];
+}
+
+/** Leader → replica. No answer means: the leader may not read either. */
+export interface RemoteAnswer {
+  readonly kind: 'remote-answer';
+  readonly id: number;
+  readonly answer: ReadAnswer | undefined;
+}
+
+/** Replica → members. "What is the last slot of your log?" For a read without clocks. */
+export interface Query {
+  readonly kind: 'query';
+  readonly id: number;
+}
+
+export interface Queried {
+  readonly kind: 'queried';
+  readonly id: number;
+  readonly last: number;
+}
+
+/** A replica without a seat → members. "Feed me." */
+export interface Join {
+  readonly kind: 'join';
+}
+
+/** Leader → the member that is to lead next. "You have everything; begin now, without a pre-vote." */
+export interface LeadNow {
+  readonly kind: 'lead-now';
+  readonly ballot: Ballot;
+}
+
+/** Replica whose disk lost slots that are chosen → members. "Send me the slots from `first` to `last`." */
+export interface Fetch {
+  readonly kind: 'fetch';
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Chosen entries from slot `first` on, or from after the snapshot if they are compacted away. */
+export interface Fetched {
+  readonly kind: 'fetched';
+  readonly first: number;
+  readonly operations: readonly Operation[];
+  readonly snapshot: Snapshot | undefined;
+}
+
+export type Message =
+  | PreVote
+  | PreVoted
+  | Prepare
+  | Prepared
+  | Refused
+  | Accept
+  | Gap
+  | Install
+  | Accepted
+  | Ask
+  | LeasePromise
+  | Release
+  | Forward
+  | RemoteRead
+  | RemoteAnswer
+  | Query
+  | Queried
+  | Join
+  | LeadNow
+  | Fetch
+  | Fetched;

@@ -1,0 +1,108 @@
+/**
+ * The durations of a replica, and the rules between them.
+ *
+ *     ask   ├─ renewMs ─┤─ renewMs ─┤─ renewMs ─┤           a lease must survive lost questions
+ *           ├────────────────── leaseMs ──────────────────┤
+ *     leader ├ heartbeatMs ┤ …                              several heartbeats fit into an election time
+ *            ├──────────── electionMs ────────────┤
+ */
+
+import { InvalidOptionError } from '../../runtime/errors.ts';
+
+export interface QuorumDurations {
+  /**
+   * How long a promise of a member lets this replica read locally, in milliseconds, counted from the asking. A dead
+   * holder delays writes to its keys for 1.2 times as long, and 120 ms.
+   *
+   * @default 2_000
+   */
+  leaseMs?: number | undefined;
+
+  /** How often promises are asked for. @default leaseMs / 4 */
+  renewMs?: number | undefined;
+
+  /**
+   * How long a member hears nothing of a leader before it wants to become one; drawn anew between this and twice this.
+   *
+   * @default 1_000
+   */
+  electionMs?: number | undefined;
+
+  /** How often a leader is heard of. @default electionMs / 5 */
+  heartbeatMs?: number | undefined;
+
+  /** How long a holder may lag behind what its grantors have accepted before they refuse to renew. @default leaseMs / 2 */
+  graceMs?: number | undefined;
+
+  /** How long a read waits for a pending write, or for the leader, before it goes another way. @default electionMs / 2 */
+  holdMs?: number | undefined;
+
+  /** How long a session lives without a request. @default 60_000 */
+  sessionMs?: number | undefined;
+}
+
+export type ResolvedQuorumDurations = { readonly [name in keyof QuorumDurations]-?: number };
+
+/** @throws {InvalidOptionError} naming the first rule that is broken */
+export function resolveQuorumDurations(durations: QuorumDurations = {}): ResolvedQuorumDurations {
+  const { leaseMs = 2_000, electionMs = 1_000, sessionMs = 60_000 } = durations;
+  const { renewMs = leaseMs / 4, graceMs = leaseMs / 2 } = durations;
+  const { heartbeatMs = electionMs / 5, holdMs = electionMs / 2 } = durations;
+  const resolved = { leaseMs, renewMs, electionMs, heartbeatMs, graceMs, holdMs, sessionMs };
+  for (const [name, value] of Object.entries(resolved)) {
+    demand(name, value, value > 0 && value <= 24 * 3_600_000, 'it must be above 0 and at most a day');
+  }
+  demand(
+    'renewMs',
+    renewMs,
+    renewMs * 2 <= leaseMs,
+    `it must be at most half of leaseMs, which is ${leaseMs}`,
+  );
+  const electionRule = `it must be at most a third of electionMs, which is ${electionMs}`;
+  demand('heartbeatMs', heartbeatMs, heartbeatMs * 3 <= electionMs, electionRule);
+  return resolved;
+}
+
+function demand(option: string, value: unknown, holds: boolean, rule: string): void {
+  if (typeof value !== 'number' || Number.isNaN(value)) {
+    throw new InvalidOptionError(option, value, 'it must be a number of milliseconds');
+  }
+  if (!holds) throw new InvalidOptionError(option, value, rule);
+}
+
+/** How much a replica takes on at a time. */
+export interface QuorumLimits {
+  /** Slots that are proposed and not chosen. */
+  readonly slotsInFlight: number;
+  /** Requests that wait at the leader. */
+  readonly requestsWaiting: number;
+  /** Requests in one slot. */
+  readonly requestsPerSlot: number;
+  /** The size of the requests in one slot, unless a single request is larger. */
+  readonly bytesPerSlot: number;
+  /** Entries in one message to a peer. */
+  readonly entriesPerMessage: number;
+  /** The size of the entries in one message, unless a single entry is larger. */
+  readonly bytesPerMessage: number;
+  /** A snapshot is taken after so many committed slots. */
+  readonly slotsPerSnapshot: number;
+  /** A snapshot is also taken after so many bytes. */
+  readonly bytesPerSnapshot: number;
+  /** Slots that are kept behind the snapshot, for peers that lag. */
+  readonly slotsKept: number;
+  /** A learner may become a member when it lags by no more than this. */
+  readonly slotsBehind: number;
+}
+
+export const DEFAULT_LIMITS: QuorumLimits = {
+  slotsInFlight: 64,
+  requestsWaiting: 10_000,
+  requestsPerSlot: 1_024,
+  bytesPerSlot: 1024 * 1024,
+  entriesPerMessage: 64,
+  bytesPerMessage: 4 * 1024 * 1024,
+  slotsPerSnapshot: 10_000,
+  bytesPerSnapshot: 64 * 1024 * 1024,
+  slotsKept: 2_000,
+  slotsBehind: 64,
+};

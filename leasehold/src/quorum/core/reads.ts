@@ -1,0 +1,268 @@
+/**
+ * Reads: when may this replica answer by itself, and what else can be done?
+ *
+ *     local ──── a write is pending ───► held ──── too long ──┐
+ *       └────── not leased here ───► leader ──── no answer ───┴─► one key: quorum      several keys: log
+ *
+ * **Local.** In every configuration that counts, this replica holds the key, and a majority has promised to let no write be
+ * committed without it, with floors that it has reached. Then the last write of the key in its own log is the last one
+ * that can be committed anywhere. If that write is known to be committed, its value is the answer. The check and the
+ * value are one turn: the read takes place when the clock was read, and a stall before the answer leaves is harmless.
+ *
+ * **Held.** If it is not known to be committed, the read waits for that very write and answers the value as of it, no later one.
+ * The clock is not asked again: the read takes place at its arrival, when the lease was good, or at the write, which is
+ * later. If the slot turns out to hold another operation the read begins again.
+ *
+ * **Several keys** must be held and clean at one instant; they are tried again at every change. As of their arrival they would be
+ * answered from two instants.
+ *
+ * **Quorum.** No clock is trusted. Members are asked for the last slot of their logs. Once this replica's chosen prefix has reached
+ * the answers of a majority of every configuration that counts, it has every write that was committed before the read; it waits
+ * until the last write of the key is committed, because another reader may not have seen it yet. One key only: two could
+ * be read on two sides of a write between them.
+ */
+
+import { type Instant, later, soonest } from '../../runtime/time.ts';
+import type { ReadAnswer, Served } from './answer.ts';
+import { bit, holdersOf, isQuorum, isQuorumOfEach, memberOf } from './configuration.ts';
+import type { Context } from './context.ts';
+import type { Operation } from './operation.ts';
+import type { Result } from './result.ts';
+
+/** How a caller wants to be served: `best` is the first way of the list above that works. */
+export type ReadMode = 'best' | 'quorum' | 'log' | 'stale';
+
+/** Where the answer goes: to a caller in this process, or to the replica that forwarded the read. */
+export type Reader =
+  | { readonly at: 'here'; readonly id: number }
+  | { readonly at: 'peer'; readonly peer: string; readonly id: number };
+
+type Waiting = { readonly reader: Reader; readonly keys: readonly string[]; readonly until: Instant } & (
+  | { readonly state: 'held'; readonly slot: number; readonly operation: Operation }
+  | { readonly state: 'several' }
+  | { readonly state: 'leader'; readonly id: number }
+  | {
+      readonly state: 'quorum';
+      readonly id: number;
+      readonly lasts: Map<string, number>;
+      readonly giveUpAt: Instant;
+    }
+);
+
+type WithoutReader<State> = State extends unknown ? Omit<State, 'reader' | 'keys'> : never;
+
+/** What a read may need of the rest of the replica. */
+export interface Elsewhere {
+  /** The leader, if it is known and another replica. */
+  readonly leader: string | undefined;
+  /** Puts a read of these keys into the log. */
+  log(keys: readonly string[], deliver: (result: Result | undefined, slot: number) => void): void;
+}
+
+/** After so many rounds without a majority the caller is told to try elsewhere. */
+const QUORUM_ROUNDS = 8;
+
+const IDS_PER_LIFE = 2 ** 32;
+
+export class Reads {
+  readonly #context: Context;
+  readonly #elsewhere: Elsewhere;
+  #waiting: Waiting[] = [];
+  /** Unlike those of any other life: the answer to a question of an earlier life is older than the read. */
+  #ids: number;
+
+  constructor(context: Context, elsewhere: Elsewhere) {
+    this.#context = context;
+    this.#elsewhere = elsewhere;
+    this.#ids = context.life * IDS_PER_LIFE;
+  }
+
+  get count(): number {
+    return this.#waiting.length;
+  }
+
+  get wakeAt(): Instant | undefined {
+    let at: Instant | undefined;
+    for (const { until } of this.#waiting) at = soonest(at, until);
+    return at;
+  }
+
+  read(reader: Reader, keys: readonly string[], mode: ReadMode, now: Instant): void {
+    if (mode === 'best') this.#here(reader, keys, now);
+    else if (mode === 'stale') this.#answer(reader, keys, 'stale', this.#context.log.committed);
+    else if (mode === 'quorum' && keys.length === 1) this.#query(reader, keys, now);
+    else this.#log(reader, keys);
+  }
+
+  /** Something has changed in the log, in what is committed, or in who has promised. */
+  retry(now: Instant): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const each of waiting) if (!this.#advance(each, now)) this.#waiting.push(each);
+  }
+
+  /** The leader has answered, or said that it cannot. */
+  remoteAnswer(id: number, answer: ReadAnswer | undefined, now: Instant): void {
+    const at = this.#waiting.findIndex((each) => each.state === 'leader' && each.id === id);
+    const asked = this.#waiting[at];
+    if (asked === undefined) return;
+    this.#waiting.splice(at, 1);
+    if (answer === undefined) this.#withoutLeader(asked.reader, asked.keys, now);
+    else this.#deliver(asked.reader, { ...answer, served: 'leader' });
+  }
+
+  /** A member says how far its log goes. */
+  queried(peer: string, id: number, last: number): void {
+    for (const each of this.#waiting) {
+      if (each.state === 'quorum' && each.id === id && !each.lasts.has(peer)) each.lasts.set(peer, last);
+    }
+  }
+
+  /** Whether this replica may answer for these keys by itself, at this instant. */
+  isLeased(keys: readonly string[], now: Instant): boolean {
+    const { log, leases, self } = this.#context;
+    const hasPromised = (storage: string): boolean =>
+      storage === self || leases.isHeld(storage, log.chosen, now);
+    return log.countingConfigurations.every((configuration) => {
+      const member = memberOf(configuration, self);
+      if (member === undefined || !isQuorum(configuration, hasPromised)) return false;
+      return keys.every((key) => (holdersOf(configuration, key) & bit(member.seat)) !== 0);
+    });
+  }
+
+  /** The answer to a read of one key, if there is one at once; nothing waits otherwise. */
+  peek(key: string, now: Instant): ReadAnswer | undefined {
+    const position = this.isLeased([key], now) ? this.#cleanPosition([key]) : undefined;
+    if (position === undefined) return undefined;
+    const found = [this.#context.machine.read(key, position)];
+    return { kind: 'read', served: 'local', found, position };
+  }
+
+  #here(reader: Reader, keys: readonly string[], now: Instant): void {
+    if (!this.isLeased(keys, now)) {
+      this.#notHere(reader, keys, now);
+      return;
+    }
+    if (this.#answerIfClean(reader, keys, 'local')) return;
+    const { log, durations } = this.#context;
+    const until = later(now, durations.holdMs);
+    const slot = keys.length === 1 ? log.lastWriter(keys[0] as string) : undefined;
+    if (slot === undefined) this.#wait(reader, keys, { state: 'several', until });
+    else this.#wait(reader, keys, { state: 'held', slot, operation: log.at(slot).operation, until });
+  }
+
+  #advance(waiting: Waiting, now: Instant): boolean {
+    const { reader, keys } = waiting;
+    const { log } = this.#context;
+    switch (waiting.state) {
+      case 'held': {
+        const { slot, operation } = waiting;
+        const isThere = log.find(slot)?.operation === operation;
+        if (!isThere) this.#here(reader, keys, now);
+        else if (log.isCommitted(slot)) this.#answer(reader, keys, 'held', slot);
+        else if (waiting.until <= now) this.#notHere(reader, keys, now);
+        else return false;
+        return true;
+      }
+      case 'several':
+        if (this.isLeased(keys, now) && this.#answerIfClean(reader, keys, 'held')) return true;
+        if (waiting.until > now) return false;
+        this.#notHere(reader, keys, now);
+        return true;
+      case 'leader':
+        if (waiting.until > now) return false;
+        this.#withoutLeader(reader, keys, now);
+        return true;
+      case 'quorum':
+        return this.#advanceQuorum(waiting, now);
+    }
+  }
+
+  #advanceQuorum(waiting: Extract<Waiting, { state: 'quorum' }>, now: Instant): boolean {
+    const { reader, keys, lasts } = waiting;
+    const { log } = this.#context;
+    const isReached = (storage: string): boolean =>
+      (lasts.get(storage) ?? Number.POSITIVE_INFINITY) <= log.chosen;
+    const isUpToDate = isQuorumOfEach(log.countingConfigurations, isReached);
+    if (isUpToDate && this.#answerIfClean(reader, keys, 'quorum')) return true;
+    if (waiting.until > now) return false;
+    if (waiting.giveUpAt <= now) this.#refuse(reader);
+    else this.#query(reader, keys, now, waiting.giveUpAt);
+    return true;
+  }
+
+  #notHere(reader: Reader, keys: readonly string[], now: Instant): void {
+    const { leader } = this.#elsewhere;
+    if (reader.at === 'peer') this.#refuse(reader);
+    else if (leader === undefined) this.#withoutLeader(reader, keys, now);
+    else {
+      this.#ids += 1;
+      const id = this.#ids;
+      this.#context.send(leader, { kind: 'remote-read', id, keys });
+      this.#wait(reader, keys, { state: 'leader', id, until: later(now, this.#context.durations.holdMs) });
+    }
+  }
+
+  #withoutLeader(reader: Reader, keys: readonly string[], now: Instant): void {
+    if (keys.length === 1) this.#query(reader, keys, now);
+    else this.#log(reader, keys);
+  }
+
+  #query(reader: Reader, keys: readonly string[], now: Instant, giveUpAt?: Instant): void {
+    const { self, log, durations } = this.#context;
+    this.#ids += 1;
+    const id = this.#ids;
+    this.#context.broadcast({ kind: 'query', id });
+    this.#wait(reader, keys, {
+      ...{ state: 'quorum', id, lasts: new Map([[self, log.last]]) },
+      until: later(now, durations.electionMs),
+      giveUpAt: giveUpAt ?? later(now, QUORUM_ROUNDS * durations.electionMs),
+    });
+  }
+
+  #log(reader: Reader, keys: readonly string[]): void {
+    this.#elsewhere.log(keys, (result, position) => {
+      if (result?.kind !== 'done') this.#refuse(reader);
+      else this.#deliver(reader, { kind: 'read', served: 'log', found: result.found, position });
+    });
+  }
+
+  /** Answers if the last writes of all keys in our log are known to be committed. */
+  #answerIfClean(reader: Reader, keys: readonly string[], served: Served): boolean {
+    const position = this.#cleanPosition(keys);
+    if (position !== undefined) this.#answer(reader, keys, served, position);
+    return position !== undefined;
+  }
+
+  /** The slot as of which all keys can be shown; undefined if the last write of one is not known to be committed. */
+  #cleanPosition(keys: readonly string[]): number | undefined {
+    const { log } = this.#context;
+    let position = log.committed;
+    for (const key of keys) {
+      const slot = log.lastWriter(key);
+      if (slot === undefined) continue;
+      if (!log.isCommitted(slot)) return undefined;
+      position = Math.max(position, slot);
+    }
+    return position;
+  }
+
+  #answer(reader: Reader, keys: readonly string[], served: Served, position: number): void {
+    const found = keys.map((key) => this.#context.machine.read(key, position));
+    this.#deliver(reader, { kind: 'read', served, found, position });
+  }
+
+  #deliver(reader: Reader, answer: ReadAnswer): void {
+    if (reader.at === 'here') this.#context.answer(reader.id, answer);
+    else this.#context.send(reader.peer, { kind: 'remote-answer', id: reader.id, answer });
+  }
+
+  #refuse(reader: Reader): void {
+    if (reader.at === 'here') this.#context.answer(reader.id, { kind: 'refused', why: 'not-ready' });
+    else this.#context.send(reader.peer, { kind: 'remote-answer', id: reader.id, answer: undefined });
+  }
+
+  #wait(reader: Reader, keys: readonly string[], state: WithoutReader<Waiting>): void {
+    this.#waiting.push({ reader, keys, ...state } as Waiting);
+  }
+}

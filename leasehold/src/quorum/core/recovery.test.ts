@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import type { Frame } from './journal.ts';
+import { batch } from './operation.ts';
+import { recover } from './recovery.ts';
+
+const operation = batch([]);
+
+/** A frame with the slots from `first` to `last`, accepted under one ballot. */
+function frame(first: number, last: number, rest: Partial<Frame> = {}): Frame {
+  const entries = Array.from({ length: Math.max(0, last - first + 1) }, () => ({ ballot: 33, operation }));
+  return {
+    ...{ promised: 33, chosen: 0, committed: 0, lastBefore: first - 1, holdMs: 0, first, entries },
+    ...{ truncateTo: Number.POSITIVE_INFINITY, snapshot: undefined, isWhole: false, ...rest },
+  };
+}
+
+describe('a replica that starts', () => {
+  it('knows the entries, the promised ballot and the marks of its frames', () => {
+    const recovery = recover([
+      frame(1, 3),
+      frame(4, 5, { chosen: 3, committed: 2, promised: 65, holdMs: 70 }),
+    ]);
+    expect(recovery).toMatchObject({
+      kind: 'recovered',
+      state: { promised: 65, chosen: 3, committed: 2, holdMs: 70, missing: undefined },
+    });
+    expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(5);
+  });
+
+  it('drops what a later leader cut off before it wrote its own entries', () => {
+    const recovery = recover([frame(1, 5), frame(3, 3, { truncateTo: 2, lastBefore: 5 })]);
+    expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(3);
+  });
+
+  it('takes a damaged end for a torn one: nobody has heard of it', () => {
+    const recovery = recover([frame(1, 3), 'damaged', 'damaged']);
+    expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(3);
+  });
+
+  it('fetches what a damaged frame can have held if all of it is known to be chosen', () => {
+    const recovery = recover([
+      frame(1, 2, { chosen: 1 }),
+      'damaged',
+      frame(6, 6, { lastBefore: 5, chosen: 5 }),
+    ]);
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { missing: { first: 2, last: 5 } } });
+  });
+
+  it('gives up its storage id if a damaged frame may have held votes that are not known to be chosen', () => {
+    const frames = [
+      frame(1, 2, { chosen: 1 }),
+      'damaged' as const,
+      frame(6, 6, { lastBefore: 5, chosen: 4 }),
+    ];
+    expect(recover(frames)).toEqual({ kind: 'votes-lost' });
+  });
+
+  it('keeps the promised ballot that a damaged frame held, because the next frame repeats it', () => {
+    const frames = [
+      frame(1, 2, { chosen: 2 }),
+      'damaged' as const,
+      frame(3, 2, { lastBefore: 2, chosen: 2, promised: 97 }),
+    ];
+    expect(recover(frames)).toMatchObject({ kind: 'recovered', state: { promised: 97, missing: undefined } });
+  });
+
+  it('needs nothing from before a frame that is whole', () => {
+    const whole = frame(1, 4, { isWhole: true, chosen: 4 });
+    const recovery = recover([frame(1, 2), 'damaged', whole]);
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { missing: undefined } });
+    expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(4);
+  });
+});

@@ -1,0 +1,93 @@
+/**
+ * What a replica knows again after a start, from the frames on its disk.
+ *
+ * A frame that cannot be read is harmless only if nothing valid follows it: then it was being written when the power
+ * failed, and nobody has heard of it. A damaged frame with a valid one behind it was durable once, and others may rest
+ * on what it said. The next valid frame bounds that: it names the last slot of the log before it, so the lost entries lie at
+ * or below that slot; and it repeats the promised ballot, so that is not lost (D1).
+ *
+ *     frames   [ valid: chosen 40 ] [ damaged ] [ valid: last slot before it 52, chosen 60 ]
+ *     lost are votes for slots 41 to 52 at most
+ *
+ *  - If the highest readable chosen mark reaches that slot, every lost entry was chosen: its value is the same everywhere, and
+ *    can be fetched from any peer that knows it. Until then the replica stays silent.
+ *  - If not, votes are lost. A replica that went on voting could vote twice. It must take a new storage id and join
+ *    anew (M4).
+ */
+
+import type { Ballot } from './ballot.ts';
+import type { Frame, Marks } from './journal.ts';
+import type { Entry } from './log.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** What can be read of one frame. */
+export type StoredFrame = Frame | 'damaged';
+
+export interface Recovered extends Marks {
+  readonly snapshot: Snapshot | undefined;
+  /** From the slot after the snapshot on; undefined where a frame was damaged. */
+  readonly entries: readonly (Entry | undefined)[];
+  /** The slots to fetch before anything else, all of them chosen. */
+  readonly missing: { readonly first: number; readonly last: number } | undefined;
+  /** The disk has less than this: it must be written anew. */
+  readonly isRepaired: boolean;
+}
+
+export type Recovery =
+  | { readonly kind: 'recovered'; readonly state: Recovered }
+  /** Votes are lost: this directory must not be used again under its storage id. */
+  | { readonly kind: 'votes-lost' };
+
+export function recover(frames: readonly StoredFrame[]): Recovery {
+  const lastValid = frames.findLastIndex((frame) => frame !== 'damaged');
+  let snapshot: Snapshot | undefined;
+  let entries = new Map<number, Entry>();
+  let marks: Marks = { promised: 0, chosen: 0, committed: 0, holdMs: 0 };
+  let last = 0;
+  let isAfterDamage = false;
+  let missingFrom = Number.POSITIVE_INFINITY;
+  let missingTo = 0;
+  for (const frame of frames.slice(0, lastValid + 1)) {
+    if (frame === 'damaged') {
+      isAfterDamage = true;
+      missingFrom = Math.min(missingFrom, marks.chosen + 1);
+      continue;
+    }
+    if (isAfterDamage) {
+      missingTo = Math.max(missingTo, frame.lastBefore, last);
+      last = frame.lastBefore;
+      isAfterDamage = false;
+    }
+    if (frame.isWhole) {
+      snapshot = undefined;
+      entries.clear();
+      last = 0;
+      missingFrom = Number.POSITIVE_INFINITY;
+      missingTo = 0;
+    }
+    for (const slot of entries.keys()) if (slot > frame.truncateTo) entries.delete(slot);
+    last = Math.min(last, frame.truncateTo);
+    frame.entries.forEach((entry, place) => entries.set(frame.first + place, entry));
+    last = Math.max(last, frame.entries.length > 0 ? frame.first + frame.entries.length - 1 : 0);
+    if (frame.snapshot !== undefined) {
+      snapshot = frame.snapshot;
+      const { slot } = frame.snapshot;
+      entries = new Map([...entries].filter(([each]) => each > slot));
+      last = Math.max(last, slot);
+    }
+    marks = highest(marks, frame);
+  }
+  const base = snapshot?.slot ?? 0;
+  const hasMissing = missingTo >= missingFrom && missingTo > base;
+  if (hasMissing && marks.chosen < missingTo) return { kind: 'votes-lost' };
+  const missing = hasMissing ? { first: Math.max(missingFrom, base + 1), last: missingTo } : undefined;
+  const list = Array.from({ length: Math.max(0, last - base) }, (_, place) => entries.get(base + 1 + place));
+  return { kind: 'recovered', state: { ...marks, snapshot, entries: list, missing, isRepaired: false } };
+}
+
+const highest = (a: Marks, b: Marks): Marks => ({
+  promised: Math.max(a.promised, b.promised) as Ballot,
+  chosen: Math.max(a.chosen, b.chosen),
+  committed: Math.max(a.committed, b.committed),
+  holdMs: Math.max(a.holdMs, b.holdMs),
+});

@@ -1,0 +1,594 @@
+/**
+ * One replica: the parts put together. The arguments are in the parts; this file says who is asked what, and in which order.
+ *
+ *     messages, requests, time ──► Replica ──► persist, send, answer
+ *
+ *       Acceptor      what is promised and accepted        Leadership   proposals, feeding
+ *       Candidacy     becoming the leader                  judge()      chosen, committed
+ *       LeaseMachine  promises given and held              Reads        answers without the log
+ *
+ * Every input ends in {@link Replica.#settle}: what is durable is acknowledged, what is acknowledged is judged, what is committed is
+ * answered, what waits is tried again. So no input has to think of what may have become possible through it.
+ *
+ * States of the role:
+ *
+ *     follower ──election time──► pre-candidate ──majority──► candidate ──majority──► leader
+ *        ▲                             │                          │                     │
+ *        └──── a higher ballot, a leader's message, no majority ──┴─────────────────────┘
+ *
+ * This file does no I/O and reads no clock: inputs take `now`, which must be read *after* the message or request left the
+ * socket, because a promise that is judged by an earlier reading ends too early.
+ */
+
+import { unreachable } from '../../runtime/assert.ts';
+import type { Core } from '../../runtime/driver.ts';
+import { type Instant, later, soonest } from '../../runtime/time.ts';
+import { Acceptor } from './acceptor.ts';
+import type { ReadAnswer } from './answer.ts';
+import { Application } from './application.ts';
+import { type Ballot, ballotAfter } from './ballot.ts';
+import { judge } from './commit.ts';
+import { type Configuration, isQuorumOfEach, isSeated, memberOf } from './configuration.ts';
+import { Context, type Effect, type ReplicaOptions } from './context.ts';
+import { Candidacy, type Merged } from './election.ts';
+import { Leadership } from './leadership.ts';
+import { LeaseExchange } from './lease-exchange.ts';
+import { type Change, changed } from './membership.ts';
+import type { Accepted, Fetch, Message, PreVote, Refused } from './messages.ts';
+import { type Command, isReadOnly, NO_SESSION, type Request, transaction } from './operation.ts';
+import { type Reader, type ReadMode, Reads } from './reads.ts';
+import { Requests } from './requests.ts';
+import type { Result } from './result.ts';
+
+type Role =
+  | { readonly name: 'follower'; readonly leader: string | undefined }
+  | { readonly name: 'pre-candidate'; readonly ballot: Ballot; readonly votes: Set<string> }
+  | { readonly name: 'candidate'; readonly candidacy: Candidacy }
+  | { readonly name: 'leader'; readonly leadership: Leadership };
+
+/** A request as its caller gives it. */
+export interface Submission {
+  readonly session: number;
+  readonly number: number;
+  readonly answeredBelow: number;
+  readonly command: Command;
+}
+
+/** A call of a client; `id` is unlike that of any other call in this life. */
+export type ReplicaCall =
+  | ({ readonly kind: 'submit'; readonly id: number } & Submission)
+  | { readonly kind: 'read'; readonly id: number; readonly mode: ReadMode; readonly keys: readonly string[] };
+
+/** So long after the last frame the marks follow it to the disk (D1). */
+const MARKS_AFTER_MS = 50;
+
+export class Replica implements Core<Effect> {
+  readonly #context: Context;
+  readonly #acceptor: Acceptor;
+  readonly #reads: Reads;
+  readonly #requests: Requests;
+  readonly #exchange: LeaseExchange;
+  readonly #application: Application;
+  #role: Role = { name: 'follower', leader: undefined };
+  #heardLeaderAt: Instant;
+  #electAt: Instant;
+  #marksAt: Instant | undefined;
+  /** The highest ballot that anybody has mentioned. */
+  #highestBallot: Ballot = 0;
+  /** The instant of the last input. */
+  #now: Instant;
+  #internalIds = 0;
+  #change: { readonly slot: number; readonly id: number } | undefined;
+
+  constructor(options: ReplicaOptions, now: Instant) {
+    const context = new Context(options, now);
+    this.#context = context;
+    this.#acceptor = new Acceptor(context);
+    this.#requests = new Requests(context);
+    const self = this;
+    this.#reads = new Reads(context, {
+      get leader() {
+        return self.#leader === context.self ? undefined : self.#leader;
+      },
+      log: (keys, deliver) => this.#logRead(keys, deliver),
+    });
+    this.#heardLeaderAt = now;
+    this.#electAt = this.#drawElection(now);
+    this.#now = now;
+    this.#exchange = new LeaseExchange(context, now);
+    const { log } = context;
+    const { entries, chosen, committed, isRepaired } = options.recovered;
+    for (const entry of entries) if (entry !== undefined) log.set(log.last + 1, entry);
+    log.choose(Math.min(chosen, log.last));
+    for (let slot = log.base + 1; slot <= Math.min(committed, log.chosen); slot += 1) log.commit(slot);
+    context.upTo = log.chosen;
+    if (isRepaired) context.journal.rewrite(options.recovered.snapshot);
+    this.#application = new Application(context, (slot, operation, results) => {
+      this.#requests.committed(slot, operation, results);
+      context.show(slot, operation, results);
+    });
+  }
+
+  get wakeAt(): Instant | undefined {
+    const { log, leases } = this.#context;
+    const role = this.#role;
+    let at = soonest(this.#exchange.wakeAt, role.name === 'leader' ? role.leadership.wakeAt : this.#electAt);
+    at = soonest(at, soonest(this.#reads.wakeAt, this.#requests.wakeAt));
+    const isWaiting = log.committed < log.last;
+    if (isWaiting) at = soonest(at, leases.nextExpiry(this.#now));
+    return soonest(at, this.#marksAt);
+  }
+
+  // ── for status and checks ──
+
+  /** The storage id of the leader, as far as this replica knows. */
+  get leader(): string | undefined {
+    return this.#leader;
+  }
+
+  get role(): Role['name'] {
+    return this.#role.name;
+  }
+
+  /** What is known to be committed here, slot by slot; for checks and for status. */
+  get view(): Pick<
+    Context,
+    'log' | 'machine' | 'ballot' | 'merged' | 'promised' | 'leases' | 'journal' | 'self' | 'isMember'
+  > {
+    return this.#context;
+  }
+
+  /** Whether a read of these keys would be answered here at once. */
+  isLeased(keys: readonly string[], now: Instant): boolean {
+    return this.#reads.isLeased(keys, now);
+  }
+
+  /** The answer to a read of one key under the lease, if there is one at once. */
+  peek(key: string, now: Instant): ReadAnswer | undefined {
+    return this.#reads.peek(key, now);
+  }
+
+  /** How many callers wait for something. */
+  get waiting(): number {
+    return this.#reads.count + this.#requests.count;
+  }
+
+  // ── inputs ──
+
+  /** A command of a client, to go through the log; `id` is unlike that of any other call in this life. */
+  submit(id: number, submission: Submission, now: Instant): Effect[] {
+    this.#submit(id, submission, now);
+    return this.#settle(now);
+  }
+
+  #read(id: number, keys: readonly string[], mode: ReadMode, now: Instant): void {
+    if (this.waiting >= this.#context.limits.requestsWaiting) {
+      this.#context.answer(id, { kind: 'refused', why: 'busy' });
+    } else this.#reads.read({ at: 'here', id }, keys, mode, now);
+  }
+
+  #submit(id: number, submission: Submission, now: Instant): void {
+    const { command, session, number, answeredBelow } = submission;
+    const needsSession = command.kind === 'transaction' && !isReadOnly(command);
+    if (needsSession && session === NO_SESSION) {
+      this.#context.answer(id, { kind: 'refused', why: 'session-required' });
+    } else if (this.#requests.count >= this.#context.limits.requestsWaiting) {
+      this.#context.answer(id, { kind: 'refused', why: 'busy' });
+    } else this.#requests.add({ session, number, answeredBelow, command, ...this.#origin(id) }, now);
+  }
+
+  read(id: number, keys: readonly string[], mode: ReadMode, now: Instant): Effect[] {
+    this.#read(id, keys, mode, now);
+    return this.#settle(now);
+  }
+
+  /** Several calls that arrived together: they are settled together. */
+  takeAll(calls: readonly ReplicaCall[], now: Instant): Effect[] {
+    for (const call of calls) {
+      if (call.kind === 'read') this.#read(call.id, call.keys, call.mode, now);
+      else this.#submit(call.id, call, now);
+    }
+    return this.#settle(now);
+  }
+
+  /** Changes the members or the holders; only the leader can. It is answered when the change is committed. */
+  reconfigure(id: number, change: Change, now: Instant): Effect[] {
+    const { log, self } = this.#context;
+    const role = this.#role;
+    const newest = log.newestConfigurationSlot;
+    const isIdle =
+      change.kind === 'placement'
+        ? newest > 0 && log.isCommitted(newest)
+        : role.name === 'leader' && role.leadership.isSettled(newest);
+    const next = changed(log.countingConfigurations, change, self);
+    const canPropose =
+      role.name === 'leader' && !role.leadership.isTransferring && isIdle && this.#change === undefined;
+    if (typeof next === 'string') this.#context.answer(id, { kind: 'not-changed', why: next });
+    else if (!canPropose || !role.leadership.canDecide(next, now)) {
+      this.#context.answer(id, { kind: 'refused', why: 'not-ready' });
+    } else {
+      role.leadership.append({ kind: 'configuration', configuration: next });
+      this.#change = { slot: log.last, id };
+    }
+    return this.#settle(now);
+  }
+
+  /** Hands the leadership to another member, if this replica leads. */
+  transfer(to: string, now: Instant): Effect[] {
+    const isMember = isSeated(this.#context.log.newestConfiguration, to);
+    if (this.#role.name === 'leader' && isMember) this.#role.leadership.transfer(to, now);
+    return this.#settle(now);
+  }
+
+  /** The frame of the last `persist` is durable. */
+  synced(now: Instant): Effect[] {
+    const flight = this.#context.journal.synced();
+    if (flight === undefined) return [];
+    this.#acceptor.synced(flight.ballot, flight.upTo);
+    for (const { to, message, holds } of flight.deferred) {
+      if (!holds()) continue;
+      if (to === this.#context.self) this.#receive(to, message, now);
+      else this.#context.send(to, message);
+    }
+    return this.#settle(now);
+  }
+
+  receive(from: string, message: Message, now: Instant): Effect[] {
+    this.#receive(from, message, now);
+    return this.#settle(now);
+  }
+
+  wake(now: Instant): Effect[] {
+    const role = this.#role;
+    this.#exchange.wake(now);
+    if (role.name === 'leader') {
+      role.leadership.wake(now);
+      if (!role.leadership.isAlive(now)) this.#follow(undefined, now);
+    } else if (this.#electAt <= now) this.#stand(now, 'pre-vote');
+    return this.#settle(now);
+  }
+
+  /** The machine was suspended: nothing that was counted on its clock is trusted. */
+  suspended(now: Instant): Effect[] {
+    this.#exchange.suspended(now);
+    return this.#settle(now);
+  }
+
+  /** Stops reading, and tells the others so that their writes need not wait. The process is about to end. */
+  release(now: Instant): Effect[] {
+    this.#exchange.release(now);
+    return this.#settle(now);
+  }
+
+  // ── messages ──
+
+  #receive(from: string, message: Message, now: Instant): void {
+    const context = this.#context;
+    const role = this.#role;
+    const isUsed = 'ballot' in message && message.kind !== 'pre-vote' && message.kind !== 'pre-voted';
+    if (isUsed) this.#highestBallot = Math.max(this.#highestBallot, message.ballot);
+    switch (message.kind) {
+      case 'pre-vote':
+        context.send(from, {
+          kind: 'pre-voted',
+          ballot: message.ballot,
+          isYes: this.#wouldVote(from, message, now),
+        });
+        return;
+      case 'pre-voted':
+        if (role.name !== 'pre-candidate' || role.ballot !== message.ballot || !message.isYes) return;
+        role.votes.add(from);
+        this.#countPreVotes(now);
+        return;
+      case 'prepare':
+        if (this.#acceptor.prepare(from, message)) this.#follow(undefined, now);
+        return;
+      case 'prepared': {
+        if (role.name !== 'candidate' || role.candidacy.ballot !== message.ballot) return;
+        const verdict = role.candidacy.report(from, message, context.self, context.log);
+        if (verdict.is === 'hopeless') this.#follow(undefined, now);
+        else if (verdict.is === 'elected') this.#lead(message.ballot, verdict.merged, now);
+        return;
+      }
+      case 'refused':
+        this.#refused(message, now);
+        return;
+      case 'accept':
+        if (!this.#hear(from, message.ballot, message.merged, now)) return;
+        this.#acceptor.accept(from, message);
+        this.#takeOver(Math.min(message.chosen, context.upTo), message.committed);
+        return;
+      case 'install':
+        if (!this.#hear(from, message.ballot, message.merged, now)) return;
+        this.#application.install(message.snapshot);
+        this.#acceptor.ask();
+        return;
+      case 'gap':
+        if (role.name === 'leader' && role.leadership.ballot === message.ballot)
+          role.leadership.gap(from, message.from, now);
+        return;
+      case 'accepted':
+        this.#acknowledgement(from, message, now);
+        return;
+      case 'ask':
+        this.#exchange.grant(from, message, now);
+        return;
+      case 'promise':
+        context.leases.promised(from, message, message.last, now);
+        return;
+      case 'release':
+        context.leases.released(from, message);
+        return;
+      case 'forward':
+        if (role.name === 'leader') role.leadership.take(message.requests, now);
+        return;
+      case 'remote-read':
+        this.#remoteRead({ at: 'peer', peer: from, id: message.id }, message.keys, now);
+        return;
+      case 'remote-answer':
+        this.#reads.remoteAnswer(message.id, message.answer, now);
+        return;
+      case 'query':
+        context.send(from, { kind: 'queried', id: message.id, last: context.log.last });
+        return;
+      case 'queried':
+        this.#reads.queried(from, message.id, message.last);
+        return;
+      case 'join':
+        if (role.name === 'leader') role.leadership.join(from, now);
+        return;
+      case 'lead-now':
+        if (message.ballot === context.ballot) this.#stand(now, 'at-once');
+        return;
+      case 'fetch':
+        this.#fetch(from, message);
+        return;
+      case 'fetched':
+        return; // Only a replica that repairs its disk asks, and that is not one yet.
+      default:
+        unreachable(message);
+    }
+  }
+
+  /** Follows the sender of this ballot, unless a higher one is promised. */
+  #hear(from: string, ballot: Ballot, merged: number, now: Instant): boolean {
+    if (!this.#acceptor.enter(from, ballot, merged)) return false;
+    const role = this.#role;
+    if (role.name !== 'follower' || role.leader !== from) {
+      this.#follow(from, now);
+      this.#requests.resend(now);
+    }
+    this.#heardLeaderAt = now;
+    this.#electAt = this.#drawElection(now);
+    return true;
+  }
+
+  #acknowledgement(from: string, message: Accepted, now: Instant): void {
+    const context = this.#context;
+    if (message.ballot !== context.ballot) return;
+    context.acknowledged.take(from, message);
+    this.#takeOver(0, message.committed);
+    if (this.#role.name === 'leader') this.#role.leadership.heard(from, now);
+  }
+
+  /** What another replica in the same ballot knows to be chosen and committed, up to what we have accepted of it. */
+  #takeOver(chosen: number, committed: number): void {
+    const { log, upTo } = this.#context;
+    log.choose(Math.min(Math.max(chosen, committed), upTo));
+    for (let slot = log.committed + 1; slot <= Math.min(committed, upTo); slot += 1) {
+      const isNews = !log.isCommitted(slot);
+      log.commit(slot);
+      if (isNews) this.#application.committed(slot);
+    }
+  }
+
+  #fetch(from: string, { first, last }: Fetch): void {
+    const { log } = this.#context;
+    if (log.chosen < last) return;
+    const snapshot = first > log.base ? undefined : this.#context.snapshot;
+    const begins = snapshot === undefined ? first : snapshot.slot + 1;
+    const operations = begins <= last ? log.slice(begins, last).map(({ operation }) => operation) : [];
+    this.#context.send(from, { kind: 'fetched', first, operations, snapshot });
+  }
+
+  #remoteRead(reader: Reader, keys: readonly string[], now: Instant): void {
+    if (this.#role.name === 'leader') this.#reads.read(reader, keys, 'best', now);
+    else
+      this.#context.send((reader as { peer: string }).peer, {
+        kind: 'remote-answer',
+        id: reader.id,
+        answer: undefined,
+      });
+  }
+
+  // ── elections ──
+
+  get #leader(): string | undefined {
+    const role = this.#role;
+    if (role.name === 'leader') return this.#context.self;
+    return role.name === 'follower' ? role.leader : undefined;
+  }
+
+  #drawElection(now: Instant): Instant {
+    return later(now, this.#context.durations.electionMs * (1 + this.#context.random()));
+  }
+
+  #wouldVote(candidate: string, { ballot, last }: PreVote, now: Instant): boolean {
+    const { log, durations, promised } = this.#context;
+    const role = this.#role;
+    const hearsLeader =
+      role.name === 'leader' ||
+      (role.name === 'follower' && later(this.#heardLeaderAt, durations.electionMs) > now);
+    const isMember = log.countingConfigurations.some((configuration) => isSeated(configuration, candidate));
+    return !hearsLeader && isMember && last >= log.base && ballot > promised;
+  }
+
+  #stand(now: Instant, how: 'pre-vote' | 'at-once'): void {
+    const context = this.#context;
+    this.#electAt = this.#drawElection(now);
+    const member = memberOf(context.log.newestConfiguration, context.self);
+    if (member === undefined) return;
+    const ballot = ballotAfter(Math.max(context.promised, this.#highestBallot), member.seat);
+    if (how === 'pre-vote') {
+      this.#role = { name: 'pre-candidate', ballot, votes: new Set([context.self]) };
+      context.broadcast({ kind: 'pre-vote', ballot, last: context.log.last });
+      this.#countPreVotes(now);
+    } else this.#prepare(ballot);
+  }
+
+  #countPreVotes(now: Instant): void {
+    const role = this.#role;
+    if (role.name !== 'pre-candidate') return;
+    if (!isQuorumOfEach(this.#context.log.electingConfigurations, (storage) => role.votes.has(storage)))
+      return;
+    this.#electAt = this.#drawElection(now);
+    this.#prepare(role.ballot);
+  }
+
+  #prepare(ballot: Ballot): void {
+    const context = this.#context;
+    const { chosen } = context.log;
+    this.#become({ name: 'candidate', candidacy: new Candidacy(ballot, chosen) });
+    this.#acceptor.prepare(context.self, { kind: 'prepare', ballot, chosen });
+    context.broadcast({ kind: 'prepare', ballot, chosen });
+  }
+
+  /** Somebody has promised a higher ballot: without a higher one of ours it could never accept again. */
+  #refused({ ballot, promised }: Refused, now: Instant): void {
+    const role = this.#role;
+    this.#highestBallot = Math.max(this.#highestBallot, promised);
+    const isOurs =
+      (role.name === 'leader' && role.leadership.ballot === ballot) ||
+      (role.name === 'candidate' && role.candidacy.ballot === ballot);
+    if (!isOurs || promised <= ballot) return;
+    if (role.name === 'leader') this.#stand(now, 'at-once');
+    else this.#follow(undefined, now);
+  }
+
+  #follow(leader: string | undefined, now: Instant): void {
+    this.#become({ name: 'follower', leader });
+    this.#electAt = this.#drawElection(now);
+  }
+
+  #become(role: Role): void {
+    const old = this.#role;
+    if (old.name === 'leader') this.#context.trace('steps-down', { ballot: old.leadership.ballot });
+    this.#role = role;
+    if (this.#change === undefined) return;
+    this.#context.answer(this.#change.id, { kind: 'refused', why: 'not-ready' });
+    this.#change = undefined;
+  }
+
+  /** The ballot is won. Everything that was merged is proposed again, then a configuration that names the leader. */
+  #lead(ballot: Ballot, { first, operations, chosen, committed }: Merged, now: Instant): void {
+    const context = this.#context;
+    const { log, journal } = context;
+    operations.forEach((operation, place) => {
+      const slot = first + place;
+      if (slot <= log.chosen) return;
+      log.set(slot, { ballot, operation });
+      journal.touch(slot);
+    });
+    context.ballot = ballot;
+    context.merged = log.last;
+    context.upTo = log.last;
+    context.synced = -1;
+    context.acknowledged.begin(ballot);
+    this.#takeOver(chosen, committed);
+    const leadership = new Leadership(context, ballot, now);
+    const newest = log.newestConfiguration;
+    const configuration: Configuration = {
+      ...newest,
+      leader: memberOf(newest, context.self)?.seat,
+      quorum: 'majority',
+    };
+    leadership.append({ kind: 'configuration', configuration });
+    this.#role = { name: 'leader', leadership };
+    this.#requests.resend(now);
+    context.trace('leads', { ballot, merged: context.merged });
+  }
+
+  // ── after every input ──
+
+  #settle(now: Instant): Effect[] {
+    this.#now = now;
+    const context = this.#context;
+    this.#advance(now);
+    this.#sendRequests(now);
+    if (this.#role.name === 'leader') this.#role.leadership.propose(now);
+    this.#persist(now);
+    this.#advance(now);
+    this.#reads.retry(now);
+    if (this.#role.name === 'leader') this.#role.leadership.feed(now);
+    this.#answerChange();
+    this.#application.tidy();
+    this.#exchange.note(now);
+    return context.takeEffects();
+  }
+
+  /** Acknowledges what is durable, and draws the conclusions from what everybody has acknowledged. */
+  #advance(now: Instant): void {
+    const context = this.#context;
+    this.#acceptor.acknowledge(now);
+    const isActive =
+      context.ballot > 0 && (this.#role.name !== 'leader' || context.promised === context.ballot);
+    const committed = isActive ? judge(context.log, context.acknowledged, context.upTo) : [];
+    this.#application.applyChosen();
+    for (const slot of committed) this.#application.committed(slot);
+  }
+
+  /** A change is done when a majority of the new members will know that it is committed, even after a restart. */
+  #answerChange(): void {
+    const role = this.#role;
+    const change = this.#change;
+    if (change === undefined || role.name !== 'leader' || !role.leadership.isSettled(change.slot)) return;
+    this.#context.answer(change.id, { kind: 'changed', position: change.slot });
+    this.#change = undefined;
+  }
+
+  #persist(now: Instant): void {
+    const context = this.#context;
+    const { journal, log, marks, ballot, upTo } = context;
+    const isDue = this.#marksAt !== undefined && this.#marksAt <= now;
+    if (isDue) this.#marksAt = undefined;
+    const frame = journal.next(
+      marks,
+      { ballot, upTo },
+      (first) => (first <= log.last ? log.slice(first, log.last) : []),
+      isDue && journal.wantsSeal(marks),
+    );
+    if (frame !== undefined) context.persist(frame);
+    else if (journal.isSettled(marks)) this.#acceptor.synced(ballot, upTo);
+    if (journal.wantsSeal(marks) && !journal.isBusy) this.#marksAt ??= later(now, MARKS_AFTER_MS);
+  }
+
+  #sendRequests(now: Instant): void {
+    const due = this.#requests.due(now);
+    const leader = this.#leader;
+    if (leader === undefined || due.length === 0) return; // A new leader is sent everything.
+    if (this.#role.name === 'leader') this.#role.leadership.take(due, now);
+    else this.#context.send(leader, { kind: 'forward', requests: due });
+  }
+
+  #origin(id: number): Pick<Request, 'origin' | 'life' | 'id'> {
+    const { self, life } = this.#context;
+    return { origin: self, life, id };
+  }
+
+  /** A read that goes through the log; its ids are negative, so that they are no caller's. */
+  #logRead(keys: readonly string[], deliver: (result: Result | undefined, slot: number) => void): void {
+    this.#internalIds -= 1;
+    const command = transaction(
+      [],
+      keys.map((key) => ({ do: 'get', key })),
+    );
+    const request = {
+      session: NO_SESSION,
+      number: 0,
+      answeredBelow: 0,
+      command,
+      ...this.#origin(this.#internalIds),
+    };
+    this.#requests.add(request, this.#now, deliver);
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Which replica a directory is: a file `identity`, read and raised before anything else is done.
+ *
+ * The *storage id* is drawn when the directory is created and never again; votes are counted by storage id. The *life* counts the
+ * openings of the directory. Both are durable before the replica says a word, so no word of an earlier life can be taken
+ * for one of this life.
+ *
+ * How the replica came into the group is kept too, because a vote given before a restart depends on that:
+ *
+ *     gathering ──all replicas of the list are heard──► founding: the members at the group's beginning
+ *         └── join: true ─────────────────────────────► joining: another replica adds this one
+ *
+ * From `founding` and `joining` on there is a journal. If the journal is missing later, votes are lost.
+ *
+ * A directory that another replica has proved to be a copy is marked `refused`, and never opened again. Without the mark each
+ * refused start would raise the life, until the life of the copy is the highest that was heard and the copy may vote.
+ */
+
+import { checksum } from '../../log/file/checksum.ts';
+import { putFile, readFile } from '../../log/file/files.ts';
+import type { Storage } from '../../runtime/runtime.ts';
+import type { Member } from '../core/configuration.ts';
+import { DirectoryMismatchError, type RefusalReason } from '../errors.ts';
+
+export type Origin =
+  | { readonly kind: 'gathering' }
+  | { readonly kind: 'founding'; readonly members: readonly Member[] }
+  | { readonly kind: 'joining' };
+
+export interface Identity {
+  readonly group: string;
+  readonly name: string;
+  readonly storage: string;
+  readonly life: number;
+  readonly origin: Origin;
+  /** The highest life that was heard of each other directory: an older copy of that directory is refused. */
+  readonly lives: Readonly<Record<string, { readonly life: number; readonly process: string }>>;
+  /** Where other replicas were last heard of, by storage id. */
+  readonly addresses: Readonly<Record<string, string>>;
+  /** Which replica proved that votes are missing here, and why. Lasting. */
+  readonly refused?: { readonly peer: string; readonly reason: RefusalReason } | undefined;
+}
+
+const FILE = 'identity';
+const FORMAT = 1;
+
+/** The name, for people, and a random part, so that no two storage ids are equal. */
+export const newStorageId = (name: string, randomId: () => string): string => `${name}~${randomId()}`;
+
+export const nameOf = (storage: string): string => storage.slice(0, storage.lastIndexOf('~'));
+
+/** @throws {DirectoryMismatchError} if there is one that cannot be read */
+export async function readIdentity(storage: Storage, path: string): Promise<Identity | undefined> {
+  const names = await storage.list();
+  if (!names.includes(FILE)) {
+    const others = names.filter((name) => name !== 'lock' && !name.endsWith('.tmp'));
+    if (others.length === 0) return undefined;
+    throw new DirectoryMismatchError(
+      path,
+      `it has no file "${FILE}" but others, as ${others[0]}`,
+      'Give an empty directory, or the one that this replica used before',
+    );
+  }
+  const text = new TextDecoder().decode(await readFile(storage, FILE));
+  const [head = '', body = ''] = text.split('\n');
+  const [format, sum] = head.split(' ');
+  if (sum !== sumOf(body)) {
+    throw new DirectoryMismatchError(
+      path,
+      `its file "${FILE}" is damaged`,
+      'The replica cannot know what it has voted. Start it with an empty directory and join: true (--join), and add it in place of the old one',
+    );
+  }
+  if (format !== String(FORMAT)) {
+    throw new DirectoryMismatchError(
+      path,
+      `it has format ${format}, and this program knows ${FORMAT}`,
+      'Start the version that wrote it, or a newer one',
+    );
+  }
+  return JSON.parse(body) as Identity;
+}
+
+/** Durable when the promise resolves. */
+export async function writeIdentity(storage: Storage, identity: Identity): Promise<void> {
+  const body = JSON.stringify(identity);
+  await putFile(storage, FILE, [new TextEncoder().encode(`${FORMAT} ${sumOf(body)}\n${body}\n`)]);
+}
+
+const sumOf = (body: string): string => checksum(new TextEncoder().encode(body)).toString(16);

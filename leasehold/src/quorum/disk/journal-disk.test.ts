@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+import { memoryStorage } from '../../log/memory-storage.ts';
+import type { Storage } from '../../runtime/runtime.ts';
+import { SimDisk } from '../../sim/disk.ts';
+import { World } from '../../sim/world.ts';
+import type { Frame } from '../core/journal.ts';
+import { recover } from '../core/recovery.ts';
+import { VotesLostError } from '../errors.ts';
+import { FRAMES } from '../wire/samples.ts';
+import { JournalDisk, type OpenedJournal } from './journal-disk.ts';
+
+const NONE: Frame = {
+  ...{ promised: 33, chosen: 0, committed: 0, lastBefore: 0, holdMs: 0, first: 1 },
+  ...{ truncateTo: Number.POSITIVE_INFINITY, entries: [], snapshot: undefined, isWhole: false },
+};
+const frame = (chosen: number): Frame => ({ ...NONE, chosen, lastBefore: chosen });
+const whole = (chosen: number): Frame => ({ ...frame(chosen), snapshot: FRAMES[1]?.snapshot, isWhole: true });
+
+const SEGMENT_BYTES = 600;
+const ID = 'a~1';
+/** Without the frame that every journal begins with, which promises nothing. */
+async function open(storage: Storage, id = ID): Promise<OpenedJournal> {
+  const opened = await JournalDisk.open({
+    ...{ storage, id, path: '/a', isInPlace: async () => true },
+    ...{ segmentBytes: SEGMENT_BYTES, zerosBytes: 256 },
+  });
+  return { ...opened, frames: opened.frames.filter((each) => each === 'damaged' || each.promised > 0) };
+}
+
+async function written(...frames: readonly Frame[]): Promise<Storage> {
+  const storage = memoryStorage();
+  await JournalDisk.create(storage, ID);
+  const { disk } = await open(storage);
+  for (const each of frames) await disk.write(each);
+  await disk.close();
+  return storage;
+}
+
+async function damage(storage: Storage, name: string, at: (size: number) => number): Promise<void> {
+  const file = await storage.open(name);
+  await file.write(at(await file.size()), Uint8Array.of(0xaa));
+}
+
+const marks = ({ frames }: OpenedJournal): (number | 'damaged')[] =>
+  frames.map((each) => (each === 'damaged' ? each : each.chosen));
+const journals = async (storage: Storage): Promise<string[]> =>
+  (await storage.list()).filter((name) => name.endsWith('.journal'));
+
+const drain = async (): Promise<void> => {
+  for (let turns = 0; turns < 20; turns += 1) await undefined;
+};
+
+const FIRST = '0000000000000001.journal';
+/** Head, and the bytes of small frames with their own heads and record heads; the first of them says nothing. */
+const frameAt = (place: number): number => 32 + 72 * (place + 1);
+
+describe('the journal on files', () => {
+  it('gives back the frames that were written, and goes on behind them', async () => {
+    const storage = await written(frame(1), frame(2));
+    const { disk } = await open(storage);
+    await disk.write(FRAMES[0] as Frame);
+    const { frames } = await open(storage);
+    expect(frames).toStrictEqual([frame(1), frame(2), FRAMES[0]]);
+  });
+
+  it('begins new segments as it grows, and reads them in order', async () => {
+    const many = Array.from({ length: 40 }, (_, at) => frame(at));
+    const storage = await written(...many);
+    expect((await journals(storage)).length).toBeGreaterThan(3);
+    expect((await open(storage)).frames).toStrictEqual(many);
+  });
+
+  it('deletes what came before a frame that has everything', async () => {
+    const storage = await written(...Array.from({ length: 30 }, (_, at) => frame(at)), whole(30), frame(31));
+    expect((await journals(storage)).length).toBe(1);
+    expect(marks(await open(storage))).toEqual([30, 31]);
+  });
+
+  it('cuts off a torn tail, and writes the next frame in its place', async () => {
+    const storage = await written(frame(1), frame(2));
+    await damage(storage, FIRST, () => frameAt(1) + 30);
+    const opened = await open(storage);
+    expect(marks(opened)).toEqual([1]);
+    expect(opened.tornBytes).toBeGreaterThan(0);
+    await opened.disk.write(frame(3));
+    expect(marks(await open(storage))).toEqual([1, 3]);
+  });
+
+  it('says where a frame is damaged that has a valid one behind it', async () => {
+    const storage = await written(frame(1), frame(2), frame(3));
+    await damage(storage, FIRST, () => frameAt(1) + 30);
+    expect(marks(await open(storage))).toEqual([1, 'damaged', 3]);
+  });
+
+  it('takes a missing segment for damage, unless a later frame has everything', async () => {
+    const many = Array.from({ length: 30 }, (_, at) => frame(at));
+    const storage = await written(...many);
+    await storage.remove(FIRST);
+    const opened = await open(storage);
+    expect(marks(opened)[0]).toBe('damaged');
+    expect(recover(opened.frames)).toMatchObject({ kind: 'recovered' });
+    await opened.disk.write(whole(30));
+    expect(marks(await open(storage))).toEqual([30]);
+  });
+
+  it('refuses a later segment whose first frame is lost: its name was given after that frame was durable', async () => {
+    const storage = await written(frame(1), whole(2));
+    await damage(storage, '0000000000000002.journal', () => 60);
+    await expect(open(storage)).rejects.toThrow(VotesLostError);
+  });
+
+  it.each([
+    ['emptied', 0],
+    ['cut behind its head', 32],
+    ['filled with zeros', undefined],
+  ])('refuses an only segment that was %s: a new journal has a frame', async (_, size) => {
+    const storage = await written(frame(1), frame(2));
+    const file = await storage.open(FIRST);
+    if (size === undefined) await file.write(0, new Uint8Array(await file.size()));
+    else await file.truncate(size);
+    await expect(open(storage)).rejects.toThrow(VotesLostError);
+  });
+
+  it.each([
+    ['magic', 0],
+    ['format', 8],
+    ['number', 16],
+    ['first index', 24],
+  ])('takes a wrong %s in the head of a segment for damage', async (_, at) => {
+    const storage = await written(...Array.from({ length: 10 }, (__, chosen) => frame(chosen)));
+    await damage(storage, '0000000000000002.journal', () => at);
+    expect(marks(await open(storage))).toContain('damaged');
+  });
+
+  it('takes no frame of another directory for one of its own', async () => {
+    const storage = await written(frame(1), frame(2));
+    await expect(open(storage, 'b~2')).rejects.toThrow(VotesLostError);
+  });
+
+  it('keeps everything that was synced through power cuts at any instant', async () => {
+    let cuts = 0;
+    for (let seed = 1; seed <= 60; seed += 1) {
+      const world = new World({ seed });
+      const disk = new SimDisk(world, { name: 'disk' });
+      let synced = 0;
+      for (let life = 0; life < 4; life += 1) {
+        const storage = disk.mount((complete) => complete());
+        const play = (async () => {
+          if (!(await JournalDisk.isThere(storage))) {
+            if (life > 0 && synced > 0) throw new Error('the journal is gone');
+            await JournalDisk.create(storage, ID);
+          }
+          const opened = await open(storage);
+          expect(marks(opened)).not.toContain('damaged');
+          const last = marks(opened).at(-1) ?? 0;
+          expect(last).toBeGreaterThanOrEqual(synced);
+          for (let at = Number(last) + 1; ; at += 1) {
+            await opened.disk.write(at % 7 === 0 ? whole(at) : frame(at));
+            synced = at;
+          }
+        })();
+        let failure: unknown;
+        play.catch((error: unknown) => {
+          failure = error;
+        });
+        const untilMs = world.trueMs + world.random.fork(`cut ${life}`).between(5, 120);
+        await world.runAsync({ untilMs, drain });
+        if (failure !== undefined) throw failure;
+        disk.crash();
+        cuts += 1;
+      }
+      expect(synced).toBeGreaterThan(0);
+    }
+    expect(cuts).toBe(240);
+  });
+});

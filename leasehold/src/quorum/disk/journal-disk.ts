@@ -1,0 +1,266 @@
+/**
+ * The journal on files: frames one behind the other in segments, each frame written and synced at once.
+ *
+ *     0000000000000003.journal    head, frame, frame, …, zeros
+ *     0000000000000004.journal    head, frame, …, zeros
+ *
+ * A frame that contains everything (a snapshot) begins a new segment. The segment gets a name only when it is durable. Then
+ * the older segments are deleted. Frames have the form of the file log's (`log/file/format.ts`): a checksum that begins with the
+ * storage id, so a segment of another directory has no valid frame, and an index that counts them, so a missing frame is
+ * noticed. The zeros are there ahead of time, so that a sync need not change the length of the file.
+ *
+ * Reading gives the frames in order, with `damaged` in every place where something was that cannot be read:
+ *
+ *  - bytes behind the last valid frame of the last segment are a torn tail: the process ended before the sync,
+ *    and nobody has heard of them. They are cut off.
+ *  - a segment gets its name when its head and its first frame are durable, the first segment too. So a last segment without
+ *    a frame that can be read, as one that was emptied or filled with zeros, has lost votes. A wrong head is damage, as
+ *    an unreadable frame is.
+ *  - anything else that is missing or unreadable was durable once. `core/recovery.ts` decides whether votes are lost.
+ */
+
+import { checksum } from '../../log/file/checksum.ts';
+import { isFull, LogReplacedError, StorageFailedError } from '../../log/file/errors.ts';
+import { attempt, putFile, readFile, syncFile } from '../../log/file/files.ts';
+import { decodeFrame, encodeFrame, findFrame, type LogRecord } from '../../log/file/format.ts';
+import { present } from '../../runtime/assert.ts';
+import { MalformedMessageError } from '../../runtime/errors.ts';
+import type { Storage, StorageFile } from '../../runtime/runtime.ts';
+import type { Ballot } from '../core/ballot.ts';
+import type { Frame } from '../core/journal.ts';
+import type { StoredFrame } from '../core/recovery.ts';
+import { DirectoryMismatchError, VotesLostError } from '../errors.ts';
+import { decodeJournalFrame, encodeJournalFrame } from '../wire/frames.ts';
+
+const HEAD_BYTES = 32;
+const MAGIC = new TextEncoder().encode('LHQUORUM');
+const FORMAT = 1;
+
+export interface JournalDiskOptions {
+  readonly storage: Storage;
+  /** The storage id. */
+  readonly id: string;
+  readonly path: string;
+  /** Whether the path still leads to this directory. */
+  isInPlace(): Promise<boolean>;
+  /** A new segment is begun when one is longer. @default 64 MiB */
+  readonly segmentBytes?: number | undefined;
+  /** @default 1 MiB */
+  readonly zerosBytes?: number | undefined;
+}
+
+export interface OpenedJournal {
+  readonly disk: JournalDisk;
+  readonly frames: readonly StoredFrame[];
+  /** Bytes behind the last valid frame that were cut off. */
+  readonly tornBytes: number;
+}
+
+const segmentName = (number: number): string => `${String(number).padStart(16, '0')}.journal`;
+
+function segmentNumber(name: string): number | undefined {
+  const digits = /^(\d{16})\.journal$/.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+export class JournalDisk {
+  syncs = 0;
+  readonly #options: JournalDiskOptions;
+  readonly #seed: number;
+  readonly #zeros: Uint8Array;
+  readonly #segmentBytes: number;
+  #file: StorageFile;
+  #number: number;
+  #offset: number;
+  #allocated: number;
+  #index: number;
+
+  private constructor(options: JournalDiskOptions, file: StorageFile, at: Tail) {
+    this.#options = options;
+    this.#seed = seedOf(options.id);
+    this.#zeros = new Uint8Array(options.zerosBytes ?? 1 << 20);
+    this.#segmentBytes = options.segmentBytes ?? 64 * 1024 * 1024;
+    this.#file = file;
+    this.#number = at.number;
+    this.#offset = at.offset;
+    this.#allocated = at.offset;
+    this.#index = at.index;
+  }
+
+  /** Whether the directory has a journal, damaged or not. */
+  static async isThere(storage: Storage): Promise<boolean> {
+    return (await storage.list()).some((name) => segmentNumber(name) !== undefined);
+  }
+
+  /** Begins a journal where there is none, with a frame that says nothing. Durable when the promise resolves. */
+  static async create(storage: Storage, id: string): Promise<void> {
+    await putFile(storage, segmentName(1), [encodeHead(1, 0), encodeAt(0, NOTHING_YET, seedOf(id))]);
+  }
+
+  /**
+   * Reads a journal and gets ready to append to the last segment.
+   *
+   * @throws {VotesLostError} {@link DirectoryMismatchError}
+   */
+  static async open(options: JournalDiskOptions): Promise<OpenedJournal> {
+    const { storage, id, path } = options;
+    const { frames, tail } = await readJournal(storage, seedOf(id), path);
+    const name = segmentName(tail.number);
+    const file = await attempt('open', name, storage.open(name));
+    const tornBytes = tail.size - tail.offset;
+    if (tornBytes > 0) {
+      await attempt('truncate', name, file.truncate(tail.offset));
+      await syncFile(file, name);
+    }
+    return { disk: new JournalDisk(options, file, tail), frames, tornBytes: tail.tornBytes };
+  }
+
+  get bytes(): number {
+    return this.#offset;
+  }
+
+  /**
+   * The frame is durable when this resolves. One at a time.
+   *
+   * @throws the error of the storage if there is no room; then nothing has changed, and the same frame can be written again
+   * @throws {StorageFailedError} or {@link LogReplacedError}: nothing may be written here any more
+   */
+  async write(frame: Frame): Promise<void> {
+    const { storage, path } = this.#options;
+    if (!(await this.#options.isInPlace()) || !(await this.#file.isInPlace()))
+      throw new LogReplacedError(path);
+    const bytes = encodeAt(this.#index, frame, this.#seed);
+    if (frame.isWhole || this.#offset > this.#segmentBytes) await this.#rotate(bytes);
+    else await this.#append(bytes);
+    this.#index += 1;
+    this.syncs += 1;
+    if (frame.isWhole) await removeBefore(storage, this.#number);
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+
+  async #append(bytes: Uint8Array): Promise<void> {
+    const name = segmentName(this.#number);
+    const end = this.#offset + bytes.length;
+    try {
+      await this.#file.write(this.#offset, bytes);
+      if (end > this.#allocated) {
+        await this.#file.write(end, this.#zeros);
+        this.#allocated = end + this.#zeros.length;
+      }
+    } catch (error) {
+      if (!isFull(error)) throw new StorageFailedError('write', name, error);
+      await attempt('truncate', name, this.#file.truncate(this.#offset));
+      await syncFile(this.#file, name);
+      this.#allocated = this.#offset;
+      throw error;
+    }
+    await syncFile(this.#file, name);
+    this.#offset = end;
+  }
+
+  async #rotate(bytes: Uint8Array): Promise<void> {
+    const { storage } = this.#options;
+    const number = this.#number + 1;
+    const name = segmentName(number);
+    await putFile(storage, name, [encodeHead(number, this.#index), bytes]);
+    await attempt('close', segmentName(this.#number), this.#file.close());
+    this.#file = await attempt('open', name, storage.open(name));
+    this.#number = number;
+    this.#offset = HEAD_BYTES + bytes.length;
+    this.#allocated = this.#offset;
+  }
+}
+
+interface Tail {
+  readonly number: number;
+  readonly offset: number;
+  /** Of the frame that comes next. */
+  readonly index: number;
+  readonly size: number;
+  /** Bytes behind the last frame that are not zeros. */
+  readonly tornBytes: number;
+}
+
+async function readJournal(
+  storage: Storage,
+  seed: number,
+  path: string,
+): Promise<{ readonly frames: StoredFrame[]; readonly tail: Tail }> {
+  const numbers = (await storage.list())
+    .flatMap((name) => segmentNumber(name) ?? [])
+    .toSorted((a, b) => a - b);
+  const frames: StoredFrame[] = [];
+  let index = 0;
+  let tail: Tail = { number: 1, offset: HEAD_BYTES, index: 0, size: HEAD_BYTES, tornBytes: 0 };
+  for (const number of numbers) {
+    const file = await readFile(storage, segmentName(number));
+    let offset = HEAD_BYTES;
+    for (
+      let at = findFrame(file, offset, seed, index);
+      at !== undefined;
+      at = findFrame(file, offset, seed, index)
+    ) {
+      const found = present(decodeFrame(file, at, seed, index), 'the frame that was found');
+      const frame = frameOf(found.records, path);
+      if (offset === HEAD_BYTES && !hasHead(file, number, found.index)) frames.push('damaged');
+      // Earlier frames were being deleted when the process ended: some or all of them are left.
+      if (frame.isWhole) frames.length = 0;
+      else if (found.index !== index) frames.push('damaged');
+      frames.push(frame);
+      index = found.index + 1;
+      offset = found.end;
+    }
+    if (offset === HEAD_BYTES && number === numbers.at(-1)) {
+      throw new VotesLostError(path, `${segmentName(number)} has no frame that can be read`);
+    }
+    const tornBytes = file.subarray(offset).findLastIndex((byte) => byte !== 0) + 1;
+    tail = { number, offset, index, size: file.length, tornBytes };
+  }
+  return { frames, tail };
+}
+
+function frameOf(records: readonly LogRecord[], path: string): Frame {
+  const [record] = records;
+  try {
+    return decodeJournalFrame(record?.kind === 'batch' ? record.bytes : new Uint8Array(0));
+  } catch (error) {
+    if (!(error instanceof MalformedMessageError)) throw error;
+    const finding = `its journal was written by another version of this program (${error.message})`;
+    throw new DirectoryMismatchError(path, finding, 'Start the version that wrote it');
+  }
+}
+
+async function removeBefore(storage: Storage, number: number): Promise<void> {
+  for (const name of await storage.list()) {
+    const each = segmentNumber(name);
+    if (each !== undefined && each < number) await attempt('remove', name, storage.remove(name));
+  }
+}
+
+const seedOf = (id: string): number => checksum(new TextEncoder().encode(id));
+
+const hasHead = (file: Uint8Array, number: number, firstIndex: number): boolean =>
+  encodeHead(number, firstIndex).every((byte, at) => file[at] === byte);
+
+function encodeAt(index: number, frame: Frame, seed: number): Uint8Array {
+  const record = { kind: 'batch', term: 0, position: index + 1, bytes: encodeJournalFrame(frame) } as const;
+  return encodeFrame(seed, index, [record]);
+}
+
+const NOTHING_YET: Frame = {
+  ...{ promised: 0 as Ballot, chosen: 0, committed: 0, lastBefore: 0, holdMs: 0, first: 1 },
+  ...{ truncateTo: Number.POSITIVE_INFINITY, entries: [], snapshot: undefined, isWhole: false },
+};
+
+function encodeHead(number: number, firstIndex: number): Uint8Array {
+  const head = new Uint8Array(HEAD_BYTES);
+  const view = new DataView(head.buffer);
+  head.set(MAGIC);
+  view.setUint32(8, FORMAT, true);
+  view.setBigUint64(16, BigInt(number), true);
+  view.setBigUint64(24, BigInt(firstIndex), true);
+  return head;
+}

@@ -1,0 +1,186 @@
+/** Errors of replicas and clients, each with the next step for its reader. */
+
+import { LeaseholdError } from '../runtime/errors.ts';
+
+/** The directory belongs to another replica, group or program, or its identity cannot be read. */
+export class DirectoryMismatchError extends LeaseholdError {
+  override readonly name = 'DirectoryMismatchError';
+  readonly code = 'QUORUM_DIRECTORY_MISMATCH';
+  readonly retryable = false;
+  readonly path: string;
+
+  constructor(path: string, finding: string, advice: string) {
+    super(`the directory "${path}" cannot be used: ${finding}. Nothing was changed. ${advice}`);
+    this.path = path;
+  }
+}
+
+/** Frames that others may rely on are gone from the disk: this directory must not vote again. */
+export class VotesLostError extends LeaseholdError {
+  override readonly name = 'VotesLostError';
+  readonly code = 'QUORUM_VOTES_LOST';
+  readonly retryable = false;
+  readonly path: string;
+
+  constructor(path: string, finding: string) {
+    super(
+      `the journal in "${path}" has lost votes: ${finding}. A replica that went on with it could vote twice, so it does not start. ` +
+        'Keep a copy of the directory if you want to look into the damage. Then start this replica with an empty directory ' +
+        'and join: true (--join), and add it in place of the old one (leasehold quorum add <name>).',
+    );
+    this.path = path;
+  }
+}
+
+export type RefusalReason =
+  | 'another-group'
+  | 'emptied-directory'
+  | 'old-copy'
+  | 'running-twice'
+  | 'still-connected'
+  | 'unknown-name';
+
+/** The group knows this name with another directory: this one was emptied, restored from a copy, or exists twice. */
+export class ReplicaRefusedError extends LeaseholdError {
+  override readonly name = 'ReplicaRefusedError';
+  readonly code = 'QUORUM_REPLICA_REFUSED';
+  readonly retryable = false;
+  readonly peer: string;
+  readonly reason: RefusalReason;
+
+  constructor(peer: string, reason: RefusalReason, when: 'now' | 'earlier' = 'now') {
+    super(
+      when === 'now'
+        ? `${peer} refuses this replica: ${REFUSALS[reason]}`
+        : `${peer} has refused this directory for good: ${REFUSALS[reason]}`,
+    );
+    this.peer = peer;
+    this.reason = reason;
+  }
+}
+
+const JOIN_AGAIN =
+  'Start it with an empty directory and join: true (--join), and add it in place of the old one (leasehold quorum add <name>)';
+
+const REFUSALS: Readonly<Record<RefusalReason, string>> = {
+  'another-group': 'it is of another group. Give both the same group, or the right addresses',
+  'emptied-directory': `the group knows this name with another directory, and this one was emptied or is new. ${JOIN_AGAIN}. If the group has never stored anything, empty the directories of all replicas and begin again`,
+  'old-copy': `a later life of this very directory has run: this is an older copy or a restored backup, and its votes are lost. ${JOIN_AGAIN}`,
+  'running-twice': `another process with a copy of this very directory is running or was running, and its votes are not in this one. ${JOIN_AGAIN}. A copy must never be started`,
+  'still-connected':
+    'an earlier process of this directory is still connected. If that process has ended, wait: its connection is given up within seconds. If not, one of the two has a copy of the directory and must be stopped',
+  'unknown-name':
+    'its list of replicas does not have this name. Give all replicas the same list, or start this one with join: true (--join)',
+};
+
+export const isRefusalReason = (reason: string): reason is RefusalReason => Object.hasOwn(REFUSALS, reason);
+
+/** The replica or the client was closed while the call waited. A write may have taken effect. */
+export class QuorumClosedError extends LeaseholdError {
+  override readonly name = 'QuorumClosedError';
+  readonly code = 'QUORUM_CLOSED';
+  readonly retryable = false;
+
+  constructor(what: 'replica' | 'client', options?: ErrorOptions) {
+    super(`this ${what} is closed`, options);
+  }
+}
+
+/** No replica answered in time. A read changed nothing; a write may take effect later, or may have taken effect. */
+export class QuorumTimeoutError extends LeaseholdError {
+  override readonly name = 'QuorumTimeoutError';
+  readonly code = 'QUORUM_TIMEOUT';
+  /** True for a read. A write that is made again is another write. */
+  readonly retryable: boolean;
+  readonly isOutcomeKnown: boolean;
+
+  constructor(timeoutMs: number, isWrite: boolean, problems: string) {
+    const outcome = isWrite ? 'whether it took effect is unknown' : 'nothing was changed';
+    super(
+      `no answer within ${timeoutMs} ms; ${outcome}. A majority of the replicas must run and reach each other${problems}`,
+    );
+    this.retryable = !isWrite;
+    this.isOutcomeKnown = !isWrite;
+  }
+}
+
+/** The session of this client ran out before the group heard of the write again. It may have taken effect. */
+export class OutcomeUnknownError extends LeaseholdError {
+  override readonly name = 'OutcomeUnknownError';
+  readonly code = 'QUORUM_OUTCOME_UNKNOWN';
+  readonly retryable = false;
+
+  constructor() {
+    super(
+      'the session of this client expired while the write was under way, so whether it took effect is unknown. Read the keys, or write with a condition',
+    );
+  }
+}
+
+/** The replica has too much to do. Nothing was done. */
+export class QuorumBusyError extends LeaseholdError {
+  override readonly name = 'QuorumBusyError';
+  readonly code = 'QUORUM_BUSY';
+  readonly retryable = true;
+
+  constructor() {
+    super(
+      'the replica has too many requests waiting, and took no more. Try again later, and send less at once',
+    );
+  }
+}
+
+/** A key, a value or a transaction is larger than the group takes. Nothing was sent. */
+export class TooLargeError extends LeaseholdError {
+  override readonly name = 'TooLargeError';
+  readonly code = 'QUORUM_TOO_LARGE';
+  readonly retryable = false;
+
+  constructor(what: string, size: number, limit: number) {
+    super(
+      `${what} is ${size}, and at most ${limit} is allowed. Nothing was sent. Split it, or store large values elsewhere`,
+    );
+  }
+}
+
+/** The members or holders could not be changed. Nothing was changed. */
+export class ChangeRefusedError extends LeaseholdError {
+  override readonly name = 'ChangeRefusedError';
+  readonly code = 'QUORUM_CHANGE_REFUSED';
+  readonly retryable: boolean;
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`the group was not changed: ${CHANGE_ADVICE[reason] ?? reason}`);
+    this.reason = reason;
+    this.retryable = reason === 'not-ready' || reason === 'not-known';
+  }
+}
+
+const CHANGE_ADVICE: Readonly<Record<string, string>> = {
+  'already-a-member': 'it is a member already',
+  'not-a-member': 'there is no member of that name',
+  'leader-must-transfer-first': 'it leads; let another lead first (leasehold quorum transfer <name>)',
+  'no-member-would-be-left': 'it is the last member',
+  'no-free-seat': 'all seats are taken',
+  'not-ready':
+    'no leader could decide it now: a change is under way, a majority is missing, or the newcomer lags behind. Try again in a moment',
+  'not-known':
+    'the leader has not heard of a replica of that name. Start it with join: true (--join), then try again',
+};
+
+/** The replica no longer keeps the changes after the position that a watch asked for. */
+export class WatchBehindError extends LeaseholdError {
+  override readonly name = 'WatchBehindError';
+  readonly code = 'QUORUM_WATCH_BEHIND';
+  readonly retryable = false;
+  /** Changes after this position are kept. */
+  readonly oldest: number;
+
+  constructor(from: number, oldest: number) {
+    super(
+      `changes after position ${from} are no longer kept; those after ${oldest} are. Watch without a position: the watch then begins with all values there are`,
+    );
+    this.oldest = oldest;
+  }
+}

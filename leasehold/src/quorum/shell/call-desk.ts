@@ -1,0 +1,218 @@
+/**
+ * Serves the callers of one replica: clients over TCP, and the client in the replica's own process.
+ *
+ * The calls of one packet are one input of the replica, and the answers to them are one packet back.
+ * Watches are served from the history of changes; a caller that does not read is cut off by the transport, not here.
+ */
+
+import type { Answer } from '../core/answer.ts';
+import type { Found } from '../core/result.ts';
+import type { Call, KeyRange, NamedChange, Reply } from '../wire/calls.ts';
+import type { HistoryEvents, SlotChanges } from './change-history.ts';
+import type { AnswerPort, ReplicaHost } from './replica-host.ts';
+
+/** The replica around the core, as the desk needs it. */
+export interface DeskOptions {
+  readonly host: ReplicaHost;
+  /** The state of this replica, as JSON. */
+  status(): string;
+  /** Storage ids of replicas that were heard of under a name, the newest first; members and others. */
+  storagesOf(name: string): readonly string[];
+  addressOf(storage: string): string | undefined;
+}
+
+interface Watch extends KeyRange {
+  readonly caller: Caller;
+  readonly id: number;
+  /** The last position that the caller was told. */
+  position: number;
+}
+
+export class Caller implements AnswerPort {
+  readonly #send: (replies: readonly Reply[]) => void;
+  #replies: Reply[] = [];
+
+  constructor(send: (replies: readonly Reply[]) => void) {
+    this.#send = send;
+  }
+
+  answered(id: number, answer: Answer): void {
+    this.#replies.push({ kind: 'answer', id, answer });
+  }
+
+  reply(reply: Reply): void {
+    this.#replies.push(reply);
+  }
+
+  flush(): void {
+    if (this.#replies.length === 0) return;
+    const replies = this.#replies;
+    this.#replies = [];
+    this.#send(replies);
+  }
+}
+
+/** Watchers hear at least this often, in slots, the present position, even if no watched key has changed. */
+const QUIET_SLOTS = 1_000;
+
+export class CallDesk implements HistoryEvents {
+  readonly #options: DeskOptions;
+  readonly #watches = new Set<Watch>();
+
+  constructor(options: DeskOptions) {
+    this.#options = options;
+  }
+
+  get watches(): number {
+    return this.#watches.size;
+  }
+
+  take(caller: Caller, calls: readonly Call[]): void {
+    const direct = calls.filter((call) => call.kind === 'submit' || call.kind === 'read');
+    if (direct.length > 0) this.#options.host.takeAll(direct, caller);
+    if (direct.length < calls.length) for (const call of calls) this.#other(caller, call);
+    caller.flush();
+  }
+
+  /** The caller is gone. Its writes go on. */
+  gone(caller: Caller): void {
+    for (const watch of this.#watches) if (watch.caller === caller) this.#watches.delete(watch);
+  }
+
+  /** The changes of the next committed slot. */
+  changed({ slot, found }: SlotChanges): void {
+    for (const watch of this.#watches) {
+      if (watch.position >= slot) continue;
+      const own = found.filter(({ key }) => isWithin(watch, key));
+      if (own.length === 0 && slot - watch.position < QUIET_SLOTS) continue;
+      this.#tell(watch, slot, own, false);
+      watch.caller.flush();
+    }
+  }
+
+  /** Watches that are not yet at this position are over, and told so; their callers begin them anew with all values. */
+  skipped(position: number): void {
+    for (const watch of [...this.#watches]) {
+      if (watch.position >= position) continue;
+      this.#watches.delete(watch);
+      watch.caller.reply({ kind: 'watch-behind', id: watch.id, oldest: position });
+      watch.caller.flush();
+    }
+  }
+
+  #other(caller: Caller, call: Call): void {
+    switch (call.kind) {
+      case 'submit':
+      case 'read':
+        return;
+      case 'watch':
+        this.#watch(caller, call);
+        return;
+      case 'unwatch':
+        this.#unwatch(caller, call.id);
+        return;
+      case 'status':
+        caller.reply({ kind: 'status', id: call.id, json: this.#options.status() });
+        return;
+      case 'change':
+        this.#change(caller, call.id, call.change);
+        return;
+      case 'transfer':
+        this.#transfer(caller, call.id, call.to);
+        return;
+    }
+  }
+
+  #unwatch(caller: Caller, id: number): void {
+    for (const watch of this.#watches)
+      if (watch.caller === caller && watch.id === id) this.#watches.delete(watch);
+  }
+
+  #watch(caller: Caller, { id, from, first, end }: Extract<Call, { kind: 'watch' }>): void {
+    this.#unwatch(caller, id); // A watch that is begun again is one watch.
+    const { history, replica } = this.#options.host;
+    if (history === undefined || replica === undefined) {
+      caller.answered(id, { kind: 'refused', why: 'not-ready' });
+      return;
+    }
+    const watch: Watch = { caller, id, first, end, position: from ?? 0 };
+    if (from === undefined) {
+      const { position } = history;
+      const all = replica.view.machine.snapshotAt(position).values;
+      this.#tell(
+        watch,
+        position,
+        all.filter(({ key }) => isWithin(watch, key)),
+        true,
+      );
+    } else {
+      const missed = history.since(from);
+      if (missed === undefined) {
+        caller.reply({ kind: 'watch-behind', id, oldest: history.oldest });
+        return;
+      }
+      for (const { slot, found } of missed) {
+        const own = found.filter(({ key }) => isWithin(watch, key));
+        if (own.length > 0) this.#tell(watch, slot, own, false);
+      }
+    }
+    this.#watches.add(watch);
+  }
+
+  #tell(watch: Watch, position: number, found: readonly Found[], isWhole: boolean): void {
+    watch.position = position;
+    watch.caller.reply({ kind: 'changes', id: watch.id, position, isWhole, found });
+  }
+
+  #change(caller: Caller, id: number, change: NamedChange): void {
+    const { host, storagesOf } = this.#options;
+    if (this.#isElsewhere(caller, id)) return;
+    if (change.kind === 'placement') {
+      host.change(change, caller, id);
+      return;
+    }
+    const members = this.#members();
+    const member = members.find((storage) => storagesOf(change.name).includes(storage));
+    if (change.kind === 'remove') {
+      if (member === undefined) caller.answered(id, { kind: 'not-changed', why: 'not-a-member' });
+      else host.change({ kind: 'remove', storage: member }, caller, id);
+      return;
+    }
+    const newcomer = storagesOf(change.name).find((storage) => !members.includes(storage));
+    if (newcomer === undefined) {
+      if (member !== undefined) caller.answered(id, { kind: 'not-changed', why: 'already-a-member' });
+      else caller.reply({ kind: 'failed', id, code: 'not-known', message: change.name });
+    } else if (member === undefined) host.change({ kind: 'add', storage: newcomer }, caller, id);
+    else host.change({ kind: 'replace', storage: member, by: newcomer }, caller, id);
+  }
+
+  #transfer(caller: Caller, id: number, to: string): void {
+    if (this.#isElsewhere(caller, id)) return;
+    const { host, storagesOf } = this.#options;
+    const member = this.#members().find((storage) => storagesOf(to).includes(storage));
+    if (member === undefined) {
+      caller.answered(id, { kind: 'not-changed', why: 'not-a-member' });
+      return;
+    }
+    host.transfer(member);
+    caller.answered(id, { kind: 'changed', position: 0 });
+  }
+
+  /** Only the leader can change anything: the caller is told the leader's address. */
+  #isElsewhere(caller: Caller, id: number): boolean {
+    const { replica } = this.#options.host;
+    if (replica?.role === 'leader') return false;
+    const leader = replica?.leader;
+    const address = leader === undefined ? undefined : this.#options.addressOf(leader);
+    caller.reply({ kind: 'failed', id, code: 'not-leader', message: address ?? '' });
+    return true;
+  }
+
+  #members(): readonly string[] {
+    const { replica } = this.#options.host;
+    return replica?.view.log.newestConfiguration.members.map(({ storage }) => storage) ?? [];
+  }
+}
+
+const isWithin = ({ first, end }: KeyRange, key: string): boolean =>
+  key >= first && (end === undefined || key < end);

@@ -1,0 +1,159 @@
+/**
+ * A client's way to a replica: over TCP to one of several servers, or within the replica's own process.
+ *
+ * Over TCP one server is used at a time. If the server cannot be reached or cannot serve, the next one is tried.
+ * The client then sends unanswered calls again. That is safe: sessions make repeated writes harmless.
+ */
+
+import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
+import type { DialSockets } from '../../node/tcp/sockets.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { Call, Reply } from '../wire/calls.ts';
+import { clientCodec, QUORUM_PROTOCOL } from '../wire/codec.ts';
+import { PEER_LIMITS } from './peer-links.ts';
+
+/** Told to the client. */
+export interface WireEvents {
+  replies(replies: readonly Reply[]): void;
+  /** Calls under way may be lost: another server is used, or the same one again. */
+  renewed(): void;
+}
+
+export interface CallWire extends AsyncDisposable {
+  /** How long the group keeps a session without a request, as far as is known. */
+  readonly sessionMs: number;
+  /** Whether a call that is sent now reaches the server, as far as is known. */
+  readonly isOpen: boolean;
+  /** Connects, if there is no connection; {@link WireEvents.renewed} when there is one. */
+  open(): void;
+  send(calls: readonly Call[]): void;
+  /** The server in use cannot serve now: use the next one. */
+  next(): void;
+  /** Use the server at this address. */
+  redirect(address: string): void;
+  /** Why servers cannot be reached, for an error; empty if they can. */
+  problems(): string;
+}
+
+const DEFAULT_SESSION_MS = 60_000;
+
+export class TcpWire implements CallWire {
+  readonly #dialer: TcpDialer<readonly Call[], readonly Reply[]>;
+  readonly #servers: string[];
+  readonly #events: WireEvents;
+  #at = 0;
+
+  constructor(
+    servers: readonly string[],
+    options: {
+      readonly runtime: Runtime;
+      readonly logger: Logger;
+      readonly secure: DialSockets | undefined;
+      readonly inOrder: boolean;
+    },
+    events: WireEvents,
+  ) {
+    this.#servers = [...servers];
+    this.#events = events;
+    const { runtime, logger, secure, inOrder } = options;
+    this.#at = inOrder ? 0 : Math.floor(runtime.random() * servers.length);
+    const { heartbeatEveryMs, silentAfterMs } = PEER_LIMITS;
+    this.#dialer = dialTcp({
+      ...{ codec: clientCodec, protocol: QUORUM_PROTOCOL, role: 'client', runtime, logger, secure },
+      limits: { heartbeatEveryMs, silentAfterMs },
+      onState: (address, state) => {
+        if (address !== this.#server) return;
+        if (state === 'disconnected') this.next();
+        else this.#events.renewed();
+      },
+    });
+    this.#dialer.listen((address, replies) => {
+      if (address === this.#server) this.#events.replies(replies);
+    });
+  }
+
+  get #server(): string {
+    return this.#servers[this.#at] as string;
+  }
+
+  get sessionMs(): number {
+    const said = Number(this.#dialer.welcome(this.#server)?.greeting['sessionMs']);
+    return Number.isFinite(said) && said > 0 ? said : DEFAULT_SESSION_MS;
+  }
+
+  get isOpen(): boolean {
+    return this.#dialer.welcome(this.#server) !== undefined;
+  }
+
+  open(): void {
+    // The first message to an address makes the dialer connect. After a failure the dialer pauses, and this one is dropped.
+    this.#dialer.send(this.#server, []);
+  }
+
+  send(calls: readonly Call[]): void {
+    this.#dialer.send(this.#server, calls);
+  }
+
+  next(): void {
+    this.#at = (this.#at + 1) % this.#servers.length;
+    if (this.isOpen) this.#events.renewed();
+    else this.open();
+  }
+
+  redirect(address: string): void {
+    let at = this.#servers.indexOf(address);
+    if (at < 0) at = this.#servers.push(address) - 1;
+    this.#at = at;
+    if (!this.isOpen) this.open();
+  }
+
+  problems(): string {
+    const problems = [...this.#dialer.problems()].map(([address, { message }]) => `; ${address}: ${message}`);
+    return problems.join('');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#dialer[Symbol.asyncDispose]();
+  }
+}
+
+/** Within the replica's process. */
+export interface LocalDesk {
+  take(calls: readonly Call[]): void;
+  gone(): void;
+}
+
+export class LocalWire implements CallWire {
+  readonly sessionMs: number;
+  readonly #desk: LocalDesk;
+
+  constructor(
+    sessionMs: number,
+    desk: (send: (replies: readonly Reply[]) => void) => LocalDesk,
+    events: WireEvents,
+  ) {
+    this.sessionMs = sessionMs;
+    this.#desk = desk((replies) => events.replies(replies));
+  }
+
+  readonly isOpen = true;
+
+  open(): void {}
+
+  send(calls: readonly Call[]): void {
+    this.#desk.take(calls);
+  }
+
+  next(): void {}
+
+  redirect(): void {}
+
+  problems(): string {
+    return '';
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#desk.gone();
+  }
+}

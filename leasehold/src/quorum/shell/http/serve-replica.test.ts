@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+import { silent } from '../../../runtime/logger.ts';
+import { TestGroup } from '../testing/groups.ts';
+import { METRICS, serveReplica } from './serve-replica.ts';
+
+const ask = async (url: string): Promise<{ status: number; text: string }> => {
+  const answer = await fetch(url);
+  return { status: answer.status, text: await answer.text() };
+};
+
+describe('the port of a replica', () => {
+  it('shows status, health and metrics', async () => {
+    await using group = await TestGroup.started('a');
+    const replica = group.replicas.get('a') ?? expect.unreachable();
+    await using server = await serveReplica(replica, { port: 0, logger: silent });
+    await replica.client.put('k', 'v');
+    expect(JSON.parse((await ask(`${server.url}/v1/status`)).text)).toMatchObject({
+      ...{ service: 'quorum', name: 'a', state: 'leader', leader: 'a', keys: 1, isReady: true },
+    });
+    expect((await ask(`${server.url}/readyz`)).status).toBe(200);
+    expect((await ask(`${server.url}/metrics`)).text).toContain('leasehold_quorum_is_leader 1\n');
+  });
+
+  it('says why a replica is not ready', async () => {
+    await using group = await TestGroup.of('a', 'b', 'c');
+    const replica = await group.start('a');
+    await using server = await serveReplica(replica, { port: 0, logger: silent });
+    const { status, text } = await ask(`${server.url}/readyz`);
+    expect(status).toBe(503);
+    expect(text).toContain('the group is not founded: b, c have not been heard');
+  });
+
+  it('turns red when the majority is gone', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    const replica = group.replicas.get('a') ?? expect.unreachable();
+    await using server = await serveReplica(replica, { port: 0, logger: silent });
+    await group.stop('b');
+    await group.stop('c');
+    await vi.waitFor(async () => expect((await ask(`${server.url}/readyz`)).status).toBe(503), {
+      timeout: 20_000,
+    });
+    expect((await ask(`${server.url}/readyz`)).text).toContain('no leader is known');
+  });
+
+  it('has the metrics that docs/metrics.md lists, and no other', () => {
+    const text = readFileSync(new URL('../../../../../docs/metrics.md', import.meta.url), 'utf8');
+    const listed = [...text.matchAll(/^\| `(leasehold_quorum_\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$/gm)];
+    expect(
+      listed.map(([, name, type, labels, help]) => [name, type, labels?.replaceAll('`', ''), help]),
+    ).toEqual(METRICS.map(({ name, type, labels, help }) => [name, type, labels.join(', '), help]));
+  });
+});

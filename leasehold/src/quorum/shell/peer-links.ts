@@ -1,0 +1,216 @@
+/**
+ * The ways to the other replicas. Each replica dials every other, sends over the connections that were dialled, and receives over the
+ * connections that were accepted, as members of flease do. This is not `node/mesh`, which knows peers by name: here two directories of
+ * one name may be alive, and both must be reached (decision 0042).
+ *
+ * A connection begins with a hello that names the sender's directory. These are refused:
+ *
+ *  - **another group**.
+ *  - **an emptied directory**: a name that the group knows with another storage id, unless the replica joins anew. The
+ *    votes would not count anyway, but the operator must know.
+ *  - **an old copy**: a directory of which a later life was heard. Votes since the copy was made are not in it.
+ *  - **a directory that runs twice**: the same life, but another process.
+ *  - **a later life while an earlier process is connected**: only one process of a directory is heard at a time. Usually the
+ *    earlier process has just ended, and its connection ends within `silentAfterMs`; so the later process is asked to wait
+ *    (`still-connected`) and dials again. An earlier connection that is open after twice that time was heard since the later
+ *    process began: the later process has a copy, and lacks the votes of the earlier one (`running-twice`).
+ *
+ * The lives that were heard are written to the directory, but no hello waits for that, and a write that fails is only logged. So a
+ * replica that crashes just then may forget a life, and accept an old copy if no other replica refuses the copy first. The hello
+ * proves nothing: that is for certificates or for the network.
+ */
+
+import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
+import type { TcpListener } from '../../node/tcp/listen.ts';
+import type { DialSockets } from '../../node/tcp/sockets.ts';
+import { EpisodeLog } from '../../runtime/episode-log.ts';
+import { MalformedMessageError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { Instant } from '../../runtime/time.ts';
+import { nameOf } from '../disk/identity.ts';
+import { isRefusalReason, ReplicaRefusedError, type RefusalReason } from '../errors.ts';
+import type { Message } from '../core/messages.ts';
+import { PEER_FRAME_BYTES_MAX } from '../wire/bounds.ts';
+import type { Reply } from '../wire/calls.ts';
+import { type Inbound, QUORUM_PROTOCOL, replicaCodec } from '../wire/codec.ts';
+import type { Hello, PeerMessage } from '../wire/messages.ts';
+
+/** Both sides keep to these: TCP alone would take minutes to notice a cut. */
+export const PEER_LIMITS: {
+  readonly heartbeatEveryMs: number;
+  readonly silentAfterMs: number;
+  readonly frameBytesIn: number;
+  readonly queueBytesOut: number;
+} = {
+  heartbeatEveryMs: 2_000,
+  silentAfterMs: 10_000,
+  frameBytesIn: PEER_FRAME_BYTES_MAX,
+  queueBytesOut: PEER_FRAME_BYTES_MAX,
+};
+
+export interface PeerLinksOptions {
+  readonly listener: TcpListener<readonly Reply[], Inbound>;
+  readonly secure: DialSockets | undefined;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  /** Addresses of replicas by name, this one not among them. */
+  readonly peers: ReadonlyMap<string, string>;
+  /** The present hello of this replica. */
+  hello(): Hello;
+  /** Why a replica that introduces itself so is not heard; undefined if it is. */
+  judge(hello: Hello): RefusalReason | undefined;
+  /** A replica has introduced itself. */
+  greeted(hello: Hello): void;
+  receive(storage: string, message: Message): void;
+  /** The replica with directory `by` refuses this one. */
+  refused(error: ReplicaRefusedError, by: string | undefined): void;
+}
+
+interface Waiting {
+  readonly process: string;
+  /** When its last hello came. */
+  readonly at: Instant;
+  readonly waitedMs: number;
+}
+
+export class PeerLinks implements AsyncDisposable {
+  readonly #options: PeerLinksOptions;
+  readonly #dialer: TcpDialer<PeerMessage, readonly Reply[]>;
+  /** Addresses by name, from the options. */
+  readonly #addresses: Map<string, string>;
+  /** Addresses by storage id, as the replicas say: two directories may have one name, an old one and its replacement. */
+  readonly #heardAt = new Map<string, string>();
+  /** Which process of which directory speaks over a connection that was accepted. */
+  readonly #speakers = new Map<string, Pick<Hello, 'storage' | 'process'>>();
+  /** The process that waits for the end of an earlier one, by storage id. */
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #episodes: EpisodeLog;
+
+  constructor(options: PeerLinksOptions) {
+    this.#options = options;
+    this.#addresses = new Map(options.peers);
+    const { runtime, logger, secure } = options;
+    this.#episodes = new EpisodeLog(logger, runtime);
+    this.#dialer = dialTcp({
+      ...{ codec: replicaCodec, protocol: QUORUM_PROTOCOL, role: 'replica', runtime, logger, secure },
+      limits: PEER_LIMITS,
+      preface: () => [options.hello()],
+      stays: (address) =>
+        [...this.#addresses.values(), ...this.#heardAt.values()].some((each) => each === address),
+    });
+    this.#dialer.listen((address, replies) => this.#answered(address, replies));
+  }
+
+  /** Connects to every replica that is known and not connected. */
+  dialAll(): void {
+    for (const address of this.#addresses.values()) this.#dialer.send(address, this.#options.hello());
+  }
+
+  /** A replica was heard of at this address. */
+  know(storage: string, address: string): void {
+    if (this.#heardAt.get(storage) === address || storage === this.#options.hello().storage) return;
+    const isDialled = this.addressOf(storage) === address;
+    this.#heardAt.set(storage, address);
+    if (!isDialled) this.#dialer.send(address, this.#options.hello());
+  }
+
+  addressOf(storage: string): string | undefined {
+    return this.#heardAt.get(storage) ?? this.#addresses.get(nameOf(storage));
+  }
+
+  /** Lost if the replica is not connected, or another one is at its address: the protocol says everything again. */
+  send(to: string, message: Message): void {
+    const address = this.addressOf(to);
+    if (address === undefined) return;
+    const welcome = this.#dialer.welcome(address);
+    if (welcome !== undefined && welcome.greeting['storage'] !== to) return;
+    this.#dialer.send(address, message);
+  }
+
+  isConnected(storage: string): boolean {
+    const address = this.addressOf(storage);
+    return address !== undefined && this.#dialer.welcome(address)?.greeting['storage'] === storage;
+  }
+
+  /** Why a replica cannot be spoken to. */
+  problemOf(storage: string): string | undefined {
+    const address = this.addressOf(storage);
+    if (address === undefined) return 'its address is not known';
+    const there = this.#dialer.welcome(address)?.greeting['storage'];
+    if (there === storage) return undefined;
+    if (there !== undefined) return `at ${address} is another directory, ${there}`;
+    return this.#dialer.problems().get(address)?.message ?? 'not connected yet';
+  }
+
+  /** A frame of a replica arrived over a connection that was accepted. */
+  heard(connection: string, message: PeerMessage): void {
+    const { listener } = this.#options;
+    if (message.kind === 'hello') {
+      this.#greeted(connection, message);
+      return;
+    }
+    const speaker = this.#speakers.get(connection);
+    if (speaker !== undefined) this.#options.receive(speaker.storage, message);
+    else {
+      const error = new MalformedMessageError('the message', 'must come after a hello');
+      listener.dismiss(connection, error, []);
+    }
+  }
+
+  gone(connection: string): void {
+    this.#speakers.delete(connection);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#episodes[Symbol.dispose]();
+    await this.#dialer[Symbol.asyncDispose]();
+  }
+
+  #greeted(connection: string, hello: Hello): void {
+    const { listener } = this.#options;
+    const reason = this.#options.judge(hello) ?? this.#judgeProcess(hello);
+    if (reason === undefined) {
+      listener.admit(connection);
+      this.#speakers.set(connection, hello);
+      this.know(hello.storage, hello.address);
+      this.#options.greeted(hello);
+      const address = this.addressOf(hello.storage);
+      if (address !== undefined) this.#dialer.hurry(address);
+      return;
+    }
+    const error = new ReplicaRefusedError(this.#options.hello().storage, reason);
+    const facts = { replica: hello.storage, address: hello.address, reason };
+    this.#episodes.happened(`${reason} ${hello.storage}`, 'a replica was refused', facts);
+    listener.dismiss(connection, error, [{ kind: 'failed', id: 0, code: reason, message: error.message }]);
+  }
+
+  #judgeProcess({ storage, process }: Hello): RefusalReason | undefined {
+    const isEarlierConnected = [...this.#speakers.values()].some(
+      (speaker) => speaker.storage === storage && speaker.process !== process,
+    );
+    if (!isEarlierConnected) {
+      this.#waiting.delete(storage);
+      return undefined;
+    }
+    const at = this.#options.runtime.now();
+    const before = this.#waiting.get(storage);
+    // A long pause between two hellos counts little: this process may have stood still, and noticed no end of a connection.
+    const waitedMs =
+      before?.process === process
+        ? before.waitedMs + Math.min(at - before.at, PEER_LIMITS.heartbeatEveryMs)
+        : 0;
+    this.#waiting.set(storage, { process, at, waitedMs });
+    return waitedMs > 2 * PEER_LIMITS.silentAfterMs ? 'running-twice' : 'still-connected';
+  }
+
+  #answered(address: string, replies: readonly Reply[]): void {
+    for (const reply of replies) {
+      if (reply.kind !== 'failed' || !isRefusalReason(reply.code)) continue;
+      const greeting = this.#dialer.welcome(address)?.greeting;
+      const error = new ReplicaRefusedError(greeting?.['name'] ?? address, reply.code);
+      if (error.reason === 'still-connected') this.#episodes.happened(`wait at ${address}`, error.message);
+      else this.#options.refused(error, greeting?.['storage']);
+    }
+  }
+}

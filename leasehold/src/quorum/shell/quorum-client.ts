@@ -1,0 +1,569 @@
+/**
+ * A client of a group: reads, writes, watches, and changes of the group.
+ *
+ * Calls of one turn of the event loop travel together. An unanswered call is sent again, to another server if
+ * need be, until the timeout; the session makes a repeated write happen once (`client-session.ts`).
+ */
+
+import { atEndOfTurn } from '../../node/turn.ts';
+import { onAbort } from '../../runtime/on-abort.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { type Instant, instant, later } from '../../runtime/time.ts';
+import type { Answer, Served } from '../core/answer.ts';
+import type { Placement } from '../core/configuration.ts';
+import { type Action, type Command, type Condition, NO_SESSION } from '../core/operation.ts';
+import type { ReadMode } from '../core/reads.ts';
+import type { Found, Result } from '../core/result.ts';
+import {
+  ChangeRefusedError,
+  OutcomeUnknownError,
+  QuorumBusyError,
+  QuorumClosedError,
+  QuorumTimeoutError,
+} from '../errors.ts';
+import type { Call, NamedChange, Reply } from '../wire/calls.ts';
+import { type CallWire, type LocalDesk, LocalWire, type WireEvents } from './call-wire.ts';
+import { bytesOf, checkKey, checkTransaction, conditionOf, outcomeOf } from './client-checks.ts';
+import type { CallOptions, Entry, Expected, Outcome, ReadEntry, ReadOptions } from './client-types.ts';
+import { ClientSession, type NumberedWrite } from './client-session.ts';
+import type { ReplicaStatus } from './replica-status.ts';
+import { Watch, type WatchOptions } from './watch.ts';
+
+interface Pending {
+  readonly id: number;
+  readonly isWrite: boolean;
+  readonly make: () => Call;
+  readonly settle: (reply: Reply) => void;
+  readonly reject: (error: unknown) => void;
+  readonly timeoutMs: number;
+  readonly until: Instant;
+  write: NumberedWrite | undefined;
+  /** How often the call was sent. */
+  sent: number;
+  /** To be sent as soon as there is a connection. */
+  isDue: boolean;
+  /** When an unanswered call is sent again. */
+  resendAt: Instant;
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const RESEND_MS = 2_000;
+const RETRY_MS = 50;
+const TICK_MS = 50;
+/** A timer that is set for so long only keeps the process alive. */
+const HOLD_MS = 365 * 24 * 60 * 60 * 1_000;
+
+export class QuorumClient implements AsyncDisposable {
+  readonly #runtime: Runtime;
+  readonly #wire: CallWire;
+  readonly #session = new ClientSession();
+  readonly #pending = new Map<number, Pending>();
+  readonly #watches = new Map<number, Watch>();
+  /** Writes that wait for a session, or for a number. */
+  #unnumbered: Pending[] = [];
+  #outbox: Call[] = [];
+  #ids = 0;
+  #isFlushing = false;
+  /** No other server is used before then. */
+  #moveAfter: Instant = instant(Number.NEGATIVE_INFINITY);
+  #tick: Disposable | undefined;
+  /** Keeps the process alive while there is a watch, as the tick does while there is a call. */
+  #hold: Disposable | undefined;
+  #isClosed = false;
+
+  /** @internal */
+  constructor(runtime: Runtime, wire: (events: WireEvents) => CallWire) {
+    this.#runtime = runtime;
+    this.#wire = wire({
+      replies: (replies) => {
+        for (const reply of replies) this.#replied(reply);
+      },
+      renewed: () => this.#resendAll(),
+    });
+  }
+
+  /** A client in the process of a replica. @internal */
+  static within(
+    runtime: Runtime,
+    sessionMs: number,
+    desk: (send: (replies: readonly Reply[]) => void) => LocalDesk,
+  ): QuorumClient {
+    return new QuorumClient(runtime, (events) => new LocalWire(sessionMs, desk, events));
+  }
+
+  // ── reads ──
+
+  async get(key: string, options: ReadOptions = {}): Promise<ReadEntry> {
+    const answer = await this.#read([key], options);
+    return { ...(answer.found[0] as Found), served: answer.served, position: answer.position };
+  }
+
+  /** Several keys as of one instant. */
+  async getAll(
+    keys: readonly string[],
+    options: ReadOptions = {},
+  ): Promise<{ readonly entries: readonly Entry[]; readonly served: Served; readonly position: number }> {
+    const { found, served, position } = await this.#read(keys, options);
+    return { entries: found, served, position };
+  }
+
+  /** Many reads of one key each, with one promise for all: faster, but not as of one instant. */
+  gets(keys: readonly string[], options: ReadOptions = {}): Promise<readonly Entry[]> {
+    const entries: Entry[] = new Array(keys.length);
+    return this.#together(keys.length, options, (place, settle, reject) => {
+      const key = checkKey(keys[place]);
+      this.#ask(readCall([key], options.mode), options, reject, (reply) => {
+        if (reply.kind !== 'answer' || reply.answer.kind !== 'read') return;
+        entries[place] = reply.answer.found[0] as Found;
+        settle();
+      });
+    }).then(() => entries);
+  }
+
+  // ── writes ──
+
+  async put(
+    key: string,
+    value: Uint8Array | string,
+    options: CallOptions = {},
+  ): Promise<{ revision: number }> {
+    const outcome = await this.multi([], [{ do: 'put', key, value: bytesOf(value) }], options);
+    return { revision: outcome.isDone ? outcome.revision : 0 };
+  }
+
+  async delete(key: string, options: CallOptions = {}): Promise<void> {
+    await this.multi([], [{ do: 'delete', key }], options);
+  }
+
+  /** Writes if the key is as expected; otherwise the outcome has the entry that was found. */
+  compareAndSet(
+    key: string,
+    expected: Expected,
+    value: Uint8Array | string,
+    options: CallOptions = {},
+  ): Promise<Outcome> {
+    return this.multi([conditionOf(key, expected)], [{ do: 'put', key, value: bytesOf(value) }], options);
+  }
+
+  /** All actions at one instant, if all conditions hold then. */
+  multi(
+    conditions: readonly Condition[],
+    actions: readonly Action[],
+    options: CallOptions = {},
+  ): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      const command = checkTransaction(conditions, actions);
+      this.#write(command, options, reject, (result) => resolve(outcomeOf(result)));
+    });
+  }
+
+  /** Many writes of one key each, with one promise for all. Each takes effect on its own. */
+  puts(
+    entries: readonly { readonly key: string; readonly value: Uint8Array | string }[],
+    options: CallOptions = {},
+  ): Promise<void> {
+    return this.#together(entries.length, options, (place, settle, reject) => {
+      const { key, value } = entries[place] as { key: string; value: Uint8Array | string };
+      const command = checkTransaction([], [{ do: 'put', key, value: bytesOf(value) }]);
+      this.#write(command, options, reject, settle);
+    });
+  }
+
+  // ── watches ──
+
+  /**
+   * The changes of a key, of the keys with a prefix, or of a range. Without `from` the watch begins with all values that the
+   * server has.
+   *
+   * @throws {WatchBehindError} while iterating, if changes after `from` are no longer kept
+   */
+  watch(options: WatchOptions): Watch {
+    this.#checkOpen();
+    this.#ids += 1;
+    const id = this.#ids;
+    const watch: Watch = new Watch(id, options, {
+      send: (call) => {
+        if (this.#wire.isOpen) this.#send(call);
+        else this.#wire.open(); // All watches begin again when there is a connection.
+      },
+      refused: () => {
+        this.#runtime.wakeAt(later(this.#runtime.now(), RETRY_MS), () => watch.tryAgain());
+        this.#moveOn();
+      },
+      ended: () => {
+        this.#watches.delete(id);
+        this.#holdForWatches();
+      },
+    });
+    this.#watches.set(id, watch);
+    this.#holdForWatches();
+    return watch;
+  }
+
+  // ── for operators ──
+
+  /** How the server that is in use sees itself and the group. */
+  status(options: CallOptions = {}): Promise<ReplicaStatus> {
+    return new Promise((resolve, reject) => {
+      this.#ask(
+        (id) => ({ kind: 'status', id }),
+        options,
+        reject,
+        (reply) => {
+          if (reply.kind === 'status') resolve(JSON.parse(reply.json) as ReplicaStatus);
+        },
+      );
+    });
+  }
+
+  /** Makes a member of a replica that was started to join; in place of an old member of that name, if there is one. */
+  add(name: string, options: CallOptions = {}): Promise<void> {
+    return this.#change({ kind: 'add', name }, options);
+  }
+
+  remove(name: string, options: CallOptions = {}): Promise<void> {
+    return this.#change({ kind: 'remove', name }, options);
+  }
+
+  /** Says which replicas hold which keys. */
+  place(placement: Placement, options: CallOptions = {}): Promise<void> {
+    return this.#change({ kind: 'placement', placement }, options);
+  }
+
+  /** Hands the leadership to a member. The election is under way when the promise resolves. */
+  transfer(name: string, options: CallOptions = {}): Promise<void> {
+    return this.#operate((id) => ({ kind: 'transfer', id, to: name }), options);
+  }
+
+  /** Closes the session. Calls that wait are rejected; writes may take effect all the same. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    const session = this.#session.id;
+    if (session !== undefined) {
+      this.#ids += 1;
+      const command = { kind: 'expire-session', session } as const;
+      this.#outbox.push({ kind: 'submit', id: this.#ids, ...NO_NUMBER, command });
+      this.#flush();
+    }
+    this.#isClosed = true;
+    this.#tick?.[Symbol.dispose]();
+    const error = new QuorumClosedError('client');
+    for (const { reject } of [...this.#pending.values(), ...this.#unnumbered]) reject(error);
+    for (const watch of this.#watches.values()) watch.fail(error);
+    this.#pending.clear();
+    this.#unnumbered = [];
+    await this.#wire[Symbol.asyncDispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // ── calls ──
+
+  #read(keys: readonly string[], options: ReadOptions): Promise<Extract<Answer, { kind: 'read' }>> {
+    return new Promise((resolve, reject) => {
+      keys.forEach(checkKey);
+      this.#ask(readCall(keys, options.mode), options, reject, (reply) => {
+        if (reply.kind === 'answer' && reply.answer.kind === 'read') resolve(reply.answer);
+      });
+    });
+  }
+
+  #change(change: NamedChange, options: CallOptions): Promise<void> {
+    return this.#operate((id) => ({ kind: 'change', id, change }), options);
+  }
+
+  /** Asks again while the group is not ready. */
+  #operate(make: (id: number) => Call, options: CallOptions): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const pending = this.#ask(make, options, reject, (reply) => {
+        const isAnswer = reply.kind === 'answer' && reply.answer.kind === 'not-changed';
+        const why = reply.kind === 'failed' ? reply.code : isAnswer ? reply.answer.why : undefined;
+        // If the answer to the first call was lost, the repeated call finds the change already made.
+        const isOwnWork = pending.sent > 1 && (why === 'already-a-member' || why === 'not-a-member');
+        if (why === undefined || isOwnWork) resolve();
+        else reject(new ChangeRefusedError(why));
+      });
+    });
+  }
+
+  #write(
+    command: Command,
+    options: CallOptions,
+    reject: (error: unknown) => void,
+    settle: (result: Result) => void,
+  ): void {
+    this.#checkOpen();
+    const now = this.#runtime.now();
+    if (this.#session.isIdle(now, this.#wire.sessionMs)) this.#session.close();
+    const pending = this.#pend(options, true, reject, (reply) => {
+      if (reply.kind === 'answer' && reply.answer.kind === 'result') settle(reply.answer.result);
+    });
+    (pending as { make: () => Call }).make = () => ({
+      ...{ kind: 'submit', id: pending.id, command, answeredBelow: this.#session.answeredBelow },
+      ...(pending.write as NumberedWrite),
+    });
+    this.#unnumbered.push(pending);
+    this.#pump(now);
+  }
+
+  #ask(
+    make: (id: number) => Call,
+    options: CallOptions,
+    reject: (error: unknown) => void,
+    settle: (reply: Reply) => void,
+  ): Pending {
+    this.#checkOpen();
+    const pending = this.#pend(options, false, reject, settle);
+    (pending as { make: () => Call }).make = () => make(pending.id);
+    this.#dispatch(pending, this.#runtime.now());
+    return pending;
+  }
+
+  #pend(
+    { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: CallOptions,
+    isWrite: boolean,
+    reject: (error: unknown) => void,
+    settle: (reply: Reply) => void,
+  ): Pending {
+    signal?.throwIfAborted();
+    this.#ids += 1;
+    const id = this.#ids;
+    const now = this.#runtime.now();
+    const aborting = signal && onAbort(signal, () => this.#drop(id, signal.reason));
+    const done =
+      aborting === undefined
+        ? { settle, reject }
+        : {
+            settle: (reply: Reply) => (aborting[Symbol.dispose](), settle(reply)),
+            reject: (error: unknown) => (aborting[Symbol.dispose](), reject(error)),
+          };
+    const pending: Pending = {
+      ...{ id, isWrite, make: NOT_MADE, ...done, timeoutMs, until: later(now, timeoutMs) },
+      ...{ write: undefined, sent: 0, isDue: false, resendAt: later(now, RESEND_MS) },
+    };
+    this.#pending.set(id, pending);
+    this.#watchTime();
+    return pending;
+  }
+
+  /** Numbers the writes that wait, as far as the session goes, and opens one if there is none. */
+  #pump(now: Instant): void {
+    while (this.#unnumbered.length > 0) {
+      const [pending] = this.#unnumbered as [Pending];
+      if (this.#pending.has(pending.id)) {
+        const write = this.#session.number(now);
+        if (write === undefined) break;
+        pending.write = write;
+        this.#dispatch(pending, now);
+      }
+      this.#unnumbered.shift();
+    }
+    if (this.#unnumbered.length > 0 && this.#session.isClosed) this.#openSession();
+  }
+
+  /** Each write that waits for the session has a limit of its own: asks again as long as one of them may wait. */
+  #openSession(): void {
+    this.#session.opening();
+    const failed = (error: unknown): void => {
+      this.#session.close();
+      this.#unnumbered = this.#unnumbered.filter(({ id }) => this.#pending.has(id));
+      if (error instanceof QuorumTimeoutError) {
+        this.#pump(this.#runtime.now());
+        return;
+      }
+      const waiting = this.#unnumbered;
+      this.#unnumbered = [];
+      for (const { id, reject } of waiting) if (this.#pending.delete(id)) reject(error);
+    };
+    const make = (id: number): Call => ({
+      kind: 'submit',
+      id,
+      ...NO_NUMBER,
+      command: { kind: 'open-session' },
+    });
+    this.#ask(make, {}, failed, (reply) => {
+      if (reply.kind !== 'answer' || reply.answer.kind !== 'result') return;
+      const { result } = reply.answer;
+      if (result.kind !== 'opened') return;
+      const now = this.#runtime.now();
+      this.#session.opened(result.session, now);
+      this.#pump(now);
+    });
+  }
+
+  #dispatch(pending: Pending, now: Instant): void {
+    pending.resendAt = later(now, RESEND_MS);
+    pending.isDue = !this.#wire.isOpen;
+    if (pending.isDue) {
+      this.#wire.open();
+      return;
+    }
+    pending.sent += 1;
+    this.#send(pending.make());
+  }
+
+  #send(call: Call): void {
+    this.#outbox.push(call);
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    atEndOfTurn(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isFlushing = false;
+    if (this.#outbox.length === 0 || this.#isClosed) return;
+    const calls = this.#outbox;
+    this.#outbox = [];
+    this.#wire.send(calls);
+  }
+
+  #resendAll(): void {
+    if (this.#isClosed) return;
+    const now = this.#runtime.now();
+    for (const pending of this.#pending.values())
+      if (pending.sent > 0 || pending.isDue) this.#dispatch(pending, now);
+    for (const watch of this.#watches.values()) watch.begin();
+  }
+
+  #together(
+    count: number,
+    options: CallOptions,
+    start: (place: number, settle: () => void, reject: (error: unknown) => void) => void,
+  ): Promise<void> {
+    options.signal?.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      let left = count;
+      if (left === 0) resolve();
+      const settle = (): void => {
+        left -= 1;
+        if (left === 0) resolve();
+      };
+      for (let place = 0; place < count; place += 1) start(place, settle, reject);
+    });
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new QuorumClosedError('client');
+  }
+
+  // ── answers ──
+
+  #replied(reply: Reply): void {
+    const watch = this.#watches.get(reply.id);
+    if (watch !== undefined) {
+      watch.heard(reply);
+      return;
+    }
+    const pending = this.#pending.get(reply.id);
+    if (pending === undefined) return;
+    if (reply.kind === 'failed' && reply.code === 'not-leader') {
+      if (reply.message !== '') this.#wire.redirect(reply.message);
+      this.#later(pending);
+      return;
+    }
+    if (reply.kind === 'answer' && reply.answer.kind === 'refused') {
+      if (reply.answer.why === 'busy' && pending.sent <= 1) this.#finish(pending, new QuorumBusyError());
+      else {
+        this.#later(pending);
+        this.#moveOn();
+      }
+      return;
+    }
+    const result =
+      reply.kind === 'answer' && reply.answer.kind === 'result' ? reply.answer.result : undefined;
+    if (pending.isWrite && result?.kind === 'no-session') {
+      this.#expired(pending);
+      return;
+    }
+    if (pending.isWrite && result?.kind === 'refused') this.#finish(pending, new OutcomeUnknownError());
+    else this.#finish(pending, undefined, reply);
+  }
+
+  #finish(pending: Pending, error: unknown, reply?: Reply): void {
+    this.#pending.delete(pending.id);
+    if (pending.write !== undefined) {
+      this.#session.answered(pending.write);
+      this.#pump(this.#runtime.now());
+    }
+    if (reply === undefined) pending.reject(error);
+    else pending.settle(reply);
+  }
+
+  /** Uses another server: once, if many calls of one packet were refused. */
+  #moveOn(): void {
+    const now = this.#runtime.now();
+    if (now < this.#moveAfter) return;
+    this.#moveAfter = later(now, RETRY_MS);
+    this.#wire.next();
+  }
+
+  /** Tried again in a moment, by the tick. */
+  #later(pending: Pending): void {
+    pending.resendAt = later(this.#runtime.now(), RETRY_MS);
+  }
+
+  #expired(pending: Pending): void {
+    this.#session.close(pending.write?.session);
+    if (pending.sent > 1) {
+      this.#finish(pending, new OutcomeUnknownError());
+      return;
+    }
+    pending.write = undefined;
+    pending.sent = 0;
+    pending.isDue = false;
+    this.#unnumbered.push(pending);
+    this.#pump(this.#runtime.now());
+  }
+
+  #drop(id: number, reason: unknown): void {
+    const pending = this.#pending.get(id);
+    if (pending !== undefined) this.#finish(pending, reason);
+  }
+
+  // ── time ──
+
+  #holdForWatches(): void {
+    if (this.#watches.size > 0) {
+      this.#hold ??= this.#runtime.wakeAt(later(this.#runtime.now(), HOLD_MS), () => {});
+      return;
+    }
+    this.#hold?.[Symbol.dispose]();
+    this.#hold = undefined;
+  }
+
+  #watchTime(): void {
+    this.#tick ??= this.#runtime.wakeAt(later(this.#runtime.now(), TICK_MS), () => {
+      this.#tick = undefined;
+      this.#lookAtTime();
+      if (this.#pending.size > 0 && !this.#isClosed) this.#watchTime();
+    });
+  }
+
+  #lookAtTime(): void {
+    const now = this.#runtime.now();
+    let isSilent = false;
+    for (const pending of [...this.#pending.values()]) {
+      const { isWrite, timeoutMs, until, sent, isDue, resendAt } = pending;
+      if (until <= now) {
+        const isUnknown = isWrite && sent > 0;
+        this.#finish(pending, new QuorumTimeoutError(timeoutMs, isUnknown, this.#wire.problems()));
+      } else if ((sent > 0 || isDue) && resendAt <= now) {
+        isSilent ||= later(until, -timeoutMs + RESEND_MS) <= now;
+        this.#dispatch(pending, now);
+      }
+    }
+    if (isSilent) this.#moveOn();
+  }
+}
+
+const NO_NUMBER = { session: NO_SESSION, number: 0, answeredBelow: 0 } as const;
+
+const NOT_MADE = (): Call => {
+  throw new Error('a call is made before it is sent');
+};
+
+const readCall =
+  (keys: readonly string[], mode: ReadMode = 'best') =>
+  (id: number): Call => ({ kind: 'read', id, mode, keys });

@@ -1,0 +1,447 @@
+/**
+ * A running replica begins in one of three ways, and the directory remembers which:
+ *
+ *     founding    the directories of all replicas in the list have introduced themselves: they are the first members
+ *     joining     another replica of the group adds this one, which learns everything until then
+ *     again       the journal says everything
+ *
+ * **Why founding waits for all.** The members at the beginning are named by their directories, and each replica writes down all
+ * of them before it votes. A directory that is emptied later is then another one under any name, and is refused.
+ * Until the first slot is chosen nothing is decided without all of them, so two different lists cannot both decide.
+ */
+
+import type { LockedDirectory } from '../../node/locked-directory.ts';
+import type { TcpListener } from '../../node/tcp/listen.ts';
+import type { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
+import type { LeaseholdError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { Condition } from '../../runtime/condition.ts';
+import {
+  type Configuration,
+  initialConfiguration,
+  type Member,
+  type Placement,
+  UNKNOWN_GROUP,
+} from '../core/configuration.ts';
+import { DEFAULT_LIMITS, type ResolvedQuorumDurations } from '../core/options.ts';
+import { recover } from '../core/recovery.ts';
+import { type Identity, nameOf, writeIdentity } from '../disk/identity.ts';
+import { JournalDisk } from '../disk/journal-disk.ts';
+import {
+  QuorumClosedError,
+  type RefusalReason,
+  type ReplicaRefusedError,
+  VotesLostError,
+} from '../errors.ts';
+import type { Call, Reply } from '../wire/calls.ts';
+import type { Inbound } from '../wire/codec.ts';
+import type { Hello } from '../wire/messages.ts';
+import { CallDesk, Caller } from './call-desk.ts';
+import { checkKey } from './client-checks.ts';
+import type { ReadEntry } from './client-types.ts';
+import { PeerLinks, type PeerLinksOptions } from './peer-links.ts';
+import { QuorumClient } from './quorum-client.ts';
+import { ReplicaHost } from './replica-host.ts';
+import { type ReplicaStatus, statusOf } from './replica-status.ts';
+
+/** @internal */
+export interface QuorumReplicaOptions {
+  readonly identity: Identity;
+  readonly directory: LockedDirectory;
+  readonly listener: TcpListener<readonly Reply[], Inbound>;
+  /** Where other replicas and clients reach this one. */
+  readonly address: string;
+  readonly secure: PeerLinksOptions['secure'];
+  /** All replicas of the list by name, with their addresses. */
+  readonly peers: ReadonlyMap<string, string>;
+  readonly placement: Placement;
+  readonly durations: ResolvedQuorumDurations;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  /** Drawn by this process. */
+  readonly process: string;
+  /** Closes the directory and the listener; the replica owns it. */
+  readonly closing: AsyncDisposableStack;
+}
+
+export class QuorumReplica implements AsyncDisposable {
+  readonly name: string;
+  readonly group: string;
+  readonly address: string;
+  /** Aborted when this replica has ended by itself; the reason is a typed error with advice. */
+  readonly failed: AbortSignal;
+  readonly #options: QuorumReplicaOptions;
+  readonly #closing: AsyncDisposableStack;
+  readonly #waiters = new Condition();
+  readonly #failing = new AbortController();
+  readonly #links: PeerLinks;
+  readonly #callers = new Map<string, Caller>();
+  /** The last hello of each other directory. */
+  readonly #hellos = new Map<string, Hello>();
+  readonly #contacts: string[] = [];
+  #identity: Identity;
+  #serving: { readonly host: ReplicaHost; readonly desk: CallDesk } | undefined;
+  #client: QuorumClient | undefined;
+  #saving: Promise<void> = Promise.resolve();
+  #opening: Promise<void> = Promise.resolve();
+  #isBeginning = false;
+  #isClosed = false;
+  #ending: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(options: QuorumReplicaOptions) {
+    const { identity, listener, secure, runtime, logger } = options;
+    this.#options = options;
+    this.#identity = identity;
+    this.name = identity.name;
+    this.group = identity.group;
+    this.address = options.address;
+    this.failed = this.#failing.signal;
+    this.#closing = options.closing;
+    this.#closing.defer(() => this.#saving);
+    this.#closing.defer(() => this.#opening.catch(() => {})); // Otherwise the journal would be read from a closed directory.
+    const others = [...options.peers].filter(([name]) => name !== identity.name);
+    this.#links = this.#closing.use(
+      new PeerLinks({
+        ...{ listener, secure, runtime, logger, peers: new Map(others) },
+        hello: () => this.#hello(),
+        judge: (hello) => this.#judge(hello),
+        greeted: (hello) => this.#greeted(hello),
+        receive: (storage, message) => this.#serving?.host.receive(storage, message),
+        refused: (error, by) => this.#refused(error, by),
+      }),
+    );
+    // Addresses in the options are newer than those remembered: copies that are started elsewhere must not find the originals.
+    for (const [storage, address] of Object.entries(identity.addresses))
+      if (!options.peers.has(nameOf(storage))) this.#links.know(storage, address);
+    listener.listen((connection, inbound) => {
+      if (inbound.from === 'replica') this.#links.heard(connection, inbound.message);
+      else this.#called(connection, inbound.calls);
+    });
+  }
+
+  /** @internal */
+  async begin(): Promise<void> {
+    this.#links.dialAll();
+    if (this.#identity.origin.kind === 'gathering') this.#found();
+    else await this.#open();
+    if (this.failed.aborted) throw this.failed.reason;
+  }
+
+  /** A client in this process: reads that this replica may answer by itself cost no message. */
+  get client(): QuorumClient {
+    this.#client ??= this.#closing.use(
+      QuorumClient.within(this.#options.runtime, this.#options.durations.sessionMs, (send) => {
+        const caller = new Caller(send);
+        return {
+          take: (calls) => this.#take(caller, calls),
+          gone: () => this.#serving?.desk.gone(caller),
+        };
+      }),
+    );
+    return this.#client;
+  }
+
+  /**
+   * The value of a key from this replica's memory, without a promise: as current as any read. Undefined if this replica may not
+   * answer at once, because of a missing lease or a pending write; then ask {@link client}.
+   */
+  getLocal(key: string): ReadEntry | undefined {
+    const answer = this.#serving?.host.peek(checkKey(key));
+    const found = answer?.found[0];
+    return answer && found && { ...found, served: answer.served, position: answer.position };
+  }
+
+  /** Resolves when this replica is a member and knows a leader. @throws the error that ended the replica, or the signal's reason */
+  ready(signal?: AbortSignal): Promise<void> {
+    return this.#waiters.until(() => {
+      this.#checkOpen();
+      const replica = this.#serving?.host.replica;
+      return replica?.view.isMember === true && replica.leader !== undefined ? NOTHING : undefined;
+    }, signal) as Promise<unknown> as Promise<void>;
+  }
+
+  status(): ReplicaStatus {
+    const { durations, runtime, placement } = this.#options;
+    const host = this.#serving?.host;
+    return statusOf({
+      ...{ identity: this.#identity, address: this.address, host, links: this.#links, durations, placement },
+      now: runtime.now(),
+      awaited: this.#awaited(),
+      known: [...this.#hellos.keys()],
+      clients: this.#callers.size,
+      watches: this.#serving?.desk.watches ?? 0,
+    });
+  }
+
+  /** Lets other replicas go on without waiting for this one, and closes everything. */
+  close(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    this.#isClosed = true;
+    this.#waiters.look();
+    await this.#serving?.host.close();
+    await this.#closing[Symbol.asyncDispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #checkOpen(): void {
+    if (this.failed.aborted) throw this.failed.reason;
+    if (this.#isClosed) throw new QuorumClosedError('replica');
+  }
+
+  // ── other replicas ──
+
+  #hello(): Hello {
+    const { group, storage, life, origin } = this.#identity;
+    const { process, address } = this.#options;
+    const initial = origin.kind === 'founding' ? origin.members : undefined;
+    return {
+      ...{ kind: 'hello', group, storage, life, process, address, initial },
+      isJoining: origin.kind === 'joining',
+    };
+  }
+
+  #judge(hello: Hello): RefusalReason | undefined {
+    const { group, storage, origin, lives } = this.#identity;
+    if (hello.group !== group) return 'another-group';
+    if (hello.storage === storage) return 'running-twice';
+    const known = lives[hello.storage];
+    if (known !== undefined && hello.life < known.life) return 'old-copy';
+    if (known !== undefined && hello.life === known.life && hello.process !== known.process)
+      return 'running-twice';
+    if (hello.isJoining || this.#isMember(hello.storage)) return undefined;
+    if (origin.kind === 'founding')
+      return origin.members.some((member) => nameOf(member.storage) === nameOf(hello.storage))
+        ? 'emptied-directory'
+        : 'unknown-name';
+    return origin.kind === 'gathering' && !this.#options.peers.has(nameOf(hello.storage))
+      ? 'unknown-name'
+      : undefined;
+  }
+
+  #isMember(storage: string): boolean {
+    const members = this.#members();
+    return members.some((member) => member.storage === storage);
+  }
+
+  #members(): readonly Member[] {
+    const { origin } = this.#identity;
+    const replica = this.#serving?.host.replica;
+    if (replica !== undefined) return replica.view.log.newestConfiguration.members;
+    return origin.kind === 'founding' ? origin.members : [];
+  }
+
+  #greeted(hello: Hello): void {
+    const { storage, life, process, address } = hello;
+    this.#hellos.set(storage, hello);
+    if (!this.#contacts.includes(storage)) this.#contacts.push(storage);
+    const { lives, addresses } = this.#identity;
+    if (
+      lives[storage]?.life !== life ||
+      lives[storage]?.process !== process ||
+      addresses[storage] !== address
+    ) {
+      this.#save({
+        lives: { ...lives, [storage]: { life, process } },
+        addresses: { ...addresses, [storage]: address },
+      });
+    }
+    if (this.#identity.origin.kind === 'gathering') this.#found();
+    this.#waiters.look();
+  }
+
+  /**
+   * An old copy and a second process of the same life prove that votes are missing in this directory: the life was durable before
+   * this process said a word, and the lock keeps every other process out. So the mark is durable before anybody hears of the
+   * failure. An emptied directory is not marked: its storage id has no vote in that group, however often it starts, and
+   * the peer may be of another group whose address was given by mistake.
+   */
+  #refused(error: ReplicaRefusedError, by: string | undefined): void {
+    if (error.reason === 'another-group' || error.reason === 'unknown-name') {
+      this.#options.logger.error(error.message);
+      return;
+    }
+    const isCopy = error.reason === 'old-copy' || error.reason === 'running-twice';
+    const isProofOfCopy = isCopy && by !== this.#identity.storage; // An address may lead back to this replica by mistake.
+    this.#serving?.host.stop();
+    if (isProofOfCopy) this.#save({ refused: { peer: error.peer, reason: error.reason } });
+    void this.#saving.then(() => this.#fail(error));
+  }
+
+  #fail(error: LeaseholdError): void {
+    if (this.failed.aborted || this.#isClosed) return;
+    this.#options.logger.error(error.message);
+    this.#serving?.host.stop();
+    this.#failing.abort(error);
+    this.#waiters.look();
+    void this[Symbol.asyncDispose]();
+  }
+
+  /**
+   * Writes the identity down: one write at a time, and each writes the newest version. A write of an older version could undo
+   * the founding after this replica has voted.
+   */
+  #writeIdentity(): Promise<void> {
+    const { storage } = this.#options.directory;
+    const writing = this.#saving.then(() => writeIdentity(storage, this.#identity));
+    this.#saving = writing.catch(() => {});
+    return writing;
+  }
+
+  #save(change: Partial<Identity>): void {
+    this.#identity = { ...this.#identity, ...change };
+    this.#writeIdentity().catch((error: unknown) => {
+      this.#options.logger.warn('could not write down what was heard of other replicas', {
+        why: error instanceof Error ? error.message : String(error),
+      });
+    });
+  }
+
+  // ── the beginning ──
+
+  /** Names in the list that have not introduced themselves. */
+  #awaited(): string[] {
+    if (this.#identity.origin.kind !== 'gathering') return [];
+    const heard = new Set([...this.#hellos.keys()].map(nameOf));
+    return [...this.#options.peers.keys()].filter((name) => name !== this.name && !heard.has(name));
+  }
+
+  /** Founds the group once every replica of the list is known. */
+  #found(): void {
+    if (this.#isBeginning) return;
+    const { storage } = this.#identity;
+    for (const { initial, storage: peer } of this.#hellos.values()) {
+      if (initial === undefined) continue;
+      const own = initial.find((member) => nameOf(member.storage) === this.name);
+      if (own?.storage === storage) {
+        void this.#beginWith(initial);
+        return;
+      }
+      this.#options.logger.debug('the group was founded with other directories', { peer });
+    }
+    if (this.#awaited().length > 0) return;
+    const storages = [storage, ...this.#hellos.keys()].filter((each) => !this.#hellos.get(each)?.isJoining);
+    const members = storages
+      .toSorted()
+      .filter((each) => this.#options.peers.has(nameOf(each)))
+      .map((each, seat) => ({ seat, storage: each }));
+    if (new Set(members.map((member) => nameOf(member.storage))).size < members.length) return;
+    void this.#beginWith(members);
+  }
+
+  async #beginWith(members: readonly Member[]): Promise<void> {
+    this.#isBeginning = true;
+    const { directory } = this.#options;
+    try {
+      // The journal first: an identity of a founded group without a journal means that votes are lost.
+      await JournalDisk.create(directory.storage, this.#identity.storage);
+      this.#identity = { ...this.#identity, origin: { kind: 'founding', members } };
+      await this.#writeIdentity();
+      if (!this.#isClosed) await this.#open();
+    } catch (error) {
+      this.#fail(error as LeaseholdError);
+    }
+  }
+
+  #open(): Promise<void> {
+    this.#opening = this.#read();
+    return this.#opening;
+  }
+
+  /** @throws {VotesLostError} */
+  async #read(): Promise<void> {
+    const { directory, durations, runtime, logger, placement } = this.#options;
+    const { storage: id, life, origin } = this.#identity;
+    const { storage, path } = directory;
+    if (!(await JournalDisk.isThere(storage))) throw new VotesLostError(path, 'its files are missing');
+    const isInPlace = (): Promise<boolean> => directory.isInPlace();
+    const { disk, frames, tornBytes } = await JournalDisk.open({ storage, id, path, isInPlace });
+    this.#closing.defer(() => disk.close());
+    if (this.#isClosed || this.#identity.refused !== undefined) return;
+    if (tornBytes > 0) logger.info('a torn end of the journal was cut off', { bytes: tornBytes });
+    const recovery = recover(frames);
+    if (recovery.kind === 'votes-lost')
+      throw new VotesLostError(path, 'a damaged frame held votes for slots that are not known to be chosen');
+    const initial: Configuration =
+      origin.kind === 'founding' ? initialConfiguration(origin.members, placement) : UNKNOWN_GROUP;
+    const { members } = initial;
+    for (const member of members)
+      if (member.storage !== id && !this.#contacts.includes(member.storage))
+        this.#contacts.push(member.storage);
+    let desk: CallDesk | undefined;
+    const host = new ReplicaHost({
+      ...{ storage: id, life, recovered: recovery.state, initial, contacts: this.#contacts },
+      ...{ durations, limits: DEFAULT_LIMITS, disk, runtime, logger },
+      send: (to, message) => this.#links.send(to, message),
+      watched: {
+        changed: (changes) => desk?.changed(changes),
+        skipped: (position) => desk?.skipped(position),
+      },
+      failed: (error) => this.#fail(error),
+      settled: () => this.#waiters.look(),
+    });
+    desk = new CallDesk({
+      host,
+      status: () => this.#statusJson(),
+      storagesOf: (name) => this.#storagesOf(name),
+      addressOf: (each) => (each === id ? this.address : this.#links.addressOf(each)),
+    });
+    this.#serving = { host, desk };
+    this.#waiters.look();
+  }
+
+  #storagesOf(name: string): readonly string[] {
+    const members = this.#members().map(({ storage }) => storage);
+    const heard = [...this.#hellos.keys()].reverse();
+    return [...new Set([...heard, ...members, this.#identity.storage])].filter(
+      (each) => nameOf(each) === name,
+    );
+  }
+
+  // ── clients ──
+
+  #called(connection: string, calls: readonly Call[]): void {
+    const { listener } = this.#options;
+    let caller = this.#callers.get(connection);
+    if (caller === undefined) {
+      caller = new Caller((replies) => listener.send(connection, replies));
+      this.#callers.set(connection, caller);
+    }
+    this.#take(caller, calls);
+  }
+
+  /** Every field is there: an unknown value is null. */
+  #statusJson(): string {
+    return JSON.stringify(this.status(), (_, value: unknown) => (value === undefined ? null : value));
+  }
+
+  #take(caller: Caller, calls: readonly Call[]): void {
+    if (this.#serving !== undefined) {
+      this.#serving.desk.take(caller, calls);
+      return;
+    }
+    for (const call of calls) {
+      if (call.kind === 'status') caller.reply({ kind: 'status', id: call.id, json: this.#statusJson() });
+      else if (call.kind !== 'unwatch') caller.answered(call.id, { kind: 'refused', why: 'not-ready' });
+    }
+    caller.flush();
+  }
+
+  /** A connection has ended. @internal */
+  gone(connection: string): void {
+    this.#links.gone(connection);
+    const caller = this.#callers.get(connection);
+    this.#callers.delete(connection);
+    if (caller !== undefined) this.#serving?.desk.gone(caller);
+  }
+}
+
+const NOTHING = {};

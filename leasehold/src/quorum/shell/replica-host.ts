@@ -1,0 +1,297 @@
+/**
+ * A replica as part of a real process: the driver of every core, a journal on files, and callers that wait for answers.
+ *
+ *     calls ──┐                ┌──► journal on files ──► synced
+ *     links ──┼──► Replica ────┼──► links
+ *     timer ──┘                ├──► answers, one packet per caller and turn
+ *                              └──► changes, for watches
+ *
+ * If the disk is full, the frame is written again until there is room; meanwhile nothing is acknowledged, other replicas go on,
+ * and after the grace period they no longer wait for this one. If the disk fails otherwise, the replica ends: after a failed
+ * sync nobody knows which frames are durable.
+ */
+
+import { isFull } from '../../log/file/errors.ts';
+import { alarmOn, Driver } from '../../runtime/driver.ts';
+import { LeaseholdError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { SuspensionGuard } from '../../runtime/suspension.ts';
+import { later } from '../../runtime/time.ts';
+import type { Answer, ReadAnswer } from '../core/answer.ts';
+import type { Configuration } from '../core/configuration.ts';
+import type { Effect } from '../core/context.ts';
+import type { Frame } from '../core/journal.ts';
+import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
+import type { Change } from '../core/membership.ts';
+import type { Message } from '../core/messages.ts';
+import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
+import type { Recovered } from '../core/recovery.ts';
+import { Repair } from '../core/repair.ts';
+import { Replica, type ReplicaCall } from '../core/replica.ts';
+import type { JournalDisk } from '../disk/journal-disk.ts';
+import { ChangeHistory, type HistoryEvents } from './change-history.ts';
+
+/** Where answers go. They are collected during an input, and flushed after it. */
+export interface AnswerPort {
+  answered(id: number, answer: Answer): void;
+  flush(): void;
+}
+
+export interface ReplicaHostOptions {
+  readonly storage: string;
+  readonly life: number;
+  readonly recovered: Recovered;
+  readonly initial: Configuration;
+  /** Read again and again: replicas that are heard of later are added. */
+  readonly contacts: readonly string[];
+  readonly durations: ResolvedQuorumDurations;
+  readonly limits: QuorumLimits;
+  readonly disk: JournalDisk;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  send(to: string, message: Message): void;
+  /** The changes of the next committed slot. */
+  readonly watched: HistoryEvents;
+  /** After every input. */
+  settled(): void;
+  /** The replica cannot go on. */
+  failed(error: LeaseholdError): void;
+}
+
+/** Counts since the start. */
+export interface HostCounters {
+  readonly served: Record<'local' | 'held' | 'leader' | 'quorum' | 'log' | 'stale', number>;
+  writes: number;
+  refused: number;
+  suspensions: number;
+}
+
+const FULL_RETRY_MS = 250;
+
+export class ReplicaHost {
+  readonly counters: HostCounters = {
+    served: { local: 0, held: 0, leader: 0, quorum: 0, log: 0, stale: 0 },
+    writes: 0,
+    refused: 0,
+    suspensions: 0,
+  };
+  readonly #options: ReplicaHostOptions;
+  readonly #waiting = new Map<number, { readonly port: AnswerPort; readonly id: number }>();
+  readonly #dirty = new Set<AnswerPort>();
+  #stage: Repairing | Running;
+  #ids = 0;
+  #isFull = false;
+  #isOver = false;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(options: ReplicaHostOptions) {
+    this.#options = options;
+    const { recovered } = options;
+    this.#stage = recovered.missing === undefined ? this.#run(recovered) : this.#repair(recovered);
+    const { driver, core } = this.#stage;
+    driver.input((now) => core.wake(now));
+  }
+
+  /** The core, once it has everything that its disk lost. */
+  get replica(): Replica | undefined {
+    return this.#stage.kind === 'running' ? this.#stage.core : undefined;
+  }
+
+  get history(): ChangeHistory | undefined {
+    return this.#stage.kind === 'running' ? this.#stage.history : undefined;
+  }
+
+  get isDiskFull(): boolean {
+    return this.#isFull;
+  }
+
+  receive(storage: string, message: Message): void {
+    const stage = this.#stage;
+    if (stage.kind === 'running') stage.driver.input((now) => stage.core.receive(storage, message, now));
+    else {
+      stage.core.receive(message);
+      const { repaired } = stage.core;
+      if (repaired === undefined) return;
+      stage.driver.stop();
+      this.#options.logger.info('the slots that the disk had lost were fetched from another replica', {
+        chosen: repaired.chosen,
+      });
+      const running = this.#run(repaired);
+      this.#stage = running;
+      running.driver.input((now) => running.core.wake(now));
+    }
+  }
+
+  /** Calls that arrived together. While the disk is being repaired they are refused. */
+  takeAll(calls: readonly ReplicaCall[], port: AnswerPort): void {
+    const stage = this.#stage;
+    if (stage.kind === 'repairing' || this.#isOver) {
+      for (const { id } of calls) port.answered(id, { kind: 'refused', why: 'not-ready' });
+      port.flush();
+      return;
+    }
+    const numbered = calls.map((call) => ({ ...call, id: this.#remember(port, call.id) }));
+    stage.driver.input((now) => stage.core.takeAll(numbered, now));
+  }
+
+  /** The answer to a read of one key under the lease; undefined if there is none at once. */
+  peek(key: string): ReadAnswer | undefined {
+    const stage = this.#stage;
+    if (stage.kind === 'repairing') return undefined;
+    let answer: ReadAnswer | undefined;
+    stage.driver.input((now) => {
+      answer = stage.core.peek(key, now);
+      return [];
+    });
+    if (answer !== undefined) this.counters.served.local += 1;
+    return answer;
+  }
+
+  change(change: Change, port: AnswerPort, callId: number): void {
+    const stage = this.#stage;
+    if (stage.kind === 'running') {
+      const id = this.#remember(port, callId);
+      stage.driver.input((now) => stage.core.reconfigure(id, change, now));
+    } else port.answered(callId, { kind: 'refused', why: 'not-ready' });
+  }
+
+  transfer(to: string): void {
+    const stage = this.#stage;
+    if (stage.kind === 'running') stage.driver.input((now) => stage.core.transfer(to, now));
+  }
+
+  /** Stops reading and says so, finishes the frame that is being written, and does nothing after that. */
+  async close(): Promise<void> {
+    const stage = this.#stage;
+    if (stage.kind === 'running') stage.driver.input((now) => stage.core.release(now));
+    this.stop();
+    await this.#writing;
+  }
+
+  /** Nothing more is done or said. */
+  stop(): void {
+    this.#isOver = true;
+    this.#stage.driver.stop();
+  }
+
+  #remember(port: AnswerPort, id: number): number {
+    this.#ids += 1;
+    this.#waiting.set(this.#ids, { port, id });
+    return this.#ids;
+  }
+
+  #repair(recovered: Recovered): Repairing {
+    const { contacts, durations, runtime } = this.#options;
+    const core = new Repair(recovered, contacts, durations.electionMs, runtime.now());
+    const driver = new Driver<Effect>({
+      ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS) },
+      alarm: (wake) => alarmOn(runtime, wake),
+      carryOut: (effect) => this.#carryOut(effect),
+    });
+    return { kind: 'repairing', core, driver };
+  }
+
+  #run(recovered: Recovered): Running {
+    const { storage: self, life, initial, contacts, durations, limits, runtime } = this.#options;
+    const options = { self, life, recovered, initial, contacts, durations, limits };
+    const core = new Replica({ ...options, random: () => runtime.random() }, runtime.now());
+    const driver = new Driver<Effect>({
+      ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS) },
+      alarm: (wake) => alarmOn(runtime, wake),
+      carryOut: (effect) => this.#carryOut(effect),
+      suspended: () => {
+        this.counters.suspensions += 1;
+        this.#options.logger.warn('this machine was suspended; local reads begin again with new promises');
+      },
+      afterwards: () => this.#flush(),
+    });
+    const history = new ChangeHistory(core.view.log.base, this.#options.watched);
+    return { kind: 'running', core, driver, history };
+  }
+
+  #carryOut(effect: Effect): void {
+    switch (effect.do) {
+      case 'send':
+        this.#options.send(effect.to, effect.message);
+        return;
+      case 'persist':
+        this.#writing = this.#persist(effect.frame);
+        return;
+      case 'answer':
+        this.#answer(effect.id, effect.answer);
+        return;
+      case 'show':
+        this.history?.show(effect.slot, effect.operation, effect.results);
+        return;
+      case 'installed':
+        this.history?.installed(effect.slot);
+        return;
+      case 'trace':
+        this.#options.logger.debug(effect.event.what, effect.event.facts);
+        return;
+    }
+  }
+
+  #answer(id: number, answer: Answer): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    if (answer.kind === 'read') this.counters.served[answer.served] += 1;
+    else if (answer.kind === 'refused') this.counters.refused += 1;
+    else this.counters.writes += 1;
+    waiting.port.answered(waiting.id, answer);
+    this.#dirty.add(waiting.port);
+  }
+
+  #flush(): void {
+    for (const port of this.#dirty) port.flush();
+    this.#dirty.clear();
+    this.#options.settled();
+  }
+
+  async #persist(frame: Frame): Promise<void> {
+    const { disk, logger } = this.#options;
+    try {
+      await disk.write(frame);
+    } catch (error) {
+      if (this.#isOver) return;
+      if (!isFull(error)) {
+        if (!(error instanceof LeaseholdError)) throw error;
+        this.stop();
+        this.#options.failed(error);
+        return;
+      }
+      if (!this.#isFull)
+        logger.error('the disk is full: this replica acknowledges nothing until there is room');
+      this.#isFull = true;
+      await this.#pause(FULL_RETRY_MS);
+      if (!this.#isOver) await this.#persist(frame);
+      return;
+    }
+    if (this.#isFull) logger.warn('there is room on the disk again');
+    this.#isFull = false;
+    const stage = this.#stage;
+    if (stage.kind === 'running') stage.driver.input((now) => stage.core.synced(now));
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { runtime } = this.#options;
+    return new Promise((resolve) => {
+      runtime.wakeAt(later(runtime.now(), ms), resolve);
+    });
+  }
+}
+
+interface Repairing {
+  readonly kind: 'repairing';
+  readonly core: Repair;
+  readonly driver: Driver<Effect>;
+}
+
+interface Running {
+  readonly kind: 'running';
+  readonly core: Replica;
+  readonly driver: Driver<Effect>;
+  readonly history: ChangeHistory;
+}

@@ -1,0 +1,242 @@
+/**
+ * Starts a replica in this process: `startReplica`, and the options.
+ *
+ * Everything that can be wrong with the options or the directory is found before the replica sends anything. The replica
+ * listens when the promise resolves. The replica serves once it is a member and a leader is known: `ready()`.
+ */
+
+import { randomId } from '../../node/id.ts';
+import type { TlsOption } from '../../node/mesh/tls-files.ts';
+import { mutualTlsOption } from '../../node/mesh/tls-option.ts';
+import { openLockedDirectory } from '../../node/locked-directory.ts';
+import { nodeRuntime } from '../../node/runtime.ts';
+import { openDirectory, wholePath } from '../../node/storage.ts';
+import { formatAddress, parseAddress } from '../../node/tcp/address.ts';
+import { isLoopback } from '../../node/tcp/binding.ts';
+import { listenTcp } from '../../node/tcp/listen.ts';
+import { warnings } from '../../node/warnings.ts';
+import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import { nameOption } from '../../runtime/text-option.ts';
+import { type QuorumDurations, resolveQuorumDurations } from '../core/options.ts';
+import { type Identity, newStorageId, readIdentity, writeIdentity } from '../disk/identity.ts';
+import { JournalDisk } from '../disk/journal-disk.ts';
+import { DirectoryMismatchError, ReplicaRefusedError } from '../errors.ts';
+import { CALL_FRAME_BYTES_MAX, NAME_CHARACTERS_MAX } from '../wire/bounds.ts';
+import { listenerCodec, QUORUM_PROTOCOL } from '../wire/codec.ts';
+import { PEER_LIMITS } from './peer-links.ts';
+import { QuorumReplica } from './quorum-replica.ts';
+
+export interface StartReplicaOptions extends QuorumDurations {
+  /** Which of the replicas this is. */
+  name: string;
+
+  /** Where the journal is kept, on a local disk. Made if missing; never shared, copied or emptied. */
+  directory: string;
+
+  /**
+   * The replicas by name, with their addresses, as `{ a: '10.0.0.1:7600', … }`. To found a group: all of them, this one too, and
+   * the same at each. Later: some that can be asked.
+   */
+  peers: Readonly<Record<string, string>>;
+
+  /** Groups of different names have nothing to do with each other. @default 'default' */
+  group?: string | undefined;
+
+  /** Where to listen, if not at the own address in `peers`, as `0.0.0.0:7600`. @default the own one in `peers` */
+  listen?: string | undefined;
+
+  /** Joins a group that exists, instead of founding one. Another replica then has to add this one. @default false */
+  join?: boolean | undefined;
+
+  /**
+   * Which replicas hold keys and read them locally, when the group is founded: every one, or the leader alone. Holders make
+   * reads fast and writes slow: a write waits for each holder that lives.
+   *
+   * @default 'all'
+   */
+  readers?: 'all' | 'leader' | undefined;
+
+  /**
+   * Encrypts all connections, and admits only replicas and clients with a certificate of `ca`. Each is a path, or the text of
+   * such a file. All three, at every replica and client.
+   *
+   * @default plain TCP
+   */
+  tls?: TlsOption | undefined;
+
+  /** Allows to listen elsewhere than on loopback without TLS: anybody can then read and write. @default false */
+  insecure?: boolean | undefined;
+
+  /** Takes a network file system for good enough. @default false */
+  allowNetworkDirectory?: boolean | undefined;
+
+  /** @default warnings and errors, on the standard error; `silent` for nothing */
+  logger?: Logger | undefined;
+}
+
+const OPTIONS: OptionNames<StartReplicaOptions> = {
+  ...{ name: true, directory: true, peers: true, group: true, listen: true, join: true, readers: true },
+  ...{ tls: true, insecure: true, allowNetworkDirectory: true, logger: true },
+  ...{ leaseMs: true, renewMs: true, electionMs: true, heartbeatMs: true, graceMs: true, holdMs: true },
+  sessionMs: true,
+};
+
+/**
+ * Resolves when the replica listens. The replica serves after {@link QuorumReplica.ready}.
+ *
+ * @throws {InvalidOptionError} before anything has started
+ * @throws {LockedError} if another process has the directory
+ * @throws {DirectoryMismatchError} if the directory is another replica's
+ * @throws {VotesLostError} if the journal has lost votes
+ * @throws {PortInUseError} if another process listens there
+ */
+export async function startReplica(options: StartReplicaOptions): Promise<QuorumReplica> {
+  checkOptionNames('', options, OPTIONS);
+  const name = replicaName('name', options.name);
+  const group = nameOption('group', options.group ?? 'default', NAME_CHARACTERS_MAX);
+  const peers = checkPeers(options.peers);
+  const join = options.join ?? false;
+  const own = peers.get(name);
+  if (own === undefined && !join) {
+    throw new InvalidOptionError(
+      'peers',
+      [...peers.keys()].join(', '),
+      `${name}, which is this replica, must be among them; or it joins a group that exists (join: true, --join)`,
+    );
+  }
+  if (own === undefined && options.listen === undefined)
+    throw new InvalidOptionError(
+      'listen',
+      undefined,
+      'it must be given where peers does not have this replica',
+    );
+  const durations = resolveQuorumDurations(options);
+  const listen = parsed('listen', options.listen ?? own);
+  const logger = options.logger ?? warnings;
+  const secure = mutualTlsOption(options.tls);
+  if (secure === undefined && options.insecure !== true && !isLoopback(listen.host)) {
+    throw new InvalidOptionError(
+      'listen',
+      formatAddress(listen),
+      'everybody who can connect there could read and write; listen on 127.0.0.1, give tls (--ca, --cert, --key), or say insecure: true (--insecure) if the network keeps others away',
+    );
+  }
+  if (!join) sayWhatIsTolerated(peers.size, logger);
+  const placement = { mode: checkReaders(options.readers ?? 'all') };
+  await openDirectory(options.directory);
+  const directory = await openLockedDirectory(options.directory, {
+    allowNetwork: options.allowNetworkDirectory,
+  });
+  const closing = new AsyncDisposableStack();
+  closing.use(directory);
+  try {
+    const identity = await openIdentity({ name, group, join, path: options.directory }, directory.storage);
+    const runtime = nodeRuntime({
+      onBackwards: (ms) => logger.error('the monotonic clock went back; it stands still meanwhile', { ms }),
+    });
+    let replica: QuorumReplica | undefined;
+    const listener = await listenTcp({
+      ...{ ...listen, codec: listenerCodec, protocol: QUORUM_PROTOCOL, runtime, logger, secure },
+      limits: { ...PEER_LIMITS, frameBytesBeforeAdmission: CALL_FRAME_BYTES_MAX },
+      greeting: { group, name, storage: identity.storage, sessionMs: String(durations.sessionMs) },
+      onPeer: ({ id }, state) => {
+        if (state === 'disconnected') replica?.gone(id);
+      },
+    });
+    closing.use(listener);
+    const address = own ?? formatAddress({ ...listen, port: listener.port });
+    replica = new QuorumReplica({
+      ...{ identity, directory, listener, address, secure, peers, placement, durations },
+      ...{ runtime, logger, process: randomId(8), closing },
+    });
+    await replica.begin();
+    return replica;
+  } catch (error) {
+    await closing[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** The identity of the directory, with its life raised; durable when the promise resolves. */
+async function openIdentity(
+  wanted: { readonly name: string; readonly group: string; readonly join: boolean; readonly path: string },
+  storage: Parameters<typeof readIdentity>[0],
+): Promise<Identity> {
+  const { name, group, join } = wanted;
+  const path = wholePath(wanted.path);
+  const found = await readIdentity(storage, path);
+  if (found !== undefined && (found.name !== name || found.group !== group)) {
+    throw new DirectoryMismatchError(
+      path,
+      `it belongs to replica ${found.name} of group ${found.group}, not to ${name} of ${group}`,
+      'Give each replica a directory of its own',
+    );
+  }
+  if (found?.refused !== undefined)
+    throw new ReplicaRefusedError(found.refused.peer, found.refused.reason, 'earlier');
+  const before: Identity = found ?? {
+    ...{ group, name, storage: newStorageId(name, randomId), life: 0 },
+    ...{ origin: { kind: 'gathering' }, lives: {}, addresses: {} },
+  };
+  const isJoining = join && before.origin.kind === 'gathering';
+  if (isJoining) await JournalDisk.create(storage, before.storage);
+  const origin = isJoining ? ({ kind: 'joining' } as const) : before.origin;
+  const identity = { ...before, life: before.life + 1, origin };
+  await writeIdentity(storage, identity);
+  return identity;
+}
+
+function checkPeers(peers: unknown): ReadonlyMap<string, string> {
+  if (typeof peers !== 'object' || peers === null || Array.isArray(peers))
+    throw new InvalidOptionError('peers', peers, "it must name the replicas, as { a: '10.0.0.1:7600' }");
+  const addresses = new Map<string, string>();
+  for (const [name, address] of Object.entries(peers)) {
+    replicaName('peers', name);
+    parsed(`peers.${name}`, address);
+    const other = [...addresses].find(([, each]) => each === address)?.[0];
+    if (other !== undefined)
+      throw new InvalidOptionError('peers', address, `${other} and ${name} cannot both be there`);
+    addresses.set(name, String(address));
+  }
+  if (addresses.size === 0) throw new InvalidOptionError('peers', 'empty', 'a group needs a replica');
+  if (addresses.size > REPLICAS_MAX) {
+    const rule = `a group has at most ${REPLICAS_MAX} members: each one more makes writes slower`;
+    throw new InvalidOptionError('peers', addresses.size, rule);
+  }
+  return addresses;
+}
+
+const REPLICAS_MAX = 7;
+
+function replicaName(option: string, value: unknown): string {
+  const name = nameOption(option, value, NAME_CHARACTERS_MAX);
+  if (name.includes('~')) throw new InvalidOptionError(option, name, 'it must have no ~ in it');
+  return name;
+}
+
+function checkReaders(readers: unknown): 'all' | 'leader' {
+  if (readers === 'all' || readers === 'leader') return readers;
+  throw new InvalidOptionError('readers', readers, "it must be 'all' or 'leader'");
+}
+
+function parsed(option: string, address: unknown): { readonly host: string; readonly port: number } {
+  try {
+    return parseAddress(String(address));
+  } catch (error) {
+    if (!(error instanceof InvalidOptionError)) throw error;
+    throw new InvalidOptionError(option, address, error.rule);
+  }
+}
+
+function sayWhatIsTolerated(replicas: number, logger: Logger): void {
+  if (replicas === 1) logger.info('a group of one: when it is down, nothing can be read or written');
+  else if (replicas % 2 === 0) {
+    const lost = replicas / 2 - 1;
+    logger.warn(
+      `a group of ${replicas} tolerates ${lost} lost ${lost === 1 ? 'replica' : 'replicas'}, as one of ${replicas - 1} does, and waits for one more at every write`,
+    );
+  }
+}

@@ -1,0 +1,88 @@
+import { describe, expect, it, vi } from 'vitest';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { TestGroup } from './testing/groups.ts';
+import type { Watch } from './watch.ts';
+
+const text = (value: Uint8Array | undefined): string =>
+  value === undefined ? 'deleted' : new TextDecoder().decode(value);
+
+/** The next event, as `whole a=1 b=2`. */
+async function next(watch: Watch): Promise<string> {
+  const { value } = await watch.next();
+  const changes = value?.changes.map(
+    ({ key, value: of }: { key: string; value: Uint8Array | undefined }) => `${key}=${text(of)}`,
+  );
+  return [...(value?.isWhole ? ['whole'] : []), ...(changes ?? [])].join(' ');
+}
+
+describe('a watch', () => {
+  it('begins with what there is, and goes on with every change of its keys', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    const client = group.connect('a');
+    await client.puts([
+      { key: 'x/1', value: '1' },
+      { key: 'y', value: 'other' },
+    ]);
+    await using watch = client.watch({ prefix: 'x/' });
+    expect(await next(watch)).toBe('whole x/1=1');
+    await client.put('x/2', '2');
+    await client.put('y', 'again');
+    await client.compareAndSet('x/2', 'absent', 'refused');
+    await client.delete('x/1');
+    expect(await next(watch)).toBe('x/2=2');
+    expect(await next(watch)).toBe('x/1=deleted');
+  });
+
+  it('from the position of a read misses nothing that came after it', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    const client = group.connect('b');
+    await client.put('k', '1');
+    const { position } = await client.get('k');
+    await client.put('k', '2');
+    await using watch = client.watch({ key: 'k', from: position });
+    expect(await next(watch)).toBe('k=2');
+  });
+
+  it('goes on at another server when its own is gone, and repeats nothing', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    const client = group.connect('a', 'b', 'c');
+    await client.put('k', '1');
+    await using watch = client.watch({ key: 'k' });
+    expect(await next(watch)).toBe('whole k=1');
+    await group.stop('a');
+    const other = group.connect('b', 'c');
+    await other.put('k', '2');
+    expect(await next(watch)).toBe('k=2');
+  });
+
+  it('is ended by its signal, and by the end of its client', async () => {
+    await using group = await TestGroup.started('a');
+    const client = group.connect('a');
+    const ending = new AbortController();
+    const watch = client.watch({ key: 'k', signal: ending.signal });
+    expect(await next(watch)).toBe('whole');
+    ending.abort(new Error('enough'));
+    await expect(watch.next()).rejects.toThrow('enough');
+    const other = client.watch({ key: 'k' });
+    await other.next();
+    await client[Symbol.asyncDispose]();
+    await expect(other.next()).rejects.toMatchObject({ code: 'QUORUM_CLOSED' });
+  });
+
+  it('is refused unless it names a key, a prefix or a range', async () => {
+    await using group = await TestGroup.started('a');
+    const client = group.connect('a');
+    expect(() => client.watch({})).toThrow(InvalidOptionError);
+    expect(() => client.watch({ key: 'a', prefix: 'b' })).toThrow(InvalidOptionError);
+  });
+
+  it('is no more at the server when its client is gone', async () => {
+    await using group = await TestGroup.started('a');
+    const client = group.connect('a');
+    await next(client.watch({ key: 'k' }));
+    const replica = group.replicas.get('a') ?? expect.unreachable();
+    expect(replica.status().watches).toBe(1);
+    await client[Symbol.asyncDispose]();
+    await vi.waitFor(() => expect(replica.status().watches).toBe(0), { timeout: 20_000 });
+  });
+});

@@ -1,0 +1,190 @@
+/**
+ * A watch: the changes of some keys, in the order of the log, as an async iterable.
+ *
+ *     for await (const { position, changes, isWhole } of client.watch({ prefix: 'jobs/' })) …
+ *
+ * A watch survives the loss of a server and continues from the last position at the next one. If that server no longer keeps the
+ * changes since, the watch begins anew with all values there are (`isWhole`). While the reader is slow, the watch pauses at the
+ * server, and resumes from the last position when the reader has caught up.
+ */
+
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { onAbort } from '../../runtime/on-abort.ts';
+import { WatchBehindError } from '../errors.ts';
+import type { Call, KeyRange, Reply } from '../wire/calls.ts';
+import type { Entry } from './client-types.ts';
+
+export interface WatchOptions {
+  /** One key. */
+  key?: string | undefined;
+  /** All keys that begin so; '' for all there are. */
+  prefix?: string | undefined;
+  /** The keys from `first` on and below `end`. */
+  range?: { readonly first: string; readonly end?: string | undefined } | undefined;
+  /** Changes after this position, as named by a read or an earlier watch. @default begins with all values there are */
+  from?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface WatchEvent {
+  /** The watcher now knows all changes up to this position. */
+  readonly position: number;
+  /** The keys that changed; those without a value were deleted. */
+  readonly changes: readonly Entry[];
+  /** These are all keys there are: earlier knowledge is void. */
+  readonly isWhole: boolean;
+}
+
+interface WatchWire {
+  send(call: Call): void;
+  /** The server cannot serve the watch now: {@link Watch.tryAgain} is due in a moment. */
+  refused(): void;
+  ended(): void;
+}
+
+const QUEUE_MAX = 10_000;
+
+export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable {
+  readonly #id: number;
+  readonly #range: KeyRange;
+  readonly #wire: WatchWire;
+  readonly #isFromGiven: boolean;
+  readonly #aborting: Disposable;
+  #position: number | undefined;
+  #queue: WatchEvent[] = [];
+  #waiting: { resolve(result: IteratorResult<WatchEvent>): void; reject(error: unknown): void } | undefined;
+  #failure: { readonly error: unknown } | undefined;
+  #isPaused = false;
+  #isRefused = false;
+  #isOver = false;
+
+  constructor(id: number, options: WatchOptions, wire: WatchWire) {
+    const { from, signal } = options;
+    this.#id = id;
+    this.#range = rangeOf(options);
+    this.#wire = wire;
+    this.#isFromGiven = from !== undefined;
+    this.#position = from;
+    signal?.throwIfAborted();
+    this.#aborting = onAbort(signal, () => this.fail(signal?.reason));
+    this.begin();
+  }
+
+  /** Asks for the changes after the last position. */
+  begin(): void {
+    if (this.#isOver || this.#isPaused) return;
+    this.#isRefused = false;
+    this.#wire.send({ kind: 'watch', id: this.#id, from: this.#position, ...this.#range });
+  }
+
+  /** Begins again, unless that has happened at another server meanwhile. */
+  tryAgain(): void {
+    if (this.#isRefused) this.begin();
+  }
+
+  heard(reply: Reply): void {
+    if (this.#isOver) return;
+    if (reply.kind === 'answer' && reply.answer.kind === 'refused') {
+      this.#isRefused = true;
+      this.#wire.refused();
+      return;
+    }
+    if (reply.kind === 'watch-behind') this.#behind(reply.oldest);
+    else if (reply.kind === 'changes') this.#changed(reply);
+  }
+
+  next(): Promise<IteratorResult<WatchEvent>> {
+    const event = this.#queue.shift();
+    if (this.#isPaused && this.#queue.length === 0) {
+      this.#isPaused = false;
+      this.begin();
+    }
+    if (event !== undefined) return Promise.resolve({ done: false, value: event });
+    if (this.#failure !== undefined) return Promise.reject(this.#failure.error);
+    if (this.#isOver) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+    });
+  }
+
+  async return(): Promise<IteratorResult<WatchEvent>> {
+    this.#end();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end();
+  }
+
+  /** The next turn of the loop throws this, once everything that was heard is read. */
+  fail(error: unknown): void {
+    if (this.#isOver) return;
+    this.#failure = { error };
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#aborting[Symbol.dispose]();
+    this.#wire.send({ kind: 'unwatch', id: this.#id });
+    this.#wire.ended();
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (this.#failure !== undefined) waiting?.reject(this.#failure.error);
+    else waiting?.resolve({ done: true, value: undefined });
+  }
+
+  #behind(oldest: number): void {
+    const isFirst = this.#isFromGiven && !this.#hasHeard;
+    if (isFirst) this.fail(new WatchBehindError(this.#position ?? 0, oldest));
+    else {
+      this.#isRestarting = true;
+      this.#wire.send({ kind: 'watch', id: this.#id, from: undefined, ...this.#range });
+    }
+  }
+
+  #hasHeard = false;
+  #isRestarting = false;
+
+  #changed({ position, found, isWhole }: Extract<Reply, { kind: 'changes' }>): void {
+    // A repeated answer, or a server that lags behind this watcher.
+    if (this.#position !== undefined && this.#hasHeard && position <= this.#position) return;
+    if (isWhole && this.#hasHeard && !this.#isRestarting) return;
+    this.#isRestarting = false;
+    this.#hasHeard = true;
+    this.#position = position;
+    if (found.length === 0 && !isWhole) return;
+    const event = { position, changes: found, isWhole };
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (waiting !== undefined) waiting.resolve({ done: false, value: event });
+    else this.#queue.push(event);
+    if (this.#queue.length < QUEUE_MAX || this.#isPaused) return;
+    this.#isPaused = true;
+    this.#wire.send({ kind: 'unwatch', id: this.#id });
+  }
+}
+
+/** @throws {InvalidOptionError} unless exactly one of them is given */
+function rangeOf({ key, prefix, range }: WatchOptions): KeyRange {
+  const given = [key, prefix, range].filter((each) => each !== undefined);
+  if (given.length !== 1)
+    throw new InvalidOptionError('watch', given.length, 'exactly one of key, prefix and range must be given');
+  if (key !== undefined) return { first: key, end: `${key}\0` };
+  if (prefix !== undefined) return { first: prefix, end: endOf(prefix) };
+  return { first: range?.first ?? '', end: range?.end };
+}
+
+/** The first text behind all that begin with the prefix; undefined if there is none. */
+function endOf(prefix: string): string | undefined {
+  for (let length = prefix.length; length > 0; length -= 1) {
+    const code = prefix.charCodeAt(length - 1);
+    if (code < 0xffff) return prefix.slice(0, length - 1) + String.fromCharCode(code + 1);
+  }
+  return undefined;
+}

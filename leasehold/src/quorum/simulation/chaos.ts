@@ -1,0 +1,175 @@
+/** One seed: a world in which everything goes wrong for a while, and then nothing. */
+
+import { Random } from '../../sim/random.ts';
+import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
+import { seeCalm } from './calm.ts';
+import { drawPlacement, drawRate, drawWorld } from './drawn-world.ts';
+import type { ReplicaNode } from './node.ts';
+import { QuorumWorld } from './quorum-world.ts';
+
+const TROUBLES = [
+  ...([
+    'crash',
+    'crash',
+    'crash all',
+    'crash all',
+    'crash all',
+    'pause',
+    'suspension',
+    'suspension',
+    'partition',
+  ] as const),
+  ...([
+    'one-way cut',
+    'one-way cut',
+    'bad network',
+    'stuck disk',
+    'clock rate',
+    'release',
+    'transfer',
+  ] as const),
+  ...(['new leader', 'lost disk', 'double', 'add', 'remove', 'damage'] as const),
+] as const;
+
+type Trouble = (typeof TROUBLES)[number];
+
+/** So many kinds of trouble in one world: with more, nobody ever has a lease to lose. */
+const KINDS_EACH = [1, 2, 3, 4, 6];
+
+export class Chaos {
+  readonly quorum: QuorumWorld;
+  readonly #random: Random;
+  readonly #kinds: readonly Trouble[];
+  #isOver = false;
+  readonly #troubles: Readonly<Record<Trouble, (node: ReplicaNode) => void>> = {
+    crash: (node) => this.#crash(node),
+    'crash all': () => {
+      for (const node of this.quorum.nodes) this.#crash(node);
+    },
+    pause: (node) => node.process.pause(this.#upToLeases(2)),
+    suspension: (node) =>
+      node.process.suspend(this.#random.pick([SUSPENSION_NOTICED_MS * 0.95, this.#upToLeases(3)])),
+    partition: () => this.#partition(),
+    'one-way cut': (node) => this.#cut(node),
+    'bad network': () => this.#spoilNetwork(),
+    'stuck disk': (node) => {
+      node.disk.stuckUntilMs = this.quorum.world.trueMs + this.#upToLeases(3);
+    },
+    'clock rate': (node) => node.process.setRate(drawRate(this.#random)),
+    release: (node) => node.release(),
+    transfer: () => {
+      const { leader, members } = this.quorum.operator;
+      leader?.transfer(this.#random.pick(members).storage);
+    },
+    'new leader': () => {
+      const { leader } = this.quorum.operator;
+      if (leader !== undefined)
+        leader.process.pause(this.quorum.drawn.durations.electionMs * this.#random.between(1, 5));
+    },
+    'lost disk': (node) => this.quorum.operator.replace(node, false),
+    double: (node) => this.quorum.operator.replace(node, true),
+    add: () => this.quorum.operator.add(),
+    remove: (node) => this.quorum.operator.remove(node),
+    damage: (node) => this.#damage(node),
+  };
+
+  constructor(seed: number, trace: boolean) {
+    this.quorum = new QuorumWorld(seed, trace, drawWorld(new Random(seed, 'drawn')));
+    this.#random = this.quorum.world.random.fork('chaos');
+    this.#kinds = this.#random.shuffle(TROUBLES).slice(0, this.#random.pick(KINDS_EACH));
+  }
+
+  run(): void {
+    const { world, drawn } = this.quorum;
+    this.quorum.start();
+    world.run({ untilMs: drawn.durations.electionMs * this.#random.between(1, 6) });
+    const troubles = world.every(drawn.troubleMs, () => this.#trouble());
+    const { placementMs } = drawn;
+    const placements =
+      placementMs === undefined
+        ? undefined
+        : world.every([1, 2 * placementMs], () => this.#changePlacement());
+    world.run({ untilMs: world.trueMs + drawn.chaosMs });
+    troubles[Symbol.dispose]();
+    placements?.[Symbol.dispose]();
+    this.#isOver = true;
+    seeCalm(this.quorum, this.#random.fork('calm'));
+  }
+
+  #trouble(): void {
+    const { world, operator } = this.quorum;
+    const what = this.#random.pick(this.#kinds);
+    const members = operator.members;
+    const { leader } = operator;
+    const node = leader !== undefined && this.#random.chance(0.3) ? leader : this.#random.pick(members);
+    world.count(`trouble: ${what}`);
+    node.note('trouble', { what });
+    this.#troubles[what](node);
+  }
+
+  #upToLeases(leases: number): number {
+    const { leaseMs } = this.quorum.drawn.durations;
+    return leaseMs * this.#random.between(0, this.#random.pick([leases / 4, leases]));
+  }
+
+  #changePlacement(): void {
+    const { leader, nodes } = this.quorum.operator;
+    leader?.reconfigure({ kind: 'placement', placement: drawPlacement(this.#random, nodes.length) });
+  }
+
+  #crash(node: ReplicaNode): void {
+    node.crash();
+    const { life } = node.process;
+    this.quorum.world.after(this.#random.pick([0, 1, this.#upToLeases(1)]), () => {
+      if (node.process.life === life) node.start();
+    });
+  }
+
+  /** Flips bits in a frame that has a valid one behind it; found at the next start. */
+  #damage(node: ReplicaNode): void {
+    const { operator } = this.quorum;
+    if (!operator.isWhole || !operator.members.includes(node)) return;
+    if (operator.members.some(({ replica }) => replica === undefined)) return;
+    node.crash();
+    node.disk.repairTail();
+    if (node.disk.damage()) this.quorum.world.count('frames damaged');
+    node.start();
+  }
+
+  #partition(): void {
+    const { replicas, nodes } = this.quorum;
+    const names = this.#random.shuffle(nodes.map(({ storage }) => storage));
+    const at = this.#random.integer(1, Math.max(1, names.length - 1));
+    replicas.partition([names.slice(0, at), names.slice(at)], { dropInFlight: this.#random.chance(0.5) });
+    this.#healWithin(this.#upToLeases(3));
+  }
+
+  #cut(node: ReplicaNode): void {
+    const { replicas, nodes } = this.quorum;
+    const toIt = this.#random.chance(0.5);
+    for (const { storage } of nodes) {
+      if (storage === node.storage || this.#random.chance(0.3)) continue;
+      if (toIt) replicas.cut(storage, node.storage);
+      else replicas.cut(node.storage, storage);
+    }
+    this.#healWithin(this.#upToLeases(3));
+  }
+
+  #healWithin(ms: number): void {
+    this.quorum.world.after(ms, () => this.quorum.replicas.heal());
+  }
+
+  #spoilNetwork(): void {
+    const { replicas, drawn, world } = this.quorum;
+    const { leaseMs } = drawn.durations;
+    replicas.setFaults({
+      lossChance: this.#random.between(0, 0.5),
+      duplicateChance: this.#random.between(0, 0.3),
+      slowChance: this.#random.between(0, 0.5),
+      slowMs: [0, leaseMs * this.#random.pick([0.5, 2, 4])],
+    });
+    world.after(this.#upToLeases(2), () => {
+      if (!this.#isOver) replicas.setFaults(drawn.links);
+    });
+  }
+}

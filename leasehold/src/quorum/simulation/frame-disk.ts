@@ -1,0 +1,70 @@
+/**
+ * The disk of one replica, as a list of frames: what was synced stays, what was being written when the process ended may be
+ * there, may be missing, or may be torn.
+ *
+ * Bytes, sectors and file names are the business of the storage below (`sim/disk.ts` simulates those for the file log); here only
+ * whole frames count, so that thousands of worlds a minute can be played.
+ */
+
+import type { Random } from '../../sim/random.ts';
+import type { Frame } from '../core/journal.ts';
+import type { StoredFrame } from '../core/recovery.ts';
+
+export class FrameDisk {
+  readonly #random: Random;
+  #frames: StoredFrame[] = [];
+  #writing: Frame | undefined;
+  #lives = 0;
+  /** Until then, by true time, nothing is synced. */
+  stuckUntilMs = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  get frames(): readonly StoredFrame[] {
+    return this.#frames;
+  }
+
+  /** The number of this life, durable before the life does anything. */
+  open(): number {
+    this.#lives += 1;
+    return this.#lives;
+  }
+
+  begin(frame: Frame): void {
+    this.#writing = frame;
+  }
+
+  /** The frame is synced. One that is whole has everything, so what came before it is deleted. */
+  end(): void {
+    const frame = this.#writing;
+    if (frame === undefined) return;
+    this.#writing = undefined;
+    if (frame.isWhole) this.#frames = [];
+    this.#frames.push(frame);
+  }
+
+  /** The process has ended in the middle of whatever it was writing. */
+  crash(): void {
+    const frame = this.#writing;
+    this.#writing = undefined;
+    if (frame === undefined) return;
+    const fate = this.#random.pick(['lost', 'torn', 'kept'] as const);
+    if (fate === 'torn' && this.#frames.length > 0) this.#frames.push('damaged');
+    if (fate === 'kept') this.#frames.push(frame);
+  }
+
+  /** The torn end of an earlier crash is cut off when the next life opens the directory. */
+  repairTail(): void {
+    while (this.#frames.at(-1) === 'damaged') this.#frames.pop();
+  }
+
+  /** Makes one frame unreadable that has a valid one behind it. False if there is none. */
+  damage(): boolean {
+    const candidates = this.#frames.length - 1;
+    if (candidates <= 0) return false;
+    this.#frames[this.#random.integer(Math.max(0, candidates - 6), candidates - 1)] = 'damaged';
+    return true;
+  }
+}

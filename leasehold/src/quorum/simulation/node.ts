@@ -1,0 +1,277 @@
+/**
+ * A replica as a process of a simulated world: the driver of real processes, a disk of frames, and a network by storage ids.
+ */
+
+import { Driver } from '../../runtime/driver.ts';
+import { SuspensionGuard } from '../../runtime/suspension.ts';
+import type { Instant } from '../../runtime/time.ts';
+import type { SimClock } from '../../sim/clock.ts';
+import type { Network } from '../../sim/network.ts';
+import { SimProcess, type SimRuntime } from '../../sim/process.ts';
+import type { Random } from '../../sim/random.ts';
+import type { World } from '../../sim/world.ts';
+import type { Answer } from '../core/answer.ts';
+import type { Configuration } from '../core/configuration.ts';
+import type { Effect } from '../core/context.ts';
+import type { Frame } from '../core/journal.ts';
+import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
+import type { Change } from '../core/membership.ts';
+import type { Message } from '../core/messages.ts';
+import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
+import type { ReadMode } from '../core/reads.ts';
+import { recover, type Recovered } from '../core/recovery.ts';
+import { Repair } from '../core/repair.ts';
+import { Replica, type Submission } from '../core/replica.ts';
+import { FrameDisk } from './frame-disk.ts';
+
+/** What a client says to a replica, and hears of it. */
+export type Call = { readonly id: number; readonly client: string } & (
+  | { readonly kind: 'submit'; readonly submission: Submission }
+  | { readonly kind: 'read'; readonly keys: readonly string[]; readonly mode: ReadMode }
+);
+
+export interface Reply {
+  readonly kind: 'reply';
+  readonly id: number;
+  readonly answer: Answer;
+}
+
+export interface NodeOptions {
+  readonly storage: string;
+  readonly replicas: Network<Message>;
+  readonly calls: Network<Call | Reply>;
+  readonly clock: SimClock;
+  readonly initial: Configuration;
+  readonly limits: QuorumLimits;
+  readonly lateMs: number;
+  readonly syncMs: readonly [number, number];
+  readonly random: Random;
+  /** Anew for each life: an operator may change them. */
+  durations(): ResolvedQuorumDurations;
+  /** Storage ids of members, as an operator would name them. */
+  contacts(): readonly string[];
+  readonly observer: Observer;
+}
+
+/** What the checker hears of, at the instant it happens. */
+export interface Observer {
+  /** A new life knows what it has on its disk. */
+  began(node: ReplicaNode): void;
+  /** An input and all that came of it is over. */
+  settled(node: ReplicaNode): void;
+  reads(node: ReplicaNode, call: Call): void;
+  answers(node: ReplicaNode, call: Call, answer: Answer): void;
+  traced(node: ReplicaNode, what: string): void;
+  changed(node: ReplicaNode, change: Change, answer: Answer): void;
+}
+
+export class ReplicaNode {
+  readonly world: World;
+  readonly storage: string;
+  readonly process: SimProcess;
+  readonly disk: FrameDisk;
+  /** Its votes are lost: it must not come back under this storage id. */
+  isLost = false;
+  readonly #options: NodeOptions;
+  #runtime: SimRuntime | undefined;
+  #replica: Replica | undefined;
+  #driver: Driver<Effect> | undefined;
+  #callIds = 0;
+  readonly #calls = new Map<number, Call | Change>();
+
+  constructor(world: World, options: NodeOptions) {
+    this.world = world;
+    this.storage = options.storage;
+    this.#options = options;
+    this.disk = new FrameDisk(options.random.fork('disk'));
+    this.process = new SimProcess(world, {
+      name: options.storage,
+      clock: options.clock,
+      lateMs: options.lateMs,
+      start: (runtime) => this.#live(runtime),
+    });
+  }
+
+  /** The core, while the process lives and has read its disk. */
+  get replica(): Replica | undefined {
+    return this.process.alive ? this.#replica : undefined;
+  }
+
+  get isLeader(): boolean {
+    return this.replica?.role === 'leader';
+  }
+
+  now(): Instant {
+    return this.process.now();
+  }
+
+  start(): void {
+    if (!this.process.alive && !this.isLost) this.process.start();
+  }
+
+  crash(): void {
+    this.process.crash();
+    this.disk.crash();
+    this.#replica = undefined;
+  }
+
+  reconfigure(change: Change): void {
+    this.#input((replica, now) => replica.reconfigure(this.#remember(change), change, now));
+  }
+
+  transfer(to: string): void {
+    this.#input((replica, now) => replica.transfer(to, now));
+  }
+
+  release(): void {
+    this.#input((replica, now) => replica.release(now));
+  }
+
+  note(what: string, facts: Readonly<Record<string, string | number | undefined>> = {}): void {
+    if (this.world.tracing) this.world.note(this.storage, { what, facts });
+  }
+
+  #live(runtime: SimRuntime): void {
+    const { durations, contacts } = this.#options;
+    this.#runtime = runtime;
+    this.#replica = undefined;
+    this.#calls.clear();
+    const life = this.disk.open();
+    this.disk.repairTail();
+    const recovery = recover(this.disk.frames);
+    if (recovery.kind === 'votes-lost') {
+      this.isLost = true;
+      this.note('votes-lost');
+      this.world.count('votes lost');
+      this.crash();
+      return;
+    }
+    const { state } = recovery;
+    const resolved = durations();
+    if (state.missing === undefined) this.#begin(runtime, life, state, resolved);
+    else {
+      this.world.count('repairs');
+      const repair = new Repair(state, contacts(), resolved.electionMs, runtime.now());
+      this.#repair(runtime, life, repair, resolved);
+    }
+  }
+
+  /** Fetches what the disk lost; then the life proper begins. */
+  #repair(runtime: SimRuntime, life: number, repair: Repair, durations: ResolvedQuorumDurations): void {
+    const transport = runtime.transport(this.#options.replicas);
+    const driver = new Driver<Effect>({
+      core: repair,
+      clock: runtime,
+      guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS),
+      alarm: (wake) => runtime.alarm(wake),
+      carryOut: (effect) => {
+        if (effect.do === 'send') transport.send(effect.to, effect.message);
+      },
+    });
+    const listening = transport.listen((_, message) => {
+      repair.receive(message);
+      const { repaired } = repair;
+      if (repaired === undefined) return;
+      driver.stop();
+      listening[Symbol.dispose]();
+      this.world.count('repaired');
+      this.note('repaired', { chosen: repaired.chosen });
+      this.#begin(runtime, life, repaired, durations);
+    });
+    driver.input((now) => repair.wake(now));
+  }
+
+  #begin(runtime: SimRuntime, life: number, recovered: Recovered, durations: ResolvedQuorumDurations): void {
+    const { storage, initial, limits, replicas, calls, contacts, observer } = this.#options;
+    const transport = runtime.transport(replicas);
+    const callers = runtime.transport(calls);
+    const options = { self: storage, life, recovered, initial, contacts: contacts(), durations, limits };
+    const replica = new Replica({ ...options, random: () => runtime.random() }, runtime.now());
+    this.#replica = replica;
+    const driver = new Driver<Effect>({
+      core: replica,
+      clock: runtime,
+      guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS),
+      alarm: (wake) => runtime.alarm(wake),
+      carryOut: (effect) => this.#carryOut(effect, transport, callers),
+      suspended: () => this.world.count('suspensions noticed'),
+      afterwards: () => observer.settled(this),
+    });
+    this.#driver = driver;
+    observer.began(this);
+    transport.listen((from, message) => driver.input((now) => replica.receive(from, message, now)));
+    callers.listen((_, call) => {
+      if (call.kind !== 'reply') this.#call(call);
+    });
+    driver.input((now) => replica.wake(now));
+  }
+
+  #call(received: Call): void {
+    const call = { ...received }; // A message that arrives twice is two calls.
+    if (call.kind === 'read') this.#options.observer.reads(this, call);
+    const id = this.#remember(call);
+    this.#input((replica, now) =>
+      call.kind === 'read'
+        ? replica.read(id, call.keys, call.mode, now)
+        : replica.submit(id, call.submission, now),
+    );
+  }
+
+  #remember(call: Call | Change): number {
+    this.#callIds += 1;
+    this.#calls.set(this.#callIds, call);
+    return this.#callIds;
+  }
+
+  #input(act: (replica: Replica, now: Instant) => Effect[]): void {
+    const replica = this.#replica;
+    if (replica !== undefined) this.#driver?.input((now) => act(replica, now));
+  }
+
+  #carryOut(
+    effect: Effect,
+    transport: { send(to: string, message: Message): void },
+    callers: { send(to: string, message: Reply): void },
+  ): void {
+    const { observer } = this.#options;
+    switch (effect.do) {
+      case 'send':
+        transport.send(effect.to, effect.message);
+        return;
+      case 'show':
+      case 'installed':
+        return;
+      case 'persist':
+        this.#persist(effect.frame);
+        return;
+      case 'trace':
+        observer.traced(this, effect.event.what);
+        if (this.world.tracing) this.world.note(this.storage, effect.event);
+        return;
+      case 'answer': {
+        const call = this.#calls.get(effect.id);
+        this.#calls.delete(effect.id);
+        if (call === undefined)
+          throw this.world.broken('answers-once', `${this.storage} answers ${effect.id}, which nobody asked`);
+        if ('client' in call) {
+          observer.answers(this, call, effect.answer);
+          callers.send(call.client, { kind: 'reply', id: call.id, answer: effect.answer });
+        } else observer.changed(this, call, effect.answer);
+        return;
+      }
+    }
+  }
+
+  #persist(frame: Frame): void {
+    const { disk, process, world } = this;
+    const runtime = this.#runtime;
+    const { syncMs, random } = this.#options;
+    disk.begin(frame);
+    const endMs = Math.max(world.trueMs + random.between(syncMs[0], syncMs[1]), disk.stuckUntilMs);
+    world.at(endMs, () => {
+      if (runtime?.alive !== true) return;
+      disk.end();
+      process.perform(() => this.#input((replica, now) => replica.synced(now)));
+    });
+  }
+}

@@ -1,0 +1,110 @@
+/** A group in a simulated world: its replicas, their clocks and disks, the networks, the clients, and the checker that watches. */
+
+import { SimClock } from '../../sim/clock.ts';
+import { Network } from '../../sim/network.ts';
+import type { Random } from '../../sim/random.ts';
+import { World } from '../../sim/world.ts';
+import { type Configuration, initialConfiguration, UNKNOWN_GROUP } from '../core/configuration.ts';
+import type { Message } from '../core/messages.ts';
+import { Checker } from './checker.ts';
+import { Client } from './client.ts';
+import { type DrawnWorld, drawDurations, drawRate } from './drawn-world.ts';
+import { type Call, ReplicaNode, type Reply } from './node.ts';
+import { Operator } from './operator.ts';
+
+export class QuorumWorld {
+  readonly world: World;
+  readonly drawn: DrawnWorld;
+  readonly replicas: Network<Message>;
+  readonly calls: Network<Call | Reply>;
+  readonly checker: Checker;
+  readonly operator: Operator;
+  readonly clients: Client[] = [];
+  readonly #random: Random;
+  readonly #initial: Configuration;
+  #built = 0;
+
+  constructor(seed: number, trace: boolean, drawn: DrawnWorld) {
+    this.world = new World({ seed, trace });
+    this.drawn = drawn;
+    this.#random = this.world.random.fork('quorum');
+    this.replicas = new Network(this.world, {
+      name: 'replicas',
+      faults: drawn.links,
+      describe: describeMessage,
+    });
+    this.calls = new Network(this.world, { name: 'calls', faults: drawn.links });
+    this.checker = new Checker(this.world);
+    this.operator = new Operator({
+      world: this.world,
+      random: this.#random.fork('operator'),
+      build: () => this.#build(UNKNOWN_GROUP),
+    });
+    const members = Array.from({ length: drawn.replicas }, (_, seat) => ({ seat, storage: `r${seat + 1}` }));
+    this.#initial = initialConfiguration(members, drawn.placement);
+    for (const _ of members) this.operator.nodes.push(this.#build(this.#initial));
+  }
+
+  get nodes(): readonly ReplicaNode[] {
+    return this.operator.nodes;
+  }
+
+  start(): void {
+    this.operator.startAll();
+    const { clients, keys, lanes, thinkMs, writeShare, durations } = this.drawn;
+    for (let number = 1; number <= clients; number += 1) {
+      const random = this.#random.fork(`client ${number}`);
+      const home = random.integer(0, 6);
+      this.clients.push(
+        new Client({
+          ...{ name: `c${number}`, world: this.world, network: this.calls, random },
+          ...{ keys, lanes, thinkMs, writeShare, patienceMs: durations.electionMs * 3 },
+          replicas: () => this.#replicasFrom(home),
+          operations: this.checker.operations,
+        }),
+      );
+    }
+  }
+
+  /** The members as a client would know them, its own replica first. */
+  #replicasFrom(home: number): string[] {
+    const storages = this.operator.members.map(({ storage }) => storage);
+    const at = home % storages.length;
+    return [...storages.slice(at), ...storages.slice(0, at)];
+  }
+
+  #build(initial: Configuration): ReplicaNode {
+    this.#built += 1;
+    const storage = `r${this.#built}`;
+    const random = this.#random.fork(`node ${storage}`);
+    const { durations, limits, lateMs, syncMs } = this.drawn;
+    const { checker, operator } = this;
+    const clock = new SimClock({ originMs: random.between(0, 1e8), rate: drawRate(random) });
+    return new ReplicaNode(this.world, {
+      ...{ storage, initial, limits, lateMs, syncMs, random, clock },
+      replicas: this.replicas,
+      calls: this.calls,
+      durations: () =>
+        random.chance(0.8) ? durations : { ...durations, leaseMs: drawDurations(random).leaseMs + 150 },
+      contacts: () => this.operator.members.map((node) => node.storage).filter((each) => each !== storage),
+      observer: {
+        began: (node) => checker.began(node),
+        settled: (node) => checker.settled(node),
+        reads: (node, call) => checker.reads(node, call),
+        answers: (node, call, answer) => checker.answers(node, call, answer),
+        traced: (node, what) => checker.traced(node, what),
+        changed: (node, change, answer) => {
+          checker.changed(node, change, answer);
+          operator.heard(change, answer);
+        },
+      },
+    });
+  }
+}
+
+function describeMessage(message: Message): string {
+  const facts = Object.entries(message).flatMap(([name, value]) =>
+    name === 'kind' ? [] : typeof value === 'object' ? [`${name} …`] : [`${name} ${value}`],
+  );
+  return `${message.kind} ${facts.join(' ')}`;
+}

@@ -1,0 +1,88 @@
+/**
+ * Calls of a client, and the replies of a replica. One frame carries all calls that the client made in one turn of the event
+ * loop: batching matters more for speed than the encoding.
+ */
+
+import type { Answer } from '../core/answer.ts';
+import type { Placement } from '../core/configuration.ts';
+import type { Submission } from '../core/replica.ts';
+import type { ReadMode } from '../core/reads.ts';
+import type { Found } from '../core/result.ts';
+import { STORAGE_BYTES_MAX } from './bounds.ts';
+import { flag, type Form, list, optional, text, union, whole, word } from './form.ts';
+import { decode, encode } from './messages.ts';
+import { answer, command, found, key, keys, placement } from './parts.ts';
+
+/** A change of the group, with members by name: a client does not know their directories. */
+export type NamedChange =
+  | { readonly kind: 'add'; readonly name: string }
+  | { readonly kind: 'remove'; readonly name: string }
+  | { readonly kind: 'placement'; readonly placement: Placement };
+
+/** The keys from `first` on, and below `end` if there is an end. */
+export interface KeyRange {
+  readonly first: string;
+  readonly end: string | undefined;
+}
+
+export type Call =
+  | ({ readonly kind: 'submit'; readonly id: number } & Submission)
+  | { readonly kind: 'read'; readonly id: number; readonly mode: ReadMode; readonly keys: readonly string[] }
+  /** Changes after position `from`; without `from`, first all values there are now. */
+  | ({ readonly kind: 'watch'; readonly id: number; readonly from: number | undefined } & KeyRange)
+  | { readonly kind: 'unwatch'; readonly id: number }
+  | { readonly kind: 'status'; readonly id: number }
+  | { readonly kind: 'change'; readonly id: number; readonly change: NamedChange }
+  | { readonly kind: 'transfer'; readonly id: number; readonly to: string };
+
+export type Reply =
+  | { readonly kind: 'answer'; readonly id: number; readonly answer: Answer }
+  /** The changes of the watched keys in the slots up to `position`; a key without a value was deleted. */
+  | {
+      readonly kind: 'changes';
+      readonly id: number;
+      readonly position: number;
+      /** These are all keys there are; earlier knowledge is void. */
+      readonly isWhole: boolean;
+      readonly found: readonly Found[];
+    }
+  /** The replica no longer has the changes after the position that the watch asked for. */
+  | { readonly kind: 'watch-behind'; readonly id: number; readonly oldest: number }
+  | { readonly kind: 'status'; readonly id: number; readonly json: string }
+  /** The member is not known to this replica, or the replica does not lead. */
+  | { readonly kind: 'failed'; readonly id: number; readonly code: string; readonly message: string };
+
+const name = text(STORAGE_BYTES_MAX);
+const MESSAGE_BYTES_MAX = 65_536;
+
+const change: Form<NamedChange> = union<'kind', NamedChange>('kind', {
+  add: { name },
+  remove: { name },
+  placement: { placement },
+});
+
+const call: Form<Call> = union<'kind', Call>('kind', {
+  submit: { id: whole, session: whole, number: whole, answeredBelow: whole, command },
+  read: { id: whole, mode: word('best', 'quorum', 'log', 'stale'), keys },
+  watch: { id: whole, from: optional(whole), first: key, end: optional(key) },
+  unwatch: { id: whole },
+  status: { id: whole },
+  change: { id: whole, change },
+  transfer: { id: whole, to: name },
+});
+
+const reply: Form<Reply> = union<'kind', Reply>('kind', {
+  answer: { id: whole, answer },
+  changes: { id: whole, position: whole, isWhole: flag, found: list(found) },
+  'watch-behind': { id: whole, oldest: whole },
+  status: { id: whole, json: text(16 * MESSAGE_BYTES_MAX) },
+  failed: { id: whole, code: name, message: text(MESSAGE_BYTES_MAX) },
+});
+
+const calls = list(call);
+const replies = list(reply);
+
+export const encodeCalls = (values: readonly Call[]): Uint8Array => encode(calls, values);
+export const decodeCalls = (frame: Uint8Array): readonly Call[] => decode(calls, frame);
+export const encodeReplies = (values: readonly Reply[]): Uint8Array => encode(replies, values);
+export const decodeReplies = (frame: Uint8Array): readonly Reply[] => decode(replies, frame);

@@ -1,0 +1,162 @@
+/** The forms of everything that messages, calls and the disk have in common: operations, configurations, snapshots, results. */
+
+import type { Answer, ReadAnswer, Served } from '../core/answer.ts';
+import type { Configuration, Member, Placement } from '../core/configuration.ts';
+import { SEATS_MAX } from '../core/ballot.ts';
+import type { Entry } from '../core/log.ts';
+import {
+  type Action,
+  batch,
+  type Command,
+  type Condition,
+  type Operation,
+  type Request,
+} from '../core/operation.ts';
+import type { Found, Result } from '../core/result.ts';
+import type { SessionSnapshot } from '../core/sessions.ts';
+import type { Snapshot } from '../core/snapshot.ts';
+import type { StateSnapshot } from '../core/state-machine.ts';
+import { Flaw } from '../../runtime/msgpack/flaw.ts';
+import { KEY_BYTES_MAX, STORAGE_BYTES_MAX, VALUE_BYTES_MAX } from './bounds.ts';
+import {
+  bytes,
+  type Form,
+  integer,
+  list,
+  mapped,
+  optional,
+  record,
+  text,
+  union,
+  whole,
+  word,
+} from './form.ts';
+
+export const key: Form<string> = text(KEY_BYTES_MAX);
+export const value: Form<Uint8Array> = bytes(VALUE_BYTES_MAX);
+export const storage: Form<string> = text(STORAGE_BYTES_MAX);
+
+export const keys: Form<readonly string[]> = list(key);
+
+const condition: Form<Condition> = union('is', {
+  absent: { key },
+  revision: { key, revision: whole },
+  value: { key, value },
+});
+
+const action: Form<Action> = union('do', { get: { key }, put: { key, value }, delete: { key } });
+
+export const command: Form<Command> = union('kind', {
+  transaction: { conditions: list(condition), actions: list(action) },
+  'open-session': {},
+  'expire-session': { session: whole },
+});
+
+export const request: Form<Request> = record<Request>({
+  session: whole,
+  number: whole,
+  answeredBelow: whole,
+  command,
+  origin: storage,
+  life: whole,
+  id: integer,
+});
+
+const seat: Form<number> = mapped(
+  whole,
+  (number: number) => number,
+  (number) => {
+    if (number >= SEATS_MAX) throw new Flaw(`must be a seat below ${SEATS_MAX}`);
+    return number;
+  },
+);
+
+export const member: Form<Member> = record<Member>({ seat, storage });
+
+const objects: Form<ReadonlyMap<number, number>> = mapped(
+  list(record<{ readonly object: number; readonly holders: number }>({ object: whole, holders: whole })),
+  (map: ReadonlyMap<number, number>) => [...map].map(([object, holders]) => ({ object, holders })),
+  (pairs) => new Map(pairs.map(({ object, holders }) => [object, holders])),
+);
+
+export const placement: Form<Placement> = union('mode', {
+  leader: {},
+  all: {},
+  chosen: { slices: list(whole), objects },
+});
+
+export const configuration: Form<Configuration> = record<Configuration>({
+  members: list(member),
+  leader: optional(seat),
+  placement,
+  quorum: word('majority', 'all'),
+});
+
+/** The keys that a batch touches are computed again by its reader: a peer could leave some out. */
+export const operation: Form<Operation> = mapped(
+  union<'kind', WireOperation>('kind', {
+    configuration: { configuration },
+    batch: { requests: list(request) },
+  }),
+  (operation: Operation): WireOperation => operation,
+  (wire): Operation => (wire.kind === 'batch' ? batch(wire.requests) : wire),
+);
+
+type WireOperation =
+  | { readonly kind: 'configuration'; readonly configuration: Configuration }
+  | { readonly kind: 'batch'; readonly requests: readonly Request[] };
+
+export const entry: Form<Entry> = record<Entry>({ ballot: whole, operation });
+
+export const found: Form<Found> = record<Found>({ key, value: optional(value), revision: whole });
+
+type Settled = Exclude<Result, { readonly kind: 'duplicate' }>;
+
+const settled = {
+  done: { revision: whole, found: list(found) },
+  unmet: { revision: whole, found: list(found) },
+  opened: { session: whole },
+  expired: {},
+  'no-session': {},
+  refused: { why: word('answered-before', 'beyond-window') },
+} as const;
+
+/** A copy is a copy of a request that was applied, never of another copy: nesting has a bound. */
+const original = union<'kind', Settled>('kind', settled) as Form<Result>;
+
+export const result: Form<Result> = union<'kind', Result>('kind', {
+  ...settled,
+  duplicate: { of: original },
+});
+
+const session: Form<SessionSnapshot> = record<SessionSnapshot>({
+  id: whole,
+  answeredBelow: whole,
+  outcomes: list(record<SessionSnapshot['outcomes'][number]>({ number: whole, revision: whole, result })),
+});
+
+const state: Form<StateSnapshot> = record<StateSnapshot>({ values: list(found), sessions: list(session) });
+
+export const snapshot: Form<Snapshot> = record<Snapshot>({ slot: whole, configuration, state });
+
+export const served: Form<Served> = word('local', 'held', 'leader', 'quorum', 'log', 'stale');
+
+export const readAnswer: Form<ReadAnswer> = union<'kind', ReadAnswer>('kind', {
+  read: { served, found: list(found), position: whole },
+});
+
+export const answer: Form<Answer> = union<'kind', Answer>('kind', {
+  read: { served, found: list(found), position: whole },
+  result: { result, position: whole },
+  changed: { position: whole },
+  'not-changed': {
+    why: word(
+      'already-a-member',
+      'not-a-member',
+      'leader-must-transfer-first',
+      'no-member-would-be-left',
+      'no-free-seat',
+    ),
+  },
+  refused: { why: word('busy', 'session-required', 'batch-too-large', 'not-ready') },
+});
