@@ -1,0 +1,87 @@
+/**
+ * The durations of a group and how they depend on each other. All servers of a group must use the same `leaseMs`,
+ * because one server's lease rests on another server's promise.
+ *
+ *     lease      a member acts for leaseMs after it sent the stamp that a confirmation echoes
+ *     promise    the confirming member keeps its word for a hold (`runtime/lease-time.ts`) after that stamp arrived
+ */
+
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { holdMsOf } from '../../runtime/lease-time.ts';
+
+export interface Durations {
+  readonly heartbeatMs: number;
+  /** A link is down when the newest stamp that the peer echoed is older than this. */
+  readonly downMs: number;
+  /** A link that works again counts as up after this time without a break, doubled with each break up to {@link upMaxMs}. */
+  readonly upMs: number;
+  readonly upMaxMs: number;
+  readonly leaseMs: number;
+  /** A suspension of the machine that is shorter than this may go unnoticed. */
+  readonly suspensionToleranceMs: number;
+  readonly promiseMs: number;
+  /** A member that has not confirmed the view for so long, or a message not acknowledged for so long, is a conflict. */
+  readonly doubtMs: number;
+  /** How long a conflict lasts at least; doubled for each repetition up to {@link conflictMaxMs}. */
+  readonly conflictMs: number;
+  readonly conflictMaxMs: number;
+  readonly panicMs: number;
+  /** A record outside the own component is forgotten after this time. */
+  readonly forgetMs: number;
+}
+
+export type DurationOptions = Partial<Omit<Durations, 'promiseMs'>>;
+
+const DEFAULTS: Omit<Durations, 'promiseMs'> = {
+  heartbeatMs: 250,
+  downMs: 1_000,
+  upMs: 500,
+  upMaxMs: 4_000,
+  leaseMs: 1_500,
+  suspensionToleranceMs: 100,
+  doubtMs: 4_000,
+  conflictMs: 3_000,
+  conflictMaxMs: 60_000,
+  panicMs: 6_000,
+  forgetMs: 600_000,
+};
+
+export function resolveDurations(options: DurationOptions = {}): Durations {
+  const chosen = { ...DEFAULTS, ...options };
+  for (const [name, value] of Object.entries(chosen)) {
+    if (!(Number.isFinite(value) && value > 0)) {
+      throw new InvalidOptionError(name, value, 'it must be a positive number of milliseconds');
+    }
+  }
+  const { heartbeatMs, downMs, upMs, upMaxMs, leaseMs, suspensionToleranceMs, doubtMs } = chosen;
+  if (downMs < 2 * heartbeatMs)
+    throw new InvalidOptionError(
+      'downMs',
+      downMs,
+      'it must be at least two heartbeats, or every loss cuts a link',
+    );
+  if (leaseMs < downMs)
+    throw new InvalidOptionError(
+      'leaseMs',
+      leaseMs,
+      'it must not be shorter than downMs, or views stop acting first',
+    );
+  if (upMaxMs < upMs) throw new InvalidOptionError('upMaxMs', upMaxMs, 'it must not be less than upMs');
+  if (doubtMs < leaseMs)
+    throw new InvalidOptionError('doubtMs', doubtMs, 'it must not be shorter than leaseMs');
+  const promiseMs = holdMsOf({ leaseMs, suspensionToleranceMs });
+  if (chosen.forgetMs < 2 * promiseMs)
+    throw new InvalidOptionError(
+      'forgetMs',
+      chosen.forgetMs,
+      'it must be at least twice as long as a promise',
+    );
+  return { ...chosen, promiseMs };
+}
+
+/**
+ * A message that is not acknowledged leads to a new view or to panic within this time of sending, on a process that runs:
+ * the doubt, the change that follows it, and the heartbeats at which both are noticed.
+ */
+export const fateSharingMs = ({ doubtMs, panicMs, heartbeatMs }: Durations): number =>
+  doubtMs + panicMs + 3 * heartbeatMs;

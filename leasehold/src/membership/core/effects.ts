@@ -1,0 +1,24 @@
+/** The effects of a member: messages to send, and events for the application. */
+
+import type { TraceEffect } from '../../runtime/trace.ts';
+import type { MemberId } from './incarnation.ts';
+import type { Message } from './messages.ts';
+import type { View } from './view.ts';
+
+export type MemberEffect =
+  | { readonly do: 'send'; readonly to: string; readonly message: Message }
+  /** The present view is about to end: be careful. */
+  | { readonly do: 'start-change' }
+  | { readonly do: 'deliver-view'; readonly view: View }
+  /** No view could be agreed on in time. The next view ends the panic. */
+  | { readonly do: 'panic' }
+  | { readonly do: 'hand-over'; readonly from: MemberId; readonly body: Uint8Array }
+  | { readonly do: 'settle-send'; readonly id: number; readonly outcome: SendOutcome }
+  /** Another live process uses the name of this one. */
+  | { readonly do: 'name-taken'; readonly by: MemberId }
+  | TraceEffect;
+
+export type SendOutcome = 'delivered' | 'new-view' | 'panic';
+
+/** Whether a member may act: `acts`, or only with rights that were its alone all along (`continues`, see `chain.ts`), or not at all. */
+export type Standing = 'acts' | 'continues' | 'none';

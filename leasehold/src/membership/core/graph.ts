@@ -1,0 +1,114 @@
+/**
+ * The graph that the records describe, with its consequences: which servers belong together, and over which servers a
+ * packet travels. Servers with the same records compute the same answers; nothing else is agreed on.
+ *
+ * **Edge.** Two servers have an edge if each lists the present incarnation of the other, and neither has left.
+ *
+ * **Conflict.** A server that cannot reach a member over the overlay says so in its record. The two must not stay in one view,
+ * or a view would hold members that cannot talk: this is how messages and views share their fate. A conflict names an
+ * incarnation, so a restart ends the conflict.
+ *
+ * **Membership.** While a conflict remains in the component, the server in most conflicts is taken out (of equals, the one with
+ * the greater name). A server that is taken out is alone; each other server belongs to the component that remains around
+ * that server. There is no bound on the hops between two members: "all servers within three hops" is not transitive, and the ends of a
+ * chain of five would disagree for ever.
+ */
+
+import { isSameIncarnation, type MemberId } from './incarnation.ts';
+import type { ServerRecord } from './messages.ts';
+
+type Records = ReadonlyMap<string, { readonly record: ServerRecord }>;
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+export class Graph {
+  readonly #records: Records;
+  readonly #neighbours = new Map<string, string[]>();
+  readonly #nextHops = new Map<string, ReadonlyMap<string, string>>();
+
+  constructor(records: Records) {
+    this.#records = records;
+    for (const { record } of records.values()) {
+      const neighbours = record.links
+        .filter(({ name }) => this.#isEdge(record, name))
+        .map(({ name }) => name);
+      this.#neighbours.set(record.name, neighbours);
+    }
+  }
+
+  component(start: string, without: ReadonlySet<string> = NOBODY): Set<string> {
+    const found = new Set([start]);
+    for (const name of found) {
+      for (const next of this.#neighbours.get(name) ?? []) if (!without.has(next)) found.add(next);
+    }
+    return found;
+  }
+
+  /** The servers that belong in a view with this one, this one included. */
+  membersWith(name: string): Set<string> {
+    const component = this.component(name);
+    const removed = new Set<string>();
+    for (;;) {
+      const worst = this.#mostConflicting(component, removed);
+      if (worst === undefined) break;
+      removed.add(worst);
+    }
+    return removed.has(name) ? new Set([name]) : this.component(name, removed);
+  }
+
+  /** The first server on a shortest path, or undefined if there is no path. */
+  nextHop(from: string, to: string): string | undefined {
+    let hops = this.#nextHops.get(from);
+    if (hops === undefined) {
+      hops = this.#hopsFrom(from);
+      this.#nextHops.set(from, hops);
+    }
+    return hops.get(to);
+  }
+
+  #hopsFrom(from: string): Map<string, string> {
+    const hops = new Map<string, string>();
+    const queue = [from];
+    for (const name of queue) {
+      for (const next of this.#neighbours.get(name) ?? []) {
+        if (next === from || hops.has(next)) continue;
+        hops.set(next, hops.get(name) ?? next);
+        queue.push(next);
+      }
+    }
+    return hops;
+  }
+
+  #isEdge(one: ServerRecord, name: string): boolean {
+    const other = this.#records.get(name)?.record;
+    if (other === undefined || one.hasLeft || other.hasLeft) return false;
+    return lists(one.links, other) && lists(other.links, one);
+  }
+
+  #mostConflicting(component: ReadonlySet<string>, removed: ReadonlySet<string>): string | undefined {
+    const counts = new Map<string, number>();
+    const count = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);
+    for (const name of component) {
+      if (removed.has(name)) continue;
+      for (const other of this.#records.get(name)?.record.cannotReach ?? []) {
+        if (removed.has(other.name) || !component.has(other.name) || !this.#isPresent(other)) continue;
+        count(name);
+        count(other.name);
+      }
+    }
+    let worst: string | undefined;
+    for (const [name, conflicts] of counts) {
+      const most = worst === undefined ? 0 : (counts.get(worst) ?? 0);
+      if (worst === undefined || conflicts > most || (conflicts === most && name > worst)) worst = name;
+    }
+    return worst;
+  }
+
+  #isPresent({ name, incarnation }: MemberId): boolean {
+    const record = this.#records.get(name)?.record;
+    return record !== undefined && isSameIncarnation(record.incarnation, incarnation);
+  }
+}
+
+const lists = (links: readonly MemberId[], { name, incarnation }: MemberId): boolean =>
+  links.some((link) => link.name === name && isSameIncarnation(link.incarnation, incarnation));

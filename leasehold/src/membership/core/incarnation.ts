@@ -1,0 +1,49 @@
+/**
+ * A server's name stays the same when the server restarts; the incarnation does not. Incarnations of one name are
+ * ordered, so that every process can tell which of two records or promises belongs to the later process.
+ *
+ * An incarnation begins with the wall clock at the start. The wall clock may have gone back since the previous process ran.
+ * So the order is repaired rather than trusted: a server that hears of a greater incarnation of its own name takes a
+ * greater one still ({@link incarnationAfter}).
+ */
+
+export interface Incarnation {
+  /** The wall clock when the process started, or one more than a refuted incarnation. */
+  readonly startedMs: number;
+  /** Drawn at random: two processes that start in the same millisecond differ. */
+  readonly nonce: number;
+}
+
+/** One process of the group. */
+export interface MemberId {
+  readonly name: string;
+  readonly incarnation: Incarnation;
+}
+
+export const compareIncarnations = (one: Incarnation, other: Incarnation): number =>
+  one.startedMs - other.startedMs || one.nonce - other.nonce;
+
+export const isSameIncarnation = (one: Incarnation, other: Incarnation): boolean =>
+  one.startedMs === other.startedMs && one.nonce === other.nonce;
+
+export const incarnationAfter = (other: Incarnation, nonce: number): Incarnation => ({
+  startedMs: other.startedMs + 1,
+  nonce,
+});
+
+export const keyOf = ({ name, incarnation }: MemberId): string =>
+  `${name}#${incarnation.startedMs}.${incarnation.nonce}`;
+
+/** A set of processes as a value: sorted by name, with a key that is equal for equal sets. */
+export interface Membership {
+  readonly key: string;
+  readonly members: readonly MemberId[];
+}
+
+export function membershipOf(members: readonly MemberId[]): Membership {
+  const sorted = members.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  return { key: sorted.map(keyOf).join(' '), members: sorted };
+}
+
+export const incarnationIn = ({ members }: Membership, name: string): Incarnation | undefined =>
+  members.find((member) => member.name === name)?.incarnation;

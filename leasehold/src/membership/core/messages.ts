@@ -1,0 +1,85 @@
+/**
+ * What servers say to each other. A heartbeat proves a link and confirms a view, a record says what a server
+ * knows and proposes, and a packet carries a payload over links that work between two servers without one.
+ */
+
+import type { Instant } from '../../runtime/time.ts';
+import type { Incarnation, MemberId, Membership } from './incarnation.ts';
+
+/** A server's proposal, decided in one step and never changed; a later proposal has a greater number. */
+export interface Proposal extends Membership {
+  readonly number: number;
+  /** For how long, from this proposal on, a server outside the proposal may still act on the proposer's promise. */
+  readonly holdMs: number;
+  /** See `chain.ts`. */
+  readonly chain: readonly Membership[];
+}
+
+/** Everything a server says about itself. Of one server, the record with the greater (incarnation, sequence) counts. */
+export interface ServerRecord extends MemberId {
+  readonly sequence: number;
+  /** The processes to which this server has a link that works both ways. */
+  readonly links: readonly MemberId[];
+  /** The members that this server cannot reach, not even over other servers. */
+  readonly cannotReach: readonly MemberId[];
+  readonly proposal: Proposal;
+  /** The server has stopped acting and leaves the group for good. */
+  readonly hasLeft: boolean;
+}
+
+/** The newest stamp that the sender has heard from the receiver, and the incarnation that sent the stamp. */
+export interface Echo {
+  readonly incarnation: Incarnation;
+  readonly stamp: Instant;
+}
+
+/** Confirms a view, directly or over the overlay. */
+export interface Word {
+  readonly incarnation: Incarnation;
+  /** The sender's clock at sending. No other server ever compares this instant with anything. */
+  readonly stamp: Instant;
+  /** By any path. */
+  readonly echo: Echo | undefined;
+  /** The sender promises to act in no other view without the receiver for `promiseMs` after the echoed stamp arrived. */
+  readonly viewId: string | undefined;
+}
+
+export interface Version extends MemberId {
+  readonly sequence: number;
+}
+
+export interface Heartbeat {
+  readonly kind: 'heartbeat';
+  readonly word: Word;
+  /** As {@link Word.echo}, but only of heartbeats that came over the link itself, as proof of the link. */
+  readonly linkEcho: Echo | undefined;
+  /** The records that the sender has of its own component. */
+  readonly versions: readonly Version[];
+}
+
+export interface Records {
+  readonly kind: 'records';
+  readonly records: readonly ServerRecord[];
+}
+
+export type Payload =
+  | { readonly kind: 'word'; readonly word: Word }
+  | {
+      readonly kind: 'data';
+      readonly id: number;
+      /** The sender waits for no message with a lower id any more. */
+      readonly oldestId: number;
+      readonly body: Uint8Array;
+    }
+  | { readonly kind: 'acknowledgement'; readonly id: number };
+
+export interface Packet {
+  readonly kind: 'packet';
+  readonly from: MemberId;
+  readonly to: MemberId;
+  /** How often the packet may still be forwarded. */
+  readonly hopsLeft: number;
+  readonly payload: Payload;
+}
+
+export type Message = Heartbeat | Records | Packet;

@@ -1,0 +1,123 @@
+/**
+ * Messages between members, acknowledged, over whichever links work.
+ *
+ * A message is sent again at every heartbeat until its receiver acknowledges it, each time over the path that is shortest by then. The
+ * receiver hands each message over once: the receiver remembers the ids handed over, and the sender says which ids no longer wait
+ * for, so that memory stays small.
+ *
+ *                   acknowledged                     ┌──► delivered
+ *     send ──► waiting ─────────────────────────────►┘
+ *                 │ doubtMs without one              next view, or panic
+ *                 ├──────────────► doubted ────────────────────────────► failed
+ *                 └── a view without the receiver, or panic ───────────► failed
+ *
+ * **Fate sharing.** A doubted message is a conflict with its receiver. A conflict takes one of the two servers out of the other's
+ * proposal at once, so a change begins, and a change ends with a view or, after `panicMs`, with panic. A send never
+ * fails on its own while the view of that send goes on.
+ *
+ * A server that becomes a new incarnation keeps its ids, and its receivers would take a repeated message for a new one. None is repeated:
+ * no record lists the new incarnation yet, so the server is alone in its next view, which it delivers in the same step, and
+ * everything that waited fails.
+ */
+
+import type { Instant } from '../../runtime/time.ts';
+import { compareIncarnations, type Incarnation, isSameIncarnation, type MemberId } from './incarnation.ts';
+import type { Payload } from './messages.ts';
+import type { View } from './view.ts';
+
+/** A path of more hops than this is longer than any group of the supported size needs, unless a packet goes in circles. */
+export const HOPS_MAX = 8;
+
+interface Pending {
+  readonly id: number;
+  readonly to: MemberId;
+  readonly body: Uint8Array;
+  readonly sentAt: Instant;
+  isDoubted: boolean;
+}
+
+interface Received {
+  readonly incarnation: Incarnation;
+  /** Every id below this one is settled. */
+  oldestId: number;
+  readonly ids: Set<number>;
+}
+
+type Data = Extract<Payload, { kind: 'data' }>;
+
+export class Overlay {
+  readonly #pending = new Map<number, Pending>();
+  readonly #received = new Map<string, Received>();
+  #lastId = 0;
+
+  add(to: MemberId, body: Uint8Array, now: Instant): number {
+    this.#lastId += 1;
+    this.#pending.set(this.#lastId, { id: this.#lastId, to, body, sentAt: now, isDoubted: false });
+    return this.#lastId;
+  }
+
+  /** What a message says on the wire. */
+  payloadOf(id: number): { readonly to: MemberId; readonly payload: Data } | undefined {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return undefined;
+    const { to, body } = pending;
+    const [oldestId = id] = this.#pending.keys();
+    return { to, payload: { kind: 'data', id, oldestId, body } };
+  }
+
+  /** The messages to send again. */
+  *waitingIds(): Generator<number> {
+    for (const { id, isDoubted } of this.#pending.values()) if (!isDoubted) yield id;
+  }
+
+  /** True if the message was waiting for this acknowledgement. */
+  acknowledged(from: MemberId, id: number): boolean {
+    const to = this.#pending.get(id)?.to;
+    if (to?.name !== from.name || !isSameIncarnation(to.incarnation, from.incarnation)) return false;
+    return this.#pending.delete(id);
+  }
+
+  /** True if the message is to be handed over; false for a repeated message, or one that the sender has given up. */
+  accepts(from: MemberId, { id, oldestId }: Data): boolean {
+    let received = this.#received.get(from.name);
+    if (received === undefined || !isSameIncarnation(received.incarnation, from.incarnation)) {
+      if (received !== undefined && compareIncarnations(received.incarnation, from.incarnation) > 0)
+        return false;
+      received = { incarnation: from.incarnation, oldestId: 0, ids: new Set() };
+      this.#received.set(from.name, received);
+    }
+    if (oldestId > received.oldestId) {
+      received.oldestId = oldestId;
+      for (const known of received.ids) if (known < oldestId) received.ids.delete(known);
+    }
+    if (id < received.oldestId || received.ids.has(id)) return false;
+    received.ids.add(id);
+    return true;
+  }
+
+  forget(name: string): void {
+    this.#received.delete(name);
+  }
+
+  /** The receivers of messages that have waited for so long. Each is named once. */
+  *doubtedAfter(ms: number, now: Instant): Generator<MemberId> {
+    for (const pending of this.#pending.values()) {
+      if (pending.isDoubted || now - pending.sentAt <= ms) continue;
+      pending.isDoubted = true;
+      yield pending.to;
+    }
+  }
+
+  /** The messages that fail because of this view, or because of panic. */
+  failedBy(view: View | undefined): number[] {
+    const failed: number[] = [];
+    for (const { id, to, isDoubted } of this.#pending.values()) {
+      const isMember = view?.members.some(
+        ({ name, incarnation }) => name === to.name && isSameIncarnation(incarnation, to.incarnation),
+      );
+      if (isDoubted || isMember !== true) failed.push(id);
+    }
+    for (const id of failed) this.#pending.delete(id);
+    return failed;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * The promises that this server gave, and for how long they bind.
+ *
+ * A heartbeat that names view V and echoes a stamp of its receiver promises: for `promiseMs` after your stamp arrived here, I act in no other
+ * view that leaves you out. The promise is given by sending, whether or not the heartbeat arrives. The receiver counts its lease
+ * from when the stamp was sent, so a later beginning would gain nothing (decision 0053). When this server proposes a set without some receiver, the
+ * proposal carries the rest of the longest such promise as its *hold*, and no member of the resulting view acts before the
+ * hold is over.
+ *
+ * A promise ends early in three ways: the receiver is in the new set (and so has left V), the receiver has left the group,
+ * or a later incarnation of its name is known (then the process that heard the promise is gone, or has left V).
+ *
+ * A process that has just started does not know the promises of the process before. So the new process holds for a whole promise from the start,
+ * unless the new set contains every server that there can be. A suspended process does not know how long ago a
+ * promise was given: every promise counts as given now, and the process counts as just started.
+ */
+
+import { latest, later, type Instant } from '../../runtime/time.ts';
+import {
+  compareIncarnations,
+  type Incarnation,
+  incarnationIn,
+  isSameIncarnation,
+  type MemberId,
+  type Membership,
+} from './incarnation.ts';
+import type { ServerRecord } from './messages.ts';
+
+interface Promised {
+  readonly incarnation: Incarnation;
+  readonly at: Instant;
+}
+
+export class Promises {
+  readonly #promiseMs: number;
+  readonly #given = new Map<string, Promised>();
+  #rememberedSince: Instant;
+
+  constructor(promiseMs: number, now: Instant) {
+    this.#promiseMs = promiseMs;
+    this.#rememberedSince = now;
+  }
+
+  /** @param heardAt when the stamp arrived that the promise answers */
+  give({ name, incarnation }: MemberId, heardAt: Instant): void {
+    const known = this.#given.get(name);
+    const isSame = known !== undefined && isSameIncarnation(known.incarnation, incarnation);
+    this.#given.set(name, { incarnation, at: isSame ? latest(known.at, heardAt) : heardAt });
+  }
+
+  suspended(now: Instant): void {
+    this.#rememberedSince = now;
+    for (const [name, { incarnation }] of this.#given) this.#given.set(name, { incarnation, at: now });
+  }
+
+  /**
+   * For how long a server outside this set may act on a promise of this server.
+   *
+   * @param isEverybody whether the set contains every server that there can be
+   */
+  holdMs(
+    set: Membership,
+    recordOf: (name: string) => ServerRecord | undefined,
+    isEverybody: boolean,
+    now: Instant,
+  ): number {
+    let until = isEverybody ? now : later(this.#rememberedSince, this.#promiseMs);
+    for (const [name, promised] of this.#given) {
+      const end = later(promised.at, this.#promiseMs);
+      if (end <= now) this.#given.delete(name);
+      else if (end > until && !isReleased(promised, incarnationIn(set, name), recordOf(name))) until = end;
+    }
+    return Math.max(0, until - now);
+  }
+}
+
+function isReleased(
+  { incarnation }: Promised,
+  inside: Incarnation | undefined,
+  record: ServerRecord | undefined,
+): boolean {
+  if (inside !== undefined && compareIncarnations(inside, incarnation) >= 0) return true;
+  if (record === undefined) return false;
+  const order = compareIncarnations(record.incarnation, incarnation);
+  return order > 0 || (order === 0 && record.hasLeft);
+}

@@ -1,0 +1,110 @@
+/**
+ * The newest known record of every server.
+ *
+ * Records travel by flooding: a server passes each new record to all peers but the source. A flood may be lost, so
+ * heartbeats list the versions of the sender's component, and a receiver that has newer records sends them:
+ *
+ *  (a) records of its own component that the peer does not list;
+ *  (b) any record that the peer lists in an older version. This covers records outside the component too: a server that
+ *      restarted with a clock that went back is known to the others by a greater incarnation, is in nobody's
+ *      component for that reason, and must be told.
+ *
+ * A record outside the component is forgotten after a while, or names that come and go would add up. The greatest number
+ * ever seen is never forgotten, because view ids must grow.
+ */
+
+import type { Instant } from '../../runtime/time.ts';
+import { compareIncarnations, type Incarnation } from './incarnation.ts';
+import type { ServerRecord, Version } from './messages.ts';
+
+interface Kept {
+  readonly record: ServerRecord;
+  /** When the proposal in the record first arrived, however often links have changed since. */
+  readonly proposedAt: Instant;
+}
+
+export class RecordTable {
+  readonly #kept = new Map<string, Kept>();
+  readonly #outsideSince = new Map<string, Instant>();
+  #greatestNumber = 0;
+
+  get records(): ReadonlyMap<string, { readonly record: ServerRecord; readonly proposedAt: Instant }> {
+    return this.#kept;
+  }
+
+  get greatestNumber(): number {
+    return this.#greatestNumber;
+  }
+
+  of(name: string): ServerRecord | undefined {
+    return this.#kept.get(name)?.record;
+  }
+
+  proposedAt(name: string): Instant | undefined {
+    return this.#kept.get(name)?.proposedAt;
+  }
+
+  isNews(record: ServerRecord): boolean {
+    const known = this.of(record.name);
+    return known === undefined || isNewer(record, known);
+  }
+
+  put(record: ServerRecord, now: Instant): void {
+    const known = this.#kept.get(record.name);
+    const isSameProposal =
+      known !== undefined &&
+      known.record.proposal.number === record.proposal.number &&
+      compareIncarnations(known.record.incarnation, record.incarnation) === 0;
+    this.#kept.set(record.name, { record, proposedAt: isSameProposal ? known.proposedAt : now });
+    this.#greatestNumber = Math.max(this.#greatestNumber, record.proposal.number);
+  }
+
+  /** The versions of these servers' records, for a heartbeat. */
+  versions(component: ReadonlySet<string>): Version[] {
+    const versions: Version[] = [];
+    for (const { record } of this.#kept.values()) {
+      const { name, incarnation, sequence } = record;
+      if (component.has(name)) versions.push({ name, incarnation, sequence });
+    }
+    return versions;
+  }
+
+  /** What a peer lacks that lists these versions. */
+  lackedBy(versions: readonly Version[], component: ReadonlySet<string>): ServerRecord[] {
+    const theirs = new Map(versions.map((version) => [version.name, version]));
+    const lacked: ServerRecord[] = [];
+    for (const { record } of this.#kept.values()) {
+      const known = theirs.get(record.name);
+      const isLacked = known === undefined ? component.has(record.name) : isNewer(record, known);
+      if (isLacked) lacked.push(record);
+    }
+    return lacked;
+  }
+
+  /** Forgets the servers that have been outside the component for too long, and returns their names. */
+  forget(component: ReadonlySet<string>, now: Instant, forgetMs: number): string[] {
+    const forgotten: string[] = [];
+    for (const name of this.#kept.keys()) {
+      if (component.has(name)) {
+        this.#outsideSince.delete(name);
+        continue;
+      }
+      const since = this.#outsideSince.get(name);
+      if (since === undefined) this.#outsideSince.set(name, now);
+      else if (now - since >= forgetMs) forgotten.push(name);
+    }
+    for (const name of forgotten) {
+      this.#kept.delete(name);
+      this.#outsideSince.delete(name);
+    }
+    return forgotten;
+  }
+}
+
+interface Numbered {
+  readonly incarnation: Incarnation;
+  readonly sequence: number;
+}
+
+const isNewer = (one: Numbered, other: Numbered): boolean =>
+  (compareIncarnations(one.incarnation, other.incarnation) || one.sequence - other.sequence) > 0;

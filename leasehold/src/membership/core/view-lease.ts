@@ -1,0 +1,50 @@
+/**
+ * The lease on one delivered view: which members have lately confirmed the view, and from when on the server may act.
+ *
+ * A member confirms the view with a heartbeat that names the view and echoes a stamp of this server. The confirmation counts for
+ * `leaseMs` from when the stamp *was sent*, which is before the member gave its promise. The view is *confirmed* while that time
+ * has not passed for any other member. A check reads the clock; no timer proves anything.
+ */
+
+import { isLeased } from '../../runtime/lease-time.ts';
+import { instant, type Instant } from '../../runtime/time.ts';
+import type { View } from './view.ts';
+
+export class ViewLease {
+  readonly view: View;
+  readonly deliveredAt: Instant;
+  /** When every promise that a member gave to a server outside has run out. */
+  readonly actsAt: Instant;
+  readonly #leaseMs: number;
+  /** For each other member, the newest stamp of this server echoed in a confirmation. */
+  readonly #echoed = new Map<string, Instant>();
+
+  constructor(view: View, self: string, times: { now: Instant; actsAt: Instant; leaseMs: number }) {
+    this.view = view;
+    this.deliveredAt = times.now;
+    this.actsAt = times.actsAt;
+    this.#leaseMs = times.leaseMs;
+    for (const { name } of view.members) {
+      if (name !== self) this.#echoed.set(name, instant(Number.NEGATIVE_INFINITY));
+    }
+  }
+
+  confirm(name: string, stamp: Instant): void {
+    const known = this.#echoed.get(name);
+    if (known !== undefined && stamp > known) this.#echoed.set(name, stamp);
+  }
+
+  isConfirmed(now: Instant): boolean {
+    for (const stamp of this.#echoed.values()) if (!isLeased(stamp, this.#leaseMs, now)) return false;
+    return true;
+  }
+
+  isHoldOver(now: Instant): boolean {
+    return now >= this.actsAt;
+  }
+
+  /** The members that have not confirmed the view for so long. */
+  *unconfirmedFor(ms: number, now: Instant): Generator<string> {
+    for (const [name, stamp] of this.#echoed) if (now - Math.max(stamp, this.deliveredAt) > ms) yield name;
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * Joins a group from a running process: `joinGroup` and its options.
+ *
+ * Resolves as soon as the server listens. The first view, of this server alone, follows at once, and a larger one as soon as others
+ * are reached. No new process acts for the length of a promise (1.92 s by default), because the process before it under
+ * this name may have promised something (decision 0055).
+ */
+
+import { checkAddress, checkPeers, type Peers } from '../../node/mesh/peers-option.ts';
+import { openMesh } from '../../node/mesh/mesh.ts';
+import type { TlsOption } from '../../node/mesh/tls-files.ts';
+import { mutualTlsOption } from '../../node/mesh/tls-option.ts';
+import { nodeRuntime } from '../../node/runtime.ts';
+import { formatAddress } from '../../node/tcp/address.ts';
+import { isLoopback } from '../../node/tcp/binding.ts';
+import { PortInUseError } from '../../node/tcp/errors.ts';
+import type { TcpLimits } from '../../node/tcp/limits.ts';
+import { atEndOfTurn } from '../../node/turn.ts';
+import { warnings } from '../../node/warnings.ts';
+import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import { nameOption } from '../../runtime/text-option.ts';
+import { type Durations, resolveDurations } from '../core/durations.ts';
+import { NAME_CHARACTERS_MAX, SERVERS_MAX } from '../wire/bounds.ts';
+import { MEMBERSHIP_PROTOCOL, membershipCodec } from '../wire/codec.ts';
+import { Group, type GroupCallbacks } from './group.ts';
+
+export interface JoinGroupOptions extends GroupCallbacks {
+  /** The name of this server, the same after a restart. Never two processes at a time under one name. */
+  name: string;
+
+  /** Where to listen, as `10.0.0.3:7700` or `0.0.0.0:7700`. */
+  listen: string;
+
+  /**
+   * Other servers by name, with their addresses. This server dials them for ever. A server that is not among them may join by dialling one
+   * of them, so the lists need not be equal; but two servers that are in no list of each other have to find each other through a third.
+   */
+  peers: Peers;
+
+  /** Groups of different names refuse each other. @default 'default' */
+  group?: string | undefined;
+
+  /** Where others dial this server. @default the own entry in `peers`, or else `listen` */
+  address?: string | undefined;
+
+  /** The most servers that the group is meant to have. More members in a view are logged as an error. @default no limit */
+  size?: number | undefined;
+
+  /**
+   * How long a member acts on the last confirmation of the others, in milliseconds. Equal at all servers. Longer survives longer pauses;
+   * shorter lets the others act sooner after a crash. The other durations follow from it. @default 1_500
+   */
+  leaseMs?: number | undefined;
+
+  /** Encrypts, and lets only processes take part for which `ca` vouches. All three, at every server. @default plain TCP */
+  tls?: TlsOption | undefined;
+
+  /** Allows to listen elsewhere than on loopback without TLS: everybody who can connect can take part. @default false */
+  insecure?: boolean | undefined;
+
+  /** Leaves the group. */
+  signal?: AbortSignal | undefined;
+
+  /** @default warnings and errors, on the standard error; `silent` for nothing */
+  logger?: Logger | undefined;
+}
+
+const OPTIONS: OptionNames<JoinGroupOptions> = {
+  ...{ name: true, listen: true, peers: true, group: true, address: true, size: true, leaseMs: true },
+  ...{ tls: true, insecure: true, signal: true, logger: true },
+  ...{ onStartChange: true, onView: true, onPanic: true, onMessage: true, onEnd: true },
+};
+
+const LEASE_MS = { default: 1_500, least: 100, most: 60_000 };
+const NONCE_LIMIT = 2 ** 32;
+
+/** A server that sends more than this is not read for a while. */
+const RATES = { messagesPerSecondIn: 20_000, messagesBurstIn: 20_000, bytesPerSecondIn: 64 * 1024 * 1024 };
+
+/** The core notices a silent link much earlier; this is when the connection is dialled anew. */
+function limitsOf({ leaseMs }: Durations): Partial<TcpLimits> {
+  const silentAfterMs = Math.max(2_000, 4 * leaseMs);
+  return { ...RATES, silentAfterMs, heartbeatEveryMs: silentAfterMs / 4 };
+}
+
+/**
+ * Resolves when the server listens.
+ *
+ * @throws {InvalidOptionError} before anything has started
+ * @throws {PortInUseError} if another process listens there
+ * @throws {AddressUnavailableError} if this machine has no such address
+ */
+export async function joinGroup(options: JoinGroupOptions): Promise<Group> {
+  checkOptionNames('', options, OPTIONS);
+  const { signal, insecure, size } = options;
+  signal?.throwIfAborted();
+  const name = nameOption('name', options.name, NAME_CHARACTERS_MAX);
+  const group = nameOption('group', options.group ?? 'default', NAME_CHARACTERS_MAX);
+  const listen = checkAddress('listen', options.listen);
+  const peers = peersOf(options, name);
+  const address = options.address ?? peers.get(name) ?? formatAddress(listen);
+  checkAddress('address', address);
+  checkSize(size, new Set([...peers.keys(), name]).size);
+  const durations = durationsOf(options.leaseMs ?? LEASE_MS.default);
+  const secure = mutualTlsOption(options.tls);
+  const logger = options.logger ?? warnings;
+  if (secure === undefined && !isLoopback(listen.host)) {
+    if (insecure !== true) throw new InvalidOptionError('listen', options.listen, PROTECT);
+    logger.warn(NOT_PROTECTED, { listen: formatAddress(listen) });
+  }
+  const runtime = nodeRuntime({
+    onBackwards: (ms) =>
+      logger.error('the monotonic clock went back; it stands still until it has caught up', { ms }),
+  });
+  const incarnation = {
+    startedMs: Math.floor(runtime.wallMs()),
+    nonce: Math.floor(runtime.random() * NONCE_LIMIT),
+  };
+  let server: Group | undefined;
+  const opening = openMesh({
+    ...{ codec: membershipCodec, protocol: MEMBERSHIP_PROTOCOL, name, group, listen, address, secure },
+    ...{
+      runtime,
+      logger,
+      limits: limitsOf(durations),
+      incarnation: `${incarnation.startedMs}.${incarnation.nonce}`,
+    },
+    agreed: {
+      leaseMs: String(durations.leaseMs),
+      suspensionToleranceMs: String(durations.suspensionToleranceMs),
+      clockRateBound: String(CLOCK_RATE_BOUND),
+    },
+    receive: (from, message) => server?.receive(from, message),
+    onPeer: (peer, state) => {
+      if (state === 'disconnected') server?.disconnected(peer);
+      if (state === 'duplicated' && peer === name) server?.nameTaken();
+    },
+  });
+  const mesh = await opening.catch((error: unknown) => {
+    throw error instanceof PortInUseError ? takenBy(name, error) : error;
+  });
+  mesh.setPeers(new Map([...peers, [name, address]]));
+  server = new Group({
+    settings: {
+      ...{ name, incarnation, durations, random: () => runtime.random() },
+      peers: [...peers.keys()].filter((peer) => peer !== name),
+      arePeersComplete: false,
+    },
+    ...{ group, size, durations, runtime, logger, mesh, atEndOfTurn, callbacks: options },
+  });
+  const joined = server;
+  signal?.addEventListener('abort', () => void joined.close(), { once: true });
+  return joined;
+}
+
+function peersOf({ peers }: JoinGroupOptions, name: string): ReadonlyMap<string, string> {
+  const isEmpty = typeof peers === 'object' && peers !== null && Object.keys(peers).length === 0;
+  const checked = isEmpty ? new Map<string, string>() : checkPeers('peers', peers, NAME_CHARACTERS_MAX);
+  const count = new Set([...checked.keys(), name]).size;
+  if (count <= SERVERS_MAX) return checked;
+  throw new InvalidOptionError('peers', count, `a group has at most ${SERVERS_MAX} servers`);
+}
+
+function checkSize(size: number | undefined, servers: number): void {
+  if (size === undefined) return;
+  if (!Number.isInteger(size) || size < 1 || size > SERVERS_MAX)
+    throw new InvalidOptionError('size', size, `it must be a whole number from 1 to ${SERVERS_MAX}`);
+  if (size < servers)
+    throw new InvalidOptionError(
+      'size',
+      size,
+      `peers and this server are ${servers}: raise size at all servers first`,
+    );
+}
+
+/** The proportions of the design, which the simulation has tried: one decision, not seven. */
+function durationsOf(leaseMs: number): Durations {
+  const { least, most } = LEASE_MS;
+  if (typeof leaseMs !== 'number' || !(leaseMs >= least && leaseMs <= most))
+    throw new InvalidOptionError('leaseMs', leaseMs, `it must be a number from ${least} to ${most}`);
+  return resolveDurations({
+    ...{ leaseMs, heartbeatMs: leaseMs / 6, downMs: (leaseMs * 2) / 3, upMs: leaseMs / 3 },
+    ...{ upMaxMs: (leaseMs * 8) / 3, suspensionToleranceMs: leaseMs / 15, doubtMs: (leaseMs * 8) / 3 },
+    ...{ conflictMs: 2 * leaseMs, conflictMaxMs: 40 * leaseMs, panicMs: 4 * leaseMs },
+  });
+}
+
+/** Another port would do no good: the other servers would not dial it. */
+const takenBy = (name: string, { host, port, cause }: PortInUseError): PortInUseError =>
+  new PortInUseError(
+    host,
+    port,
+    { cause },
+    `another process may be ${name} already, and no two may be one server at a time: wait until it has ended, or give this one a name and an address of its own`,
+  );
+
+const PROTECT =
+  'everybody who can connect there could take part; listen on 127.0.0.1, give tls (--ca, --cert, --key), or say insecure: true (--insecure) if the network keeps others away';
+
+const NOT_PROTECTED =
+  'this server listens beyond loopback without TLS: everybody who can connect can take part under any name. Give tls (--ca, --cert, --key), or let the network keep others away';

@@ -1,0 +1,157 @@
+/** One life of a group: faults of every kind for a while, then calm (`calm.ts`). */
+
+import type { Random } from '../../sim/random.ts';
+import { Calm } from './calm.ts';
+import { drawRate, drawWorld } from './drawn-world.ts';
+import { GroupWorld } from './group-world.ts';
+import type { Server } from './server.ts';
+
+/** So many events are never needed, unless servers talk for ever. */
+const EVENTS_MAX = 400_000;
+const LEAVING_MS = 400;
+
+export class Chaos {
+  readonly group: GroupWorld;
+  readonly #random: Random;
+
+  constructor(seed: number, trace: boolean) {
+    this.group = new GroupWorld(seed, trace, drawWorld(seed));
+    this.#random = this.group.world.random.fork('chaos');
+  }
+
+  run(): void {
+    const { group } = this;
+    const { world, drawn } = group;
+    world.count(`worlds, ${drawn.kind}`);
+    group.start();
+    if (drawn.kind === 'deaf-middle') this.#deafenMiddle();
+    if (drawn.kind === 'data-lost') world.at(2_000, () => this.#loseData());
+    for (let fault = 0; fault < drawn.faults; fault++) {
+      world.at(this.#random.between(1_000, drawn.chaosMs), () => this.#fault());
+    }
+    if (drawn.kind === 'drifting') world.every([4_000, 8_000], () => this.#stopSlowest());
+    world.run({ untilMs: drawn.chaosMs, maxEvents: EVENTS_MAX });
+    new Calm(group).run(EVENTS_MAX);
+  }
+
+  /** The slow server stops for longer than a lease, and the fast one gives it up at once; not in the calm. */
+  #stopSlowest(): void {
+    const { world, servers, drawn } = this.group;
+    const [slow, fast] = servers;
+    if (world.trueMs > drawn.chaosMs || slow === undefined || fast === undefined) return;
+    slow.pause(this.#random.between(1_500, 2_200));
+    world.after(this.#random.between(0, 100), () => fast.report(slow.name));
+  }
+
+  #deafenMiddle(): void {
+    const [middle, one, other] = this.group.servers;
+    if (middle === undefined || one === undefined || other === undefined) return;
+    middle.isDeaf = true;
+    this.group.network.cutBoth(one.name, other.name);
+  }
+
+  #loseData(): void {
+    const [server] = this.group.servers;
+    if (server !== undefined) server.losesData = true;
+  }
+
+  #fault(): void {
+    const random = this.#random;
+    const { servers, network, world } = this.group;
+    const server = random.pick(servers);
+    const other = random.pick(servers.filter((each) => each !== server));
+    const kinds: readonly (() => void)[] = [
+      () => this.#crash(server),
+      () => this.#crash(server),
+      () => this.#crash(server, random.between(0, 3_000)),
+      () => this.#crash(server, random.between(0, 3_000)),
+      () => network.cut(server.name, other.name),
+      () => network.cut(server.name, other.name),
+      () => network.cutBoth(server.name, other.name),
+      () => network.cutBoth(server.name, other.name),
+      () => this.#partition(),
+      () => this.#partition(),
+      () => this.#comeOver(server),
+      () => this.#comeOver(server),
+      () => this.#comeOver(server),
+      () => network.heal(),
+      () => network.heal(),
+      () => network.heal(),
+      () => this.#startAll(),
+      () => server.pause(random.between(0, 4_000)),
+      () => server.pause(random.between(0, 4_000)),
+      () => server.suspend(random.between(50, 4_000)),
+      () => server.suspend(random.between(50, 4_000)),
+      () => server.suspend(random.between(10, 99)),
+      () => server.process.setRate(drawRate(random)),
+      () => this.#leave(server),
+      () => this.#leave(server),
+      () => server.report(other.name),
+      () => this.#deafen(server),
+      () => this.#loseLargeMessages(server),
+      () => this.#loseLargeMessages(server),
+    ];
+    const index = random.integer(0, kinds.length - 1);
+    world.count('faults');
+    kinds[index]?.();
+  }
+
+  #crash(server: Server, restartAfterMs?: number): void {
+    const { world } = this.group;
+    if (!server.process.alive) return;
+    world.count('crashes');
+    server.crash();
+    // Now and then the wall clock has gone back, and with it the incarnation.
+    if (this.#random.chance(0.4)) server.process.stepWall(-this.#random.between(1_000, 30_000));
+    if (restartAfterMs !== undefined) world.after(restartAfterMs, () => this.group.startServer(server));
+  }
+
+  #leave(server: Server): void {
+    const { world } = this.group;
+    if (!server.process.running) return;
+    world.count('leaves');
+    server.leave();
+    const { life } = server.process;
+    world.after(LEAVING_MS, () => {
+      if (server.process.life === life) server.crash();
+    });
+    world.after(LEAVING_MS + this.#random.between(0, 2_000), () => this.group.startServer(server));
+  }
+
+  #partition(): void {
+    const { servers, network, world } = this.group;
+    const names = this.#random.shuffle(servers.map(({ name }) => name));
+    const at = this.#random.integer(1, names.length - 1);
+    world.count('partitions');
+    network.partition([names.slice(0, at), names.slice(at)]);
+  }
+
+  /** A server loses the members of its view and reaches all others, while one of the members that it loses stops. */
+  #comeOver(server: Server): void {
+    const { servers, network, world } = this.group;
+    const members = server.member?.view?.members.map(({ name }) => name) ?? [];
+    const lost = servers.filter((each) => each !== server && members.includes(each.name));
+    if (lost.length === 0 || lost.length === servers.length - 1) {
+      this.#partition();
+      return;
+    }
+    world.count('servers that come over');
+    network.heal();
+    for (const { name } of lost) network.cutBoth(server.name, name);
+    this.#random.pick(lost).pause(this.#random.between(500, 2_500));
+  }
+
+  #startAll(): void {
+    for (const server of this.group.servers) this.group.startServer(server);
+  }
+
+  #deafen(server: Server): void {
+    server.isDeaf = true;
+    this.group.world.after(this.#random.between(2_000, 10_000), () => (server.isDeaf = false));
+  }
+
+  #loseLargeMessages(server: Server): void {
+    server.losesLargeMessages = true;
+    this.group.world.after(this.#random.between(4_000, 14_000), () => (server.losesLargeMessages = false));
+  }
+}

@@ -1,0 +1,294 @@
+/**
+ * Watches from outside, where all servers can be seen at one instant.
+ *
+ *  - **one-view-acts.** Two different views in which servers act at the same instant share no name.
+ *  - **counted-once.** For each of some keys, one server of a view has the right to the key (as the owner of a rate limit has). A server
+ *    that acts uses its right on behalf of all members, a server that continues on behalf of the kept members. At no instant is
+ *    a name counted by two servers for one key.
+ *  - **agreement.** One id, one set of members, and every member has proposed this set.
+ *  - **ids-grow.** At each server, every view has a greater id than the view before.
+ *  - **self-inclusion.** A server is a member of every view delivered there.
+ *  - **not-obsolete.** A delivered view is what the server's own records describe at that instant.
+ *  - **fate-sharing.** A message that is reported as delivered was handed over. A message fails only with a new view or with panic, and
+ *    every message is settled within a stated time.
+ *  - **handed-over-once.** No message is handed over twice.
+ *  - **liveness.** See `calm.ts`.
+ *  - **comes-to-an-end.** Time goes on, which the world notices by the number of events.
+ */
+
+import type { World } from '../../sim/world.ts';
+import { type Durations, fateSharingMs } from '../core/durations.ts';
+import type { MemberEffect, SendOutcome } from '../core/effects.ts';
+import { isSameIncarnation, keyOf, type MemberId, type Membership } from '../core/incarnation.ts';
+import type { ServerRecord } from '../core/messages.ts';
+import type { View } from '../core/view.ts';
+import type { Observer, Server } from './server.ts';
+
+export const PROMISES = [
+  'one-view-acts',
+  'counted-once',
+  'agreement',
+  'ids-grow',
+  'self-inclusion',
+  'not-obsolete',
+  'fate-sharing',
+  'handed-over-once',
+  'liveness',
+  'comes-to-an-end',
+] as const;
+
+/** Rights that one member of a view has. */
+const KEYS = ['red', 'green', 'blue', 'white', 'black'];
+
+interface Sent {
+  readonly server: Server;
+  readonly life: number;
+  readonly to: string;
+  readonly text: string;
+  readonly atMs: number;
+}
+
+export class Checker implements Observer {
+  readonly #world: World;
+  readonly #servers: readonly Server[];
+  readonly #settledWithinMs: number;
+  readonly #setOfId = new Map<string, string>();
+  readonly #proposed = new Set<string>();
+  readonly #lastView = new Map<Server, View>();
+  readonly #sent = new Map<string, Sent>();
+  /** What was handed over, by sender and body, and to which server. */
+  readonly #handedOver = new Set<string>();
+  /** The servers that delivered a view or panicked in the present input. */
+  readonly #changedAtMs = new Map<Server, number>();
+  readonly #actedAtMs = new Map<Server, number>();
+  readonly #claims = new Map<string, string>();
+
+  constructor(world: World, servers: readonly Server[], durations: Durations, lateMs: number) {
+    this.#world = world;
+    this.#servers = servers;
+    // By the slowest clock; and each of a few timers may be late.
+    this.#settledWithinMs = 1.12 * (fateSharingMs(durations) + 4 * lateMs);
+    world.afterEach(() => this.#oneViewActs());
+    world.every([100, 100], () => this.#allSettled());
+  }
+
+  actedAtMs(server: Server): number | undefined {
+    return this.#actedAtMs.get(server);
+  }
+
+  began(server: Server): void {
+    this.#world.count('lives');
+    this.#lastView.delete(server);
+  }
+
+  sent(server: Server, id: number, to: string, body: Uint8Array): void {
+    const { life } = server.process;
+    const text = new TextDecoder().decode(body);
+    this.#sent.set(`${server.name}/${life}/${id}`, { server, life, to, text, atMs: this.#world.trueMs });
+    this.#world.count('messages sent');
+  }
+
+  does(server: Server, effect: MemberEffect): void {
+    switch (effect.do) {
+      case 'send':
+        if (effect.message.kind !== 'records') break;
+        for (const record of effect.message.records) if (record.name === server.name) this.#proposes(record);
+        break;
+      case 'deliver-view':
+        this.#delivers(server, effect.view);
+        break;
+      case 'panic':
+        this.#world.count('panics');
+        this.#changedAtMs.set(server, this.#world.trueMs);
+        server.note('panic');
+        break;
+      case 'hand-over':
+        this.#handsOver(server, effect.from, effect.body);
+        break;
+      case 'settle-send':
+        this.#settles(server, effect.id, effect.outcome);
+        break;
+      case 'start-change':
+        server.note('start-change');
+        break;
+      case 'name-taken':
+        this.#world.count('names taken');
+        break;
+      case 'trace':
+        this.#world.count(effect.event.what);
+        this.#world.note(server.name, effect.event);
+        break;
+    }
+  }
+
+  #proposes(record: ServerRecord): void {
+    this.#proposed.add(`${keyOf(record)} proposes ${record.proposal.key}`);
+  }
+
+  #delivers(server: Server, view: View): void {
+    const { id, key, members } = view;
+    const world = this.#world;
+    world.count('views');
+    if (members.length > 1) world.count('views of several');
+    this.#changedAtMs.set(server, world.trueMs);
+    const names = members.map(({ name }) => name).join(' ');
+    server.note('view', { id, members: names, kept: view.kept.map(({ name }) => name).join(' ') });
+    const known = this.#setOfId.get(id);
+    if (known !== undefined && known !== key)
+      throw world.broken('agreement', `${id} is {${known}} and {${key}}`);
+    this.#setOfId.set(id, key);
+    const self = server.member?.id;
+    if (self === undefined || !members.some((each) => keyOf(each) === keyOf(self))) {
+      throw world.broken('self-inclusion', `${server.name} delivers {${key}}`);
+    }
+    for (const member of members) {
+      if (member.name === server.name || this.#proposed.has(`${keyOf(member)} proposes ${key}`)) continue;
+      throw world.broken(
+        'agreement',
+        `${server.name} delivers {${key}}, which ${member.name} has not proposed`,
+      );
+    }
+    const last = this.#lastView.get(server);
+    this.#lastView.set(server, view);
+    const grows =
+      last === undefined ||
+      view.greatestNumber > last.greatestNumber ||
+      (view.greatestNumber === last.greatestNumber && view.sumOfNumbers > last.sumOfNumbers);
+    if (!grows) throw world.broken('ids-grow', `${server.name} delivers ${id} after ${last.id}`);
+    this.#isNotObsolete(server, view);
+  }
+
+  /** Worked out apart from the core: over links that both sides list, and only where nobody is in conflict. */
+  #isNotObsolete(server: Server, view: View): void {
+    const records = server.member?.records;
+    if (records === undefined) return;
+    const found = new Set([server.name]);
+    for (const name of found) {
+      const record = records.get(name)?.record;
+      if (record === undefined || record.hasLeft) continue;
+      if (record.cannotReach.length > 0) return;
+      for (const link of record.links) {
+        const other = records.get(link.name)?.record;
+        if (other === undefined || other.hasLeft || !isSameIncarnation(other.incarnation, link.incarnation))
+          continue;
+        const isMutual = other.links.some(
+          (back) => back.name === name && isSameIncarnation(back.incarnation, record.incarnation),
+        );
+        if (isMutual) found.add(link.name);
+      }
+    }
+    const known = [...found].sort().join(' ');
+    const delivered = view.members.map(({ name }) => name).join(' ');
+    if (known !== delivered) {
+      throw this.#world.broken(
+        'not-obsolete',
+        `${server.name} delivers {${delivered}} though it knows {${known}}`,
+      );
+    }
+  }
+
+  #oneViewActs(): void {
+    const claims = this.#claims;
+    claims.clear();
+    let continues = 0;
+    for (const server of this.#servers) {
+      const standing = server.standing();
+      if (standing === 'continues') continues += 1;
+      const view = server.member?.view;
+      if (standing !== 'acts' || view === undefined) continue;
+      this.#actedAtMs.set(server, this.#world.trueMs);
+      for (const { name } of view.members) {
+        const claim = claims.get(name);
+        if (claim === undefined) claims.set(name, view.key);
+        else if (claim !== view.key) {
+          const detail = `${server.name} acts in {${view.key}} while a server acts in {${claim}}`;
+          throw this.#world.broken('one-view-acts', detail);
+        }
+      }
+    }
+    if (continues === 0) return;
+    this.#world.count('instants at which a server continues');
+    for (const key of KEYS) this.#countedOnce(key);
+  }
+
+  #countedOnce(key: string): void {
+    const counted = new Map<string, string>();
+    for (const server of this.#servers) {
+      for (const { name } of this.#countedBy(server, key)) {
+        const by = counted.get(name);
+        counted.set(name, server.name);
+        if (by === undefined) continue;
+        throw this.#world.broken(
+          'counted-once',
+          `${name} is counted by ${by} and by ${server.name} for ${key}`,
+        );
+      }
+    }
+  }
+
+  #countedBy(server: Server, key: string): readonly MemberId[] {
+    const { member } = server;
+    const standing = server.standing();
+    if (standing === 'none' || member?.view === undefined) return [];
+    if (ownerOf(key, member.view) !== server.name) return [];
+    if (standing === 'acts') return member.view.members;
+    if (!member.chain.every((view) => ownerOf(key, view) === server.name)) return [];
+    this.#world.count('rights continued');
+    return member.view.kept;
+  }
+
+  #handsOver(server: Server, from: MemberId, body: Uint8Array): void {
+    const text = new TextDecoder().decode(body);
+    const key = `${text} to ${server.name}/${server.process.life}`;
+    if (this.#handedOver.has(key)) {
+      throw this.#world.broken('handed-over-once', `${server.name} hands over ${text} of ${from.name} again`);
+    }
+    this.#handedOver.add(key);
+    this.#handedOver.add(`${text} to ${server.name}`);
+    this.#world.count('messages handed over');
+  }
+
+  #settles(server: Server, id: number, outcome: SendOutcome): void {
+    const key = `${server.name}/${server.process.life}/${id}`;
+    const sent = this.#sent.get(key);
+    this.#sent.delete(key);
+    this.#world.count(`messages settled, ${outcome}`);
+    if (sent === undefined) throw this.#world.broken('fate-sharing', `${key} is settled twice`);
+    if (outcome === 'delivered') {
+      if (this.#handedOver.has(`${sent.text} to ${sent.to}`)) return;
+      throw this.#world.broken('fate-sharing', `${key} was not handed over to ${sent.to}`);
+    }
+    // A machine that was suspended has lost its view, and a server that leaves gives its view up.
+    const hasView = server.member?.view !== undefined;
+    if (hasView && this.#changedAtMs.get(server) !== this.#world.trueMs) {
+      throw this.#world.broken('fate-sharing', `${key} fails (${outcome}) without a new view or panic`);
+    }
+  }
+
+  #allSettled(): void {
+    for (const [key, { server, life, to, atMs }] of this.#sent) {
+      if (!server.process.alive || server.process.life !== life) this.#sent.delete(key);
+      else if (this.#world.trueMs - Math.max(atMs, server.stoppedUntilMs) > this.#settledWithinMs) {
+        throw this.#world.broken('fate-sharing', `${key} to ${to} is not settled in time`);
+      }
+    }
+  }
+}
+
+/** The member of a set that has the right to this key: the one with the highest weight. */
+function ownerOf(key: string, { members }: Membership): string | undefined {
+  let owner: string | undefined;
+  let highest = -1;
+  for (const { name } of members) {
+    const weight = weightOf(`${key}|${name}`);
+    if (weight > highest) [owner, highest] = [name, weight];
+  }
+  return owner;
+}
+
+function weightOf(text: string): number {
+  let hash = 2_166_136_261;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16_777_619);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  return (hash ^ (hash >>> 12)) >>> 0;
+}

@@ -1,0 +1,89 @@
+/**
+ * What a world is like, drawn from its seed: how many servers, how bad the network, how the clocks run. Most worlds mix all faults.
+ * Some are drawn for one danger that is rare in the mixture.
+ *
+ *  - `slow-pair`: two servers and a network on which half of the messages take up to one and a half seconds: a lease counted from
+ *    an answer outlives the promise.
+ *  - `drifting`: two servers, one with the slowest and one with the fastest clock allowed. The slow one is paused and the fast
+ *    one proposes to go on alone in the same moment: a promise that is too short ends before the lease that rests on it.
+ *  - `deaf-middle`: two servers that reach each other only through a third, which forwards nothing.
+ *  - `data-lost`: the messages of one server are lost, and nothing else is.
+ */
+
+import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
+import type { LinkFaults } from '../../sim/network.ts';
+import { Random } from '../../sim/random.ts';
+import { type Durations, resolveDurations } from '../core/durations.ts';
+
+export type WorldKind = 'mixed' | 'slow-pair' | 'drifting' | 'deaf-middle' | 'data-lost';
+
+export interface DrawnWorld {
+  readonly kind: WorldKind;
+  readonly names: readonly string[];
+  readonly arePeersComplete: boolean;
+  readonly durations: Durations;
+  readonly links: Partial<LinkFaults>;
+  /** How fast each server's clock runs; the fastest at most {@link CLOCK_RATE_BOUND} times as fast as the slowest. */
+  readonly rates: readonly number[];
+  readonly lateMs: number;
+  readonly faults: number;
+  readonly chaosMs: number;
+}
+
+const SLOWEST = 1 / Math.sqrt(CLOCK_RATE_BOUND);
+const FASTEST = Math.sqrt(CLOCK_RATE_BOUND);
+
+const DANGERS: readonly WorldKind[] = ['slow-pair', 'drifting', 'deaf-middle', 'data-lost'];
+
+export function drawWorld(seed: number): DrawnWorld {
+  const random = new Random(seed).fork('drawn world');
+  const kind = random.pick<WorldKind>([...Array<WorldKind>(9).fill('mixed'), ...DANGERS]);
+  const size = sizeOf(kind, random);
+  const names = Array.from({ length: size }, (_, index) => `s${index}`);
+  const inOrder = kind === 'mixed' && random.chance(0.3);
+  return {
+    kind,
+    names,
+    arePeersComplete: random.chance(0.6),
+    durations: resolveDurations({ conflictMaxMs: 6_000 }),
+    links: linksOf(kind, inOrder, random),
+    rates: names.map((_, index) =>
+      kind === 'drifting' ? (index === 0 ? SLOWEST : FASTEST) : drawRate(random),
+    ),
+    lateMs: random.pick([0, 0, 20, 60]),
+    faults: hasNoDrawnFaults(kind) ? 0 : random.integer(8, 22),
+    chaosMs: 24_000,
+  };
+}
+
+const hasNoDrawnFaults = (kind: WorldKind): boolean => kind !== 'mixed' && kind !== 'slow-pair';
+
+function sizeOf(kind: WorldKind, random: Random): number {
+  if (kind === 'mixed') return random.integer(2, 6);
+  return kind === 'slow-pair' || kind === 'drifting' ? 2 : 3;
+}
+
+/** Often at the very ends of what is allowed. */
+export const drawRate = (random: Random): number =>
+  random.pick([SLOWEST, FASTEST, 1, random.between(SLOWEST, FASTEST)]);
+
+function linksOf(kind: WorldKind, inOrder: boolean, random: Random): Partial<LinkFaults> {
+  if (hasNoDrawnFaults(kind)) return { delayMs: [1, 20] };
+  const slowMs = [100, 1_500] as const;
+  if (kind === 'slow-pair') return { delayMs: [1, 20], slowChance: 0.5, slowMs, lossChance: 0.02 };
+  if (inOrder)
+    return {
+      inOrder: true,
+      delayMs: [1, 20],
+      breakChance: random.pick([0, 0.002]),
+      slowChance: 0.02,
+      slowMs,
+    };
+  return {
+    delayMs: [1, 20],
+    lossChance: random.pick([0, 0.05, 0.2]),
+    duplicateChance: 0.05,
+    slowChance: random.pick([0, 0.02, 0.3]),
+    slowMs,
+  };
+}

@@ -1,0 +1,65 @@
+/** A group in a simulated world: its servers, the network between them, the application that sends, and the checker. */
+
+import { SimClock } from '../../sim/clock.ts';
+import { Network } from '../../sim/network.ts';
+import type { Random } from '../../sim/random.ts';
+import { World } from '../../sim/world.ts';
+import type { Message } from '../core/messages.ts';
+import { Checker } from './checker.ts';
+import type { DrawnWorld } from './drawn-world.ts';
+import { Server } from './server.ts';
+
+const EPOCH_MS = 1_750_000_000_000;
+
+export class GroupWorld {
+  readonly world: World;
+  readonly drawn: DrawnWorld;
+  readonly network: Network<Message>;
+  readonly servers: readonly Server[];
+  readonly checker: Checker;
+  readonly random: Random;
+  #bodies = 0;
+
+  constructor(seed: number, trace: boolean, drawn: DrawnWorld) {
+    this.world = new World({ seed, trace });
+    this.drawn = drawn;
+    this.random = this.world.random.fork('group');
+    this.network = new Network(this.world, { faults: drawn.links });
+    const { names, durations, lateMs, arePeersComplete } = drawn;
+    const servers: Server[] = [];
+    this.servers = servers;
+    this.checker = new Checker(this.world, servers, durations, lateMs);
+    names.forEach((name, index) => {
+      const random = this.random.fork(`server ${name}`);
+      const clock = new SimClock({
+        rate: drawn.rates[index],
+        originMs: random.between(0, 1e8),
+        wallOriginMs: EPOCH_MS + random.between(-50, 50),
+        uptimeOriginMs: random.between(1e4, 1e9),
+      });
+      const { network, checker: observer } = this;
+      const options = { name, names, durations, lateMs, arePeersComplete, network, clock, observer };
+      servers.push(new Server(this.world, options));
+    });
+    this.world.every([150, 600], () => this.#useApplication());
+  }
+
+  start(): void {
+    for (const server of this.servers)
+      this.world.after(this.random.between(0, 300), () => this.startServer(server));
+  }
+
+  startServer(server: Server): void {
+    if (!server.process.alive) server.process.start();
+  }
+
+  #useApplication(): void {
+    const server = this.random.pick(this.servers);
+    const { member } = server;
+    if (member?.view === undefined || !server.process.running) return;
+    this.#bodies += 1;
+    const body = new TextEncoder().encode(`message ${this.#bodies}`);
+    const isBroadcast = this.random.chance(0.2);
+    server.send(isBroadcast ? undefined : this.random.pick(member.view.members).name, body);
+  }
+}

@@ -1,0 +1,3 @@
+/** Membership in simulated worlds (`npm run sim -- membership`). */
+
+export { simulation } from './simulation.ts';

@@ -1,0 +1,269 @@
+/**
+ * Membership, wrong by a line each time. A promise counts as checked once the mutants named for it are caught:
+ * `npm run sim -- membership --mutants`.
+ */
+
+import type { Mutant } from '../../sim/simulation.ts';
+
+const CHAIN = 'membership/core/chain.ts';
+const GRAPH = 'membership/core/graph.ts';
+const MEMBER = 'membership/core/member.ts';
+const OVERLAY = 'membership/core/overlay.ts';
+const PROMISES = 'membership/core/promises.ts';
+const TABLE = 'membership/core/record-table.ts';
+const VIEW = 'membership/core/view.ts';
+const LEASE = 'membership/core/view-lease.ts';
+
+export const mutants: readonly Mutant[] = [
+  // Links, records and the graph.
+  {
+    name: 'link-proved-by-hearing',
+    promise: 'liveness',
+    story: 'A link counts as up while heartbeats arrive, although nothing passes the other way.',
+    file: MEMBER,
+    from: '    if (linkEcho !== undefined) {\n      this.#refute(linkEcho.incarnation, now);',
+    to: '    link.prove(now);\n    if (linkEcho !== undefined) {\n      this.#refute(linkEcho.incarnation, now);',
+  },
+  {
+    name: 'edge-by-one-side',
+    promise: 'not-obsolete',
+    story: 'A link that one side lists is an edge, so servers with the same records compute different sets.',
+    file: GRAPH,
+    from: 'return lists(one.links, other) && lists(other.links, one);',
+    to: 'return lists(one.links, other);',
+  },
+  {
+    name: 'no-repair',
+    promise: 'liveness',
+    story: 'A record that was lost on the way is never sent again.',
+    file: MEMBER,
+    from: "if (records.length > 0) this.#send(from, { kind: 'records', records });",
+    to: '',
+  },
+  {
+    name: 'repair-of-the-own-component-only',
+    promise: 'liveness',
+    story:
+      'A server that restarted with a clock that went back is not told of its greater incarnation by those who have only its record.',
+    file: TABLE,
+    from: 'component.has(record.name) : isNewer(record, known);',
+    to: 'component.has(record.name) : component.has(record.name) && isNewer(record, known);',
+  },
+  {
+    name: 'no-forwarding',
+    promise: 'liveness',
+    story: 'Packets for others are dropped, so a view over a cut link is never confirmed.',
+    file: MEMBER,
+    from: 'if (hopsLeft > 0) this.#forward({ ...packet, hopsLeft: hopsLeft - 1 });',
+    to: '',
+  },
+  {
+    name: 'no-refutation',
+    promise: 'liveness',
+    story:
+      'A server that restarted with a lower incarnation keeps it, and everybody takes its records for old.',
+    file: MEMBER,
+    from: 'if (compareIncarnations(other, this.#incarnation) <= 0) return;',
+    to: 'if (compareIncarnations(other, this.#incarnation) <= 1e99) return;',
+  },
+  {
+    name: 'old-records-accepted',
+    promise: 'comes-to-an-end',
+    story: 'A record is passed on although it is known, and goes around for ever.',
+    file: MEMBER,
+    from: '    if (!this.#table.isNews(record)) return;\n',
+    to: '',
+  },
+  // Agreement.
+  {
+    name: 'number-above-the-own-only',
+    promise: 'ids-grow',
+    story: 'A server that restarted proposes with a low number, and the id of the next view is lower.',
+    file: MEMBER,
+    from: 'const number = this.#table.greatestNumber + 1;',
+    to: 'const number = (this.#proposal?.number ?? 0) + 1;',
+  },
+  {
+    name: 'id-without-digest',
+    promise: 'agreement',
+    story: 'Two views on the two sides of a partition have the same numbers, and so the same id.',
+    file: VIEW,
+    from: 'const DIGEST_LENGTH = 16;',
+    to: 'const DIGEST_LENGTH = 0;',
+  },
+  {
+    name: 'delivered-before-all-agree',
+    promise: 'agreement',
+    story: 'A view is delivered as soon as every member has a record, whatever it proposes.',
+    file: VIEW,
+    from: 'if (record?.proposal.key !== own.key) return undefined;',
+    to: 'if (record === undefined) return undefined;',
+  },
+  {
+    name: 'old-proposal-delivered',
+    promise: 'not-obsolete',
+    story:
+      'A server that is changing waits for its first proposal, although its records describe another set by now.',
+    file: MEMBER,
+    from: 'if (computed.key === this.#proposal?.key) break;',
+    to: "if (computed.key === this.#proposal?.key || (this.#state.kind === 'changing' && this.#proposal !== undefined)) break;",
+  },
+  {
+    name: 'removed-server-joins-the-rest',
+    promise: 'self-inclusion',
+    story: 'A server that a conflict takes out proposes the set that the others propose, without itself.',
+    file: GRAPH,
+    from: 'removed.has(name) ? new Set([name]) : this.component(name, removed);',
+    to: 'removed.has(name) ? new Set([...component].filter((other) => !removed.has(other))) : this.component(name, removed);',
+  },
+  // Leases, promises and holds.
+  {
+    name: 'no-view-lease',
+    promise: 'one-view-acts',
+    story: 'A member acts in its view although the others no longer confirm it.',
+    file: LEASE,
+    from: 'if (!isLeased(stamp, this.#leaseMs, now)) return false;',
+    to: 'void [stamp, isLeased, now, this.#leaseMs];',
+  },
+  {
+    name: 'lease-counted-from-the-answer',
+    promise: 'one-view-acts',
+    story: 'A confirmation counts from when it arrived, and outlasts the promise that it stands for.',
+    file: MEMBER,
+    from: '    this.#hearWord(from, word, now);\n',
+    to: '    this.#hearWord(from, { ...word, echo: word.echo && { ...word.echo, stamp: now } }, now);\n',
+  },
+  {
+    name: 'promise-as-long-as-the-lease',
+    promise: 'one-view-acts',
+    story: 'The promise is not longer by the clock-rate bound, so a slow lease holder outlasts it.',
+    file: 'runtime/lease-time.ts',
+    from: 'Math.ceil((leaseMs + suspensionToleranceMs) * CLOCK_RATE_BOUND)',
+    to: 'Math.ceil(leaseMs + suspensionToleranceMs)',
+  },
+  {
+    name: 'promise-counted-from-the-first',
+    promise: 'one-view-acts',
+    story: 'Only the first promise to a member counts, and not those that renewed it.',
+    file: PROMISES,
+    from: 'at: isSame ? latest(known.at, heardAt) : heardAt',
+    to: 'at: isSame ? latest(known.at, known.at) : heardAt',
+  },
+  {
+    name: 'no-hold',
+    promise: 'one-view-acts',
+    story: 'A new view acts at once, while a server that it leaves out still acts in the last one.',
+    file: MEMBER,
+    from: 'actsAt = latest(actsAt, later(arrivedAt, holdMs));',
+    to: 'void [latest, arrivedAt, holdMs];',
+  },
+  {
+    name: 'own-hold-only',
+    promise: 'one-view-acts',
+    story: 'A server waits for its own promises, and not for those of the other members.',
+    file: MEMBER,
+    from: 'const holdMs = this.#table.of(name)?.proposal.holdMs ?? 0;',
+    to: 'const holdMs = name === this.name ? (this.#table.of(name)?.proposal.holdMs ?? 0) : 0;',
+  },
+  {
+    name: 'no-recovery-after-a-start',
+    promise: 'one-view-acts',
+    story:
+      'A restarted process forgets the promises of the process before it, and acts beside those who rely on them.',
+    file: PROMISES,
+    from: 'let until = isEverybody ? now : later(this.#rememberedSince, this.#promiseMs);',
+    to: 'let until = isEverybody ? now : later(now, 0 * (this.#rememberedSince + this.#promiseMs));',
+  },
+  {
+    name: 'suspension-ignored',
+    promise: 'one-view-acts',
+    story: 'A suspended machine goes on with leases that its clock shows as valid.',
+    file: MEMBER,
+    from: "    if (this.#state.kind === 'left') return this.#take();\n    this.#promises.suspended(now);",
+    to: "    if (this.#state.kind !== 'panicking') return this.#take();\n    this.#promises.suspended(now);",
+  },
+  {
+    name: 'promises-forgotten-by-suspension',
+    promise: 'one-view-acts',
+    story: 'A suspended machine counts its promises by the clock that stood still, and the other way around.',
+    file: PROMISES,
+    from: 'for (const [name, { incarnation }] of this.#given) this.#given.set(name, { incarnation, at: now });',
+    to: 'this.#given.clear();\n    this.#rememberedSince = later(now, -this.#promiseMs);',
+  },
+  {
+    name: 'acts-after-leaving',
+    promise: 'one-view-acts',
+    story: 'A server says that it has left and goes on acting, and nobody holds for it.',
+    file: MEMBER,
+    from: "    this.#state = { kind: 'left' };\n",
+    to: '',
+  },
+  // Continuing.
+  {
+    name: 'everybody-kept',
+    promise: 'counted-once',
+    story:
+      'A member continues on behalf of members that came another way, and another server counts them too.',
+    file: VIEW,
+    from: "const isKept = record.name === self || (chainKey !== '' && chainKeyOf(chain) === chainKey);",
+    to: "const isKept = record.name !== '' || (self !== '' && chainKeyOf(chain) === chainKey);",
+  },
+  {
+    name: 'chain-of-the-last-view',
+    promise: 'counted-once',
+    story: 'The chain forgets the views before the last, in which another server had the right.',
+    file: CHAIN,
+    from: 'if (isHoldOver) return [{ key, members }];',
+    to: 'if (isHoldOver || chain.length < 1e9) return [{ key, members }];',
+  },
+  {
+    name: 'chain-begins-with-any-view',
+    promise: 'counted-once',
+    story: 'A process that remembers nothing begins a chain with a view whose hold was not over.',
+    file: CHAIN,
+    from: 'if (chain.length === 0 || chain.at(-1)?.key === key) return chain;',
+    to: 'if (chain.at(-1)?.key === key) return chain;',
+  },
+  // The overlay.
+  {
+    name: 'conflicts-ignored',
+    promise: 'fate-sharing',
+    story: 'Two members that cannot reach each other stay in one view.',
+    file: GRAPH,
+    from: 'if (worst === undefined) break;',
+    to: 'if (worst === undefined || worst.length < 1e9) break;',
+  },
+  {
+    name: 'unacknowledged-messages-not-doubted',
+    promise: 'fate-sharing',
+    story: 'A message that never arrives waits for ever in a view that goes on.',
+    file: MEMBER,
+    from: 'for (const member of this.#overlay.doubtedAfter(doubtMs, now)) this.#doubt(member, now);',
+    to: '',
+  },
+  {
+    name: 'send-fails-on-its-own',
+    promise: 'fate-sharing',
+    story: 'A message that was not acknowledged in time fails, although the view goes on.',
+    file: MEMBER,
+    from: 'for (const member of this.#overlay.doubtedAfter(doubtMs, now)) this.#doubt(member, now);',
+    to: "for (const member of this.#overlay.doubtedAfter(doubtMs, now)) this.#failSends(member === undefined ? undefined : this.view, 'new-view');",
+  },
+  {
+    name: 'acknowledged-by-the-next-server',
+    promise: 'fate-sharing',
+    story:
+      'A server that forwards a message acknowledges it, although it may be lost on the rest of the way.',
+    file: MEMBER,
+    from: '      if (hopsLeft > 0) this.#forward',
+    to: "      if (payload.kind === 'data') this.#forward({ ...packet, from: to, to: from, payload: { kind: 'acknowledgement', id: payload.id } });\n      if (hopsLeft > 0) this.#forward",
+  },
+  {
+    name: 'repeated-message-handed-over',
+    promise: 'handed-over-once',
+    story: 'A message whose acknowledgement was lost is handed over again.',
+    file: OVERLAY,
+    from: 'if (id < received.oldestId || received.ids.has(id)) return false;',
+    to: 'if (id < received.oldestId) return false;',
+  },
+];

@@ -1,0 +1,171 @@
+/**
+ * A server of a group as a process of a simulated world: the core in the toolkit's driver, and nothing else.
+ *
+ * A check from outside sees what an application in the process would see: the standing reads the clock, and a machine that was
+ * suspended is noticed before anything else.
+ */
+
+import { Driver } from '../../runtime/driver.ts';
+import { SuspensionGuard } from '../../runtime/suspension.ts';
+import type { SimClock } from '../../sim/clock.ts';
+import type { Network } from '../../sim/network.ts';
+import { SimProcess, type SimRuntime } from '../../sim/process.ts';
+import type { World } from '../../sim/world.ts';
+import type { Durations } from '../core/durations.ts';
+import type { MemberEffect, Standing } from '../core/effects.ts';
+import { Member } from '../core/member.ts';
+import type { Message } from '../core/messages.ts';
+
+export interface Observer {
+  /** An effect, at the instant at which it is carried out. */
+  does(server: Server, effect: MemberEffect): void;
+  sent(server: Server, id: number, to: string, body: Uint8Array): void;
+  began(server: Server): void;
+}
+
+export interface ServerOptions {
+  readonly name: string;
+  readonly names: readonly string[];
+  readonly arePeersComplete: boolean;
+  readonly durations: Durations;
+  readonly network: Network<Message>;
+  readonly clock: SimClock;
+  readonly lateMs: number;
+  readonly observer: Observer;
+}
+
+export class Server {
+  readonly world: World;
+  readonly name: string;
+  readonly process: SimProcess;
+  /** A server that forwards no packets for others. */
+  isDeaf = false;
+  /** A server whose large messages are lost: records and data do not get out, heartbeats do. */
+  losesLargeMessages = false;
+  losesData = false;
+  /** Until when, by true time, the process was stopped at some instant. */
+  stoppedUntilMs: number = Number.NEGATIVE_INFINITY;
+  readonly #options: ServerOptions;
+  #member: Member | undefined;
+  #driver: Driver<MemberEffect> | undefined;
+  #guard: SuspensionGuard | undefined;
+
+  constructor(world: World, options: ServerOptions) {
+    this.world = world;
+    this.name = options.name;
+    this.#options = options;
+    this.process = new SimProcess(world, {
+      name: options.name,
+      clock: options.clock,
+      lateMs: options.lateMs,
+      start: (runtime) => this.#start(runtime),
+    });
+  }
+
+  get member(): Member | undefined {
+    return this.process.alive ? this.#member : undefined;
+  }
+
+  /** What the application would be told at this instant. A suspended machine asks nothing. */
+  standing(): Standing {
+    const { member, process } = this;
+    if (member === undefined || process.clock.suspended) return 'none';
+    const now = process.now();
+    if (this.#guard?.looksSuspended(now) === true) return 'none';
+    return member.standing(now);
+  }
+
+  crash(): void {
+    this.process.crash();
+    this.#member = undefined;
+  }
+
+  pause(ms: number): void {
+    this.stoppedUntilMs = Math.max(this.stoppedUntilMs, this.world.trueMs + ms);
+    this.process.pause(ms);
+  }
+
+  suspend(ms: number): void {
+    this.stoppedUntilMs = Math.max(this.stoppedUntilMs, this.world.trueMs + ms);
+    this.process.suspend(ms);
+  }
+
+  leave(): void {
+    this.process.perform(() => this.#driver?.input((now) => this.#member?.leave(now) ?? []));
+  }
+
+  report(name: string): void {
+    this.process.perform(() => this.#driver?.input((now) => this.#member?.report(name, now) ?? []));
+  }
+
+  /** Sends to one member of the view, or to all. */
+  send(to: string | undefined, body: Uint8Array): void {
+    this.process.perform(() =>
+      this.#driver?.input((now) => {
+        const member = this.#member;
+        if (member === undefined) return [];
+        if (to === undefined) {
+          const others = (member.view?.members ?? []).filter(({ name }) => name !== this.name);
+          const { ids, effects } = member.broadcast(body, now);
+          ids.forEach((id, index) => this.#options.observer.sent(this, id, others[index]?.name ?? '', body));
+          return effects;
+        }
+        const { id, effects } = member.send(to, body, now);
+        if (id !== undefined) this.#options.observer.sent(this, id, to, body);
+        return effects;
+      }),
+    );
+  }
+
+  note(what: string, facts: Readonly<Record<string, string | number | undefined>> = {}): void {
+    if (this.world.tracing) this.world.note(this.name, { what, facts });
+  }
+
+  #loses(message: Message): boolean {
+    const isData = message.kind === 'packet' && message.payload.kind === 'data';
+    const isLarge = isData || message.kind === 'records';
+    return (this.losesData && isData) || (this.losesLargeMessages && isLarge);
+  }
+
+  #start(runtime: SimRuntime): void {
+    const { name, names, durations, network, observer, arePeersComplete } = this.#options;
+    const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
+    const member = new Member(
+      {
+        name,
+        incarnation: {
+          startedMs: Math.floor(runtime.wallMs()),
+          nonce: Math.floor(runtime.random() * 2 ** 32),
+        },
+        peers: names.filter((other) => other !== name),
+        arePeersComplete,
+        durations,
+        random: () => runtime.random(),
+      },
+      runtime.now(),
+    );
+    this.#guard = guard;
+    this.#member = member;
+    const transport = runtime.transport(network, {
+      onBreak: (peer) => driver.input((now) => member.connectionBroke(peer, now)),
+    });
+    const driver = new Driver<MemberEffect>({
+      core: member,
+      clock: runtime,
+      guard,
+      alarm: (wake) => runtime.alarm(wake),
+      suspended: () => this.world.count('suspensions noticed'),
+      carryOut: (effect) => {
+        if (effect.do === 'send' && !this.#loses(effect.message)) transport.send(effect.to, effect.message);
+        observer.does(this, effect);
+      },
+    });
+    this.#driver = driver;
+    transport.listen((from, message) => {
+      if (this.isDeaf && message.kind === 'packet' && message.to.name !== name) return;
+      driver.input((now) => member.receive(from, message, now));
+    });
+    observer.began(this);
+    driver.input((now) => member.wake(now));
+  }
+}

@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest';
+import { simulation } from './simulation.ts';
+
+describe('membership in simulated worlds', () => {
+  it('keeps its promises in four of them (npm run sim -- membership plays more)', () => {
+    for (let seed = 1; seed <= 4; seed++) {
+      expect(simulation.run(seed, { trace: false })).toMatchObject({ seed, broken: undefined });
+    }
+  });
+
+  it('goes the same way twice from the same seed, with a trace and without', () => {
+    const one = simulation.run(5, { trace: true });
+    const two = simulation.run(5, { trace: true });
+    expect(two).toEqual(one);
+    expect(one.trace?.length).toBeGreaterThan(20);
+    expect(simulation.run(5, { trace: false })).toEqual({ ...one, trace: undefined });
+  });
+});

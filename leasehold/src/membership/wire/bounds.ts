@@ -1,0 +1,20 @@
+/** The bounds of a message. Every list that a peer sends has one, so a message costs a known amount. */
+
+/** In UTF-16 units, of a server's name and of the group's. */
+export const NAME_CHARACTERS_MAX = 128;
+
+/** Servers that one list may name: several times the supported size, so that a group that is too large still talks and says so. */
+export const SERVERS_MAX = 256;
+
+/** The largest message of an application. */
+export const BODY_BYTES_MAX: number = 64 * 1024;
+
+/** As long as a chain can be; see `core/chain.ts`. */
+export const CHAIN_MAX = 8;
+
+export const VIEW_ID_BYTES_MAX = 64;
+
+export const HOLD_MS_MAX: number = 24 * 3_600_000;
+
+/** Records go into another frame from here on. */
+export const FRAME_BYTES: number = 256 * 1024;

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { MalformedMessageError } from '../../runtime/errors.ts';
+import { type MemberId, membershipOf } from '../core/incarnation.ts';
+import type { Message, ServerRecord } from '../core/messages.ts';
+import { BODY_BYTES_MAX, FRAME_BYTES, NAME_CHARACTERS_MAX, SERVERS_MAX } from './bounds.ts';
+import { decodeMessage, encodeMessage } from './codec.ts';
+import { fuzzMembership } from './fuzz.ts';
+import { SAMPLES } from './samples.ts';
+
+const passed = (message: Message): Message[] => encodeMessage(message).map(decodeMessage);
+
+const server = (name: string): MemberId => ({
+  name,
+  incarnation: { startedMs: 1_700_000_000_000, nonce: 1 },
+});
+
+const names = (count: number): MemberId[] =>
+  Array.from({ length: count }, (_, index) => server(`server-${String(index).padStart(4, '0')}`));
+
+const recordOf = (id: MemberId, members: readonly MemberId[]): ServerRecord => ({
+  ...id,
+  sequence: 1,
+  links: members,
+  cannotReach: [],
+  proposal: { ...membershipOf(members), number: 1, holdMs: 0, chain: Array(8).fill(membershipOf(members)) },
+  hasLeft: false,
+});
+
+const data = (body: Uint8Array): Message => ({
+  ...{ kind: 'packet', from: server('a'), to: server('b'), hopsLeft: 8 },
+  payload: { kind: 'data', id: 1, oldestId: 1, body },
+});
+
+describe('a message of membership', () => {
+  it.each(Object.entries(SAMPLES))('is read as it was written: %s', (_, message) => {
+    expect(passed(message)).toStrictEqual([message]);
+  });
+
+  it('names each process once in a frame, so that the records of 50 servers fit into 64 KiB', () => {
+    const members = names(50);
+    const records = members.map((id) => recordOf(id, members));
+    const frames = encodeMessage({ kind: 'records', records });
+    expect(frames.length).toBe(1);
+    expect(frames[0]?.length).toBeLessThan(64 * 1024);
+    expect(frames.map(decodeMessage)).toStrictEqual([{ kind: 'records', records }]);
+  });
+
+  it('goes in several frames if it has many records, and none is lost', () => {
+    const members = names(SERVERS_MAX);
+    const records = members.map((id) => recordOf(id, members));
+    const frames = encodeMessage({ kind: 'records', records });
+    expect(frames.length).toBeGreaterThan(1);
+    for (const frame of frames) expect(frame.length).toBeLessThan(FRAME_BYTES + 32 * 1024);
+    const read = frames
+      .map(decodeMessage)
+      .flatMap((message) => (message.kind === 'records' ? message.records : []));
+    expect(read).toStrictEqual(records);
+  });
+
+  it('carries a body that stays as it is when the frame is used again', () => {
+    const [frame = new Uint8Array()] = encodeMessage(data(new Uint8Array([1, 2, 3])));
+    const message = decodeMessage(frame);
+    frame.fill(0);
+    expect(message).toMatchObject({ payload: { body: new Uint8Array([1, 2, 3]) } });
+  });
+});
+
+describe('a message that is refused', () => {
+  const largest = data(new Uint8Array(BODY_BYTES_MAX));
+  const unsorted: MemberId[] = [server('b'), server('a')];
+
+  it('has a body, a name or a list above its bound', () => {
+    expect(passed(largest)).toStrictEqual([largest]);
+    expect(() => passed(data(new Uint8Array(BODY_BYTES_MAX + 1)))).toThrow(
+      'payload must have a body of at most',
+    );
+    const long = { ...largest, from: server('x'.repeat(NAME_CHARACTERS_MAX + 1)) } as Message;
+    expect(() => passed(long)).toThrow(`names of at most ${NAME_CHARACTERS_MAX} characters`);
+    const members = names(SERVERS_MAX + 1);
+    expect(() => passed({ kind: 'records', records: [recordOf(server('a'), members)] })).toThrow(
+      `records[0].links must have at most ${SERVERS_MAX} items`,
+    );
+  });
+
+  it('has a set of members that is not sorted, or that has a name twice', () => {
+    const [plain] = [recordOf(server('a'), [server('a')])];
+    for (const members of [
+      unsorted,
+      [server('a'), { ...server('a'), incarnation: { startedMs: 2, nonce: 2 } }],
+    ]) {
+      const record = { ...plain, proposal: { ...plain.proposal, members } };
+      expect(() => passed({ kind: 'records', records: [record] })).toThrow(
+        'must be sorted by name, each name once',
+      );
+    }
+  });
+
+  it('is anything else, and never does any harm', () => {
+    const { accepted, refused } = fuzzMembership(Number(process.env['FUZZ_INPUTS'] ?? 30_000), 1);
+    expect(Math.min(accepted, refused)).toBeGreaterThan(1_000);
+  });
+
+  it('is cut off anywhere, or has bytes behind its end', () => {
+    for (const message of Object.values(SAMPLES)) {
+      const [frame = new Uint8Array()] = encodeMessage(message);
+      const isOpenEnded =
+        message.kind === 'records' || (message.kind === 'packet' && message.payload.kind === 'data');
+      for (let length = 0; length < frame.length && !isOpenEnded; length += 1) {
+        expect(() => decodeMessage(frame.subarray(0, length))).toThrow(MalformedMessageError);
+      }
+      if (!isOpenEnded) expect(() => decodeMessage(Buffer.concat([frame, Buffer.of(0)]))).toThrow('too many');
+    }
+  });
+});

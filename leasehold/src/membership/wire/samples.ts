@@ -1,0 +1,61 @@
+/** A message of every kind, with everything in it: for tests, for the fuzzer and for the document. */
+
+import { instant } from '../../runtime/time.ts';
+import { type MemberId, membershipOf } from '../core/incarnation.ts';
+import type { Message, ServerRecord, Word } from '../core/messages.ts';
+
+const A: MemberId = { name: 'a', incarnation: { startedMs: 1_700_000_000_000, nonce: 7 } };
+const B: MemberId = { name: 'b', incarnation: { startedMs: 1_700_000_000_100, nonce: 9 } };
+
+const word: Word = {
+  incarnation: A.incarnation,
+  stamp: instant(1_250.5),
+  echo: { incarnation: B.incarnation, stamp: instant(900) },
+  viewId: '3.5.00112233aabbccdd',
+};
+
+const record: ServerRecord = {
+  ...A,
+  sequence: 300,
+  links: [B],
+  cannotReach: [],
+  proposal: { ...membershipOf([A, B]), number: 3, holdMs: 1_920, chain: [membershipOf([A])] },
+  hasLeft: false,
+};
+
+export const SAMPLES: Readonly<Record<string, Message>> = {
+  membership_heartbeat: {
+    kind: 'heartbeat',
+    word,
+    linkEcho: { incarnation: B.incarnation, stamp: instant(900) },
+    versions: [
+      { ...A, sequence: 300 },
+      { ...B, sequence: 2 },
+    ],
+  },
+  membership_first_heartbeat: {
+    kind: 'heartbeat',
+    word: { incarnation: A.incarnation, stamp: instant(0), echo: undefined, viewId: undefined },
+    linkEcho: undefined,
+    versions: [],
+  },
+  membership_records: {
+    kind: 'records',
+    records: [record, { ...record, ...B, links: [A], cannotReach: [A], hasLeft: true }],
+  },
+  membership_word: { kind: 'packet', from: A, to: B, hopsLeft: 8, payload: { kind: 'word', word } },
+  membership_data: {
+    kind: 'packet',
+    from: A,
+    to: B,
+    hopsLeft: 7,
+    payload: { kind: 'data', id: 130, oldestId: 129, body: new Uint8Array([1, 2, 3]) },
+  },
+  membership_acknowledgement: {
+    kind: 'packet',
+    from: B,
+    to: A,
+    hopsLeft: 8,
+    payload: { kind: 'acknowledgement', id: 130 },
+  },
+};
