@@ -1,0 +1,61 @@
+import { wholeTokensIn } from './bucket.ts';
+import type { Rate } from './rate.ts';
+
+/**
+ * Where a decision was made.
+ *
+ *  - `local`: by this process alone, for itself alone.
+ *  - `owner`: by this process, which owns the key for all processes.
+ *  - `batch`: with tokens that the owner of the key has lent to this process.
+ *  - `cached`: by an earlier denial of the owner, which still holds.
+ *  - `share`, `open`, `closed`: by `whenCutOff`, because the owner of the key did not answer in time.
+ */
+export type DecidedBy = 'local' | 'owner' | 'batch' | 'cached' | 'share' | 'open' | 'closed';
+
+/** The answer to one request for tokens. A denial is an answer, not an error. */
+export interface RateLimitResult {
+  readonly allowed: boolean;
+
+  /** Whole tokens left for this key. */
+  readonly remaining: number;
+
+  /** How long until the same request may be allowed; 0 if it was. Infinity: never, see {@link denied}. */
+  readonly retryAfterMs: number;
+
+  /** How long until the key has all its tokens again. */
+  readonly resetMs: number;
+
+  /** The limit that was applied: so many tokens in every so many milliseconds, at most `burst` at once. */
+  readonly limit: number;
+  readonly perMs: number;
+  readonly burst: number;
+
+  /**
+   * Why not. `rate`: no tokens left. `cost`: the request costs more than `burst`, so it can never be allowed.
+   * `full`: the limiter has reached `maxKeys`, and the key is new. `cut-off`: the owner of the key did not answer, and
+   * `whenCutOff` allows nothing more; the key itself may have tokens. `closed`: the same, because this process has closed its `sharing`.
+   */
+  readonly denied?: 'rate' | 'cost' | 'full' | 'cut-off' | 'closed' | undefined;
+
+  readonly by: DecidedBy;
+}
+
+/** The answer for a bucket that is full at `fullAt`, after what was decided. */
+export const resultOf = (
+  fullAt: number,
+  rate: Rate,
+  now: number,
+  denied: RateLimitResult['denied'],
+  retryAfterMs: number,
+  by: DecidedBy,
+): RateLimitResult => ({
+  allowed: denied === undefined,
+  remaining: wholeTokensIn(fullAt, now, rate),
+  retryAfterMs,
+  resetMs: fullAt > now ? fullAt - now : 0,
+  limit: rate.limit,
+  perMs: rate.perMs,
+  burst: rate.burst,
+  denied,
+  by,
+});

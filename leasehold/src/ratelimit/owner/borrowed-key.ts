@@ -1,0 +1,188 @@
+/**
+ * The state of a key that another process owns, at a borrower: the batches in hand, the last denial, the ask under way, and the requests
+ * that wait for its answer.
+ *
+ * An answer counts only while its ask is the last one for the key. An answer that comes twice, or after the key was asked for again, is
+ * dropped, and no token of that answer is ever used. So every ask can report with certainty the tokens left of all earlier batches.
+ */
+
+import { type Instant, later } from '../../runtime/time.ts';
+import type { Rate } from '../core/rate.ts';
+import type { Leftover } from './messages.ts';
+import { GRANT_MS } from './timing.ts';
+
+export interface Waiting {
+  readonly id: number;
+  readonly cost: number;
+  readonly rate: Rate;
+  readonly until: Instant;
+}
+
+interface Batch {
+  readonly id: number;
+  tokens: number;
+  /** Tokens used since the last report to the owner. */
+  used: number;
+  readonly until: Instant;
+}
+
+export interface AskUnderWay {
+  readonly id: number;
+  readonly to: string;
+  readonly need: number;
+  readonly at: Instant;
+}
+
+/** A key that is cut off and that no request asks for is forgotten after this time. */
+const CUT_OFF_REMEMBERED_MS = 10_000;
+
+export class BorrowedKey {
+  readonly key: string;
+  readonly waiting: Waiting[] = [];
+  /** Since when requests are decided without the owner, and the last of them; undefined: the owner answers. */
+  cutOff: { readonly since: Instant; lastAt: Instant } | undefined;
+  /** The first request that did not wait, since the owner last answered. */
+  unansweredSince: Instant | undefined;
+  /** Tokens used since the last ask: the next ask is sized by them. */
+  used = 0;
+  lastAskedAt: Instant | undefined;
+  lastWant = 0;
+  remaining = 0;
+  resetAt: number = Number.NEGATIVE_INFINITY;
+  #batches: Batch[] = [];
+  #ask: AskUnderWay | undefined;
+  #lastAskId: number | undefined;
+  /** Set by the application, and therefore lifted by no answer of the owner. */
+  #blockedUntil: Instant | undefined;
+  #denial: { readonly need: number; readonly until: Instant } | undefined;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+
+  /** Tokens in hand. */
+  tokens(now: Instant): number {
+    let first = this.#batches[0];
+    for (; first !== undefined && first.until <= now; first = this.#batches[0]) this.#batches.shift();
+    let sum = 0;
+    for (const { tokens } of this.#batches) sum += tokens;
+    return sum;
+  }
+
+  /** Takes tokens from the batches that end first. There must be enough. */
+  take(cost: number): void {
+    let left = cost;
+    for (const batch of this.#batches) {
+      const taken = Math.min(batch.tokens, left);
+      batch.tokens -= taken;
+      batch.used += taken;
+      left -= taken;
+    }
+    this.used += cost;
+  }
+
+  /**
+   * Puts tokens back where they came from. Tokens of a batch that has ended, or that the owner was told are used, are lost: the owner
+   * has begun to replace them.
+   */
+  putBack(tokens: number, now: Instant): void {
+    this.tokens(now);
+    let left = tokens;
+    for (const batch of this.#batches) {
+      const back = Math.min(batch.used, left);
+      batch.tokens += back;
+      batch.used -= back;
+      left -= back;
+    }
+  }
+
+  /** How long a request that lacks so many tokens is denied by a block or the owner's last denial; not positive: not at all. */
+  deniedForMs(lacking: number, now: Instant): number {
+    const blockedMs = this.blockedForMs(now);
+    if (this.#denial === undefined || lacking < this.#denial.need) return blockedMs;
+    return Math.max(blockedMs, this.#denial.until - now);
+  }
+
+  /** How long every request is denied; not positive: not at all. */
+  blockedForMs(now: Instant): number {
+    return this.#blockedUntil === undefined ? 0 : this.#blockedUntil - now;
+  }
+
+  /** The ask whose answer is still awaited. One that is so old that its grant would be void is given up. */
+  askUnderWay(now: Instant): AskUnderWay | undefined {
+    if (this.#ask !== undefined && now >= later(this.#ask.at, GRANT_MS)) this.#ask = undefined;
+    return this.#ask;
+  }
+
+  /** Returns the ask before this one, the answer to which no longer counts. */
+  ask(ask: AskUnderWay, want: number): number | undefined {
+    const before = this.#lastAskId;
+    this.#ask = ask;
+    this.#lastAskId = ask.id;
+    this.lastAskedAt = ask.at;
+    this.lastWant = want;
+    this.used = 0;
+    return before;
+  }
+
+  /** All tokens in hand are used, and the owner does not know. */
+  hasUsedAll(now: Instant): boolean {
+    return this.tokens(now) < 1 && this.#batches.some(({ used }) => used > 0);
+  }
+
+  /** The report for the owner. From here on these tokens count as reported. */
+  tellLeft(now: Instant): Leftover[] {
+    this.tokens(now);
+    for (const batch of this.#batches) batch.used = 0;
+    return this.#batches.flatMap(({ id, tokens }) => (tokens > 0 ? [{ id, tokens: Math.ceil(tokens) }] : []));
+  }
+
+  granted(id: number, tokens: number, askedAt: Instant): void {
+    this.#denial = undefined;
+    this.#batches.push({ id, tokens, used: 0, until: later(askedAt, GRANT_MS) });
+  }
+
+  denied(need: number, until: Instant): void {
+    this.#denial = { need, until };
+  }
+
+  /** Denies every request until then, whatever the owner answers. */
+  block(until: Instant): void {
+    this.drop();
+    this.#blockedUntil = until;
+  }
+
+  /** Forgets the block, the last denial and the tokens in hand. */
+  reset(): void {
+    this.drop();
+    this.#blockedUntil = undefined;
+  }
+
+  /** The machine was suspended: batches may have ended although the clock does not show that. */
+  drop(): void {
+    this.#batches = [];
+    this.#ask = undefined;
+    this.#denial = undefined;
+  }
+
+  ownerAnswers(): void {
+    this.cutOff = undefined;
+    this.unansweredSince = undefined;
+  }
+
+  /** The ask under way is answered, or no answer will come. */
+  endAsk(): void {
+    this.#ask = undefined;
+  }
+
+  /** Nothing would be lost by forgetting the key. */
+  isIdle(now: Instant): boolean {
+    return (
+      this.waiting.length === 0 &&
+      (this.cutOff === undefined || now >= later(this.cutOff.lastAt, CUT_OFF_REMEMBERED_MS)) &&
+      this.askUnderWay(now) === undefined &&
+      this.deniedForMs(Number.POSITIVE_INFINITY, now) <= 0 &&
+      this.tokens(now) === 0
+    );
+  }
+}

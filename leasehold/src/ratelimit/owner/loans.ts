@@ -1,0 +1,74 @@
+/**
+ * The tokens of one key that are away: granted to other processes and, as far as the owner knows, not used yet.
+ *
+ * A token that is away may be used at any instant, so the bucket must leave room for it: bucket + away ≤ burst, always. Without
+ * that rule a bucket would fill up while a batch lies idle, and both could be spent in the same instant.
+ *
+ *     tokens        away ended or was used: the bucket may fill again, at its rate
+ *     burst ────────────┬────────
+ *            away ▒▒▒▒▒▒│     ╱
+ *     ──────────────────┤ ╱          the bucket does not jump: what was used is used
+ *           bucket      │
+ *     0 ────────────────┴───────►
+ *
+ * A bucket is one number, the instant at which it would be full (`core/bucket.ts`). `away` tokens keep that instant at least
+ * `away × msPerToken` ahead of now. When tokens cease to be away at an instant, the bucket begins to fill from there. {@link
+ * Loans.fullAt} goes through these instants in order.
+ */
+
+import type { Leftover } from './messages.ts';
+
+interface Loan {
+  readonly borrower: string;
+  readonly id: number;
+  tokens: number;
+  readonly until: number;
+}
+
+export class Loans {
+  /** In order of their ends, since all live equally long. */
+  readonly #loans: Loan[] = [];
+  #away = 0;
+  #fullAt = Number.NEGATIVE_INFINITY;
+
+  get away(): number {
+    return this.#away;
+  }
+
+  /** The earliest instant at which the bucket can be full. Forgets the loans that have ended. */
+  fullAt(now: number, msPerToken: number): number {
+    for (let first = this.#loans[0]; first !== undefined && first.until <= now; first = this.#loans[0]) {
+      this.#fullAt = Math.max(this.#fullAt, first.until + this.#away * msPerToken);
+      this.#away -= first.tokens;
+      this.#loans.shift();
+    }
+    this.#fullAt = Math.max(this.#fullAt, now + this.#away * msPerToken);
+    return this.#fullAt;
+  }
+
+  add(borrower: string, id: number, tokens: number, until: number): void {
+    this.#loans.push({ borrower, id, tokens, until });
+    this.#away += tokens;
+  }
+
+  /**
+   * The borrower says what is left of its batches. Batches of the ask `id` and later are not meant: their answers may be on their
+   * way. An old report that comes late only repeats more than is true.
+   */
+  report(borrower: string, id: number, left: readonly Leftover[], now: number, msPerToken: number): void {
+    if (this.#loans.length === 0) return;
+    this.fullAt(now, msPerToken);
+    for (const loan of this.#loans) {
+      if (loan.borrower !== borrower || loan.id >= id) continue;
+      const tokens = Math.min(loan.tokens, left.find((each) => each.id === loan.id)?.tokens ?? 0);
+      this.#away -= loan.tokens - tokens;
+      loan.tokens = tokens;
+    }
+  }
+
+  /** Nothing is away, and the bucket is not kept from being full. */
+  isOver(now: number): boolean {
+    const last = this.#loans.at(-1);
+    return (last === undefined || last.until <= now) && this.#fullAt <= now;
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * The tokens of the keys that this process owns.
+ *
+ * **Promise.** For each key, in any interval of t milliseconds, all processes together use at most `limit × t + burst` tokens,
+ * counted by the clocks of the owners, and one burst more for each fresh start of an owner in the interval (none with `onLoss:
+ * 'empty'`).
+ *
+ * Proof. Let F be the bucket of the owner plus the tokens that are away. While one process owns the key, F ≤ burst (`loans.ts`); F grows
+ * at most at the rate of the limit; every token that is used, here or elsewhere, leaves F. That is the promise for
+ * one owner. Now the key gets another owner.
+ *
+ *  1. The processes do not mint at the same time: the directory names one holder at a time.
+ *  2. Tokens that the last owner lent may still be used for {@link LOAN_MS}. The new owner therefore mints nothing for that long
+ *     after getting the key ({@link isOpen}). When the new owner begins, every token of the last owner is used or void.
+ *  3. The new owner begins with a full bucket: one burst more than the interval had before. Or the bucket is empty (`onLoss:
+ *     'empty'`), so that F only grows at the rate of the limit since the last owner stopped. ∎
+ *
+ * A process that gets a key back without another holder in between goes on with the same bucket: the directory says since when.
+ */
+
+import { debtMs, fullAfter, isPermitted, wholeTokensIn } from '../core/bucket.ts';
+import { LocalLimiter, type LocalLimiterOptions } from '../core/local-limiter.ts';
+import type { Rate } from '../core/rate.ts';
+import { type RateLimitResult, resultOf } from '../core/result.ts';
+import { Loans } from './loans.ts';
+import type { Answer, Ask, OnLoss } from './messages.ts';
+import { LOAN_MS } from './timing.ts';
+import { Turns } from './turns.ts';
+
+/** A key that other processes ask for. */
+interface SharedKey {
+  readonly loans: Loans;
+  readonly turns: Turns;
+}
+
+/** The name of this process among those that take turns. Names of processes are not empty. */
+const HERE = '';
+/** A borrower gets at most this part of a burst at once, unless it needs more. */
+const GRANT_SHARE = 1 / 4;
+
+/** May an owner that holds the key since then mint? */
+export const isOpen = (heldSince: number, now: number): boolean => now >= heldSince + LOAN_MS;
+
+export class Minter {
+  /** The levels of all keys, as they would be if nothing were away. */
+  readonly levels: LocalLimiter;
+  readonly #shared = new Map<string, SharedKey>();
+
+  constructor(options: LocalLimiterOptions) {
+    this.levels = new LocalLimiter(options);
+  }
+
+  /** A request of this process. */
+  consume(
+    key: string,
+    cost: number,
+    rate: Rate,
+    heldSince: number,
+    onLoss: OnLoss,
+    now: number,
+  ): RateLimitResult {
+    const shared = this.#shared.get(key);
+    const fullAt = this.#fullAt(key, shared, rate, heldSince, onLoss, now);
+    const charged = fullAfter(fullAt, now, cost, rate);
+    const ahead = shared?.turns.ahead(HERE, now) ?? 0;
+    const debt = debtMs(charged, now, rate) + ahead * rate.msPerToken;
+    if (!isPermitted(debt, rate)) {
+      shared?.turns.denied(HERE, cost, debt, now);
+      return resultOf(fullAt, rate, now, 'rate', debt, 'owner');
+    }
+    if (!this.levels.setFullAt(key, charged, now)) {
+      return resultOf(fullAt, rate, now, 'full', rate.refillMs, 'owner');
+    }
+    shared?.turns.served(HERE);
+    return resultOf(charged, rate, now, undefined, 0, 'owner');
+  }
+
+  /** An ask of another process. */
+  grant(borrower: string, ask: Ask, rate: Rate, heldSince: number, onLoss: OnLoss, now: number): Answer {
+    const { key, id, need } = ask;
+    const shared = this.#share(key, now);
+    shared.loans.report(borrower, id, ask.left, now, rate.msPerToken);
+    const fullAt = this.#fullAt(key, shared, rate, heldSince, onLoss, now);
+    const ahead = shared.turns.ahead(borrower, now);
+    const there = wholeTokensIn(fullAt + ahead * rate.msPerToken, now, rate);
+    const wanted = Math.min(ask.want, Math.max(need, Math.floor(rate.burst * GRANT_SHARE)));
+    const tokens = Math.min(wanted, there);
+    const charged = fullAfter(fullAt, now, tokens, rate);
+    if (tokens < need || !this.levels.setFullAt(key, charged, now)) {
+      const short = debtMs(fullAfter(fullAt, now, need, rate), now, rate) + ahead * rate.msPerToken;
+      const retryAfterMs = Math.max(short, rate.msPerToken);
+      shared.turns.denied(borrower, need, retryAfterMs, now);
+      return { kind: 'denial', id, retryAfterMs, resetMs: Math.max(0, fullAt - now) };
+    }
+    shared.turns.served(borrower);
+    shared.loans.add(borrower, id, tokens, now + LOAN_MS);
+    const remaining = wholeTokensIn(charged, now, rate);
+    return { kind: 'grant', id, tokens, remaining, resetMs: Math.max(0, charged - now) };
+  }
+
+  /** Another process reports the tokens left of its batches. */
+  report(borrower: string, { key, id, left }: Ask, rate: Rate, now: number): void {
+    this.#shared.get(key)?.loans.report(borrower, id, left, now, rate.msPerToken);
+  }
+
+  /** The level of the key; nothing is taken. */
+  peek(key: string, rate: Rate, heldSince: number, onLoss: OnLoss, now: number): RateLimitResult {
+    const fullAt = this.#fullAt(key, this.#shared.get(key), rate, heldSince, onLoss, now);
+    const debt = debtMs(fullAfter(fullAt, now, 1, rate), now, rate);
+    return isPermitted(debt, rate)
+      ? resultOf(fullAt, rate, now, undefined, 0, 'owner')
+      : resultOf(fullAt, rate, now, 'rate', debt, 'owner');
+  }
+
+  #fullAt(
+    key: string,
+    shared: SharedKey | undefined,
+    rate: Rate,
+    heldSince: number,
+    onLoss: OnLoss,
+    now: number,
+  ): number {
+    let fullAt = Math.max(now, this.levels.fullAt(key, now));
+    if (shared !== undefined) fullAt = Math.max(fullAt, shared.loans.fullAt(now, rate.msPerToken));
+    if (onLoss === 'full') return fullAt;
+    return Math.max(fullAt, heldSince + LOAN_MS + rate.refillMs);
+  }
+
+  /** Looks at two other keys for each new one, so that those that nobody asks for any more are forgotten. */
+  #share(key: string, now: number): SharedKey {
+    const known = this.#shared.get(key);
+    if (known !== undefined) return known;
+    let looked = 0;
+    for (const [other, { loans, turns }] of this.#shared) {
+      this.#shared.delete(other);
+      if (!loans.isOver(now) || !turns.isOver(now)) this.#shared.set(other, { loans, turns });
+      looked += 1;
+      if (looked === 2) break;
+    }
+    const shared = { loans: new Loans(), turns: new Turns() };
+    this.#shared.set(key, shared);
+    return shared;
+  }
+}

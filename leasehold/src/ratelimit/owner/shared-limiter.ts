@@ -1,0 +1,444 @@
+/**
+ * One limit of one process that shares it with others: decides at once where possible, and otherwise asks the owner of the key.
+ *
+ *     request ──► this process holds the key ──────────► minter
+ *             └─► tokens in hand ──────────────────────► allowed; asks for more in time
+ *             └─► a denial that still holds ───────────► denied, without a message
+ *             └─► ask the owner, wait at most waitMs ──► as the owner says
+ *                        └─ no answer ─────────────────► whenCutOff
+ *
+ * A request that does not wait (`tryConsume`) is denied where another would wait, and its ask lets a later request find tokens.
+ *
+ * Once a request has waited in vain, or requests that do not wait had no answer for `waitMs`, later requests for the key are decided by
+ * `whenCutOff` at once, until an owner answers. So an owner that is gone costs each key one wait of `waitMs`.
+ */
+
+import { type Instant, later } from '../../runtime/time.ts';
+import type { Rate } from '../core/rate.ts';
+import { type RateLimitResult, resultOf } from '../core/result.ts';
+import { type AskUnderWay, BorrowedKey } from './borrowed-key.ts';
+import type { Directory } from './directory.ts';
+import type { SharingEffect } from './effects.ts';
+import type { Answer, Ask, OnLoss } from './messages.ts';
+import { isOpen, Minter } from './minter.ts';
+import { GRANT_MS, REPORT_BELOW_MS } from './timing.ts';
+import { type CutOffPolicy, CutOffLimiter } from './when-cut-off.ts';
+
+export interface SharedLimiterOptions {
+  readonly name: string;
+  /** The limit that the limiter was made with. */
+  readonly rate: Rate;
+  readonly onLoss: OnLoss;
+  readonly whenCutOff: CutOffPolicy;
+  readonly waitMs: number;
+  readonly maxKeys: number;
+  readonly whenFull: 'deny' | 'admit';
+}
+
+/** Tokens for so long are asked for at once, at the present rate of requests. */
+const BATCH_MS = 100;
+/** Tokens that are not needed yet are asked for at most so often. */
+const AHEAD_EVERY_MS = 20;
+/** A key that is asked for seldom has a rate, too: it is counted over at least this time. */
+const RATE_OVER_MS = 10;
+/** When no owner is known, or the owner does not mint yet, waiting requests try again so often. */
+const TRY_AGAIN_MS = 20;
+/** A request that did not wait is told to come again so soon that the tokens asked for are still there. */
+const RETRY_WITHIN_MS = GRANT_MS / 4;
+
+export class SharedLimiter {
+  readonly options: SharedLimiterOptions;
+  readonly minter: Minter;
+  readonly #directory: Directory;
+  readonly #newId: () => number;
+  readonly #cutOff: CutOffLimiter;
+  readonly #keys = new Map<string, BorrowedKey>();
+  /** The asks whose answers count. */
+  readonly #asked = new Map<number, { readonly ask: AskUnderWay; readonly borrowed: BorrowedKey }>();
+  /** Keys of waiting requests, in the order in which their time is over. */
+  readonly #deadlines: { readonly at: Instant; readonly key: BorrowedKey }[] = [];
+  #tryAgain: { readonly at: Instant; readonly keys: Set<BorrowedKey> } | undefined;
+
+  /** @param minter the minter of this name so far, if others asked before this limiter was made */
+  constructor(
+    options: SharedLimiterOptions,
+    directory: Directory,
+    newId: () => number,
+    minter: Minter | undefined,
+  ) {
+    this.options = options;
+    this.#directory = directory;
+    this.#newId = newId;
+    this.minter = minter ?? new Minter(options);
+    this.#cutOff = new CutOffLimiter(options.whenCutOff, options.maxKeys);
+  }
+
+  /** Keys of which something is remembered. */
+  get keys(): number {
+    return this.minter.levels.keys + this.#keys.size;
+  }
+
+  get wakeAt(): Instant | undefined {
+    const deadline = this.#deadlines[0]?.at;
+    const again = this.#tryAgain?.at;
+    if (deadline === undefined || again === undefined) return deadline ?? again;
+    return deadline < again ? deadline : again;
+  }
+
+  /** One request: settled at once, or when the owner has answered, or after `waitMs`. */
+  consume(key: string, id: number, cost: number, rate: Rate, now: Instant): SharingEffect[] {
+    const result = this.decide(key, cost, rate, now);
+    if (result === undefined) return this.wait(key, id, cost, rate, now);
+    const settled: SharingEffect = { do: 'settle', id, result };
+    return this.wantsToSpeak(key, rate, now) ? [settled, ...this.speak(key, rate, now)] : [settled];
+  }
+
+  /** Decides with the tokens and denials at hand; undefined: the owner has to be asked. */
+  decide(key: string, cost: number, rate: Rate, now: Instant): RateLimitResult | undefined {
+    if (cost > rate.burst) {
+      return resultOf(now, rate, now, 'cost', Number.POSITIVE_INFINITY, 'owner');
+    }
+    const borrowed = this.#keys.size > 0 ? this.#keys.get(key) : undefined;
+    const blockedMs = borrowed?.blockedForMs(now) ?? 0;
+    if (borrowed !== undefined && blockedMs > 0) return deniedResult(borrowed, blockedMs, rate, now);
+    const heldSince = this.#directory.heldSince(this.options.name, key, now);
+    if (heldSince !== undefined) {
+      if (!isOpen(heldSince, now)) return this.#decideCutOff(borrowed, cost, rate, now);
+      borrowed?.ownerAnswers();
+      return this.minter.consume(key, cost, rate, heldSince, this.options.onLoss, now);
+    }
+    if (borrowed === undefined) return undefined;
+    const tokens = borrowed.tokens(now);
+    const deniedMs = borrowed.deniedForMs(cost - tokens, now);
+    if (tokens >= cost && deniedMs <= 0) {
+      borrowed.take(cost);
+      return resultOfTokens(borrowed, tokens - cost, rate, now);
+    }
+    if (deniedMs > 0) return deniedResult(borrowed, deniedMs, rate, now);
+    return this.#decideCutOff(borrowed, cost, rate, now);
+  }
+
+  /** Whether the owner should be asked or told something, although the last request was decided. */
+  wantsToSpeak(key: string, rate: Rate, now: Instant): boolean {
+    if (this.#keys.size === 0) return false;
+    const borrowed = this.#keys.get(key);
+    if (borrowed === undefined || borrowed.askUnderWay(now) !== undefined) return false;
+    return (
+      borrowed.cutOff !== undefined || this.#runsOut(borrowed, now) || this.#shouldReport(borrowed, rate, now)
+    );
+  }
+
+  /** Asks for more, so that the next request need not wait; or tells the owner that its tokens are used. */
+  speak(key: string, rate: Rate, now: Instant): SharingEffect[] {
+    const borrowed = this.#borrow(key, now);
+    if (borrowed.cutOff !== undefined || this.#runsOut(borrowed, now))
+      return this.#ask(borrowed, 1, rate, now);
+    return this.#report(borrowed, rate, now);
+  }
+
+  /** A request that could not be decided here: asks, and settles the request under this number. */
+  wait(key: string, id: number, cost: number, rate: Rate, now: Instant): SharingEffect[] {
+    const { waitMs } = this.options;
+    if (!this.#hasRoomFor(key, now)) return [{ do: 'settle', id, result: this.#resultWhenFull(rate, now) }];
+    const borrowed = this.#borrow(key, now);
+    const until = later(now, waitMs);
+    borrowed.waiting.push({ id, cost, rate, until });
+    this.#deadlines.push({ at: until, key: borrowed });
+    return this.#askForWaiting(borrowed, now);
+  }
+
+  /** The result of a request that could not be decided here and that does not wait. {@link borrow} lets a later request be decided. */
+  resultWithoutWaiting(key: string, rate: Rate, now: Instant): RateLimitResult {
+    if (!this.#hasRoomFor(key, now)) return this.#resultWhenFull(rate, now);
+    return resultOf(now, rate, now, 'cut-off', Math.min(this.options.waitMs, RETRY_WITHIN_MS), 'closed');
+  }
+
+  /** A request of this cost could not be decided here and does not wait: asks, so that a later request finds tokens. */
+  borrow(key: string, cost: number, rate: Rate, now: Instant): SharingEffect[] {
+    if (!this.#hasRoomFor(key, now)) return [];
+    const borrowed = this.#borrow(key, now);
+    borrowed.unansweredSince ??= now;
+    if (now >= later(borrowed.unansweredSince, this.options.waitMs)) {
+      borrowed.cutOff ??= { since: now, lastAt: now };
+    }
+    return this.#askFor(borrowed, cost, rate, now);
+  }
+
+  /** Another process asks for tokens of a key, or reports the tokens left. */
+  receiveAsk(from: string, ask: Ask, rate: Rate, now: Instant): SharingEffect[] {
+    if (ask.want === 0) {
+      this.minter.report(from, ask, rate, now);
+      return [];
+    }
+    const heldSince = this.#directory.heldSince(this.options.name, ask.key, now);
+    if (heldSince === undefined || !isOpen(heldSince, now)) {
+      return [{ do: 'answer', to: from, answer: { kind: 'later', id: ask.id } }];
+    }
+    const answer = this.minter.grant(from, ask, rate, heldSince, this.options.onLoss, now);
+    return [{ do: 'answer', to: from, answer }];
+  }
+
+  /** Undefined: no ask of this limiter has that number. */
+  receiveAnswer(answer: Answer, now: Instant): SharingEffect[] | undefined {
+    const asked = this.#asked.get(answer.id);
+    if (asked === undefined) return undefined;
+    this.#asked.delete(answer.id);
+    const { ask, borrowed } = asked;
+    borrowed.endAsk();
+    if (answer.kind === 'later') {
+      if (borrowed.waiting.length > 0) this.#scheduleTryAgain(borrowed, now);
+      return [];
+    }
+    borrowed.ownerAnswers();
+    borrowed.resetAt = now + answer.resetMs;
+    if (answer.kind === 'grant') {
+      borrowed.granted(ask.id, answer.tokens, ask.at);
+      borrowed.remaining = answer.remaining;
+    } else {
+      borrowed.denied(ask.need, later(now, answer.retryAfterMs));
+      borrowed.remaining = 0;
+    }
+    return this.#serve(borrowed, now);
+  }
+
+  /** Waiting requests whose time is over are decided without the owner; the others try again. */
+  wake(now: Instant): SharingEffect[] {
+    const effects: SharingEffect[] = [];
+    for (let first = this.#deadlines[0]; first !== undefined && first.at <= now; first = this.#deadlines[0]) {
+      this.#deadlines.shift();
+      effects.push(...this.#giveUpWaiting(first.key, now));
+    }
+    if (this.#tryAgain !== undefined && this.#tryAgain.at <= now) effects.push(...this.directoryChanged(now));
+    return effects;
+  }
+
+  /** Keys may have other owners: requests that wait without an ask try again. */
+  directoryChanged(now: Instant): SharingEffect[] {
+    const keys = this.#tryAgain?.keys ?? [];
+    this.#tryAgain = undefined;
+    return [...keys].flatMap((borrowed) => this.#serve(borrowed, now));
+  }
+
+  /** The process at this address is gone: asks that it did not answer are made again. */
+  ownerLost(address: string, now: Instant): void {
+    for (const [id, { ask, borrowed }] of this.#asked) {
+      if (ask.to !== address) continue;
+      this.#asked.delete(id);
+      borrowed.endAsk();
+      if (borrowed.waiting.length > 0) this.#scheduleTryAgain(borrowed, now);
+    }
+  }
+
+  /** The machine was suspended: no batch can be trusted. */
+  suspended(now: Instant): SharingEffect[] {
+    this.#asked.clear();
+    const effects: SharingEffect[] = [];
+    for (const borrowed of this.#keys.values()) {
+      borrowed.drop();
+      if (borrowed.waiting.length > 0) effects.push(...this.#askForWaiting(borrowed, now));
+    }
+    return effects;
+  }
+
+  peek(key: string, rate: Rate, now: Instant): RateLimitResult {
+    const heldSince = this.#directory.heldSince(this.options.name, key, now);
+    const borrowed = this.#keys.get(key);
+    const isBlocked = borrowed !== undefined && borrowed.blockedForMs(now) > 0;
+    if (heldSince !== undefined && !isBlocked)
+      return this.minter.peek(key, rate, heldSince, this.options.onLoss, now);
+    if (borrowed === undefined) return resultOf(now, rate, now, undefined, 0, 'batch');
+    const deniedMs = borrowed.deniedForMs(1, now);
+    return deniedMs > 0
+      ? deniedResult(borrowed, deniedMs, rate, now)
+      : resultOfTokens(borrowed, borrowed.tokens(now), rate, now);
+  }
+
+  refund(key: string, tokens: number, rate: Rate, now: Instant): void {
+    if (this.#directory.heldSince(this.options.name, key, now) !== undefined) {
+      this.minter.levels.refund(key, tokens, rate, now);
+    } else this.#keys.get(key)?.putBack(tokens, now);
+  }
+
+  /** Denies the key in this process, and for all processes if this process owns the key. */
+  block(key: string, ms: number, rate: Rate, now: Instant): boolean {
+    if (this.#directory.heldSince(this.options.name, key, now) !== undefined) {
+      return this.minter.levels.block(key, ms, rate, now);
+    }
+    this.#borrow(key, now).block(later(now, ms));
+    return true;
+  }
+
+  /** Lifts a block of this process. Gives the key all its tokens, if this process owns the key; otherwise forgets the last denial. */
+  reset(key: string, now: Instant): void {
+    this.#keys.get(key)?.reset();
+    if (this.#directory.heldSince(this.options.name, key, now) !== undefined) this.minter.levels.reset(key);
+  }
+
+  #decideCutOff(
+    borrowed: BorrowedKey | undefined,
+    cost: number,
+    rate: Rate,
+    now: Instant,
+  ): RateLimitResult | undefined {
+    if (borrowed?.cutOff === undefined) return undefined;
+    borrowed.cutOff.lastAt = now;
+    return this.#cutOff.decide(borrowed.key, cost, rate, borrowed.cutOff.since, now);
+  }
+
+  /** Decides as many waiting requests as can be decided, in their order, and asks for the others. */
+  #serve(borrowed: BorrowedKey, now: Instant): SharingEffect[] {
+    const effects: SharingEffect[] = [];
+    const { waiting } = borrowed;
+    while (waiting[0] !== undefined) {
+      const { id, cost, rate } = waiting[0];
+      const result = this.decide(borrowed.key, cost, rate, now);
+      if (result === undefined) break;
+      waiting.shift();
+      effects.push({ do: 'settle', id, result });
+    }
+    const [first] = waiting;
+    if (first !== undefined) return [...effects, ...this.#askForWaiting(borrowed, now)];
+    const { rate } = this.options;
+    return this.#shouldReport(borrowed, rate, now)
+      ? [...effects, ...this.#report(borrowed, rate, now)]
+      : effects;
+  }
+
+  /** Less than half a batch is left of a key that is asked for often. */
+  #runsOut(borrowed: BorrowedKey, now: Instant): boolean {
+    const { lastWant, lastAskedAt } = borrowed;
+    if (lastWant <= 1 || lastAskedAt === undefined || now < later(lastAskedAt, AHEAD_EVERY_MS)) return false;
+    return borrowed.tokens(now) < lastWant / 2 && borrowed.deniedForMs(1, now) <= 0;
+  }
+
+  #shouldReport(borrowed: BorrowedKey, rate: Rate, now: Instant): boolean {
+    return rate.refillMs < REPORT_BELOW_MS && borrowed.hasUsedAll(now);
+  }
+
+  #report(borrowed: BorrowedKey, rate: Rate, now: Instant): SharingEffect[] {
+    const to = this.#directory.find(this.options.name, borrowed.key);
+    if (to === undefined) return [];
+    return [{ do: 'ask', to, ask: this.#askOf(borrowed, this.#newId(), 0, 0, rate, now) }];
+  }
+
+  #askOf(borrowed: BorrowedKey, id: number, need: number, want: number, rate: Rate, now: Instant): Ask {
+    const { name, onLoss } = this.options;
+    const { limit, perMs, burst } = rate;
+    const isDefault = rate === this.options.rate;
+    const left = borrowed.tellLeft(now);
+    return { id, limiter: name, key: borrowed.key, limit, perMs, burst, isDefault, onLoss, need, want, left };
+  }
+
+  #askForWaiting(borrowed: BorrowedKey, now: Instant): SharingEffect[] {
+    const [first] = borrowed.waiting;
+    return first === undefined ? [] : this.#askFor(borrowed, first.cost, first.rate, now);
+  }
+
+  #askFor(borrowed: BorrowedKey, cost: number, rate: Rate, now: Instant): SharingEffect[] {
+    return this.#ask(borrowed, Math.max(1, Math.ceil(cost - borrowed.tokens(now))), rate, now);
+  }
+
+  #ask(borrowed: BorrowedKey, need: number, rate: Rate, now: Instant): SharingEffect[] {
+    if (borrowed.askUnderWay(now) !== undefined) return [];
+    const { name } = this.options;
+    const { key } = borrowed;
+    const to = this.#directory.find(name, key);
+    if (to === undefined || this.#directory.heldSince(name, key, now) !== undefined) {
+      if (borrowed.waiting.length > 0) this.#scheduleTryAgain(borrowed, now);
+      return [];
+    }
+    const id = this.#newId();
+    const want = Math.max(need, this.#wanted(borrowed, now));
+    const message = this.#askOf(borrowed, id, need, want, rate, now);
+    const ask = { id, to, need, at: now };
+    const before = borrowed.ask(ask, want);
+    if (before !== undefined) this.#asked.delete(before);
+    this.#asked.set(id, { ask, borrowed });
+    return [{ do: 'ask', to, ask: message }];
+  }
+
+  /** Tokens for the next {@link BATCH_MS}, at the rate since the last ask, with those that wait. */
+  #wanted({ lastAskedAt, used, waiting }: BorrowedKey, now: Instant): number {
+    const waitingCost = waiting.reduce((sum, { cost }) => sum + cost, 0);
+    if (lastAskedAt === undefined) return Math.ceil(waitingCost);
+    const overMs = Math.max(RATE_OVER_MS, now - lastAskedAt);
+    return Math.ceil(Math.max(waitingCost, ((used + waitingCost) / overMs) * BATCH_MS));
+  }
+
+  #giveUpWaiting(borrowed: BorrowedKey, now: Instant): SharingEffect[] {
+    const effects: SharingEffect[] = [];
+    const { waiting } = borrowed;
+    while (waiting[0] !== undefined && waiting[0].until <= now) {
+      const { id, cost, rate } = waiting[0];
+      waiting.shift();
+      borrowed.cutOff ??= { since: now, lastAt: now };
+      const blockedMs = borrowed.blockedForMs(now);
+      const result =
+        blockedMs > 0
+          ? deniedResult(borrowed, blockedMs, rate, now)
+          : this.#cutOff.decide(borrowed.key, cost, rate, borrowed.cutOff.since, now);
+      effects.push({ do: 'settle', id, result });
+    }
+    return effects;
+  }
+
+  #scheduleTryAgain(borrowed: BorrowedKey, now: Instant): void {
+    this.#tryAgain ??= { at: later(now, TRY_AGAIN_MS), keys: new Set() };
+    this.#tryAgain.keys.add(borrowed);
+  }
+
+  /** Whether the key may be remembered, after idle keys were looked for if the table is full. */
+  #hasRoomFor(key: string, now: Instant): boolean {
+    const { maxKeys } = this.options;
+    if (this.#keys.size < maxKeys || this.#keys.has(key)) return true;
+    this.#sweep(now);
+    return this.#keys.size < maxKeys;
+  }
+
+  #resultWhenFull(rate: Rate, now: Instant): RateLimitResult {
+    const { whenFull, waitMs } = this.options;
+    return resultOf(now, rate, now, whenFull === 'deny' ? 'full' : undefined, waitMs, 'closed');
+  }
+
+  #borrow(key: string, now: Instant): BorrowedKey {
+    const known = this.#keys.get(key);
+    if (known !== undefined) return known;
+    this.#sweep(now);
+    const borrowed = new BorrowedKey(key);
+    this.#keys.set(key, borrowed);
+    return borrowed;
+  }
+
+  /** Looks at the two keys that were looked at the longest time ago, and forgets them if they are idle. */
+  #sweep(now: Instant): void {
+    let looked = 0;
+    for (const [key, borrowed] of this.#keys) {
+      this.#keys.delete(key);
+      if (!borrowed.isIdle(now)) this.#keys.set(key, borrowed);
+      looked += 1;
+      if (looked === 2) return;
+    }
+  }
+}
+
+/** An allowance with tokens in hand. The owner's tokens are counted as they were when it last answered. */
+const resultOfTokens = (
+  borrowed: BorrowedKey,
+  tokens: number,
+  rate: Rate,
+  now: Instant,
+): RateLimitResult => ({
+  ...resultOf(now, rate, now, undefined, 0, 'batch'),
+  remaining: Math.floor(Math.min(rate.burst, tokens + borrowed.remaining)),
+  resetMs: Math.max(0, borrowed.resetAt - now),
+});
+
+const deniedResult = (
+  borrowed: BorrowedKey,
+  deniedMs: number,
+  rate: Rate,
+  now: Instant,
+): RateLimitResult => ({
+  ...resultOf(now + rate.refillMs, rate, now, 'rate', deniedMs, 'cached'),
+  resetMs: Math.max(deniedMs, borrowed.resetAt - now),
+});

@@ -1,0 +1,251 @@
+import { describe, expect, it } from 'vitest';
+import { type Instant, instant } from '../../runtime/time.ts';
+import { resolveRate } from '../core/rate.ts';
+import type { RateLimitResult } from '../core/result.ts';
+import type { SharingEffect } from './effects.ts';
+import type { Ask } from './messages.ts';
+import { SharedLimits } from './shared-limits.ts';
+import type { SharedLimiter, SharedLimiterOptions } from './shared-limiter.ts';
+import { GRANT_MS, LOAN_MS } from './timing.ts';
+
+const rate = resolveRate({ limit: 10, burst: 8 });
+const OPEN = Math.ceil(LOAN_MS);
+
+/** Two processes: ada holds every key, ben borrows. */
+class Pair {
+  readonly settled = new Map<number, RateLimitResult>();
+  readonly effects: SharingEffect[] = [];
+  holder: 'ada' | undefined = 'ada';
+  now = instant(OPEN);
+  isCut = false;
+  readonly ada: SharedLimits;
+  readonly ben: SharedLimits;
+
+  constructor(options: Partial<SharedLimiterOptions> = {}, adaOptions: Partial<SharedLimiterOptions> = {}) {
+    const heldSince = (): Instant | undefined => (this.holder === 'ada' ? instant(0) : undefined);
+    this.ada = new SharedLimits({ heldSince, find: () => undefined });
+    this.ben = new SharedLimits({ heldSince: () => undefined, find: () => this.holder });
+    const common: SharedLimiterOptions = {
+      ...{ name: 'api', rate, onLoss: 'full', whenCutOff: { kind: 'closed' }, waitMs: 100 },
+      ...{ maxKeys: 100, whenFull: 'deny' },
+    };
+    this.ada.add({ ...common, ...options, ...adaOptions });
+    this.ben.add({ ...common, ...options });
+  }
+
+  consume(process: 'ada' | 'ben', id: number, cost = 1, key = 'ann'): RateLimitResult | undefined {
+    const limiter = this[process].limiters.get('api');
+    this.#do(process, limiter?.consume(key, id, cost, limiter.options.rate, this.now) ?? []);
+    return this.settled.get(id);
+  }
+
+  /** A request of ben that does not wait. */
+  tryConsume(cost = 1, key = 'ann'): RateLimitResult {
+    const limiter = this.ben.limiters.get('api') as SharedLimiter;
+    const decided = limiter.decide(key, cost, rate, this.now);
+    const result = decided ?? limiter.resultWithoutWaiting(key, rate, this.now);
+    if (decided === undefined) this.#do('ben', limiter.borrow(key, cost, rate, this.now));
+    return result;
+  }
+
+  wakeBen(ms: number): void {
+    this.now = instant(this.now + ms);
+    this.#do('ben', this.ben.wake(this.now));
+  }
+
+  asks(): readonly Ask[] {
+    return this.effects.flatMap((effect) => (effect.do === 'ask' ? [effect.ask] : []));
+  }
+
+  #do(from: 'ada' | 'ben', effects: readonly SharingEffect[]): void {
+    for (const effect of effects) {
+      this.effects.push(effect);
+      if (effect.do === 'settle') this.settled.set(effect.id, effect.result);
+      if (this.isCut) continue;
+      if (effect.do === 'ask') this.#do('ada', this.ada.receiveAsk(from, effect.ask, this.now));
+      if (effect.do === 'answer') this.#do('ben', this.ben.receiveAnswer(effect.answer, this.now));
+    }
+  }
+}
+
+describe('a key that another process owns', () => {
+  it('is decided with tokens that the owner lends', () => {
+    const pair = new Pair();
+    expect(pair.consume('ben', 1)).toMatchObject({ allowed: true, by: 'batch' });
+    expect(pair.consume('ada', 2, 7)).toMatchObject({ allowed: true, by: 'owner' });
+    expect(pair.consume('ada', 3)).toMatchObject({ allowed: false, by: 'owner', denied: 'rate' });
+  });
+
+  it('is denied without a message until the owner may have tokens again', () => {
+    const pair = new Pair();
+    pair.consume('ada', 1, 8);
+    expect(pair.consume('ben', 2)).toMatchObject({ allowed: false, by: 'cached', retryAfterMs: 100 });
+    const asks = pair.asks().length;
+    for (let id = 3; id < 1_000; id += 1) expect(pair.consume('ben', id)?.allowed).toBe(false);
+    expect(pair.asks()).toHaveLength(asks);
+    pair.now = instant(pair.now + 101);
+    expect(pair.consume('ben', 1_000)?.allowed).toBe(true);
+  });
+
+  it('stays blocked until the time is over or the key is reset, whatever the owner answers', () => {
+    const pair = new Pair();
+    const limiter = pair.ben.limiters.get('api') as SharedLimiter;
+    pair.isCut = true;
+    pair.consume('ben', 1);
+    limiter.block('ann', 60_000, rate, pair.now);
+    pair.isCut = false;
+    for (const ask of pair.asks())
+      for (const effect of pair.ada.receiveAsk('ben', ask, pair.now))
+        if (effect.do === 'answer') pair.ben.receiveAnswer(effect.answer, pair.now);
+    expect(pair.consume('ben', 2)).toMatchObject({ allowed: false, retryAfterMs: 60_000 });
+    limiter.suspended(pair.now);
+    expect(pair.tryConsume()).toMatchObject({ allowed: false, retryAfterMs: 60_000 });
+    limiter.reset('ann', pair.now);
+    expect(pair.consume('ben', 3)).toMatchObject({ allowed: true });
+  });
+
+  it('may be charged the whole burst at once', () => {
+    expect(new Pair().consume('ben', 1, 8)).toMatchObject({ allowed: true, by: 'batch' });
+  });
+
+  it('is refused for good if the cost is above the burst', () => {
+    expect(new Pair().consume('ben', 1, 9)).toMatchObject({
+      denied: 'cost',
+      retryAfterMs: Number.POSITIVE_INFINITY,
+    });
+  });
+
+  it('is decided by whenCutOff after waitMs, and then at once, until the owner answers', () => {
+    const pair = new Pair();
+    pair.isCut = true;
+    expect(pair.consume('ben', 1)).toBeUndefined();
+    pair.wakeBen(100);
+    expect(pair.settled.get(1)).toMatchObject({ allowed: false, by: 'closed', denied: 'cut-off' });
+    expect(pair.consume('ben', 2)).toMatchObject({ by: 'closed' });
+    pair.isCut = false;
+    pair.now = instant(pair.now + GRANT_MS);
+    pair.consume('ben', 3);
+    expect(pair.consume('ben', 4)).toMatchObject({ allowed: true, by: 'batch' });
+  });
+
+  it('gets 1/size of the limit when cut off, if that is wanted', () => {
+    const pair = new Pair({ whenCutOff: { kind: 'share', size: 4 } });
+    pair.isCut = true;
+    for (let id = 1; id <= 3; id += 1) pair.consume('ben', id);
+    pair.wakeBen(100);
+    const answers = [1, 2, 3].map((id) => pair.settled.get(id));
+    expect(answers.map((answer) => answer?.allowed)).toEqual([true, true, false]);
+    expect(answers[2]).toMatchObject({ by: 'share', denied: 'cut-off' });
+  });
+
+  it('is open for a time when cut off, if that is wanted, and then closed', () => {
+    const pair = new Pair({ whenCutOff: { kind: 'open', factor: 1, forMs: 1_000 } });
+    pair.isCut = true;
+    pair.consume('ben', 1);
+    pair.wakeBen(100);
+    expect(pair.settled.get(1)).toMatchObject({ allowed: true, by: 'open' });
+    pair.now = instant(pair.now + 999);
+    expect(pair.consume('ben', 2)).toMatchObject({ allowed: true, by: 'open' });
+    pair.now = instant(pair.now + 1);
+    expect(pair.consume('ben', 3)).toMatchObject({ allowed: false, by: 'closed' });
+  });
+
+  it('waits for a new owner, which mints nothing while tokens of the last owner may be in use', () => {
+    const pair = new Pair();
+    pair.now = instant(OPEN - 30);
+    expect(pair.consume('ben', 1)).toBeUndefined();
+    pair.wakeBen(20);
+    expect(pair.settled.get(1)).toBeUndefined();
+    pair.wakeBen(20);
+    expect(pair.settled.get(1)).toMatchObject({ allowed: true });
+  });
+
+  it('is empty at a new owner that is to start so', () => {
+    const pair = new Pair({ onLoss: 'empty' });
+    expect(pair.consume('ada', 1)).toMatchObject({ allowed: false });
+    pair.now = instant(pair.now + 101);
+    expect(pair.consume('ada', 2)).toMatchObject({ allowed: true, remaining: 0 });
+  });
+
+  it('gets back tokens of a batch that is still alive, and no others', () => {
+    const pair = new Pair();
+    pair.consume('ben', 1, 2);
+    pair.ben.limiters.get('api')?.refund('ann', 1, rate, pair.now);
+    expect(pair.ben.limiters.get('api')?.peek('ann', rate, pair.now).remaining).toBeLessThanOrEqual(7);
+    pair.now = instant(pair.now + GRANT_MS);
+    pair.ben.limiters.get('api')?.refund('ann', 1, rate, pair.now);
+    expect(pair.consume('ada', 2, 8)?.allowed).toBe(false);
+  });
+});
+
+describe('a request that does not wait, for a key that another process owns', () => {
+  it.each([1, 3, 8])('is denied at first, and borrows what the next one of cost %i needs', (cost) => {
+    const pair = new Pair();
+    expect(pair.tryConsume(cost)).toMatchObject({ allowed: false, denied: 'cut-off', by: 'closed' });
+    expect(pair.tryConsume(cost)).toMatchObject({ allowed: true, by: 'batch' });
+  });
+
+  it('is told to come again while the tokens that it borrowed are there', () => {
+    const pair = new Pair({ waitMs: 2_000 });
+    const { retryAfterMs } = pair.tryConsume();
+    pair.now = instant(pair.now + retryAfterMs);
+    expect(pair.tryConsume()).toMatchObject({ allowed: true, by: 'batch' });
+  });
+
+  it('is denied by the owner like any other, and admitted when the owner has tokens again', () => {
+    const pair = new Pair();
+    pair.consume('ada', 1, 8);
+    pair.tryConsume();
+    expect(pair.tryConsume()).toMatchObject({ allowed: false, by: 'cached', denied: 'rate' });
+    pair.now = instant(pair.now + 101);
+    pair.tryConsume();
+    expect(pair.tryConsume()).toMatchObject({ allowed: true, by: 'batch' });
+  });
+
+  it('is decided by whenCutOff when no owner answered for waitMs, until one answers', () => {
+    const pair = new Pair({ whenCutOff: { kind: 'open', factor: 1, forMs: 10_000 } });
+    pair.isCut = true;
+    pair.tryConsume();
+    pair.now = instant(pair.now + 100);
+    pair.tryConsume();
+    expect(pair.tryConsume()).toMatchObject({ allowed: true, by: 'open' });
+    pair.isCut = false;
+    pair.now = instant(pair.now + GRANT_MS);
+    pair.consume('ben', 1);
+    expect(pair.tryConsume()).toMatchObject({ allowed: true, by: 'batch' });
+  });
+
+  it('makes no key beyond maxKeys', () => {
+    const pair = new Pair({ maxKeys: 2 });
+    for (const key of ['ann', 'bob', 'eve', 'kim']) pair.tryConsume(1, key);
+    expect(pair.ben.limiters.get('api')?.keys).toBe(2);
+    expect(pair.tryConsume(1, 'eve')).toMatchObject({ allowed: false, denied: 'full' });
+  });
+});
+
+describe('processes that share limits', () => {
+  it('report a limiter of the same name that was made with another limit, once', () => {
+    const pair = new Pair({}, { rate: resolveRate({ limit: 20, burst: 8 }) });
+    pair.consume('ben', 1, 8);
+    pair.now = instant(pair.now + 500);
+    pair.consume('ben', 2);
+    const differences = pair.effects.filter(({ do: what }) => what === 'differs');
+    expect(differences).toMatchObject([{ limiter: 'api', process: 'ben', ask: { limit: 10 } }]);
+  });
+
+  it('mint for a limiter that they do not have, and go on with it when they make one', () => {
+    const pair = new Pair();
+    const ask = { ...pair.asks()[0], id: 1, limiter: 'other', key: 'ann', limit: 10, perMs: 1_000, burst: 8 };
+    const message: Ask = { ...ask, isDefault: true, onLoss: 'full', need: 8, want: 8, left: [] };
+    expect(pair.ada.receiveAsk('ben', message, pair.now)).toMatchObject([{ answer: { kind: 'grant' } }]);
+    const options = pair.ada.limiters.get('api')?.options as SharedLimiterOptions;
+    const made = pair.ada.add({ ...options, name: 'other' });
+    expect(made.decide('ann', 1, rate, pair.now)?.allowed).toBe(false);
+  });
+
+  it('have one limiter of each name', () => {
+    const pair = new Pair();
+    const options = pair.ada.limiters.get('api')?.options as SharedLimiterOptions;
+    expect(() => pair.ada.add(options)).toThrow('already has a limiter of that name');
+  });
+});

@@ -1,0 +1,124 @@
+/**
+ * All limits that one process shares with others: a core, driven as every core of the toolkit is.
+ *
+ * An ask may name a limit that this process does not have, because processes are started one after the other. Such an ask is answered all
+ * the same: everything that the owner of a key needs to know is in the ask. Where this process has a limiter of that name, made with
+ * another limit, the difference is reported once for each process.
+ */
+
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { type Instant, soonest } from '../../runtime/time.ts';
+import { type Rate, resolveRate } from '../core/rate.ts';
+import type { Directory } from './directory.ts';
+import type { SharingEffect } from './effects.ts';
+import type { Answer, Ask } from './messages.ts';
+import type { Minter } from './minter.ts';
+import { SharedLimiter, type SharedLimiterOptions } from './shared-limiter.ts';
+import { GRANT_MS } from './timing.ts';
+
+/** Limits of other processes that this process does not have. More are not minted for. */
+const FOREIGN_MAX = 1_000;
+const FOREIGN_KEYS_MAX = 1_000_000;
+/** Differences that are remembered, so that each is reported once. */
+const DIFFERENCES_MAX = 1_000;
+
+export class SharedLimits {
+  readonly #directory: Directory;
+  readonly #limiters = new Map<string, SharedLimiter>();
+  readonly #foreign = new Map<string, SharedLimiter>();
+  readonly #differences = new Set<string>();
+  #ids = 0;
+
+  constructor(directory: Directory) {
+    this.#directory = directory;
+  }
+
+  get limiters(): ReadonlyMap<string, SharedLimiter> {
+    return this.#limiters;
+  }
+
+  get wakeAt(): Instant | undefined {
+    let at: Instant | undefined;
+    for (const limiter of this.#limiters.values()) at = soonest(at, limiter.wakeAt);
+    return at;
+  }
+
+  /** @throws {InvalidOptionError} if there is one of that name */
+  add(options: SharedLimiterOptions): SharedLimiter {
+    const { name } = options;
+    if (this.#limiters.has(name)) {
+      throw new InvalidOptionError('name', name, 'this process already has a limiter of that name');
+    }
+    const limiter = this.#newLimiter(options, this.#foreign.get(name)?.minter);
+    this.#foreign.delete(name);
+    this.#limiters.set(name, limiter);
+    return limiter;
+  }
+
+  /** @param from the process that asks, unlike any other that ever ran */
+  receiveAsk(from: string, ask: Ask, now: Instant): SharingEffect[] {
+    const rate = resolveRate({ limit: ask.limit, per: ask.perMs, burst: ask.burst });
+    const limiter = this.#limiters.get(ask.limiter) ?? this.#foreignLimiter(ask, rate);
+    if (limiter === undefined) return [{ do: 'answer', to: from, answer: { kind: 'later', id: ask.id } }];
+    const effects = limiter.receiveAsk(from, ask, rate, now);
+    if (!isSame(limiter.options, ask) && this.#isNew(`${from} ${ask.limiter}`)) {
+      effects.push({ do: 'differs', limiter: ask.limiter, process: from, ask });
+    }
+    return effects;
+  }
+
+  receiveAnswer(answer: Answer, now: Instant): SharingEffect[] {
+    for (const limiter of this.#limiters.values()) {
+      const effects = limiter.receiveAnswer(answer, now);
+      if (effects !== undefined) return effects;
+    }
+    return [];
+  }
+
+  ownerLost(address: string, now: Instant): SharingEffect[] {
+    for (const limiter of this.#limiters.values()) limiter.ownerLost(address, now);
+    return [];
+  }
+
+  directoryChanged(now: Instant): SharingEffect[] {
+    return [...this.#limiters.values()].flatMap((limiter) => limiter.directoryChanged(now));
+  }
+
+  wake(now: Instant): SharingEffect[] {
+    return [...this.#limiters.values()].flatMap((limiter) => limiter.wake(now));
+  }
+
+  suspended(now: Instant): SharingEffect[] {
+    return [...this.#limiters.values()].flatMap((limiter) => limiter.suspended(now));
+  }
+
+  #foreignLimiter({ limiter: name, onLoss }: Ask, rate: Rate): SharedLimiter | undefined {
+    const known = this.#foreign.get(name);
+    if (known !== undefined || this.#foreign.size >= FOREIGN_MAX) return known;
+    const limiter = this.#newLimiter({
+      ...{ name, rate, onLoss, whenCutOff: { kind: 'closed' }, waitMs: GRANT_MS },
+      ...{ maxKeys: FOREIGN_KEYS_MAX, whenFull: 'deny' },
+    });
+    this.#foreign.set(name, limiter);
+    return limiter;
+  }
+
+  #newLimiter(options: SharedLimiterOptions, minter?: Minter): SharedLimiter {
+    const newId = (): number => {
+      this.#ids += 1;
+      return this.#ids;
+    };
+    return new SharedLimiter(options, this.#directory, newId, minter);
+  }
+
+  #isNew(difference: string): boolean {
+    if (this.#differences.has(difference) || this.#differences.size >= DIFFERENCES_MAX) return false;
+    this.#differences.add(difference);
+    return true;
+  }
+}
+
+/** Limits that a request brings with it may differ; what a limiter was made with may not. */
+const isSame = ({ rate, onLoss }: SharedLimiterOptions, ask: Ask): boolean =>
+  onLoss === ask.onLoss &&
+  (!ask.isDefault || (rate.limit === ask.limit && rate.perMs === ask.perMs && rate.burst === ask.burst));

@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import { rateLimit } from 'express-rate-limit';
+import fastify from 'fastify';
+import { type Context, Hono } from 'hono';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ratelimit } from '../ratelimit.ts';
+import { expressStore } from './express-store.ts';
+import { limitHeaders } from './headers.ts';
+import { expressLimit, fastifyLimit, honoLimit, nodeLimit } from './middlewares.ts';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+type Ask = (key: string) => Promise<Response>;
+
+const asking =
+  (base: string): Ask =>
+  (key) =>
+    fetch(base, { headers: key === '' ? {} : { 'x-api-key': key } });
+
+async function listening(server: Server): Promise<Ask> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closing.push(() => server.close());
+  return asking(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+}
+
+const limiterOf = () => ratelimit({ name: 'api', limit: 2, per: '1h' });
+type Headed = { readonly headers: Readonly<Record<string, string | string[] | undefined>> };
+const key = ({ headers }: Headed): string | undefined => headers['x-api-key']?.toString();
+
+const servers: Readonly<Record<string, () => Promise<Ask>>> = {
+  'node:http': () => {
+    const limit = nodeLimit(limiterOf(), { key });
+    return listening(
+      createServer((request, response) => {
+        void limit(request, response).then((mayGoOn) => {
+          if (mayGoOn) response.end('done');
+        });
+      }),
+    );
+  },
+  Express: () => {
+    const app = express();
+    app.use(expressLimit(limiterOf(), { key }));
+    app.get('/', (_request, response) => void response.send('done'));
+    return listening(createServer(app));
+  },
+  Fastify: async () => {
+    const app = fastify();
+    app.addHook('onRequest', fastifyLimit(limiterOf(), { key }));
+    app.get('/', () => 'done');
+    closing.push(() => app.close());
+    return asking(await app.listen({ port: 0, host: '127.0.0.1' }));
+  },
+  Hono: async () => {
+    const app = new Hono();
+    app.use(honoLimit(limiterOf(), { key: (context: Context) => context.req.header('x-api-key') }));
+    app.get('/', (context) => context.text('done'));
+    return async (from) => app.request('/', { headers: from === '' ? {} : { 'x-api-key': from } });
+  },
+};
+
+describe.each(Object.entries(servers))('a limit in %s', (_name, start) => {
+  it('lets requests through, and says what is left', async () => {
+    const ask = await start();
+    const answer = await ask('ann');
+    expect([answer.status, await answer.text()]).toEqual([200, 'done']);
+    expect(answer.headers.get('ratelimit-policy')).toBe('"api";q=2;w=3600');
+    expect(answer.headers.get('ratelimit')).toBe('"api";r=1;t=1800');
+    expect(answer.headers.get('retry-after')).toBeNull();
+  });
+
+  it('answers 429 with when to try again', async () => {
+    const ask = await start();
+    await ask('ann');
+    await ask('ann');
+    const answer = await ask('ann');
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get('retry-after')).toMatch(/^1800$|^1799$/);
+    expect(await answer.json()).toMatchObject({ error: 'RATE_LIMITED' });
+    expect((await ask('bob')).status).toBe(200);
+  });
+
+  it('leaves requests without a key alone', async () => {
+    const ask = await start();
+    for (let count = 0; count < 3; count += 1) expect((await ask('')).status).toBe(200);
+  });
+});
+
+describe('a middleware', () => {
+  it('is not made without a function that finds the key', () => {
+    expect(() => expressLimit(limiterOf(), {} as { key: typeof key })).toThrow('option key');
+  });
+
+  it('hands an error of the key function to the framework', async () => {
+    const app = express();
+    app.use(
+      expressLimit(limiterOf(), {
+        key: () => {
+          throw new Error('no session');
+        },
+      }),
+    );
+    app.use((error: Error, _request: unknown, response: express.Response, _next: unknown) => {
+      response.status(500).send(error.message);
+    });
+    const ask = await listening(createServer(app));
+    const answer = await ask('ann');
+    expect([answer.status, await answer.text()]).toEqual([500, 'no session']);
+  });
+
+  it('says that a request which costs too much need not be repeated', async () => {
+    const limiter = limiterOf();
+    const app = new Hono();
+    app.use(honoLimit(limiter, { key: () => 'ann', options: () => ({ cost: 3 }) }));
+    const answer = await app.request('/');
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, null]);
+    expect(await answer.json()).toMatchObject({ message: expect.stringContaining('costs more than 2') });
+  });
+});
+
+describe('the store for express-rate-limit', () => {
+  const serve = (limit: number) => {
+    const app = express();
+    const store = expressStore(ratelimit({ limit: 2, per: '1h' }));
+    app.use(rateLimit({ limit, windowMs: 3_600_000, store, keyGenerator: (request) => key(request) ?? '-' }));
+    app.get('/', (_request, response) => void response.send('done'));
+    return app;
+  };
+
+  it('decides as the limiter does', async () => {
+    const ask = await listening(createServer(serve(2)));
+    const statuses = [];
+    for (const name of ['ann', 'ann', 'ann', 'bob']) statuses.push((await ask(name)).status);
+    expect(statuses).toEqual([200, 200, 429, 200]);
+  });
+
+  it('fails every request when the limit is not the burst of the limiter', async () => {
+    const app = serve(3);
+    app.use((error: Error, _request: unknown, response: express.Response, _next: unknown) => {
+      response.status(500).send(error.message);
+    });
+    const answer = await (await listening(createServer(app)))('ann');
+    expect(await answer.text()).toBe(
+      'option limit is 3, but it must be the burst of the limiter, which is 2',
+    );
+  });
+});
+
+describe('the header fields', () => {
+  it('say a limit per less than a second as its equal per second', () => {
+    const result = ratelimit({ limit: 5, per: '100ms' }).tryConsume('ann');
+    expect(limitHeaders('a "b" ü', result)['RateLimit-Policy']).toBe('"a \\"b\\" ?";q=50;w=1');
+  });
+});

@@ -1,0 +1,94 @@
+/**
+ * A port on which a process that shares limits shows its state: status, events, metrics, and the level of a key. Nothing here takes tokens.
+ */
+
+import { queryParameter, jsonAnswer, RequestProblem } from '../../../node/service/route.ts';
+import { object, oneOf, text } from '../../../node/service/schema.ts';
+import { type ServeOptions, type ServiceServer, serveService } from '../../../node/service/serve-service.ts';
+import type { Service } from '../../../node/service/service.ts';
+import { familiesOf, gauge, type Metric } from '../../../runtime/metrics.ts';
+import type { Sample } from '../../../runtime/metrics-text.ts';
+import { VERSION } from '../../../runtime/version.ts';
+import type { LimitEvent, LimitSharing, SharingStatus } from '../limit-sharing.ts';
+
+export const DEFAULT_LIMIT_HTTP_PORT = 7_801;
+
+/**
+ * Resolves when the port listens, on port 7801 unless the options say otherwise. Close it before the sharing.
+ *
+ * @throws {InvalidOptionError} before anything has started
+ * @throws {PortInUseError} if another process listens there
+ */
+export const serveLimits = (sharing: LimitSharing, options: ServeOptions = {}): Promise<ServiceServer> =>
+  serveService(limitService(sharing), options, DEFAULT_LIMIT_HTTP_PORT);
+
+const limitService = (sharing: LimitSharing): Service<LimitEvent> => ({
+  ...{ name: 'ratelimit', title: 'Leasehold shared limits', version: VERSION },
+  description: 'The limits that a process shares with others, and its decisions. Read-only.',
+  status: () => sharing.status(),
+  metrics: () => familiesOf(METRICS, sharing.status()),
+  checks: () => [
+    {
+      ...{ name: 'sharing', afterMs: 0 },
+      standsStill: () =>
+        sharing.status().isClosed ? 'the sharing is closed: this process no longer shares limits' : undefined,
+    },
+  ],
+  events: {
+    log: sharing.events,
+    schema: object({
+      kind: oneOf(
+        ['cut-off', 'differs'],
+        'the owner of a key did not answer, or a limit differs between processes',
+      ),
+      limiter: text('the name of the limiter'),
+    }),
+  },
+  routes: [
+    {
+      path: '/v1/key',
+      summary: 'The level of a key as this process knows it. Nothing is taken.',
+      parameters: [queryParameter('limiter', 'the name of the limiter'), queryParameter('key', 'the key')],
+      problems: { 404: 'this process has no such limiter' },
+      answer: ({ query }) => {
+        const [limiter, key] = [query.get('limiter') ?? '', query.get('key') ?? ''];
+        const level = key === '' ? undefined : sharing.peek(limiter, key);
+        if (level === undefined) {
+          throw new RequestProblem(
+            404,
+            'NO_SUCH_LIMITER',
+            `this process has no limiter ${limiter}, or no key was given`,
+          );
+        }
+        return jsonAnswer({ limiter, key, ...level });
+      },
+    },
+  ],
+});
+
+const decisions = ({ limiters }: SharingStatus): readonly Sample[] =>
+  limiters.flatMap(({ name, decisions: counts }) =>
+    Object.entries(counts).map(([outcome, value]) => {
+      const [result = '', by = ''] = outcome.split(' by ');
+      return { labels: { limiter: name, result, by }, value };
+    }),
+  );
+
+/** Labels are limiters and ways to decide, of which there are few; never keys. */
+export const METRICS: readonly Metric<SharingStatus>[] = [
+  {
+    ...{ name: 'leasehold_ratelimit_decisions_total', type: 'counter', labels: ['limiter', 'result', 'by'] },
+    help: 'Requests that this process decided, by result and by where the decision was made.',
+    read: decisions,
+  },
+  {
+    ...{ name: 'leasehold_ratelimit_keys', type: 'gauge', labels: ['limiter'] },
+    help: 'Keys of which this process remembers something.',
+    read: ({ limiters }) => limiters.map(({ name, keys }) => ({ labels: { limiter: name }, value: keys })),
+  },
+  gauge(
+    'leasehold_ratelimit_differences',
+    'Processes that have a limiter of the same name with another limit.',
+    ({ differences }) => differences.length,
+  ),
+];

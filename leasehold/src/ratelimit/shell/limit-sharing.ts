@@ -1,0 +1,329 @@
+/**
+ * A process that shares limits with others: the core of `owner/shared-limits.ts` with a clock, connections and a pool.
+ *
+ * A request that can be decided here is decided in the same call, without an effect and without a timer. Every decision first asks whether
+ * the machine was suspended, with the same reading of the clock.
+ *
+ * Each process listens for asks, and dials the owners of the keys that it needs. An answer goes back over the connection of the ask.
+ */
+
+import { EventLog } from '../../node/service/event-log.ts';
+import { alarmOn, Driver } from '../../runtime/driver.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { SuspensionGuard } from '../../runtime/suspension.ts';
+import type { Instant } from '../../runtime/time.ts';
+import { checkKey, checkNotNegative } from '../core/local-limiter.ts';
+import type { Rate } from '../core/rate.ts';
+import type { DecidedBy, RateLimitResult } from '../core/result.ts';
+import type { Directory } from '../owner/directory.ts';
+import type { SharingEffect } from '../owner/effects.ts';
+import type { Answer, Ask, OnLoss } from '../owner/messages.ts';
+import { SharedLimits } from '../owner/shared-limits.ts';
+import type { SharedLimiter, SharedLimiterOptions } from '../owner/shared-limiter.ts';
+import type { CutOffPolicy } from '../owner/when-cut-off.ts';
+import { SUSPENSION_TOLERANCE_MS } from '../owner/timing.ts';
+import { KEY_MAX } from '../wire/codec.ts';
+import type { Decider } from './decider.ts';
+
+export interface SharingDependencies {
+  readonly name: string;
+  readonly pool: string;
+  /** Where this process is asked, as host:port. */
+  readonly address: string;
+  /** Names this run of the process, in letters and digits. */
+  readonly epoch: string;
+  readonly directory: Directory;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  sendAsk(address: string, ask: Ask): void;
+  sendAnswer(process: string, answer: Answer): void;
+  close(): Promise<void>;
+}
+
+/** Another process made a limiter of the same name with another limit. */
+export interface LimitDifference {
+  readonly limiter: string;
+  readonly process: string;
+  readonly theirs: string;
+  readonly ours: string;
+}
+
+export type LimitEvent =
+  | { readonly kind: 'cut-off'; readonly limiter: string; readonly by: DecidedBy }
+  | ({ readonly kind: 'differs' } & LimitDifference);
+
+export interface LimiterStatus {
+  readonly name: string;
+  readonly limit: number;
+  readonly perMs: number;
+  readonly burst: number;
+  readonly onLoss: OnLoss;
+  readonly whenCutOff: CutOffPolicy['kind'];
+  readonly keys: number;
+  /** How many requests were decided, by result and place: `allowed by owner`. */
+  readonly decisions: Readonly<Record<string, number>>;
+}
+
+export interface SharingStatus {
+  readonly name: string;
+  /** This process no longer shares limits: requests are decided by `whenCutOff`. */
+  readonly isClosed: boolean;
+  readonly pool: string;
+  readonly address: string;
+  readonly limiters: readonly LimiterStatus[];
+  readonly differences: readonly LimitDifference[];
+}
+
+/** The events of a cut-off are told at most so often for each limiter. */
+const CUT_OFF_EVENT_EVERY_MS = 1_000;
+
+interface Tally {
+  readonly decisions: Map<string, number>;
+  cutOffToldAt: number;
+}
+
+export class LimitSharing implements AsyncDisposable {
+  readonly #around: SharingDependencies;
+  readonly #core: SharedLimits;
+  readonly #driver: Driver<SharingEffect>;
+  readonly #guard: SuspensionGuard;
+  readonly #waiting = new Map<number, (result: RateLimitResult) => void>();
+  readonly #differences: LimitDifference[] = [];
+  readonly #tallies = new Map<string, Tally>();
+  /** What happened, for `serveLimits`. @internal */
+  readonly events: EventLog<LimitEvent>;
+  #ids = 0;
+  #closed: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(around: SharingDependencies) {
+    const { runtime, directory } = around;
+    this.#around = around;
+    this.#core = new SharedLimits(directory);
+    this.events = new EventLog({ epoch: around.epoch });
+    this.#guard = new SuspensionGuard(runtime, SUSPENSION_TOLERANCE_MS);
+    this.#driver = new Driver<SharingEffect>({
+      core: this.#core,
+      clock: runtime,
+      guard: this.#guard,
+      alarm: (wake) => alarmOn(runtime, wake),
+      carryOut: (effect) => this.#execute(effect),
+    });
+  }
+
+  get name(): string {
+    return this.#around.name;
+  }
+
+  get pool(): string {
+    return this.#around.pool;
+  }
+
+  /** Where other processes ask this one for tokens. */
+  get address(): string {
+    return this.#around.address;
+  }
+
+  /** Limiters of other processes that have a name of this process and another limit. */
+  get differences(): readonly LimitDifference[] {
+    return this.#differences;
+  }
+
+  /** The limits of this process, and its decisions so far. */
+  status(): SharingStatus {
+    const { name, pool, address } = this.#around;
+    const limiters = [...this.#core.limiters.values()].map(({ options, keys }) => ({
+      ...{
+        name: options.name,
+        limit: options.rate.limit,
+        perMs: options.rate.perMs,
+        burst: options.rate.burst,
+      },
+      ...{ onLoss: options.onLoss, whenCutOff: options.whenCutOff.kind, keys },
+      decisions: Object.fromEntries(this.#tally(options.name).decisions),
+    }));
+    const isClosed = this.#closed !== undefined;
+    return { name, isClosed, pool, address, limiters, differences: this.#differences };
+  }
+
+  /** The level of a key, as this process knows it; undefined: there is no such limiter here. */
+  peek(limiter: string, key: string): RateLimitResult | undefined {
+    const found = this.#core.limiters.get(limiter);
+    return found?.peek(checked(key), found.options.rate, this.#now());
+  }
+
+  /** Stops sharing. Requests that wait, and all later ones, are decided by `whenCutOff`; those denied are denied as `closed`. */
+  async close(): Promise<void> {
+    this.#closed ??= this.#around.close();
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** @internal */
+  add(options: SharedLimiterOptions): Decider {
+    return this.#decider(this.#core.add(options));
+  }
+
+  /** @internal */
+  receiveAsk(from: string, ask: Ask): void {
+    this.#driver.input((now) => this.#core.receiveAsk(from, ask, now));
+  }
+
+  /** @internal */
+  receiveAnswer(answer: Answer): void {
+    this.#driver.input((now) => this.#core.receiveAnswer(answer, now));
+  }
+
+  /** @internal No answer will come from this address. */
+  ownerLost(address: string): void {
+    this.#driver.input((now) => this.#core.ownerLost(address, now));
+  }
+
+  /** @internal Keys may have other owners. */
+  directoryChanged(): void {
+    this.#driver.input((now) => this.#core.directoryChanged(now));
+  }
+
+  #decider(limiter: SharedLimiter): Decider {
+    const { runtime } = this.#around;
+    return {
+      get keys() {
+        return limiter.keys;
+      },
+      consume: (key, cost, rate) => {
+        const decided = this.#decide(limiter, key, cost, rate);
+        if (decided !== undefined) return decided;
+        return new Promise((resolve) => {
+          this.#ids += 1;
+          const id = this.#ids;
+          this.#waiting.set(id, (result) => resolve(this.#counted(limiter, result)));
+          this.#driver.input((now) => limiter.wait(key, id, cost, rate, now));
+        });
+      },
+      tryConsume: (key, cost, rate) => {
+        const decided = this.#decide(limiter, key, cost, rate);
+        if (decided !== undefined) return decided;
+        const result = this.#counted(limiter, limiter.resultWithoutWaiting(key, rate, runtime.now()));
+        this.#driver.input((now) => limiter.borrow(key, cost, rate, now));
+        return result;
+      },
+      peek: (key, rate) => limiter.peek(checked(key), rate, this.#now()),
+      refund: (key, tokens, rate) => {
+        checkNotNegative('tokens', tokens);
+        limiter.refund(checked(key), tokens, rate, this.#now());
+      },
+      block: (key, ms, rate) => {
+        checkNotNegative('ms', ms);
+        return limiter.block(checked(key), ms, rate, this.#now());
+      },
+      reset: (key) => limiter.reset(checked(key), this.#now()),
+    };
+  }
+
+  #decide(limiter: SharedLimiter, key: string, cost: number, rate: Rate): RateLimitResult | undefined {
+    checked(key);
+    checkNotNegative('cost', cost);
+    const now = this.#now();
+    const decided = limiter.decide(key, cost, rate, now);
+    if (decided === undefined) return undefined;
+    const counted = this.#counted(limiter, decided);
+    if (limiter.wantsToSpeak(key, rate, now)) {
+      this.#driver.input((present) => limiter.speak(key, rate, present));
+    }
+    return counted;
+  }
+
+  /** Counts a result. The owner of a key cannot answer a process that has closed its sharing, and the result says so. */
+  #counted(limiter: SharedLimiter, result: RateLimitResult): RateLimitResult {
+    this.#count(limiter.options.name, result);
+    const isClosed = this.#closed !== undefined && result.denied === 'cut-off';
+    return isClosed ? { ...result, denied: 'closed' } : result;
+  }
+
+  #count(limiter: string, { allowed, by }: RateLimitResult): void {
+    const tally = this.#tally(limiter);
+    const outcome = allowed ? ALLOWED[by] : DENIED[by];
+    tally.decisions.set(outcome, (tally.decisions.get(outcome) ?? 0) + 1);
+    if (by !== 'closed' && by !== 'share' && by !== 'open') return;
+    const now = this.#around.runtime.now();
+    if (now < tally.cutOffToldAt + CUT_OFF_EVENT_EVERY_MS) return;
+    tally.cutOffToldAt = now;
+    this.events.append([{ kind: 'cut-off', limiter, by }], this.#around.runtime.wallMs());
+  }
+
+  #tally(limiter: string): Tally {
+    const known = this.#tallies.get(limiter);
+    if (known !== undefined) return known;
+    const tally = { decisions: new Map<string, number>(), cutOffToldAt: Number.NEGATIVE_INFINITY };
+    this.#tallies.set(limiter, tally);
+    return tally;
+  }
+
+  /** The present instant, after the core was told of a suspension if there was one. */
+  #now(): Instant {
+    const now = this.#around.runtime.now();
+    if (this.#guard.wasSuspended(now)) this.#driver.input((present) => this.#core.suspended(present));
+    return now;
+  }
+
+  #execute(effect: SharingEffect): void {
+    const { logger, sendAsk, sendAnswer } = this.#around;
+    switch (effect.do) {
+      case 'ask':
+        sendAsk(effect.to, effect.ask);
+        break;
+      case 'answer':
+        sendAnswer(effect.to, effect.answer);
+        break;
+      case 'settle':
+        this.#waiting.get(effect.id)?.(effect.result);
+        this.#waiting.delete(effect.id);
+        break;
+      case 'differs':
+        this.#differs(effect.limiter, effect.process, effect.ask);
+        break;
+      case 'trace':
+        logger.debug(effect.event.what, effect.event.facts);
+        break;
+    }
+  }
+
+  #differs(limiter: string, process: string, ask: Ask): void {
+    const own = this.#core.limiters.get(limiter)?.options;
+    if (own === undefined) return;
+    const theirs = limitText(ask.limit, ask.perMs, ask.burst, ask.onLoss);
+    const ours = limitText(own.rate.limit, own.rate.perMs, own.rate.burst, own.onLoss);
+    const difference = { limiter, process, theirs, ours };
+    this.#differences.push(difference);
+    this.events.append([{ kind: 'differs', ...difference }], this.#around.runtime.wallMs());
+    const next = 'give the limiter the same limit in every process, or another name';
+    this.#around.logger.warn(`limiter ${limiter} has another limit in another process`, {
+      ...{ process, theirs, ours, next },
+    });
+  }
+}
+
+/** Made once: a text for each decision would cost more than the decision. */
+const outcomesOf = (result: string): Readonly<Record<DecidedBy, string>> => ({
+  ...{ local: `${result} by local`, owner: `${result} by owner`, batch: `${result} by batch` },
+  ...{ cached: `${result} by cached`, share: `${result} by share`, open: `${result} by open` },
+  closed: `${result} by closed`,
+});
+const ALLOWED = outcomesOf('allowed');
+const DENIED = outcomesOf('denied');
+
+const limitText = (limit: number, perMs: number, burst: number, onLoss: string): string =>
+  `${limit} per ${perMs} ms, burst ${burst}, onLoss ${onLoss}`;
+
+/** @throws {InvalidOptionError} unless the key is text that is not too long */
+function checked(key: string): string {
+  checkKey(key);
+  if (key.length <= KEY_MAX) return key;
+  const rule = `a shared limit takes keys of at most ${KEY_MAX} characters; use a digest of it as the key`;
+  throw new InvalidOptionError('key', `${key.length} characters long`, rule);
+}

@@ -1,0 +1,60 @@
+/**
+ * The owners of keys, by a pool: the owner of a key in the pool mints the tokens of that key.
+ *
+ * The pool says under which number a key is held, and since which number without another holder in between (`tenure`). This file remembers
+ * when each such number was first seen. That is not before the last holder stopped, because the pool grants nothing before that.
+ */
+
+import type { PoolLookup } from '../../pool/shell/pool-lookup.ts';
+import type { PoolOwner } from '../../pool/shell/pool-owner.ts';
+import type { Instant } from '../../runtime/time.ts';
+import type { Directory } from '../owner/directory.ts';
+
+/** The scheme of the URLs of processes that share limits. */
+export const LIMIT_SCHEME = 'leasehold-limit://';
+
+export class PoolDirectory implements Directory {
+  readonly #owner: Pick<PoolOwner, 'tenure' | 'tenures' | 'url'>;
+  readonly #lookup: Pick<PoolLookup, 'find'>;
+  readonly #heldSince = new Map<number, Instant>();
+  #isClosed = false;
+
+  constructor(owner: Pick<PoolOwner, 'tenure' | 'tenures' | 'url'>, lookup: Pick<PoolLookup, 'find'>) {
+    this.#owner = owner;
+    this.#lookup = lookup;
+  }
+
+  heldSince(limiter: string, key: string, now: Instant): Instant | undefined {
+    if (this.#isClosed) return undefined;
+    const tenure = this.#owner.tenure(poolKey(limiter, key));
+    return tenure === undefined ? undefined : this.#since(tenure, now);
+  }
+
+  find(limiter: string, key: string): string | undefined {
+    if (this.#isClosed) return undefined;
+    const url = this.#lookup.find(poolKey(limiter, key))?.url;
+    return url === undefined || url === this.#owner.url ? undefined : url.slice(LIMIT_SCHEME.length);
+  }
+
+  /** This process owns nothing any more, and asks no other. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** The pool may have granted keys: their time begins now, and not with the first request for them. */
+  noteGrants(now: Instant): void {
+    const tenures = this.#owner.tenures();
+    for (const tenure of tenures) this.#since(tenure, now);
+    for (const tenure of this.#heldSince.keys()) if (!tenures.has(tenure)) this.#heldSince.delete(tenure);
+  }
+
+  #since(tenure: number, now: Instant): Instant {
+    const since = this.#heldSince.get(tenure);
+    if (since !== undefined) return since;
+    this.#heldSince.set(tenure, now);
+    return now;
+  }
+}
+
+/** Limiters are apart by their minters; in the pool their keys may meet. */
+const poolKey = (limiter: string, key: string): string => `${limiter}/${key}`;

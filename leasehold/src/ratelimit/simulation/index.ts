@@ -1,0 +1,3 @@
+/** Shared limits in simulated worlds (`npm run sim -- ratelimit`). */
+
+export { simulation } from './simulation.ts';

@@ -1,0 +1,267 @@
+/**
+ * Shared limits, wrong by a line each time. A promise counts as checked once the mutants named for it are caught:
+ * `npm run sim -- ratelimit --mutants`.
+ */
+
+import type { Mutant } from '../../sim/simulation.ts';
+
+const BORROWED = 'ratelimit/owner/borrowed-key.ts';
+const CUT_OFF = 'ratelimit/owner/when-cut-off.ts';
+const LIMITER = 'ratelimit/owner/shared-limiter.ts';
+const LIMITS = 'ratelimit/owner/shared-limits.ts';
+const LOANS = 'ratelimit/owner/loans.ts';
+const MINTER = 'ratelimit/owner/minter.ts';
+const TABLE = 'ratelimit/core/key-table.ts';
+const TIMING = 'ratelimit/owner/timing.ts';
+const TURNS = 'ratelimit/owner/turns.ts';
+
+export const mutants: readonly Mutant[] = [
+  // The owner.
+  {
+    name: 'new-owner-mints-at-once',
+    promise: 'sum',
+    story: 'A new owner mints while tokens of its predecessor are still in use.',
+    file: MINTER,
+    from: 'now >= heldSince + LOAN_MS;',
+    to: 'now >= heldSince;',
+  },
+  {
+    name: 'mints-without-the-key',
+    promise: 'sum',
+    story: 'A process that is asked grants tokens of a key that it does not hold.',
+    file: LIMITER,
+    from: 'if (heldSince === undefined || !isOpen(heldSince, now)) {',
+    to: 'if (heldSince !== undefined && !isOpen(heldSince, now)) {',
+  },
+  {
+    name: 'empty-start-is-full',
+    promise: 'sum',
+    story: 'An owner that is to start empty starts full.',
+    file: MINTER,
+    from: "if (onLoss === 'full') return fullAt;",
+    to: 'return fullAt;',
+  },
+  {
+    name: 'granted-tokens-not-charged',
+    promise: 'sum',
+    story: 'Tokens are lent and stay in the bucket as well.',
+    file: MINTER,
+    from: 'const charged = fullAfter(fullAt, now, tokens, rate);',
+    to: 'const charged = fullAfter(fullAt, now, 0, rate);',
+  },
+  {
+    name: 'grants-what-is-wanted',
+    promise: 'sum',
+    story: 'A borrower gets what it wants as soon as there is what it needs.',
+    file: MINTER,
+    from: 'const tokens = Math.min(wanted, there);',
+    to: 'const tokens = there >= need ? wanted : there;',
+  },
+  {
+    name: 'loan-not-recorded',
+    promise: 'sum',
+    story: 'Nobody remembers that tokens are away, so the bucket fills up beside them.',
+    file: MINTER,
+    from: 'shared.loans.add(borrower, id, tokens, now + LOAN_MS);',
+    to: '',
+  },
+  {
+    name: 'limiter-made-late-starts-anew',
+    promise: 'sum',
+    story:
+      'A process mints for others before it has made its own limiter, and forgets what it minted when it makes it.',
+    file: LIMITS,
+    from: 'const limiter = this.#newLimiter(options, this.#foreign.get(name)?.minter);',
+    to: 'const limiter = this.#newLimiter(options);',
+  },
+  {
+    name: 'key-forgotten-too-soon',
+    promise: 'sum',
+    story: 'A key is forgotten before its bucket is full, and counts as full from then on.',
+    file: TABLE,
+    from: 'this.fullAt(this.#hand) <= now) this.#release',
+    to: 'this.fullAt(this.#hand) <= now + 400) this.#release',
+  },
+  {
+    name: 'owner-serves-itself-first',
+    promise: 'no-starvation',
+    story: 'The owner takes every new token for its own requests, and the others get none.',
+    file: MINTER,
+    from: 'const ahead = shared?.turns.ahead(HERE, now) ?? 0;',
+    to: 'const ahead = 0;',
+  },
+  {
+    name: 'turns-that-never-end',
+    promise: 'calm-use',
+    story: 'Tokens are kept for a process that does not come for them.',
+    file: TURNS,
+    from: 'this.#turns = this.#turns.filter(({ until }) => now < until);',
+    to: '',
+  },
+
+  // Loans.
+  {
+    name: 'tokens-away-not-counted',
+    promise: 'sum',
+    story: 'A bucket fills up although its tokens are away, and both are spent at once.',
+    file: LOANS,
+    from: 'this.#fullAt = Math.max(this.#fullAt, now + this.#away * msPerToken);',
+    to: 'this.#fullAt = Math.max(this.#fullAt, now);',
+  },
+  {
+    name: 'bucket-jumps-at-a-report',
+    promise: 'sum',
+    story: 'When a borrower reports that it has used its tokens, the bucket has them back at once.',
+    file: LOANS,
+    from: '    this.fullAt(now, msPerToken);\n',
+    to: '',
+  },
+  {
+    name: 'report-counts-for-later-batches',
+    promise: 'sum',
+    story: 'An old report that comes late is taken to say that newer batches are used up.',
+    file: LOANS,
+    from: 'if (loan.borrower !== borrower || loan.id >= id) continue;',
+    to: 'if (loan.borrower !== borrower) continue;',
+  },
+  {
+    name: 'report-counts-for-all-borrowers',
+    promise: 'sum',
+    story: 'What one borrower reports is taken to be true of all.',
+    file: LOANS,
+    from: 'if (loan.borrower !== borrower || loan.id >= id) continue;',
+    to: 'if (loan.id >= id) continue;',
+  },
+  {
+    name: 'loan-without-clock-margin',
+    promise: 'sum',
+    story: 'A loan ends at an owner with a fast clock before the batch ends at a borrower with a slow one.',
+    file: TIMING,
+    from: '  leaseMs: GRANT_MS,\n  suspensionToleranceMs: SUSPENSION_TOLERANCE_MS,\n',
+    to: '  leaseMs: (GRANT_MS + SUSPENSION_TOLERANCE_MS) / 1.2 ** 2,\n  suspensionToleranceMs: 0,\n',
+  },
+
+  // The borrower.
+  {
+    name: 'batch-counted-from-answer',
+    promise: 'sum',
+    story: 'A borrower counts a batch from the answer, and uses tokens after the owner has given them up.',
+    file: LIMITER,
+    from: 'borrowed.granted(ask.id, answer.tokens, ask.at);',
+    to: 'borrowed.granted(ask.id, answer.tokens, now);',
+  },
+  {
+    name: 'answer-counted-twice',
+    promise: 'sum',
+    story: 'A grant that the network repeats is used twice.',
+    file: LIMITER,
+    from: 'this.#asked.delete(answer.id);',
+    to: '',
+  },
+  {
+    name: 'late-answer-counts',
+    promise: 'sum',
+    story: 'A grant is used although a later ask has said that it is not there.',
+    file: LIMITER,
+    from: 'if (before !== undefined) this.#asked.delete(before);',
+    to: '',
+  },
+  {
+    name: 'tokens-stay-in-the-batch',
+    promise: 'sum',
+    story: 'Tokens are used and stay in the batch.',
+    file: BORROWED,
+    from: '      batch.tokens -= taken;',
+    to: '',
+  },
+  {
+    name: 'batch-that-never-ends',
+    promise: 'sum',
+    story: 'Tokens of a batch are used after its time.',
+    file: BORROWED,
+    from: 'first !== undefined && first.until <= now;',
+    to: 'first !== undefined && first.until <= now - 1_000;',
+  },
+  {
+    name: 'suspended-borrower-keeps-batches',
+    promise: 'sum',
+    story: 'After a suspension that its clock did not count, a borrower goes on with its batches.',
+    file: LIMITER,
+    from: '      borrowed.drop();',
+    to: '',
+  },
+  {
+    name: 'refund-of-reported-tokens',
+    promise: 'sum',
+    story: 'Tokens are given back into a batch although the owner was told that they are used.',
+    file: BORROWED,
+    from: '    for (const batch of this.#batches) batch.used = 0;\n',
+    to: '',
+  },
+  {
+    name: 'denial-not-kept',
+    promise: 'flood',
+    story: 'Every request that is denied costs an ask and an answer.',
+    file: LIMITER,
+    from: 'borrowed.denied(ask.need, later(now, answer.retryAfterMs));',
+    to: 'borrowed.denied(ask.need, now);',
+  },
+  {
+    name: 'denial-kept-too-long',
+    promise: 'calm-use',
+    story: 'A key is denied long after it has tokens again.',
+    file: LIMITER,
+    from: 'borrowed.denied(ask.need, later(now, answer.retryAfterMs));',
+    to: 'borrowed.denied(ask.need, later(now, answer.retryAfterMs + 1_000));',
+  },
+  {
+    name: 'used-tokens-never-reported',
+    promise: 'calm-use',
+    story: 'Tokens count as away long after they were used, and a small bucket never fills.',
+    file: TIMING,
+    from: '1.5 * LOAN_MS;',
+    to: '0 * LOAN_MS;',
+  },
+  {
+    name: 'idle-keys-stay',
+    promise: 'forgets',
+    story: 'A process remembers every key that it ever asked for.',
+    file: LIMITER,
+    from: 'if (!borrowed.isIdle(now)) this.#keys.set(key, borrowed);',
+    to: 'this.#keys.set(key, borrowed);',
+  },
+
+  // Without the owner.
+  {
+    name: 'waits-too-long',
+    promise: 'in-time',
+    story: 'A request waits for an owner that does not answer, long after its time.',
+    file: LIMITER,
+    from: 'const until = later(now, waitMs);',
+    to: 'const until = later(now, 3 * waitMs);',
+  },
+  {
+    name: 'waiting-request-forgotten',
+    promise: 'decided-once',
+    story: 'A request that waited in vain is never decided.',
+    file: LIMITER,
+    from: "      effects.push({ do: 'settle', id, result });\n    }\n    return effects;\n  }\n\n  #scheduleTryAgain",
+    to: '    }\n    return effects;\n  }\n\n  #scheduleTryAgain',
+  },
+  {
+    name: 'open-for-ever',
+    promise: 'cut-off',
+    story: 'A process that is open for a time stays open.',
+    file: CUT_OFF,
+    from: 'if (now >= cutOffSince + policy.forMs) return closed(rate, now);',
+    to: '',
+  },
+  {
+    name: 'cut-off-with-the-whole-limit',
+    promise: 'cut-off',
+    story: 'A process that is cut off uses the limit of all processes.',
+    file: CUT_OFF,
+    from: 'const msPerToken = rate.msPerToken / factor;',
+    to: 'const { msPerToken } = rate;',
+  },
+];
