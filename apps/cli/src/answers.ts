@@ -8,7 +8,10 @@ export type {
   PoolsAnswer,
   PoolSummary,
   StatusAnswer,
+  RemovePoolAnswer,
   StepDownAnswer,
-} from '../../../leasehold/src/pool/http/answers.ts';
-export type { Gap, LoggedEvent } from '../../../leasehold/src/pool/http/event-log.ts';
-export type { ExplainAnswer, KeyAnswer } from '../../../leasehold/src/pool/http/explain.ts';
+  Gap,
+  LoggedEvent,
+  ExplainAnswer,
+  KeyAnswer,
+} from 'leasehold/internal';

@@ -14,7 +14,7 @@ let group: Flease;
 let server: FleaseServer;
 
 beforeAll(async () => {
-  manager = await startManager({ port: 0, http: { port: 0 }, logger: silent });
+  manager = await startManager({ port: 0, http: { port: 0 }, logger: silent, firstStart: true });
   // Two of three never run.
   group = await joinFlease({ id: 'a', peers: await freePeers('a', 'b', 'c'), leaseMs: 200, logger: silent });
   server = await serveFlease(group, { port: 0, logger: silent });

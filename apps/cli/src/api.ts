@@ -1,6 +1,6 @@
 /**
  * A client of the HTTP API of a Manager, or of a member of a group. Three things can go wrong, and a person does
- * something else about each: nobody answers, somebody else answers, or the one who is asked says no.
+ * something else about each: there is no answer, another program answers, or the right program refuses.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -22,12 +22,10 @@ export class ApiUnreachableError extends LeaseholdError {
   /** In a few words. */
   readonly reason: string;
 
-  constructor(url: string, calledAs: string, { who, command, place }: Respondent, cause: unknown) {
+  constructor(url: string, calledAs: string, { who, command, place, start }: Respondent, cause: unknown) {
     const reason = reasonOf(cause);
-    super(
-      `no ${who} answers at ${url}: ${reason}. Start one with "${calledAs} ${command}", or say where it is with ${place}`,
-      { cause },
-    );
+    const advice = start ?? `Start one with "${calledAs} ${command}"`;
+    super(`no ${who} answers at ${url}: ${reason}. ${advice}, or say where it is with ${place}`, { cause });
     this.reason = reason;
   }
 }
@@ -50,12 +48,12 @@ interface Refusal extends Readonly<Record<string, unknown>> {
   readonly message: unknown;
 }
 
-/** The word of the one who was asked, with its code. */
+/** The refusal of the server that was asked, with a code. */
 export class ApiRefusedError extends LeaseholdError {
   override readonly name = 'ApiRefusedError';
   readonly code: string;
   readonly retryable: boolean;
-  /** What it says beside, for programs: `reasons`, `pools`. */
+  /** Further facts for programs: `reasons`, `pools`. */
   readonly facts: Readonly<Record<string, unknown>>;
 
   constructor({ code, message, ...facts }: Refusal, status: number) {
@@ -113,7 +111,7 @@ export class HttpApi {
     return answer as T;
   }
 
-  /** A good answer whose body is still to be read. */
+  /** A good answer with an unread body. */
   async open(path: string, request: HttpRequest): Promise<IncomingMessage> {
     let response: IncomingMessage;
     try {
@@ -139,7 +137,7 @@ export class HttpApi {
     status: number,
     signal: AbortSignal,
   ): Promise<LeaseholdError> {
-    // What does not arrive whole says no more than its status does.
+    // A body that does not arrive whole says no more than the status does.
     const body = parsed(await textOf(response, signal).catch(() => ''));
     const error = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined;
     if (typeof error !== 'object' || error === null || !('code' in error) || !('message' in error)) {
@@ -151,7 +149,7 @@ export class HttpApi {
     return new ApiRefusedError({ ...error }, status);
   }
 
-  /** @param found who it is; undefined: nobody whom we know */
+  /** @param found the program that answers; undefined: none that we know */
   #foreign(found: Respondent | undefined, finding?: string): ApiForeignError {
     if (found === undefined) return new ApiForeignError(this.url, this.#respondent, finding ?? '');
     const words = found.status(this.url);
@@ -185,7 +183,7 @@ export function parseApi(text: string, { usualPort }: Respondent = MANAGER): str
   return `${origin}${pathname.replace(/\/+$/, '')}`;
 }
 
-/** Undefined if it is no JSON. */
+/** Undefined if the text is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -194,7 +192,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** In the words of somebody who does not know the codes of the system. */
+/** In words for a person who does not know the codes of the system. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   if (cause instanceof ConnectionClosedError) return cause.message;

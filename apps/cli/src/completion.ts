@@ -1,6 +1,6 @@
 /**
- * Completion scripts, from the tree of commands itself, so that they know what the program knows and
- * nothing else. Hidden commands and options stay hidden.
+ * Completion scripts, from the tree of commands itself, so that they have exactly the words of the program. Hidden
+ * commands and options stay hidden.
  */
 
 import type { Command, Option } from 'commander';
@@ -14,16 +14,16 @@ interface Word {
 }
 
 interface OptionWord extends Word {
-  /** Undefined: it takes no value. Empty: any. */
+  /** Undefined: the option takes no value. Empty: any. */
   readonly values: readonly string[] | undefined;
 }
 
-/** A command, as `leasehold demo add-owner` without its first word; empty for the program itself. */
+/** A command, as `leasehold demo add-owner` without the first word; empty for the program itself. */
 interface Node {
   readonly path: readonly string[];
   readonly commands: readonly Word[];
   readonly options: readonly OptionWord[];
-  /** What its first argument may be, if that is known. */
+  /** The values of the first argument, if known. */
   readonly choices: readonly string[];
 }
 

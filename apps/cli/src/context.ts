@@ -1,13 +1,12 @@
 /**
- * What a command may touch of the process it runs in: two outputs, somebody to ask, the environment, and the
- * code it ends with. Tests hand in their own.
+ * The parts of the process that a command may touch: two outputs, a person to ask, the environment, and the exit code.
+ * Tests hand in their own.
  */
 
 import process from 'node:process';
 import { createInterface } from 'node:readline/promises';
 import { createColors } from 'picocolors';
-import { SignalEchoes } from '../../../leasehold/src/node/signal-echoes.ts';
-import { inTerminalForeground, type Signal } from '../../../leasehold/src/node/signals.ts';
+import { SignalEchoes, inTerminalForeground, type Signal } from 'leasehold/internal';
 
 export interface Output {
   write(text: string): void;
@@ -16,29 +15,31 @@ export interface Output {
   readonly columns: number;
   /** Lines that can be seen at once; without a bound if nobody looks. */
   readonly rows: number;
-  /** From here on it is no matter whether anybody reads: what cannot be written is left out, and that ends nothing. */
+  /**
+   * From here on a missing reader does not matter: output that cannot be written is dropped, and that ends nothing.
+   */
   goOnUnread(): void;
 }
 
 export interface Context {
-  /** What was asked for. */
+  /** The requested output. */
   readonly out: Output;
-  /** Everything else: logs, progress, what went wrong. */
+  /** Everything else: logs, progress, errors. */
   readonly err: Output;
-  /** Asks a person, and resolves with what was typed; undefined if nobody is there. */
+  /** Asks a person, and resolves with the typed answer; undefined without a person. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** What a person types to get here: `leasehold`, or `npm run leasehold --` in a checkout. */
+  /** The words that start this program: `leasehold`, or `npm run leasehold --` in a checkout. */
   readonly calledAs: string;
-  /** What a person types for the demo, if there is something shorter: `npm start --` in a checkout. */
+  /** The words that start the demo, if there is something shorter: `npm start --` in a checkout. */
   readonly demoCalledAs: string | undefined;
-  /** What the process ends with if nothing is thrown. */
+  /** The exit code if nothing is thrown. */
   exitCode: number;
 }
 
 /**
- * What a person types for these words of ours: `leasehold demo add-owner` for `demo add-owner`, or
- * `npm start -- add-owner` where that is how the demo is called.
+ * The command line for these words of ours: `leasehold demo add-owner` for `demo add-owner`, or `npm start --
+ * add-owner` where the demo is called so.
  */
 export function typed(
   { calledAs, demoCalledAs }: Pick<Context, 'calledAs' | 'demoCalledAs'>,
@@ -57,7 +58,7 @@ export const colorsFor = (output: Output, { environment }: Pick<Context, 'enviro
 
 export function processContext(): Context {
   const err = outputOf(process.stderr);
-  err.goOnUnread(); // Nothing is asked for in order to see its log.
+  err.goOnUnread(); // No command is called only to see the log.
   return {
     out: outputOf(process.stdout),
     err,
@@ -81,11 +82,11 @@ async function askTerminal(question: string): Promise<string> {
 }
 
 /**
- * Whoever reads may stop at any time (`leasehold watch | head`, or a terminal that is closed). A command that was started
- * for what it prints then has nothing left to do, and ends. One that was started for what it does goes on, and ends with the code that
- * it would have ended with: somebody who stops reading along has not asked for anything else.
+ * A reader may stop at any time (`leasehold watch | head`, or a terminal that is closed). A command that was started
+ * for the output then has nothing left to do, and ends. A command that was started for an effect goes on, and ends
+ * with the same exit code as otherwise: a user who stops reading has not asked for anything else.
  *
- * A terminal that nobody has told its size says that it has none: then it is taken for a usual one.
+ * A terminal without a known size reports none: then a usual size is assumed.
  */
 export function outputOf(
   stream: Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns' | 'rows' | 'on'>,
@@ -93,7 +94,7 @@ export function outputOf(
 ): Output {
   let goesOnUnread = false;
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (goesOnUnread) return; // Where it could be said is where it cannot be written.
+    if (goesOnUnread) return; // The error output itself cannot be written.
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
     end();
   });
@@ -115,8 +116,8 @@ export function outputOf(
 }
 
 /**
- * Aborts with the first signal to end; a second one ends the process at once, unless it is the echo of the first. A
- * terminal that is closed is such a signal, unless it means something else here.
+ * Aborts with the first signal to end; a second signal ends the process at once, unless that signal is the echo of the
+ * first. A closed terminal is such a signal, unless SIGHUP means something else here.
  */
 export function interruption(hangup: 'ends' | 'is ignored' = 'ends'): AbortSignal & Disposable {
   const controller = new AbortController();

@@ -32,6 +32,12 @@ describe('an event in one line', () => {
     ]);
   });
 
+  it('does not call lost what an owner has given back itself', () => {
+    expect(told({ kind: 'lost', owner: ada, isPlanned: true, ...extent })).toEqual([
+      'p  given back by ada: 33.3 % in 2 ranges; look-ups are told that what was kept of them is gone',
+    ]);
+  });
+
   it('says who leads, and who says so', () => {
     const manager = { pool: undefined, manager: 'a', term: 7 };
     const lines = told({ kind: 'elected', ...manager }, { kind: 'follows', ...manager, leader: 'b' });

@@ -1,12 +1,13 @@
 /**
  * Events in one line each, for people.
  *
- * People know owners by their names, and for a while there can be two of one name: a server that was
- * restarted before its first life was known to be over, or one that somebody started twice. "Lost by
- * eve, granted to eve" would then say nothing. So it is remembered who is there, and an owner that
- * shares its name with another is told by its address too.
+ * People know owners by their names, and for a while there can be two of one name: a server that was restarted before
+ * the end of the first incarnation was known, or a server that was started twice. "Lost by eve, granted to eve" would
+ * then say nothing. So the teller remembers the present owners, and tells an owner with a shared name by the address
+ * too.
  */
 
+import { printable, printableAll } from 'leasehold/internal';
 import type { Gap, LoggedEvent, OwnerAnswer } from './answers.ts';
 import type { Colors } from './context.ts';
 import { clockTime, counted, percent } from './output.ts';
@@ -16,7 +17,7 @@ type Owner = Pick<OwnerAnswer, 'incarnation' | 'name' | 'url'>;
 
 export class EventTeller {
   readonly #colors: Colors;
-  /** Who is in a pool, by incarnation. */
+  /** The owners of a pool, by incarnation. */
   readonly #present = new Map<string, Map<string, Owner>>();
 
   constructor(colors: Colors) {
@@ -26,16 +27,17 @@ export class EventTeller {
   /** This owner is there, though no event has said so. */
   know(pool: string, owner: Owner): void {
     const present = this.#present.get(pool) ?? new Map<string, Owner>();
-    this.#present.set(pool, present.set(owner.incarnation, owner));
+    this.#present.set(pool, present.set(owner.incarnation, printableAll(owner)));
   }
 
   /** With the time and the pool. */
   line(event: Told): string {
-    const pool = 'pool' in event ? `${event.pool}  ` : '';
+    const pool = 'pool' in event ? printable(`${event.pool}  `) : '';
     return `${this.#colors.dim(clockTime(event.atMs))}  ${this.#colors.dim(pool)}${this.text(event)}`;
   }
 
-  text(event: Told): string {
+  text(told: Told): string {
+    const event = printableAll(told);
     if (event.kind === 'joined' || event.kind === 'granted' || event.kind === 'moved') {
       this.know(event.pool, event.owner);
     }
@@ -49,11 +51,15 @@ export class EventTeller {
     switch (event.kind) {
       case 'joined':
         return colors.green(this.#joined(event.pool, event.owner));
+      case 'removed':
+        return colors.yellow('the pool was removed; look-ups are told that everything in it is lost');
       case 'left':
         return colors.yellow(`${this.#who(event.pool, event.owner)} is gone: ${whyLeft(event.why)}`);
       case 'lost': {
         const whose = event.owner === null ? 'that nobody owned' : `of ${this.#who(event.pool, event.owner)}`;
-        return colors.red(`lost: the state of keys ${whose}, ${extent(event)}`);
+        return event.isPlanned
+          ? `given back ${whose.replace(/^of/, 'by')}: ${extent(event)}; look-ups are told that what was kept of them is gone`
+          : colors.red(`lost: the state of keys ${whose}, ${extent(event)}`);
       }
       case 'moved':
         return `moved from ${this.#who(event.pool, event.from)} to ${this.#who(event.pool, event.owner)}: ${extent(event)}`;

@@ -1,9 +1,9 @@
 /**
- * Events as they happen, across broken connections and restarts of whoever tells them.
+ * Events as they happen, across broken connections and restarts of the server.
  *
- * The stream is resumed after the last event that was seen. What was missed meanwhile is told first;
- * if a Manager no longer knows, it says `gap`, and whoever keeps a picture of the pool draws it
- * anew. A connection on which not even a heartbeat is heard is given up.
+ * The stream is resumed after the last event that was seen. Missed events are told first; if a Manager no longer has
+ * them, the Manager says `gap`, and a client with a picture of the pool draws that picture anew. A connection on which
+ * not even a heartbeat is heard is given up.
  */
 
 import type { Gap, LoggedEvent } from './answers.ts';
@@ -50,10 +50,10 @@ export interface StreamOptions {
   readonly api: HttpApi;
   /** The path of the stream. */
   readonly path: string;
-  /** The id of the last event seen; without it, from now on. */
+  /** The id of the last event seen; undefined: from now on. */
   readonly after?: string | undefined;
   readonly signal: AbortSignal;
-  /** Told when the connection is lost, and when it is back. */
+  /** Told when the connection is lost, and when the connection is back. */
   readonly onState?: ((state: 'lost' | 'back', why?: Error) => void) | undefined;
   readonly silentAfterMs?: number | undefined;
 }
@@ -66,7 +66,7 @@ export interface FollowOptions extends Omit<StreamOptions, 'path'> {
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
 
-/** What happens at a Manager. Ends when the signal aborts. */
+/** The events of a Manager. Ends when the signal aborts. */
 export function followEvents({ pool, ...options }: FollowOptions): AsyncGenerator<LoggedEvent | Gap, void> {
   const query = pool === undefined ? '' : `?pool=${encodeURIComponent(pool)}`;
   return followStream<LoggedEvent | Gap>({ ...options, path: `/v1/events${query}` });
@@ -134,7 +134,7 @@ async function* connection(
   }
 }
 
-/** @throws if it is none: whoever says so is no better than one that says nothing */
+/** @throws if the data is no event: a server that says so is no better than a silent one */
 function eventOf(data: string): object {
   const event: unknown = JSON.parse(data);
   if (typeof event !== 'object' || event === null) throw new Error('what the other side tells is no event');

@@ -1,29 +1,32 @@
 /**
- * How a command ends when it cannot do what was asked: one sentence for the person, one code for the
- * program, and an exit code for the shell.
+ * How a command ends when the request cannot be fulfilled: one sentence for the person, one code for the program, and
+ * an exit code for the shell.
  *
- *     0  it was done
- *     1  it could not be done
- *     2  it was asked in a way that makes no sense: an unknown option, a wrong value, one that others do not have
- *     3  nobody answered: no Manager there, or no member of a group
+ *     0  success
+ *     1  failure
+ *     2  the command line makes no sense: an unknown option, a wrong value, one that differs from the others'
+ *     3  nobody answered: no Manager there, no member of a group, or no replica in time
  *     4  a Manager answered, and there is no such thing: no such pool
- *    75  a lease was not to be had in time; later it may be
+ *    75  a lease was not acquired in time; a later attempt may succeed
  *    76  the lease was lost while the command ran, which was therefore ended
  *
- * The last two are far from what programs use themselves, so that a command that ran under a lease can be told from
- * one that did not.
+ * The last two are far from the codes of usual programs, so that a command that ran under a lease can be told from one
+ * that did not.
  */
 
 import { type Command, CommanderError } from 'commander';
 import { NoMajorityError } from 'leasehold/flease';
 import { LeaseholdError } from 'leasehold/manager';
 import { CommandError } from 'leasehold/supervisor';
+import { printable } from 'leasehold/internal';
 import { colorsFor, type Context } from './context.ts';
+import { writeJson, writeLines, writeStyled } from './output.ts';
 import { usageAdvice, usageSentence } from './usage.ts';
 
 export const EXIT = { failure: 1, usage: 2, unreachable: 3, notFound: 4, notHad: 75, lost: 76 } as const;
 
 const BY_CODE: Readonly<Record<string, number>> = {
+  INVALID_KEY: EXIT.usage,
   INVALID_OPTION: EXIT.usage,
   INVALID_CONFIGURATION: EXIT.usage,
   INVALID_PARAMETER: EXIT.usage,
@@ -31,6 +34,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   OTHER_DURATIONS: EXIT.usage,
   API_UNREACHABLE: EXIT.unreachable,
   MANAGERS_UNREACHABLE: EXIT.unreachable,
+  QUORUM_TIMEOUT: EXIT.unreachable,
   UNKNOWN_POOL: EXIT.notFound,
   NOT_FOUND: EXIT.notFound,
   LEASE_HELD: EXIT.notHad,
@@ -38,7 +42,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   COMMAND_ENDED: EXIT.lost,
 };
 
-/** The command line makes no sense. The message says why, and what would. */
+/** The command line makes no sense. The message says why, and gives a correct form. */
 export class UsageError extends LeaseholdError {
   override readonly name = 'UsageError';
   readonly code = 'USAGE';
@@ -49,11 +53,11 @@ interface Failure {
   readonly code: string;
   readonly message: string;
   readonly exitCode: number;
-  /** For a fault in the program itself, and for whoever asks. */
+  /** For a fault in the program itself, and on request. */
   readonly stack: string | undefined;
 }
 
-/** Undefined: it is no failure, help or the version was asked for. */
+/** Undefined: no failure, help or the version was asked for. */
 function failureOf(error: unknown, command: Command, isDebugging: boolean): Failure | undefined {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return undefined;
@@ -73,27 +77,27 @@ function failureOf(error: unknown, command: Command, isDebugging: boolean): Fail
   return { code: 'INTERNAL', message, exitCode: EXIT.failure, stack };
 }
 
-/** What there is beside the words, for programs. */
+/** The facts beside the words, for programs. */
 function factsOf(error: unknown): object {
   if (error instanceof NoMajorityError) return { reasons: Object.fromEntries(error.reasons) };
   const facts = error instanceof LeaseholdError && 'facts' in error ? error.facts : undefined;
   return typeof facts === 'object' && facts !== null ? facts : {};
 }
 
-/** Says what went wrong in this command, and gives the code to exit with. */
+/** Prints the failure of this command, and returns the exit code. */
 export function report(error: unknown, command: Command, context: Context, isJson: boolean): number {
   const failure = failureOf(error, command, Boolean(context.environment['LEASEHOLD_DEBUG']));
   if (failure === undefined) return 0;
   const { code, message, exitCode, stack } = failure;
   if (isJson) {
-    context.err.write(`${JSON.stringify({ error: { ...factsOf(error), code, message } })}\n`);
+    writeJson(context.err, { error: { ...factsOf(error), code, message } });
     return exitCode;
   }
   if (message === '(outputHelp)') return exitCode;
   const colors = colorsFor(context.err, context);
-  const label = code === 'USAGE' ? '' : colors.dim(` (${code})`);
-  context.err.write(`${colors.red('leasehold:')} ${message}${label}\n`);
-  if (stack !== undefined) context.err.write(`${stack}\n`);
-  if (code === 'USAGE') context.err.write(`${usageAdvice(error, command, context).join('\n')}\n`);
+  const label = code === 'USAGE' ? '' : colors.dim(` (${printable(code)})`);
+  writeStyled(context.err, [`${colors.red('leasehold:')} ${printable(message)}${label}`]);
+  if (stack !== undefined) writeLines(context.err, stack.split('\n'));
+  if (code === 'USAGE') writeLines(context.err, usageAdvice(error, command, context));
   return exitCode;
 }

@@ -1,6 +1,6 @@
 /**
- * The end of the standard input. Whoever started this process holds the other end of a pipe; however
- * it dies, by `kill -9` too, the kernel closes it, and a process that is of no use alone can end.
+ * The end of the standard input. The parent process holds the other end of a pipe. However the parent dies, by `kill
+ * -9` too, the kernel closes that end, and a process that is of no use alone can end.
  */
 
 import process from 'node:process';

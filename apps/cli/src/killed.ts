@@ -8,7 +8,7 @@ const AFTERWARDS: Readonly<Record<SupervisedEnd['death'], string>> = {
   'not-needed': 'it had joined no pool',
 };
 
-/** Whoever sees a process end with 137 would otherwise have to know what that is. */
+/** A user who sees a process end with 137 would otherwise have to know the meaning. */
 export function sayIfKilled(
   logger: Logger,
   command: string,

@@ -1,22 +1,24 @@
 /**
- * Which option says where a process listens. That this machine has no such address, or that somebody listens there,
- * is found out far below, where nobody knows what was typed; and of the two or three places at which a process
- * listens it may be any.
+ * Which option says where a process listens. A missing address, or an address in use, is found far below, where nobody
+ * knows the typed options; and a process listens at two or three places, any of which may be the one.
  */
 
 import { AddressUnavailableError, PortInUseError } from 'leasehold/manager';
-import { formatAddress } from '../../../leasehold/src/node/tcp/address.ts';
+import { formatAddress } from 'leasehold/internal';
 
 export interface Listening {
   /** As `host:port`. */
   readonly address: string;
-  /** With what another can be chosen. */
+  /** The option that chooses another address. */
   readonly option: string;
-  /** What to do if another process listens there; undefined: as whoever finds it out says. */
+  /** The advice if another process listens there; undefined: the advice of the error itself. */
   readonly whenTaken?: string | undefined;
 }
 
-/** @throws {AddressUnavailableError | PortInUseError} with the option in its advice, if it is one of these places */
+/**
+ * @throws {AddressUnavailableError | PortInUseError} with the option in the advice, if the address is one of these
+ *   places
+ */
 export async function inOptions<T>(doing: Promise<T>, places: readonly Listening[]): Promise<T> {
   try {
     return await doing;

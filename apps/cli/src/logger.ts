@@ -1,9 +1,10 @@
 /**
- * Logs of a process that runs for long: a short line with colours for somebody who watches, JSON lines
- * for whatever collects them. Always on the error output, so that results can be piped away.
+ * Logs of a process that runs for long: a short line with colours for a person, JSON lines for a log collector. Always
+ * on the error output, so that results can be piped away.
  */
 
 import type { LogFacts, Logger } from 'leasehold/manager';
+import { printable, printableJson } from 'leasehold/internal';
 import { type Context, colorsFor } from './context.ts';
 import { clockTime } from './output.ts';
 
@@ -13,7 +14,7 @@ type Level = keyof Logger;
 export interface LoggerOptions {
   /** @default human on a terminal, json elsewhere */
   readonly format?: LogFormat | undefined;
-  /** What is told at least. @default 'info', or 'debug' with LEASEHOLD_DEBUG */
+  /** The lowest level that is printed. @default 'info', or 'debug' with LEASEHOLD_DEBUG */
   readonly level?: Level | undefined;
   readonly now?: (() => number) | undefined;
 }
@@ -37,7 +38,7 @@ export function createLogger(context: Context, options: LoggerOptions = {}): Log
 type Line = (level: Level, ms: number, message: string, facts: LogFacts) => string;
 
 const jsonLine: Line = (level, ms, message, facts) =>
-  JSON.stringify({ ...facts, time: new Date(ms).toISOString(), level, message });
+  printableJson({ ...facts, time: new Date(ms).toISOString(), level, message });
 
 function humanLine(context: Context): Line {
   const colors = colorsFor(context.err, context);
@@ -49,10 +50,10 @@ function humanLine(context: Context): Line {
   };
   return (level, ms, message, facts) => {
     const told = Object.entries(facts).filter(([, value]) => value !== undefined && value !== '');
-    const rest = told.map(([name, value]) => ` ${name}=${quoted(String(value))}`).join('');
+    const rest = told.map(([name, value]) => ` ${printable(name)}=${quoted(String(value))}`).join('');
     const label = level === 'info' ? '' : `${level}: `;
-    return `${colors.dim(clockTime(ms))} ${paint[level](label + message)}${colors.dim(rest)}`;
+    return `${colors.dim(clockTime(ms))} ${paint[level](label + printable(message))}${colors.dim(rest)}`;
   };
 }
 
-const quoted = (value: string): string => (/^[\w.:/@%+,-]+$/.test(value) ? value : JSON.stringify(value));
+const quoted = (value: string): string => (/^[\w.:/@%+,-]+$/.test(value) ? value : printableJson(value));

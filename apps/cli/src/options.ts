@@ -20,7 +20,7 @@ export const logOption = (): Option =>
     'json',
   ]);
 
-/** For what is started by the demonstration: ends when the one who started it does. */
+/** For the processes of the demonstration: ends when the parent does. */
 export const untilInputEndsOption = (): Option =>
   new Option('--until-input-ends', 'end when the standard input does').hideHelp();
 
@@ -54,12 +54,25 @@ export function milliseconds(text: string): number {
   throw new InvalidArgumentError('It must be a time with its unit (ms, s, min, h), as 500ms or 10s.');
 }
 
+/** `name=value`, added to the limits before. The Manager checks the names and the values. */
+export function limit(
+  text: string,
+  before: Readonly<Record<string, number>> = {},
+): Readonly<Record<string, number>> {
+  const [, name = '', value = ''] = /^(\w+)=(\d+)$/.exec(text) ?? [];
+  if (name !== '') return { ...before, [name]: Number(value) };
+  throw new InvalidArgumentError('It must be a name and a whole number, as candidates=500.');
+}
+
 /** `a,b` as a list. */
 export const list = (text: string): readonly string[] => text.split(',').map((word) => word.trim());
 
 const examples = new WeakMap<Command, string>();
 
-/** Lines under the help of a command: what to type, and what it does. The first is also shown to whoever left something out. */
+/**
+ * Lines under the help of a command: an example, and the effect. The first is also shown to a user who left something
+ * out.
+ */
 export function withExamples(
   command: Command,
   context: Context,
@@ -73,5 +86,5 @@ export function withExamples(
   return command.addHelpText('after', `\nExamples:\n${text}`);
 }
 
-/** Something that makes sense, for somebody who typed something that does not. */
+/** A correct example, to show after a wrong command line. */
 export const exampleOf = (command: Command): string | undefined => examples.get(command);

@@ -7,7 +7,15 @@ import { askManagers } from './other-managers.ts';
 import { recordedContext } from './testing/recorded-context.ts';
 
 const STATUS: StatusAnswer = {
-  ...{ id: 'm1', version: '0.1.0', role: 'leading', haltedBecause: null, isReady: true, whyNotReady: null },
+  ...{
+    service: 'manager',
+    id: 'm1',
+    version: '0.1.0',
+    role: 'leading',
+    haltedBecause: null,
+    isReady: true,
+    whyNotReady: null,
+  },
   ...{
     history: 'h',
     term: 7,
@@ -18,7 +26,13 @@ const STATUS: StatusAnswer = {
     startedAtMs: 0,
   },
   ...{ uptimeSeconds: 75, createPools: 'on-first-use', pools: 1, owners: 2, lookups: 3, rows: 4 },
-  ...{ connections: 5, leader: { id: 'm1', address: '10.0.0.1:7400' }, behind: null, latestEventId: 'e-1' },
+  ...{
+    connections: 5,
+    limited: [],
+    leader: { id: 'm1', address: '10.0.0.1:7400' },
+    behind: null,
+    latestEventId: 'e-1',
+  },
   managers: [],
   store: { kind: 'etcd', where: 'prod/', bytes: null, members: [], group: null },
 };
@@ -152,7 +166,7 @@ describe('the status of a Manager', () => {
       { endpoint: 'b=h2:7500', isReachable: true, isLeader: true, ...unknown },
       { endpoint: 'c=h3:7500', isReachable: false, isLeader: false, ...unknown, complaint: 'clock off' },
     ];
-    const group = { view: 2, isSettled: false, silence: null };
+    const group = { view: 2, isSettled: false, recovery: null };
     const store = { kind: 'flease', where: 'default, manager/c', bytes: null, members, group } as const;
     const status: StatusAnswer = {
       ...STATUS,
@@ -164,11 +178,11 @@ describe('the status of a Manager', () => {
     expect(leaderLine(status)).toBe('  leader       b, in term 9');
     expect(leaderLine({ ...status, term: null })).toBe('  leader       b');
     expect(groupLine(status)).toBe(
-      '  group        view 2, not settled yet: members of the one before are still needed; this one takes part',
+      '  group        view 2, not settled yet: members of the one before are still needed; this one is ready',
     );
-    const silent = { ...group, isSettled: true, silence: 'keeps silent for 2 s: it was started' };
+    const silent = { ...group, isSettled: true, recovery: 'recovers for 2 s: it was started' };
     expect(groupLine({ ...status, store: { ...store, group: silent } })).toBe(
-      '  group        view 2, settled; this one keeps silent for 2 s: it was started',
+      '  group        view 2, settled; this one recovers for 2 s: it was started',
     );
     expect(groupLine(STATUS)).toBeUndefined();
     expect(statusLines(status).slice(3)).toEqual([

@@ -1,6 +1,6 @@
 /**
- * How the Managers are that share a store: each is asked itself, all at the same time, and not for long. One
- * that does not answer is said to be so; whoever asks is most interested in just that one.
+ * How the Managers are that share a store: each is asked itself, all at the same time, and not for long. A Manager
+ * that does not answer is shown as such; the user is most interested in just that one.
  */
 
 import { LeaseholdError } from 'leasehold/manager';
@@ -10,13 +10,13 @@ import type { Context } from './context.ts';
 
 export type ManagerAnswer = StatusAnswer['managers'][number];
 
-/** One Manager: what is said of it, and what it says itself. */
+/** One Manager: the list's entry, and the Manager's own answer. */
 export interface AskedManager extends ManagerAnswer {
   readonly role: StatusAnswer['role'] | null;
   readonly behind: number | null;
   readonly version: string | null;
   readonly uptimeSeconds: number | null;
-  /** Why nothing is known of it. */
+  /** Why nothing is known of the Manager. */
   readonly problem: string | null;
 }
 

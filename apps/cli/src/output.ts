@@ -1,21 +1,23 @@
 /**
  * How things look to a person: columns under one another, durations and sizes in words. `--json` gives
- * a program the same as data.
+ * a program the same as data. Names are chosen by others, so nothing is written here that could do something to a
+ * terminal (`runtime/printable.ts`).
  */
 
-import type { Context } from './context.ts';
+import { printable, printableJson } from 'leasehold/internal';
+import type { Context, Output } from './context.ts';
 
 export type Cell = string | number;
 
 /** Two spaces apart, numbers to the right, under a line of headings. */
 export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
-  const all = [headings, ...rows];
-  const widths = headings.map((_, at) => Math.max(...all.map((row) => String(row[at] ?? '').length)));
+  const all = [headings, ...rows].map((row) => row.map((cell) => printable(String(cell))));
+  const widths = headings.map((_, at) => Math.max(...all.map((row) => (row[at] ?? '').length)));
   const isNumeric = headings.map((_, at) => rows.length > 0 && rows.every((row) => isNumber(row[at])));
   return all.map((row) =>
     headings
       .map((_, at) => {
-        const text = String(row[at] ?? '');
+        const text = row[at] ?? '';
         return isNumeric[at] ? text.padStart(widths[at] ?? 0) : text.padEnd(widths[at] ?? 0);
       })
       .join('  ')
@@ -40,7 +42,7 @@ export function duration(ms: number): string {
   return days < 1 ? `${hours} h ${minutes % 60} min` : `${days} d ${hours % 24} h`;
 }
 
-/** As {@link duration}, of what was counted in whole seconds: none of them is `0 s`, for nobody measured milliseconds. */
+/** As {@link duration}, for a count of whole seconds: none of them is `0 s`, for nobody measured milliseconds. */
 export const durationOfSeconds = (seconds: number): string =>
   seconds < 1 ? '0 s' : duration(seconds * 1_000);
 
@@ -80,11 +82,17 @@ export function show(
   value: unknown,
   lines: () => readonly string[],
 ): void {
-  out.write(
-    json
-      ? `${JSON.stringify(value, undefined, 2)}\n`
-      : lines()
-          .map((line) => `${line}\n`)
-          .join(''),
-  );
+  if (json) writeJson(out, value, 2);
+  else writeLines(out, lines());
 }
+
+/** Without colours: those would be escaped, too. */
+export const writeLines = (output: Pick<Output, 'write'>, lines: readonly string[]): void =>
+  output.write(lines.map((line) => `${printable(line)}\n`).join(''));
+
+export const writeJson = (output: Pick<Output, 'write'>, value: unknown, indent?: number): void =>
+  output.write(`${printableJson(value, indent)}\n`);
+
+/** The coloured parts of these lines are ours, and the names of others in them were escaped. */
+export const writeStyled = (output: Pick<Output, 'write'>, lines: readonly string[]): void =>
+  output.write(lines.map((line) => `${line}\n`).join(''));

@@ -44,6 +44,17 @@ describe('the command line', () => {
     }
   });
 
+  it.each(['status', 'pools', 'lookup', 'watch'])(
+    'hints at --api if %s is told of --managers',
+    async (name) => {
+      const { code, complained } = await run(name, '--managers', '10.0.0.1:7400');
+      expect(code).toBe(2);
+      expect(complained).toContain(
+        "unknown option '--managers'; this command has --api <url>: the HTTP API of the Manager",
+      );
+    },
+  );
+
   it('prints help and version, and is content', async () => {
     expect(await run('--version')).toMatchObject({
       code: 0,

@@ -1,4 +1,6 @@
-/** The tree of commands. Everything about one of them, its words, options and examples, is in its own file. */
+/**
+ * The tree of commands. Everything about one command, as words, options and examples, is in the file of that command.
+ */
 
 import { Command } from 'commander';
 import { VERSION } from 'leasehold/manager';
@@ -6,9 +8,12 @@ import { completionCommand } from './commands/completion.ts';
 import { demoCommands } from './commands/demo.ts';
 import { explainCommand } from './commands/explain.ts';
 import { fleaseCommand } from './commands/flease.ts';
+import { groupCommand } from './commands/group.ts';
+import { limitCommand } from './commands/limit.ts';
 import { lookupCommand } from './commands/lookup.ts';
 import { managerCommand } from './commands/manager.ts';
 import { poolsCommand } from './commands/pools.ts';
+import { quorumCommand } from './commands/quorum.ts';
 import { runCommand } from './commands/run.ts';
 import { statusCommand } from './commands/status.ts';
 import { watchCommand } from './commands/watch.ts';
@@ -32,6 +37,9 @@ export function buildProgram(context: Context): Command {
     explainCommand(context),
     watchCommand(context),
     fleaseCommand(context),
+    quorumCommand(context),
+    groupCommand(context),
+    limitCommand(context),
     completionCommand(context, () => program),
   ]) {
     program.addCommand(command);
@@ -53,7 +61,10 @@ export function buildProgram(context: Context): Command {
   return program;
 }
 
-/** Every command throws instead of ending the process, writes where it is told to, and is called as people call it. */
+/**
+ * Every command throws instead of ending the process, writes to the given outputs, and is called as people call the
+ * program.
+ */
 function settle(command: Command, context: Context): void {
   command.configureHelp({
     commandUsage: (asked) => typed(context, `${wordsOf(asked)} ${asked.usage()}`.trimStart()),
@@ -61,7 +72,7 @@ function settle(command: Command, context: Context): void {
   command.exitOverride().configureOutput({
     writeOut: (text) => context.out.write(text),
     writeErr: (text) => context.err.write(text),
-    outputError: () => {}, // It is thrown too, and reported in one place.
+    outputError: () => {}, // The error is thrown too, and reported in one place.
     getOutHelpWidth: () => Math.min(context.out.columns, 100),
     getErrHelpWidth: () => Math.min(context.err.columns, 100),
   });

@@ -21,7 +21,7 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** It says what it is given as soon as it is asked, and closes. */
+/** A server that sends this text as soon as a request comes, and closes. */
 const saying = (text: string): Promise<string> =>
   listen(createServer((socket) => void socket.once('data', () => socket.end(text))));
 
@@ -89,7 +89,7 @@ describe('a request over HTTP', () => {
 });
 
 describe('a server that closes every connection at once', () => {
-  // As a process of its own: what has asked before would find it out by other means.
+  // As a process of its own: a process that has sent a request before would find the end by other means.
   it.each([
     [['status'], '--api', 'Manager'],
     [['pools', '--json'], '--api', 'Manager'],
@@ -118,5 +118,5 @@ describe('a server that accepts connections and says nothing', () => {
     await hasAsked;
     watching.child.kill('SIGINT');
     expect(await watching.ended).toBe(0);
-  }, 9_000); // It would wait for ten seconds by itself.
+  }, 9_000); // Without the fix the command would wait for ten seconds.
 });

@@ -1,9 +1,10 @@
 /**
- * One request over HTTP, and its answer as it comes.
+ * One request over HTTP, and the answer as a stream.
  *
- * Not by `fetch`: that of Node 20 never settles if the other side accepts the first connection of a process and closes it at once,
- * because it is still loading its parser when the connection ends, and looks no more. A command that waits for it would end
- * without a word. A request of `node:http` always ends: in an answer, or in an error.
+ * Not by `fetch`: the `fetch` of Node 20 never settles if the other side accepts the first connection of a process and
+ * closes the connection at once, because the parser is still being loaded when the connection ends, and nothing looks
+ * again. A command that waits for such a `fetch` would end without a word. A request of `node:http` always ends: in an
+ * answer, or in an error.
  */
 
 import { type IncomingMessage, request as plain } from 'node:http';
@@ -26,8 +27,8 @@ export class ConnectionClosedError extends Error {
 }
 
 /**
- * The answer, whatever its status; its body is still to be read, and must be, or destroyed. Redirections are not followed. Rejects
- * with the reason of the signal if that aborts.
+ * The answer, of any status; the caller must read or destroy the body. Redirections are not followed. Rejects with the
+ * reason of the signal if that aborts.
  */
 export async function send(url: string, { signal, body, ...request }: HttpRequest): Promise<IncomingMessage> {
   signal.throwIfAborted();
@@ -45,11 +46,11 @@ export async function send(url: string, { signal, body, ...request }: HttpReques
   }
 }
 
-/** The body as it comes. Throws the reason of the signal if that aborts. */
+/** The body as a stream. Throws the reason of the signal if that aborts. */
 export async function* piecesOf(answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<string, void> {
   try {
     for await (const piece of answer.setEncoding('utf8')) yield String(piece);
-    signal.throwIfAborted(); // Where a body ends with its connection, an abort looks like its end.
+    signal.throwIfAborted(); // Where a body ends with the connection, an abort looks like the end.
   } catch (error) {
     throw reasonFor(error, signal);
   }

@@ -1,9 +1,9 @@
 import { LeaseholdError } from 'leasehold/manager';
 
-/** Who leads, as a Manager says that stands by. */
+/** The leader, according to a standby Manager. */
 export interface LeaderTold {
   readonly id: string;
-  /** Where its HTTP API can be reached; null if that is not known. */
+  /** Where the leader's HTTP API can be reached; null if unknown. */
   readonly http: string | null;
 }
 
@@ -12,7 +12,7 @@ export class StandsByError extends LeaseholdError {
   override readonly name = 'StandsByError';
   readonly code = 'STANDS_BY';
   readonly retryable = true;
-  /** For programs: who leads, as far as is known. */
+  /** For programs: the leader, as far as known. */
   readonly facts: Readonly<Record<string, unknown>>;
 
   /** In the words of the Manager, but for how to ask the other: on the command line that is an option. */
@@ -28,7 +28,7 @@ function restOf(leader: LeaderTold | null): string {
   return `; ${id} leads, as far as it knows: ask that one, with --api${http === null ? '' : ` ${http}`}`;
 }
 
-/** Null if it says nobody, or what cannot be understood. */
+/** Null if the refusal names no leader, or cannot be understood. */
 export function leaderTold(refusal: object): LeaderTold | null {
   const leader = 'leader' in refusal ? refusal.leader : null;
   if (typeof leader !== 'object' || leader === null) return null;

@@ -98,11 +98,14 @@ describe('Managers that elect each other, on the command line', () => {
       '0.0.0.0:7500',
       '--flease-skew',
       '50ms',
+      '--flease-takeover',
+      '1min',
     ];
     expect(read([...WORDS, ...more])).toMatchObject({
       flease: { id: 'a', peers: PEERS, group: 'g', listen: '0.0.0.0:7500', clockSkewMs: 50, tls: undefined },
       cluster: 'c',
     });
+    expect(read([...WORDS, ...more])).toMatchObject({ flease: { takeoverMs: 60_000 } });
     const change = ['--flease-view', '2', '--flease-before', 'a=h1:7500,c=h3:7500'];
     expect(read([...WORDS, ...change])).toMatchObject({
       flease: { peers: PEERS, view: 2, before: { a: 'h1:7500', c: 'h3:7500' } },

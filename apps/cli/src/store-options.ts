@@ -1,7 +1,7 @@
 /**
- * Where a Manager's log is, as the command line says it: in a directory, in an etcd, or nowhere, if Managers elect each
- * other. The address of an etcd may have a password in it, and everybody on a machine can see the arguments of a
- * process; so it may also stand in the environment. Nothing of it is ever repeated here.
+ * Where a Manager's log is, by the options of the command line: in a directory, in an etcd, or nowhere, if Managers
+ * elect each other. The address of an etcd may have a password, and everybody on a machine can see the arguments of a
+ * process; so the address may also stand in the environment. No part of the address is ever repeated here.
  */
 
 import { type Command, Option } from 'commander';
@@ -14,7 +14,7 @@ import { milliseconds, wholeNumberFrom } from './options.ts';
 const VARIABLE = 'LEASEHOLD_STORE';
 const PEERS_VARIABLE = 'LEASEHOLD_FLEASE_PEERS';
 const ID_VARIABLE = 'LEASEHOLD_FLEASE_ID';
-/** What `--store` says if nothing is to be kept. */
+/** The value of `--store` if nothing is to be kept. */
 const FLEASE = 'flease';
 
 export interface StoreOptions {
@@ -31,6 +31,8 @@ export interface StoreOptions {
   readonly fleaseListen?: string;
   /** In milliseconds. */
   readonly fleaseSkew?: number;
+  /** In milliseconds. */
+  readonly fleaseTakeover?: number;
   readonly fleaseView?: number;
   readonly fleaseBefore?: string;
 }
@@ -69,6 +71,12 @@ export const withFleaseOptions = (command: Command): Command =>
       new Option(
         '--flease-skew <time>',
         'twice what a clock may be off from true time; the same everywhere (default: a tenth of the leader lease)',
+      ).argParser(milliseconds),
+    )
+    .addOption(
+      new Option(
+        '--flease-takeover <time>',
+        'how long a new leader waits before it grants a key; no lease may need longer; the same everywhere (default: 15s)',
       ).argParser(milliseconds),
     )
     .addOption(
@@ -135,10 +143,14 @@ function fleaseOf({ environment }: Context, options: StoreOptions): FleaseStore 
       'members of a group know each other by --store-ca, --store-cert and --store-key, all three',
     );
   const tls = ca === undefined || cert === undefined || key === undefined ? undefined : { ca, cert, key };
-  const { fleaseGroup: group, fleaseListen: listen, fleaseSkew: clockSkewMs, fleaseView: view } = options;
+  const { fleaseGroup: group, fleaseListen: listen, fleaseView: view } = options;
+  const { fleaseSkew: clockSkewMs, fleaseTakeover: takeoverMs } = options;
   const before =
     options.fleaseBefore === undefined ? undefined : peersOf('--flease-before', options.fleaseBefore);
-  return { flease: { id, peers: parsed, group, listen, clockSkewMs, view, before, tls }, cluster };
+  return {
+    flease: { id, peers: parsed, group, listen, clockSkewMs, takeoverMs, view, before, tls },
+    cluster,
+  };
 }
 
 function refuseFlease(options: StoreOptions): void {
@@ -148,7 +160,7 @@ function refuseFlease(options: StoreOptions): void {
   throw new UsageError(`--flease-${name} is about Managers that elect each other: give --store ${FLEASE}`);
 }
 
-/** `etcd at 10.0.0.1:2379, 10.0.0.2:2379, under leasehold/`: what may be shown of it. */
+/** `etcd at 10.0.0.1:2379, 10.0.0.2:2379, under leasehold/`: the part of the address that may be shown. */
 export function storeWords(store: SharedStore): string {
   if (isFlease(store)) {
     const { members, cluster } = fleasePlace(store);

@@ -1,7 +1,7 @@
 /**
- * That a leader waits. It has begun to lead with less than its owners may know, and gives out nothing until
- * everything has run out that an earlier one may have given. Until then "nobody owns it" would be wrong: somebody
- * may, and serves it.
+ * That a leader waits. The leader has begun with less knowledge than the owners may have, and grants nothing until
+ * every possible grant of an earlier leader has expired. Until then "nobody owns it" would be wrong: an owner may hold
+ * and serve the key.
  */
 
 import { duration } from './output.ts';
@@ -9,7 +9,7 @@ import { duration } from './output.ts';
 /** For a column that would have an owner. */
 export const NOT_KNOWN_YET = 'not known yet';
 
-/** Below what is not known for as long; nothing if it does not wait. */
+/** The lines below values that are unknown for so long; none if the leader does not wait. */
 export const waitingLines = (waitsMs: number | null): readonly string[] =>
   waitsMs === null
     ? []

@@ -12,9 +12,12 @@ export type {
 export type { Gap, LoggedEvent } from '../../../leasehold/src/pool/http/event-log.ts';
 export type { ExplainAnswer } from '../../../leasehold/src/pool/http/explain.ts';
 
-/** @throws if nobody answers, or with the Manager's own sentence if it says no */
+/** A Manager that stands still accepts connections and never answers. */
+const ANSWER_WITHIN_MS = 5_000;
+
+/** @throws if nobody answers in time, or with the Manager's own sentence if it says no */
 export async function ask<Answer>(path: string): Promise<Answer> {
-  const response = await fetch(path, { cache: 'no-store' });
+  const response = await fetch(path, { cache: 'no-store', signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
   const body = (await response.json()) as { readonly error?: { readonly message: string } };
   if (!response.ok) throw new Error(body.error?.message ?? `the answer was ${response.status}`);
   return body as Answer;

@@ -1,4 +1,9 @@
-/** The elements of the document, found and made. Whatever came from outside becomes text and nothing else. */
+/**
+ * The elements of the document, found and made. Whatever came from outside becomes text and nothing else, with characters
+ * that would reorder or hide text shown by their codes.
+ */
+
+import { printable } from '../../../leasehold/src/runtime/printable.ts';
 
 /** @throws if the document has no such element: it is ours, so that is a fault in the page */
 export function element<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
@@ -14,6 +19,6 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[Tag] {
   const made = document.createElement(tag);
   if (className !== '') made.className = className;
-  if (text !== '') made.textContent = text;
+  if (text !== '') made.textContent = printable(text);
   return made;
 }

@@ -2,7 +2,7 @@
 
 import type { Gap, LoggedEvent } from './api.ts';
 import { element, make } from './elements.ts';
-import { eventText } from './words.ts';
+import { clockTime, eventText } from './words.ts';
 
 const MOST_EVENTS = 100;
 
@@ -19,14 +19,13 @@ export function showEvent(event: LoggedEvent | Gap): void {
   list.querySelector('.none')?.remove();
   const pool = 'pool' in event ? `${event.pool}: ` : '';
   const line = make('li');
-  line.dataset['kind'] = event.kind;
+  const kind = event.kind === 'lost' && event.isPlanned ? 'given back' : event.kind;
+  line.dataset['kind'] = kind;
   line.append(
     make('time', '', event.atMs === 0 ? '' : clockTime(event.atMs)),
-    make('b', '', event.kind),
+    make('b', '', kind),
     make('span', '', pool + eventText(event)),
   );
   list.prepend(line);
   while (list.children.length > MOST_EVENTS) list.lastElementChild?.remove();
 }
-
-const clockTime = (wallMs: number): string => new Date(wallMs).toLocaleTimeString([], { hour12: false });

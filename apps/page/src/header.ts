@@ -1,5 +1,6 @@
 /** Above everything else: how the Manager is, and which pool is looked at. */
 
+import { printable } from '../../../leasehold/src/runtime/printable.ts';
 import type { PoolSummary, StatusAnswer } from './api.ts';
 import { element, make } from './elements.ts';
 import { model } from './model.ts';
@@ -7,7 +8,7 @@ import { counted, seconds, uptime } from './words.ts';
 
 export function showManager(status: StatusAnswer): void {
   element('manager', HTMLElement).textContent = [
-    `Manager ${status.id}`,
+    `Manager ${printable(status.id)}`,
     status.role,
     ...(status.term === null ? [] : [`term ${status.term}`]),
     ...(status.logPosition === null ? [] : [`commit ${status.logPosition}`]),
@@ -17,7 +18,7 @@ export function showManager(status: StatusAnswer): void {
   showLeader(status);
   document.title = status.role === 'leading' ? 'Leasehold' : `Leasehold (${status.role})`;
   const notice = element('notice', HTMLElement);
-  const text = noticeOf(status);
+  const text = printable(noticeOf(status));
   notice.hidden = text === '';
   notice.textContent = text;
 }
@@ -35,7 +36,9 @@ function showLeader({ id, role, leader, managers }: StatusAnswer): void {
   shown.hidden = role !== 'standby';
   const isKnown = leader !== null && leader.id !== id;
   const where = isKnown && leader.address !== null ? `, at ${leader.address}` : '';
-  const text = isKnown ? `${leader.id} leads${where}` : 'nobody leads, as far as this Manager knows';
+  const text = isKnown
+    ? printable(`${leader.id} leads${where}`)
+    : 'nobody leads, as far as this Manager knows';
   const place = isKnown ? (managers.find(({ isLeader }) => isLeader)?.http ?? '') : '';
   if (shown.textContent === text && shown.dataset['place'] === place) return;
   shown.dataset['place'] = place;

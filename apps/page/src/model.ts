@@ -21,8 +21,12 @@ interface Model {
   owners: ReadonlyMap<string, OwnerAnswer>;
   /** An owner that was not heard for longer is called silent. */
   silentAfterMs: number;
-  /** Until when a range whose state was lost is marked, by where it starts, in milliseconds of this page. */
-  readonly lostUntil: Map<string, number>;
+  /** When everything was last read: by the clock that only goes forward, and by that on the wall. */
+  readAt: { readonly clockMs: number; readonly wallMs: number } | undefined;
+  /** How far the Manager's clock is ahead of this page's. */
+  clockAheadMs: number;
+  /** Until when ranges that an owner died with are marked, by the commit that lost them, in milliseconds of this page. */
+  readonly lostUntil: Map<number, number>;
   /** The owner under the pointer. */
   litOwner: string | undefined;
   /** The key that was asked for, and where it lies on the ring. */
@@ -35,8 +39,14 @@ export const model: Model = {
   table: undefined,
   owners: new Map(),
   silentAfterMs: Number.POSITIVE_INFINITY,
+  readAt: undefined,
+  clockAheadMs: 0,
   lostUntil: new Map(),
   litOwner: undefined,
   key: undefined,
   keyPosition: undefined,
 };
+
+/** How old what is shown is. */
+export const ageMs = (): number =>
+  model.readAt === undefined ? 0 : performance.now() - model.readAt.clockMs;

@@ -3,7 +3,7 @@
 import type { OwnerAnswer } from './api.ts';
 import { colourOf } from './colours.ts';
 import { element, make } from './elements.ts';
-import { model } from './model.ts';
+import { ageMs, model } from './model.ts';
 import { drawRing } from './ring.ts';
 import { seconds } from './words.ts';
 
@@ -12,6 +12,8 @@ interface OwnerRow {
   readonly state: HTMLElement;
   readonly share: HTMLElement;
   readonly bar: HTMLElement;
+  /** Where the share should be. */
+  readonly wanted: HTMLElement;
   readonly ranges: HTMLElement;
   readonly heard: HTMLElement;
   readonly load: HTMLElement;
@@ -22,11 +24,10 @@ const known = new Map<string, OwnerRow>();
 
 export function showOwners(owners: readonly OwnerAnswer[]): void {
   const body = element('owners', HTMLElement);
-  const largestPercent = Math.max(1, ...owners.map(({ sharePercent }) => sharePercent));
   const rows = owners.map((owner) => {
     const shown = known.get(owner.incarnation) ?? newRow(owner);
     known.set(owner.incarnation, shown);
-    fill(shown, owner, largestPercent);
+    fill(shown, owner);
     return shown.row;
   });
   for (const incarnation of known.keys()) if (!model.owners.has(incarnation)) known.delete(incarnation);
@@ -45,29 +46,57 @@ function newRow({ incarnation, name, url }: OwnerAnswer): OwnerRow {
   const state = first.appendChild(make('div', 'state'));
   const second = cell('');
   const share = second.appendChild(make('div', 'share'));
-  const bar = second.appendChild(make('div', 'bar')).appendChild(make('div'));
+  const scale = second.appendChild(make('div', 'bar'));
+  const bar = scale.appendChild(make('div'));
+  const wanted = scale.appendChild(make('i'));
   row.title = `incarnation ${incarnation}`;
   row.addEventListener('pointerenter', () => light(incarnation));
   row.addEventListener('pointerleave', () => light(undefined));
-  return { row, state, share, bar, ranges: cell('count'), heard: cell('count'), load: cell('count load') };
+  return {
+    row,
+    state,
+    share,
+    bar,
+    wanted,
+    ranges: cell('count'),
+    heard: cell('count'),
+    load: cell('count load'),
+  };
 }
 
-/** Bars compare owners with each other, so the longest is the largest share there is. */
-function fill(shown: OwnerRow, owner: OwnerAnswer, largestPercent: number): void {
+/** While nobody answers: how long ago things were goes on counting, how they are is as it was. */
+export function showAges(): void {
+  for (const [incarnation, owner] of model.owners) {
+    const shown = known.get(incarnation);
+    if (shown !== undefined) fillAges(shown, owner);
+  }
+}
+
+/** A whole bar is the whole ring: the bars of all owners together are one. */
+function fill(shown: OwnerRow, owner: OwnerAnswer): void {
   shown.row.style.setProperty('--swatch', colourOf(owner.name));
   shown.share.textContent = `${owner.sharePercent.toFixed(1)} %`;
-  shown.bar.style.width = `${(100 * owner.sharePercent) / largestPercent}%`;
+  shown.bar.style.width = `${owner.sharePercent}%`;
+  shown.wanted.hidden = owner.wantedPercent === null;
+  shown.wanted.style.left = `${owner.wantedPercent ?? 0}%`;
+  shown.wanted.title = `wanted: ${owner.wantedPercent ?? 0} %`;
   shown.ranges.textContent = String(owner.ranges);
-  shown.heard.textContent = owner.heardAgoMs === null ? '–' : `${seconds(owner.heardAgoMs)} ago`;
   shown.load.textContent = owner.load === null ? '–' : String(Math.round(owner.load * 100) / 100);
-  const isSilent = owner.heardAgoMs !== null && owner.heardAgoMs > model.silentAfterMs;
-  shown.state.className = isSilent ? 'state bad' : 'state';
-  shown.state.textContent = stateText(owner, isSilent);
+  fillAges(shown, owner);
 }
 
-function stateText(owner: OwnerAnswer, isSilent: boolean): string {
+function fillAges(shown: OwnerRow, owner: OwnerAnswer): void {
+  const age = ageMs();
+  shown.heard.textContent = owner.heardAgoMs === null ? '–' : `${seconds(owner.heardAgoMs + age)} ago`;
+  // Judged by what the Manager said: that it says nothing now is not the owner's silence.
+  const isSilent = owner.heardAgoMs !== null && owner.heardAgoMs > model.silentAfterMs;
+  shown.state.className = isSilent ? 'state bad' : 'state';
+  shown.state.textContent = stateText(owner, isSilent, age);
+}
+
+function stateText(owner: OwnerAnswer, isSilent: boolean, age: number): string {
   if (isSilent && owner.keptForMs !== null) {
-    return `silent; its keys are kept for ${seconds(owner.keptForMs)} more`;
+    return `silent; its keys are kept for ${seconds(Math.max(0, owner.keptForMs - age))} more`;
   }
   if (!owner.isMember) return 'wants to join';
   if (owner.isLeaving) return 'is leaving';

@@ -15,6 +15,7 @@ import {
 } from './api.ts';
 import { answersCome } from './connection.ts';
 import { showManager, showPools } from './header.ts';
+import { showGone } from './gone.ts';
 import { explainKey } from './key.ts';
 import { model } from './model.ts';
 import { showOwners } from './owners.ts';
@@ -23,7 +24,6 @@ import { drawRing, showMiddle } from './ring.ts';
 const SOON_MS = 150;
 const MOST_ROWS = 20_000;
 const ROWS_AT_ONCE = 5_000;
-const LOST_SHOWN_MS = 4_000;
 /** Renewals that an owner may miss before it is called silent. */
 const RENEWALS_MISSED = 2.5;
 
@@ -60,6 +60,7 @@ export async function refreshOrSay(): Promise<void> {
 export async function refresh(): Promise<void> {
   const status = await ask<StatusAnswer>('/v1/status');
   const pools = await readPools(status);
+  model.clockAheadMs = status.startedAtMs + 1_000 * status.uptimeSeconds - Date.now();
   showManager(status);
   showPools(pools);
   const pool = pools.find(({ name }) => name === model.pool);
@@ -67,6 +68,7 @@ export async function refresh(): Promise<void> {
     [model.table, model.owners] = [undefined, new Map()];
     showOwners([]);
   } else await readPool(pool);
+  showGone();
   showMiddle(pool);
   drawRing();
   await explainKey();
@@ -99,11 +101,5 @@ async function readTable({ name, changedAt }: PoolSummary): Promise<void> {
     rows.push(...page.rows);
     next = page.next;
   } while (next !== null && rows.length < MOST_ROWS);
-  const before = model.table;
-  const until = performance.now() + LOST_SHOWN_MS;
-  // What was lost before we first looked is not news.
-  if (before?.pool === name) {
-    for (const { start, lostAt } of rows) if (lostAt > before.logPosition) model.lostUntil.set(start, until);
-  }
   model.table = { pool: name, changedAt, logPosition: page.logPosition, rows, rowCount: page.count };
 }

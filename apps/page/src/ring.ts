@@ -88,8 +88,8 @@ function drawOwned(ring: Ring, row: RowAnswer): void {
 /** @returns whether there is anything that has to be taken away again */
 function drawLost(ring: Ring, rows: readonly RowAnswer[]): boolean {
   const now = performance.now();
-  for (const [start, until] of model.lostUntil) if (until <= now) model.lostUntil.delete(start);
-  for (const row of rows.filter(({ start }) => model.lostUntil.has(start))) {
+  for (const [position, until] of model.lostUntil) if (until <= now) model.lostUntil.delete(position);
+  for (const row of rows.filter(({ lostAt }) => model.lostUntil.has(lostAt))) {
     traceRow(ring, row, ring.outer + 5);
     stroke(ring.pen, styleColour('--bad'), 4);
   }

@@ -7,14 +7,18 @@
 import { ask, type Gap, type LoggedEvent } from './api.ts';
 import { answersCome, streamIs } from './connection.ts';
 import { showEvent, showEvents } from './events.ts';
+import { rememberGone } from './gone.ts';
+import { model } from './model.ts';
 import { refresh, refreshSoon } from './refresh.ts';
 
 const AGAIN_AFTER_MS = 2_000;
-const RECENT = 50;
+const RECENT = 200;
+/** How long ranges that an owner died with are marked on the ring. */
+const LOST_SHOWN_MS = 4_000;
 
 const KINDS: readonly (LoggedEvent | Gap)['kind'][] = [
-  ...(['joined', 'left', 'granted', 'moved', 'lost'] as const),
-  ...(['elected', 'deposed', 'halted', 'gap'] as const),
+  ...(['joined', 'left', 'granted', 'moved', 'lost', 'removed'] as const),
+  ...(['elected', 'deposed', 'follows', 'halted', 'gap'] as const),
 ];
 
 let stream: EventSource | undefined;
@@ -26,6 +30,7 @@ export async function follow(): Promise<void> {
       `/v1/events/recent?limit=${RECENT}`,
     );
     showEvents(recent.events);
+    for (const event of recent.events) rememberGone(event);
     await refresh();
     answersCome(true);
     listen(recent.latestEventId);
@@ -45,11 +50,16 @@ function listen(after: string): void {
   };
   opened.onerror = () => {
     streamIs('broken');
+    refreshSoon(); // Whether it still answers is known sooner that way.
     if (opened.readyState === EventSource.CLOSED) setTimeout(() => void follow(), AGAIN_AFTER_MS);
   };
   for (const kind of KINDS) {
     opened.addEventListener(kind, (message: MessageEvent<string>) => {
-      showEvent(JSON.parse(message.data) as LoggedEvent | Gap);
+      const event = JSON.parse(message.data) as LoggedEvent | Gap;
+      showEvent(event);
+      rememberGone(event);
+      if (event.kind === 'lost' && event.pool === model.pool && !event.isPlanned)
+        model.lostUntil.set(event.logPosition, performance.now() + LOST_SHOWN_MS);
       refreshSoon();
     });
   }

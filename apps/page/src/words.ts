@@ -4,6 +4,9 @@ import type { Gap, LoggedEvent } from './api.ts';
 
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
+export const clockTime = (wallMs: number): string =>
+  new Date(wallMs).toLocaleTimeString([], { hour12: false });
+
 export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
 const MINUTE = 60;
@@ -24,13 +27,17 @@ export function eventText(event: LoggedEvent | Gap): string {
     case 'joined':
       return `${event.owner.name} at ${event.owner.url}`;
     case 'left':
-      return `${event.owner.name}: ${whyLeft(event.why)}`;
+      return `${event.owner.name} ${whyLeft(event.why)}`;
+    case 'removed':
+      return 'the pool was removed';
     case 'granted':
       return `${event.owner.name} was given ${extent(event)}`;
     case 'moved':
       return `${event.from.name} handed ${extent(event)} to ${event.owner.name}`;
     case 'lost':
-      return `${event.owner?.name ?? 'nobody'} had ${extent(event)}`;
+      return event.isPlanned
+        ? `${event.owner?.name} gave back ${extent(event)}`
+        : `${event.owner?.name ?? 'nobody'} had ${extent(event)}`;
     case 'elected':
       return `${event.manager} leads in term ${event.term}`;
     case 'deposed':
@@ -47,17 +54,18 @@ export function eventText(event: LoggedEvent | Gap): string {
 const extent = ({ sharePercent, spans }: { sharePercent: number; spans: number }): string =>
   `${sharePercent} % of the ring in ${counted(spans, 'range')}`;
 
-function whyLeft(why: (LoggedEvent & { kind: 'left' })['why']): string {
+/** How it is known that an owner is there no more. */
+export function whyLeft(why: (LoggedEvent & { kind: 'left' })['why']): string {
   switch (why) {
     case 'left':
-      return 'it said good-bye';
+      return 'left in good order';
     case 'expired':
-      return 'it was not heard for too long';
+      return 'was silent until its hold was over';
     case 'certified':
-      return 'its death was proved';
+      return 'died: its death was proved, by its supervisor or its lock';
     case 'recovered':
-      return 'the log was restored';
+      return 'was dropped: the log was restored';
     case 'unknown':
-      return 'it is not known why';
+      return 'is gone; how is not known';
   }
 }

@@ -1,12 +1,9 @@
 import process from 'node:process';
 import { Command } from 'commander';
-import { ManagersUnreachableError, openLookup, silent } from 'leasehold/pool';
-import { superviseCommand } from 'leasehold/supervisor';
-import { type Context, typed } from '../context.ts';
-import { DemoError } from '../demo/demo-error.ts';
+import type { Context } from '../context.ts';
 import { runFrontEnd } from '../demo/front-end.ts';
+import { runGuest } from '../demo/guest.ts';
 import { runLoad } from '../demo/load.ts';
-import { POOL } from '../demo/messages.ts';
 import { runOwner } from '../demo/owner.ts';
 import { type DemoOptions, runDemo } from '../demo/run-demo.ts';
 import { sayIfKilled } from '../killed.ts';
@@ -20,7 +17,6 @@ import {
   wholeNumberFrom,
   withExamples,
 } from '../options.ts';
-import { selfCommand } from '../self.ts';
 
 interface PlayerOptions {
   readonly name: string;
@@ -65,41 +61,18 @@ function demoCommand(context: Context): Command {
 
 function addOwnerCommand(context: Context): Command {
   const command = new Command('add-owner')
-    .description('Add an owner to a demo that runs, until Ctrl-C.')
+    .description('Add an owner to a demo that runs, until Ctrl-C or the end of the demo.')
     .option('--name <name>', 'what it is called', `guest-${process.pid}`)
     .addOption(managersOption())
-    .action(async ({ name, managers }: PlayerOptions) => {
-      await findDemo(context, managers);
-      const list = managers === undefined ? [] : ['--managers', managers.join(',')];
-      const logger = createLogger(context, { level: 'warn' });
-      const end = await superviseCommand({
-        ...selfCommand(['demo-owner', '--name', name, ...list]),
-        ...{ managers, logger, certifyForMs: 5_000 },
-      });
-      sayIfKilled(logger, name, end);
+    .action(async (options: PlayerOptions) => {
+      const end = await runGuest(context, options);
+      sayIfKilled(createLogger(context, { level: 'warn' }), options.name, end);
       context.exitCode = end.exitCode;
     });
   return withExamples(command, context, [
     ['demo add-owner', 'takes its share of the users'],
     ['demo add-owner --name eve --managers 127.0.0.1:7400', 'with a name, and where the Manager is'],
   ]);
-}
-
-const DEMO_ANSWERS_WITHIN_MS = 2_000;
-
-/** @throws {DemoError} if there is no Manager to join */
-async function findDemo(context: Context, managers: readonly string[] | undefined): Promise<void> {
-  try {
-    const openWithinMs = DEMO_ANSWERS_WITHIN_MS;
-    await using _ = await openLookup({ managers, pool: POOL, openWithinMs, logger: silent });
-  } catch (error) {
-    if (!(error instanceof ManagersUnreachableError)) throw error;
-    const where = error.managers.join(', ');
-    throw new DemoError(
-      `no demo answers at ${where}: start one with \`${typed(context, 'demo')}\`, or say where its Manager is with --managers`,
-      error.code,
-    );
-  }
 }
 
 const player = (name: string, what: string): Command =>

@@ -7,8 +7,8 @@ import { type JsonOption, show } from '../output.ts';
 
 export function explainCommand(context: Context): Command {
   const command = new Command('explain')
-    .summary('Tell why a key is where it is')
-    .description('Tell why a key is where it is.')
+    .summary('Explain why a key is at its owner')
+    .description('Explain why a key is at its owner.')
     .argument('<pool>', 'the pool')
     .argument('<key>', 'the key; quote it if it has spaces')
     .addOption(apiOption())

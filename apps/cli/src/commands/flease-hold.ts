@@ -1,7 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { joinFlease } from 'leasehold/flease';
-import { resolveFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
-import { checkResource } from '../../../../leasehold/src/flease/shell/peers-option.ts';
+import { resolveFleaseDurations, checkResource } from 'leasehold/internal';
 import type { Context } from '../context.ts';
 import { EXIT, UsageError } from '../failure.ts';
 import { type Suspects, suspectsOf } from '../flease/command-ended-error.ts';
@@ -27,42 +26,45 @@ interface HoldOptions extends MemberOptions, JsonOption {
 
 const ADVICE = 'choose another port with --http <port>, or leave --http out';
 
-/** In less, what guards the command may not have begun when the lease is over, on a machine that has much to do. */
+/** With a shorter lease, the watchman may not have begun when the lease is over, on a busy machine. */
 const LEASE_MS_MIN = 500;
 
 export function fleaseHoldCommand(context: Context): Command {
   const command = new Command('hold')
     .summary('Run a command while a lease is held, like flock across machines')
     .description(
-      `Run a command while a lease is held, like flock across machines. It finds the lease's number, which grows with every holder, in LEASEHOLD_NUMBER, and the resource in LEASEHOLD_RESOURCE. If the lease is lost it is ended: SIGTERM, and SIGKILL when the lease is over.
+      `Run a command while a lease is held, like flock across machines. The command finds the lease number, which grows with every holder, in LEASEHOLD_NUMBER, and the resource in LEASEHOLD_RESOURCE. If the lease is lost, the command gets a SIGTERM, and a SIGKILL when the lease is over.
 
-It is a member of the group under its --id, and no two processes may be that at a time. Like every member that starts it keeps silent at first, for a lease and twice the skew (11 s by default). The members that run, this one among them, have to be a majority of all --peers, and each id of a "hold" that does not run is one that is away: "flease serve" is a member that only stays. A machine that needs many leases, or needs them fast, should use joinFlease in one process instead.
+"hold" is the member of the group that --id names, and no two processes may be the same member at a time. Like every member that starts, it first recovers for a lease and twice the skew (11 s by default). The running members, this one included, have to be a majority of all --peers, and each id of a "hold" that does not run counts as away: "flease serve" is a member that only stays. A machine that needs many leases, or needs them fast, should use joinFlease in one process instead.
 
-Ends as the command does: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not to be had in time. 76: it was lost while the command ran. 1: it could not begin, as where another process has its --id. 2: wrong usage, or the others have another --lease or --skew. 126, 127: the command may not be executed, or was not found; it is looked for at once, so it must be there before anything is waited for.`,
+Exits like the command: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not granted in time. 76: the lease was lost while the command ran. 1: the member could not start, for example because another process has its --id. 2: wrong usage, or the others have another --lease or --skew. 126, 127: the command may not be executed, or was not found; this is checked at once, before any waiting.`,
     )
     .usage('[options] <resource> -- <command> [args...]')
-    .argument('<resource>', 'what to hold: any text, the same for all who want it')
+    .argument('<resource>', 'the name of the lease: any text, the same for all contenders')
     .argument('[command]', 'the program to start, without a shell')
     .argument('[args...]', 'its arguments');
   withMemberOptions(command)
     .addOption(
       new Option(
         '--wait <time>',
-        'how long to wait for it, once this member takes part; 0s: not for anybody who has it (default: for ever)',
+        'how long to wait for the lease, counted from when this member is ready; 0s: fail if it is held (default: no limit)',
       ).argParser(milliseconds),
     )
     .addOption(
       new Option(
         '--grace <time>',
-        'how long before the end of a lease that is not renewed the command is asked to end (default: a tenth of the lease)',
+        'how long before the end of a lease that is not renewed the command gets SIGTERM (default: a tenth of the lease)',
       ).argParser(milliseconds),
     )
-    .option('--http <address>', 'where to tell how it is, as 7501 or host:7501 (default: nowhere)')
-    .option('--quiet', 'say nothing but errors: neither who is waited for nor who cannot be reached')
+    .option(
+      '--http <address>',
+      'serve status and metrics over HTTP here, as 7501 or host:7501 (default: no HTTP)',
+    )
+    .option('--quiet', 'log errors only: neither the awaited holder nor unreachable members')
     .addOption(logOption())
     .addOption(
       jsonOption(
-        'say errors in JSON, and log JSON lines unless --log says otherwise; the standard output is the command’s own',
+        'print errors as JSON, and log JSON lines unless --log says otherwise; the standard output belongs to the command',
       ),
     )
     .action((resource: string, program: string | undefined, args: readonly string[], options: HoldOptions) =>
@@ -81,7 +83,7 @@ Ends as the command does: with its exit code, or with 128 and the number of the 
   ]);
 }
 
-/** @throws if there is nothing to run; most likely it is the resource that was left out, and it comes first. */
+/** @throws if there is nothing to run; most likely the resource was left out, which comes first. */
 function checkProgram(resource: string, program: string | undefined): string {
   if (program === undefined) {
     const message = `missing required argument 'command': ${JSON.stringify(resource)} is taken for the resource, which comes first, so there is nothing to run`;
@@ -111,7 +113,7 @@ async function hold(
     );
   }
   checkResource(resource);
-  // Otherwise it would be found out when the lease is had, after everybody else's turn.
+  // Otherwise the fault would be found when the lease is acquired, after everybody else's turn.
   const whyNot = whyNotStarted(command, context.environment);
   if (whyNot !== undefined) throw whyNot;
   await refuseTakenHttp(http, join, ADVICE);
@@ -123,7 +125,7 @@ async function hold(
     ...{ recoveryMs: durations.recoveryMs, waitMs: options.wait },
   });
   if (lease === undefined) {
-    logger.warn('gave up waiting: it was interrupted', { resource });
+    logger.warn('gave up waiting for the lease: interrupted by a signal', { resource });
     context.exitCode = signals.exitCode ?? 1;
     return;
   }

@@ -9,7 +9,7 @@ import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '..
 import { refuseTakenHttp, tellOverHttp } from '../flease/tell-over-http.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, withExamples } from '../options.ts';
-import type { JsonOption } from '../output.ts';
+import { type JsonOption, writeJson, writeLines } from '../output.ts';
 
 interface ServeOptions extends MemberOptions, JsonOption {
   readonly log?: LogFormat;
@@ -21,13 +21,13 @@ const ADVICE = 'choose another port with --http <port>, or tell nobody with --no
 
 export function fleaseServeCommand(context: Context): Command {
   const command = new Command('serve')
-    .summary('Be a member of a group, so that there is a majority')
+    .summary('Run a member of a group, so that there is a majority')
     .description(
-      'Be a member of a group that asks for nothing itself, so that there is a majority for those who do: for machines on which nothing else of the group runs all the time, and to look at the group with "flease status" and "flease watch". Ctrl-C closes it. Two processes must not have one --id: on a machine where "flease hold" is used as well, they are two members.',
+      'Run a member that acquires nothing itself, so that the group has a majority: for machines on which no other member runs all the time, and to inspect the group with "flease status" and "flease watch". Ctrl-C closes it. Two processes must not have one --id: on a machine where "flease hold" is used as well, they are two members.',
     );
   withMemberOptions(command)
-    .option('--http <address>', 'where to tell how it is, as 7501 or host:7501', DEFAULT_HTTP)
-    .option('--no-http', 'tell nobody')
+    .option('--http <address>', 'serve status and metrics over HTTP here, as 7501 or host:7501', DEFAULT_HTTP)
+    .option('--no-http', 'no HTTP')
     .addOption(logOption())
     .addOption(
       jsonOption(
@@ -73,9 +73,7 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   const url = server?.url ?? null;
   if (options.json) {
     const { id, group: name } = group;
-    out.write(
-      `${JSON.stringify({ id, group: name, address, http: url, pid: process.pid, version: VERSION })}\n`,
-    );
+    writeJson(out, { id, group: name, address, http: url, pid: process.pid, version: VERSION });
   } else {
     const place = url === `http://${DEFAULT_HTTP}` ? '' : ` --http ${url?.replace('http://', '')}`;
     const lines = [
@@ -87,7 +85,7 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
         : ['What to try next, in another terminal:', `  ${calledAs} flease status${place}`]),
       'Ctrl-C ends it.',
     ];
-    out.write(`${lines.join('\n')}\n`);
+    writeLines(out, lines);
   }
   await aborted(interrupted);
 }

@@ -9,7 +9,7 @@ const PEER: PeerAnswer = {
 
 const status = (changes: Partial<StatusAnswer>): StatusAnswer => ({
   ...{ id: 'a', group: 'default', view: 1, isSettled: true, leaseMs: 10_000, clockSkewMs: 500 },
-  ...{ gone: null, silence: null, peers: [], held: 0, waiting: 0, registers: 0, attempts: 0 },
+  ...{ gone: null, recovery: null, peers: [], held: 0, waiting: 0, registers: 0, attempts: 0 },
   ...changes,
 });
 
@@ -36,17 +36,17 @@ describe('how a member is, in words', () => {
     expect(lastOf({})).toMatch(/ not known$/);
   });
 
-  it('says in the words of the member why it keeps silent', () => {
+  it('says in the words of the member why it recovers', () => {
     const [first] = statusLines(
-      status({ silence: { why: 'began', words: 'keeps silent for 2.5 s: it was started', forMs: 2_500 } }),
+      status({ recovery: { why: 'began', words: 'recovers for 2.5 s: it was started', forMs: 2_500 } }),
     );
-    expect(first).toBe('Member a of group default keeps silent for 2.5 s: it was started');
+    expect(first).toBe('Member a of group default recovers for 2.5 s: it was started');
   });
 
   it('says of one that is in the group no more that it is not, whatever else there is to say', () => {
-    const silence = { why: 'began', words: 'keeps silent', forMs: 2_500 } as const;
+    const recovery = { why: 'began', words: 'recovers', forMs: 2_500 } as const;
     const [first] = statusLines(
-      status({ silence, gone: { why: 'left', words: 'is not in view 2 of the group' } }),
+      status({ recovery, gone: { why: 'left', words: 'is not in view 2 of the group' } }),
     );
     expect(first).toBe('Member a of group default is not in view 2 of the group');
   });

@@ -1,21 +1,23 @@
 import { Command } from 'commander';
 import type { HolderAnswer, PeerAnswer, StatusAnswer } from 'leasehold/flease';
 import type { Context } from '../context.ts';
-import { type MemberApiOption, memberApi, memberApiOption, resourcePath } from '../flease/member-api.ts';
+import { resourcePath } from '../flease/resource-path.ts';
 import { jsonOption, withExamples } from '../options.ts';
 import { clockTime, counted, duration, type JsonOption, show, table } from '../output.ts';
+import { MEMBER } from '../respondents.ts';
+import { type PlaceOption, placeOption, serviceApi } from '../service/place.ts';
 
 export function fleaseStatusCommand(context: Context): Command {
   const command = new Command('status')
-    .summary('Tell how a member and its group are, or who has a resource')
+    .summary('Show a member and its group, or the holder of a resource')
     .description(
-      'Ask a running member ("flease serve", or "flease hold" with --http) how it is and how it finds the others, or who has a resource.',
+      'Ask a running member ("flease serve", or "flease hold" with --http) for its own state and that of its peers, or for the holder of a resource.',
     )
-    .argument('[resource]', 'tell who has this')
-    .addOption(memberApiOption())
+    .argument('[resource]', 'show the holder of this resource')
+    .addOption(placeOption(MEMBER))
     .addOption(jsonOption())
-    .action(async (resource: string | undefined, options: MemberApiOption & JsonOption) => {
-      const api = memberApi(context, options);
+    .action(async (resource: string | undefined, options: PlaceOption & JsonOption) => {
+      const api = serviceApi(context, options, MEMBER);
       if (resource === undefined) {
         const status = await api.get<StatusAnswer>('/v1/status');
         show(context, options, status, () => statusLines(status));
@@ -32,10 +34,10 @@ export function fleaseStatusCommand(context: Context): Command {
 }
 
 export function statusLines(status: StatusAnswer): readonly string[] {
-  const { id, group, view, isSettled, silence, held, waiting, registers, attempts, peers } = status;
+  const { id, group, view, isSettled, recovery, held, waiting, registers, attempts, peers } = status;
   const { leaseMs, clockSkewMs, gone } = status;
   return [
-    `Member ${id} of group ${group} ${(gone ?? silence)?.words ?? 'takes part'}`,
+    `Member ${id} of group ${group} ${(gone ?? recovery)?.words ?? 'is ready'}`,
     `  view         ${view}${isSettled ? '' : ', not settled yet: members of the one before are still needed'}`,
     `  durations    lease ${duration(leaseMs)}, skew ${duration(clockSkewMs)}`,
     `  holds        ${counted(held, 'lease')}; ${counted(waiting, 'request')} waiting`,

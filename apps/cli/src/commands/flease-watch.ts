@@ -2,58 +2,52 @@ import { Command } from 'commander';
 import type { HolderAnswer, NotKnownAnswer } from 'leasehold/flease';
 import { type Context, interruption } from '../context.ts';
 import { followStream } from '../event-stream.ts';
-import { type MemberApiOption, memberApi, memberApiOption, resourcePath } from '../flease/member-api.ts';
+import { resourcePath } from '../flease/resource-path.ts';
 import { jsonOption, withExamples } from '../options.ts';
-import { clockTime, type JsonOption } from '../output.ts';
+import { clockTime, type JsonOption, writeJson, writeLines } from '../output.ts';
+import { MEMBER } from '../respondents.ts';
+import { connectionLines } from '../service/connection-lines.ts';
+import { type PlaceOption, placeOption, serviceApi } from '../service/place.ts';
 
 export function fleaseWatchCommand(context: Context): Command {
   const command = new Command('watch')
-    .summary('Tell who has a resource, as that changes')
+    .summary('Print the holder of a resource whenever it changes')
     .description(
-      'Tell who has a resource, at first and whenever that changes, as a running member ("flease serve", or "flease hold" with --http) finds it. It asks a few times in a lease, so what is undone at once is not told. If too few members answer it says so, on the standard error, and goes on; once enough do it tells who has it, even if that has not changed. It says there as well when it has lost the connection to the member, and when it is back.',
+      'Print the holder of a resource, at first and whenever it changes, as found by a running member ("flease serve", or "flease hold" with --http). The member polls a few times per lease, so a change that is undone at once may be missed. If too few members answer, that is printed on the standard error, and the watch goes on; once enough answer, the holder is printed again, even if unchanged. A lost connection to the member, and its return, are printed there too.',
     )
     .argument('<resource>', 'the resource')
-    .addOption(memberApiOption())
+    .addOption(placeOption(MEMBER))
     .addOption(jsonOption('print a JSON object a line, for programs'))
-    .action((resource: string, options: MemberApiOption & JsonOption) => watch(context, resource, options));
+    .action((resource: string, options: PlaceOption & JsonOption) => watch(context, resource, options));
   return withExamples(command, context, [
     ['flease watch backup', 'Ctrl-C ends it'],
     ['flease watch backup --json | jq .holder', 'for programs'],
   ]);
 }
 
-async function watch(
-  context: Context,
-  resource: string,
-  options: MemberApiOption & JsonOption,
-): Promise<void> {
-  const api = memberApi(context, options);
+async function watch(context: Context, resource: string, options: PlaceOption & JsonOption): Promise<void> {
+  const api = serviceApi(context, options, MEMBER);
   using signal = interruption();
   const say = (text: string): void => {
-    if (!options.json) context.err.write(`${text}\n`);
+    if (!options.json) writeLines(context.err, [text]);
   };
   say(`Watching ${JSON.stringify(resource)} at ${api.url}; Ctrl-C ends it.`);
-  const onState = (connection: 'lost' | 'back', why?: Error): void => {
-    if (options.json) {
-      const line = { atMs: Date.now(), resource, connection, ...(why && { why: why.message }) };
-      context.err.write(`${JSON.stringify(line)}\n`);
-    } else
-      say(connection === 'lost' ? `Lost the connection to ${api.url}; trying again …` : 'Connected again.');
-  };
+  const onState = connectionLines(context, api, { json: options.json, facts: { resource } });
   const path = resourcePath('/v1/watch', resource);
   let isKnown = true;
   for await (const answer of followStream<HolderAnswer | NotKnownAnswer>({ api, path, signal, onState })) {
     const atMs = Date.now();
     if ('error' in answer) {
       // Never among the others: to a program that looks for `holder` it would be nobody.
-      const line = options.json ? JSON.stringify({ atMs, ...answer }) : notKnownLine(atMs, answer);
-      context.err.write(`${line}\n`);
+      if (options.json) writeJson(context.err, { atMs, ...answer });
+      else writeLines(context.err, [notKnownLine(atMs, answer)]);
       isKnown = false;
       continue;
     }
     if (!isKnown) say(`${clockTime(atMs)} A majority answers again.`);
     isKnown = true;
-    context.out.write(`${options.json ? JSON.stringify({ atMs, ...answer }) : watchLine(atMs, answer)}\n`);
+    if (options.json) writeJson(context.out, { atMs, ...answer });
+    else writeLines(context.out, [watchLine(atMs, answer)]);
   }
 }
 

@@ -29,7 +29,7 @@ async function freePorts(count: number): Promise<readonly number[]> {
   return ports;
 }
 
-/** Goes on until there is such a file, and ends with 5. Told to end before, it says so and does not. */
+/** Goes on until there is such a file, and ends with 5. If told to end before, the command says so and goes on. */
 const untilFile = (file: string): readonly string[] => [
   'sh',
   '-c',
@@ -82,7 +82,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
   it('one runs its command, the other waits, says for whom, and runs its own with a higher number', async () => {
     const one = await hold('c', 'two', '--', ...untilFile('two.done'));
     const first = await numberOf(one);
-    expect(one.stderr).toContain('keeps silent for 1.7 s');
+    expect(one.stderr).toContain('recovers for 1.7 s');
     const other = await hold('d', 'two', '--', ...untilFile('two.done'));
     await other.until(
       'a word of whom it waits for',
@@ -149,10 +149,10 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
 
   it('one that is interrupted while it waits ends as a shell would say', async () => {
     const one = await hold('c', 'waiting', '--', 'true');
-    await one.until('its silence', () => one.stderr.includes('keeps silent') || undefined);
+    await one.until('its silence', () => one.stderr.includes('recovers') || undefined);
     one.child.kill('SIGINT');
     expect(await one.ended).toBe(130);
-    expect(one.stderr).toContain('gave up waiting');
+    expect(one.stderr).toContain('gave up waiting for the lease');
   });
 
   it('one that is to be quiet says nothing, although a member cannot be reached', async () => {
@@ -191,14 +191,14 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
       const one = await hold('c', 'missing', '--', command);
       expect(await one.ended).toBe(exitCode);
       expect(one.stderr).toContain(code);
-      expect(one.stderr).not.toContain('keeps silent'); // It does not wait for its turn first.
+      expect(one.stderr).not.toContain('recovers'); // The command does not wait for a turn first.
     },
   );
 
   it('one is told in JSON what went wrong, and logs as --log says', async () => {
     const one = await hold('c', 'formats', '--lease', '1600ms', '--json', '--log', 'human', '--', 'true');
     expect(await one.ended).toBe(2);
-    expect(one.stderr).toMatch(/^[\d:.]+ keeps silent/m);
+    expect(one.stderr).toMatch(/^[\d:.]+ recovers/m);
     expect(one.stderr).toMatch(/^\{"error":\{"code":"OTHER_DURATIONS"/m);
     for (const command of ['hold', 'serve']) {
       const { stdout } = await run(['flease', command, '--help']);
@@ -222,13 +222,13 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     });
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /port \d+ on 127\.0\.0\.1 is in use; another member may tell there how it is; choose another port with --http <port>, or tell nobody with --no-http/,
+      /port \d+ on 127\.0\.0\.1 is in use; another member may serve its status there; choose another port with --http <port>, or tell nobody with --no-http/,
     );
-    expect(stderr).not.toContain('keeps silent');
+    expect(stderr).not.toContain('recovers');
     const one = await hold('c', 'http', '--http', port, '--', 'true');
     expect(await one.ended).toBe(1);
     expect(one.stderr).toContain('choose another port with --http <port>, or leave --http out');
-    expect(one.stderr).not.toContain('keeps silent');
+    expect(one.stderr).not.toContain('recovers');
   });
 
   it('one that was started twice says that, although its port for HTTP is taken as well', async () => {
@@ -253,13 +253,13 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     const { code, stdout } = await ask('status');
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^Member a of group default takes part\n {2}view +1\n {2}durations +lease 1.5 s, skew 100 ms\n/,
+      /^Member a of group default is ready\n {2}view +1\n {2}durations +lease 1.5 s, skew 100 ms\n/,
     );
     expect(stdout).toMatch(
       /\nPEER +ADDRESS +CONNECTED +HEARD +CLOCK AHEAD BY\nb .* yes .* ago .* to .* ms\n/,
     );
     expect(JSON.parse((await ask('status', '--json')).stdout)).toMatchObject({
-      ...{ id: 'a', group: 'default', view: 1, silence: null, held: 0, leaseMs: 1_500, clockSkewMs: 100 },
+      ...{ id: 'a', group: 'default', view: 1, recovery: null, held: 0, leaseMs: 1_500, clockSkewMs: 100 },
       peers: [{ id: 'b', connected: true, trouble: null }, { id: 'c' }, { id: 'd' }, { id: 'e' }],
     });
   });
@@ -276,11 +276,11 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     const one = await hold('c', 'killed', '--', ...untilFile('killed.done'));
     await numberOf(one);
     one.child.kill('SIGKILL');
-    expect(await one.ended).toBe('SIGKILL'); // When nobody has its output open any more.
+    expect(await one.ended).toBe('SIGKILL'); // Then no process has the output open any more.
     expect(one.stdout).toContain('told');
   });
 
-  // The last, since it takes the group apart.
+  // The last test, since this one takes the group apart.
   it('a command whose lease is lost is asked to end, and then made to; and who watches is told that nobody knows', async () => {
     const watching = await start(['flease', 'watch', 'lost', '--http', http]);
     holders.push(watching);

@@ -8,8 +8,8 @@ import { NOT_KNOWN_YET, waitingLines } from '../waiting.ts';
 
 export function lookupCommand(context: Context): Command {
   const command = new Command('lookup')
-    .summary('Tell who owns keys')
-    .description('Tell who owns keys.')
+    .summary('Show the owners of keys')
+    .description('Show the owners of keys.')
     .argument('<pool>', 'the pool')
     .argument('<keys...>', 'the keys; quote those with spaces')
     .addOption(apiOption())
@@ -18,7 +18,9 @@ export function lookupCommand(context: Context): Command {
       const api = ManagerApi.of(context, options);
       const answers: KeyAnswer[] = [];
       for (const key of keys) {
-        answers.push(await api.get<KeyAnswer>(poolPath(pool, `/keys/${encodeURIComponent(key)}`)));
+        // A part of a path cannot be empty.
+        const path = key === '' ? '/keys?key=' : `/keys/${encodeURIComponent(key)}`;
+        answers.push(await api.get<KeyAnswer>(poolPath(pool, path)));
       }
       show(context, options, { pool, keys: answers }, () => keyLines(answers));
     });

@@ -13,15 +13,15 @@ import {
   storePlace,
   VERSION,
 } from 'leasehold/manager';
-import { formatAddress } from '../../../../leasehold/src/node/tcp/address.ts';
+import { formatAddress, printable } from 'leasehold/internal';
 import { aborted, colorsFor, type Context, interruption } from '../context.ts';
 import { inFlags, MANAGER_FLAGS } from '../flease/flags.ts';
 import { refuseOwnPort } from '../flease/own-ports.ts';
 import { inputEnd } from '../input-end.ts';
 import { inOptions, type Listening } from '../listening.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
-import { jsonOption, list, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
-import type { JsonOption } from '../output.ts';
+import { jsonOption, limit, list, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
+import { type JsonOption, writeJson, writeLines, writeStyled } from '../output.ts';
 import { preferSmallHeap } from '../small-heap.ts';
 import {
   isFlease,
@@ -45,13 +45,16 @@ interface ManagerOptions extends JsonOption, StoreOptions {
   readonly allowedHosts?: readonly string[];
   readonly http: boolean;
   readonly insecure?: true;
+  readonly limit?: Readonly<Record<string, number>>;
   readonly config?: string;
   readonly id?: string;
   readonly log?: LogFormat;
   readonly untilInputEnds?: true;
+  readonly firstStart?: true;
+  readonly allowNetworkDirectory?: true;
 }
 
-/** Where it keeps its log, once all that was said is put together. */
+/** Where the Manager keeps the log, from all options together. */
 type Kept =
   | { readonly in: 'memory' }
   | { readonly in: 'file'; readonly directory: string }
@@ -62,33 +65,47 @@ export function managerCommand(context: Context): Command {
   const command = new Command('manager')
     .summary('Start a Manager')
     .description(
-      'Start a Manager: it knows who owns what, and keeps that in a directory, or in an etcd that it shares with others; or keeps nothing, and is one of several that elect a leader.',
+      'Start a Manager, which assigns keys to owners. It keeps its state in a directory, or in an etcd shared with other Managers; or keeps nothing, as one of several that elect a leader.',
     )
     .enablePositionalOptions()
-    .option('--data <directory>', `what it must not forget (default: ${DEFAULT_DATA})`)
+    .option('--data <directory>', `the directory of its log (default: ${DEFAULT_DATA})`)
     .addOption(
-      new Option('--memory', 'keep nothing: all leases are gone with the process').conflicts('data'),
+      new Option('--memory', 'keep the log in memory: all leases are lost with the process').conflicts(
+        'data',
+      ),
+    )
+    .option(
+      '--first-start',
+      'do not wait on a new log: no owner can hold a lease from an earlier Manager (default: wait until such leases have run out)',
     );
+  command.option(
+    '--allow-network-directory',
+    'take a --data directory on a network file system, that only this machine ever uses',
+  );
   withFleaseOptions(withStoreOptions(command))
-    .option('--host <host>', 'where owners and look-ups connect', '127.0.0.1')
+    .option('--host <host>', 'the address for owners and look-ups', '127.0.0.1')
     .option('--port <port>', 'and at which port; 0 for any that is free', port, DEFAULT_PORT)
     .option(
       '--advertise <address>',
       'where owners can reach it, as host:port, for other Managers to tell them (default: where it listens)',
     )
-    .option('--http-host <host>', 'where people and metrics connect (default: as --host)')
+    .option('--http-host <host>', 'the address of the page, the API and the metrics (default: as --host)')
     .option('--http-port <port>', 'and at which port; 0 for any that is free', port, DEFAULT_HTTP_PORT)
     .option(
       '--allowed-hosts <names>',
-      'names by which people and metrics may ask, as a,b (beside localhost)',
+      'host names accepted in HTTP requests, as a,b (besides localhost)',
       list,
     )
     .option('--no-http', 'no HTTP: no page, no API, no metrics')
-    .option('--insecure', 'allow to listen elsewhere than on loopback, where everybody can do everything')
+    .option(
+      '--insecure',
+      'allow listening beyond loopback, where any process that can connect can do everything',
+    )
+    .option('--limit <name=value>', 'a limit on unknown peers; may be repeated, see docs/options.md', limit)
     .option('--config <file>', 'pools and their settings, as JSON; watched, and applied when it changes')
-    .option('--id <name>', 'what it calls itself (default: a random name)')
+    .option('--id <name>', 'the name of this Manager (default: a random name)')
     .addOption(logOption())
-    .addOption(jsonOption('print where it listens as one line of JSON, and log JSON lines'))
+    .addOption(jsonOption('print the addresses as one line of JSON, and log JSON lines'))
     .addOption(untilInputEndsOption())
     .action((options: ManagerOptions) => manage(context, options));
   command.addCommand(stepDownCommand(context)).addCommand(recoverCommand(context));
@@ -100,7 +117,8 @@ export function managerCommand(context: Context): Command {
       'manager --store flease --flease-id a --flease-peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500 --host 10.0.0.1 --insecure',
       'one of three that keep nothing; here without TLS',
     ],
-    ['manager --memory --port 0 --http-port 0 --json', 'for a test'],
+    ['manager --memory --first-start --port 0 --http-port 0 --json', 'for a test'],
+    ['manager --limit candidates=500 --limit pools=10', 'less for strangers'],
     ['manager --allowed-hosts metrics.internal', 'for a scraper that asks by that name'],
     ['manager --config pools.json', '{ "pools": { "presence": { "leaseMs": 5000 } } }'],
   ]);
@@ -109,7 +127,7 @@ export function managerCommand(context: Context): Command {
 async function manage(context: Context, options: ManagerOptions): Promise<void> {
   preferSmallHeap();
   context.out.goOnUnread();
-  // Who sends SIGHUP wants the file read again, which it is anyway.
+  // The sender of a SIGHUP wants the file read again, which happens anyway.
   using interrupted = interruption(options.config === undefined ? 'ends' : 'is ignored');
   using input = options.untilInputEnds ? inputEnd() : undefined;
   const over = AbortSignal.any([interrupted, ...(input ? [input.signal] : [])]);
@@ -119,7 +137,7 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
   using file =
     options.config === undefined ? undefined : await openConfigurationFile(options.config, { logger });
   const say = (line: string): void => {
-    if (!options.json) context.out.write(`${line}\n`);
+    if (!options.json) writeLines(context.out, [line]);
   };
   try {
     const starting = startManager({
@@ -127,7 +145,9 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
       directory: kept.in === 'file' ? kept.directory : undefined,
       store: 'store' in kept ? kept.store : undefined,
       http: options.http ? httpOf(options) : false,
-      ...{ advertise: options.advertise, insecure: options.insecure },
+      ...{ advertise: options.advertise, insecure: options.insecure, firstStart: options.firstStart },
+      allowNetworkDirectory: options.allowNetworkDirectory,
+      limits: options.limit,
     });
     const said = inFlags(inOptions(starting, placesOf(kept, options)), MANAGER_FLAGS);
     await begun(said);
@@ -139,15 +159,15 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
     await Promise.race([aborted(over), manager.failed]);
     say('Closing.');
   } catch (error) {
-    // Ended by whoever started it, before it was up: that is no failure.
+    // Ended by the user before the Manager was up: that is no failure.
     if (!over.aborted || error !== over.reason) throw error;
     say('Not started: it was interrupted.');
   }
 }
 
 /**
- * Options that make no sense are found before anything is begun, within the turn in which it is asked for. That it
- * starts is to be said only if there are none, and then at once: it may take long.
+ * Wrong options are found before anything has begun, within the turn of the call. The line that the Manager starts is
+ * printed only if the options are right, and then at once: a start may take long.
  */
 async function begun(starting: Promise<unknown>): Promise<void> {
   await Promise.race([starting, new Promise((resolve) => setImmediate(resolve))]);
@@ -176,7 +196,7 @@ const httpOf = ({ host, httpHost = host, httpPort, allowedHosts = [] }: ManagerO
   allowedHosts,
 });
 
-/** Where it listens, and what says so. */
+/** Where the Manager listens, and which options say so. */
 function placesOf(kept: Kept, options: ManagerOptions): readonly Listening[] {
   const { host, port, http, httpHost = host, httpPort } = options;
   const httpOption = options.httpHost === undefined ? '--host' : '--http-host';
@@ -187,7 +207,7 @@ function placesOf(kept: Kept, options: ManagerOptions): readonly Listening[] {
   ];
 }
 
-/** At another port the others would not find it, unless they are told of that. */
+/** At another port the other members would not find this one, unless they are told of the port. */
 function electingAt(store: FleaseStore): Listening {
   const { id, listen } = store.flease;
   const other = listen === undefined ? '' : ', or another --flease-listen';
@@ -210,7 +230,7 @@ function keptLine(kept: Kept, { data }: ManagerOptions): string {
     : `It is to keep its data in ${kept.directory}.`;
 }
 
-/** Where nobody leads, it will in a moment; where somebody does, there is nothing to wait for. */
+/** Without a leader, this Manager leads in a moment; with another leader there is nothing to wait for. */
 const SETTLED_WITHIN_MS = 1_000;
 
 async function settled(manager: PoolManager, over: AbortSignal): Promise<void> {
@@ -230,7 +250,7 @@ function announce(context: Context, options: ManagerOptions, kept: Kept, manager
     const store = { kind: kept.in, ...placeOf(kept) };
     const directory = kept.in === 'file' ? kept.directory : null;
     const where = { address, http: httpUrl ?? null, directory, store, role, term, leader };
-    out.write(`${JSON.stringify({ ...where, id, pid: process.pid, version: VERSION })}\n`);
+    writeJson(out, { ...where, id, pid: process.pid, version: VERSION });
     return;
   }
   const colors = colorsFor(out, context);
@@ -243,16 +263,17 @@ function announce(context: Context, options: ManagerOptions, kept: Kept, manager
   const lines = [
     `  owners and look-ups   ${colors.bold(address)}${kept.in === 'flease' ? '; tell them of all Managers, as LEASEHOLD_MANAGERS=host:port,host:port' : ''}`,
     `  page, API, metrics    ${httpUrl === undefined ? 'nowhere (--no-http)' : colors.bold(httpUrl)}`,
-    ...('store' in kept ? [`  role                  ${colors.bold(roleWords(manager))}`] : []),
+    ...('store' in kept ? [`  role                  ${colors.bold(printable(roleWords(manager)))}`] : []),
     ...(next.length === 0 ? [] : ['What to try next, in another terminal:', ...next]),
     LAST_WORDS[kept.in],
   ];
-  out.write(`${lines.join('\n')}\n`);
+  writeStyled(out, lines);
 }
 
 /**
- * A server that names no Managers reads where they are from its environment, and so does its supervisor. One Manager is enough to
- * find the others by, but not if they keep nothing: one that stands by then does not know where the others listen for owners.
+ * A server that names no Managers reads the addresses from the environment, and so does the supervisor. One Manager is
+ * enough to find the others by, but not if they keep nothing: one that stands by then does not know where the others
+ * listen for owners.
  */
 function serverLines(calledAs: string, kept: Kept, address: string): readonly string[] {
   if (kept.in === 'flease') return [];
@@ -280,9 +301,9 @@ function placeOf(kept: Kept): KeptPlace {
 
 interface Standing {
   readonly role: 'standby' | 'leading' | 'halted';
-  /** The latest that is in the log; null if it has read none. */
+  /** The latest term in the log; null if the Manager has read none. */
   readonly term: number | null;
-  /** Who leads, as far as it knows. */
+  /** The leader, as far as known. */
   readonly leader: { readonly id: string; readonly address: string | null } | null;
 }
 

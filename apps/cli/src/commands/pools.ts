@@ -1,15 +1,19 @@
 import { Command } from 'commander';
-import type { PoolsAnswer } from '../answers.ts';
-import { type ApiOption, ManagerApi } from '../api.ts';
+import type { PoolsAnswer, RemovePoolAnswer } from '../answers.ts';
+import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
 import type { Context } from '../context.ts';
 import { apiOption, jsonOption, withExamples } from '../options.ts';
 import { type JsonOption, percent, show, table } from '../output.ts';
 import { NOT_KNOWN_YET, waitingLines } from '../waiting.ts';
 
+/** A log that is slow, or an etcd without a majority. */
+const REMOVED_WITHIN_MS = 15_000;
+
 export function poolsCommand(context: Context): Command {
   const command = new Command('pools')
     .summary('List the pools')
     .description('List the pools of a Manager.')
+    .enablePositionalOptions() // What stands behind "remove" is for it.
     .addOption(apiOption())
     .addOption(jsonOption())
     .action(async (options: ApiOption & JsonOption) => {
@@ -17,11 +21,40 @@ export function poolsCommand(context: Context): Command {
       const answer = await api.get<PoolsAnswer>('/v1/pools');
       show(context, options, answer, () => poolLines(answer));
     });
+  command.addCommand(removePoolCommand(context));
   return withExamples(command, context, [
     ['pools', 'all pools, how many are in them, and what nobody owns'],
     ['pools --json', 'the same for a program'],
   ]);
 }
+
+function removePoolCommand(context: Context): Command {
+  const command = new Command('remove')
+    .summary('Remove a pool without owners')
+    .description(
+      'Remove everything that the log has of a pool. It is refused while owners are in it (POOL_IN_USE): stop them first, or wait until the hold of a dead one is over. Look-ups of the pool are told that everything is lost. A pool that is declared, or that somebody joins again, begins anew; lease numbers go on growing.',
+    )
+    .argument('<pool>', 'the pool')
+    .addOption(apiOption())
+    .addOption(jsonOption())
+    .action(async (pool: string, options: ApiOption & JsonOption) => {
+      const api = ManagerApi.of(context, options);
+      const answer = await api.post<RemovePoolAnswer>(poolPath(pool, '/remove'), REMOVED_WITHIN_MS);
+      show(context, options, answer, () => [removalWords(answer)]);
+    });
+  return withExamples(command, context, [
+    ['pools remove presence', 'once all its servers have stopped'],
+    ['pools remove presence --api http://10.0.0.1:7401', 'by way of the Manager that leads'],
+  ]);
+}
+
+const removalWords = ({ pool, isRemoved }: RemovePoolAnswer): string =>
+  isRemoved
+    ? `The pool ${pool} is removed.`
+    : `Nothing was done: the log has nothing of ${pool}. It is declared in the configuration, or a look-up asks for it.`;
+
+/** The number of a commit, marked as one: the numbers of a new log begin above the clock, and would be taken for times. */
+const commit = (position: number): string => (position === 0 ? '-' : `#${position}`);
 
 export function poolLines({ pools, waitsMs }: PoolsAnswer): readonly string[] {
   if (pools.length === 0) {
@@ -38,12 +71,15 @@ export function poolLines({ pools, waitsMs }: PoolsAnswer): readonly string[] {
       pool.rows,
       isKnown ? percent(pool.unownedPercent) : NOT_KNOWN_YET,
     ],
-    ...[isKnown && pool.misplacedPercent !== null ? percent(pool.misplacedPercent) : '-', pool.changedAt],
-    pool.lastLostAt === 0 ? '-' : pool.lastLostAt,
+    ...[
+      isKnown && pool.misplacedPercent !== null ? percent(pool.misplacedPercent) : '-',
+      commit(pool.changedAt),
+    ],
+    commit(pool.lastLostAt),
   ]);
   return [
     ...table(
-      ['POOL', 'OWNERS', 'LOOK-UPS', 'RANGES', 'UNOWNED', 'TO MOVE', 'CHANGED AT', 'LAST LOSS AT'],
+      ['POOL', 'OWNERS', 'LOOK-UPS', 'RANGES', 'UNOWNED', 'TO MOVE', 'LAST CHANGE', 'LAST LOSS'],
       rows,
     ),
     ...waitingLines(waitsMs),

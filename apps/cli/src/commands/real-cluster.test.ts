@@ -1,4 +1,7 @@
-/** Managers as processes of their own on a real etcd: one is killed, one steps down, one finds what is not its own. */
+/**
+ * Managers as processes of their own on a real etcd: one is killed, one steps down, one finds a log of another
+ * cluster.
+ */
 
 import type { ChildProcess } from 'node:child_process';
 import { joinPool, type PoolOwner, silent } from 'leasehold/pool';
@@ -44,7 +47,7 @@ async function manage(store: string, id: string, ...argv: string[]): Promise<Run
 
 async function manageThree(store: string): Promise<readonly [Running, Running, Running]> {
   const first = await manage(store, 'm1');
-  // It has begun a log, and says in it who leads when it has waited for what may be held under an earlier one.
+  // The Manager has begun a log, and writes the leader there after waiting for leases of an earlier log.
   await eventually(async () => (await statusOf(first)).leader !== null);
   return [first, await manage(store, 'm2'), await manage(store, 'm3')];
 }
@@ -92,7 +95,7 @@ describe('three Managers on a real etcd', { timeout: 2 * LONG_MS }, () => {
       const text = (await run(['status', '--api', others[0].http])).stdout;
       expect(text).toMatch(/leader +(?:this one|m\d at 127\.0\.0\.1:\d+), in term \d+/);
       expect(text).toMatch(/\nETCD +ROLE +VERSION/);
-      // Where the killed one still stands on the roll, it is said that it does not answer.
+      // The list still has the killed Manager, and says that this Manager does not answer.
       const line = text.split('\n').find((each) => each.startsWith('m1 '));
       if (line !== undefined) expect(line).toContain('nothing listens there');
       expect(owner.checkLeaseContinuous('alice', number)).toBe(true);
@@ -124,7 +127,7 @@ describe('three Managers on a real etcd', { timeout: 2 * LONG_MS }, () => {
       expect(owner.checkLeaseContinuous('alice', number)).toBe(true);
       await owner.leave();
       expect(await managers[0].process.stop('SIGINT')).toBe(0);
-      // On a busy machine a member of etcd may be late; but nobody hangs up on it, or is hung up on.
+      // On a busy machine a member of etcd may be late; but no connection to etcd is closed for that.
       for (const { process } of managers) expect(process.stderr).not.toMatch(/"level":"error"|hang up/);
     }),
   );

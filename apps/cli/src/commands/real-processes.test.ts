@@ -5,7 +5,7 @@ import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { joinPool, type PoolOwner, silent } from 'leasehold/pool';
+import { joinPool, type PoolOwner } from 'leasehold/pool';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type ManagerPlace, run, type Started, start, startManager } from '../testing/started.ts';
 
@@ -23,7 +23,7 @@ async function freeAddress(): Promise<string> {
   return `127.0.0.1:${port}`;
 }
 
-/** What an HTTP server answers to somebody who calls it by that name. */
+/** The status of an HTTP server for a request with that host name. */
 const statusFor = (url: string, host: string): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     get(`${url}/healthz`, { headers: { host } }, (answer) => {
@@ -117,34 +117,6 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
     expect(json(inJson.stderr)).toMatchObject({ error: { code: 'UNKNOWN_POOL' } });
   });
 
-  it('tell two owners of one name apart while they watch', async () => {
-    await using people = await start(['watch', 'presence', '--api', place.http]);
-    await people.until('saying that it watches', () => people.stderr.includes('Ctrl-C') || undefined);
-    let isOver = false;
-    const coming = (async () => {
-      while (!isOver) {
-        const other = await joinPool({
-          ...{
-            managers: [place.address],
-            pool: 'presence',
-            name: 'ada',
-            url: 'http://other',
-            logger: silent,
-          },
-        });
-        await other.leave();
-      }
-    })();
-    await people.until(
-      'saying whose place is taken',
-      () =>
-        people.stdout.includes('ada joined, at http://other, in place of the ada at http://ada') || undefined,
-    );
-    isOver = true;
-    await coming;
-    expect(await people.stop()).toBe(0);
-  });
-
   it('watch who comes and goes', async () => {
     await using people = await start(['watch', '--api', place.http]);
     await using program = await start(['watch', 'presence', '--json', '--api', place.http]);
@@ -154,7 +126,7 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
       ({ kind }) => kind === 'left',
     );
     let isOver = false;
-    // It does not say when it has begun to watch, so somebody comes and goes until it has seen that.
+    // The watcher does not say when watching began, so an owner joins and leaves until the watcher has seen that.
     const coming = (async () => {
       while (!isOver) {
         const ben = await joinPool({
@@ -298,7 +270,7 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
     expect(complaint).toContain('pools.presence.leaseMs');
     expect(await leaseMs()).toBe(5_000);
 
-    manager.child.kill('SIGHUP'); // It is no reason to end.
+    manager.child.kill('SIGHUP'); // SIGHUP is no reason to end.
     writeFileSync(file, '{ "pools": { "presence": { "leaseMs": 7000 } } }');
     await manager.until(
       'the change',

@@ -55,12 +55,12 @@ describe('leasehold manager recover', () => {
   });
 
   it('takes the numbers of a Manager that has halted', async () => {
-    const seen = ['--seen-term', '40', '--seen-position', '9000'];
+    const seen = ['--seen-term', '40', '--seen-position', '9000000000000'];
     const { code, printed } = await recover(undefined, ...seen, '--yes', '--json');
     expect(code).toBe(0);
     expect(JSON.parse(printed)).toMatchObject({
       found: { term: expect.any(Number), position: expect.any(Number) },
-      raised: { term: 40, floor: 9_000, history: expect.any(String) },
+      raised: { term: 40, floor: 9_000_000_000_000, history: expect.any(String) },
     });
   });
 

@@ -4,13 +4,14 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../failure.ts';
 import { createLogger } from '../logger.ts';
 import { jsonOption, wholeNumberFrom, withExamples } from '../options.ts';
-import { type JsonOption, show } from '../output.ts';
+import { type JsonOption, show, writeLines } from '../output.ts';
 import { keepsNothing, type StoreOptions, storeOf, storeWords, withStoreOptions } from '../store-options.ts';
 
 interface RecoverOptions extends JsonOption, StoreOptions {
   readonly seenTerm?: number;
   readonly seenPosition?: number;
   readonly yes?: true;
+  readonly allowNetworkDirectory?: true;
 }
 
 export function recoverCommand(context: Context): Command {
@@ -31,6 +32,7 @@ export function recoverCommand(context: Context): Command {
       'the highest position or lease number that anybody has seen (default: a leap of 2^40)',
       wholeNumberFrom(0),
     )
+    .option('--allow-network-directory', 'take a --data directory on a network file system')
     .option('--yes', 'do not ask')
     .addOption(jsonOption())
     .action((options: RecoverOptions) => recover(context, options));
@@ -52,15 +54,17 @@ async function recover(context: Context, options: RecoverOptions): Promise<void>
   }
   const mustAsk = options.yes === undefined;
   if (mustAsk && (options.json || context.ask === undefined)) {
-    throw new UsageError('nobody is here to be asked: say --yes if you mean it');
+    throw new UsageError('no terminal to ask for confirmation: give --yes to recover without a question');
   }
   const logger = createLogger(context, { format: options.json ? 'json' : undefined, level: 'warn' });
-  const { data: directory, seenTerm, seenPosition } = options;
-  const recovery = await planRecovery({ directory, store, seenTerm, seenPosition, logger });
+  const { data: directory, seenTerm, seenPosition, allowNetworkDirectory } = options;
+  const recovery = await planRecovery({
+    ...{ directory, store, seenTerm, seenPosition, allowNetworkDirectory, logger },
+  });
   const where = store === undefined ? (directory ?? '') : storeWords(store);
-  if (!options.json) context.out.write(`${planLines(where, recovery).join('\n')}\n`);
+  if (!options.json) writeLines(context.out, planLines(where, recovery));
   if (mustAsk && !(await isConfirmed(context))) {
-    context.out.write('Nothing was changed.\n');
+    writeLines(context.out, ['Nothing was changed.']);
     context.exitCode = 1;
     return;
   }

@@ -18,7 +18,7 @@ export function runCommand(context: Context): Command {
   const command = new Command('run')
     .summary('Start a server whose death is noticed at once')
     .description(
-      'Start a server, and tell the Managers when it has died: what it held is then free in milliseconds, not when its lease has run out. Ends as the server does: with its exit code, or with 128 and the number of the signal that killed it. It does not start it again; an init system does that.',
+      'Start a server, and tell the Managers when it has died: its keys are then free in milliseconds, not when its lease has expired. Exits like the server: with its exit code, or with 128 and the number of the signal that killed it. It does not start it again; an init system does that. If this supervisor is killed, a server that has joined a pool gets a SIGTERM.',
     )
     .usage('[options] -- <command> [args...]')
     .argument('<command>', 'the program to start, without a shell')
@@ -27,12 +27,12 @@ export function runCommand(context: Context): Command {
     .addOption(managersOption())
     .option(
       '--certify-for <seconds>',
-      'how long to go on telling if no Manager answers (default: 10; 3 at most if none was ever reached)',
+      'how long to repeat the message if no Manager answers (default: 12; 3 at most if none was ever reached)',
       seconds,
     )
-    .option('--verbose', 'say also when all is well')
+    .option('--verbose', 'also log success')
     .addOption(logOption())
-    .addOption(jsonOption('log JSON lines; the standard output is the command’s own'))
+    .addOption(jsonOption('log JSON lines; the standard output belongs to the command'))
     .action(async (program: string, args: readonly string[], options: RunOptions) => {
       const logger = createLogger(context, {
         format: options.log ?? (options.json ? 'json' : undefined),

@@ -18,8 +18,8 @@ import { NOT_KNOWN_YET, waitingLines } from '../waiting.ts';
 
 export function statusCommand(context: Context): Command {
   const command = new Command('status')
-    .summary('Tell how a Manager or a pool is')
-    .description('Tell how a Manager is, or how a pool is and who is in it.')
+    .summary('Show a Manager or a pool')
+    .description('Show a Manager, or a pool and its owners.')
     .argument('[pool]', 'the pool; without it, the Manager itself')
     .addOption(apiOption())
     .addOption(jsonOption())
@@ -83,10 +83,14 @@ export function statusLines(status: StatusAnswer): readonly string[] {
     `  members      ${ownerWords(status.owners, status.waitsMs)}, ${lookupWords(status.lookups, store)}`,
     `  ranges       ${rangeWords(status)}`,
     `  connections  ${status.connections}`,
+    ...(status.limited.length === 0 ? [] : [`  limits hit   ${limitWords(status.limited)}`]),
   ];
 }
 
-/** Of what only the log says, or the one that leads. */
+const limitWords = (limited: StatusAnswer['limited']): string =>
+  limited.map(({ limit, times }) => `${limit} (${times}×)`).join(', ');
+
+/** For values that only the log has, or the leader. */
 const NOT_KNOWN_HERE = 'not known here';
 
 const logWords = ({ logPosition, term }: StatusAnswer): string =>
@@ -106,13 +110,13 @@ const waitWords = (waitsMs: number): string =>
 
 const isShared = ({ kind }: StatusAnswer['store']): boolean => kind === 'etcd' || kind === 'flease';
 
-/** How far a change of those who elect has come: whoever replaces one waits for it. */
-function groupWords({ view, isSettled, silence }: NonNullable<StatusAnswer['store']['group']>): string {
+/** How far a change of the electing group has come: an operator that replaces a member waits for this. */
+function groupWords({ view, isSettled, recovery }: NonNullable<StatusAnswer['store']['group']>): string {
   const change = isSettled ? 'settled' : 'not settled yet: members of the one before are still needed';
-  return `view ${view}, ${change}; this one ${silence ?? 'takes part'}`;
+  return `view ${view}, ${change}; this one ${recovery ?? 'is ready'}`;
 }
 
-/** A look-up asks one Manager, and the others do not know of it. */
+/** A look-up asks one Manager, and the others do not know of the look-up. */
 const lookupWords = (lookups: number, store: StatusAnswer['store']): string =>
   `${counted(lookups, 'look-up')}${isShared(store) ? ' at this Manager' : ''}`;
 
@@ -124,14 +128,14 @@ function leaderWords(status: StatusAnswer): string {
   return `${leader.id}${leader.address === null ? '' : ` at ${leader.address}`}${term === null ? '' : `, in term ${term}`}${lag}`;
 }
 
-/** What it saw of the log may be long ago if it is not ready, and says nothing of the present then. */
+/** A Manager that is not ready may have seen the log long ago, which says nothing about the present. */
 function lagWords({ behind, whyNotReady }: StatusAnswer): string {
   if (behind === null) return '';
   if (whyNotReady !== null) return ', when this one last read the log';
   return behind === 0 ? '; this one has all of its log' : `; this one is ${counted(behind, 'commit')} behind`;
 }
 
-/** Nothing if it shares its log with nobody; on etcd there is a list also when it is alone on it. */
+/** Nothing if the Manager shares the log with no other; on etcd there is a list also for a single Manager. */
 export function managerLines(status: StatusAnswer, managers: readonly AskedManager[]): readonly string[] {
   if (status.store.kind !== 'etcd') return [];
   const rows = managers.map((manager) => [
@@ -167,8 +171,8 @@ export function storeLines(status: StatusAnswer): readonly string[] {
 }
 
 /**
- * A Manager knows its own role. That of another it knows only by who leads: while nobody is known to, each of them
- * may; and that this one was elected says nothing any more once it leads no longer.
+ * A Manager knows only its own role. Another Manager's role follows from who leads: without a known leader each of the
+ * others may lead; and a former election of this Manager means nothing once this Manager leads no longer.
  */
 function electorRole(
   { isReachable, isLeader, isSelf }: StatusAnswer['store']['members'][number],
@@ -217,7 +221,7 @@ function keyWords({ unownedPercent, misplacedPercent }: PoolAnswer): string {
   return `${percent(unownedPercent)} unowned${moving}`;
 }
 
-/** Who does not lead hears no owners: it has of them what the log says, or nothing. */
+/** A Manager that does not lead hears no owners: that Manager knows of them from the log, or nothing. */
 export function leaderHint({ role, id, leader, managers }: StatusAnswer): readonly string[] {
   if (role === 'leading') return [];
   const known = leader === null || leader.id === id ? undefined : leader;

@@ -5,12 +5,13 @@ import { colorsFor, type Context, interruption } from '../context.ts';
 import { EventTeller } from '../event-line.ts';
 import { followEvents } from '../event-stream.ts';
 import { apiOption, jsonOption, withExamples } from '../options.ts';
-import type { JsonOption } from '../output.ts';
+import { type JsonOption, writeJson, writeLines, writeStyled } from '../output.ts';
+import { connectionLines } from '../service/connection-lines.ts';
 
 export function watchCommand(context: Context): Command {
   const command = new Command('watch')
-    .summary('Tell what happens, as it happens')
-    .description('Tell who joins, what moves and what is lost, as it happens.')
+    .summary('Print events as they happen')
+    .description('Print joins, moves and losses as they happen.')
     .argument('[pool]', 'only this pool, and the Manager itself')
     .addOption(apiOption())
     .addOption(jsonOption('print a JSON object a line, for programs'))
@@ -37,31 +38,23 @@ async function watch(
   let status: StatusAnswer;
   try {
     status = await ask<StatusAnswer>('/v1/status');
-    if (pool !== undefined) await ask(poolPath(pool)); // Who misspells it would wait for ever.
+    if (pool !== undefined) await ask(poolPath(pool)); // A misspelled pool would wait for ever.
     if (!options.json && status.pools !== null) await meet(teller, ask, pool);
   } catch (error) {
     if (signal.aborted) return; // Ctrl-C, while nobody answered.
     throw error;
   }
-  const say = (text: string): void => context.err.write(`${text}\n`);
+  const say = (text: string): void => writeLines(context.err, [text]);
   if (!options.json) for (const line of beginning(api, pool, status)) say(line);
-  const onState = (connection: 'lost' | 'back', why?: Error): void => {
-    if (options.json) {
-      say(JSON.stringify({ atMs: Date.now(), connection, ...(why && { why: why.message }) }));
-      return;
-    }
-    say(
-      connection === 'lost'
-        ? `Lost the connection to ${api.url}; trying again …`
-        : 'Connected again; what was missed comes first, if the Manager still knows it.',
-    );
-  };
+  const back = 'Connected again; what was missed comes first, if the Manager still knows it.';
+  const onState = connectionLines(context, api, { json: options.json, back });
   for await (const event of followEvents({ api, pool, after: status.latestEventId, signal, onState })) {
-    context.out.write(`${options.json ? JSON.stringify(event) : teller.line(event)}\n`);
+    if (options.json) writeJson(context.out, event);
+    else writeStyled(context.out, [teller.line(event)]);
   }
 }
 
-/** One that keeps nothing would seem to be silent for ever: it hears of nothing but elections. */
+/** A Manager that keeps nothing would seem to be silent for ever: such a Manager hears of nothing but elections. */
 function beginning(api: ManagerApi, pool: string | undefined, status: StatusAnswer): readonly string[] {
   const { role, leader, store } = status;
   const first = `Watching ${pool === undefined ? api.url : `${pool} at ${api.url}`}; Ctrl-C ends it.`;
@@ -76,7 +69,7 @@ function beginning(api: ManagerApi, pool: string | undefined, status: StatusAnsw
   ];
 }
 
-/** Who is there already; the first thousand of each pool, which is for words only. */
+/** The present owners; the first thousand of each pool, because they serve for words only. */
 async function meet(teller: EventTeller, ask: Ask, only: string | undefined): Promise<void> {
   const { pools } = await ask<PoolsAnswer>('/v1/pools');
   for (const { name } of pools.filter((pool) => only === undefined || pool.name === only)) {

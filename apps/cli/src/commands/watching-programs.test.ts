@@ -1,4 +1,4 @@
-/** What a program is told that watches while whoever is watched goes away, and comes back. */
+/** The events for a program that watches while the watched server goes away, and comes back. */
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ async function breaking(event: object) {
   const server = createServer(({ url }, response) => {
     const isStatus = url === '/v1/status';
     response.writeHead(200, { 'content-type': isStatus ? 'application/json' : 'text/event-stream' });
-    if (isStatus) response.end(JSON.stringify({ logPosition: 1, latestEventId: 'e-0' }));
+    if (isStatus) response.end(JSON.stringify({ service: 'manager', latestEventId: 'e-0' }));
     else response.write(`data: ${JSON.stringify(event)}\n\n`);
     if (isStatus) return;
     streams += 1;

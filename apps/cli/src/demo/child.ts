@@ -1,9 +1,9 @@
 /**
- * A process of the demo, as the one that started it sees it.
+ * A process of the demo, as the parent sees the process.
  *
- * Each leads a group of its own, so that Ctrl-C reaches the demo alone, which then ends the others in
- * an order that makes sense; and each has a pipe for its standard input, whose end tells it that the
- * demo is gone, however it went.
+ * Each process leads a group of its own, so that Ctrl-C reaches the demo alone, which then ends the others in an order
+ * that makes sense; and each has a pipe as standard input, whose end tells the process that the demo is gone, however
+ * the demo ended.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -14,11 +14,11 @@ export interface ChildSettings {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Each line that it prints. */
+  /** Each line of the output. */
   onLine(line: string): void;
-  /** Each line of its error output. */
+  /** Each line of the error output. */
   onComplaint(line: string): void;
-  /** It and everything it started are gone. Not after {@link DemoChild.stop}. */
+  /** The process and all its descendants are gone. Not after {@link DemoChild.stop}. */
   onGone(how: string): void;
 }
 
@@ -34,15 +34,15 @@ export class DemoChild {
 
   constructor({ name, command, args, onLine, onComplaint, onGone }: ChildSettings) {
     this.name = name;
-    // The demo has a Manager of its own, wherever others keep their logs.
+    // The demo has a Manager of its own, wherever other Managers keep their logs.
     const { LEASEHOLD_STORE: _, ...env } = process.env;
     const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], detached: true, env });
     this.#child = child;
     this.pid = child.pid ?? 0;
-    child.stdin.on('error', () => {}); // It is gone; its end tells.
+    child.stdin.on('error', () => {}); // The process is gone; the `exit` event follows.
     eachLine(child.stdout, onLine);
     eachLine(child.stderr, onComplaint);
-    // A supervisor may die before what it supervises, which then has nobody to go on for.
+    // A supervisor may die before the supervised process, which then has no reason to go on.
     child.once('exit', () => child.stdin.end());
     this.#gone = new Promise((resolve) => {
       child.once('error', (error) => {
@@ -60,7 +60,7 @@ export class DemoChild {
     this.#child.stdin?.write(`${line}\n`);
   }
 
-  /** Asks it to end, and after a while does not ask any more. */
+  /** Asks the process to end, and kills the process after a while. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#child.kill('SIGTERM');
@@ -69,7 +69,7 @@ export class DemoChild {
     clearTimeout(late);
   }
 
-  /** At once, and whatever it started too. */
+  /** Kills the process and all its descendants at once. */
   kill(): void {
     this.#isStopping = true;
     if (this.pid === 0) return;

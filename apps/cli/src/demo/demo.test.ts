@@ -1,4 +1,4 @@
-/** The demo, with all its processes. */
+/** The demo, with all processes. */
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const TIMEOUT_MS = 120_000;
 const PORTS = ['--port', '0', '--http-port', '0'];
 
-/** Of all reads: one owner of three is gone for a moment, and its users wait for the next one. */
+/** Of all reads: one owner of three is gone for a moment, and the users of that owner wait for the next one. */
 const MOST_UNANSWERED = 0.05;
 
 type Line = DemoState & { readonly kind: string };
@@ -53,7 +53,7 @@ function expectAnswers(state: DemoState | undefined): void {
   expect(unanswered).toBeLessThanOrEqual(MOST_UNANSWERED * count);
 }
 
-/** Its directory is gone, and so is everybody. */
+/** The directory is gone, and so are all processes. */
 async function expectNothingLeft(demo: Started): Promise<void> {
   const pids = pidsOf(statesOf(demo));
   expect(pids.length).toBeGreaterThan(5);
@@ -113,6 +113,18 @@ describe('the demo', { timeout: TIMEOUT_MS }, () => {
     await playing.stop('SIGKILL');
     await expectNothingLeft(playing);
     for (const left of readdirSync(folder)) rmSync(join(folder, left), { recursive: true });
+  });
+
+  it('takes a guest of add-owner along: the guest ends when the Manager of the demo is gone', async () => {
+    const data = join(folder, 'of-a-guest');
+    await using manager = await start(['manager', '--json', '--first-start', '--data', data, ...PORTS]);
+    const { address } = await manager.json<{ readonly address: string }>('its place', () => true);
+    await using guest = await start(['demo', 'add-owner', '--name', 'eve', '--managers', address]);
+    await guest.until('its joining', () => guest.stdout.includes('Joined') || undefined);
+    await manager.stop('SIGTERM');
+    expect(await guest.ended).toBe(0);
+    expect(guest.stdout).toContain('The demo is over, and so is eve.');
+    rmSync(data, { recursive: true });
   });
 
   it('says why it cannot start', async () => {

@@ -1,10 +1,10 @@
 /**
- * A front end of the demo: knows the users who are connected to it, sends each one's status to whoever
- * owns that user, and again when a look-up says that it was lost. It keeps nothing about other users;
- * it asks their owners.
+ * A front end of the demo: knows the connected users, sends each user's status to the owner of that user, and again
+ * when a look-up says that the status was lost. The front end keeps nothing about other users and asks their owners
+ * instead.
  */
 
-import { type Loss, openLookup, type PoolLookup } from 'leasehold/pool';
+import { type FoundOwner, type Loss, openLookup, type PoolLookup } from 'leasehold/pool';
 import type { Context } from '../context.ts';
 import { pause } from '../event-stream.ts';
 import { createLogger } from '../logger.ts';
@@ -17,48 +17,31 @@ type Status = Pick<Presence, 'status' | 'version'>;
 
 /** A person waits this long, and no longer. */
 export const ANSWER_WITHIN_MS = 2_000;
-const FIRST_WAIT_MS = 20;
-const LONGEST_WAIT_MS = 250;
 
-/** Sends requests to owners, and again when the owner was the wrong one or is gone. */
+/** Sends requests to owners, and again when the owner was the wrong one or is gone: each may be made twice. */
 class Router {
   lookup: PoolLookup | undefined;
   retried = 0;
-  #onChange: (() => void)[] = [];
-
-  changed(): void {
-    for (const tell of this.#onChange.splice(0)) tell();
-  }
 
   /** Undefined: not in time. */
-  async send(method: string, user: string, body: unknown, until: number): Promise<Answer | undefined> {
-    let waitMs = FIRST_WAIT_MS;
-    for (;;) {
-      const owner = this.lookup?.find(user);
-      if (owner !== undefined) {
-        const answer = await ask(method, `${owner.url}/presence/${encodeURIComponent(user)}`, body);
-        if (answer !== undefined && answer.status < 400) return answer;
-        if (answer?.status === 404) return answer;
-      }
-      if (performance.now() >= until) return undefined;
-      this.retried += 1;
-      await this.#changeOr(waitMs * (0.5 + Math.random()));
-      waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS);
-    }
-  }
-
-  /** Who was refused knows something that the table does not say yet; but it may say so any moment. */
-  async #changeOr(longestMs: number): Promise<void> {
-    const change = new AbortController();
-    this.#onChange.push(() => change.abort());
-    await pause(longestMs, change.signal);
+  async send(method: string, user: string, body: unknown, withinMs: number): Promise<Answer | undefined> {
+    let calls = 0;
+    const send = async ({ url }: FoundOwner): Promise<Answer> => {
+      if (calls > 0) this.retried += 1;
+      calls += 1;
+      const answer = await ask(method, `${url}/presence/${encodeURIComponent(user)}`, body);
+      if (answer === undefined || answer.status === 500) throw new Error(`${url} did not answer`);
+      return answer;
+    };
+    if (this.lookup === undefined) return pause(withinMs).then(() => undefined);
+    return this.lookup.call(user, send, { withinMs, idempotent: true }).catch(() => undefined);
   }
 }
 
 export class FrontEnd {
   readonly router: Router = new Router();
   readonly #connected = new Map<string, Status>();
-  /** How often each user's status is still to be sent; whoever sends it now looks here when it is done. */
+  /** How often each user's status is still to be sent; a running send looks here when done. */
   readonly #wanted = new Map<string, number>();
   readonly #sending = new Map<string, Promise<void>>();
   published = 0;
@@ -69,7 +52,7 @@ export class FrontEnd {
     return this.#connected.size;
   }
 
-  /** Everything that was kept about these users may be gone; we know it. */
+  /** Everything that was kept about these users may be gone; we have the statuses. */
   onLoss(loss: Loss): void {
     for (const user of this.#connected.keys()) {
       if (!loss.has(user)) continue;
@@ -79,8 +62,8 @@ export class FrontEnd {
   }
 
   async answer(method: string, user: string, body: unknown): Promise<Answer> {
-    const until = performance.now() + ANSWER_WITHIN_MS;
-    if (method !== 'PUT') return (await this.router.send('GET', user, undefined, until)) ?? { status: 503 };
+    if (method !== 'PUT')
+      return (await this.router.send('GET', user, undefined, ANSWER_WITHIN_MS)) ?? { status: 503 };
     this.#connected.set(user, body as Status);
     const late = new AbortController();
     const sent = this.#publish(user).then(() => 204);
@@ -96,16 +79,11 @@ export class FrontEnd {
     return sending;
   }
 
-  /** One at a time for each user, and again for as long as there is something newer. It never gives up. */
+  /** One at a time for each user, and again for as long as there is something newer. The loop never gives up. */
   async #send(user: string): Promise<void> {
     for (let sent: number | undefined; sent !== this.#wanted.get(user); ) {
       const wanted = this.#wanted.get(user);
-      const answer = await this.router.send(
-        'PUT',
-        user,
-        this.#connected.get(user),
-        performance.now() + ANSWER_WITHIN_MS,
-      );
+      const answer = await this.router.send('PUT', user, this.#connected.get(user), ANSWER_WITHIN_MS);
       if (answer === undefined) continue;
       sent = wanted;
       this.published += 1;
@@ -123,7 +101,6 @@ export async function runFrontEnd(
   await using lookup = await openLookup({
     ...{ managers, pool: POOL },
     onLoss: (loss) => frontEnd.onLoss(loss),
-    onChange: () => frontEnd.router.changed(),
     logger: createLogger(context, { level: 'warn' }),
   });
   frontEnd.router.lookup = lookup;
@@ -136,7 +113,7 @@ export async function runFrontEnd(
     },
     end: async () => {
       await server.close();
-      frontEnd.router.lookup = undefined; // It is about to be closed, and what is still being sent goes on asking.
+      frontEnd.router.lookup = undefined; // The look-up is about to be closed, and running sends go on asking.
     },
   });
 }

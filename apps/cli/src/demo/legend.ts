@@ -1,9 +1,9 @@
-/** What the numbers of the demo mean, for somebody who sees them for the first time. */
+/** The meaning of the demo's numbers, for a first-time user. */
 
 import { duration } from '../output.ts';
 import { ANSWER_WITHIN_MS } from './front-end.ts';
 
-/** Short enough to stand behind its number in a terminal of 80 columns. */
+/** Short enough to stand behind the number in a terminal of 80 columns. */
 export const MEANING: Readonly<
   Record<'owners' | 'reads' | 'wrong' | 'unanswered' | 'lost' | 'republished', string>
 > = {
@@ -15,7 +15,7 @@ export const MEANING: Readonly<
   republished: 'their front end was told, and has sent their status to the next owner',
 };
 
-/** For whoever sees the numbers in a line and has no room beside them. */
+/** For a user who sees the numbers in a line without room for explanations. */
 export const LEGEND: readonly string[] = [
   ['ada 26 % 42/s', 'the owner ada: its share of all keys, and the requests it answers'],
   ['reads', MEANING.reads],

@@ -1,10 +1,10 @@
 /**
- * The users of the demo. Each is connected to one front end, changes its status now and then, and is
- * looked up through another; and the one who looks knows what it should find.
+ * The users of the demo. Each user is connected to one front end, changes the status now and then, and is looked up
+ * through another front end by a reader that knows the expected status.
  *
- * A read is right if it finds at least the status that was confirmed before it began: a newer one may
- * be on its way. Whoever was found missing or stale is looked up again at once, and until found, so
- * that the time it took to mend is known.
+ * A read is right if the reader finds at least the status that was confirmed before the read began: a newer one may be
+ * on the way. A user found missing or stale is looked up again at once, and until found, so that the time to mend is
+ * known.
  */
 
 import { pause } from '../event-stream.ts';
@@ -14,7 +14,7 @@ import { type Answer, ask } from './web.ts';
 
 interface User {
   readonly name: string;
-  /** Which front end it is connected to. */
+  /** The front end that the user is connected to. */
   readonly homeIndex: number;
   /** The last that was sent, and the last that was confirmed. */
   version: number;
@@ -37,7 +37,7 @@ const ANSWER_WITHIN_MS = 3_000;
 export class Load {
   #frontEnds: readonly string[];
   readonly #users: readonly User[];
-  /** When each user who is missing or stale was first found so. */
+  /** When each user that is missing or stale was first found so. */
   readonly #foundWrongAt = new Map<User, number>();
   #underWay = 0;
   #reads = 0;
@@ -71,7 +71,7 @@ export class Load {
     };
   }
 
-  /** A front end that was started anew knows nobody: its users connect again. */
+  /** A front end that was started anew knows no users: the users of that front end connect again. */
   async moveTo(frontEnds: readonly string[]): Promise<void> {
     const moved = this.#users.filter(({ homeIndex }) => this.#frontEnds[homeIndex] !== frontEnds[homeIndex]);
     this.#frontEnds = frontEnds;

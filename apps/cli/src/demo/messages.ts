@@ -1,14 +1,14 @@
-/** What the processes of the demo tell the one that started them, a line of JSON each. */
+/** The messages of the demo's processes to their parent, a line of JSON each. */
 
 export const POOL = 'presence';
 
-/** Who is present, as an owner keeps it. */
+/** The presence of a user, as an owner keeps it. */
 export interface Presence {
   readonly user: string;
   readonly status: string;
   /** Grows with every change of the status. */
   readonly version: number;
-  /** When the owner heard of it, by the clock on the wall. */
+  /** When the owner received the status, by the clock on the wall. */
   readonly sinceMs: number;
 }
 
@@ -21,7 +21,7 @@ export interface Ready {
 export interface OwnerCounts {
   readonly kind: 'owner';
   readonly requests: number;
-  /** Answered 421: another has the key. */
+  /** Answered with a refusal: another owner has the key, or the key was lost meanwhile. */
   readonly misdirected: number;
   readonly users: number;
 }
@@ -30,7 +30,7 @@ export interface FrontEndCounts {
   readonly kind: 'front-end';
   readonly connected: number;
   readonly published: number;
-  /** Users who are connected here and were among lost keys; each time counted. */
+  /** Users that are connected here and were among lost keys; each time counted. */
   readonly lost: number;
   readonly republished: number;
   /** Sent again, because an owner had gone or was no longer the owner. */
@@ -41,13 +41,13 @@ export interface LoadCounts {
   readonly kind: 'load';
   readonly reads: number;
   readonly writes: number;
-  /** Reads that found a user missing or stale who should have been there. */
+  /** Reads that found a present user missing or stale. */
   readonly wrong: number;
   /** Reads and writes that were not answered in time. */
   readonly unanswered: number;
-  /** Users whose last read was wrong. */
+  /** Users with a wrong last read. */
   readonly wrongNow: number;
-  /** Those of them who have been for longer than a moment. */
+  /** The part of these users that have been wrong for longer than a moment. */
   readonly wrongForLong: number;
   /** From the first wrong read of a user to the next right one, the longest so far. */
   readonly slowestRecoveryMs: number;

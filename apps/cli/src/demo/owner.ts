@@ -1,84 +1,76 @@
 /**
- * An owner of the demo: keeps who is present, in memory, for the keys it has a lease on.
+ * An owner of the demo: keeps the presence of users, in memory, for the keys that the owner has leases on.
  *
- * A status is kept together with the lease number it was written under. It counts for as long as
- * nobody else can have had the key since; what is older than that may have been changed elsewhere
- * meanwhile, and is forgotten.
+ * A status is kept together with the lease number of the write (`leasedMap`). A status counts for as long as no other
+ * owner can have had the key since; an older status may have been changed elsewhere meanwhile, and is forgotten.
  */
 
-import { ClosedError, joinPool, LeaseLostError, NotOwnerError, type PoolOwner } from 'leasehold/pool';
+import {
+  type HeldKey,
+  httpAnswer,
+  joinPool,
+  type LeasedMap,
+  NotOwnerError,
+  type PoolOwner,
+} from 'leasehold/pool';
 import type { Context } from '../context.ts';
 import { createLogger } from '../logger.ts';
 import { POOL, type Presence } from './messages.ts';
 import { play } from './player.ts';
 import { type Answer, serve } from './web.ts';
 
-interface Kept extends Presence {
-  readonly number: number;
-}
-
-/** The request is for another owner: HTTP has a status for that. */
-const MISDIRECTED: Answer = { status: 421, body: { error: { code: 'NOT_OWNER' } } };
-
-/** Not ours, not any more, or we have left. */
-const ANOTHER_HAS_IT = [NotOwnerError, LeaseLostError, ClosedError] as const;
-
 export class PresenceKeeper {
-  readonly #kept = new Map<string, Kept>();
   #owner: PoolOwner | undefined;
+  #kept: LeasedMap<Presence> | undefined;
   requests = 0;
   misdirected = 0;
 
   get users(): number {
-    return this.#kept.size;
+    return this.#kept?.size ?? 0;
   }
 
   serveFor(owner: PoolOwner): void {
     this.#owner = owner;
-  }
-
-  forget(isLost: (user: string) => boolean): void {
-    for (const user of this.#kept.keys()) if (isLost(user)) this.#kept.delete(user);
+    this.#kept = owner.leasedMap();
   }
 
   async answer(method: string, user: string, body: unknown): Promise<Answer> {
     this.requests += 1;
-    const owner = this.#owner;
+    const [owner, kept] = [this.#owner, this.#kept];
     try {
-      if (owner === undefined) throw new NotOwnerError(user);
-      return await owner.guard(user, ({ number }) =>
-        method === 'PUT'
-          ? this.#write(owner, user, number, body as Presence)
-          : this.#read(owner, user, number),
+      if (owner === undefined || kept === undefined) throw new NotOwnerError(user);
+      return await owner.guard(user, (held) =>
+        method === 'PUT' ? write(kept, held, user, body as Presence) : read(kept, held, owner.name),
       );
     } catch (error) {
-      if (!ANOTHER_HAS_IT.some((kind) => error instanceof kind)) throw error;
+      const refusal = httpAnswer(error);
+      if (refusal === undefined) throw error;
       this.misdirected += 1;
-      return MISDIRECTED;
+      return { ...refusal, body: JSON.parse(refusal.body) };
     }
   }
+}
 
-  #current(owner: PoolOwner, user: string): Kept | undefined {
-    const kept = this.#kept.get(user);
-    return kept !== undefined && owner.checkLeaseContinuous(user, kept.number) ? kept : undefined;
-  }
+function read(kept: LeasedMap<Presence>, held: HeldKey, owner: string): Answer {
+  const presence = kept.get(held);
+  return presence === undefined
+    ? { status: 404 }
+    : { status: 200, body: { ...presence, owner, number: held.number } };
+}
 
-  #read(owner: PoolOwner, user: string, number: number): Answer {
-    const kept = this.#current(owner, user);
-    return kept === undefined
-      ? { status: 404 }
-      : { status: 200, body: { ...kept, owner: owner.name, number } };
+/** A word that was long under way does not undo a newer one. */
+function write(
+  kept: LeasedMap<Presence>,
+  held: HeldKey,
+  user: string,
+  { status, version }: Presence,
+): Answer {
+  const before = kept.get(held);
+  if (before === undefined || before.version <= version) {
+    const sinceMs = before?.status === status ? before.sinceMs : Date.now();
+    kept.set(held, { user, status, version, sinceMs });
   }
-
-  /** A word that was long under way does not undo a newer one. */
-  #write(owner: PoolOwner, user: string, number: number, { status, version }: Presence): Answer {
-    const before = this.#current(owner, user);
-    if (before === undefined || before.version <= version) {
-      const sinceMs = before?.status === status ? before.sinceMs : Date.now();
-      this.#kept.set(user, { user, status, version, sinceMs, number });
-    }
-    return { status: 204 };
-  }
+  return { status: 204 };
 }
 
 export interface OwnerPlayer {
@@ -103,7 +95,6 @@ export async function runOwner(
   try {
     const owner = await joinPool({
       ...{ managers, pool: POOL, name, url: server.url, load: requestsPerSecond },
-      onLost: (ranges) => keeper.forget((user) => ranges.has(user)),
       logger: createLogger(context, { level: 'warn' }),
     });
     keeper.serveFor(owner);

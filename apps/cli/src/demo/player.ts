@@ -1,4 +1,6 @@
-/** What every process of the demo does: tells how it is, and ends when it is told to or left alone. */
+/**
+ * The common part of every process of the demo: reports the state, and ends when told to or when the parent is gone.
+ */
 
 import process from 'node:process';
 import { aborted, interruption } from '../context.ts';
@@ -7,11 +9,11 @@ import { type Report, REPORT_EVERY_MS } from './messages.ts';
 
 export interface PlayOptions {
   readonly untilInputEnds?: true | undefined;
-  /** What is told twice a second. */
+  /** Reported twice a second. */
   counts(): Report;
-  /** What the one who started us says. */
+  /** A line from the parent. */
   hear?(line: string): void;
-  /** Told that it is to end. */
+  /** The process is told to end. */
   end(): Promise<void>;
 }
 

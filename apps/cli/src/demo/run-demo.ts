@@ -1,4 +1,4 @@
-/** `leasehold demo`: sets the scene, shows it until it is over, and leaves nothing behind. */
+/** `leasehold demo`: starts the scene, shows the scene until the end, and leaves nothing behind. */
 
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Context, interruption } from '../context.ts';
 import { pause } from '../event-stream.ts';
-import type { JsonOption } from '../output.ts';
+import { type JsonOption, writeJson, writeLines } from '../output.ts';
 import { choosePorts } from './ports.ts';
 import { killAtExit, Scene } from './scene.ts';
 import { jsonScreen, plainScreen, type Screen, terminalScreen } from './screen.ts';
@@ -28,7 +28,7 @@ const DRAW_EVERY_MS = 1_000;
 export async function runDemo(context: Context, options: DemoOptions): Promise<void> {
   using signal = interruption();
   const say = (text: string): void => {
-    if (!options.json) context.out.write(`${text}\n`);
+    if (!options.json) writeLines(context.out, [text]);
   };
   const ports = await choosePorts(options, say);
   const directory = options.data ?? (await mkdtemp(join(tmpdir(), 'leasehold-demo-')));
@@ -47,13 +47,13 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<v
     await using running = scene;
     await running.start(signal);
     await show(running, screen, options, signal);
-    if (!options.json) context.out.write('Ending …\n');
+    if (!options.json) writeLines(context.out, ['Ending …']);
   } catch (error) {
-    if (!signal.aborted || scene.failure.aborted) throw error; // Otherwise it was ended while it began.
+    if (!signal.aborted || scene.failure.aborted) throw error; // Otherwise the demo was ended while starting.
   } finally {
     cleanUp();
   }
-  if (options.json) context.out.write(`${JSON.stringify({ ...stateOf(scene), kind: 'end' })}\n`);
+  if (options.json) writeJson(context.out, { ...stateOf(scene), kind: 'end' });
 }
 
 async function show(scene: Scene, screen: Screen, options: DemoOptions, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * The demo itself: starts its processes, keeps them going, and knows how they are.
+ * The demo itself: starts the processes, keeps them going, and knows their state.
  *
  *     Manager ◄──── look-ups ────── front ends ◄──── load
  *        ▲                              │
@@ -49,10 +49,10 @@ export interface Player<Counts> {
   readonly name: string;
   child: DemoChild | undefined;
   ready: Ready | undefined;
-  /** The signal that killed it, if its supervisor has said so. */
+  /** The signal that killed the process, if the supervisor has said so. */
   killedBy: string | undefined;
   counts: Counts | undefined;
-  /** What earlier lives of it have counted. */
+  /** The counts of earlier incarnations. */
   readonly earlier: Counts[];
   readonly rate: Rate;
 }
@@ -74,10 +74,10 @@ export class Scene implements AsyncDisposable {
   readonly frontEnds: readonly Player<FrontEndCounts>[];
   readonly load: Player<LoadCounts> = player('load');
   readonly startedAt: number = performance.now();
-  /** What the Manager says about owners, ours and others. */
+  /** The Manager's answer about owners, ours and others. */
   shares: OwnersAnswer['owners'] = [];
   place: ManagerPlace | undefined;
-  /** The position of the Manager's log at which every owner had its share; undefined until then. */
+  /** The position of the Manager's log at which every owner had a share; undefined until then. */
   #sharedOutAt: number | undefined;
   #manager: DemoChild | undefined;
   readonly #over = new AbortController();
@@ -92,7 +92,7 @@ export class Scene implements AsyncDisposable {
     this.frontEnds = Array.from({ length: frontEndCount }, (_, index) => player(nameOfFrontEnd(index)));
   }
 
-  /** Aborts with a {@link DemoError} if it cannot go on. */
+  /** Aborts with a {@link DemoError} if the demo cannot go on. */
   get failure(): AbortSignal {
     return this.#failure.signal;
   }
@@ -112,7 +112,7 @@ export class Scene implements AsyncDisposable {
     await this.#until('the load', () => this.load.counts, signal);
   }
 
-  /** The askers first, the one who answers last. */
+  /** The clients first, the Manager last. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over.abort();
     await this.load.child?.stop();
@@ -132,7 +132,15 @@ export class Scene implements AsyncDisposable {
     const listen = ['--port', String(port), '--http-port', String(httpPort)];
     return new DemoChild({
       name: 'manager',
-      ...selfCommand(['manager', '--data', directory, ...listen, '--json', '--until-input-ends']),
+      ...selfCommand([
+        'manager',
+        '--data',
+        directory,
+        ...listen,
+        '--first-start',
+        '--json',
+        '--until-input-ends',
+      ]),
       onLine: (line) => {
         this.place = JSON.parse(line) as ManagerPlace;
         this.#reported();
@@ -241,15 +249,15 @@ export class Scene implements AsyncDisposable {
       try {
         this.shares = (await api.get<OwnersAnswer>(poolPath(POOL, '/owners'))).owners;
       } catch (error) {
-        if (!(error instanceof LeaseholdError)) throw error; // Nobody has joined yet, or it is busy.
+        if (!(error instanceof LeaseholdError)) throw error; // No owner has joined yet, or the Manager is busy.
       }
       await pause(ASK_EVERY_MS, signal);
     }
   }
 
   /**
-   * Owners come one after the other, and each takes its share from those before it. Users who were
-   * connected meanwhile would have to be published anew with every owner that comes.
+   * Owners come one after the other, and each takes a share from the owners before. Connected users would have to be
+   * published anew with every owner that comes.
    */
   async #untilSharedOut(api: ManagerApi, signal: AbortSignal): Promise<void> {
     const pool = await this.#until(
@@ -334,7 +342,7 @@ interface Complaint {
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-/** A line of a log or an error, if it is one. */
+/** A line of a log or an error, if the line is one. */
 function parsed(line: string): Complaint {
   try {
     return JSON.parse(line) as Complaint;
@@ -343,7 +351,7 @@ function parsed(line: string): Complaint {
   }
 }
 
-/** Whatever happens, nobody is left behind. */
+/** In every case no process is left behind. */
 export function killAtExit(scene: Scene, alsoAtExit: () => void): Disposable {
   const onExit = (): void => {
     scene.kill();

@@ -1,6 +1,6 @@
 /**
- * What the demo shows. On a terminal, a few lines that are drawn over again and again; elsewhere a
- * line every two seconds and one for everything that happens.
+ * The display of the demo. On a terminal, a few lines that are drawn over again and again; elsewhere a line every two
+ * seconds and one for everything that happens.
  */
 
 import { stripVTControlCharacters } from 'node:util';
@@ -23,7 +23,7 @@ const NEWS_SHOWN = 6;
 /** Of these at least, however small the terminal is. */
 const NEWS_SHOWN_MIN = 2;
 
-/** What to type while it runs. */
+/** Command lines to try while the demo runs. */
 export function suggestions(state: DemoState, calling: Calling): readonly string[] {
   const { http, address } = state.manager;
   const victim = state.owners.find(({ pid }) => pid !== null);
@@ -42,7 +42,7 @@ export function suggestions(state: DemoState, calling: Calling): readonly string
   return ['What to try, in another terminal (Ctrl-C here ends it all):', ...shown.map((line) => `  ${line}`)];
 }
 
-/** One line about how it is. */
+/** One line about the state. */
 export function summary(state: DemoState): string {
   const { owners, users, reads, writes, unanswered, lost, republished } = state;
   const shares = owners.map(
@@ -78,7 +78,7 @@ class Newsreader {
     this.#teller = new EventTeller(colors);
   }
 
-  /** Undefined if it is not worth a line. */
+  /** Undefined if not worth a line. */
   read(news: News): string | undefined {
     if (news.kind === 'note') return news.text;
     const text = this.#teller.text(news.event);
@@ -137,7 +137,7 @@ export function terminalScreen(context: Context): Screen {
       shown.splice(0, shown.length - NEWS_SHOWN);
     },
     draw: (state) => {
-      // The cursor stands below, and what has scrolled away cannot be drawn over.
+      // The cursor stands below, and lines that have scrolled away cannot be drawn over.
       const lines = picture(state, shown, context, colors, out.rows - 1);
       out.write(
         `${up(drawnLines)}${CLEAR_BELOW}${lines.map((line) => fit(line, out.columns - 1)).join('\n')}\n`,
@@ -148,7 +148,7 @@ export function terminalScreen(context: Context): Screen {
   };
 }
 
-/** In no more lines than there is room for: what is left out first is what is easiest to do without. */
+/** In no more lines than there is room for: the least important lines are left out first. */
 export function picture(
   state: DemoState,
   news: readonly string[],

@@ -1,4 +1,4 @@
-/** How the demo is at the moment, as data: what `--json` prints and what the screen is drawn from. */
+/** The present state of the demo, as data: for `--json` and for the screen. */
 
 import type { FrontEndCounts, OwnerCounts } from './messages.ts';
 import type { Player, Scene } from './scene.ts';
@@ -10,7 +10,7 @@ export interface OwnerState {
   readonly supervisorPid: number | null;
   readonly isRunning: boolean;
   readonly sharePercent: number;
-  /** Null while it is not known yet. */
+  /** Null while unknown. */
   readonly requestsPerSecond: number | null;
   readonly users: number | null;
 }
@@ -30,7 +30,7 @@ export interface DemoState {
   readonly users: { readonly connected: number; readonly expected: number };
   readonly reads: {
     readonly count: number;
-    /** Null while it is not known yet. */
+    /** Null while unknown. */
     readonly perSecond: number | null;
     readonly wrong: number;
     readonly wrongNow: number;

@@ -1,10 +1,11 @@
-/** As much HTTP as the demo needs: a server on loopback, and a client that keeps its connections. */
+/** As much HTTP as the demo needs: a server on loopback, and a client that keeps connections open. */
 
 import { Agent, createServer, request as httpRequest, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Answer {
   readonly status: number;
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;
 }
 
@@ -13,7 +14,7 @@ export interface WebServer {
   close(): Promise<void>;
 }
 
-/** `path` is what stands behind the last slash, decoded: the user. */
+/** `path` is the part behind the last slash, decoded: the user. */
 export type Handler = (method: string, user: string, body: unknown) => Promise<Answer>;
 
 export async function serve(handler: Handler): Promise<WebServer> {
@@ -24,8 +25,8 @@ export async function serve(handler: Handler): Promise<WebServer> {
       const user = decodeURIComponent((request.url ?? '/').split('/').at(-1) ?? '');
       handler(request.method ?? 'GET', user, parse(Buffer.concat(pieces).toString()))
         .catch((error: unknown): Answer => ({ status: 500, body: { error: String(error) } }))
-        .then(({ status, body }) => {
-          response.writeHead(status, { 'content-type': 'application/json' });
+        .then(({ status, headers, body }) => {
+          response.writeHead(status, { 'content-type': 'application/json', ...headers });
           response.end(body === undefined ? '' : JSON.stringify(body));
         })
         .catch(() => response.destroy());
@@ -49,7 +50,7 @@ export async function serve(handler: Handler): Promise<WebServer> {
 const agent = new Agent({ keepAlive: true, maxSockets: 32 });
 const ANSWER_WITHIN_MS = 1_000;
 
-/** Undefined: nobody answered, for whatever reason. */
+/** Undefined: no answer, for any reason. */
 export function ask(
   method: string,
   url: string,
@@ -62,7 +63,8 @@ export function ask(
       response.on('data', (piece: Buffer) => pieces.push(piece));
       response.on('end', () => {
         clearTimeout(timer);
-        resolve({ status: response.statusCode ?? 0, body: parse(Buffer.concat(pieces).toString()) });
+        const { statusCode: status = 0, headers } = response;
+        resolve({ status, headers, body: parse(Buffer.concat(pieces).toString()) });
       });
       response.on('error', () => resolve(undefined));
     });
@@ -75,7 +77,7 @@ export function ask(
   });
 }
 
-/** Undefined if it is not JSON. */
+/** Undefined if the text is not JSON. */
 function parse(text: string): unknown {
   try {
     return text === '' ? undefined : JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * What is said in the end of a command whose lease was lost. By then all of it is past; who reads it wants to know
- * whether the command can have overlapped with the next holder's, and whom of the group to look after.
+ * The final message about a command whose lease was lost. By then all is past; the reader wants to know whether the
+ * command can have overlapped with the next holder's command, and which members of the group to look after.
  */
 
 import { type FleaseStatus, type LeaseEnd, LeaseEndedError, LeaseholdError } from 'leasehold/flease';
@@ -9,13 +9,13 @@ import { duration } from '../output.ts';
 export interface LostLease {
   readonly resource: string;
   readonly number: number;
-  /** Whether it was still held when the command had ended. */
+  /** Whether the lease was still held when the command had ended. */
   readonly wasHeldToTheEnd: boolean;
-  /** What the lease's signal aborted with; undefined if it has not. */
+  /** The reason of the lease's signal; undefined if not aborted. */
   readonly reason: unknown;
   /** How long this process stood still before that. */
   readonly stoodStillMs: number;
-  /** Whether that was so long that it could not be renewed. */
+  /** Whether that was so long that the lease could not be renewed. */
   readonly hasOverslept: boolean;
   /** Members that may be why; see {@link suspectsOf}. */
   readonly suspects: Suspects;
@@ -24,15 +24,15 @@ export interface LostLease {
 export interface Suspects {
   /** Members that were not heard from, each with for how long; none if nobody has fallen silent since. */
   readonly unheard: readonly string[];
-  /** What is the matter between us and others that do speak, with their names. */
+  /** The problems between us and connected peers, with their names. */
   readonly problems: readonly string[];
 }
 
 const NOBODY: Suspects = { unheard: [], problems: [] };
 
 /**
- * The lease was lost; or we stood still, and either it was lost by that, or it was not and the command was ended as if
- * it had been. `overdue`: the same, although nobody has noticed that we stood still.
+ * The lease was lost; or we stood still, and either lost the lease by that, or kept the lease and the command was
+ * ended as if the lease had been lost. `overdue`: the same, although nobody has noticed that we stood still.
  */
 export type CommandEnd = LeaseEnd | 'stood-still' | 'overdue';
 
@@ -46,7 +46,7 @@ const HOW: Readonly<Record<Exclude<CommandEnd, 'stood-still'>, string>> = {
   overdue: 'was held, but the process that watches was told of no renewal until the end that it knew of',
 };
 
-/** The command was ended, because its lease was, or might have been. */
+/** The command was ended, because the lease had ended, or might have. */
 export class CommandEndedError extends LeaseholdError {
   override readonly name = 'CommandEndedError';
   readonly code = 'COMMAND_ENDED';
@@ -55,9 +55,12 @@ export class CommandEndedError extends LeaseholdError {
   readonly resource: string;
   readonly number: number;
   readonly how: CommandEnd;
-  /** Whether the lease was still held when the command had ended: if not, it may overlap with the next holder's. */
+  /**
+   * Whether the lease was still held when the command had ended: if not, the command may have overlapped with the next
+   * holder's.
+   */
   readonly wasHeldToTheEnd: boolean;
-  /** Members that may be why, each with how long it was not heard from. */
+  /** Members that may be the cause, each with the time since that member was heard. */
   readonly unheard: readonly string[];
 
   constructor(command: string, lost: LostLease) {
@@ -93,14 +96,14 @@ const standstill = ({ reason, stoodStillMs }: LostLease): string =>
     ? `was not renewed in time, because this process stood still for about ${duration(stoodStillMs)}`
     : 'was held, but this process stood still until the end that it had known of last';
 
-/** A member that lives says something four times in a lease, and answers whenever it is asked. */
+/** A live member sends something four times in a lease, and answers every request. */
 const UNHEARD_FOR_LEASES = 0.3;
 
 /**
- * Members that are not connected any more or said nothing for long; and what is the matter with those that do speak.
+ * Members that are no longer connected or were silent for long; and the problems with those that do send.
  *
- * One that was never heard was not there when the lease was acquired either: without it there was a majority, until
- * somebody else was missing, too. So by itself it is not why, and is named only beside such a one.
+ * A member that was never heard was missing when the lease was acquired, too: there was a majority without that
+ * member, until another went missing. So such a member alone is not the cause, and is named only beside another.
  *
  * @param deafForMs how long nobody could be heard, because we did not listen
  */

@@ -45,6 +45,7 @@ describe('an option that makes no sense', () => {
       { clockSkewMs: 1_200 },
       '--flease-skew is 1200 ms, but it must be at most a quarter of leaderLeaseMs, which is 2000 ms: a leader',
     ],
+    ['a takeover', { takeoverMs: 0 }, '--flease-takeover is 0 ms, but it must be a positive number'],
     ['an address', { peers: { ada: 'here' } }, 'ada in --flease-peers is here, but it must be host:port'],
     [
       'a view',

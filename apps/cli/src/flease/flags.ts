@@ -1,16 +1,16 @@
 /**
- * What `joinFlease` and `startManager` say of their options, in the words of the command line. Whoever typed
- * `--skew 3s` has never heard of `clockSkewMs`, and the rules name other options, too.
+ * The errors of `joinFlease` and `startManager` about their options, in the words of the command line. A user who
+ * typed `--skew 3s` has never heard of `clockSkewMs`, and the rules name other options, too.
  */
 
 import { InvalidOptionError } from 'leasehold/flease';
 import { UsageError } from '../failure.ts';
 
-/** How a command says what the library calls otherwise. */
+/** The flags of a command, by the library's names. */
 export interface Flags {
   /** Of which the value, and figures in the rule, are milliseconds. */
   readonly durations: Readonly<Record<string, string>>;
-  /** The rest. What is in a list of peers goes by the name of the list. */
+  /** The rest. An option inside a list of peers goes by the name of the list. */
   readonly others: Readonly<Record<string, string>>;
   readonly inRules: readonly (readonly [RegExp, string])[];
 }
@@ -36,17 +36,18 @@ export const MEMBER_FLAGS: Flags = {
   ],
 };
 
-/** Of a Manager, also with `--store flease`. Its leader lease has no flag, but a name in the configuration. */
+/** Of a Manager, also with `--store flease`. The leader lease has no flag, but a name in the configuration. */
 export const MANAGER_FLAGS: Flags = {
   durations: {
     'store.flease.clockSkewMs': '--flease-skew',
+    'store.flease.takeoverMs': '--flease-takeover',
     'store.flease.answerMs': 'the time for an answer, which is a tenth of leaderLeaseMs and at most 1 s,',
   },
   others: {
     ...{ 'store.flease.id': '--flease-id', 'store.flease.peers': '--flease-peers' },
     ...{ group: '--flease-group', view: '--flease-view', before: '--flease-before' },
     ...{ listen: '--flease-listen', cluster: '--cluster' },
-    ...{ host: '--host', 'http.host': '--http-host', advertise: '--advertise' },
+    ...{ host: '--host', 'http.host': '--http-host', advertise: '--advertise', firstStart: '--first-start' },
     ...{ 'tls.ca': '--store-ca', 'tls.cert': '--store-cert', 'tls.key': '--store-key' },
   },
   inRules: [

@@ -16,7 +16,7 @@ import { CommandSignals } from './signals.ts';
 const TIMEOUT_MS = 60_000;
 const TIMES = ['--lease', '1500ms', '--skew', '100ms'];
 
-/** Where commands call to show that they run: whoever has ended, waited for or not, has hung up. */
+/** Where commands call to show that they run: an ended command, waited for or not, has hung up. */
 async function switchboard() {
   let called: (socket: Socket) => void = () => {};
   const calling = new Promise<Socket>((resolve) => {
@@ -52,10 +52,10 @@ async function holdingWithOthers(command: readonly string[]) {
   };
 }
 
-/** What the command says of itself on its first line. */
+/** The command's first line. */
 const said = (holder: Started): Promise<string> => holder.until('a word', () => holder.lines[0]);
 
-/** The process that watches what this one runs. */
+/** The watchman of this process. */
 function watchmanOf({ pid }: Started): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
   const isWatchman = (child: number): boolean =>
@@ -135,7 +135,7 @@ describe('a command that runs under a lease', { timeout: TIMEOUT_MS }, () => {
       process.kill(watchmanOf(holder), 'SIGSTOP');
       process.kill(command, 'SIGKILL');
       expect(await holder.ended).toBe(137);
-      expect(holder.stderr).toContain('who killed the command is not known');
+      expect(holder.stderr).toContain('cannot tell which process killed the command');
     });
 
     it('ends as it does otherwise when it has ended by itself', async () => {
@@ -156,7 +156,7 @@ describe('a command that runs under a lease', { timeout: TIMEOUT_MS }, () => {
       isOver = true;
     });
     await using second = await switchboard();
-    // One that begins, here in a group of its own, keeps silent for longer than a lease.
+    // A new member, here in a group of its own, recovers for longer than a lease.
     await using other = await holding(second.command);
     await second.calling;
     expect(isOver).toBe(false);

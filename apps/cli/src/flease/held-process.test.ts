@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A process under a lease, and what was done about it. @param hasKilled what the watchman says, if it does */
+/** A process under a lease, and the calls that were made. @param hasKilled the watchman's answer, if any */
 function held(hasKilled?: boolean) {
   const did: string[] = [];
   const loss = new AbortController();
@@ -92,7 +92,7 @@ describe('a process under a lease that runs', () => {
     const { process, isKilled, said } = held();
     isKilled();
     expect((await process.ended()).lost).toBeUndefined();
-    expect(said()).toContain('who killed the command is not known');
+    expect(said()).toContain('cannot tell which process killed the command');
   });
 });
 

@@ -1,25 +1,25 @@
 /**
- * A process that may run for as long as a lease is held, and what becomes of it:
+ * A process that may run for as long as a lease is held, and the end of that process:
  *
- *     running ──the lease is about to end: SIGTERM──► ending ──it is over: SIGKILL──┐
+ *     running ──the lease is about to end: SIGTERM──► ending ──lease over: SIGKILL──┐
  *        │                                               │                          ▼
  *        └──────────────ends by itself, or is killed─────┴───────────────────────► ended
  *
- * While it runs the watchman is told of each renewal. Once it is ending, a renewal that comes after all comes too late:
- * it has been asked to end, and the watchman was told by when.
+ * While the process runs, the watchman is told of each renewal. Once the process is ending, a late renewal comes too
+ * late: the process has been asked to end, and the watchman knows the deadline.
  *
- * Whether the lease was lost before the process had ended is judged when it has. The state does not say so, for it is
- * timers that change it, and we may have stood still when they were due:
+ * Whether the lease was lost before the process had ended is judged after the end. The state cannot tell, because
+ * timers change the state, and we may have stood still when the timers were due:
  *
  *  - The lease may be over by the clock, and no timer has said so yet. So the clock is asked again.
- *  - The watchman may have killed it, and we have gone on in time to renew the lease. So the watchman is asked, too, if
- *    it was killed; but whether we stood still is for `wakefulness.ts` to say, as it was when the lease was lost.
+ *  - The watchman may have killed the process, and we have gone on in time to renew the lease. So the watchman is
+ *    asked, too, if the process was killed; but `wakefulness.ts` decides whether we stood still, as of the loss of the
+ *    lease.
  */
 
 import type { FleaseLease } from 'leasehold/flease';
 import type { Logger } from 'leasehold/supervisor';
-import type { ResolvedFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
-import type { ChildEnd } from '../../../../leasehold/src/node/child.ts';
+import type { ResolvedFleaseDurations, ChildEnd } from 'leasehold/internal';
 import type { LostLease } from './command-ended-error.ts';
 import type { StartedProcess } from './started-process.ts';
 import { Wakefulness } from './wakefulness.ts';
@@ -31,13 +31,13 @@ export interface HeldProcessOptions {
   readonly lease: Pick<FleaseLease, 'resource' | 'number' | 'signal' | 'leftMs' | 'isHeld' | 'onRenewal'>;
   readonly durations: Pick<ResolvedFleaseDurations, 'noticeMs' | 'leaseMs' | 'renewAfterMs' | 'answerMs'>;
   readonly logger: Logger;
-  /** Since when it is looked whether we stand still. @default since now */
+  /** The detector of standstills, from its start on. @default since now */
   readonly wakefulness?: Wakefulness | undefined;
 }
 
 export interface HeldEnd {
   readonly end: ChildEnd;
-  /** What there is to say of the lease; undefined if it was held until then. */
+  /** The facts about the lease; undefined if the lease was held until then. */
   readonly lost: Omit<LostLease, 'suspects'> | undefined;
 }
 
@@ -81,14 +81,14 @@ export class HeldProcess implements Disposable {
     return this.#state.name;
   }
 
-  /** Resolves when it has ended. */
+  /** Resolves when the process has ended. */
   async ended(): Promise<HeldEnd> {
     const { started, lease } = this.#options;
     const end = await started.ended;
     const { hasOverslept } = this.#end();
     const wasOverdue = end.signal === 'SIGKILL' && (await this.#wasOverdue());
     if (!lease.signal.aborted && !wasOverdue) return { end, lost: undefined };
-    started.kill('SIGKILL'); // What it has started may still be there.
+    started.kill('SIGKILL'); // Descendants may still be there.
     return { end, lost: { ...this.#lost(), hasOverslept } };
   }
 
@@ -126,13 +126,13 @@ export class HeldProcess implements Disposable {
     logger.warn('the lease is lost: the command is ended', { command, pid, withinMs });
   }
 
-  /** Whether the watchman has killed it, as far as that is known. */
+  /** Whether the watchman has killed the process, as far as known. */
   async #wasOverdue(): Promise<boolean> {
     const { started, watchman, lease, logger } = this.#options;
     const hasKilled = await watchman.end();
     if (hasKilled === undefined && !lease.signal.aborted) {
       const { command } = started;
-      logger.warn('who killed the command is not known: the process that watches does not answer', {
+      logger.warn('cannot tell which process killed the command: the watchman does not answer', {
         command,
       });
     }

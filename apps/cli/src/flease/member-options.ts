@@ -5,8 +5,7 @@
 
 import { type Command, Option } from 'commander';
 import type { JoinFleaseOptions, Peers, ServeFleaseOptions } from 'leasehold/flease';
-import type { Address } from '../../../../leasehold/src/node/tcp/address.ts';
-import { isLoopback } from '../../../../leasehold/src/node/tcp/binding.ts';
+import { type Address, isLoopback } from 'leasehold/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../failure.ts';
 import { milliseconds, wholeNumberFrom } from '../options.ts';
@@ -36,14 +35,14 @@ export interface MemberOptions {
 
 export const withMemberOptions = (command: Command): Command =>
   command
-    .option('--id <name>', `which of the peers this is (default: ${ID_VARIABLE})`)
+    .option('--id <name>', `the name of this member among the peers (default: ${ID_VARIABLE})`)
     .option(
       '--peers <addresses>',
-      `all members, this one too, as a=host:port,b=host:port (default: ${PEERS_VARIABLE})`,
+      `all members, including this one, as a=host:port,b=host:port (default: ${PEERS_VARIABLE})`,
     )
     .option(
       '--group <name>',
-      'groups of different names have nothing to do with each other (default: default)',
+      'the name of the group; groups with different names ignore each other (default: default)',
     )
     .addOption(
       new Option(
@@ -57,19 +56,19 @@ export const withMemberOptions = (command: Command): Command =>
         'twice what a clock may be off from true time; the same everywhere (default: 500ms, or a tenth of the lease)',
       ).argParser(milliseconds),
     )
-    .option('--listen <address>', 'where to listen, if not where the peers are told, as 0.0.0.0:7500')
+    .option('--listen <address>', 'where to listen, if not at the address in --peers, as 0.0.0.0:7500')
     .addOption(
       new Option('--view <number>', 'one more with each change of the peers (default: 1)').argParser(
         wholeNumberFrom(1),
       ),
     )
     .option('--before <addresses>', 'the peers of the view before, while the group changes')
-    .option('--ca <file>', 'certificates of those who may vouch for members; TLS, with --cert and --key')
-    .option('--cert <file>', 'our own certificate, which names the address that the others dial')
+    .option('--ca <file>', 'certificate authorities that sign members; enables TLS, with --cert and --key')
+    .option('--cert <file>', 'the certificate of this member, which names the address that the others dial')
     .option('--key <file>', 'the private key of --cert')
     .option(
       '--insecure',
-      'allow to listen elsewhere than on loopback without TLS, where whoever can connect can take part',
+      'allow listening beyond loopback without TLS, where any process that can connect can act as a member',
     );
 
 /** @throws {UsageError} */
@@ -98,7 +97,11 @@ export function joinOptionsOf({ environment }: Context, options: MemberOptions):
 }
 
 /** All three, or none. @throws {UsageError} */
-function tlsOf({ ca, cert, key }: MemberOptions): JoinFleaseOptions['tls'] {
+export function tlsOf({
+  ca,
+  cert,
+  key,
+}: Pick<MemberOptions, 'ca' | 'cert' | 'key'>): JoinFleaseOptions['tls'] {
   if (ca !== undefined && cert !== undefined && key !== undefined) return { ca, cert, key };
   const missing = Object.entries({ ca, cert, key }).filter(([, value]) => value === undefined);
   if (missing.length === 3) return undefined;
@@ -136,7 +139,7 @@ export function peersOf(option: string, text: string): Peers {
  * @throws {UsageError}
  */
 export function httpOf(
-  { http, insecure }: MemberOptions,
+  { http, insecure }: Pick<MemberOptions, 'http' | 'insecure'>,
   { id, peers, listen }: Pick<JoinFleaseOptions, 'id' | 'peers' | 'listen'>,
 ): (Address & Pick<ServeFleaseOptions, 'insecure'>) | undefined {
   if (http === undefined || http === false) return undefined;

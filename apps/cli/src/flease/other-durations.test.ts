@@ -4,7 +4,9 @@ import { isCertain, isLikely, OtherDurationsError } from './other-durations.ts';
 const MEMBERS = ['a', 'b', 'c', 'd', 'e'];
 const OTHER = { leaseMs: 10_000, clockSkewMs: 500 };
 
-/** What a finds: whom it hears, those of them that have other durations, and the rest, which are away. */
+/**
+ * The state as `a` finds it: the peers that `a` hears, the peers with other durations, and the rest, which are away.
+ */
 const found = (fine: string, others: string) => ({
   ...{ leaseMs: 1_500, clockSkewMs: 100 },
   peers: ['b', 'c', 'd', 'e'].map((id) => ({

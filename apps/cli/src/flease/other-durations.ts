@@ -1,13 +1,13 @@
 /**
- * What to do about members that were started with another lease or skew. They and we do not heed each other, whatever
- * is waited; so whoever waits for a lease is told, and does not take it for a lock that is busy.
+ * The treatment of members that were started with another lease or skew. They and we do not heed each other, however
+ * long we wait; so a user who waits for a lease is told, and does not take the lease for a busy lock.
  *
- * It is certain once those that are left are no majority, also if all who are away had our durations. When the time to
- * wait is over less will do: that whoever is there has others.
+ * The case is certain once the remaining members are no majority, even if all absent members had our durations. At the
+ * end of the waiting time less is enough: all present members have other durations.
  */
 
 import { type Flease, type FleaseStatus, LeaseholdError } from 'leasehold/flease';
-import { majorityOf } from '../../../../leasehold/src/flease/view.ts';
+import { majorityOf } from 'leasehold/internal';
 import { pause } from '../event-stream.ts';
 
 const LOOK_EVERY_MS = 500;
@@ -47,7 +47,7 @@ export class OtherDurationsError extends LeaseholdError {
   }
 }
 
-/** Whether these members have no majority for us, whoever else comes. */
+/** Whether we have no majority because of these members, even if all others come. */
 export function isCertain({ peers }: Status, members: readonly string[]): boolean {
   const others = apart(peers).filter(({ id }) => members.includes(id));
   return members.length - others.length < majorityOf(members.length);
@@ -63,7 +63,7 @@ export function isLikely({ peers }: Status): boolean {
 const apart = (peers: Status['peers']): Status['peers'] =>
   peers.filter(({ connected, otherDurations }) => connected && otherDurations !== undefined);
 
-/** Tells once that it is certain, unless the signal aborts before. */
+/** Tells once that the case is certain, unless the signal aborts before. */
 export async function tellOfOtherDurations(
   group: Flease,
   members: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Whether a process was told to listen twice in one place. Said afterwards, by the system, it would be that the port is
- * in use, and whoever looks for the other process finds none.
+ * Whether a process was told to listen twice in one place. The system would say that the port is in use, and a user
+ * who looks for the other process finds none.
  */
 
 import { UsageError } from '../failure.ts';
@@ -8,7 +8,7 @@ import { UsageError } from '../failure.ts';
 export interface Port {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
-  /** How it was said, as `--http 7500`. */
+  /** The option as typed, as `--http 7500`. */
   readonly said: string;
 }
 
@@ -16,7 +16,7 @@ export interface Port {
 const WILDCARDS: readonly string[] = ['0.0.0.0', '::'];
 
 /**
- * @param address where it listens for the others; whoever uses it says if it is none
+ * @param address where the process listens for the others; the user of the address reports a malformed one
  * @throws {UsageError}
  */
 export function refuseOwnPort(address: string | undefined, what: string, ports: readonly Port[]): void {

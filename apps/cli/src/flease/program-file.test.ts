@@ -15,7 +15,7 @@ const file = (name: string, text: string, mode: number): string => {
   return path;
 };
 
-/** What is said of it by whoever looks, and by whoever starts it. */
+/** The errors from the look at the program and from the attempt to start the program. */
 async function saidOf(command: string, env: Environment): Promise<readonly (CommandError | undefined)[]> {
   const starting = new Promise((resolve, reject) => {
     spawn(command, [], { env, stdio: 'ignore' }).once('error', reject).once('exit', resolve);
@@ -69,7 +69,7 @@ describe('a command that cannot be started', () => {
   it('is not a script of whose interpreter we see only how it begins: that may be run all the same', async () => {
     const script = file('long', `#!/${'x'.repeat(300)}\nexit 0\n`, 0o755);
     expect(await saidOf(script, {})).toEqual([undefined, undefined]);
-    expect(isProgram(script, {})).toBe(false); // Who knows.
+    expect(isProgram(script, {})).toBe(false); // Nobody can know.
     const other = file('long-option', `#!/bin/sh ${' '.repeat(300)}\n`, 0o755);
     expect(isProgram(other, {})).toBe(true);
   });

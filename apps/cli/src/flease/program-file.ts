@@ -1,9 +1,11 @@
 /**
- * Whether there is a program of a name, before anybody tries to start it. Between the look and the start it may come or
- * go; so who is told here that it is there is still told why it did not start, if it did not.
+ * Whether there is a program of a name, before any attempt to start the program. Between the look and the start the
+ * program may come or go; so a caller that is told here that the program exists still gets the reason if the start
+ * fails.
  *
- * Who will start it much later asks at once all the same, and goes by the answer: a name that was misspelled is far
- * more likely than a program that somebody puts there meanwhile, and it would be found out when the program is needed.
+ * A caller that starts the program much later asks at once all the same, and relies on the answer: a misspelled name
+ * is far more likely than a program that is installed meanwhile, and the mistake would be found only when the program
+ * is needed.
  */
 
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
@@ -11,11 +13,11 @@ import { CommandError } from 'leasehold/supervisor';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Whether it is found, and may be executed, and so may its interpreter if it says which. */
+/** Whether the program is found, and may be executed, and so may the interpreter if the program names one. */
 export const isProgram = (command: string, environment: Environment): boolean =>
   placesOf(command, environment)?.some((path) => faultOf(path) === undefined) ?? false;
 
-/** What whoever started it would be told, if it is certain that it cannot be started. */
+/** The error that a start would give, if a start is certain to fail. */
 export function whyNotStarted(command: string, environment: Environment): CommandError | undefined {
   const faults = placesOf(command, environment)?.map(faultOf);
   if (!faults?.every(isCertain)) return undefined;
@@ -26,8 +28,8 @@ export function whyNotStarted(command: string, environment: Environment): Comman
 }
 
 /**
- * Where it would be looked for; undefined if that is for the system to say. An empty name in a path is the folder one
- * is in.
+ * The paths at which the program would be looked for; undefined if that is for the system to say. An empty name in a
+ * path is the folder one is in.
  */
 function placesOf(command: string, { PATH: path }: Environment): readonly string[] | undefined {
   if (command.includes('/')) return [command];
@@ -36,14 +38,14 @@ function placesOf(command: string, { PATH: path }: Environment): readonly string
 
 interface Fault {
   readonly kind: 'missing' | 'not executable' | 'not known';
-  /** If it is a script, and this is what has the fault. */
+  /** If the program is a script, and the interpreter has the fault. */
   readonly interpreter?: string;
 }
 
 const isCertain = (fault: Fault | undefined): fault is Fault =>
   fault !== undefined && fault.kind !== 'not known';
 
-/** Why it cannot be started; undefined if nothing is the matter with it. */
+/** Why the program cannot be started; undefined if there is no fault. */
 function faultOf(path: string): Fault | undefined {
   const kind = faultOfFile(path);
   if (kind !== undefined) return { kind };
@@ -69,13 +71,16 @@ const FAULTS: Readonly<Record<string, Fault['kind']>> = {
   EACCES: 'not executable',
 };
 
-/** How much of the first line Linux looks at. What it does with one whose interpreter goes on is its own. */
+/** How much of the first line Linux looks at. The system's treatment of a longer line is the system's own. */
 const FIRST_LINE_BYTES_MAX = 256;
 
-/** Instead of an interpreter, of which we see only how it begins. */
+/** Instead of an interpreter of which only the beginning is known. */
 const CUT_OFF = Symbol('cut off');
 
-/** What a script says in its first line; undefined if it is none, or may be executed but not read. */
+/**
+ * The interpreter that a script names in the first line; undefined if the file is no script, or may be executed but
+ * not read.
+ */
 function interpreterOf(path: string): string | typeof CUT_OFF | undefined {
   const bytes = Buffer.alloc(FIRST_LINE_BYTES_MAX);
   let length: number;
@@ -89,7 +94,7 @@ function interpreterOf(path: string): string | typeof CUT_OFF | undefined {
   } catch {
     return undefined;
   }
-  // As bytes, for it is them that are counted, and a character may be cut in two.
+  // As bytes, because the limit counts bytes, and a character may be cut in two.
   const [beginning, interpreter] = /^#![ \t]*([^ \t\n]+)/.exec(bytes.toString('latin1', 0, length)) ?? [];
   if (beginning?.length === FIRST_LINE_BYTES_MAX) return CUT_OFF;
   return interpreter && Buffer.from(interpreter, 'latin1').toString();

@@ -1,18 +1,12 @@
 /**
- * What to do with signals while a command runs under a lease, or is to. Before it runs they end the waiting. While it
- * runs they are for it, as if nobody stood in between. After it has ended there is only the lease to be given back, and
- * whoever cannot wait for that is not made to: it runs out by itself.
+ * The treatment of signals around a command under a lease. Before the command runs, signals end the waiting. While the
+ * command runs, signals are passed to the command, as if nobody stood in between. After the command has ended, only
+ * the release of the lease is left, and a user who cannot wait for that need not: the lease expires by itself.
  */
 
 import process from 'node:process';
-import { SignalEchoes } from '../../../../leasehold/src/node/signal-echoes.ts';
-import {
-  inTerminalForeground,
-  onSignals,
-  type Signal,
-  signalNumber,
-} from '../../../../leasehold/src/node/signals.ts';
-import { FORWARDED, SignalPolicy } from '../../../../leasehold/src/pool/shell/supervision/signal-policy.ts';
+import { SignalEchoes, inTerminalForeground, onSignals, type Signal, signalNumber } from 'leasehold/internal';
+import { FORWARDED, SignalPolicy } from './signal-policy.ts';
 
 export class CommandSignals implements Disposable {
   readonly #policy = new SignalPolicy();
@@ -31,14 +25,14 @@ export class CommandSignals implements Disposable {
     return this.#waiting.signal;
   }
 
-  /** What a shell would end with, if the waiting was ended. */
+  /** The exit code that a shell would give, if the waiting was ended. */
   get exitCode(): number | undefined {
     return this.#interruption === undefined ? undefined : 128 + signalNumber(this.#interruption);
   }
 
   /**
-   * From here on they are for the command, and so is one that came while it was started; until the result is disposed
-   * of.
+   * From here on signals are for the command, and so is a signal that came while the command was started; until the
+   * result is disposed of.
    */
   handTo(child: (signal: Signal) => void): Disposable {
     this.#child = child;

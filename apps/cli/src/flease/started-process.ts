@@ -1,23 +1,23 @@
 /**
- * The process of a command, which somebody watches before it begins:
+ * The process of a command, which a watchman watches before the command begins:
  *
  *     gate      ├── closed ────────────────┤ open: the command begins
- *     watchman       ├── is told of it ──┤ watches
+ *     watchman       ├── is informed ────┤ watches
  *
- * So there is no instant at which we could be killed and the command be left alone, unless it has to do without the
- * gate (`gate.ts`) or there is no watchman (`watchman.ts`). It starts all the same then, and that nobody watches is
- * said.
+ * So there is no instant at which we could be killed and leave the command alone, unless the command has to do without
+ * the gate (`gate.ts`) or there is no watchman (`watchman.ts`). The command starts all the same then, and a line says
+ * that nobody watches.
  *
- * If the lease is lost, what the command has started is ended with it: it leads a group of its own. Not on a terminal, though, where a group
- * of its own could not be typed to; there a script that wants its children to go with it has to say so itself.
+ * If the lease is lost, the descendants of the command are ended too: the command leads a group of its own. Not on a
+ * terminal, though, where a group of its own would get no keys; there a script that wants its children to end too has
+ * to see to that.
  */
 
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import process from 'node:process';
 import type { FleaseLease } from 'leasehold/flease';
 import { CommandError, type Logger } from 'leasehold/supervisor';
-import type { ChildEnd } from '../../../../leasehold/src/node/child.ts';
-import { inTerminalForeground, type Signal } from '../../../../leasehold/src/node/signals.ts';
+import { type ChildEnd, inTerminalForeground, type Signal } from 'leasehold/internal';
 import { behindGateIfItFits } from './gate.ts';
 import type { Watchman } from './watchman.ts';
 
@@ -28,7 +28,7 @@ export interface Start {
   readonly logger: Logger;
 }
 
-/** @throws {CommandError} if it does not start */
+/** @throws {CommandError} if the command does not start */
 export async function startWatched(start: Start, watchman: Watchman): Promise<StartedProcess> {
   const { command, args, lease, logger } = start;
   const isGroup = !inTerminalForeground();
@@ -49,12 +49,12 @@ export async function startWatched(start: Start, watchman: Watchman): Promise<St
   });
   if (!(await watched)) unwatched();
   watchman.allow(lease.leftMs);
-  // If it was lost meanwhile, whoever asks for the signal next ends what waits there.
+  // If the lease was lost meanwhile, the next reader of the signal ends the waiting shell.
   if (lease.isHeld()) gated?.open();
   return started;
 }
 
-/** Some of what can be wrong is thrown, the rest is an event. @throws {CommandError} */
+/** Some faults are thrown, the rest come as an event. @throws {CommandError} */
 function spawned(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
   try {
     return spawn(command, args, { ...options, stdio: 'inherit' });
@@ -84,7 +84,10 @@ export class StartedProcess {
     return this.#child.pid;
   }
 
-  /** Whom to send a signal: it or, if it leads a group, all of that. Undefined if it did not start. */
+  /**
+   * The target of a signal: the process or, if the process leads a group, the whole group. Undefined if the process
+   * did not start.
+   */
   get target(): number | undefined {
     return this.pid !== undefined && this.#isGroup ? -this.pid : this.pid;
   }
@@ -98,9 +101,9 @@ export class StartedProcess {
       process.kill(target, signal);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code === 'ESRCH') return; // All of it is gone.
+      if (code === 'ESRCH') return; // All processes are gone.
       if (code !== 'EPERM') throw error;
-      // It has become another user's.
+      // The process runs as another user now.
       this.#logger.error('the command cannot be sent a signal: this user may not', { command, pid, signal });
     }
   }

@@ -1,9 +1,9 @@
 /**
- * Where a member of the command line tells how it is: on a port that `flease status` and `flease watch` ask.
+ * Where a member of the command line shows the state: on a port that `flease status` and `flease watch` ask.
  *
- * The port is needed only once there is a member to tell of. But a member that has joined and then finds that it cannot
- * tell anybody has troubled the others, and whoever started it reads that all is well and then that it is not. So the
- * port is tried before. In between somebody else may take it, which is said then.
+ * The port is needed only once there is a member to tell of. But a member that has joined and then cannot open the
+ * port has troubled the others, and the user reads first that all is well and then that something is wrong. So the
+ * port is tried before. In between another process may take the port, and that error is reported then.
  */
 
 import {
@@ -15,13 +15,11 @@ import {
   type ServeFleaseOptions,
   silent,
 } from 'leasehold/flease';
-import { checkAddress } from '../../../../leasehold/src/flease/shell/peers-option.ts';
-import { serveHttp } from '../../../../leasehold/src/node/http/server.ts';
-import type { Address } from '../../../../leasehold/src/node/tcp/address.ts';
+import { checkAddress, serveHttp, type Address } from 'leasehold/internal';
 
 /**
  * @param http undefined: nowhere
- * @param advice what to do where another process has that port; it is usually another member on this machine
+ * @param advice for the case that another process has that port; usually that is another member on this machine
  * @throws {PortInUseError}
  */
 export async function tellOverHttp(
@@ -38,8 +36,8 @@ export async function tellOverHttp(
 }
 
 /**
- * If the member's own address is in use as well, this passes: it was started twice, another port for HTTP is no help,
- * and whoever joins is told so.
+ * If the member's own address is in use as well, this check passes: the member was started twice, another port for
+ * HTTP is no help, and joining reports that.
  *
  * @throws {PortInUseError}
  * @throws {AddressUnavailableError} if this machine has no such address
@@ -56,7 +54,7 @@ export async function refuseTakenHttp(
   throw withAdvice(taken, advice);
 }
 
-/** What is thrown where somebody listens already, as whoever tells over HTTP would be told. */
+/** The error for a port in use, as the HTTP server would throw it. */
 async function takenAt({ host, port }: Address): Promise<PortInUseError | undefined> {
   try {
     await (await serveHttp({ host, port, routes: [], logger: silent })).close();
@@ -68,4 +66,4 @@ async function takenAt({ host, port }: Address): Promise<PortInUseError | undefi
 }
 
 const withAdvice = ({ host, port, cause }: PortInUseError, advice: string): PortInUseError =>
-  new PortInUseError(host, port, { cause }, `another member may tell there how it is; ${advice}`);
+  new PortInUseError(host, port, { cause }, `another member may serve its status there; ${advice}`);

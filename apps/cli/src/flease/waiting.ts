@@ -1,5 +1,6 @@
 /**
- * What to tell a person who waits for a lease: who has it, or who of the group is missing. Each once, until it changes.
+ * The lines for a person who waits for a lease: the holder, or the missing members of the group. Each line once, until
+ * the state changes.
  */
 
 import { type Flease, type Logger, NoMajorityError } from 'leasehold/flease';
@@ -15,7 +16,7 @@ export async function tellWhoIsWaitedFor(
   signal: AbortSignal,
 ): Promise<void> {
   let told = '';
-  /** Who was missing since it was last known who has it. One attempt may miss others than the next. */
+  /** The members that were missing since the holder was last known. One attempt may miss others than the next. */
   const missing = new Set<string>();
   const tell = (about: string, line: string, facts: Record<string, string | number>): void => {
     if (about !== told && !signal.aborted) logger.info(line, facts);

@@ -1,12 +1,12 @@
 /**
- * A lease that somebody wants, until it is had, the time for it is over, or nobody wants it any more:
+ * A lease that a command wants, until the lease is acquired, the time is over, or the command is no longer wanted:
  *
- *     member   ├── keeps silent ──┤ takes part
+ *     member   ├── recovers ──────┤ ready
  *     asks                        ├── --wait ────────┤ given up: 75
- *     says     ├── who is waited for, or missing ────┤
+ *     says     ├── the holder, or missing members ───┤
  *
- * The silence at the start does not count, for it would be the same however free the lease is. What is said meanwhile
- * is for a person; only that the others have other durations ends the waiting, because no time would help.
+ * The recovery at the start does not count, because recovery takes the same time however free the lease is. The lines
+ * in between are for a person; only peers with other durations end the waiting, because no waiting would help.
  */
 
 import {
@@ -24,24 +24,24 @@ export interface WantedLease {
   readonly group: Flease;
   readonly resource: string;
   readonly members: readonly string[];
-  /** How long a member that starts keeps silent. */
+  /** How long a member that starts recovers. */
   readonly recoveryMs: number;
-  /** From when it takes part; 0: ask once; undefined: for ever. */
+  /** Counted from when the member is ready; 0: ask once; undefined: no limit. */
   readonly waitMs: number | undefined;
   readonly signals: CommandSignals;
   readonly logger: Logger;
 }
 
-/** How much later than it should a member may begin to take part before it is asked all the same. */
+/** How late a member may become ready before the request is sent all the same. */
 const LATE_MS = 1_000;
-/** How long who asks once goes on asking where nobody knows who has it. */
+/** How long a single request is repeated while the holder is unknown. */
 const ASKED_ONCE_MS = 1_000;
 
 /**
  * Undefined if somebody wanted the waiting to end.
  *
  * @throws {OtherDurationsError} if the others can never agree
- * @throws {LeaseHeldError} @throws {NoMajorityError} if it was not to be had in time
+ * @throws {LeaseHeldError} @throws {NoMajorityError} if the lease was not acquired in time
  */
 export async function acquired(wanted: WantedLease): Promise<FleaseLease | undefined> {
   const { group, recoveryMs } = wanted;
@@ -62,7 +62,7 @@ export async function acquired(wanted: WantedLease): Promise<FleaseLease | undef
   }
 }
 
-/** Says what there is to say, until it is disposed of, or the lease is no longer wanted. */
+/** Prints the lines, until disposed of, or until the lease is no longer wanted. */
 function telling(
   { group, resource, members, waitMs, signals, logger }: WantedLease,
   inVain: (error: OtherDurationsError) => void,
@@ -82,8 +82,8 @@ function telling(
 }
 
 /**
- * Resolves when it takes part; or when it should but does not, as where its clock is off: whoever asks then is told
- * why.
+ * Resolves when the member is ready; or when the member should be and is not, for example because of a wrong clock:
+ * the request then fails with the reason.
  */
 async function takesPart(group: Flease, withinMs: number, signal: AbortSignal): Promise<void> {
   const late = AbortSignal.timeout(withinMs);
@@ -98,8 +98,8 @@ const asked = ({ group, resource, waitMs }: WantedLease, signal: AbortSignal): P
   waitMs === 0 ? askedOnce(group, resource, signal) : group.acquire(resource, { signal, waitMs });
 
 /**
- * Gives up as soon as somebody is known to have it. Where that is not known, because others ask at the same time or
- * have only just been started, a moment makes the difference between one of them and nobody.
+ * Gives up as soon as another holder is known. Where that is not known, because others ask at the same time or have
+ * only just been started, a moment makes the difference between one of them and nobody.
  *
  * @throws {LeaseHeldError}
  */

@@ -23,7 +23,7 @@ interface Target {
   readonly ended: Promise<NodeJS.Signals | number | null>;
 }
 
-/** One that lasts until it is killed; or only if it is, by SIGKILL. Resolves when it does. */
+/** A process that lasts until killed; a stubborn one only until SIGKILL. Resolves when the process runs. */
 async function lasting(how: 'obedient' | 'stubborn' = 'obedient'): Promise<Target> {
   const script = `${how === 'stubborn' ? "trap '' TERM;" : ''} echo lasts; while :; do sleep 0.05; done`;
   const child = spawn('/bin/sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
@@ -50,11 +50,11 @@ const processesWith = (word: string): readonly number[] =>
     try {
       return readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0').includes(word) ? [Number(name)] : [];
     } catch {
-      return []; // It has ended meanwhile.
+      return []; // The process has ended meanwhile.
     }
   });
 
-/** What the sleep of a timer is started with that was told of so long: a little is taken off. */
+/** The argument of the `sleep` of a timer for so long: a little is subtracted. */
 const sleepOf = (ms: number): string => ((ms - 20) / 1_000).toFixed(3);
 
 const until = (isSo: () => boolean): Promise<void> =>
@@ -206,9 +206,9 @@ describe('a watchman whose employer is killed', { timeout: TIMEOUT_MS }, () => {
     program = await bundled('apps/cli/src/testing/killed-while-watched.ts');
   });
 
-  /** Resolves with how long the target lived after that, if it was to end when it was told to or not. */
+  /** Resolves with how long the target lived after that, whether or not the target obeys. */
   async function livedOn(graceMs: number, allowedMs: number, command: string): Promise<number> {
-    // It has that open which nobody else has any more.
+    // The command keeps a descriptor open that no other process has any more.
     const script = `${command} echo lasts; exec >&2; while :; do sleep 0.05; done`;
     const employer = new Started(program, [graceMs, allowedMs, 'sh', '-c', script].map(String), {});
     await using _ = employer;

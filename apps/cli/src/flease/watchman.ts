@@ -1,34 +1,36 @@
 /**
- * Ends a process, or a group of them, should we die first, or stand still for longer than we said that it may run.
+ * Ends a process, or a group of processes, if we die first, or stand still for longer than the time that we allowed.
  *
- * It is a shell that listens to us. It is told whom to end, says that it knows, and from then on is told again and
- * again for how much longer all is well; in the end, that it is over. Each of these words replaces the one before:
+ * The watchman is a shell that listens to us. We name the target, the watchman confirms, and from then on we say again
+ * and again for how much longer all is well; in the end, that all is over. Each message replaces the one before:
  *
  *     we        ├─ 5 s ──────├─ 5 s ──────├─ 5 s ── stopped, or blocked in a write that nobody reads
  *     watchman   ├───────────×├───────────×├─────────────────────────┤ SIGKILL
  *
- * If its input ends without the last word, whoever should have said it is dead. Then the target is asked to end, and
- * killed when its grace is over, or what was said last, whichever comes first.
+ * If the input ends without the last message, we are dead. Then the target is asked to end, and killed at the end of
+ * the grace period or of the last allowed time, whichever comes first.
  *
- * How long is a duration, because a shell has no clock to compare; it is counted from when the word is read, which is
- * later than when it was said. So it takes off a little for that. It counts by the clock of `sleep`, which stands still
- * while the machine does: after a suspension it is for us to notice, and if we stand still then, too, the target lives
- * too long.
+ * The allowed time is a duration, because a shell has no clock to compare. The duration is counted from when the
+ * message is read, which is later than when we sent the message. So the watchman subtracts a little. The watchman
+ * counts by the clock of `sleep`, which stops while the machine is suspended: after a suspension we have to notice,
+ * and if we stand still then, too, the target lives too long.
  *
- * It outlives what would end us: it is in a session of its own, and takes no notice of the signals that are sent to all
- * processes of a service to stop it. Somebody who kills all of them by SIGKILL kills the target as well.
+ * The watchman outlives the things that would end us: the watchman is in a session of its own, and ignores the signals
+ * that are sent to all processes of a service to stop the service. A SIGKILL to all of them kills the target as well.
  *
- * The counting is a process that only sleeps, and one that waits for it, since a shell cannot wait for its input and
- * for time together. Whoever is replaced ends the sleeping one and is waited for, so that none is left over, neither
- * asleep nor dead; and neither has our pipes open, for else we would take it for the watchman.
+ * The timer is a process that only sleeps, and a process that waits for the sleeping one, since a shell cannot wait
+ * for input and for time together. A replaced timer ends the sleeping process and is waited for, so that no process is
+ * left over, neither asleep nor dead; and neither process has our pipes open, or we would take the timer for the
+ * watchman.
  *
- * Nobody can replace a timer any more once the watchman itself is killed; it must not kill the target then, whose lease
- * may be renewed all the time. So a timer asks, when its time is over, whether the watchman is still its parent:
+ * Once the watchman itself is killed, nothing can replace a timer any more. That timer must not kill the target, whose
+ * lease may be renewed all the time. So a timer checks, when the time is over, whether the watchman is still the
+ * timer's parent:
  *
  *     watchman  ├────────× SIGKILL: we say that nobody watches
  *     timer      ├─────────────────┤ has another parent by now, and kills nobody
  *
- * And one whose sleep was cut short, by somebody who kills whatever sleeps, sleeps anew: late, but not before the time.
+ * And if somebody kills the sleeping process, the timer sleeps anew: late, but not before the time.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -36,8 +38,8 @@ import process from 'node:process';
 import { pause } from '../event-stream.ts';
 
 /**
- * A timer whose time is over becomes this, because only a shell that begins asks who its parent is: in one that was
- * forked `PPID` is still what it was in the shell that it was forked from.
+ * A timer whose time is over becomes this shell, because only a new shell reads the present parent: in a forked shell
+ * `PPID` is still the parent of the shell that forked.
  */
 const KILL = `
 [ "$PPID" = "$1" ] || exit
@@ -46,9 +48,9 @@ kill -s ALRM "$1"
 `;
 
 /**
- * SIGALRM is between these: from the watchman, that a timer is replaced; from a timer, that it has killed the target.
- * Whoever died does not read the answer either; that must not be the end of it. And a watchman that has no `sleep` any
- * more is none: it is killed, so that it is missed.
+ * SIGALRM has two meanings between these: from the watchman, that a timer is replaced; from a timer, that the timer
+ * has killed the target. If we died, we do not read the answer either; that must not end the watchman. And a watchman
+ * without a `sleep` cannot watch, so the watchman is killed, and we notice the end.
  */
 const SCRIPT = `
 trap '' HUP INT QUIT PIPE TERM USR1 USR2
@@ -82,20 +84,20 @@ kill_in "$1"
 wait
 `;
 
-/** What it takes, at most, on a machine that is not too busy, from the word to a timer that runs. */
+/** The longest time, on a machine that is not too busy, from the message to a running timer. */
 const TO_BEGIN_MS = 20;
-/** Far more than it takes to hear that all is over, unless somebody has stopped it. */
+/** Far more than the watchman needs to hear that all is over, unless somebody has stopped the watchman. */
 const TO_ANSWER_MS = 1_000;
 
 export class Watchman implements AsyncDisposable {
-  /** Undefined if it could not even be tried. */
+  /** Undefined if the shell could not even be started. */
   readonly #child: ChildProcess | undefined;
-  /** Resolves with how it ended. */
+  /** Resolves with how the watchman ended. */
   readonly #ended: Promise<NodeJS.Signals | number | undefined>;
   #lastWord = '';
   #end: Promise<boolean | undefined> | undefined;
 
-  /** @param graceMs how long whoever is told to end may take */
+  /** @param graceMs how long the target may take to end when told to */
   constructor(graceMs: number) {
     const child = shell(['-c', SCRIPT, 'leasehold-watchman', inSeconds(graceMs), KILL]);
     this.#child = child;
@@ -119,7 +121,7 @@ export class Watchman implements AsyncDisposable {
   }
 
   /**
-   * Resolves with true when it knows, and with false if nobody is there.
+   * Resolves with true when the watchman has confirmed, and with false if there is no watchman.
    *
    * @param target a process, or a group if negative
    * @param gone told if nobody watches any more, other than because the target was killed
@@ -140,15 +142,16 @@ export class Watchman implements AsyncDisposable {
     });
   }
 
-  /** It may live for so long from here on, unless something else is said before. */
+  /** The target may live for so long from here on, unless another message follows. */
   allow(forMs: number): void {
     if (this.#end !== undefined || !this.isThere) return;
     this.#child?.stdin?.write(`${inSeconds(Math.max(0, forMs - TO_BEGIN_MS))}\n`);
   }
 
   /**
-   * Tells it that all is over, and resolves when it has ended: with whether it has killed the target before that, since
-   * its time was over; undefined if it does not say so within a second, because somebody has stopped it.
+   * Tells the watchman that all is over, and resolves when the watchman has ended: with whether the watchman killed
+   * the target before, because the time was over; undefined without an answer within a second, because somebody has
+   * stopped the watchman.
    */
   end(): Promise<boolean | undefined> {
     return (this.#end ??= this.#sendAway());
@@ -168,28 +171,28 @@ export class Watchman implements AsyncDisposable {
     return undefined;
   }
 
-  /** With its timer: they are a group. */
+  /** Together with the timer: they are a group. */
   #kill(): void {
     try {
       process.kill(-(this.#child?.pid as number), 'SIGKILL');
-    } catch {} // It has just ended.
+    } catch {} // The group has just ended.
   }
 }
 
 /**
- * Its environment is only where to find `sleep`. Of ours there may be as much as the system allows, and the script on
- * top of it would be more; and a shell does what some of it says.
+ * The shell's environment has only the path of `sleep`. Our environment may be as large as the system allows, and the
+ * script on top would be too much; and some variables change how a shell behaves.
  */
 function shell(args: readonly string[]): ChildProcess | undefined {
   const env = { PATH: process.env['PATH'] };
   try {
     return spawn('/bin/sh', args, { env, stdio: ['pipe', 'pipe', 'ignore'], detached: true });
   } catch {
-    return undefined; // Some of what can be wrong is thrown, the rest is an event.
+    return undefined; // Some faults are thrown, the rest come as an event.
   }
 }
 
-/** Nobody else would send it this. */
+/** Nothing else would send this signal to the watchman. */
 const HAS_KILLED = 'SIGALRM';
 
 const inSeconds = (ms: number): string => (ms / 1_000).toFixed(3);

@@ -1,6 +1,5 @@
 /**
- * A process that starts a command under a watchman and kills itself at the instant that it is told, with whatever it
- * would have done next left undone.
+ * A process that starts a command under a watchman and kills itself at a given instant, before any further step.
  */
 
 import process from 'node:process';

@@ -1,4 +1,4 @@
-/** A process that starts a command, has it watched, says for how long it may live, and kills itself. */
+/** A process that starts a command under a watchman, says for how long the command may live, and kills itself. */
 
 import { spawn } from 'node:child_process';
 import process from 'node:process';

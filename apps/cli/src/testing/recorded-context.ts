@@ -1,9 +1,9 @@
-/** A context for tests that keeps what is written. */
+/** A context for tests that keeps the output. */
 
 import type { Context } from '../context.ts';
 
 export interface RecordedContext extends Context {
-  /** What was written so far. */
+  /** The output so far. */
   readonly printed: () => string;
   readonly complained: () => string;
 }

@@ -1,4 +1,4 @@
-/** The command line as a process of its own, for tests: what it prints, and how it ends. */
+/** The command line as a process of its own, for tests: the output, and the exit. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import process from 'node:process';
@@ -8,7 +8,7 @@ let commandLine: Promise<string> | undefined;
 /** Made once for all tests. */
 const program = (): Promise<string> => (commandLine ??= bundled('apps/cli/src/main.ts'));
 
-/** A module of ours as a program, by its path in the repository. */
+/** A module of ours as a program, by the path in the repository. */
 export async function bundled(entry: string): Promise<string> {
   const script = new URL('../../../../scripts/bundle.mjs', import.meta.url).href;
   const { bundle } = (await import(script)) as { bundle(entry: string): Promise<string> };
@@ -64,7 +64,7 @@ export class Started implements AsyncDisposable {
     return this.child.pid as number;
   }
 
-  /** Resolves with what `look` finds, as soon as it finds something in what was said. */
+  /** Resolves with the first result of `look` on the output so far. */
   async until<T>(what: string, look: () => T | undefined): Promise<T> {
     for (;;) {
       const found = look();
@@ -109,14 +109,14 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs it to its end. */
+/** Runs the process to the end. */
 export async function run(argv: readonly string[], options: StartedOptions = {}): Promise<Ran> {
   await using started = await start(argv, options);
   const code = await started.ended;
   return { code, stdout: started.stdout, stderr: started.stderr };
 }
 
-/** Where a Manager listens, by its first line. */
+/** Where a Manager listens, by the Manager's first line. */
 export interface ManagerPlace {
   readonly address: string;
   readonly http: string;
@@ -124,9 +124,9 @@ export interface ManagerPlace {
   readonly directory: string | null;
 }
 
-/** A Manager on ports of its own. */
+/** A Manager on free ports. */
 export async function startManager(
-  argv: readonly string[] = ['--memory'],
+  argv: readonly string[] = ['--memory', '--first-start'],
 ): Promise<{ readonly manager: Started; readonly place: ManagerPlace }> {
   const manager = await start(['manager', '--port', '0', '--http-port', '0', '--json', ...argv]);
   return { manager, place: await manager.json<ManagerPlace>('saying where it listens', () => true) };

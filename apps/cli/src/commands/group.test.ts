@@ -1,0 +1,79 @@
+/** The commands as processes of their own: two servers of a group on this machine. */
+
+import type { GroupStatus } from 'leasehold/membership';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freeAddresses } from '../../../../leasehold/src/node/tcp/socket-script.ts';
+import { run, type Started, start } from '../testing/started.ts';
+
+const TIMEOUT_MS = 120_000;
+
+describe('servers of a group on the command line', { timeout: TIMEOUT_MS }, () => {
+  const servers: Started[] = [];
+  const https: string[] = [];
+
+  beforeAll(async () => {
+    const { a, b } = await freeAddresses('a', 'b');
+    for (const [name, listen, peers] of [
+      ['a', a, `b=${b}`],
+      ['b', b, `a=${a}`],
+    ] as const) {
+      const argv = ['group', 'serve', '--name', name, '--listen', listen, '--peers', peers];
+      const server = await start([...argv, '--lease', '3s', '--http', '127.0.0.1:0', '--json']);
+      servers.push(server);
+      https.push(
+        await server.until('its address', () => /"http":"http:\/\/([^"]+)"/.exec(server.stdout)?.[1]),
+      );
+    }
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+  });
+
+  const statusOf = async (server: number): Promise<GroupStatus> => {
+    const { stdout } = await run(['group', 'status', '--http', https[server] ?? '', '--json']);
+    return JSON.parse(stdout) as GroupStatus;
+  };
+
+  it('agree on a view, and status shows it with the links', async () => {
+    let status = await statusOf(0);
+    while (status.view?.members.length !== 2) status = await statusOf(0);
+    expect(status.view.members).toEqual(['a', 'b']);
+    const { stdout } = await run(['group', 'status', '--http', https[1] ?? '']);
+    expect(stdout).toMatch(/^Server b of group default /);
+    expect(stdout).toMatch(/: a, b\n/);
+    expect(stdout).toMatch(/^a +127\.0\.0\.1:\d+ +yes +direct/m);
+  });
+
+  it('deliver a message, and refuse one to no member with its code', async () => {
+    const to = ['--http', https[0] ?? '', '--to'];
+    expect(await run(['group', 'send', 'hello', ...to, 'b'])).toMatchObject({
+      code: 0,
+      stdout: 'Received by b.\n',
+    });
+    await servers[1]?.until('the message', () =>
+      servers[1]?.stdout.includes('"from":"a","text":"hello"') ? true : undefined,
+    );
+    const refused = await run(['group', 'send', 'hello', ...to, 'nobody', '--json']);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('NOT_A_MEMBER');
+  });
+
+  it('say what is wrong with their options, in the words of the command line', async () => {
+    const serve = ['group', 'serve', '--listen', '127.0.0.1:1', '--no-http'];
+    expect(await run([...serve])).toMatchObject({ code: 2, stderr: expect.stringContaining('Give --name') });
+    const small = await run([...serve, '--name', 'a', '--peers', 'b=127.0.0.1:2', '--size', '1']);
+    expect(small).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--size is 1, but peers and this server are 2: raise --size'),
+    });
+    const open = await run(['group', 'serve', '--name', 'a', '--listen', '0.0.0.0:7700', '--no-http']);
+    expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining('--listen is 0.0.0.0:7700') });
+  });
+
+  it('leave when they are told to end', async () => {
+    servers[1]?.child.kill('SIGTERM');
+    let status = await statusOf(0);
+    while (status.view?.members.length !== 1) status = await statusOf(0);
+    expect(status.graph.find(({ name }) => name === 'b')?.hasLeft ?? true).toBe(true);
+  });
+});

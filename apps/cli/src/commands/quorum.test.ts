@@ -1,0 +1,89 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type QuorumReplica, silent, startReplica } from 'leasehold/quorum';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCli } from '../cli.ts';
+import { recordedContext } from '../testing/recorded-context.ts';
+
+let directory: string;
+let replica: QuorumReplica;
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
+    });
+  });
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'quorum-cli-'));
+  const peers = { a: `127.0.0.1:${await freePort()}` };
+  replica = await startReplica({ name: 'a', directory, peers, logger: silent });
+  await replica.ready();
+});
+
+afterAll(async () => {
+  await replica[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+
+/** What a command prints, or complains of, and its exit code. */
+async function run(...words: readonly string[]): Promise<{ code: number; text: string }> {
+  const context = recordedContext({ environment: { LEASEHOLD_QUORUM: replica.address } });
+  const code = await runCli(['quorum', ...words], context);
+  return { code, text: context.printed() + context.complained() };
+}
+
+describe('leasehold quorum', () => {
+  it('writes, reads and deletes a key', async () => {
+    expect((await run('put', 'k', 'v')).text).toMatch(/^Written, revision \d+\.\n$/);
+    expect(await run('get', 'k')).toEqual({ code: 0, text: 'v\n' });
+    const { text } = await run('get', 'k', '--mode', 'log', '--json');
+    expect(JSON.parse(text)).toMatchObject({ key: 'k', value: 'v', served: 'log' });
+    await run('delete', 'k');
+    expect(await run('get', 'k')).toEqual({ code: 1, text: 'There is no "k".\n' });
+  });
+
+  it('writes under a condition, and says if it did not hold', async () => {
+    expect((await run('put', 'once', '1', '--if-absent')).code).toBe(0);
+    const { code, text } = await run('put', 'once', '2', '--if-absent');
+    expect([code, text]).toEqual([1, expect.stringMatching(/^Not written: the key has revision \d+\.\n$/)]);
+    const both = await run('put', 'once', '2', '--if-absent', '--if-revision', '7');
+    expect(both).toMatchObject({ code: 2, text: expect.stringContaining('contradict each other') });
+  });
+
+  it.each([['get', 'k'], ['watch']])(
+    '%s says which servers did not answer, and ends with 3',
+    async (...words) => {
+      const asked = await run(...words, '--servers', '127.0.0.1:1', '--timeout', '100ms');
+      expect(asked.code).toBe(3);
+      expect(asked.text).toMatch(
+        /Asked: 127\.0\.0\.1:1\. .* --servers or in LEASEHOLD_QUORUM \(QUORUM_TIMEOUT\)/,
+      );
+    },
+  );
+
+  it('shows the group and its leases', async () => {
+    const { text } = await run('status');
+    expect(text).toContain('Replica a of group default: leader, reads locally');
+    expect(text).toContain(replica.address);
+    expect((await run('leases')).text).toContain('Replica a reads locally; leases of 2 s, readers: all');
+    expect(JSON.parse((await run('status', '--json')).text)).toMatchObject({ leader: 'a' });
+  });
+
+  it('says why the group cannot be changed, and what to do', async () => {
+    const { code, text } = await run('add', 'x', '--timeout', '2s');
+    expect(code).toBe(1);
+    expect(text).toContain('Start it with join: true (--join)');
+    expect((await run('remove', 'a')).text).toContain('it leads; let another lead first');
+  });
+
+  it('says so when nobody answers', async () => {
+    const { code, text } = await run('get', 'k', '--servers', '127.0.0.1:1', '--timeout', '200ms', '--json');
+    expect(code).toBe(3);
+    expect(JSON.parse(text)).toMatchObject({ error: { code: 'QUORUM_TIMEOUT' } });
+  });
+});
