@@ -24,14 +24,23 @@ const alias = Object.entries(exports).flatMap(([name, target]) =>
       ],
 );
 
+/** The door of the command line, which is not published. */
+alias.push({ find: /^leasehold\/internal$/, replacement: `${home}src/internal.ts` });
+
 export default defineConfig({
   resolve: { alias },
   test: {
-    include: ['leasehold/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'scripts/**/*.test.ts'],
+    include: [
+      'leasehold/src/**/*.test.ts',
+      'apps/*/src/**/*.test.ts',
+      'bench/**/*.test.ts',
+      'examples/**/*.test.ts',
+      'scripts/**/*.test.ts',
+    ],
     pool: 'threads',
     isolate: false,
-    // Many tests wait for real processes; two at a time keep two cores busy.
-    maxWorkers: 2,
+    // The longest tests wait for real processes most of the time: three files side by side keep two cores busy.
+    maxWorkers: 3,
     // For what hangs. How fast the machine is today is nothing that a test should fail by.
     testTimeout: 60_000,
     hookTimeout: 60_000,

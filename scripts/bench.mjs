@@ -52,8 +52,8 @@ function print({ name, conditions, figures }) {
     round(figure.ours),
     ...peers.map((peer) => round(figure.peers.find((each) => each.name === peer)?.value)),
     figure.ratio === undefined ? '–' : `${round(figure.ratio)}×`,
-    figure.goal,
-    figure.met ? 'met' : 'NOT MET',
+    figure.goal ?? 'none',
+    figure.goal === undefined ? '' : figure.met ? 'met' : 'NOT MET',
   ]);
   for (const line of table([['metric', 'unit', 'ours', ...peers, 'ratio', 'goal', ''], ...rows]))
     console.log(line);
@@ -61,7 +61,8 @@ function print({ name, conditions, figures }) {
   for (const line of table(Object.entries(conditions).map(([what, value]) => [what, String(value)]))) {
     console.log(line);
   }
-  console.log(`\n${figures.filter((figure) => figure.met).length} of ${figures.length} goals met`);
+  const goals = figures.filter((figure) => figure.goal !== undefined);
+  console.log(`\n${goals.filter((figure) => figure.met).length} of ${goals.length} goals met`);
 }
 
 /** Three digits are as many as a measurement on a shared machine deserves. */

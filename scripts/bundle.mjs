@@ -91,6 +91,9 @@ export const ownSources = {
     /** @type {{ exports: Record<string, string | { default: string }> }} */
     const { exports } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'));
     onResolve({ filter: /^leasehold(\/|$)/ }, ({ path }) => {
+      // The door of the command line, which is not published.
+      if (path === 'leasehold/internal')
+        return { path: join(home, 'src', 'internal.ts'), sideEffects: false };
       const target = exports[`.${path.slice('leasehold'.length)}`];
       if (typeof target !== 'object')
         return { errors: [{ text: `${path} is not among the exports of leasehold` }] };

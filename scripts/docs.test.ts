@@ -3,10 +3,13 @@
  * facts, and the code compiles and runs. First the checks themselves are shown something wrong.
  */
 
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { dirname, join, normalize } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { lossBoundMs, resolveDurations } from '../leasehold/src/pool/options.ts';
+import { startManager } from '../leasehold/src/pool/shell/start-manager.ts';
 import { type DeclaredError, errorsOf, logLinesOf, membersOf, optionsOf } from './docs/declarations.ts';
 import { ExampleProject } from './docs/examples.ts';
 import { type Document, readDocument } from './docs/markdown.ts';
@@ -16,7 +19,7 @@ import { type Source, source } from './tidy/source.ts';
 
 const LONG_MS = 120_000;
 
-const files = readRepository();
+const files = readRepository(root);
 const documents = files
   .filter(({ path }) => path.endsWith('.md'))
   .map(({ path, text }) => readDocument(path, text));
@@ -180,6 +183,7 @@ describe('docs/options.md', () => {
   it.each([
     ['joinPool', [[`${shell}/join-pool.ts`, 'JoinOptions']]],
     ['openLookup', [[`${shell}/open-lookup.ts`, 'OpenLookupOptions']]],
+    ['lookup.call', [[`${shell}/call-owner.ts`, 'CallOptions']]],
     [
       'startManager',
       [
@@ -204,7 +208,31 @@ describe('docs/options.md', () => {
         ['leasehold/src/flease/options.ts', 'FleaseDurations'],
       ],
     ],
-    ['serveFlease', [['leasehold/src/flease/shell/http/serve-member.ts', 'ServeFleaseOptions']]],
+    ['serveFlease', [['leasehold/src/node/service/serve-service.ts', 'ServeOptions']]],
+    [
+      'startReplica',
+      [
+        ['leasehold/src/quorum/shell/start-replica.ts', 'StartReplicaOptions'],
+        ['leasehold/src/quorum/core/options.ts', 'QuorumDurations'],
+      ],
+    ],
+    ['connectQuorum', [['leasehold/src/quorum/shell/connect-quorum.ts', 'ConnectQuorumOptions']]],
+    [
+      'joinGroup',
+      [
+        ['leasehold/src/membership/shell/join-group.ts', 'JoinGroupOptions'],
+        ['leasehold/src/membership/shell/group.ts', 'GroupCallbacks'],
+      ],
+    ],
+    ['serveGroup', [['leasehold/src/node/service/serve-service.ts', 'ServeOptions']]],
+    ['shareLimits', [['leasehold/src/ratelimit/shell/share-limits.ts', 'ShareLimitsOptions']]],
+    [
+      'ratelimit',
+      [
+        ['leasehold/src/ratelimit/core/rate.ts', 'RateOptions'],
+        ['leasehold/src/ratelimit/shell/ratelimit.ts', 'RateLimitOptions'],
+      ],
+    ],
   ] as const)('has every option of %s, and no other', (heading, interfaces) => {
     const declared = interfaces.flatMap(([path, name]) => optionsOf(sourceAt(path), name));
     expect(declared.length).toBeGreaterThan(0);
@@ -217,6 +245,7 @@ describe('docs/reference.md', () => {
   it.each([
     ['PoolOwner', `${shell}/pool-owner.ts`],
     ['HeldKey', `${shell}/held-keys.ts`],
+    ['LeasedMap', `${shell}/leased-map.ts`],
     ['PoolLookup', `${shell}/pool-lookup.ts`],
     ['Loss', `${shell}/pool-lookup.ts`],
     ['RangeSet', 'leasehold/src/runtime/keys/range-set.ts'],
@@ -234,7 +263,7 @@ describe('docs/reference.md', () => {
 
   it('has all that the status of a member of a group says, and no more', () => {
     const declared = optionsOf(sourceAt('leasehold/src/flease/shell/status.ts'), 'FleaseStatus');
-    expect(declared).toContain('silence');
+    expect(declared).toContain('recovery');
     expect([...namesUnder(documentAt('docs/reference.md'), 'FleaseStatus')].sort()).toEqual(
       [...declared].sort(),
     );
@@ -260,6 +289,20 @@ describe('the log lines in docs/production-one-machine.md and docs/flease.md', (
       ({ line }) => !described.some((words) => line.startsWith(words) || words.startsWith(line.trimEnd())),
     );
     expect(missing).toEqual([]);
+  });
+});
+
+describe('figures in the documents', () => {
+  it('name one bound within which a loss is told, as the code derives it', () => {
+    const bound = `${(lossBoundMs(resolveDurations()) / 1_000).toFixed(1)} s`;
+    const said = files
+      .filter(({ path }) => path.endsWith('.md') && !path.includes('decisions') && path !== 'CHANGELOG.md')
+      .flatMap(({ path, text }) =>
+        [...text.matchAll(/(\d+(?:\.\d+)? s)(?: of its commit| for a loss)/g)].map(
+          ([, figure]) => `${path}: ${figure}`,
+        ),
+      );
+    expect(said.sort()).toEqual([`docs/concepts.md: ${bound}`, `docs/pool.md: ${bound}`]);
   });
 });
 
@@ -339,6 +382,35 @@ describe('code in the documents', () => {
       const { code, out } = await project.run(example);
       expect(code, out).toBe(0);
       if (example.prints !== undefined) expect(out).toBe(example.prints);
+    },
+    LONG_MS,
+  );
+
+  it(
+    'leaves its pool in order, also if a signal comes more than once: the server of the quick start',
+    async () => {
+      const example = project.examples.find(({ file }) => file.endsWith('quick-start/server.ts'));
+      const manager = await startManager({ port: 0, http: false, firstStart: true });
+      const port = await freePort();
+      const started = await project.start(example, ['server-1', String(port)], {
+        LEASEHOLD_MANAGERS: manager.address,
+      });
+      try {
+        const asks = () => fetch(`http://127.0.0.1:${port}/alice`).catch(() => undefined);
+        await vi.waitUntil(async () => (await asks())?.status === 200, { timeout: LONG_MS });
+        const unfinished = connect(port, '127.0.0.1').on('error', () => {});
+        await new Promise((resolve) => unfinished.write('GET / HTTP/1.1\r\n', resolve)); // keeps the server open
+        const ended = once(started, 'exit');
+        started.kill('SIGTERM');
+        const firstAt = performance.now();
+        await vi.waitUntil(() => manager.observe().owners.length === 0, { timeout: LONG_MS, interval: 1 });
+        if (performance.now() - firstAt < 500) started.kill('SIGTERM'); // later it would not be a copy
+        unfinished.destroy();
+        expect(await ended).toEqual([0, null]);
+      } finally {
+        started.kill('SIGKILL');
+        await manager.close();
+      }
     },
     LONG_MS,
   );

@@ -1,26 +1,26 @@
 /**
  * `npm run fuzz`: bytes that no honest peer would send, through everything that reads bytes from a network:
- * frames and handshakes, the messages of the pool, and the packets of flease. Each input is refused by an error that is meant for
+ * frames and handshakes, the messages of the pool, of quorum and of membership, and the packets of flease. Each input is refused by an error that is meant for
  * it, or understood and the same when written and read again; anything else ends the run with the seed and
- * the bytes. The memory that is kept is bounded, and printed.
+ * the bytes. What a million of them leave in memory is bounded, and printed.
  */
 
 import process from 'node:process';
 import { parseArguments } from './arguments.mjs';
 import { bundle } from './bundle.mjs';
 import { CommandError, runCommand, UsageError } from './command.mjs';
+import { GROWTH_BYTES_MAX, KeptMemory } from './fuzz/kept-memory.mjs';
 
 const HELP = `Random, truncated and damaged frames and messages.
 
   npm run fuzz [-- options]
 
-  --inputs N   how many, a third of them frames, messages and packets each (1,000,000)
+  --inputs N   how many, as many of each kind (1,000,000)
   --seed S     where chance begins (a new one each time)
   --help       this text`;
 
 /** Between two looks at the memory. */
 const CHUNK = 25_000;
-const MEMORY_BYTES_MAX = 300 * 1024 * 1024;
 
 /**
  * @param {string | undefined} text
@@ -51,33 +51,48 @@ await runCommand('npm run fuzz --', async () => {
   const messages = await import(await bundle('leasehold/src/pool/wire/fuzz.ts'));
   /** @type {{ fuzzFlease(inputs: number, seed: number): object }} */
   const packets = await import(await bundle('leasehold/src/flease/wire/fuzz.ts'));
+  /** @type {{ fuzzQuorum(inputs: number, seed: number): object }} */
+  const quorum = await import(await bundle('leasehold/src/quorum/wire/fuzz.ts'));
+  /** @type {{ fuzzMembership(inputs: number, seed: number): object }} */
+  const membership = await import(await bundle('leasehold/src/membership/wire/fuzz.ts'));
   const fuzzers = /** @type {const} */ ([
     ['frames', frames.fuzz],
     ['messages', messages.fuzzCodec],
     ['packets', packets.fuzzFlease],
+    ['quorum', quorum.fuzzQuorum],
+    ['membership', membership.fuzzMembership],
   ]);
 
   /** @type {Record<string, number>} */
   const counts = {};
-  let most = 0;
+  const memory = new KeptMemory();
   for (let done = 0, chunk = 0; done < inputs; done += CHUNK, chunk += 1) {
     const count = Math.min(CHUNK, inputs - done);
-    const [kind, fuzz] = fuzzers[chunk % 3] ?? fuzzers[0];
+    const [kind, fuzz] = fuzzers[chunk % fuzzers.length] ?? fuzzers[0];
     for (const [what, number] of Object.entries(fuzz(count, seed + chunk))) {
       const name = `${kind} ${what}`;
       counts[name] = (counts[name] ?? 0) + Number(number);
     }
-    most = Math.max(most, process.memoryUsage().rss);
-    if (most > MEMORY_BYTES_MAX) {
-      throw new CommandError(`${megabytes(most)} MB after ${done + count} inputs from seed ${seed}`);
-    }
+    if (chunk === fuzzers.length - 1) memory.warm();
   }
+  const growthBytes = memory.growthBytes();
+  if (growthBytes !== undefined && growthBytes > GROWTH_BYTES_MAX)
+    throw new CommandError(
+      `something keeps memory: ${kilobytes(growthBytes)} KB more after ${inputs} inputs from seed ${seed} than after the first ${fuzzers.length * CHUNK}; at most ${kilobytes(GROWTH_BYTES_MAX)} KB are allowed`,
+    );
   for (const [what, number] of Object.entries(counts)) console.log(`${what}: ${number}`);
-  console.log(`${inputs} inputs from seed ${seed}, none of them harmful; at most ${megabytes(most)} MB`);
+  console.log(`${inputs} inputs from seed ${seed}, none of them harmful; ${kept(growthBytes)}`);
   return 0;
 });
 
 /** @param {number} bytes */
-function megabytes(bytes) {
-  return Math.round(bytes / 1024 / 1024);
+function kilobytes(bytes) {
+  return Math.round(bytes / 1024);
+}
+
+/** @param {number | undefined} growthBytes */
+function kept(growthBytes) {
+  return growthBytes === undefined
+    ? 'too few to tell whether memory is kept'
+    : `they left ${kilobytes(growthBytes)} KB in memory`;
 }

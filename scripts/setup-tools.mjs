@@ -1,8 +1,8 @@
 /**
  * Installs, from Debian, the programs that the tests and benchmarks use and npm does not have: false clocks,
  * cut networks, failing disks, a browser, and the servers that Leasehold is compared with. Does nothing,
- * quickly, when they are there. Where it may not install anything it says how to, and that is no failure:
- * whatever needs a tool that is missing says so itself.
+ * quickly, when they are there. The script names each program and the reason before an installation. Where nothing may be
+ * installed, the script says how to, and that is no failure: a test that needs a missing tool says so.
  *
  *     node scripts/setup-tools.mjs
  */
@@ -72,8 +72,9 @@ function setUpTools() {
   if (missing.length === 0) return;
   const packages = missing.map((each) => each.package);
   const isRoot = process.getuid?.() === 0;
-  if (isRoot && isThere('apt-get')) {
-    console.log(`Installing ${packages.join(', ')} with apt-get …`);
+  if (isRoot && isThere('apt-get') && process.env['LEASEHOLD_INSTALL'] !== 'no') {
+    const each = missing.map(({ package: name, what }) => `${name} (${what})`);
+    console.log(`Installing with apt-get, unless LEASEHOLD_INSTALL=no: ${each.join(', ')}`);
     install(packages);
   }
   const still = lacking();

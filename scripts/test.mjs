@@ -11,7 +11,7 @@ import process from 'node:process';
 import { didYouMean, parseArguments } from './arguments.mjs';
 import { runCommand, UsageError } from './command.mjs';
 import { Progress } from './progress.mjs';
-import { countTests, steps } from './test/steps.mjs';
+import { countTests, quickSteps, steps } from './test/steps.mjs';
 import { runStep, stopSteps } from './test/run-step.mjs';
 import { table } from './table.mjs';
 
@@ -23,6 +23,7 @@ const HELP = `Type check, lint, format, unit tests, simulation, deliberate fault
   npm test [-- options]
 
   --only STEP   this step alone; may be a list: --only types,lint
+  --only quick  types, lint, format, tidy checks and the unit tests of what you changed
   --help        this text
 
 Steps:
@@ -31,7 +32,8 @@ ${table(steps.map(({ name, what }) => [`  ${name}`, what])).join('\n')}`;
 /** @param {string | undefined} only */
 function chosen(only) {
   if (only === undefined) return steps;
-  const names = steps.map((step) => step.name);
+  if (only === 'quick') return quickSteps;
+  const names = [...steps.map((step) => step.name), 'quick'];
   return only.split(',').map((name) => {
     const step = steps.find((each) => each.name === name);
     if (step === undefined) throw new UsageError(`there is no step ${name}${didYouMean(name, names)}`);

@@ -3,10 +3,14 @@
  * since a check that cannot fail checks nothing; then the repository.
  */
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { root } from './project.mjs';
 import { isCode, readRepository } from './tidy/files.ts';
 import { importComplaints } from './tidy/imports.ts';
 import { codeComplaints, lockComplaints, placeComplaints } from './tidy/manners.ts';
+import { lowered, PLAIN, proseComplaints, type Ratchet } from './tidy/prose.ts';
 import { source } from './tidy/source.ts';
 import { surroundingsComplaints } from './tidy/surroundings.ts';
 
@@ -62,6 +66,15 @@ describe('imports', () => {
     ['pool/owner/owner.ts', 'fast-check'],
   ])('%s may import %s', (path, module) => {
     expect(imports(path, module)).toEqual([]);
+  });
+
+  it('of the command line go through published names and one internal door', () => {
+    const from = (path: string) =>
+      importComplaints(source(path, "import { x } from '../../../leasehold/src/node/child.ts';"));
+    expect(from('apps/cli/src/run.ts')).toHaveLength(1);
+    expect(from('apps/cli/src/run.test.ts')).toEqual([]);
+    const door = "import { x } from 'leasehold/internal';";
+    expect(importComplaints(source('apps/cli/src/run.ts', door))).toEqual([]);
   });
 
   it.each([
@@ -165,8 +178,51 @@ describe('manners', () => {
   });
 });
 
+describe('the prose of comments', () => {
+  const comment = (words: number, pronouns: string) => `// ${'word '.repeat(words)} ${pronouns}\n`;
+
+  it('is limited for a new file by the length of its comments', () => {
+    const plain = src('pool/a.ts', comment(98, 'it its'));
+    expect(proseComplaints(plain, {})).toEqual([]);
+    const riddle = src('pool/a.ts', comment(90, 'it its It who whoever'));
+    expect(proseComplaints(riddle, {})).toEqual([
+      expect.stringContaining('3 times it, its in 95 words of comment, but at most 2 are allowed'),
+      expect.stringContaining(
+        '2 times who, what, whoever … in 95 words of comment, but at most 1 are allowed',
+      ),
+    ]);
+  });
+
+  it('is not judged by words in code and in strings', () => {
+    expect(proseComplaints(src('a.ts', "it('it', () => what(who, `whoever ${it}`));"), {})).toEqual([]);
+  });
+
+  it('may stay as bad as recorded in an older file, and not become worse', () => {
+    const ratchet: Ratchet = { 'leasehold/src/pool/a.ts': { it: 30, who: 6 } };
+    expect(proseComplaints(src('pool/a.ts', comment(97, 'it it it')), ratchet)).toEqual([]);
+    expect(proseComplaints(src('pool/a.ts', comment(95, 'it it it it')), ratchet)).toHaveLength(1);
+  });
+
+  it('lowers the record of a file that improved, and never raises one', () => {
+    const [better, worse, plain] = ['better', 'worse', 'plain'].map((name) => `leasehold/src/${name}.ts`);
+    const ratchet = Object.fromEntries(
+      [better, worse, plain, 'gone'].map((path) => [path, { it: 50, who: 9 }]),
+    );
+    const files = [
+      src('better.ts', comment(97, 'it it it')),
+      src('worse.ts', comment(92, 'it it it it it it it it')),
+      src('plain.ts', comment(99, '')),
+      src('new.ts', comment(97, 'it it it')),
+    ];
+    expect(lowered(ratchet, files)).toEqual({
+      [better ?? '']: { it: 30, who: PLAIN.who },
+      [worse ?? '']: { it: 50, who: PLAIN.who },
+    });
+  });
+});
+
 describe('this repository', () => {
-  const files = readRepository();
+  const files = readRepository(root);
   const code = files.filter(isCode);
 
   it('has been read', () => {
@@ -184,6 +240,11 @@ describe('this repository', () => {
 
   it('has manners', () => {
     expect(code.flatMap(codeComplaints)).toEqual([]);
+  });
+
+  it('has comments that are no harder to read than before: see npm run prose -- --files', () => {
+    const ratchet: Ratchet = JSON.parse(readFileSync(join(root, 'scripts/tidy/prose-ratchet.json'), 'utf8'));
+    expect(code.flatMap((file) => proseComplaints(file, ratchet))).toEqual([]);
   });
 
   it('does not say on whose machine it was written', () => {

@@ -35,7 +35,8 @@ export interface Figure {
   readonly peers: readonly { readonly name: string; readonly value: number }[];
   /** How many times better than the best peer; missing when there is none to compare with. */
   readonly ratio?: number | undefined;
-  /** What was aimed for, as a person would say it: `twice as fast as the peer`. */
-  readonly goal: string;
-  readonly met: boolean;
+  /** What was aimed for, as a person would say it: `twice as fast as the peer`. Missing if the figure is only told. */
+  readonly goal?: string | undefined;
+  /** Missing if there is no goal: a goal that cannot be missed is none. */
+  readonly met?: boolean | undefined;
 }

@@ -1,7 +1,8 @@
 /**
  * The command line: one file with the libraries that it alone needs inside, so that whoever installs
- * the package for its owners and look-ups installs nothing else. What it uses of the package itself is
- * imported from there, also what the package does not export: a second copy of an error would be another one to `instanceof`.
+ * the package for its owners and look-ups installs nothing else. Parts of the package itself are imported from the
+ * package, also those that are not exported (`leasehold/internal`): a second copy of an error would be another one to
+ * `instanceof`.
  */
 
 import { build } from 'esbuild';
@@ -12,14 +13,11 @@ import { home } from './library.mjs';
 
 const INSIDE = ['commander', 'picocolors'];
 
-/** Sources of the package, which are compiled one by one, beside the command line. @type {import('esbuild').Plugin} */
-const ownSources = {
-  name: 'own-sources',
+/** The unpublished door is a file beside the command line. @type {import('esbuild').Plugin} */
+const internalDoor = {
+  name: 'internal-door',
   setup({ onResolve }) {
-    onResolve({ filter: /leasehold\/src\/.*\.ts$/ }, ({ path }) => {
-      const [, inSources = ''] = path.split('leasehold/src/');
-      return { path: `../${inSources.replace(/\.ts$/, '.js')}`, external: true };
-    });
+    onResolve({ filter: /^leasehold\/internal$/ }, () => ({ path: '../internal.js', external: true }));
   },
 };
 
@@ -36,7 +34,7 @@ export async function buildCli() {
     outfile,
     metafile: true,
     external: ['leasehold/*'],
-    plugins: [ownSources],
+    plugins: [internalDoor],
     // Libraries of the older kind ask for `require`, which a module has to make for itself.
     banner: {
       js: "#!/usr/bin/env node\nimport { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);",

@@ -27,7 +27,7 @@ const PROGRAM = `
   import { startManager } from 'leasehold/manager';
   import { joinPool, openLookup } from 'leasehold/pool';
 
-  const manager = await startManager({ port: 0, http: false });
+  const manager = await startManager({ port: 0, http: false, firstStart: true });
   const managers = [manager.address];
   const owner = await joinPool({ managers, pool: 'presence', name: 'ada', url: 'http://ada' });
   const lookup = await openLookup({ managers, pool: 'presence' });
@@ -37,28 +37,40 @@ const PROGRAM = `
   await manager.close();
 `;
 
-export async function installPacked() {
+/** @param {string} what @param {readonly string[]} args @param {string} cwd */
+export function npm(what, args, cwd) {
+  const cli = process.env['npm_execpath'] ?? '';
+  const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
+  return cli.endsWith('npm-cli.js')
+    ? run(what, process.execPath, [cli, ...args, ...quiet], { cwd })
+    : run(what, 'npm', [...args, ...quiet], { cwd });
+}
+
+/**
+ * Packs the build, installs the package into an empty project, and removes the project afterwards.
+ *
+ * @param {(folder: string) => Promise<void>} use
+ */
+export async function withInstalledPackage(use) {
   const folder = mkdtempSync(join(tmpdir(), 'leasehold-package-'));
-  const npm = (/** @type {string} */ what, /** @type {readonly string[]} */ args, cwd = folder) => {
-    const cli = process.env['npm_execpath'] ?? '';
-    const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
-    return cli.endsWith('npm-cli.js')
-      ? run(what, process.execPath, [cli, ...args, ...quiet], { cwd })
-      : run(what, 'npm', [...args, ...quiet], { cwd });
-  };
   try {
     await npm('npm pack', ['pack', '--pack-destination', folder], home);
     const [tarball] = readdirSync(folder);
     if (tarball === undefined) throw new CommandError('npm pack made nothing');
     writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }');
+    await npm('npm install', ['install', '--prefer-offline', `./${tarball}`], folder);
+    await use(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+export const installPacked = () =>
+  withInstalledPackage(async (folder) => {
     writeFileSync(join(folder, 'program.js'), PROGRAM);
-    await npm('npm install', ['install', '--prefer-offline', `./${tarball}`]);
     const leasehold = join(folder, 'node_modules', '.bin', 'leasehold');
     const version = await run('leasehold --version', leasehold, ['--version'], { cwd: folder });
     const said = await run('a small program', process.execPath, ['program.js'], { cwd: folder });
     if (said.trim() !== 'ada true') throw new CommandError(`the small program said ${said}`);
     console.log(`installs into an empty project; leasehold --version says ${version.trim()}`);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+  });

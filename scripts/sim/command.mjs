@@ -16,6 +16,7 @@ import { Progress } from '../progress.mjs';
 import { Crew } from './crew.mjs';
 import { bundleMutant, hunt } from './mutants.mjs';
 import { failureLines, mutantLines, mutantsLine, seedsLine, summaryLines } from './report.mjs';
+import { readSeeds, seedsFileOf, seedsIn, writeSeeds } from './recorded-seeds.mjs';
 import { emptyReport, playOne, playSeeds } from './seeds.mjs';
 
 /** @import { Mutant, Simulation } from '../../leasehold/src/sim/simulation.ts' */
@@ -27,6 +28,7 @@ import { emptyReport, playOne, playSeeds } from './seeds.mjs';
  * @property {AbortSignal} signal
  * @property {ConstructorParameters<typeof Progress>[1]} [progress] where progress is shown
  * @property {number} [stuckMs] how long one seed may take
+ * @property {(entry: string) => string} [seedsFile] where the seeds that caught mutants are recorded
  */
 
 const SEEDS_DEFAULT = 1_000;
@@ -41,6 +43,9 @@ const HELP = `Plays a protocol's simulation over many seeds.
   --trace         print the trace of --seed
   --mutants       plant every known fault, one at a time; each must be caught by its promise
   --mutant NAME   this fault alone; with --seed, that seed as it goes with the fault
+  --record        with --mutants: write down the seed that caught each fault, beside the simulation
+  --recorded      with --mutants: play the seed written down for each fault and the few after it;
+                  with --record too: search anew for the faults that these seeds no longer catch
   --keep-going    do not stop at the tenth failing seed
   --jobs N        threads (default: one per core)
   --json          the result as one JSON document
@@ -87,7 +92,7 @@ export async function simulate(argv, surroundings) {
  */
 function understand(argv, protocols) {
   const { words, flags, values } = parseArguments(argv, {
-    flags: ['trace', 'mutants', 'keep-going', 'json', 'help'],
+    flags: ['trace', 'mutants', 'record', 'recorded', 'keep-going', 'json', 'help'],
     values: ['seeds', 'from', 'seed', 'mutant', 'jobs'],
   });
   if (flags.has('help')) return 'help';
@@ -111,8 +116,29 @@ function understand(argv, protocols) {
   }
   if (mutants && mutant !== undefined) throw new UsageError('--mutants is all of them, --mutant NAME is one');
   if (mutants && seed !== undefined) throw new UsageError('--seed needs one fault: --mutant NAME');
+  const [record, recorded] = [flags.has('record'), flags.has('recorded')];
+  if (record && (!mutants || (seeds ?? from) !== undefined)) {
+    throw new UsageError('--record needs a whole search: --mutants, without --seeds and --from');
+  }
+  if (recorded && (!mutants || (seeds ?? from) !== undefined)) {
+    throw new UsageError('--recorded goes with --mutants, and without --seeds and --from');
+  }
   const [json, keepGoing] = [flags.has('json'), flags.has('keep-going')];
-  return { protocol, entry, seed, seeds, from: from ?? 1, jobs, mutant, mutants, trace, json, keepGoing };
+  return {
+    protocol,
+    entry,
+    seed,
+    seeds,
+    from: from ?? 1,
+    jobs,
+    mutant,
+    mutants,
+    record,
+    recorded,
+    trace,
+    json,
+    keepGoing,
+  };
 }
 
 /**
@@ -184,16 +210,26 @@ async function playAll(crew, loaded, { write, progress, signal }, interrupted) {
  * @param {Surroundings} surroundings
  * @param {Promise<number>} interrupted
  */
-async function huntAll(crew, loaded, { write, progress, signal }, interrupted) {
+async function huntAll(crew, loaded, surroundings, interrupted) {
+  const { write, progress, signal, seedsFile = seedsFileOf } = surroundings;
   const { protocol, simulation, entry, mutant, seeds, from, json } = loaded;
-  const mutants = mutant === undefined ? simulation.mutants : [named(simulation, mutant)];
+  const all = mutant === undefined ? simulation.mutants : [named(simulation, mutant)];
+  const known = loaded.recorded ? readSeeds(seedsFile(entry)) : {};
+  const recorded = seedsIn(known);
+  const isSkipped = (/** @type {Mutant} */ { name, escapes }) =>
+    escapes !== undefined || known[name] === null;
+  const escaping = loaded.recorded && !loaded.record ? all.filter(isSkipped) : [];
+  const mutants = all.filter((each) => !escaping.includes(each));
   const startedAt = performance.now();
   /** @type {(import('./mutants.mjs').MutantReport | undefined)[]} */
   const reports = mutants.map(() => undefined);
   const done = () => reports.filter((report) => report !== undefined);
   const line = new Progress(() => `${mutantsLine(done(), mutants.length)}, ${done().length} done`, progress);
   const hunting = mutants.map(async (each, at) => {
-    reports[at] = await hunt(crew, entry, each, { from, seeds, promises: simulation.promises });
+    const options = { from, seeds, promises: simulation.promises };
+    const first = await hunt(crew, entry, each, { ...options, recorded: recorded[each.name] });
+    const isStale = first.recorded !== undefined && first.caughtBy === undefined;
+    reports[at] = isStale && loaded.record ? await hunt(crew, entry, each, options) : first;
   });
   try {
     await Promise.race([Promise.all(hunting), interrupted]);
@@ -213,8 +249,16 @@ async function huntAll(crew, loaded, { write, progress, signal }, interrupted) {
     );
   } else {
     for (const text of mutantLines(protocol, done())) write(text);
-    write(mutantsLine(done(), mutants.length));
+    for (const { name, escapes } of escaping)
+      write(
+        escapes === undefined
+          ? `NOT PLAYED: ${name} has no seed since the worlds changed. Search: npm run sim -- ${protocol} --mutants --record --recorded`
+          : `NOT PLAYED: ${name} escapes the present worlds: ${escapes}`,
+      );
+    const escaped = escaping.length === 0 ? '' : `, ${escaping.length} NOT PLAYED`;
+    write(`${mutantsLine(done(), mutants.length)}${escaped}`);
   }
+  if (loaded.record && (loaded.recorded || !signal.aborted)) writeSeeds(seedsFile(entry), done(), known);
   if (signal.aborted) return 130;
   return caught === mutants.length && caught > 0 ? 0 : 1;
 }

@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
 import { UsageError } from '../command.mjs';
 import { simulate } from './command.mjs';
 
@@ -13,13 +16,13 @@ const quiet = { write: () => true };
 
 async function sim(
   commandLine: string,
-  options: { signal?: AbortSignal; stuckMs?: number } = {},
+  options: { signal?: AbortSignal; stuckMs?: number; seedsFile?: () => string } = {},
 ): Promise<{ code: number; lines: string[]; text: string; last: string }> {
   const lines: string[] = [];
-  const { signal = new AbortController().signal, stuckMs = 60_000 } = options;
+  const { signal = new AbortController().signal, stuckMs = 60_000, ...rest } = options;
   const write = (line: string): void => void lines.push(...line.split('\n'));
   const argv = commandLine.split(' ').filter((word) => word !== '');
-  const code = await simulate(argv, { protocols, write, signal, stuckMs, progress: quiet });
+  const code = await simulate(argv, { protocols, write, signal, stuckMs, progress: quiet, ...rest });
   return { code, lines, text: lines.join('\n'), last: lines.at(-1) ?? '' };
 }
 
@@ -143,6 +146,44 @@ describe('deliberate faults', () => {
   });
 });
 
+describe('recorded seeds', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mutant-seeds-'));
+  const seedsFile = (): string => join(folder, 'seeds.json');
+  const record = (seeds: object): void => writeFileSync(seedsFile(), JSON.stringify(seeds));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('are written after a whole search, for the mutants that were caught', async () => {
+    await sim('turnstile --mutants --record', { seedsFile });
+    const names = Object.keys(JSON.parse(readFileSync(seedsFile(), 'utf8')));
+    expect(names).toEqual(['anybody-lets-out', 'number-stands-still']);
+  });
+
+  it('are where the search for a mutant begins and all but ends', async () => {
+    record({ 'anybody-lets-out': 500, 'numbers-skip': 700 });
+    const { text } = await sim('turnstile --mutants --recorded', { seedsFile });
+    expect(text).toMatch(/^anybody-lets-out .*caught by seed 50\d/m);
+    expect(text).toMatch(
+      /^numbers-skip .*NOT CAUGHT by the recorded seed 700 and the 9 after it: .*--mutants --record/m,
+    );
+  });
+
+  it('are kept while they catch the mutant, and otherwise searched for from the start', async () => {
+    record({ 'anybody-lets-out': 500, 'numbers-skip': 700 });
+    const { text } = await sim('turnstile --mutants --record --recorded', { seedsFile });
+    expect(text).toMatch(/^numbers-skip .*NOT CAUGHT \(30 tried\)/m);
+    const seeds: unknown = JSON.parse(readFileSync(seedsFile(), 'utf8'));
+    expect(seeds).toEqual({ 'anybody-lets-out': expect.any(Number), 'number-stands-still': 1 });
+    expect(seeds).toMatchObject({ 'anybody-lets-out': expect.closeTo(504, -1) });
+  });
+
+  it('are not needed: a mutant without one is searched for from the start', async () => {
+    record({});
+    const { text } = await sim('turnstile --mutants --recorded', { seedsFile });
+    expect(text).toMatch(/^number-stands-still .*caught by seed 1 /m);
+    expect(text).toMatch(/^numbers-skip .*NOT CAUGHT \(30 tried\)/m);
+  });
+});
+
 describe('the result', () => {
   it.each([
     'turnstile --seeds 500',
@@ -202,6 +243,9 @@ describe('a command line that makes no sense', () => {
       'turnstile --mutant numbers-stand-still',
       'there is no mutant numbers-stand-still; did you mean number-stands-still?',
     ],
+    ['turnstile --record', '--record needs a whole search'],
+    ['turnstile --mutants --record --seeds 5', '--record needs a whole search'],
+    ['turnstile --recorded', '--recorded goes with --mutants'],
     ['turnstile faulty', 'one protocol at a time, but got also faulty'],
   ])('%j is refused', async (commandLine, message) => {
     const refused = sim(commandLine);

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Simulation } from '../../leasehold/src/sim/simulation.ts';
 import { protocols } from './protocols.mjs';
+import { readSeeds, seedsFileOf } from './recorded-seeds.mjs';
 
 const ROOT = new URL('../../', import.meta.url);
 
@@ -13,5 +14,11 @@ describe.each(Object.entries(protocols))('the mutants of %s', (_protocol, entry)
       const text = readFileSync(new URL(`leasehold/src/${file}`, ROOT), 'utf8');
       expect([name, text.split(from).length - 1]).toEqual([name, 1]);
     }
+  });
+
+  it('are the only ones with a recorded seed', async () => {
+    const { simulation } = (await import(new URL(entry, ROOT).href)) as { simulation: Simulation };
+    const names = simulation.mutants.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(Object.keys(readSeeds(seedsFileOf(entry)))));
   });
 });

@@ -8,5 +8,10 @@ export const protocols = {
   pool: 'leasehold/src/pool/simulation/index.ts',
   'file-log': 'leasehold/src/log/file/simulation/index.ts',
   'etcd-log': 'leasehold/src/log/etcd/simulation/index.ts',
+  'file-pool': 'leasehold/src/pool/simulation/file/index.ts',
+  'soft-pool': 'leasehold/src/pool/simulation/soft/index.ts',
   flease: 'leasehold/src/flease/simulation/index.ts',
+  quorum: 'leasehold/src/quorum/simulation/index.ts',
+  ratelimit: 'leasehold/src/ratelimit/simulation/index.ts',
+  membership: 'leasehold/src/membership/simulation/index.ts',
 };

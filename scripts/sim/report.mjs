@@ -62,11 +62,15 @@ export function mutantLines(protocol, reports) {
  * @param {string} protocol
  * @param {MutantReport} report
  */
-function verdict(protocol, { name, story, caughtBy, tried, others, problem }) {
+function verdict(protocol, { name, story, caughtBy, tried, others, recorded, problem }) {
   if (problem !== undefined) return `CANNOT BE TRIED: ${problem}`;
   const noticed = Object.entries(others).map(([promise, times]) => `${promise} ${times}×`);
   const first = noticed.length === 0 ? '' : `; first broken in others: ${noticed.join(', ')}`;
   if (caughtBy !== undefined) return `caught by seed ${caughtBy} (${tried} tried${first})`;
+  if (recorded !== undefined) {
+    const search = `npm run sim -- ${protocol} --mutants --record --recorded`;
+    return `NOT CAUGHT by the recorded seed ${recorded} and the ${tried - 1} after it${first}: ${story} Search anew: ${search}`;
+  }
   const again = `npm run sim -- ${protocol} --mutant ${name} --seeds ${tried * 10}`;
   return `NOT CAUGHT (${tried} tried${first}): ${story} Try ${again}`;
 }

@@ -5,7 +5,7 @@
  * there are two rows, and who calculates gives way: what waits must not be late because a simulation has the
  * processor.
  *
- *     on time      types  lint  format  unit ─────────  build  e2e ───────────────
+ *     on time      types  lint  format  unit ─────  build  nodes  e2e ────────────
  *     in between   sim ────  mutants ─────────  sim-log  …  mutants-flease ───  fuzz
  */
 
@@ -62,16 +62,22 @@ export const steps = [
     sayLast: true,
   },
   {
+    name: 'nodes',
+    what: 'the built package on Node 20, 22 and 24',
+    commands: [[join(root, 'scripts', 'nodes.mjs'), '--built']],
+    sayLast: true,
+  },
+  {
     name: 'sim',
-    what: 'the pool in 1000 hostile worlds',
-    commands: [[sim, 'pool', '--seeds', '1000']],
+    what: 'the pool in 300 hostile worlds',
+    commands: [[sim, 'pool', '--seeds', '300']],
     sayLast: true,
     calculates: true,
   },
   {
     name: 'mutants',
     what: 'deliberate faults in the pool, each to be caught',
-    commands: [[sim, 'pool', '--mutants']],
+    commands: [[sim, 'pool', '--mutants', '--recorded']],
     sayLast: true,
     calculates: true,
   },
@@ -85,7 +91,7 @@ export const steps = [
   {
     name: 'mutants-log',
     what: 'deliberate faults in the log, each to be caught',
-    commands: [[sim, 'file-log', '--mutants']],
+    commands: [[sim, 'file-log', '--mutants', '--recorded']],
     sayLast: true,
     calculates: true,
   },
@@ -99,21 +105,91 @@ export const steps = [
   {
     name: 'mutants-etcd',
     what: 'deliberate faults in the log on etcd, each to be caught',
-    commands: [[sim, 'etcd-log', '--mutants']],
+    commands: [[sim, 'etcd-log', '--mutants', '--recorded']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'sim-file-pool',
+    what: 'Managers on the directory of one machine in 100 hostile worlds',
+    commands: [[sim, 'file-pool', '--seeds', '100']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'mutants-file-pool',
+    what: 'deliberate faults in Managers on a directory, each to be caught',
+    commands: [[sim, 'file-pool', '--mutants', '--recorded']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'sim-soft-pool',
+    what: 'Managers that keep nothing in 100 hostile worlds',
+    commands: [[sim, 'soft-pool', '--seeds', '100']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'mutants-soft-pool',
+    what: 'deliberate faults in Managers that keep nothing, each to be caught',
+    commands: [[sim, 'soft-pool', '--mutants', '--recorded']],
     sayLast: true,
     calculates: true,
   },
   {
     name: 'sim-flease',
-    what: 'flease in 500 hostile worlds',
-    commands: [[sim, 'flease', '--seeds', '500']],
+    what: 'flease in 300 hostile worlds',
+    commands: [[sim, 'flease', '--seeds', '300']],
     sayLast: true,
     calculates: true,
   },
   {
     name: 'mutants-flease',
     what: 'deliberate faults in flease, each to be caught',
-    commands: [[sim, 'flease', '--mutants']],
+    commands: [[sim, 'flease', '--mutants', '--recorded']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'sim-quorum',
+    what: 'the quorum core in 100 hostile worlds',
+    commands: [[sim, 'quorum', '--seeds', '100']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'mutants-quorum',
+    what: 'deliberate faults in the quorum core, each to be caught',
+    commands: [[sim, 'quorum', '--mutants']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'sim-membership',
+    what: 'groups in 100 hostile worlds',
+    commands: [[sim, 'membership', '--seeds', '100']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'mutants-membership',
+    what: 'deliberate faults in groups, each to be caught',
+    commands: [[sim, 'membership', '--mutants', '--recorded']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'sim-ratelimit',
+    what: 'shared limits in 300 hostile worlds',
+    commands: [[sim, 'ratelimit', '--seeds', '300']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'mutants-ratelimit',
+    what: 'deliberate faults in shared limits, each to be caught',
+    commands: [[sim, 'ratelimit', '--mutants', '--recorded']],
     sayLast: true,
     calculates: true,
   },
@@ -131,6 +207,28 @@ export const steps = [
       [join(root, 'scripts', 'setup-tools.mjs')],
       [tools.vitest, 'run', '--config', join(root, 'e2e', 'vitest.config.ts'), ...json],
     ],
+    counts: true,
+  },
+];
+
+/**
+ * What to run after every change, in under a minute: `npm test -- --only quick`. Unit tests are those that import, by
+ * however many steps, a file that differs from the last commit.
+ *
+ * @type {readonly Step[]}
+ */
+export const quickSteps = [
+  ...steps.filter(({ name }) => ['types', 'lint', 'format'].includes(name)),
+  {
+    name: 'tidy',
+    what: 'tidy checks, and whether every mutant still fits its source',
+    commands: [[tools.vitest, 'run', 'scripts/tidy.test.ts', 'scripts/sim/mutants-fit.test.ts', ...json]],
+    counts: true,
+  },
+  {
+    name: 'changed',
+    what: 'unit tests of what differs from the last commit',
+    commands: [[tools.vitest, 'run', '--changed', '--passWithNoTests', ...json]],
     counts: true,
   },
 ];

@@ -4,7 +4,6 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../project.mjs';
 import { type Source, source } from './source.ts';
 
 const LEFT_OUT = new Set(['node_modules', 'dist', 'coverage', '.git']);
@@ -14,10 +13,10 @@ const CODE = /\.[cm]?[jt]sx?$/;
 
 export const isCode = ({ path }: Source): boolean => CODE.test(path);
 
-export function readRepository(folder = ''): Source[] {
+export function readRepository(root: string, folder = ''): Source[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-    if (entry.isDirectory()) return LEFT_OUT.has(entry.name) ? [] : readRepository(path);
+    if (entry.isDirectory()) return LEFT_OUT.has(entry.name) ? [] : readRepository(root, path);
     return entry.isFile() && TEXT.test(entry.name)
       ? [source(path, readFileSync(join(root, path), 'utf8'))]
       : [];

@@ -7,10 +7,10 @@
  *        └──────────────────┘
  *
  * so that a protocol can be read, tested and simulated without the next one. Only a Manager that keeps nothing is elected by
- * flease, and that is put together where its core meets the world, real (`pool/shell/`) or simulated. Two kinds of files
+ * flease, and that is put together where its core meets the world, real (`pool/shell/`) or simulated. A rate limit is shared in a pool (`ratelimit/shell/`). Two kinds of files
  * stand outside the order: proofs (a protocol's `simulation/`, the simulated log, the tests) also use `sim`,
  * and a protocol's `shell/`, which puts its cores into real processes, also uses `node`, and so does what
- * is only for tests (`testing/`).
+ * is only for tests (`testing/`, `-script.ts`) or for HTTP (`http/`).
  */
 
 import { posix } from 'node:path';
@@ -26,6 +26,10 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   quorum: ['runtime', 'log'],
   membership: ['runtime', 'log'],
   ratelimit: ['runtime', 'log'],
+  // What `import 'leasehold'` opens.
+  'index.ts': ['pool', 'flease'],
+  // What the command line opens, and nobody else can.
+  'internal.ts': ['runtime', 'node', 'pool', 'flease'],
 };
 
 const ROOT = 'leasehold/src/';
@@ -54,17 +58,24 @@ function wrongWith(path: string, target: string): string | undefined {
   if (posix.basename(target) === 'index.ts' && path.startsWith(`${folder}/`)) {
     return 'an index.ts is for those outside its folder; import the file that defines the thing';
   }
-  if (!path.startsWith(ROOT)) return undefined;
+  if (!path.startsWith(ROOT)) return deepInCommandLine(path, target);
   const [from, to] = [layerOf(path), layerOf(target)];
   if (from === to) return undefined;
   const allowed = LAYERS[from];
   if (allowed === undefined) return `${from} is not a known folder; say in imports.ts what it may import`;
   if (allowed.includes(to) || (to === 'sim' && maySimulate(path, from))) return undefined;
-  if (to === 'node' && mayBeReal(path, from)) return undefined;
+  if (to === 'node' && mayBeReal(path)) return undefined;
   if (from === 'pool' && to === 'flease' && /^pool\/(shell|simulation)\//.test(path.slice(ROOT.length)))
     return undefined;
+  if (from === 'ratelimit' && to === 'pool' && path.startsWith(`${ROOT}ratelimit/shell/`)) return undefined;
   return `${from} may import ${allowed.length === 0 ? 'nothing of ours' : `only ${allowed.join(' and ')}`}`;
 }
+
+/** The command line uses the library by published names, and by one door for the rest; tests may look at everything. */
+const deepInCommandLine = (path: string, target: string): string | undefined =>
+  target.startsWith(ROOT) && /^apps\/cli\/src\/(?!.*(\.test\.ts$|testing\/))/.test(path)
+    ? 'the command line imports leasehold/… or leasehold/internal (leasehold/src/internal.ts)'
+    : undefined;
 
 const layerOf = (path: string): string =>
   path.startsWith(ROOT) ? (path.slice(ROOT.length).split('/')[0] ?? '') : path;
@@ -77,7 +88,7 @@ function maySimulate(path: string, layer: string): boolean {
   return isProtocol && (isProof || path.startsWith(`${ROOT}${layer}/simulation/`));
 }
 
-function mayBeReal(path: string, layer: string): boolean {
+function mayBeReal(path: string): boolean {
   const isForTests = path.endsWith('.test.ts') || path.includes('/testing/');
-  return isForTests || path.startsWith(`${ROOT}${layer}/shell/`);
+  return isForTests || /^\w+\/(shell|http)\//.test(path.slice(ROOT.length));
 }

@@ -1,10 +1,10 @@
 /**
- * A source file as the tidy checks see it: its text, its text without comments, and its text
- * without comments and without what stands inside quotes.
+ * A source file as the tidy checks read it, in four ways: the text, the text without comments, the text without comments
+ * and quoted strings, and the comments alone.
  *
- * A word in a comment breaks no rule, and neither does one in a message; but a module's name is in
- * quotes too. So there are three readings, and a check takes the one that fits. What is left out
- * becomes blanks, so that every line and column stays where it was.
+ * A rule about code must not be broken by a word in a comment or in a message; but the name of an imported module is
+ * in quotes too, and the rule about prose is about comments only. Each check takes the reading that fits. Left-out
+ * characters become blanks, so that every line and column stays in place.
  */
 
 export interface Source {
@@ -15,18 +15,23 @@ export interface Source {
   readonly code: string;
   /** Without comments and without the insides of strings, templates and regular expressions. */
   readonly bare: string;
+  /** Nothing but comments. */
+  readonly comments: string;
 }
 
 export function source(path: string, text: string): Source {
   const [code, bare] = [text.split(''), text.split('')];
+  const comments: string[] = bare.map((character) => (character === '\n' ? '\n' : ' '));
   for (const { kind, start, end } of pieces(text)) {
     for (let at = start; at < end; at += 1) {
       if (text[at] === '\n') continue;
       bare[at] = ' ';
-      if (kind === 'comment') code[at] = ' ';
+      if (kind === 'quoted') continue;
+      code[at] = ' ';
+      comments[at] = text[at] ?? ' ';
     }
   }
-  return { path, text, code: code.join(''), bare: bare.join('') };
+  return { path, text, code: code.join(''), bare: bare.join(''), comments: comments.join('') };
 }
 
 /** A complaint about a place in a file, as editors and terminals like it. */
