@@ -157,7 +157,7 @@ function figure(what: string, values: readonly number[], goalMs: number, goal?: 
 function verdict(worstMs: number, beyondHoldMs: number): string {
   const overMs = worstMs - leaseMs - BEYOND_LEASE_GOAL_MS;
   const earlyMs = holdMs + beyondHoldMs - leaseMs - BEYOND_LEASE_GOAL_MS;
-  const hold = `A Manager keeps a lease of ${leaseMs} ms for ${holdMs} ms from the last report, so that clocks may differ in rate by 7.4 %`;
+  const hold = `A Manager keeps a lease of ${leaseMs} ms for ${holdMs} ms from the last report, so that one clock may run faster than another by 20 %`;
   return overMs <= 0
     ? `${hold}; the worst kill stayed ${ms(-overMs)} below the goal`
     : `${hold}: ${holdMs - leaseMs} ms of margin, more than the goal leaves for everything. A kill right after a report therefore misses it, here by ${ms(overMs)}; of the ${renewEveryMs} ms between two reports, a kill in the first ${ms(earlyMs)} does`;

@@ -61,7 +61,7 @@ class Cluster {
         const settings = {
           group: `g${group}`,
           id: String(index),
-          life: place + 1,
+          incarnation: place + 1,
           view,
           durations: DURATIONS,
         };
@@ -197,8 +197,6 @@ function inGroupsOf(size: number): Figure {
     ours,
     peers: [{ name: 'groups of three', value: reference }],
     ratio,
-    goal: 'falls as the messages grow: to be known',
-    met: true,
   };
 }
 

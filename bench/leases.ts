@@ -233,7 +233,7 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
     name: bench.name,
     conditions: {
       ...machineConditions(),
-      asked: `by one process, ${IN_FLIGHT} at a time, each for a resource of its own that nobody asked for before; nothing is renewed or runs out meanwhile. All are up all the time, and clients and servers share the cores`,
+      asked: `by one process, ${IN_FLIGHT} at a time, each for a resource of its own that nobody asked for before; nothing is renewed or runs out meanwhile, and everybody gives everything back between two batches, which is not counted. All are up all the time, and clients and servers share the cores`,
       rounds: `${ROUNDS}, everybody in turn, ours before each of the others, after practice of ${PRACTICE_MS / 1_000} s each, and of ${WARM_UP_MS / 1_000} s before each turn; a turn is ${count(TURN)} leases (of ours ${count(TURN_OF_OURS)}, since it is soon over; ${SLOW.join(', ')}: without the last, which would take more than 20 s). The median of a turn and of the rounds, and ratios of two turns that follow each other`,
       'client + servers': 'processor time, for a lease',
       disk: `a write of 4 KB is synced in ${diskMs.toFixed(2)} ms`,

@@ -24,6 +24,8 @@ const STEADY_MS = 30_000;
 const CHURN_MS = 60_000;
 const RESTART_MS = 120_000;
 const HALF_A_CORE = 50;
+/** A Manager at its core's limit answers late: with this much left, leases are renewed in time while everybody comes back. */
+const RESTART_PERCENT = 25;
 const MEAN_LIFE_MS = 8 * 3_600_000;
 
 interface Cost {
@@ -97,7 +99,12 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
     report('200 owners and 2,016 look-ups restart within 2 minutes');
     const cost = await setting.cost({ do: 'restart-all', port, withinMs: RESTART_MS });
     report(`${cost.percent.toFixed(1)} % of a core, ${cost.kilobytesPerSecond.toFixed(0)} KB/s`);
-    most('2,016 look-ups and 200 owners restarted in 2 minutes', '% of a core', cost.percent, 100);
+    most(
+      '2,016 look-ups and 200 owners restarted in 2 minutes',
+      '% of a core',
+      cost.percent,
+      RESTART_PERCENT,
+    );
   }
   const steady: { readonly owners: number; readonly lookups: number; readonly cost: Cost }[] = [];
   {

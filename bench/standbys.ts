@@ -17,6 +17,12 @@ import { machineConditions } from './support/machine.ts';
 import { cpuPercent, processCost } from './support/process-cost.ts';
 import { leftOut } from './support/processes/peers.ts';
 
+/**
+ * A leader that has a third of the look-ups would cost a third, if look-ups were all that it serves and being the leader
+ * of others cost nothing. That it costs less than a Manager that has them all says nothing; what is gained beyond half does.
+ */
+const SHARE_GOAL = 0.5;
+
 /** A share of the look-ups, to try it out. */
 const SHARE = Number(process.env['LOOKUPS_SHARE'] ?? 1);
 const LOOKUPS = Math.round(10_000 * SHARE);
@@ -104,7 +110,9 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
       ours: of(three),
       peers: [{ name: 'one Manager', value: of(one) }],
     },
-    ...{ ratio: of(one) / of(three), goal: 'less than one Manager alone', met: of(three) < of(one) },
+    ratio: of(one) / of(three),
+    goal: `at most ${SHARE_GOAL} times one Manager alone; it has a third of the look-ups`,
+    met: of(three) <= SHARE_GOAL * of(one),
   });
   return {
     name: bench.name,
@@ -118,7 +126,10 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
     figures: [
       figure('steady', '% of a core', ({ steady }) => steady),
       figure(`while somebody dies every ${CHURN_EVERY_MS / 1_000} s`, '% of a core', ({ churn }) => churn),
-      figure('memory', 'MB', ({ residentMb }) => residentMb),
+      {
+        ...figure('memory', 'MB', ({ residentMb }) => residentMb),
+        ...{ goal: undefined, met: undefined }, // Most of it is Node itself.
+      },
     ],
   };
 }

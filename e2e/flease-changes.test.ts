@@ -60,7 +60,7 @@ class Change {
   }
 }
 
-const takesPart = (program: Program): Promise<true> => program.wrote('takes part in the group');
+const takesPart = (program: Program): Promise<true> => program.wrote('ready: this member');
 const hasSettled = (program: Program): Promise<true> => program.wrote('view 2 is settled');
 
 describe('a member of three that is replaced on the command line', () => {

@@ -55,7 +55,8 @@ describe('a Manager that is restarted on its data directory', () => {
       const steady = await Promise.all(
         ['a', 'b'].map((name) => scene.owner({ name, managers, pool: 'steady' })),
       );
-      const lookup = await scene.lookup({ managers, pool: 'steady', staleAfterMs: 60_000 });
+      // A busy machine may leave the look-up hardly a moment between two kills: being cut off is not what this test is about.
+      const lookup = await scene.lookup({ managers, pool: 'steady', staleAfterMs: 600_000 });
       await scene.shared(...steady);
       const numbers = await Promise.all(steady.map((owner) => scene.numbers(owner)));
       const churn = await startChurn(scene, managers);
@@ -84,6 +85,11 @@ describe('a Manager that is restarted on its data directory', () => {
 
 const isCommitOfOwners = ({ message, facts }: ProgramEvent): boolean =>
   message === 'committed' && (facts as { records: string }).records !== 'opening';
+
+interface Owned {
+  readonly name: string;
+  readonly incarnation: string;
+}
 
 const CHURN_KEYS = Array.from({ length: 8 }, (_, index) => `churned-${index}`);
 
@@ -114,8 +120,19 @@ async function churnedWell(scene: Scene, churn: Program, managers: readonly stri
   }
   await churn.ask('stop');
   const lookup = await scene.lookup({ managers, pool: 'churn' });
-  const { owners } = await lookup.ask('find', { keys: CHURN_KEYS });
-  expect(owners, 'everybody left, and was told so').toEqual(CHURN_KEYS.map(() => null));
+  const owners = async (): Promise<Owned[]> => {
+    const found = await lookup.ask('find', { keys: CHURN_KEYS });
+    return (found['owners'] as readonly (Owned | null)[]).filter((owner) => owner !== null);
+  };
+  const unheard = new Set(said('unheard').map(({ incarnation }) => incarnation));
+  const gaveUp = new Set(said('gave-up').map(({ name }) => name));
+  // Others a Manager may still take for members: until their holds are over they own what they had.
+  const isExcused = ({ name, incarnation }: Owned): boolean => unheard.has(incarnation) || gaveUp.has(name);
+  expect(
+    (await owners()).filter((owner) => !isExcused(owner)),
+    'whoever was told that it has left owns nothing',
+  ).toEqual([]);
+  await until('all holds are over', async () => ((await owners()).length === 0 ? true : undefined), 120_000);
   // Not watched: the observer compares the owners of one pool.
   const last = scene.startOwner({ name: 'last', managers, pool: 'churn', keys: CHURN_KEYS });
   await last.event('ready');

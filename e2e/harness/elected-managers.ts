@@ -13,6 +13,9 @@ export const DURATIONS: { readonly leaseMs: number; readonly leaderLeaseMs: numb
   leaderLeaseMs: 1_200,
 };
 
+/** How long a new leader waits: a little more than these durations need. */
+export const TAKEOVER_MS = 6_000;
+
 export class ElectedManagers {
   readonly programs: readonly Program[];
   readonly addresses: readonly string[];
@@ -28,7 +31,7 @@ export class ElectedManagers {
     const started = NAMES.map((name) =>
       scene.start({
         ...{ name, program: 'manager' },
-        config: { store: { flease: { id: name, peers } }, defaults: DURATIONS },
+        config: { store: { flease: { id: name, peers, takeoverMs: TAKEOVER_MS } }, defaults: DURATIONS },
       }),
     );
     const ready = await Promise.all(started.map((program) => program.event('ready')));

@@ -11,6 +11,7 @@
  */
 
 import { run } from './tools.ts';
+import { worker, WORKERS_MAX } from './worker.ts';
 
 let networks = 0;
 
@@ -19,8 +20,10 @@ export interface Grounds {
   defer(cleanUp: () => Promise<void> | void): void;
 }
 
-/** Several can be reachable from one machine at once, and then they must differ. */
-const reachableSubnet = (): string => `10.77.${1 + ((process.pid + networks) % 250)}`;
+/** Several can be reachable from one machine at once, and then they must differ: each worker has its own. */
+const SUBNETS_EACH = Math.floor(250 / WORKERS_MAX);
+const reachableSubnet = (): string =>
+  `10.77.${1 + worker * SUBNETS_EACH + ((process.ppid + networks) % SUBNETS_EACH)}`;
 
 export class Network {
   readonly #id: string;

@@ -1,4 +1,8 @@
 import { createServer } from 'node:net';
+import { worker, WORKERS_MAX } from './worker.ts';
+
+const FIRST = 20_000;
+const PORTS_EACH = 10_000 / WORKERS_MAX;
 
 /**
  * A port that a Manager can have again after a restart. Not one of those that the kernel hands out to
@@ -7,10 +11,15 @@ import { createServer } from 'node:net';
  */
 export async function lastingPort(): Promise<number> {
   for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000);
-    if (await isFree(port)) return port;
+    const port = FIRST + worker * PORTS_EACH + Math.floor(Math.random() * PORTS_EACH);
+    if (given.has(port) || !(await isFree(port))) continue;
+    given.add(port);
+    return port;
   }
 }
+
+/** None is given twice: the first to have it may not listen yet. */
+const given = new Set<number>();
 
 function isFree(port: number): Promise<boolean> {
   const server = createServer();

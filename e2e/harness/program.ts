@@ -47,6 +47,8 @@ export interface Start {
   /** A command in front of it: `ip netns exec …`, `unshare …`. */
   readonly under?: readonly string[] | undefined;
   readonly environment?: Readonly<Record<string, string>> | undefined;
+  /** Whether it runs in the foreground of a terminal, on which one can {@link Program.type}. */
+  readonly onTerminal?: boolean | undefined;
 }
 
 export interface Waiting {
@@ -71,11 +73,12 @@ export class Program {
   readonly #waiting = new Map<number, (reply: Reply) => void>();
   #lastId = 0;
 
-  constructor({ name, program, config, under = [], environment }: Start) {
+  constructor({ name, program, config, under = [], environment, onTerminal = false }: Start) {
     this.name = name;
     const path = inject('programs')[program];
     if (path === undefined) throw new Error(`there is no program ${program}`);
-    const [command = '', ...args] = [...under, process.execPath, path, JSON.stringify(config)];
+    const line = [...under, process.execPath, path, JSON.stringify(config)];
+    const [command = '', ...args] = onTerminal ? behindTerminal(line) : line;
     this.#child = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { ...process.env, ...environment },
@@ -93,6 +96,11 @@ export class Program {
   /** What it said when it was ready; nothing, if it was not. */
   get ready(): Partial<ProgramEvent> {
     return this.events.find(({ event }) => event === 'ready') ?? {};
+  }
+
+  /** What was started, which may be a command in front of the program. */
+  get startedPid(): number {
+    return this.#child.pid ?? 0;
   }
 
   get pid(): number {
@@ -147,6 +155,11 @@ export class Program {
     });
     this.#child.stdin?.write(text);
     return answers;
+  }
+
+  /** As on a keyboard: `\x03` is Ctrl-C. */
+  type(keys: string): void {
+    this.#child.stdin?.write(keys);
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -228,4 +241,10 @@ export class Program {
       look();
     });
   }
+}
+
+/** Without an echo: what is typed would stand between the lines that the program says. */
+function behindTerminal(line: readonly string[]): readonly string[] {
+  const quoted = line.map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
+  return ['script', '--quiet', '--return', '--command', `stty -echo; exec ${quoted.join(' ')}`, '/dev/null'];
 }

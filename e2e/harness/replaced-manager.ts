@@ -4,7 +4,7 @@
  */
 
 import { writeFileSync } from 'node:fs';
-import { DURATIONS } from './elected-managers.ts';
+import { DURATIONS, TAKEOVER_MS } from './elected-managers.ts';
 import { lastingPort } from './ports.ts';
 import type { Program } from './program.ts';
 import type { Scene } from './scene.ts';
@@ -71,7 +71,7 @@ export class ReplacedManager {
     const program = this.#start(id, [
       ...['--flease-peers', peers, '--flease-view', '2', '--flease-before', before],
     ]);
-    await program.wrote('takes part in the group');
+    await program.wrote('ready: this member');
   }
 
   /** As by Ctrl-C; resolves with its exit code. */
@@ -98,6 +98,7 @@ export class ReplacedManager {
     const argv = [
       ...['manager', '--store', 'flease', '--flease-id', id, ...group, '--config', this.#configuration],
       ...['--port', `${serves}`, '--http-port', `${http}`, '--id', id, '--json'],
+      ...['--flease-takeover', `${TAKEOVER_MS}ms`],
     ];
     const program = this.#scene.start({ name: id, program: 'cli', config: { argv } });
     this.#programs.set(id, program);

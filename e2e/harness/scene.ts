@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'vitest';
 import type { JoinOptions, OpenLookupOptions } from 'leasehold/pool';
 import type { StartManagerOptions } from 'leasehold/manager';
+import { resolveDurations } from '../../leasehold/src/pool/options.ts';
 import type { ClockChoice } from '../programs/clocks.ts';
 import { Observer } from './observer.ts';
 import { Program, type Start } from './program.ts';
@@ -18,7 +19,7 @@ import { Register } from './register.ts';
 import { until } from './time.ts';
 import { missing, type Tool } from './tools.ts';
 
-type Surroundings = Pick<Start, 'under' | 'environment'>;
+type Surroundings = Pick<Start, 'under' | 'environment' | 'onTerminal'>;
 
 export interface OwnerStart extends Partial<JoinOptions>, Surroundings {
   name: string;
@@ -26,6 +27,7 @@ export interface OwnerStart extends Partial<JoinOptions>, Surroundings {
   /** What it writes to the register. @default the keys of the scene */
   keys?: readonly string[];
   clocks?: ClockChoice;
+  leaveOn?: readonly NodeJS.Signals[];
 }
 
 export interface LookupStart extends Partial<OpenLookupOptions>, Surroundings {
@@ -39,7 +41,7 @@ const WRITE_EVERY_MS = 20;
 
 /** Short, so that a test need not take long; everything else follows from it. */
 export const LEASE_MS = 1_500;
-export const HOLD_MS: number = (LEASE_MS * 65) / 60;
+export const HOLD_MS: number = resolveDurations({ leaseMs: LEASE_MS }).holdMs;
 export const SHORT: { readonly defaults: { readonly leaseMs: number } } = { defaults: { leaseMs: LEASE_MS } };
 
 export class Scene {
@@ -85,15 +87,23 @@ export class Scene {
     return { manager, managers: [String(address)] };
   }
 
-  startOwner({ under, environment, clocks, keys = KEYS, ...given }: OwnerStart): Program {
+  startOwner({
+    under,
+    environment,
+    onTerminal,
+    clocks,
+    leaveOn,
+    keys = KEYS,
+    ...given
+  }: OwnerStart): Program {
     const owner = this.start({
       name: given.name,
       program: 'owner',
       config: {
-        ...{ join: { pool: 'presence', url: `http://${given.name}`, ...given }, clocks },
+        ...{ join: { pool: 'presence', url: `http://${given.name}`, ...given }, clocks, leaveOn },
         ...{ keys, register: this.register.path, writeEveryMs: WRITE_EVERY_MS },
       },
-      ...{ under, environment },
+      ...{ under, environment, onTerminal },
     });
     return owner;
   }
@@ -152,7 +162,8 @@ export class Scene {
 
   /** What must hold in every test; for those with false clocks, what is left of it. */
   violations(clocks: 'honest' | 'false' = 'honest'): readonly string[] {
-    return [...this.register.violations(), ...(clocks === 'honest' ? this.observer.violations() : [])];
+    const twoOwners = [...this.observer.violations(), ...this.register.staleChecks()];
+    return [...this.register.sharedNumbers(), ...(clocks === 'honest' ? twoOwners : [])];
   }
 
   transcript(): string {

@@ -27,6 +27,7 @@ export type Tool =
   | 'time namespaces'
   | 'network namespaces'
   | 'strace'
+  | 'terminals'
   | 'temporary file systems';
 
 /** What a test can need of the system, and how to find out whether it is there. */
@@ -46,6 +47,7 @@ const TOOLS: Readonly<Record<Tool, () => Promise<unknown>>> = {
     }
   },
   strace: () => run('strace', '-qq', '-o', '/dev/null', '-e', 'trace=fsync', 'true'),
+  terminals: () => run('script', '--quiet', '--command', 'stty -echo', '/dev/null'),
   'temporary file systems': () =>
     run('unshare', '--mount', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', '/mnt'),
 };

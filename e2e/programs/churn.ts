@@ -1,10 +1,14 @@
 /**
  * Owners that come and go without rest, many in one process, so that a Manager always has something to
- * commit. Every grant and every farewell that a Manager confirmed is said aloud.
+ * commit. The program says which keys were granted (`granted`), and how each owner ended:
+ *
+ *     left       a Manager confirmed that the owner is no member any more
+ *     unheard    no Manager answered until the owner's lease had run out: the Manager removes the owner when the hold is over
+ *     gave-up    the owner was not admitted in time: if the join was being written, the same
  */
 
 import { joinPool, LeaseholdError, type PoolOwner } from 'leasehold/pool';
-import { fail, logger, obey, say, told } from './conversation.ts';
+import { fail, obey, say, told } from './conversation.ts';
 
 interface Config {
   readonly managers: readonly string[];
@@ -37,7 +41,8 @@ async function liveOnce(name: string): Promise<void> {
   }
   await owner.leave();
   present.delete(owner);
-  say('left', { name, incarnation: owner.incarnation });
+  // An owner that was told nothing since still counts as admitted.
+  say(owner.isAdmitted ? 'unheard' : 'left', { name, incarnation: owner.incarnation });
 }
 
 async function live(name: string): Promise<void> {
@@ -46,7 +51,7 @@ async function live(name: string): Promise<void> {
       await liveOnce(name);
     } catch (error) {
       if (!(error instanceof LeaseholdError) || !error.retryable) throw error;
-      logger.warn('tries again', { name, why: error.message });
+      say('gave-up', { name, why: error.message });
     }
   }
 }

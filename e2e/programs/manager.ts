@@ -6,7 +6,13 @@ import { fail, logger, obey, say, told } from './conversation.ts';
 const options = told<StartManagerOptions>();
 
 try {
-  const manager = await startManager({ http: false, port: 0, ...options, logger });
+  const manager = await startManager({
+    http: false,
+    port: 0,
+    firstStart: options.store === undefined,
+    ...options,
+    logger,
+  });
   process.once('SIGTERM', () => {
     void manager.close().then(() => {
       say('closed');

@@ -72,7 +72,7 @@ try {
     },
     /** A write under a number that was good at some time. */
     write: async ({ key, number }: Request) => ({
-      isAccepted: (await register.write([{ key, number, incarnation }]))[0],
+      isAccepted: (await register.write([{ key, number, incarnation, isUnchecked: true }]))[0],
     }),
     acquire: async ({ key, waitMs }: Request) => {
       const lease = await group.acquire(key, { waitMs });

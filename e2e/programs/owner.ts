@@ -14,6 +14,8 @@ interface Config {
   readonly register: string;
   readonly writeEveryMs: number;
   readonly clocks?: ClockChoice;
+  /** Leaves the pool and ends at these; a second one ends the process, as Node does by default. */
+  readonly leaveOn?: readonly NodeJS.Signals[];
 }
 
 interface Request {
@@ -24,7 +26,7 @@ interface Request {
   readonly waitMs?: number;
 }
 
-const { join, keys, register: path, writeEveryMs, clocks } = told<Config>();
+const { join, keys, register: path, writeEveryMs, clocks, leaveOn = [] } = told<Config>();
 chooseClocks(clocks);
 const register = new RegisterClient(path);
 
@@ -37,7 +39,8 @@ try {
   const { incarnation } = owner;
   const handles = new Map<string, HeldKey>();
 
-  const write = (key: string, number: number) => register.write([{ key, number, incarnation }]);
+  const write = (key: string, number: number) =>
+    register.write([{ key, number, incarnation, isUnchecked: true }]);
   const writeAll = async (): Promise<void> => {
     const writes = keys.flatMap((key) => {
       const number = owner.checkLeaseNow(key);
@@ -83,6 +86,14 @@ try {
       return {};
     },
   });
+  for (const signal of leaveOn) {
+    process.once(signal, async () => {
+      say('signal', { signal });
+      await owner.leave();
+      say('left');
+      process.exit(0);
+    });
+  }
   void writeAll();
   say('ready', { pid: process.pid, incarnation, name: owner.name });
 } catch (error) {

@@ -6,6 +6,8 @@ export interface Write {
   readonly key: string;
   readonly number: number;
   readonly incarnation: string;
+  /** The lease was not checked before it, or long ago: as by an application that was stopped in between. */
+  readonly isUnchecked?: boolean;
 }
 
 export class RegisterClient {

@@ -63,7 +63,11 @@ export async function joinsOnFile(
   workshop: Workshop,
   { owners, register, times }: { readonly owners: number; readonly register: string; readonly times: number },
 ): Promise<readonly Join[]> {
-  const config: ManagerConfig = { directory: workshop.folder('manager-on-a-file'), port: 0 };
+  const config: ManagerConfig = {
+    directory: workshop.folder('manager-on-a-file'),
+    port: 0,
+    firstStart: true,
+  };
   const manager = workshop.start(
     'the Manager on a file',
     await workshop.bundle('failover/manager-process'),

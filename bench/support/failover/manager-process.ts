@@ -8,7 +8,7 @@ import { obey, say, told } from '../processes/conversation.ts';
 
 export type ManagerConfig = Pick<
   StartManagerOptions,
-  'directory' | 'store' | 'host' | 'port' | 'id' | 'insecure'
+  'directory' | 'store' | 'host' | 'port' | 'id' | 'insecure' | 'firstStart'
 >;
 
 export interface ManagerView {

@@ -4,11 +4,14 @@ import { alarmOn, Driver } from '../../../leasehold/src/runtime/driver.ts';
 import type { Runtime } from '../../../leasehold/src/runtime/runtime.ts';
 import { SuspensionGuard } from '../../../leasehold/src/runtime/suspension.ts';
 import { digest } from '../../../leasehold/src/runtime/digest.ts';
+import { newSigner } from '../../../leasehold/src/node/signer.ts';
+import { prove } from '../../../leasehold/src/pool/incarnation.ts';
 import { PAPER_DURATIONS, resolveDurations } from '../../../leasehold/src/pool/options.ts';
 import { Owner, type OwnerEffect } from '../../../leasehold/src/pool/owner/owner.ts';
 import { clientCodec } from '../../../leasehold/src/pool/wire/codec.ts';
 import { Line } from './line.ts';
 
+const POOL = 'bench';
 const durations = resolveDurations(PAPER_DURATIONS);
 
 export class FleetOwner {
@@ -22,13 +25,13 @@ export class FleetOwner {
 
   constructor(runtime: Runtime, port: number, name: string, life: number) {
     this.name = name;
-    const incarnation = `${name}.${life}`;
-    this.secret = `secret of ${incarnation}`;
+    const signer = newSigner();
+    this.secret = `secret of ${name}.${life}`;
     this.core = new Owner(
       {
         identity: {
-          pool: 'bench',
-          incarnation,
+          pool: POOL,
+          incarnation: signer.incarnation,
           name,
           url: `http://10.0.0.1:8080/${name}`,
           proof: digest(this.secret),
@@ -55,7 +58,10 @@ export class FleetOwner {
     this.line = new Line(
       port,
       'owner',
-      () => this.#driver.input((now) => this.core.wake(now)),
+      (channel) => {
+        this.line.send(prove(signer, POOL, channel));
+        this.#driver.input((now) => this.core.wake(now));
+      },
       (frame) => {
         const message = clientCodec.decode(frame);
         if (message.kind === 'update')

@@ -43,7 +43,12 @@ function lookupOf(port: number): FleetLookup {
 async function certify(port: number, owner: FleetOwner): Promise<void> {
   if (supervisor === undefined) {
     await new Promise<void>((resolve) => {
-      supervisor = new Line(port, 'supervisor', resolve, () => certified());
+      supervisor = new Line(
+        port,
+        'supervisor',
+        () => resolve(),
+        () => certified(),
+      );
     });
   }
   const done = new Promise<void>((resolve) => (certified = resolve));

@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { FrameReader } from '../../../leasehold/src/node/tcp/frame-reader.ts';
 import { framed, HEARTBEAT } from '../../../leasehold/src/node/tcp/frame-writer.ts';
 import { decodeWelcome, encodeHello } from '../../../leasehold/src/node/tcp/handshake.ts';
-import type { ToManager } from '../../../leasehold/src/pool/messages.ts';
+import type { ToGate } from '../../../leasehold/src/pool/messages.ts';
 import { POOL_PROTOCOL } from '../../../leasehold/src/pool/wire/codec.ts';
 import { encodeMessage } from '../../../leasehold/src/pool/wire/encode.ts';
 
@@ -20,7 +20,13 @@ export class Line {
   bytesIn = 0;
   bytesOut = 0;
 
-  constructor(port: number, role: string, opened: () => void, hear: (frame: Uint8Array) => void) {
+  /** @param opened is told the channel of the connection */
+  constructor(
+    port: number,
+    role: string,
+    opened: (channel: string) => void,
+    hear: (frame: Uint8Array) => void,
+  ) {
     this.#socket = connect({ host: '127.0.0.1', port, noDelay: true });
     this.#socket.on('error', (error) => {
       if (this.#open) throw error;
@@ -30,15 +36,15 @@ export class Line {
       this.#reader.push(chunk, (frame) => {
         if (frame.length === 0) return;
         if (this.#open) return hear(frame);
-        decodeWelcome(POOL_PROTOCOL, frame);
+        const { channel } = decodeWelcome(POOL_PROTOCOL, frame);
         this.#open = true;
-        opened();
+        opened(channel);
       });
     });
     this.#socket.write(framed(encodeHello(POOL_PROTOCOL, role)));
   }
 
-  send(message: ToManager): void {
+  send(message: ToGate): void {
     if (!this.#open) return;
     const bytes = framed(encodeMessage(message));
     this.bytesOut += bytes.length;

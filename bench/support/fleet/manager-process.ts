@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 100;
 
 preferSmallHeap();
 const [where = '', when] = process.argv.slice(2);
-const store = where.startsWith('etcd://') ? { store: where } : { directory: where };
+const store = where.startsWith('etcd://') ? { store: where } : { directory: where, firstStart: true };
 const manager = await startManager({ ...store, port: 0, http: false, defaults: PAPER_DURATIONS });
 if (when === 'leading') {
   await manager.whenLeading();

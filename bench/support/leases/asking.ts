@@ -10,6 +10,8 @@ import process from 'node:process';
 import type { Commands } from '../processes/conversation.ts';
 import { percentile } from '../processes/statistics.ts';
 
+const RELEASED_AT_ONCE = 256;
+
 export interface Batch {
   /** What the names of its resources begin with. */
   readonly prefix: string;
@@ -54,9 +56,25 @@ export async function askForLeases(
   };
 }
 
-/** What a client that only asks is told to do. */
-export const askingCommands = (acquire: (resource: string) => Promise<unknown>): Commands => ({
-  batch: async (batch: Batch) => ({ ...(await askForLeases(acquire, batch)) }),
-  // Nothing of theirs runs out or is renewed while it is measured, so nothing has to be given back.
-  release: () => ({}),
-});
+/**
+ * What a client that only asks is told to do. Between two batches it gives back what it has, as ours does: a server that
+ * keeps all leases of all batches would become slower with each.
+ */
+export function askingCommands<Lease>(
+  acquire: (resource: string) => Promise<Lease>,
+  release: (lease: Lease) => Promise<unknown>,
+): Commands {
+  const held: Lease[] = [];
+  return {
+    batch: async (batch: Batch) => ({
+      ...(await askForLeases(async (resource) => held.push(await acquire(resource)), batch)),
+    }),
+    release: async () => {
+      const giveBack = async (): Promise<void> => {
+        for (let lease = held.pop(); lease !== undefined; lease = held.pop()) await release(lease);
+      };
+      await Promise.all(Array.from({ length: RELEASED_AT_ONCE }, giveBack));
+      return {};
+    },
+  };
+}

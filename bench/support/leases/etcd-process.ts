@@ -35,7 +35,7 @@ function post<Answer>(path: string, body: object): Promise<Answer> {
   });
 }
 
-async function acquire(resource: string): Promise<void> {
+async function acquire(resource: string): Promise<string> {
   const { ID: lease } = await post<{ ID: string }>('/v3/lease/grant', { TTL: String(LEASE_SECONDS) });
   const key = btoa(resource);
   const { succeeded } = await post<{ succeeded?: boolean }>('/v3/kv/txn', {
@@ -43,7 +43,11 @@ async function acquire(resource: string): Promise<void> {
     success: [{ request_put: { key, value: HOLDER, lease } }],
   });
   if (succeeded !== true) throw new Error(`etcd would not let us have ${resource}`);
+  return lease;
 }
 
-obey(askingCommands(acquire));
+/** The key goes with its lease. */
+const release = (lease: string): Promise<unknown> => post('/v3/lease/revoke', { ID: lease });
+
+obey(askingCommands(acquire, release));
 say('ready');

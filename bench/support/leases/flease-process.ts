@@ -59,6 +59,6 @@ obey({
   /** When it had each of them, once it has them all. */
   taken: async () => ({ atMs: await taking }),
 });
-// It keeps silent at first, since it cannot know that it is not a member that has forgotten something.
+// A member first recovers, because it may have forgotten promises of an earlier incarnation.
 await group.ready();
 say('ready');

@@ -14,7 +14,7 @@ export interface RedlockConfig {
 
 /** What is used of it: its package does not tell a compiler where its types are. */
 interface Redlock {
-  acquire(resources: string[], durationMs: number): Promise<unknown>;
+  acquire(resources: string[], durationMs: number): Promise<{ release(): Promise<unknown> }>;
 }
 
 interface RedlockModule {
@@ -36,5 +36,10 @@ const clients = ports.map(
 );
 for (const client of clients) await client.ping();
 const locks = new Class(clients);
-obey(askingCommands((resource) => locks.acquire([resource], LOCK_MS)));
+obey(
+  askingCommands(
+    (resource) => locks.acquire([resource], LOCK_MS),
+    (lock) => lock.release(),
+  ),
+);
 say('ready', { version });

@@ -32,6 +32,11 @@ export class Standings {
     return [...this.#ours, ...[...this.#pairs.values()].flat().map(({ theirs }) => theirs)];
   }
 
+  /** Whether it had a turn. */
+  has(name: string): boolean {
+    return this.#pairsOf(name).length > 0;
+  }
+
   /** Undefined if there was no such batch. */
   ours(leases: number, measure: Measure): number | undefined {
     return medianOf(this.#ours.flatMap((turn) => inTurn(turn, leases, measure)));

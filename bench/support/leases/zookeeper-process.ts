@@ -13,6 +13,7 @@ interface Client {
   once(event: 'connected', act: () => void): void;
   connect(): void;
   create(path: string, data: Buffer | null, mode: number, done: (error: Error | null) => void): void;
+  remove(path: string, done: (error: Error | null) => void): void;
 }
 
 interface ClientModule {
@@ -36,10 +37,21 @@ const create = (path: string, data: Buffer | null, mode: number): Promise<void> 
     client.create(path, data, mode, (error) => (error === null ? resolve() : reject(error))),
   );
 
+const take = async (resource: string): Promise<string> => {
+  const path = `${PARENT}/${resource}`;
+  await create(path, holder, CreateMode.EPHEMERAL);
+  return path;
+};
+
+const remove = (path: string): Promise<void> =>
+  new Promise((resolve, reject) =>
+    client.remove(path, (error) => (error === null || error === undefined ? resolve() : reject(error))),
+  );
+
 await new Promise<void>((resolve) => {
   client.once('connected', resolve);
   client.connect();
 });
 await create(PARENT, null, CreateMode.PERSISTENT);
-obey(askingCommands((resource) => create(`${PARENT}/${resource}`, holder, CreateMode.EPHEMERAL)));
+obey(askingCommands(take, remove));
 say('ready', { version });

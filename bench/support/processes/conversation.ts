@@ -16,6 +16,12 @@ export const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** The processor time that this process has used. */
+export function cpu(): { ms: number } {
+  const { user, system } = process.cpuUsage();
+  return { ms: (user + system) / 1_000 };
+}
+
 export function say(event: string, facts: Facts = {}): void {
   process.stdout.write(`${JSON.stringify({ event, atMs: nowMs(), ...facts })}\n`);
 }

@@ -1,7 +1,7 @@
 /** A Manager on a data directory with the defaults, for a measurement. It can be asked what it has sent and received. */
 
 import { startManager } from 'leasehold/manager';
-import { obey, say, told } from './conversation.ts';
+import { cpu, obey, say, told } from './conversation.ts';
 
 export interface ManagerConfig {
   readonly directory: string;
@@ -15,8 +15,9 @@ export interface Traffic {
 }
 
 const { directory } = told<ManagerConfig>();
-const manager = await startManager({ directory, port: 0, http: false });
+const manager = await startManager({ directory, port: 0, http: false, firstStart: true });
 obey({
+  cpu,
   traffic: () => {
     const { bytesIn, bytesOut } = manager.source.traffic();
     const { reports, syncs, certificatesReceived, ...sent } = manager.source.counters;

@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { isCoded } from '../leasehold/src/runtime/errors.ts';
+import {
+  checkLinearizable,
+  History,
+  registerModel,
+  type RegisterInput,
+  type RegisterOutput,
+} from '../leasehold/src/sim/linearizability.ts';
+import { QuorumGroup } from './harness/quorum-group.ts';
+import { onScene } from './harness/scene.ts';
+import { nowMs, pause, until } from './harness/time.ts';
+
+const NAMES = ['a', 'b', 'c'];
+/** How long replicas are killed for. `QUORUM_KILL_MS=600000` for ten minutes. */
+const KILL_MS = Number(process.env['QUORUM_KILL_MS'] ?? 60_000);
+const KEYS = ['k1', 'k2', 'k3', 'k4'];
+const LANES_PER_REPLICA = 3;
+const TIMEOUT_MS = 20_000;
+
+/** The goal for the writes that a dead holder delays, and a margin for a busy machine. */
+const HOLDER_GONE_MS = 3_000;
+const LATE_MS = 2_000;
+
+const text = (value: Uint8Array | undefined): string | null =>
+  value === undefined ? null : new TextDecoder().decode(value);
+
+/** Reads, writes and compares at chance, and writes down each call with its outcome. */
+class Load {
+  readonly history: History<RegisterInput<string | null>, RegisterOutput<string | null>> = new History();
+  readonly served: Record<string, number> = {};
+  done = 0;
+  isOver = false;
+  #values = 0;
+
+  async lane(name: string, client: ReturnType<QuorumGroup['client']>): Promise<void> {
+    while (!this.isOver) {
+      const key = KEYS[Math.floor(Math.random() * KEYS.length)] as string;
+      await this.#one(name, key, client).catch((error: unknown) => {
+        if (!isCoded(error)) throw error; // A typed error leaves the outcome unknown, which the history says already.
+      });
+      await pause(2);
+    }
+  }
+
+  async #one(name: string, key: string, client: ReturnType<QuorumGroup['client']>): Promise<void> {
+    this.#values += 1;
+    const value = `${name}.${this.#values}`;
+    const options = { timeoutMs: TIMEOUT_MS };
+    const dice = Math.random();
+    if (dice < 0.5) {
+      const returned = this.history.call(name, key, { do: 'read' }, nowMs());
+      const found = await client.get(key, options);
+      returned({ did: 'read', value: text(found.value) }, nowMs());
+      this.served[found.served] = (this.served[found.served] ?? 0) + 1;
+    } else if (dice < 0.8) {
+      const returned = this.history.call(name, key, { do: 'write', value }, nowMs());
+      await client.put(key, value, options);
+      returned({ did: 'write' }, nowMs());
+    } else {
+      const expected = text((await client.get(key, { ...options, mode: 'stale' })).value);
+      const condition = expected === null ? 'absent' : { value: expected };
+      const returned = this.history.call(name, key, { do: 'compare-and-set', expected, value }, nowMs());
+      const { isDone } = await client.compareAndSet(key, condition, value, options);
+      returned({ did: 'compare-and-set', set: isDone }, nowMs());
+    }
+    this.done += 1;
+  }
+}
+
+describe('replicas that are killed at random under load', () => {
+  it(
+    'lose nothing that they acknowledged: the recorded history is linearizable',
+    onScene(async (scene) => {
+      const group = await QuorumGroup.running(scene, NAMES, { leaseMs: 1_000, electionMs: 500 });
+      const load = new Load();
+      const lanes = NAMES.flatMap((name) =>
+        Array.from({ length: LANES_PER_REPLICA }, (_, at) => load.lane(`${name}${at}`, group.client(name))),
+      );
+      const untilMs = nowMs() + KILL_MS;
+      let kills = 0;
+      while (nowMs() < untilMs) {
+        const name = NAMES[Math.floor(Math.random() * NAMES.length)] as string;
+        await group.kill(name);
+        kills += 1;
+        await pause(Math.random() * 1_000);
+        await group.start(name).event('ready');
+        const before = load.done;
+        await until('calls are answered again', () => (load.done > before + 20 ? true : undefined));
+        await pause(Math.random() * 1_000);
+      }
+      load.isOver = true;
+      await Promise.all(lanes);
+      const verdict = checkLinearizable(load.history.operations, registerModel<string | null>(null));
+      expect(verdict).toEqual({ ok: true });
+      console.log(
+        `${kills} kills, ${load.done} calls answered, reads served: ${JSON.stringify(load.served)}`,
+      );
+      expect(kills).toBeGreaterThan(KILL_MS / 10_000);
+      expect(load.served['local'] ?? 0).toBeGreaterThan(0);
+    }),
+    KILL_MS + 120_000,
+  );
+});
+
+describe('a holder that dies', () => {
+  it(
+    'delays the writes of its keys until its lease is over',
+    onScene(async (scene) => {
+      const group = await QuorumGroup.running(scene, NAMES);
+      const leader = await group.leader();
+      const holder = NAMES.find((name) => name !== leader) as string;
+      const client = group.client(leader);
+      await client.put('k', 'before');
+      await until('the leader reads locally', async () =>
+        (await client.get('k')).served === 'local' ? true : undefined,
+      );
+      const diedMs = nowMs();
+      await group.kill(holder);
+      const written = client.put('k', 'after', { timeoutMs: TIMEOUT_MS });
+      await client.put('other', 'x', { timeoutMs: TIMEOUT_MS });
+      await written;
+      const tookMs = nowMs() - diedMs;
+      console.log(`a write of a dead holder's key took ${Math.round(tookMs)} ms`);
+      expect(tookMs).toBeLessThan(HOLDER_GONE_MS + LATE_MS);
+      const againMs = nowMs();
+      await client.put('k', 'again');
+      expect(nowMs() - againMs).toBeLessThan(LATE_MS);
+    }),
+  );
+
+  it(
+    'delays only the writes of the keys that it held',
+    onScene(async (scene) => {
+      const group = await QuorumGroup.running(scene, NAMES, { readers: 'leader' });
+      const leader = await group.leader();
+      const other = NAMES.find((name) => name !== leader) as string;
+      const client = group.client(leader);
+      await client.put('k', 'before');
+      await group.kill(other);
+      const diedMs = nowMs();
+      await client.put('k', 'after');
+      expect(nowMs() - diedMs).toBeLessThan(LATE_MS);
+    }),
+  );
+});
+
+describe('a replica whose disk is damaged', () => {
+  it(
+    'does not start with lost votes, and joins anew with an empty directory',
+    onScene(async (scene) => {
+      const { rm } = await import('node:fs/promises');
+      const group = await QuorumGroup.running(scene, NAMES, { leaseMs: 1_000, electionMs: 500 });
+      const leader = await group.leader();
+      const lost = NAMES.find((name) => name !== leader) as string;
+      const client = group.client(leader);
+      await client.put('k', 'v');
+      await group.kill(lost);
+      await rm(`${scene.path(lost)}/0000000000000001.journal`);
+      expect(await group.start(lost).event('failed')).toMatchObject({ code: 'QUORUM_VOTES_LOST' });
+      await rm(scene.path(lost), { recursive: true });
+      const joined = group.start(lost, { join: true });
+      await joined.event('listening');
+      await client.add(lost, { timeoutMs: TIMEOUT_MS });
+      await joined.event('ready');
+      expect(text((await group.client(lost).get('k')).value)).toBe('v');
+    }),
+  );
+});

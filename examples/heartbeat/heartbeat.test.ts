@@ -1,0 +1,44 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, vi } from 'vitest';
+import { freePeers } from '../../leasehold/src/flease/shell/testing/groups.ts';
+import { serveService } from '../../leasehold/src/node/service/serve-service.ts';
+import { silent } from '../../leasehold/src/runtime/logger.ts';
+import { join, type JoinOptions } from './join.ts';
+import { playWorld } from './simulation.ts';
+import { codec } from './wire.ts';
+
+const LONG_MS = 30_000;
+
+describe('the skeleton of a protocol', () => {
+  it('notices the dead, in hostile worlds', () => {
+    for (let seed = 1; seed <= 20; seed += 1) expect(playWorld(seed)).toBeGreaterThan(0);
+  });
+
+  it('reads its own messages, and refuses others', () => {
+    const frame = codec.encode({ kind: 'beat', number: 7 }) as Uint8Array;
+    expect(codec.decode(frame)).toEqual({ kind: 'beat', number: 7 });
+    expect(() => codec.decode(frame.subarray(1))).toThrow('must have 5 bytes');
+  });
+
+  it('runs in real processes, and shows status, health and metrics', { timeout: LONG_MS }, async () => {
+    const options: Omit<JoinOptions, 'name'> = {
+      ...{ peers: await freePeers('a', 'b'), everyMs: 100, silentAfterMs: 1_000, logger: silent },
+    };
+    await using a = await join({ ...options, name: 'a' });
+    await using server = await serveService(a.service, { port: 0, logger: silent }, 0);
+    const ask = (path: string): Promise<Response> => fetch(`${server.url}${path}`);
+    await vi.waitUntil(async () => (await ask('/readyz')).status === 503, { timeout: LONG_MS });
+    await using _ = await join({ ...options, name: 'b' });
+    await vi.waitUntil(async () => (await ask('/readyz')).status === 200, { timeout: LONG_MS });
+    expect(await (await ask('/v1/status')).json()).toMatchObject({ name: 'a', alive: ['b'] });
+    expect(await (await ask('/metrics')).text()).toContain('\nheartbeat_alive 1\n');
+  });
+
+  it('takes less than 300 lines', () => {
+    const folder = fileURLToPath(new URL('.', import.meta.url));
+    const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
+    const lines = files.map((name) => readFileSync(`${folder}${name}`, 'utf8').split('\n').length - 1);
+    expect(lines.reduce((sum, each) => sum + each, 0)).toBeLessThan(300);
+  });
+});
