@@ -187,7 +187,7 @@ class Lookup:
         self.next_sync = self.assured
 
     def run(self):
-        self.frames.send(pack({"protocol": "leasehold-pool", "version": 1, "oldest": 1, "role": "lookup"}))
+        self.frames.send(pack({"protocol": "leasehold-pool", "version": 3, "oldest": 3, "role": "lookup"}))
         welcome = Reader(self.frames.receive(5) or b"").whole(Reader.value)
         if "error" in welcome:
             raise ConnectionError(welcome["error"]["message"])
@@ -218,12 +218,13 @@ class Lookup:
         self.next_sync = now + RETRY
         message = {"k": "sync", "p": self.pool, "lk": self.id, "s": self.sequence}
         if self.table is not None:
-            history, term, position = self.seen
-            message["sn"] = {"hi": history, "t": term, "at": position}
+            history, term, position, stamp = self.seen
+            message["sn"] = {"hi": history, "t": term, "at": position, **({"sta": stamp} if stamp else {})}
         self.frames.send(pack(message))
 
     def changes(self, message, now):
         history, term, start, to = message["hi"], message["t"], message["fr"], message["to"]
+        here = (history, term, to, message.get("sta"))
         answers = message.get("an") or {}
         answered = answers.get("s") if answers.get("lk") == self.id and answers.get("s") in self.sent else None
         if history in self.left:
@@ -232,7 +233,7 @@ class Lookup:
             if answered is None:
                 return self.sync(now)
             self.left.add(self.seen[0])
-            self.seen, self.table = (history, term, to), None
+            self.seen, self.table = here, None
             say("lost", everything=True)
         if self.seen and term < self.seen[1]:
             return
@@ -241,7 +242,7 @@ class Lookup:
             return self.sync(now)
         if self.table is None or to > position:
             self.advance(start, Reader(message["r"]).whole(Reader.rows), position)
-            self.seen = (history, term, to)
+            self.seen = here
             say("at", position=to, rows=len(self.table), **self.find())
         if answered is not None:
             self.assured = max(self.assured, self.sent[answered])
