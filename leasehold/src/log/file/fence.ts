@@ -3,8 +3,8 @@
  *
  * The lock makes sure that one process at a time writes to the directory. The lock cannot make sure that the path
  * still leads to the directory: somebody may rename the directory and make a new one, and a second Manager gets the
- * lock of the new one. Then two lead, each by the rules. So the path is checked before each write and after the
- * write's sync, and on a timer while somebody leads. The leader lease rests on that: the lease is counted from
+ * lock of the new one. Then two lead, each by the rules. So the path is checked after each write's sync, before the
+ * write is acknowledged, and on a timer while somebody leads. The leader lease rests on that: the lease is counted from
  * *before* a check that found everything in place.
  *
  *     old leader   look ├── leader lease ──┤ answers nobody any more

@@ -11,10 +11,11 @@
  * is synced, the frame's records are refused, for they are surely not there. Space that is only preallocated may be
  * missing; then the log goes on without.
  *
- * **Another place.** Before each frame and each new segment the path is checked (`fence.ts`), and again when a frame
- * is synced: if the directory was moved and replaced by a copy between the check and the write, a Manager that starts
- * on the copy does not find the frame. If the path leads elsewhere, the writer has failed, and nothing is
- * acknowledged.
+ * **Another place.** The path is checked when a frame is synced and before the frame is acknowledged (`fence.ts`): if
+ * the directory was moved and replaced by a copy at any time up to then, a Manager that starts on the copy does not find
+ * the frame. A check before the write would add nothing: the frame goes to the descriptor of the old file, and the
+ * outcome of an unacknowledged frame is unknown in any case. A new segment is created by its path, so the path is checked
+ * before. If the path leads elsewhere, the writer has failed, and nothing is acknowledged.
  *
  * **Any other failure**, above all of a sync, leaves the content of the file unknown. Then the writer has failed for
  * good: nothing submitted is ever answered.
@@ -179,7 +180,6 @@ export class Writer {
     const { runtime } = this.#options;
     const frame = encodeFrame(this.#seed, this.#index, records);
     const end = this.#offset + frame.length;
-    await this.checkPlace();
     try {
       await this.#file.write(this.#offset, frame);
     } catch (error) {

@@ -201,11 +201,11 @@ export const mutants: readonly Mutant[] = [
     to: 'candidate.extend(this.#leaseFrom(runtime.now()));',
   },
   {
-    name: 'append-without-a-look',
+    name: 'acknowledged-without-a-look',
     promise: 'replaced-is-noticed',
-    story: 'A batch is appended in a directory that nobody will find again.',
+    story: 'A batch is acknowledged in a directory that nobody will find again.',
     file: WRITER,
-    from: '    const end = this.#offset + frame.length;\n    await this.checkPlace();\n',
-    to: '    const end = this.#offset + frame.length;\n',
+    from: '    await this.checkPlace();\n    this.stats.syncs += 1;\n',
+    to: '    this.stats.syncs += 1;\n',
   },
 ];
