@@ -16,7 +16,7 @@ import { Progress } from '../progress.mjs';
 import { Crew } from './crew.mjs';
 import { bundleMutant, hunt } from './mutants.mjs';
 import { failureLines, mutantLines, mutantsLine, seedsLine, summaryLines } from './report.mjs';
-import { readSeeds, seedsFileOf, seedsIn, writeSeeds } from './recorded-seeds.mjs';
+import { readSeeds, seedsFileOf, writeSeeds } from './recorded-seeds.mjs';
 import { emptyReport, playOne, playSeeds } from './seeds.mjs';
 
 /** @import { Mutant, Simulation } from '../../leasehold/src/sim/simulation.ts' */
@@ -213,13 +213,8 @@ async function playAll(crew, loaded, { write, progress, signal }, interrupted) {
 async function huntAll(crew, loaded, surroundings, interrupted) {
   const { write, progress, signal, seedsFile = seedsFileOf } = surroundings;
   const { protocol, simulation, entry, mutant, seeds, from, json } = loaded;
-  const all = mutant === undefined ? simulation.mutants : [named(simulation, mutant)];
-  const known = loaded.recorded ? readSeeds(seedsFile(entry)) : {};
-  const recorded = seedsIn(known);
-  const isSkipped = (/** @type {Mutant} */ { name, escapes }) =>
-    escapes !== undefined || known[name] === null;
-  const escaping = loaded.recorded && !loaded.record ? all.filter(isSkipped) : [];
-  const mutants = all.filter((each) => !escaping.includes(each));
+  const mutants = mutant === undefined ? simulation.mutants : [named(simulation, mutant)];
+  const recorded = loaded.recorded ? readSeeds(seedsFile(entry)) : {};
   const startedAt = performance.now();
   /** @type {(import('./mutants.mjs').MutantReport | undefined)[]} */
   const reports = mutants.map(() => undefined);
@@ -249,16 +244,9 @@ async function huntAll(crew, loaded, surroundings, interrupted) {
     );
   } else {
     for (const text of mutantLines(protocol, done())) write(text);
-    for (const { name, escapes } of escaping)
-      write(
-        escapes === undefined
-          ? `NOT PLAYED: ${name} has no seed since the worlds changed. Search: npm run sim -- ${protocol} --mutants --record --recorded`
-          : `NOT PLAYED: ${name} escapes the present worlds: ${escapes}`,
-      );
-    const escaped = escaping.length === 0 ? '' : `, ${escaping.length} NOT PLAYED`;
-    write(`${mutantsLine(done(), mutants.length)}${escaped}`);
+    write(mutantsLine(done(), mutants.length));
   }
-  if (loaded.record && (loaded.recorded || !signal.aborted)) writeSeeds(seedsFile(entry), done(), known);
+  if (loaded.record && (loaded.recorded || !signal.aborted)) writeSeeds(seedsFile(entry), done(), recorded);
   if (signal.aborted) return 130;
   return caught === mutants.length && caught > 0 ? 0 : 1;
 }

@@ -5,8 +5,8 @@
  * Only the tool writes the file, after all mutants were tried. A mutant gets a new seed by a search from seed 1: otherwise a
  * rare fault could be recorded with the one lucky seed that somebody found, and nobody would see that the worlds are too
  * kind. With `--record --recorded` a mutant that is still caught by the recorded seed keeps that seed, and an interrupted run
- * keeps the old seeds of the mutants that were not tried yet, so that the next run can go on from there. A mutant whose seed
- * misses since the worlds changed, and that was not searched for again yet, has null: `--recorded` says so and leaves it out.
+ * keeps the old seeds of the mutants that were not tried yet, so that the next run can go on from there. A mutant without a
+ * seed is searched for from seed 1, also with `--recorded`: no mutant is ever left out.
  */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,23 +20,16 @@ export const seedsFileOf = (entry) => join(dirname(resolve(root, entry)), 'mutan
 
 /**
  * @param {string} path
- * @returns {Readonly<Record<string, number | null>>} by the mutant's name; empty where nothing was recorded
+ * @returns {Readonly<Record<string, number>>} by the mutant's name; empty where nothing was recorded
  */
 export function readSeeds(path) {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : {};
 }
 
 /**
- * @param {Readonly<Record<string, number | null>>} known
- * @returns {Readonly<Record<string, number>>} without the mutants that have no seed at present
- */
-export const seedsIn = (known) =>
-  Object.fromEntries(Object.entries(known).flatMap(([name, seed]) => (seed === null ? [] : [[name, seed]])));
-
-/**
  * @param {string} path
  * @param {readonly MutantReport[]} reports of the mutants that were tried
- * @param {Readonly<Record<string, number | null>>} earlier seeds, for the mutants that were not tried
+ * @param {Readonly<Record<string, number>>} earlier seeds, for the mutants that were not tried
  */
 export function writeSeeds(path, reports, earlier) {
   const tried = new Set(reports.map(({ name }) => name));

@@ -67,12 +67,6 @@ export interface Mutant {
    * @default 1000
    */
   readonly seeds?: number;
-
-  /**
-   * Why the present worlds do not catch this mutant, although earlier ones did. `npm test` names the mutant and goes
-   * on; a whole search (`--mutants`) fails because of the mutant. Work that is to be done, not a state to be in.
-   */
-  readonly escapes?: string;
 }
 
 export interface SimulationOptions {
