@@ -20,10 +20,7 @@ class Group {
     const peers = names.filter((other) => other !== name);
     const incarnation = { startedMs: 1, nonce };
     const durations = resolveDurations();
-    return new Member(
-      { name, incarnation, peers, arePeersComplete: true, durations, random: () => 0.5 },
-      this.now,
-    );
+    return new Member({ name, incarnation, peers, durations, random: () => 0.5 }, this.now);
   }
 
   at(name: string): Member {

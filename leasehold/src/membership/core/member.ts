@@ -62,10 +62,8 @@ import { ViewLease } from './view-lease.ts';
 export interface MemberSettings {
   readonly name: string;
   readonly incarnation: Incarnation;
-  /** The names of the other servers, to which heartbeats go for ever. */
+  /** The names of other servers, to which heartbeats go for ever. More servers may join through them. */
   readonly peers: readonly string[];
-  /** Whether no server can exist that is not in {@link peers}. Otherwise these are seeds, through which more servers join. */
-  readonly arePeersComplete: boolean;
   readonly durations: Durations;
   random(): number;
 }
@@ -404,16 +402,10 @@ export class Member implements Core<MemberEffect> {
   #propose({ key, members }: Membership, now: Instant): void {
     this.#startChange(now);
     const set = { key, members };
-    const holdMs = this.#promises.holdMs(set, (name) => this.#table.of(name), this.#isEverybody(set), now);
+    const holdMs = this.#promises.holdMs(set, (name) => this.#table.of(name), now);
     const number = this.#table.greatestNumber + 1;
     this.#proposal = { ...set, number, holdMs, chain: this.#chain };
     this.#publish(now);
-  }
-
-  #isEverybody(set: Membership): boolean {
-    if (!this.#settings.arePeersComplete) return false;
-    const isInside = (name: string): boolean => incarnationIn(set, name) !== undefined;
-    return this.#settings.peers.every(isInside) && [...this.#table.records.keys()].every(isInside);
   }
 
   #startChange(now: Instant): void {

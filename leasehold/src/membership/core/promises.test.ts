@@ -24,35 +24,35 @@ const recordOf = (id: MemberId, hasLeft: boolean): ServerRecord => ({
 
 describe('the promises of a server', () => {
   it('bind it for their rest when it proposes a set without the receiver', () => {
-    expect(promised().holdMs(alone, unknown, false, instant(10_500))).toBe(1_500);
-    expect(promised().holdMs(alone, unknown, false, instant(12_000))).toBe(0);
+    expect(promised().holdMs(alone, unknown, instant(10_500))).toBe(1_500);
+    expect(promised().holdMs(alone, unknown, instant(12_000))).toBe(0);
   });
 
   it('do not bind it when the receiver, or a later process of its name, is in the set', () => {
     for (const inside of [b, idOf('b', 6)]) {
-      expect(promised().holdMs(membershipOf([a, inside]), unknown, false, instant(10_500))).toBe(0);
+      expect(promised().holdMs(membershipOf([a, inside]), unknown, instant(10_500))).toBe(0);
     }
-    expect(promised().holdMs(membershipOf([a, idOf('b', 4)]), unknown, false, instant(10_500))).toBe(1_500);
+    expect(promised().holdMs(membershipOf([a, idOf('b', 4)]), unknown, instant(10_500))).toBe(1_500);
   });
 
   it('end when the receiver has left or was replaced', () => {
-    const holdMs = (record: ServerRecord): number =>
-      promised().holdMs(alone, () => record, false, instant(10_500));
+    const holdMs = (record: ServerRecord): number => promised().holdMs(alone, () => record, instant(10_500));
     expect(holdMs(recordOf(b, true))).toBe(0);
     expect(holdMs(recordOf(idOf('b', 6), false))).toBe(0);
     expect(holdMs(recordOf(b, false))).toBe(1_500);
     expect(holdMs(recordOf(idOf('b', 4), true))).toBe(1_500);
   });
 
-  it('of the process before are unknown, and bind for a whole promise unless everybody is in the set', () => {
+  it('of the process before are unknown, and bind for a whole promise whatever the set contains', () => {
     const promises = new Promises(2_000, instant(10_000));
-    expect(promises.holdMs(alone, unknown, false, instant(10_500))).toBe(1_500);
-    expect(promises.holdMs(alone, unknown, true, instant(10_500))).toBe(0);
+    expect(promises.holdMs(alone, unknown, instant(10_500))).toBe(1_500);
+    expect(promises.holdMs(membershipOf([a, b]), unknown, instant(10_500))).toBe(1_500);
+    expect(promises.holdMs(alone, unknown, instant(12_000))).toBe(0);
   });
 
   it('count as given at the end of a suspension', () => {
     const promises = promised();
     promises.suspended(instant(10_900));
-    expect(promises.holdMs(alone, unknown, true, instant(11_000))).toBe(1_900);
+    expect(promises.holdMs(alone, unknown, instant(11_000))).toBe(1_900);
   });
 });

@@ -11,8 +11,8 @@
  * or a later incarnation of its name is known (then the process that heard the promise is gone, or has left V).
  *
  * A process that has just started does not know the promises of the process before. So the new process holds for a whole promise from the start,
- * unless the new set contains every server that there can be. A suspended process does not know how long ago a
- * promise was given: every promise counts as given now, and the process counts as just started.
+ * whatever the set contains: no list of names proves that a server outside does not exist (decision 0055). A suspended process does not
+ * know how long ago a promise was given, so that process counts as just started, which outlasts every promise given before.
  */
 
 import { latest, later, type Instant } from '../../runtime/time.ts';
@@ -50,21 +50,11 @@ export class Promises {
 
   suspended(now: Instant): void {
     this.#rememberedSince = now;
-    for (const [name, { incarnation }] of this.#given) this.#given.set(name, { incarnation, at: now });
   }
 
-  /**
-   * For how long a server outside this set may act on a promise of this server.
-   *
-   * @param isEverybody whether the set contains every server that there can be
-   */
-  holdMs(
-    set: Membership,
-    recordOf: (name: string) => ServerRecord | undefined,
-    isEverybody: boolean,
-    now: Instant,
-  ): number {
-    let until = isEverybody ? now : later(this.#rememberedSince, this.#promiseMs);
+  /** For how long a server outside this set may act on a promise of this server. */
+  holdMs(set: Membership, recordOf: (name: string) => ServerRecord | undefined, now: Instant): number {
+    let until = later(this.#rememberedSince, this.#promiseMs);
     for (const [name, promised] of this.#given) {
       const end = later(promised.at, this.#promiseMs);
       if (end <= now) this.#given.delete(name);

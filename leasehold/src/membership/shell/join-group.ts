@@ -147,7 +147,6 @@ export async function joinGroup(options: JoinGroupOptions): Promise<Group> {
     settings: {
       ...{ name, incarnation, durations, random: () => runtime.random() },
       peers: [...peers.keys()].filter((peer) => peer !== name),
-      arePeersComplete: false,
     },
     ...{ group, size, durations, runtime, logger, mesh, atEndOfTurn, callbacks: options },
   });

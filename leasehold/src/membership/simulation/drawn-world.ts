@@ -20,7 +20,6 @@ export type WorldKind = 'mixed' | 'slow-pair' | 'drifting' | 'deaf-middle' | 'da
 export interface DrawnWorld {
   readonly kind: WorldKind;
   readonly names: readonly string[];
-  readonly arePeersComplete: boolean;
   readonly durations: Durations;
   readonly links: Partial<LinkFaults>;
   /** How fast each server's clock runs; the fastest at most {@link CLOCK_RATE_BOUND} times as fast as the slowest. */
@@ -44,7 +43,6 @@ export function drawWorld(seed: number): DrawnWorld {
   return {
     kind,
     names,
-    arePeersComplete: random.chance(0.6),
     durations: resolveDurations({ conflictMaxMs: 6_000 }),
     links: linksOf(kind, inOrder, random),
     rates: names.map((_, index) =>

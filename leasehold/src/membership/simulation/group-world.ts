@@ -25,7 +25,7 @@ export class GroupWorld {
     this.drawn = drawn;
     this.random = this.world.random.fork('group');
     this.network = new Network(this.world, { faults: drawn.links });
-    const { names, durations, lateMs, arePeersComplete } = drawn;
+    const { names, durations, lateMs } = drawn;
     const servers: Server[] = [];
     this.servers = servers;
     this.checker = new Checker(this.world, servers, durations, lateMs);
@@ -38,7 +38,7 @@ export class GroupWorld {
         uptimeOriginMs: random.between(1e4, 1e9),
       });
       const { network, checker: observer } = this;
-      const options = { name, names, durations, lateMs, arePeersComplete, network, clock, observer };
+      const options = { name, names, durations, lateMs, network, clock, observer };
       servers.push(new Server(this.world, options));
     });
     this.world.every([150, 600], () => this.#useApplication());

@@ -171,8 +171,8 @@ export const mutants: readonly Mutant[] = [
     story:
       'A restarted process forgets the promises of the process before it, and acts beside those who rely on them.',
     file: PROMISES,
-    from: 'let until = isEverybody ? now : later(this.#rememberedSince, this.#promiseMs);',
-    to: 'let until = isEverybody ? now : later(now, 0 * (this.#rememberedSince + this.#promiseMs));',
+    from: 'let until = later(this.#rememberedSince, this.#promiseMs);',
+    to: 'let until = later(now, 0 * (this.#rememberedSince + this.#promiseMs));',
   },
   {
     name: 'suspension-ignored',
@@ -187,8 +187,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-view-acts',
     story: 'A suspended machine counts its promises by the clock that stood still, and the other way around.',
     file: PROMISES,
-    from: 'for (const [name, { incarnation }] of this.#given) this.#given.set(name, { incarnation, at: now });',
-    to: 'this.#given.clear();\n    this.#rememberedSince = later(now, -this.#promiseMs);',
+    from: '  suspended(now: Instant): void {\n    this.#rememberedSince = now;',
+    to: '  suspended(now: Instant): void {\n    this.#given.clear();\n    this.#rememberedSince = later(now, -this.#promiseMs);',
   },
   {
     name: 'acts-after-leaving',

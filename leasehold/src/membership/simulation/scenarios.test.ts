@@ -11,7 +11,6 @@ function quietGroup(size: number, changes: Partial<DrawnWorld> = {}): GroupWorld
   const group = new GroupWorld(1, false, {
     kind: 'mixed',
     names,
-    arePeersComplete: true,
     durations: resolveDurations(),
     links: { delayMs: [1, 10] },
     rates: names.map(() => 1),

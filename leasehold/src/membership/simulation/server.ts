@@ -26,7 +26,6 @@ export interface Observer {
 export interface ServerOptions {
   readonly name: string;
   readonly names: readonly string[];
-  readonly arePeersComplete: boolean;
   readonly durations: Durations;
   readonly network: Network<Message>;
   readonly clock: SimClock;
@@ -128,7 +127,7 @@ export class Server {
   }
 
   #start(runtime: SimRuntime): void {
-    const { name, names, durations, network, observer, arePeersComplete } = this.#options;
+    const { name, names, durations, network, observer } = this.#options;
     const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
     const member = new Member(
       {
@@ -138,7 +137,6 @@ export class Server {
           nonce: Math.floor(runtime.random() * 2 ** 32),
         },
         peers: names.filter((other) => other !== name),
-        arePeersComplete,
         durations,
         random: () => runtime.random(),
       },
