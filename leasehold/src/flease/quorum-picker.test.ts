@@ -21,22 +21,22 @@ describe('whom to ask', () => {
   });
 
   it('is whoever was quick', () => {
-    const audience = ofThree();
-    audience.wasQuick('c');
-    expect(audience.pick(9)).toEqual(['a', 'c']);
-    audience.wasQuick('a');
-    audience.wasQuick('c');
-    expect(audience.pick(9)).toEqual(['a', 'c']);
+    const picker = ofThree();
+    picker.wasQuick('c');
+    expect(picker.pick(9)).toEqual(['a', 'c']);
+    picker.wasQuick('a');
+    picker.wasQuick('c');
+    expect(picker.pick(9)).toEqual(['a', 'c']);
   });
 
   it('is not who was late, if there are others', () => {
-    const audience = ofThree();
-    audience.wasLate('b');
-    expect(audience.pick(9)).toEqual(['a', 'c']);
-    audience.wasLate('c');
-    expect(audience.pick(9)).toEqual(['a', 'b']);
-    audience.wasLate('a');
-    expect(audience.pick(9)).toEqual(['a', 'b']);
+    const picker = ofThree();
+    picker.wasLate('b');
+    expect(picker.pick(9)).toEqual(['a', 'c']);
+    picker.wasLate('c');
+    expect(picker.pick(9)).toEqual(['a', 'b']);
+    picker.wasLate('a');
+    expect(picker.pick(9)).toEqual(['a', 'b']);
   });
 
   it('is as many as are enough for both groups while one becomes the other', () => {

@@ -4,7 +4,7 @@ import { instant } from '../../runtime/time.ts';
 import type { Report, Sync } from '../messages.ts';
 import { resolveDurations } from '../options.ts';
 import { ManagerState } from '../state.ts';
-import { Audience } from './audience.ts';
+import { Subscribers } from './subscribers.ts';
 import { Correspondence } from './correspondence.ts';
 import { Deaths } from './deaths.ts';
 import { MANAGER_LIMITS } from './settings.ts';
@@ -173,21 +173,21 @@ describe("what a leader keeps of a member's report", () => {
 
 describe('what a leader remembers of look-ups', () => {
   it('is forgotten when they have not asked for long, whatever pool they asked for', () => {
-    const audience = new Audience(() => 1_000);
-    audience.hear('one', sync('p'), instant(0));
-    audience.hear('two', sync('q'), instant(3_000));
-    audience.forget(instant(4_001));
-    expect([...audience.listeners()].map(({ address }) => address)).toEqual(['two']);
-    audience.forget(instant(7_001));
-    expect([...audience.listeners()]).toEqual([]);
+    const subscribers = new Subscribers(() => 1_000);
+    subscribers.hear('one', sync('p'), instant(0));
+    subscribers.hear('two', sync('q'), instant(3_000));
+    subscribers.forget(instant(4_001));
+    expect([...subscribers.listeners()].map(({ address }) => address)).toEqual(['two']);
+    subscribers.forget(instant(7_001));
+    expect([...subscribers.listeners()]).toEqual([]);
   });
 
   it('is no more than two hundred thousand, and has room again when some are forgotten', () => {
-    const audience = new Audience(() => 1_000);
-    for (let index = 0; index <= 200_000; index += 1) audience.hear('one', sync(`p${index}`), instant(0));
-    expect([...audience.listeners()]).toHaveLength(200_000);
-    audience.forget(instant(5_000));
-    audience.hear('one', sync('p'), instant(5_000));
-    expect([...audience.listeners()]).toHaveLength(1);
+    const subscribers = new Subscribers(() => 1_000);
+    for (let index = 0; index <= 200_000; index += 1) subscribers.hear('one', sync(`p${index}`), instant(0));
+    expect([...subscribers.listeners()]).toHaveLength(200_000);
+    subscribers.forget(instant(5_000));
+    subscribers.hear('one', sync('p'), instant(5_000));
+    expect([...subscribers.listeners()]).toHaveLength(1);
   });
 });

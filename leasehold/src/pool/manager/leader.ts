@@ -41,7 +41,7 @@ import { lookupPace, type ResolvedDurations, takeoverHoldMs } from '../options.t
 import { encodeSnapshot, ManagerState } from '../state.ts';
 import type { LeaveReason, Member, TableRecord } from '../table.ts';
 import { Admissions } from './admission.ts';
-import { Audience, answerTo } from './audience.ts';
+import { Subscribers, answerTo } from './subscribers.ts';
 import { Correspondence, type Heard } from './correspondence.ts';
 import { Deaths } from './deaths.ts';
 import { type Draft, describe, draft } from './draft.ts';
@@ -71,7 +71,7 @@ export class Leader {
   readonly history: string;
   /** Where the log ended when this term began, or the floor. */
   readonly startPosition: number;
-  readonly audience: Audience;
+  readonly subscribers: Subscribers;
   readonly stamps: Stamps;
   #settings: ManagerSettings;
   #state: ManagerState;
@@ -117,7 +117,7 @@ export class Leader {
       originOf: (connection) => this.#settings.originOf?.(connection) ?? connection,
       due: (at) => this.#due(at),
     });
-    this.audience = new Audience((pool) => this.#durations(pool).syncEveryMs);
+    this.subscribers = new Subscribers((pool) => this.#durations(pool).syncEveryMs);
     this.#deaths = new Deaths(
       () => longestHoldMs(this.#settings),
       () => limitsOf(this.#settings),
@@ -190,7 +190,7 @@ export class Leader {
   wake(now: Instant): LeaderEffect[] {
     this.#dueAt = FOREVER;
     this.#deaths.forget(now);
-    this.audience.forget(now);
+    this.subscribers.forget(now);
     if (!this.#mayAnswer(now)) {
       this.#due(later(now, this.#settings.durations.retryMs));
       return this.#decide(now);
@@ -230,8 +230,8 @@ export class Leader {
   hearSync(from: string, sync: Sync, now: Instant): LeaderEffect[] {
     const verdict = this.#verdictOn(sync.seen);
     if (verdict !== undefined) return [verdict];
-    this.audience.hear(from, sync, now);
-    this.#due(later(now, this.audience.keepMs(sync.pool))); // Then it may be forgotten.
+    this.subscribers.hear(from, sync, now);
+    this.#due(later(now, this.subscribers.keepMs(sync.pool))); // Then it may be forgotten.
     const { leaderLeaseMs } = this.#durations(sync.pool);
     if (!this.#mayAnswer(now) || !this.#writing.mayVouch(leaderLeaseMs, now)) return [];
     const message = answerTo(sync, this.stamps, this.term, this.#state);
@@ -275,7 +275,7 @@ export class Leader {
       ...farewells,
       ...this.#answerHeard(flight, now),
       ...this.#tellOwners(flight, now),
-      ...this.audience.push(this.stamps, before, this.#state, now),
+      ...this.subscribers.push(this.stamps, before, this.#state, now),
       ...this.#confirmDeaths(now),
       ...this.#compactIfLong(),
     ];

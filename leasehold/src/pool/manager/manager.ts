@@ -116,7 +116,7 @@ export class Manager {
     const role = this.#role;
     const leader = role.name === 'leading' ? role.leader : undefined;
     const standby = role.name === 'standby' ? role.standby : undefined;
-    const audience = leader?.audience ?? standby?.audience;
+    const subscribers = leader?.subscribers ?? standby?.subscribers;
     return {
       id: this.#settings.id,
       role: role.name,
@@ -124,7 +124,7 @@ export class Manager {
       ...this.#known,
       ...(leader?.observe() ?? observeWithoutLeading(this.state)),
       headSeen: standby?.headSeen,
-      lookups: [...(audience?.listeners() ?? [])],
+      lookups: [...(subscribers?.listeners() ?? [])],
       policy: (pool) => settingsFor(this.#settings, pool).policy.name,
     };
   }

@@ -23,7 +23,7 @@ import type { LogBatch, LogStart } from '../../log/log.ts';
 import type { Instant } from '../../runtime/time.ts';
 import type { Report, Sync } from '../messages.ts';
 import { decodeBatch, ManagerState } from '../state.ts';
-import { answerTo, Audience } from './audience.ts';
+import { answerTo, Subscribers } from './subscribers.ts';
 import type { LeaderEffect } from './leader.ts';
 import { elsewhere } from './refusal.ts';
 import { type ManagerSettings, settingsFor } from './settings.ts';
@@ -46,7 +46,7 @@ export interface Head {
 }
 
 export class Standby {
-  readonly audience: Audience;
+  readonly subscribers: Subscribers;
   readonly #settings: () => ManagerSettings;
   readonly #sightings: Sightings;
   /** Of the log that it follows; undefined if it has read nothing of it yet. */
@@ -63,7 +63,7 @@ export class Standby {
   constructor(settings: () => ManagerSettings, sightings: Sightings) {
     this.#settings = settings;
     this.#sightings = sightings;
-    this.audience = new Audience((pool) => settingsFor(settings(), pool).durations.syncEveryMs);
+    this.subscribers = new Subscribers((pool) => settingsFor(settings(), pool).durations.syncEveryMs);
   }
 
   get history(): string | undefined {
@@ -105,7 +105,7 @@ export class Standby {
     this.#state = state;
     this.#recovers = state.reign.recovering === true;
     this.#sightings.note({ history: stamps.history, term: state.term, position: state.position });
-    return [...this.audience.push(stamps, before, state, now), ...this.#answerWaiting()];
+    return [...this.subscribers.push(stamps, before, state, now), ...this.#answerWaiting()];
   }
 
   /** The head of the log was at `position` at some instant after `askedAt`. */
@@ -123,7 +123,7 @@ export class Standby {
   }
 
   hearSync(from: string, sync: Sync, now: Instant): StandbyEffect[] {
-    this.audience.hear(from, sync, now);
+    this.subscribers.hear(from, sync, now);
     // One that asks again is answered by what it asked first, or a slow log would starve it.
     const isFrom = (other: Waiting): boolean => other.from === from && other.sync.pool === sync.pool;
     this.#waiting = this.#waiting.filter((other) => !isFrom(other) || other.sync.lookup === sync.lookup);

@@ -24,7 +24,7 @@ export interface Push {
 /** Beyond that many, counted for each pool, nobody new is told of changes unasked. */
 const MOST_LISTENERS = 200_000;
 
-export class Audience {
+export class Subscribers {
   readonly #syncEveryMs: (pool: string) => number;
   readonly #pools = new Map<string, Map<string, Instant>>();
   #size = 0;
