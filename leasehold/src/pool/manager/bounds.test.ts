@@ -5,7 +5,7 @@ import type { Report, Sync } from '../messages.ts';
 import { resolveDurations } from '../options.ts';
 import { ManagerState } from '../state.ts';
 import { Subscribers } from './subscribers.ts';
-import { Correspondence } from './correspondence.ts';
+import { OwnerSessions } from './owner-sessions.ts';
 import { Deaths } from './deaths.ts';
 import { MANAGER_LIMITS } from './settings.ts';
 import { Stamps } from './stamps.ts';
@@ -62,8 +62,8 @@ describe('what a leader remembers of those who prove deaths', () => {
 });
 
 const durations = resolveDurations();
-const newCorrespondence = (): Correspondence =>
-  new Correspondence({
+const newOwnerSessions = (): OwnerSessions =>
+  new OwnerSessions({
     ...{ stamps: new Stamps({ history: 'h' }), term: 1 },
     durations: () => durations,
     limits: () => MANAGER_LIMITS,
@@ -84,25 +84,25 @@ describe('what a leader remembers of owners that are no members', () => {
 
   /** Ten thousand candidates were heard at instant 0, each over a connection of its own. */
   function crowded() {
-    const correspondence = newCorrespondence();
+    const ownerSessions = newOwnerSessions();
     const hear = (incarnation: string, state: ManagerState, at: number) =>
-      correspondence.hear(incarnation, reportOf(incarnation), state, instant(at));
+      ownerSessions.hear(incarnation, reportOf(incarnation), state, instant(at));
     for (let index = 0; index < 9_999; index += 1) hear(`a.${index}`, nobody, 0);
     hear('last.1', nobody, 1);
-    return { correspondence, hear };
+    return { ownerSessions, hear };
   }
 
   it('is no more than ten thousand: the oldest that has confirmed nothing makes room', () => {
-    const { correspondence, hear } = crowded();
+    const { ownerSessions, hear } = crowded();
     expect(hear('late.1', nobody, 2)).toMatchObject({ displaced: { address: 'a.0' } });
-    expect(correspondence.sessions.size).toBe(10_000);
-    expect(correspondence.sessions.has('a.0')).toBe(false);
+    expect(ownerSessions.sessions.size).toBe(10_000);
+    expect(ownerSessions.sessions.has('a.0')).toBe(false);
   });
 
   it('has room again when those are forgotten who have said nothing for a hold', () => {
-    const { correspondence, hear } = crowded();
-    correspondence.forgetStrangers(nobody, instant(durations.holdMs));
-    expect([...correspondence.sessions.keys()]).toEqual(['last.1']);
+    const { ownerSessions, hear } = crowded();
+    ownerSessions.forgetCandidates(nobody, instant(durations.holdMs));
+    expect([...ownerSessions.sessions.keys()]).toEqual(['last.1']);
     expect(hear('late.1', nobody, durations.holdMs)).toMatchObject({ isMember: false, isFirst: true });
   });
 
@@ -113,8 +113,8 @@ describe('what a leader remembers of owners that are no members', () => {
   });
 
   it('is nothing of what they claim to hold', () => {
-    const { correspondence } = crowded();
-    expect(correspondence.sessions.get('last.1')?.report.held).toEqual([]);
+    const { ownerSessions } = crowded();
+    expect(ownerSessions.sessions.get('last.1')?.report.held).toEqual([]);
   });
 });
 
@@ -129,9 +129,9 @@ describe("what a leader keeps of a member's report", () => {
     ...{ term: 1, leader: 'm1', takeoverMs: 0, pools: [{ pool: 'p', records }] },
   });
   const kept = (parts: Partial<Report>): Report | undefined => {
-    const correspondence = newCorrespondence();
-    correspondence.hear('m.1', { ...reportOf('m.1'), ...parts }, state, instant(0));
-    return correspondence.sessions.get('m.1')?.report;
+    const ownerSessions = newOwnerSessions();
+    ownerSessions.hear('m.1', { ...reportOf('m.1'), ...parts }, state, instant(0));
+    return ownerSessions.sessions.get('m.1')?.report;
   };
   const released = (start: bigint, end: bigint, number = 7) => ({
     ...{ start, end, number, how: 'released' as const },

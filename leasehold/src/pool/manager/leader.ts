@@ -13,7 +13,7 @@
  *    answer would extend a lease on keys that are free.
  *  - Not if the log calls that owner silent, or may do so when the batch on its way commits, until the log says that it
  *    was heard: a successor frees it the sooner the longer it was silent (`holds.ts`).
- *  - Not if it does not hear us: it is told what it has, but nothing is acknowledged (`correspondence.ts`).
+ *  - Not if it does not hear us: it is told what it has, but nothing is acknowledged (`owner-sessions.ts`).
  *
  * **Decide, commit, speak.** `#decide` looks at the committed state and at what was heard, and makes one
  * batch of everything that follows; what is heard while it is being written waits (`writing.ts`). So a slow
@@ -42,7 +42,7 @@ import { encodeSnapshot, ManagerState } from '../state.ts';
 import type { LeaveReason, Member, TableRecord } from '../table.ts';
 import { Admissions } from './admission.ts';
 import { Subscribers, answerTo } from './subscribers.ts';
-import { Correspondence, type Heard } from './correspondence.ts';
+import { OwnerSessions, type Heard } from './owner-sessions.ts';
 import { Deaths } from './deaths.ts';
 import { type Draft, describe, draft } from './draft.ts';
 import { staying } from './decision.ts';
@@ -82,7 +82,7 @@ export class Leader {
   readonly #reported = new Set<string>();
   /** When the log is next told who is silent. */
   #silencesAt: Instant;
-  readonly #correspondence: Correspondence;
+  readonly #owners: OwnerSessions;
   readonly #deaths: Deaths;
   readonly #wishes: Wishes;
   readonly #writing = new Writing();
@@ -110,7 +110,7 @@ export class Leader {
     const isFirst = settings.firstStart === true && this.#isBegunHere;
     const isAbove = start.floor > this.#state.position && !isFirst;
     if (isAbove || this.#state.reign.recovering === true) this.#recoversAt = this.#holds.foundUntil;
-    this.#correspondence = new Correspondence({
+    this.#owners = new OwnerSessions({
       ...{ stamps: this.stamps, term },
       durations: (pool) => this.#durations(pool),
       limits: () => limitsOf(this.#settings),
@@ -147,7 +147,7 @@ export class Leader {
       waitsUntil: this.#recoversAt,
       isBegunHere: this.#isBegunHere,
       isWriting: this.isWriting,
-      owners: observeOwners(this.#state, this.#correspondence, this.#holds),
+      owners: observeOwners(this.#state, this.#owners, this.#holds),
       wish: (pool) => this.#wishes.last(pool),
     };
   }
@@ -157,7 +157,7 @@ export class Leader {
     if (now >= this.#until) {
       this.#holds.beginAnew(this.#state, now);
       this.#silencesAt = later(now, this.#holds.stepMs);
-      this.#correspondence.beginAnew(now);
+      this.#owners.beginAnew(now);
     }
     this.#until = latest(this.#until, until);
     return this.#decide(now);
@@ -195,13 +195,13 @@ export class Leader {
       this.#due(later(now, this.#settings.durations.retryMs));
       return this.#decide(now);
     }
-    this.#correspondence.forgetStrangers(this.#state, now);
+    this.#owners.forgetCandidates(this.#state, now);
     for (const pool of this.#admissions.rested(now)) this.#writing.consider(pool);
     this.#due(this.#admissions.nextAt ?? FOREVER);
     const over = this.#holds.poolsWithOneOver(this.#state, now, (at) => this.#due(at));
     for (const pool of over) this.#writing.consider(pool);
     if (this.#holds.hasUnheard) this.#considerSilences(now);
-    const unheard = this.#correspondence.overdue(this.#state, now);
+    const unheard = this.#owners.overdue(this.#state, now);
     return [...unheard.flatMap((session) => this.#answer(session, now)), ...this.#decide(now)];
   }
 
@@ -210,7 +210,7 @@ export class Leader {
     if (verdict !== undefined) return [verdict];
     const { pool, proof } = report;
     if (proof !== undefined && this.#deaths.has(proof)) return [];
-    const heard = this.#correspondence.hear(from, report, this.#state, now);
+    const heard = this.#owners.hear(from, report, this.#state, now);
     if ('do' in heard) return [heard];
     if ('fullBy' in heard) return this.#mayAnswer(now) ? [noRoom(from, report, heard.fullBy)] : [];
     const { session, displaced } = heard;
@@ -255,7 +255,7 @@ export class Leader {
     this.#due(later(now, longestHoldMs(this.#settings))); // Then it is forgotten.
     for (const [pool, table] of this.#state.pools) if (table.hasProof(proof)) this.#writing.consider(pool);
     // It must not join any more; and if that is being written, it must leave.
-    for (const pool of this.#correspondence.forgetDead(proof)) this.#writing.consider(pool);
+    for (const pool of this.#owners.forgetDead(proof)) this.#writing.consider(pool);
     return [...this.#decide(now), ...this.#confirmDeaths(now)];
   }
 
@@ -268,7 +268,7 @@ export class Leader {
     // What is left may turn out to be nothing, and the end of it has to be written all the same.
     if (flight.batch.recovering === true) this.#writing.writeInAnyCase();
     else this.#recoversAt = undefined;
-    const farewells = this.#mayAnswer(now) ? this.#correspondence.farewells(condemned, this.#state, now) : [];
+    const farewells = this.#mayAnswer(now) ? this.#owners.farewells(condemned, this.#state, now) : [];
     this.#settle(flight, now);
     const effects: LeaderEffect[] = [
       trace('committed', { position, records: describe(flight.batch) }),
@@ -321,20 +321,20 @@ export class Leader {
         this.#writing.consider(pool);
         return [];
       }
-      this.#correspondence.forget(report.incarnation); // It has nothing here: told so, it can go.
+      this.#owners.forget(report.incarnation); // It has nothing here: told so, it can go.
     } else {
       const rival = ownerOfUrl(this.#state.pool(pool), report.url, report.name);
       const holder = rival === undefined && !isComing ? this.#holderOfName(report, now) : undefined;
       session.waitsForName = holder !== undefined;
       if (rival !== undefined) {
-        this.#correspondence.cannotJoin(session);
+        this.#owners.cannotJoin(session);
         return this.#mayAnswer(now) ? [urlInUse(address, report, rival)] : [];
       }
       if (holder !== undefined) return this.#hearWaiting(session, holder, now);
-      if (this.#correspondence.isPresent(session, now)) return this.#hearPresent(heard, isComing, now);
+      if (this.#owners.isPresent(session, now)) return this.#hearPresent(heard, isComing, now);
     }
     this.#due(later(now, this.#durations(pool).holdMs)); // Then it is forgotten.
-    return this.#mayAnswer(now) ? [this.#correspondence.toStranger(session, this.#state, now)] : [];
+    return this.#mayAnswer(now) ? [this.#owners.toCandidate(session, this.#state, now)] : [];
   }
 
   /** The member that has the name of this candidate, and is neither gone nor leaving. */
@@ -342,7 +342,7 @@ export class Leader {
     const table = this.#state.pool(pool);
     const isRival = (member: Member): boolean => member.name === name && member.incarnation !== incarnation;
     if (![...table.members.values()].some(isRival)) return undefined;
-    const { sessions } = this.#correspondence;
+    const { sessions } = this.#owners;
     return staying(table, { sessions, whyGone: (member) => this.#whyGone(member, now) }).find(isRival);
   }
 
@@ -350,14 +350,11 @@ export class Leader {
   #hearWaiting(session: Session, holder: Member, now: Instant): LeaderEffect[] {
     this.#due(later(now, this.#durations(session.pool).holdMs)); // Then it is forgotten.
     if (!session.report.wantsAnswer || !this.#mayAnswer(now)) return [];
-    return [
-      this.#correspondence.toStranger(session, this.#state, now),
-      this.#nameInUse(session, holder, now),
-    ];
+    return [this.#owners.toCandidate(session, this.#state, now), this.#nameInUse(session, holder, now)];
   }
 
   #nameInUse({ address, report }: Session, { incarnation, url }: Member, now: Instant): LeaderEffect {
-    const receivedAt = this.#correspondence.sessions.get(incarnation)?.receivedAt;
+    const receivedAt = this.#owners.sessions.get(incarnation)?.receivedAt;
     const heardAgoMs = receivedAt === undefined ? undefined : now - receivedAt;
     return nameInUse(address, report, {
       url,
@@ -376,8 +373,8 @@ export class Leader {
     const isComing = this.#writing.inFlight?.next.pool(pool).members.has(report.incarnation) === true;
     const isWaiting = wasComing || !isComing;
     if (confirms || !report.wantsAnswer || !isWaiting || !this.#mayAnswer(now)) return effects;
-    const waiting = this.#correspondence.candidates(pool, this.#state);
-    const asked = isComing ? [] : [this.#correspondence.toStranger(session, this.#state, now)];
+    const waiting = this.#owners.candidates(pool, this.#state);
+    const asked = isComing ? [] : [this.#owners.toCandidate(session, this.#state, now)];
     return [...effects, ...asked, inLine(address, report, waiting)];
   }
 
@@ -401,7 +398,7 @@ export class Leader {
       session.acknowledge(durations);
       this.#holds.renew(incarnation, session.receivedAt, durations.holdMs);
     }
-    return [this.#correspondence.toMember(session, this.#state, now)];
+    return [this.#owners.toMember(session, this.#state, now)];
   }
 
   /** Whether a successor may find in the log that this owner is silent, if what is on its way commits or if it does not. */
@@ -417,7 +414,7 @@ export class Leader {
     );
     return heard.flatMap((incarnation) => {
       this.#reported.delete(incarnation);
-      const session = this.#correspondence.sessions.get(incarnation);
+      const session = this.#owners.sessions.get(incarnation);
       return session === undefined ? [] : this.#answer(session, now);
     });
   }
@@ -457,7 +454,7 @@ export class Leader {
   }
 
   #tellOwners({ recalls }: Draft, now: Instant): LeaderEffect[] {
-    const told = this.#correspondence.news(recalls, this.#state);
+    const told = this.#owners.news(recalls, this.#state);
     return told.flatMap((session) => this.#answer(session, now));
   }
 
@@ -497,11 +494,11 @@ export class Leader {
           recovering: this.#recoversAt !== undefined,
         },
         facts: (pool) => ({
-          sessions: this.#correspondence.sessionsOf(pool),
+          sessions: this.#owners.sessionsOf(pool),
           mayJoin: this.#mayJoin(pool, now),
           whyGone: (member) => this.#whyGone(member, now),
           silences: (members) => (this.#recoversAt === undefined ? this.#silences(members, now) : []),
-          wish: (table) => this.#wishes.of(pool, table, this.#correspondence.sessions),
+          wish: (table) => this.#wishes.of(pool, table, this.#owners.sessions),
           isToBeRemoved: this.#removals.has(pool),
         }),
       },
@@ -512,7 +509,7 @@ export class Leader {
 
   #mayJoin(pool: string, now: Instant): (session: Session) => boolean {
     if (this.#admissions.restsUntil(pool, now) !== undefined) return () => false;
-    return (session) => this.#correspondence.isPresent(session, now);
+    return (session) => this.#owners.isPresent(session, now);
   }
 
   /** Whether an owner is gone against its will. */
@@ -527,7 +524,7 @@ export class Leader {
     for (const incarnation of condemned) {
       this.#holds.drop(incarnation);
       this.#reported.delete(incarnation);
-      this.#correspondence.forget(incarnation);
+      this.#owners.forget(incarnation);
     }
     for (const { pool, records } of batch.pools) {
       if (records.some(({ kind }) => kind === 'remove')) this.#removals.delete(pool);
@@ -538,8 +535,8 @@ export class Leader {
       for (const record of records) {
         if (record.kind !== 'join') continue;
         const { incarnation } = record.member;
-        this.#correspondence.admitted(incarnation);
-        const receivedAt = this.#correspondence.sessions.get(incarnation)?.receivedAt ?? now;
+        this.#owners.admitted(incarnation);
+        const receivedAt = this.#owners.sessions.get(incarnation)?.receivedAt ?? now;
         this.#due(this.#holds.renew(incarnation, receivedAt, this.#durations(pool).holdMs));
       }
     }

@@ -7,7 +7,7 @@ import type { Instant } from '../../runtime/time.ts';
 import type { NumberedSpan, OwnerAddress } from '../messages.ts';
 import type { Placement } from '../policy/policy.ts';
 import type { ManagerState } from '../state.ts';
-import { type Correspondence, isMember } from './correspondence.ts';
+import { type OwnerSessions, isMember } from './owner-sessions.ts';
 import type { Holds } from './holds.ts';
 
 export interface OwnerObservation extends OwnerAddress {
@@ -89,18 +89,18 @@ export function observeWithoutLeading(state: ManagerState): LeaderObservation {
 /** Everybody heard of, and members not heard of yet. */
 export function observeOwners(
   state: ManagerState,
-  correspondence: Correspondence,
+  ownerSessions: OwnerSessions,
   holds: Holds,
 ): OwnerObservation[] {
   const members = [...state.pools].flatMap(([pool, table]) =>
     [...table.members.values()].map((member) => ({ pool, member, isMember: true })),
   );
-  const strangers = [...correspondence.sessions.values()]
+  const strangers = [...ownerSessions.sessions.values()]
     .filter((session) => !isMember(session, state))
     .map(({ pool, identity }) => ({ pool, member: identity, isMember: false }));
   return [...members, ...strangers].map(({ pool, member, isMember }) => {
     const { incarnation, name, url, proof } = member;
-    const session = correspondence.sessions.get(incarnation);
+    const session = ownerSessions.sessions.get(incarnation);
     return {
       ...{ pool, incarnation, name, url, isMember },
       isProvable: proof !== undefined,
@@ -108,7 +108,7 @@ export function observeOwners(
       lastHeardAt: session?.receivedAt,
       holdUntil: holds.endOf(incarnation),
       load: session?.report.load,
-      recalled: correspondence.recalled(pool, incarnation),
+      recalled: ownerSessions.recalled(pool, incarnation),
     };
   });
 }

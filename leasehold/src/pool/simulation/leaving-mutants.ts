@@ -4,7 +4,7 @@ import type { Mutant } from '../../sim/simulation.ts';
 
 const OWNER = 'pool/owner/owner.ts';
 const LEADER = 'pool/manager/leader.ts';
-const CORRESPONDENCE = 'pool/manager/correspondence.ts';
+const OWNER_SESSIONS = 'pool/manager/owner-sessions.ts';
 
 export const leavingMutants: readonly Mutant[] = [
   {
@@ -28,7 +28,7 @@ export const leavingMutants: readonly Mutant[] = [
     name: 'told-to-have-left-before-the-commit',
     promise: 'left-for-good',
     story: 'An owner that leaves and has nothing is told that it has left before its removal is committed.',
-    file: CORRESPONDENCE,
+    file: OWNER_SESSIONS,
     from: 'admitted: true,',
     to: 'admitted: !session.report.leaving || session.spans.length > 0,',
   },

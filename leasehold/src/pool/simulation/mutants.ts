@@ -364,8 +364,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'log-is-truth',
     story: 'An update shows what is still being written.',
     file: LEADER,
-    from: 'return [this.#correspondence.toMember(session, this.#state, now)];',
-    to: 'return [this.#correspondence.toMember(session, this.#writing.inFlight?.next ?? this.#state, now)];',
+    from: 'return [this.#owners.toMember(session, this.#state, now)];',
+    to: 'return [this.#owners.toMember(session, this.#writing.inFlight?.next ?? this.#state, now)];',
   },
   {
     name: 'look-up-told-before-commit',

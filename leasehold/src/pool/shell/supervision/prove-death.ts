@@ -11,7 +11,7 @@
  * **Why not before the first answer?** The proof of a predecessor's death frees keys. If the Manager has heard nothing
  * of this owner by then, the keys go to others, and come back when this owner joins: two losses instead of one. An
  * owner that waits for the name and has confirmed is admitted in the batch that removes the predecessor
- * (`manager/correspondence.ts`). The confirmation arrives before the proof, whose connection is yet to be made.
+ * (`manager/owner-sessions.ts`). The confirmation arrives before the proof, whose connection is yet to be made.
  *
  * Without `left` the lock stays until the process ends: keys that could not be given back in good order are then free
  * as soon as the next process has started, instead of at the end of the lease.

@@ -14,7 +14,7 @@
  * pass for a sign of life.
  *
  * **Whom to give keys?** Only those who hear us. A report can come late, from a process that is gone. So a
- * candidate becomes a member only while it is {@link Correspondence.isPresent}: it has confirmed an update that
+ * candidate becomes a member only while it is {@link OwnerSessions.isPresent}: it has confirmed an update that
  * was sent less than a lease ago. It wrote the confirmation after that update, and the lease it would get counts
  * from the confirmation. A candidate whose confirmation is older is asked again, because a lease that rests on
  * such a report may be over before the grant arrives. One update is to be confirmed at a time, so a candidate is
@@ -49,7 +49,7 @@ const NOTHING: readonly NumberedSpan[] = [];
 /** How much of what one owner has let go of is kept: as much as fits into a batch by default. */
 const MOST_LET_GO = 10_000;
 
-export interface Letter {
+export interface UpdateToOwner {
   readonly do: 'send';
   readonly to: string;
   readonly message: Update;
@@ -83,7 +83,7 @@ interface Terms {
   due(at: Instant): void;
 }
 
-export class Correspondence {
+export class OwnerSessions {
   readonly #terms: Terms;
   readonly #sessions = new Map<string, Session>();
   readonly #recalls = new Map<string, Recalls>();
@@ -194,7 +194,7 @@ export class Correspondence {
   }
 
   /** All that a member has. This renews its lease, so `leader.ts` is careful whom it is sent. */
-  toMember(session: Session, state: ManagerState, now: Instant): Letter {
+  toMember(session: Session, state: ManagerState, now: Instant): UpdateToOwner {
     const isNew = this.#compose(session, state) || session.behind;
     // A lease is what it was when its report was acknowledged: the hold was set together with it.
     const letter = this.#write(session, state.position, session.given, {
@@ -212,7 +212,7 @@ export class Correspondence {
   }
 
   /** "You are no member here." A candidate shows by its answer that it hears. */
-  toStranger(session: Session, { position }: ManagerState, now: Instant): Letter {
+  toCandidate(session: Session, { position }: ManagerState, now: Instant): UpdateToOwner {
     const acknowledges = session.report.sequence;
     const said = { acknowledges, admitted: false, spans: [] };
     const letter = this.#write(session, position, undefined, said);
@@ -221,10 +221,10 @@ export class Correspondence {
   }
 
   /** Who wanted to leave and is removed can go. If this is lost, it asks again and hears it as a stranger. */
-  farewells(removed: ReadonlySet<string>, state: ManagerState, now: Instant): Letter[] {
+  farewells(removed: ReadonlySet<string>, state: ManagerState, now: Instant): UpdateToOwner[] {
     return [...removed].flatMap((incarnation) => {
       const session = this.#sessions.get(incarnation);
-      return session?.report.leaving ? [this.toStranger(session, state, now)] : [];
+      return session?.report.leaving ? [this.toCandidate(session, state, now)] : [];
     });
   }
 
@@ -251,7 +251,7 @@ export class Correspondence {
   }
 
   /** Forgets those who are no members and have said nothing for a hold. */
-  forgetStrangers(state: ManagerState, now: Instant): void {
+  forgetCandidates(state: ManagerState, now: Instant): void {
     for (const [incarnation, session] of this.#sessions) {
       if (isMember(session, state)) continue;
       const forgetAt = later(session.receivedAt, this.#terms.durations(session.pool).holdMs);
@@ -274,7 +274,7 @@ export class Correspondence {
     position: number,
     given: ResolvedDurations | undefined,
     said: Pick<Update, 'acknowledges' | 'admitted' | 'spans'>,
-  ): Letter {
+  ): UpdateToOwner {
     this.#sent += 1;
     session.sent = this.#sent;
     const { stamps, term, durations } = this.#terms;
