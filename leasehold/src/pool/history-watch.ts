@@ -29,7 +29,7 @@
  * reaches B again (a dialler pauses for 2 s at most), and from the answer on its last lease runs for 9 s at most: it ends after
  * 11.5 s and a round trip. With equal terms the owner lets go at the answer. If the owner is not in the copied table, or has let
  * go of the key since, B may grant the key at once. But a client that hears both uses no word of B while A leads, and an owner that
- * reports to B shows the position it has seen under A, which halts B (`manager/sightings.ts`).
+ * reports to B shows the position it has seen under A, which halts B (`manager/rollback-detector.ts`).
  *
  * **What follows.** The client uses neither history: an owner lets go of everything, a look-up has no table. The disagreement
  * ends when one history alone is led and every other one was last heard a whole hold ago, because until then an owner that

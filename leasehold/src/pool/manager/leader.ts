@@ -52,7 +52,7 @@ import { inLine, nameInUse, noRoom, ownerOfUrl, urlInUse } from './refusal.ts';
 import { leads, leadsNone } from './role.ts';
 import type { Session } from './session.ts';
 import { limitsOf, longestHoldMs, type ManagerSettings, settingsFor } from './settings.ts';
-import { type Verdict, verdictOn } from './sightings.ts';
+import { type Verdict, verdictOn } from './rollback-detector.ts';
 import { Stamps } from './stamps.ts';
 import { Wishes } from './wishes.ts';
 import { type InFlight, Writing } from './writing.ts';

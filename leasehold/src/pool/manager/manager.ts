@@ -23,7 +23,7 @@ import { type ManagerObservation, observeWithoutLeading } from './observation.ts
 import { tooManyPools, unknownPool } from './refusal.ts';
 import { leadsNone } from './role.ts';
 import { checkTakeover, isKnown, limitsOf, type ManagerSettings, settingsFor } from './settings.ts';
-import { Sightings } from './sightings.ts';
+import { RollbackDetector } from './rollback-detector.ts';
 import type { Stamps } from './stamps.ts';
 import { Standby, type StandbyEffect } from './standby.ts';
 
@@ -48,7 +48,7 @@ type Role =
 export class Manager {
   #settings: ManagerSettings;
   #role: Role;
-  readonly #sightings = new Sightings();
+  readonly #rollback = new RollbackDetector();
   #latestNow: Instant = instant(Number.NEGATIVE_INFINITY);
 
   /** @throws {InvalidOptionError} if leases would outlast what the group has agreed to wait for */
@@ -69,7 +69,7 @@ export class Manager {
 
   /** The furthest that anybody has told it of, in that history. */
   seen(history: string): Seen | undefined {
-    return this.#sightings.in(history);
+    return this.#rollback.in(history);
   }
 
   get term(): number | undefined {
@@ -131,7 +131,7 @@ export class Manager {
 
   /** It stands for election from here on. */
   standing(): void {
-    this.#sightings.standing();
+    this.#rollback.standing();
     if (this.#role.name === 'standby') this.#role.standby.standing();
   }
 
@@ -140,13 +140,13 @@ export class Manager {
     this.#observe(now);
     if (this.#role.name === 'halted') return [{ do: 'resign' }];
     const leader = new Leader(this.#settings, term, start, until, now);
-    const verdict = this.#sightings.verdictOnElection(leader);
+    const verdict = this.#rollback.verdictOnElection(leader);
     if (verdict?.do === 'halt') {
       const knewMore = this.state.position > leader.startPosition;
       return this.#halt(verdict.reason, knewMore ? this.#known : knownTo(leader));
     }
     if (verdict?.do === 'resign')
-      return [trace('elected-too-late', { term, seen: this.#sightings.in(start.history)?.term }), verdict];
+      return [trace('elected-too-late', { term, seen: this.#rollback.in(start.history)?.term }), verdict];
     this.#role = { name: 'leading', leader };
     return [trace('elected', { term, position: leader.state.position }), ...this.#watched(leader.wake(now))];
   }
@@ -168,7 +168,7 @@ export class Manager {
     this.#observe(now);
     if (this.#role.name !== 'leading') return [];
     const { term, history, state } = this.#role.leader;
-    this.#sightings.note({ history, term, position: state.position });
+    this.#rollback.note({ history, term, position: state.position });
     this.#role = this.#standingBy();
     return [trace('deposed', { term, reason })];
   }
@@ -224,7 +224,7 @@ export class Manager {
         ? [role.leader.hearProbe(from, message, now)]
         : [leadsNone(from, message)];
     if (message.kind !== 'certificate') {
-      this.#sightings.hear(message.seen, this.#stamps);
+      this.#rollback.hear(message.seen, this.#stamps);
       // A pool that somebody is in is served although it is declared no more.
       const isRefused = !isKnown(this.#settings, message.pool) && !this.state.pools.has(message.pool);
       if (isRefused) return [unknownPool(from, message, [...(this.#settings.pools?.keys() ?? [])])];
@@ -268,7 +268,7 @@ export class Manager {
   }
 
   #standingBy(): Role {
-    return { name: 'standby', standby: new Standby(() => this.#settings, this.#sightings) };
+    return { name: 'standby', standby: new Standby(() => this.#settings, this.#rollback) };
   }
 
   /** Who resigns or halts ends here; the driver may stand again. */

@@ -6,7 +6,7 @@ import { encodeBatch } from '../state.ts';
 import { evenShares, playManager } from './manager-script.ts';
 import { LOG } from './openings-script.ts';
 import type { ManagerSettings } from './settings.ts';
-import { Sightings } from './sightings.ts';
+import { RollbackDetector } from './rollback-detector.ts';
 import { Standby } from './standby.ts';
 
 // In these scripts a hold lasts 9750 ms. `manager-script.ts` says how they are read.
@@ -210,7 +210,7 @@ describe('a standby whose log goes back', () => {
       const batches = [{ position, bytes: encodeBatch(batch) }];
       return { history, snapshot: undefined, batches, floor: 0 };
     };
-    const standby = new Standby(() => settings, new Sightings());
+    const standby = new Standby(() => settings, new RollbackDetector());
     standby.reset(startAt('before', 9));
     expect(standby.lookAtHead()).toEqual([{ do: 'ask-head' }]);
     expect(standby.reset(startAt('after', 2))).toEqual([]);

@@ -16,7 +16,7 @@
  *
  * **A log that goes back** is noticed here too. A log only grows; so a head may not lie below where we were when we
  * asked for it, unless the log was reset since, by which we may have come to another history. Nor may what we are reset
- * to end below what we have followed of the same history. Either is a `halt`: see `sightings.ts`.
+ * to end below what we have followed of the same history. Either is a `halt`: see `rollback-detector.ts`.
  */
 
 import type { LogBatch, LogStart } from '../../log/log.ts';
@@ -27,7 +27,7 @@ import { answerTo, Subscribers } from './subscribers.ts';
 import type { LeaderEffect } from './leader.ts';
 import { elsewhere } from './refusal.ts';
 import { type ManagerSettings, settingsFor } from './settings.ts';
-import type { Sightings } from './sightings.ts';
+import type { RollbackDetector } from './rollback-detector.ts';
 import { Stamps } from './stamps.ts';
 
 /** What a standby wants done: all that a leader may, and to read the head of the log. */
@@ -48,7 +48,7 @@ export interface Head {
 export class Standby {
   readonly subscribers: Subscribers;
   readonly #settings: () => ManagerSettings;
-  readonly #sightings: Sightings;
+  readonly #rollback: RollbackDetector;
   /** Of the log that it follows; undefined if it has read nothing of it yet. */
   stamps: Stamps | undefined;
   #state: ManagerState = ManagerState.empty;
@@ -60,9 +60,9 @@ export class Standby {
   /** The log was restored from a backup, and nobody has led since: there is nothing to vouch for. */
   #recovers = false;
 
-  constructor(settings: () => ManagerSettings, sightings: Sightings) {
+  constructor(settings: () => ManagerSettings, rollback: RollbackDetector) {
     this.#settings = settings;
-    this.#sightings = sightings;
+    this.#rollback = rollback;
     this.subscribers = new Subscribers((pool) => settingsFor(settings(), pool).durations.syncEveryMs);
   }
 
@@ -91,7 +91,7 @@ export class Standby {
     this.stamps = new Stamps(start);
     this.#state = state;
     this.#recovers = start.floor > state.position || state.reign.recovering === true;
-    this.#sightings.note({ history: start.history, term: state.term, position: state.position });
+    this.#rollback.note({ history: start.history, term: state.term, position: state.position });
     // What is under way may be answered from either log.
     if (this.#asked !== undefined) this.#asked = { from: 0 };
     return this.#answerWaiting();
@@ -104,7 +104,7 @@ export class Standby {
     const state = before.apply(batch.position, decodeBatch(batch.bytes));
     this.#state = state;
     this.#recovers = state.reign.recovering === true;
-    this.#sightings.note({ history: stamps.history, term: state.term, position: state.position });
+    this.#rollback.note({ history: stamps.history, term: state.term, position: state.position });
     return [...this.subscribers.push(stamps, before, state, now), ...this.#answerWaiting()];
   }
 

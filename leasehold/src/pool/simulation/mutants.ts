@@ -20,7 +20,7 @@ const STANDBY = 'pool/manager/standby.ts';
 const DECISION = 'pool/manager/decision.ts';
 const TABLE = 'pool/table.ts';
 const STATE = 'pool/state.ts';
-const SIGHTINGS = 'pool/manager/sightings.ts';
+const ROLLBACK_DETECTOR = 'pool/manager/rollback-detector.ts';
 const CAMPAIGN = 'log/simulated-campaign.ts';
 const GATE = 'pool/manager/gate.ts';
 const INCARNATION = 'pool/incarnation.ts';
@@ -173,7 +173,7 @@ export const mutants: readonly Mutant[] = [
     name: 'restored-store-not-noticed',
     promise: 'restore-noticed',
     story: 'Somebody has seen more of the log than there is, and the leader goes on.',
-    file: SIGHTINGS,
+    file: ROLLBACK_DETECTOR,
     from: 'if (seen.position <= end) return undefined;',
     to: 'if (seen.position <= Math.max(end, seen.position)) return undefined;',
   },
@@ -189,7 +189,7 @@ export const mutants: readonly Mutant[] = [
     name: 'stamp-ignored-by-standby',
     promise: 'settles',
     story: 'A standby remembers the far position that a stranger claimed, and halts when it is elected.',
-    file: SIGHTINGS,
+    file: ROLLBACK_DETECTOR,
     from: 'if (stamps?.isTrue(claim)) this.note(claim);',
     to: 'if (stamps !== undefined) this.note(claim);',
   },

@@ -43,7 +43,7 @@ export function verdictOn(seen: Seen | undefined, led: Led, position: number): V
 }
 
 /** The furthest that anybody has told us of, kept from one leadership to the next. */
-export class Sightings {
+export class RollbackDetector {
   #furthest: Seen | undefined;
   /** As it was when the present campaign began. */
   #before: Seen | undefined;
