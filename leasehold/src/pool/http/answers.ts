@@ -346,7 +346,7 @@ export function poolSummary(source: ApiSource, seen: ManagerObservation, name: s
   const table = seen.state.pool(name);
   const tally = tallyOf(table);
   const isLeading = seen.role === 'leading';
-  const misplaced = isLeading ? misplacedShare(table, seen.wish(name)) : undefined;
+  const misplaced = isLeading ? misplacedShare(table, seen.target(name)) : undefined;
   return {
     name,
     isDeclared: source.declaredPools().includes(name),
@@ -389,7 +389,7 @@ export function ownersAnswer(
 ): OwnersAnswer {
   const table = seen.state.pool(pool);
   const { owners } = tallyOf(table);
-  const wanted = seen.role === 'leading' ? wantedShares(seen.wish(pool)) : undefined;
+  const wanted = seen.role === 'leading' ? wantedShares(seen.target(pool)) : undefined;
   const observed = seen.owners.filter((owner) => owner.pool === pool);
   const page = pageOf(observed, ({ name, incarnation }) => `${name} ${incarnation}`, paging);
   return {

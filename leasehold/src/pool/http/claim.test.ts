@@ -11,8 +11,8 @@ describe('the point that claims a key', () => {
     fc.assert(
       fc.property(names, fc.integer({ min: 1, max: 9 }), fc.bigInt(0n, RING_SIZE - 1n), (some, nodes, at) => {
         const members = some.map((name) => ({ name, incarnation: name, load: undefined }));
-        const wish = consistentHashing({ virtualNodes: nodes }).place({ rows: [], members });
-        const winner = spanAt(wish, at)?.incarnation ?? '';
+        const target = consistentHashing({ virtualNodes: nodes }).place({ rows: [], members });
+        const winner = spanAt(target, at)?.incarnation ?? '';
         const claims = some.map((name) => claimantPoint(name, nodes, at));
         // Of everybody's best points, the winner's must be the nearest going down the ring.
         const distance = (point: bigint): bigint => (at - point + RING_SIZE) % RING_SIZE;

@@ -94,7 +94,7 @@ export function explainAnswer(
   const row = rowAt(table, position);
   const now = source.now();
   const owner = seen.owners.find((each) => each.pool === pool && each.incarnation === row.owner);
-  const wanted = spanAt(seen.wish(pool), position)?.incarnation;
+  const wanted = spanAt(seen.target(pool), position)?.incarnation;
   const wants = addressIn(table, wanted);
   const policyName = seen.policy(pool);
   const { virtualNodes } = source.settings(pool);

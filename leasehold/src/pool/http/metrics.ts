@@ -106,7 +106,7 @@ export const METRICS: readonly Metric<Reading>[] = [
     'leasehold_misplaced_ratio',
     'Share of the ring that is not where the policy wants it, from 0 to 1; only of a leader.',
     (pool, { seen }) =>
-      seen.role === 'leading' ? misplacedShare(seen.state.pool(pool), seen.wish(pool)) : undefined,
+      seen.role === 'leading' ? misplacedShare(seen.state.pool(pool), seen.target(pool)) : undefined,
   ),
 
   counter('leasehold_reports_total', 'Reports of owners received.', ({ counters }) => counters.reports),

@@ -31,17 +31,17 @@ describe('shares of the ring', () => {
   it('know what is not where the policy wants it', () => {
     const manager = threeOwners();
     const misplaced = (): number | undefined =>
-      misplacedShare(manager.state.pool('presence'), manager.wish('presence'));
+      misplacedShare(manager.state.pool('presence'), manager.target('presence'));
     expect(misplaced()).toBe(0);
     manager.join('presence', 'presence-4');
-    const wanted = wantedShares(manager.wish('presence')).get('presence-4.1')?.share ?? 0;
+    const wanted = wantedShares(manager.target('presence')).get('presence-4.1')?.share ?? 0;
     expect(wanted).toBeGreaterThan(0.1);
     expect(misplaced()).toBeCloseTo(wanted, 9);
     manager.settle('presence');
     expect(misplaced()).toBe(0);
   });
 
-  it('call nothing misplaced where nobody is, and do not know without a wish', () => {
+  it('call nothing misplaced where nobody is, and do not know without a target', () => {
     expect(misplacedShare(PoolTable.empty, [])).toBe(0);
     expect(misplacedShare(threeOwners().state.pool('presence'), [])).toBeUndefined();
   });

@@ -48,8 +48,8 @@ export function tallyOf(table: PoolTable): Tally {
 }
 
 /** By incarnation, how much the policy wants each to have. */
-export const wantedShares = (wish: readonly Placement[]): ReadonlyMap<string, Share> =>
-  sharesBy(wish, ({ incarnation }) => incarnation);
+export const wantedShares = (target: readonly Placement[]): ReadonlyMap<string, Share> =>
+  sharesBy(target, ({ incarnation }) => incarnation);
 
 /** The spans, added up by owner. */
 export function sharesBy<T extends Span>(
@@ -66,23 +66,23 @@ export function sharesBy<T extends Span>(
   return shares;
 }
 
-const misplaced = new WeakMap<PoolTable, { readonly wish: readonly Placement[]; readonly share: number }>();
+const misplaced = new WeakMap<PoolTable, { readonly target: readonly Placement[]; readonly share: number }>();
 
-/** How much is not where the policy wants; undefined if the policy's wish is unknown. */
-export function misplacedShare(table: PoolTable, wish: readonly Placement[]): number | undefined {
-  if (wish.length === 0) return table.members.size === 0 ? 0 : undefined;
+/** How much is not where the policy wants; undefined if the policy's target is unknown. */
+export function misplacedShare(table: PoolTable, target: readonly Placement[]): number | undefined {
+  if (target.length === 0) return table.members.size === 0 ? 0 : undefined;
   const known = misplaced.get(table);
-  if (known?.wish === wish) return known.share;
-  const share = apart(table.rows, wish);
-  misplaced.set(table, { wish, share });
+  if (known?.target === target) return known.share;
+  const share = apart(table.rows, target);
+  misplaced.set(table, { target, share });
   return share;
 }
 
-function apart(rows: readonly Row[], wish: readonly Placement[]): number {
+function apart(rows: readonly Row[], target: readonly Placement[]): number {
   let sum = 0n;
   let next = 0;
   for (const row of rows) {
-    for (let placed = wish[next]; placed !== undefined; placed = wish[next]) {
+    for (let placed = target[next]; placed !== undefined; placed = target[next]) {
       if (placed.start < row.end && placed.incarnation !== row.owner) {
         sum = places(sum, {
           start: placed.start > row.start ? placed.start : row.start,

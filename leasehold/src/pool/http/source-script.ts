@@ -49,7 +49,10 @@ export class ManagerToLookAt {
   readonly counters: ManagerCounters = new ManagerCounters();
   readonly events: ManagerEventLog;
   readonly #recorder: Recorder;
-  readonly #wishes = new Map<string, { readonly members: string; readonly wish: readonly Placement[] }>();
+  readonly #placements = new Map<
+    string,
+    { readonly members: string; readonly target: readonly Placement[] }
+  >();
 
   constructor({ capacity }: { readonly capacity?: number } = {}) {
     this.events = new EventLog({ epoch: 'life1', capacity });
@@ -76,10 +79,10 @@ export class ManagerToLookAt {
 
   /** Frees and grants until the table is as the policy wants. */
   settle(pool: string): void {
-    const wish = this.wish(pool);
+    const target = this.target(pool);
     const { rows } = this.state.pool(pool);
     const wanted = rows.flatMap((row) =>
-      wish.flatMap((placed) => {
+      target.flatMap((placed) => {
         const start = placed.start > row.start ? placed.start : row.start;
         const end = placed.end < row.end ? placed.end : row.end;
         if (start >= end || row.owner === placed.incarnation) return [];
@@ -94,20 +97,20 @@ export class ManagerToLookAt {
     if (grants.length > 0) this.commit(pool, grants);
   }
 
-  wish(pool: string): readonly Placement[] {
+  target(pool: string): readonly Placement[] {
     if (this.role !== 'leading') return [];
     const table = this.state.pool(pool);
     const members = JSON.stringify([...table.members.keys()]);
-    const known = this.#wishes.get(pool);
-    if (known?.members === members) return known.wish;
+    const known = this.#placements.get(pool);
+    if (known?.members === members) return known.target;
     const staying = [...table.members.values()].map(({ name, incarnation }) => ({
       name,
       incarnation,
       load: undefined,
     }));
-    const wish = policy.place({ rows: table.rows, members: staying });
-    this.#wishes.set(pool, { members, wish });
-    return wish;
+    const target = policy.place({ rows: table.rows, members: staying });
+    this.#placements.set(pool, { members, target });
+    return target;
   }
 
   observe(): ManagerObservation {
@@ -125,7 +128,7 @@ export class ManagerToLookAt {
       isWriting: false,
       owners: [...this.#members(), ...this.strangers],
       lookups: this.lookups,
-      wish: (pool) => this.wish(pool),
+      target: (pool) => this.target(pool),
       policy: () => policy.name,
     };
   }

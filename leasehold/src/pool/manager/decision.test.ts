@@ -41,7 +41,7 @@ interface Situation {
   readonly sessions?: readonly Session[];
   readonly absent?: readonly string[];
   readonly gone?: Readonly<Record<string, LeaveReason>>;
-  readonly wish?: readonly string[];
+  readonly target?: readonly string[];
   readonly most?: number;
   readonly position?: number;
   readonly isToBeRemoved?: boolean;
@@ -49,14 +49,14 @@ interface Situation {
 
 /** What is decided, one line a record, then what is recalled. */
 function decided(table: PoolTable, situation: Situation): string[] {
-  const { sessions = [], absent = [], gone = {}, wish = [], most = 100, position = 9 } = situation;
+  const { sessions = [], absent = [], gone = {}, target = [], most = 100, position = 9 } = situation;
   const facts: Facts = {
     sessions: new Map(sessions.map((session) => [session.identity.incarnation, session])),
     mayJoin: ({ identity }) => !absent.includes(identity.incarnation),
     whyGone: ({ incarnation }) => gone[incarnation],
     silences: () => [],
-    wish: () =>
-      wish.map((text): Placement => {
+    target: () =>
+      target.map((text): Placement => {
         const [place = '', incarnation = ''] = text.split(' ');
         return { ...span(place), incarnation };
       }),
@@ -114,7 +114,7 @@ describe('a pool that an operator wants removed', () => {
   });
 
   it('is not removed while somebody is in it, may hold keys, or is about to join', () => {
-    expect(decided(table, { isToBeRemoved: true, wish: AS_IT_IS })).toEqual([]);
+    expect(decided(table, { isToBeRemoved: true, target: AS_IT_IS })).toEqual([]);
     expect(decided(table, { isToBeRemoved: true, gone: { a: 'expired', b: 'expired' } })).toContain(
       'leave a expired',
     );
@@ -124,7 +124,7 @@ describe('a pool that an operator wants removed', () => {
 
 describe('who comes and goes', () => {
   it('whoever is heard of and is no member joins, and can be granted keys in the same batch', () => {
-    expect(decided(PoolTable.empty, { sessions: [says('c')], wish: ['0-16 c'] })).toEqual([
+    expect(decided(PoolTable.empty, { sessions: [says('c')], target: ['0-16 c'] })).toEqual([
       'join c',
       'grant c 0-16',
     ]);
@@ -132,7 +132,7 @@ describe('who comes and goes', () => {
 
   it('whoever has not shown that it lives does not join', () => {
     expect(decided(PoolTable.empty, { sessions: [says('c')], absent: ['c'] })).toEqual([]);
-    expect(decided(table, { sessions: [says('a')], absent: ['a'], wish: AS_IT_IS })).toEqual([]);
+    expect(decided(table, { sessions: [says('a')], absent: ['a'], target: AS_IT_IS })).toEqual([]);
   });
 
   it('whoever wants to leave does not join', () => {
@@ -140,7 +140,7 @@ describe('who comes and goes', () => {
   });
 
   it('whoever is gone leaves, with the reason; its keys are free for others at once', () => {
-    expect(decided(table, { gone: { a: 'expired' }, wish: ['0-16 b'] })).toEqual([
+    expect(decided(table, { gone: { a: 'expired' }, target: ['0-16 b'] })).toEqual([
       'leave a expired',
       'grant b 0-8',
       '(condemned a)',
@@ -150,9 +150,9 @@ describe('who comes and goes', () => {
 
   it('whoever wants to leave leaves when it has nothing any more, not before', () => {
     const leaving = [says('a', { leaving: true, held: ['0-8#2'] })];
-    expect(decided(table, { sessions: leaving, wish: ['0-16 b'] })).toEqual(['(recall a 0-8#2)']);
+    expect(decided(table, { sessions: leaving, target: ['0-16 b'] })).toEqual(['(recall a 0-8#2)']);
     const empty = table.apply([{ kind: 'free', spans: [span('0-8')] }], 4);
-    expect(decided(empty, { sessions: leaving, wish: ['0-16 b'] })).toEqual([
+    expect(decided(empty, { sessions: leaving, target: ['0-16 b'] })).toEqual([
       'leave a left',
       'grant b 0-8',
       '(condemned a)',
@@ -161,13 +161,13 @@ describe('who comes and goes', () => {
 
   it('whoever wants to leave leaves in the batch that takes back its last keys', () => {
     const leaving = (...parts: string[]) => [says('a', { leaving: true, letGo: parts })];
-    expect(decided(table, { sessions: leaving('released:0-8#2'), wish: ['0-16 b'] })).toEqual([
+    expect(decided(table, { sessions: leaving('released:0-8#2'), target: ['0-16 b'] })).toEqual([
       'free 0-8',
       'leave a left',
       'grant b 0-8',
       '(condemned a)',
     ]);
-    expect(decided(table, { sessions: leaving('released:0-4#2'), wish: ['0-16 b'] })).toEqual([
+    expect(decided(table, { sessions: leaving('released:0-4#2'), target: ['0-16 b'] })).toEqual([
       'free 0-4',
       'grant b 0-4',
       '(recall a 4-8#2)',
@@ -178,7 +178,7 @@ describe('who comes and goes', () => {
 describe('what was let go of', () => {
   it('is free if it was released, and is granted again in the same batch', () => {
     const sessions = [says('a', { letGo: ['released:0-4#2'] })];
-    expect(decided(table, { sessions, wish: ['0-4 b', '4-8 a', '8-16 b'] })).toEqual([
+    expect(decided(table, { sessions, target: ['0-4 b', '4-8 a', '8-16 b'] })).toEqual([
       'free 0-4',
       'grant b 0-4',
     ]);
@@ -186,12 +186,12 @@ describe('what was let go of', () => {
 
   it('gets a new number if it lapsed: nobody else can have held it', () => {
     const sessions = [says('a', { letGo: ['lapsed:0-4#2'] })];
-    expect(decided(table, { sessions, wish: AS_IT_IS })).toEqual(['renumber 0-4']);
+    expect(decided(table, { sessions, target: AS_IT_IS })).toEqual(['renumber 0-4']);
   });
 
   it('is free if it lapsed and the owner wants to leave', () => {
     const sessions = [says('a', { letGo: ['lapsed:0-8#2'], leaving: true })];
-    expect(decided(table, { sessions, wish: ['0-16 b'] })).toEqual([
+    expect(decided(table, { sessions, target: ['0-16 b'] })).toEqual([
       'free 0-8',
       'leave a left',
       'grant b 0-8',
@@ -201,17 +201,17 @@ describe('what was let go of', () => {
 
   it('means nothing under a number that the keys no longer have', () => {
     const sessions = [says('a', { letGo: ['released:0-4#1', 'lapsed:4-8#1'] })];
-    expect(decided(table, { sessions, wish: AS_IT_IS })).toEqual([]);
+    expect(decided(table, { sessions, target: AS_IT_IS })).toEqual([]);
   });
 
   it('means nothing for keys of another', () => {
     const sessions = [says('a', { letGo: ['released:8-16#3'] }), says('b', { letGo: ['released:0-8#2'] })];
-    expect(decided(table, { sessions, wish: AS_IT_IS })).toEqual([]);
+    expect(decided(table, { sessions, target: AS_IT_IS })).toEqual([]);
   });
 
   it('is taken back only where the row still is: the rest of the span is left aside', () => {
     const sessions = [says('a', { letGo: ['released:4-12#2'] })];
-    expect(decided(table, { sessions, wish: [] })).toEqual(['free 4-8']);
+    expect(decided(table, { sessions, target: [] })).toEqual(['free 4-8']);
   });
 
   it('costs one pass over the list and the rows, however long a list a member sends', () => {
@@ -241,18 +241,18 @@ describe('what was let go of', () => {
     const session = says('a');
     session.report = { ...session.report, letGo: between };
     const rowsOf = vi.spyOn(PoolTable.prototype, 'rowsOf').mockReturnValue(rows);
-    expect(decided(table, { sessions: [session], wish: [] })).toEqual([]);
+    expect(decided(table, { sessions: [session], target: [] })).toEqual([]);
     rowsOf.mockRestore();
     expect(reads).toBeLessThan(2 * (rows.length + between.length));
   });
 
   it('is put in order when several owners let go at once', () => {
     const sessions = [says('b', { letGo: ['released:8-9#3'] }), says('a', { letGo: ['released:0-1#2'] })];
-    expect(decided(table, { sessions, wish: [] })).toEqual(['free 0-1 8-9']);
+    expect(decided(table, { sessions, target: [] })).toEqual(['free 0-1 8-9']);
   });
 
   it('is not missed by being absent: what a report does not mention means nothing', () => {
-    expect(decided(table, { sessions: [says('a'), says('b')], wish: AS_IT_IS })).toEqual([]);
+    expect(decided(table, { sessions: [says('a'), says('b')], target: AS_IT_IS })).toEqual([]);
   });
 
   it('is not taken back twice from an owner that leaves against its will', () => {
@@ -266,33 +266,33 @@ describe('what was let go of', () => {
 
 describe('where keys should be', () => {
   it('what another should own is asked back first', () => {
-    expect(decided(table, { wish: ['0-4 b', '4-8 a', '8-16 b'] })).toEqual(['(recall a 0-4#2)']);
+    expect(decided(table, { target: ['0-4 b', '4-8 a', '8-16 b'] })).toEqual(['(recall a 0-4#2)']);
   });
 
-  it('splinters are merged, once the owner has said that it holds them all', () => {
-    const splinters = table.apply([{ kind: 'free', spans: [span('0-4')] }], 4).apply([grant('a', '0-4')], 5);
+  it('fragments are merged, once the owner has said that it holds them all', () => {
+    const fragments = table.apply([{ kind: 'free', spans: [span('0-4')] }], 4).apply([grant('a', '0-4')], 5);
     const merged = (held: string[]) =>
-      decided(splinters, { sessions: [says('a', { held })], wish: AS_IT_IS });
+      decided(fragments, { sessions: [says('a', { held })], target: AS_IT_IS });
     expect(merged(['0-4#5', '4-8#2'])).toEqual(['merge 0-8']);
     expect(merged(['0-4#2', '4-8#2'])).toEqual([]);
     expect(merged(['4-8#2'])).toEqual([]);
-    expect(decided(splinters, { sessions: [], wish: AS_IT_IS })).toEqual([]);
+    expect(decided(fragments, { sessions: [], target: AS_IT_IS })).toEqual([]);
   });
 
   it('does not merge what is given a new number in the same batch', () => {
-    const splinters = table.apply([{ kind: 'free', spans: [span('0-4')] }], 4).apply([grant('a', '0-4')], 5);
+    const fragments = table.apply([{ kind: 'free', spans: [span('0-4')] }], 4).apply([grant('a', '0-4')], 5);
     const sessions = [says('a', { held: ['4-8#2'], letGo: ['lapsed:0-4#5'] })];
-    expect(decided(splinters, { sessions, wish: AS_IT_IS })).toEqual(['renumber 0-4']);
+    expect(decided(fragments, { sessions, target: AS_IT_IS })).toEqual(['renumber 0-4']);
   });
 });
 
 describe('more than fits into a batch', () => {
-  const wish = ['0-2 a', '2-4 b', '4-6 a', '6-8 b', '8-10 a', '10-16 b'];
+  const target = ['0-2 a', '2-4 b', '4-6 a', '6-8 b', '8-10 a', '10-16 b'];
   const empty = PoolTable.empty.apply([join('a'), join('b')], 1);
 
   it('waits for the next', () => {
-    expect(decided(empty, { wish, most: 2 })).toEqual(['grant a 0-2 4-6', '(unfinished)']);
-    expect(decided(empty, { wish, most: 4 })).toEqual([
+    expect(decided(empty, { target, most: 2 })).toEqual(['grant a 0-2 4-6', '(unfinished)']);
+    expect(decided(empty, { target, most: 4 })).toEqual([
       'grant a 0-2 4-6 8-10',
       'grant b 2-4',
       '(unfinished)',
@@ -300,12 +300,12 @@ describe('more than fits into a batch', () => {
   });
 
   it('is finished when it just fits', () => {
-    expect(decided(empty, { wish, most: 6 })).toEqual(['grant a 0-2 4-6 8-10', 'grant b 2-4 6-8 10-16']);
+    expect(decided(empty, { target, most: 6 })).toEqual(['grant a 0-2 4-6 8-10', 'grant b 2-4 6-8 10-16']);
   });
 
   it('includes joins', () => {
     const sessions = [says('c'), says('d'), says('e')];
-    const joining = (most: number) => decided(table, { sessions, wish: AS_IT_IS, most });
+    const joining = (most: number) => decided(table, { sessions, target: AS_IT_IS, most });
     expect(joining(2)).toEqual(['join c', 'join d', '(unfinished)']);
     expect(joining(3)).toEqual(['join c', 'join d', 'join e']);
   });
@@ -331,19 +331,19 @@ describe('more than fits into a batch', () => {
   });
 
   it('includes merges', () => {
-    let splinters = empty;
+    let fragments = empty;
     for (let key = 0; key < 16; key += 1)
-      splinters = splinters.apply([grant('a', `${key}-${key + 1}`)], key + 2);
+      fragments = fragments.apply([grant('a', `${key}-${key + 1}`)], key + 2);
     const held = [...Array(16).keys()].map((key) => `${key}-${key + 1}#${key + 2}`);
-    const situation = { sessions: [says('a', { held })], wish: ['0-4 a', '4-8 a', '8-16 a'], position: 20 };
-    expect(decided(splinters, { ...situation, most: 2 })).toEqual(['merge 0-4 4-8', '(unfinished)']);
-    expect(decided(splinters, { ...situation, most: 3 })).toEqual(['merge 0-4 4-8 8-16']);
+    const situation = { sessions: [says('a', { held })], target: ['0-4 a', '4-8 a', '8-16 a'], position: 20 };
+    expect(decided(fragments, { ...situation, most: 2 })).toEqual(['merge 0-4 4-8', '(unfinished)']);
+    expect(decided(fragments, { ...situation, most: 3 })).toEqual(['merge 0-4 4-8 8-16']);
   });
 });
 
 describe('a decision', () => {
   it('is the same for the same facts', () => {
-    const situation = { sessions: [says('a', { letGo: ['released:0-4#2'] })], wish: ['0-16 b'] };
+    const situation = { sessions: [says('a', { letGo: ['released:0-4#2'] })], target: ['0-16 b'] };
     expect(decided(table, situation)).toEqual(decided(table, situation));
   });
 });

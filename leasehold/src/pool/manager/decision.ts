@@ -4,10 +4,10 @@
  * The steps build on one another within a single batch, so that a range can be taken back and
  * granted again in one commit:
  *
- *     who comes and goes  →  what was let go of  →  what is free is granted  →  splinters are merged
+ *     who comes and goes  →  what was let go of  →  what is free is granted  →  fragments are merged
  *
  * Pure: the same facts give the same records. Whether an owner is gone is judged by the leader, who
- * has the clock (`whyGone`); where keys belong, by the policy (`wish`).
+ * has the clock (`whyGone`); where keys belong, by the policy (`target`).
  */
 
 import type { Span } from '../../runtime/keys/range.ts';
@@ -26,7 +26,7 @@ export interface Facts {
   /** Whether a candidate has shown lately that it lives, and may be admitted now. */
   mayJoin(session: Session): boolean;
   whyGone(member: Member): LeaveReason | undefined;
-  wish(table: PoolTable): readonly Placement[];
+  target(table: PoolTable): readonly Placement[];
   /** Who of these members is to be called silent in the log, or silent no longer. */
   silences(members: PoolTable['members']): readonly TableRecord[];
   /** An operator wants the pool removed. */
@@ -60,8 +60,8 @@ export function decide(table: PoolTable, position: number, facts: Facts): Decisi
 
   // As long as some who are gone are still members, nothing is granted: it might be to them.
   const isCut = removed.length < gone.length;
-  const wish = isCut ? [] : facts.wish(afterLeft);
-  const steps = plan(afterLeft.rows, wish, (row) => ownerKnows(row, facts));
+  const target = isCut ? [] : facts.target(afterLeft);
+  const steps = plan(afterLeft.rows, target, (row) => ownerKnows(row, facts));
   const grants = limited(steps.grants, most);
   const merges = steps.merges.slice(0, most);
   const records = [...members, ...letGo.records, ...left, ...grants.records];

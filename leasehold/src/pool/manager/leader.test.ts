@@ -466,7 +466,7 @@ describe('a lapse', () => {
     `));
 });
 
-describe('splinters', () => {
+describe('fragments', () => {
   it('are merged when the owner has said that it holds them, under a number that continues each', () =>
     plays(`
       0     log 1 1 join:a grant:a:0-8

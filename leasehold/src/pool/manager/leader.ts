@@ -54,7 +54,7 @@ import type { Session } from './session.ts';
 import { limitsOf, longestHoldMs, type ManagerSettings, settingsFor } from './settings.ts';
 import { type Verdict, verdictOn } from './rollback-detector.ts';
 import { Stamps } from './stamps.ts';
-import { Wishes } from './wishes.ts';
+import { PlacementCache } from './placement-cache.ts';
 import { type InFlight, Writing } from './writing.ts';
 
 export type LeaderEffect =
@@ -84,7 +84,7 @@ export class Leader {
   #silencesAt: Instant;
   readonly #owners: OwnerSessions;
   readonly #deaths: Deaths;
-  readonly #wishes: Wishes;
+  readonly #placements: PlacementCache;
   readonly #writing = new Writing();
   readonly #admissions = new Admissions();
   /** Pools that an operator wants removed. */
@@ -122,7 +122,7 @@ export class Leader {
       () => longestHoldMs(this.#settings),
       () => limitsOf(this.#settings),
     );
-    this.#wishes = new Wishes((pool) => settingsFor(this.#settings, pool).policy);
+    this.#placements = new PlacementCache((pool) => settingsFor(this.#settings, pool).policy);
     for (const pool of this.#state.pools.keys()) this.#writing.consider(pool);
     this.#batchesSinceSnapshot = start.batches.length;
     this.#dueAt = now;
@@ -148,7 +148,7 @@ export class Leader {
       isBegunHere: this.#isBegunHere,
       isWriting: this.isWriting,
       owners: observeOwners(this.#state, this.#owners, this.#holds),
-      wish: (pool) => this.#wishes.last(pool),
+      target: (pool) => this.#placements.last(pool),
     };
   }
 
@@ -167,7 +167,7 @@ export class Leader {
   configure(settings: ManagerSettings, now: Instant): LeaderEffect[] {
     this.#settings = settings;
     this.#holds.configure(settings, now);
-    this.#wishes.forget();
+    this.#placements.forget();
     // Leases that make a successor wait longer can be given only when the log says so.
     if (this.#holds.takeoverMs(now) > this.#takeoverToldMs) this.#writing.writeInAnyCase();
     for (const pool of this.#state.pools.keys()) this.#writing.consider(pool);
@@ -214,7 +214,7 @@ export class Leader {
     if ('do' in heard) return [heard];
     if ('fullBy' in heard) return this.#mayAnswer(now) ? [noRoom(from, report, heard.fullBy)] : [];
     const { session, displaced } = heard;
-    const mayMerge = heard.holdsOther && this.#wishes.hasSplinters(session, this.#state);
+    const mayMerge = heard.holdsOther && this.#placements.hasFragments(session, this.#state);
     // A candidate has yet to confirm something: nothing follows from its first report.
     if ((heard.isFirst && heard.isMember) || mayMerge) this.#writing.consider(pool);
     if (!heard.isMember) {
@@ -498,7 +498,7 @@ export class Leader {
           mayJoin: this.#mayJoin(pool, now),
           whyGone: (member) => this.#whyGone(member, now),
           silences: (members) => (this.#recoversAt === undefined ? this.#silences(members, now) : []),
-          wish: (table) => this.#wishes.of(pool, table, this.#owners.sessions),
+          target: (table) => this.#placements.of(pool, table, this.#owners.sessions),
           isToBeRemoved: this.#removals.has(pool),
         }),
       },

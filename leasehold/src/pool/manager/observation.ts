@@ -55,7 +55,7 @@ export interface ManagerObservation {
   readonly owners: readonly OwnerObservation[];
   readonly lookups: readonly LookupObservation[];
   /** Where the policy wants the keys of a pool; empty unless it leads. */
-  wish(pool: string): readonly Placement[];
+  target(pool: string): readonly Placement[];
   /** The policy's name for a pool. */
   policy(pool: string): string;
 }
@@ -63,7 +63,7 @@ export interface ManagerObservation {
 /** What there is to see only of one that leads. */
 export type LeaderObservation = Pick<
   ManagerObservation,
-  'leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isWriting' | 'owners' | 'wish'
+  'leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isWriting' | 'owners' | 'target'
 >;
 
 /** One that does not lead hears no owners, and knows of them what the log says. */
@@ -82,7 +82,7 @@ export function observeWithoutLeading(state: ManagerState): LeaderObservation {
     isBegunHere: false,
     isWriting: false,
     owners,
-    wish: () => [],
+    target: () => [],
   };
 }
 

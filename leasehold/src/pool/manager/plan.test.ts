@@ -10,15 +10,15 @@ const rows = (...texts: string[]): Row[] =>
     const [piece = '', owner] = text.split(' ');
     return { ...numbered(piece), owner, lostAt: 0, changedAt: 0, continues: [] };
   });
-const wish = (...texts: string[]): Placement[] =>
+const target = (...texts: string[]): Placement[] =>
   texts.map((text) => {
     const [place = '', incarnation = ''] = text.split(' ');
     return { ...span(place), incarnation };
   });
 
 /** The steps, one a line. */
-function steps(table: Row[], wished: Placement[], mayMerge: (row: Row) => boolean = () => true): string[] {
-  const { grants, recalls, merges } = plan(table, wished, mayMerge);
+function steps(table: Row[], target: Placement[], mayMerge: (row: Row) => boolean = () => true): string[] {
+  const { grants, recalls, merges } = plan(table, target, mayMerge);
   return [
     ...[...grants].map(([owner, spans]) => `grant ${owner} ${spans.map(showSpan).join(' ')}`),
     ...[...recalls].map(([owner, spans]) => `recall ${owner} ${spans.map(showNumbered).join(' ')}`),
@@ -26,54 +26,54 @@ function steps(table: Row[], wished: Placement[], mayMerge: (row: Row) => boolea
   ];
 }
 
-describe('from a wish to steps', () => {
-  it('there is nothing to do when the table is as wished', () => {
-    expect(steps(rows('0-8#1 a', '8-16#2 b'), wish('0-8 a', '8-16 b'))).toEqual([]);
+describe('from a target placement to steps', () => {
+  it('there is nothing to do when the table equals the target', () => {
+    expect(steps(rows('0-8#1 a', '8-16#2 b'), target('0-8 a', '8-16 b'))).toEqual([]);
   });
 
   it('there is nothing to do when there is nobody to give to', () => {
-    expect(steps(rows('0-16#0'), wish())).toEqual([]);
+    expect(steps(rows('0-16#0'), target())).toEqual([]);
   });
 
-  it('what nobody owns is granted, cut as the wish cuts it', () => {
-    expect(steps(rows('0-16#0'), wish('0-4 a', '4-8 b', '8-16 a'))).toEqual([
+  it('what nobody owns is granted, cut as the target cuts it', () => {
+    expect(steps(rows('0-16#0'), target('0-4 a', '4-8 b', '8-16 a'))).toEqual([
       'grant a 0-4 8-16',
       'grant b 4-8',
     ]);
   });
 
   it('what another owns is recalled from it under its number, and not yet granted', () => {
-    expect(steps(rows('0-16#3 a'), wish('0-4 a', '4-6 b', '6-16 a'))).toEqual(['recall a 4-6#3']);
+    expect(steps(rows('0-16#3 a'), target('0-4 a', '4-6 b', '6-16 a'))).toEqual(['recall a 4-6#3']);
   });
 
   it('does all of it in one walk, as the picture in the source has it', () => {
     expect(
-      steps(rows('0-6#1 a', '6-10#1', '10-16#2 b'), wish('0-3 a', '3-10 c', '10-14 b', '14-16 c')),
+      steps(rows('0-6#1 a', '6-10#1', '10-16#2 b'), target('0-3 a', '3-10 c', '10-14 b', '14-16 c')),
     ).toEqual(['grant c 6-10', 'recall a 3-6#1', 'recall b 14-16#2']);
   });
 
-  it('merges rows of one owner that lie in one wished span', () => {
-    expect(steps(rows('0-4#1 a', '4-8#2 a', '8-12#3 a', '12-16#4 b'), wish('0-12 a', '12-16 b'))).toEqual([
+  it('merges rows of one owner that lie in one target span', () => {
+    expect(steps(rows('0-4#1 a', '4-8#2 a', '8-12#3 a', '12-16#4 b'), target('0-12 a', '12-16 b'))).toEqual([
       'merge 0-12',
     ]);
   });
 
-  it('merges nothing across the edge of a wished span', () => {
-    expect(steps(rows('0-4#1 a', '4-8#2 a', '8-16#3 a'), wish('0-4 a', '4-16 a'))).toEqual(['merge 4-16']);
+  it('merges nothing across the edge of a target span', () => {
+    expect(steps(rows('0-4#1 a', '4-8#2 a', '8-16#3 a'), target('0-4 a', '4-16 a'))).toEqual(['merge 4-16']);
   });
 
   it('merges nothing that a row of another, of nobody, or only half inside lies between', () => {
     expect(
       steps(
         rows('0-2#1 a', '2-4#2 b', '4-6#3 a', '6-8#3', '8-10#4 a', '10-16#5 a'),
-        wish('0-12 a', '12-16 b'),
+        target('0-12 a', '12-16 b'),
       ),
     ).toEqual(['grant a 6-8', 'recall b 2-4#2', 'recall a 12-16#5']);
   });
 
   it('merges nothing of which the owner does not know the present number', () => {
     const table = rows('0-4#1 a', '4-8#2 a', '8-12#3 a', '12-16#4 a');
-    expect(steps(table, wish('0-16 a'), ({ number }) => number !== 2)).toEqual(['merge 8-16']);
-    expect(steps(table, wish('0-16 a'), () => false)).toEqual([]);
+    expect(steps(table, target('0-16 a'), ({ number }) => number !== 2)).toEqual(['merge 8-16']);
+    expect(steps(table, target('0-16 a'), () => false)).toEqual([]);
   });
 });

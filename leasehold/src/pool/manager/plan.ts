@@ -1,15 +1,15 @@
 /**
- * From a wish to steps: what has to be granted, recalled and merged to bring the table to where the
+ * From a target to steps: what has to be granted, recalled and merged to bring the table to where the
  * policy wants it?
  *
  *     table    ├──── a ────┼── nobody ──┼──────── b ────────┤
- *     wish     ├─ a ─┼─────── c ────────┼───── b ─────┼─ c ─┤
+ *     target     ├─ a ─┼─────── c ────────┼───── b ─────┼─ c ─┤
  *     steps          recall  grant c                  recall
  *                    from a                           from b
  *
  * Pure, and no part of the safety argument: a grant is of keys that nobody owns, and a recall only
- * asks. Rows that lie in one wished span and have the right owner are merged, so that owners that
- * come and go do not leave the table in splinters; `mayMerge` says whether the owner knows the
+ * asks. Rows that lie in one target span and have the right owner are merged, so that owners that
+ * come and go do not leave the table in fragments; `mayMerge` says whether the owner knows the
  * row's present number, without which it could not follow the line from it to the new one.
  */
 
@@ -26,15 +26,15 @@ export interface Plan {
 
 export function plan(
   rows: readonly Row[],
-  wish: readonly Placement[],
+  target: readonly Placement[],
   mayMerge: (row: Row) => boolean,
 ): Plan {
   const grants = new Map<string, Span[]>();
   const recalls = new Map<string, NumberedSpan[]>();
   const merges: Span[] = [];
   let index = 0;
-  for (const placed of wish) {
-    if (isAsWished(rows[index], placed)) {
+  for (const placed of target) {
+    if (isAsTarget(rows[index], placed)) {
       index += 1;
       continue;
     }
@@ -62,7 +62,7 @@ export function plan(
 }
 
 /** By far the most are. */
-const isAsWished = (row: Row | undefined, placed: Placement): boolean =>
+const isAsTarget = (row: Row | undefined, placed: Placement): boolean =>
   row !== undefined &&
   row.owner === placed.incarnation &&
   row.start === placed.start &&

@@ -1,6 +1,6 @@
 /**
  * A policy decides where keys should be. It is a pure function: what it is told is all it knows,
- * and what it returns is a wish. The Manager carries the wish out with recalls and grants, so a
+ * and the returned placement is a target. The Manager moves keys towards the target by recalls and grants, so a
  * policy can be wrong about what is best but cannot make two owners of one key.
  */
 

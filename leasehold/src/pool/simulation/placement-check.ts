@@ -2,7 +2,7 @@
  * Are keys taken only from where the policy says? When a living owner has given keys back, some
  * decision of the policy, made since it got them, must have given them to another.
  *
- * A leader knows of an owner's wish to leave only when it has heard it, so each membership stands
+ * A leader knows of an owner's intention to leave only when it has heard it, so each membership stands
  * for two decisions: with those who want to leave, and without.
  */
 
@@ -15,7 +15,7 @@ import type { Taken, TruePool } from './truth.ts';
 
 interface Decision {
   readonly position: number;
-  readonly wishes: readonly (readonly Placement[])[];
+  readonly targets: readonly (readonly Placement[])[];
 }
 
 export class PlacementCheck {
@@ -42,7 +42,7 @@ export class PlacementCheck {
     const known = this.#decisions.get(pool) ?? { key: '', decisions: [] };
     if (known.key === key) return;
     const groups = staying.length === all.length ? [all] : [all, staying];
-    known.decisions.push({ position, wishes: groups.map((group) => this.#wish(group)) });
+    known.decisions.push({ position, targets: groups.map((group) => this.#target(group)) });
     this.#decisions.set(pool, { key, decisions: known.decisions });
   }
 
@@ -58,14 +58,14 @@ export class PlacementCheck {
     const { decisions } = this.#decisions.get(pool) ?? { decisions: [] };
     const inForce = decisions.findLastIndex(({ position }) => position <= taken.tenure);
     const since = decisions.slice(Math.max(0, inForce));
-    if (since.some(({ wishes }) => wishes.some((wish) => !gives(wish, taken)))) return;
+    if (since.some(({ targets }) => targets.some((target) => !gives(target, taken)))) return;
     throw this.#world.broken(
       'placement',
       `${formatRange(taken)} was taken from ${taken.from}, where the policy wants it`,
     );
   }
 
-  #wish(group: readonly Member[]): readonly Placement[] {
+  #target(group: readonly Member[]): readonly Placement[] {
     const named = new Map<string, Member>();
     for (const member of group) {
       const other = named.get(member.name);
@@ -80,6 +80,6 @@ export class PlacementCheck {
   }
 }
 
-/** Whether the wish leaves these keys where they were. */
-const gives = (wish: readonly Placement[], { from, start, end }: Taken): boolean =>
-  wish.some((placed) => placed.incarnation === from && placed.start <= start && end <= placed.end);
+/** Whether the target leaves these keys where they were. */
+const gives = (target: readonly Placement[], { from, start, end }: Taken): boolean =>
+  target.some((placed) => placed.incarnation === from && placed.start <= start && end <= placed.end);

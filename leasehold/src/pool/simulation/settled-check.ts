@@ -58,7 +58,7 @@ export class SettledCheck {
       if (!members.includes(node)) throw this.#broken(`${node.incarnation} lives and is no member`);
     }
     if (members.length === 0) return;
-    const wish = this.#policy.place({
+    const target = this.#policy.place({
       rows: [],
       members: members.map(({ incarnation, ownerName }) => ({
         incarnation,
@@ -66,7 +66,7 @@ export class SettledCheck {
         load: undefined,
       })),
     });
-    for (const placed of wish) {
+    for (const placed of target) {
       for (const segment of pool.overlapping(placed)) {
         if (segment.owner !== placed.incarnation)
           throw this.#broken(
@@ -76,9 +76,9 @@ export class SettledCheck {
       const node = members.find(({ incarnation }) => incarnation === placed.incarnation);
       for (const segment of pool.overlapping(placed)) this.#serves(node, segment, placed);
     }
-    if (this.#seen.replayed.pool(name).rows.length > wish.length)
+    if (this.#seen.replayed.pool(name).rows.length > target.length)
       throw this.#broken(
-        `${this.#seen.replayed.pool(name).rows.length} rows for ${wish.length} spans: nobody merged them`,
+        `${this.#seen.replayed.pool(name).rows.length} rows for ${target.length} spans: nobody merged them`,
       );
     for (const node of this.#seen.lookups)
       if (node.pool === name && node.process.alive) this.#agrees(node, name);

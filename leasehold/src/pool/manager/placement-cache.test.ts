@@ -5,7 +5,7 @@ import type { Report } from '../messages.ts';
 import type { Policy, PolicyInput } from '../policy/policy.ts';
 import { PoolTable } from '../table.ts';
 import { Session } from './session.ts';
-import { Wishes } from './wishes.ts';
+import { PlacementCache } from './placement-cache.ts';
 
 /** Gives everything to the first member, and remembers what it was asked. */
 class FirstTakesAll implements Policy {
@@ -48,46 +48,46 @@ const namesAsked = (policy: FirstTakesAll): string[] =>
 describe('where the policy wants keys', () => {
   it('is asked again only when the members are others', () => {
     const policy = new FirstTakesAll();
-    const wishes = new Wishes(() => policy);
-    wishes.of('p', tableOf('a', 'b'), sessions());
-    wishes.of('p', tableOf('a', 'b'), sessions());
+    const placements = new PlacementCache(() => policy);
+    placements.of('p', tableOf('a', 'b'), sessions());
+    placements.of('p', tableOf('a', 'b'), sessions());
     expect(policy.asked).toHaveLength(1);
-    wishes.of('p', tableOf('a'), sessions());
+    placements.of('p', tableOf('a'), sessions());
     expect(policy.asked).toHaveLength(2);
   });
 
   it('is another question for every pool', () => {
     const policy = new FirstTakesAll();
-    const wishes = new Wishes(() => policy);
-    expect(wishes.of('p', tableOf('a'), sessions())[0]?.incarnation).toBe('a');
-    expect(wishes.of('q', tableOf('b'), sessions())[0]?.incarnation).toBe('b');
-    expect(wishes.of('p', tableOf('a'), sessions())[0]?.incarnation).toBe('a');
+    const placements = new PlacementCache(() => policy);
+    expect(placements.of('p', tableOf('a'), sessions())[0]?.incarnation).toBe('a');
+    expect(placements.of('q', tableOf('b'), sessions())[0]?.incarnation).toBe('b');
+    expect(placements.of('p', tableOf('a'), sessions())[0]?.incarnation).toBe('a');
   });
 
   it('is asked every time if the policy looks at more than members', () => {
     const policy = new FirstTakesAll(true);
-    const wishes = new Wishes(() => policy);
-    wishes.of('p', tableOf('a'), sessions());
-    wishes.of('p', tableOf('a'), sessions(report('a', { load: 7 })));
+    const placements = new PlacementCache(() => policy);
+    placements.of('p', tableOf('a'), sessions());
+    placements.of('p', tableOf('a'), sessions(report('a', { load: 7 })));
     expect(policy.asked.map(({ members }) => members[0]?.load)).toEqual([undefined, 7]);
   });
 
   it('is not to be with those who want to leave', () => {
     const policy = new FirstTakesAll();
-    new Wishes(() => policy).of('p', tableOf('a', 'b'), sessions(report('a', { leaving: true })));
+    new PlacementCache(() => policy).of('p', tableOf('a', 'b'), sessions(report('a', { leaving: true })));
     expect(namesAsked(policy)).toEqual(['b']);
   });
 
   it('is to be with the later of two lives of one owner', () => {
     const policy = new FirstTakesAll();
-    new Wishes(() => policy).of('p', tableOf('a.1', 'b', 'a.2'), sessions());
+    new PlacementCache(() => policy).of('p', tableOf('a.1', 'b', 'a.2'), sessions());
     expect(namesAsked(policy).sort()).toEqual(['a.2', 'b']);
   });
 
   it('is not taken for an old answer by what owners call themselves', () => {
     const policy = new FirstTakesAll();
-    const wishes = new Wishes(() => policy);
-    wishes.of('p', tableOf('a b', 'c'), sessions());
-    expect(wishes.of('p', tableOf('a', 'b c'), sessions())[0]?.incarnation).toBe('a');
+    const placements = new PlacementCache(() => policy);
+    placements.of('p', tableOf('a b', 'c'), sessions());
+    expect(placements.of('p', tableOf('a', 'b c'), sessions())[0]?.incarnation).toBe('a');
   });
 });

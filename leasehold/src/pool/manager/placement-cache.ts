@@ -7,16 +7,16 @@ import type { ManagerState } from '../state.ts';
 import type { Member, PoolTable } from '../table.ts';
 import type { Session } from './session.ts';
 
-interface Wish {
+interface CachedPlacement {
   /** Who was there. */
   readonly members: string;
   readonly placements: readonly Placement[];
   readonly spans: ReadonlyMap<string, number>;
 }
 
-export class Wishes {
+export class PlacementCache {
   readonly #policy: (pool: string) => Policy;
-  readonly #known = new Map<string, Wish>();
+  readonly #known = new Map<string, CachedPlacement>();
 
   constructor(policy: (pool: string) => Policy) {
     this.#policy = policy;
@@ -40,15 +40,15 @@ export class Wishes {
     this.#known.clear();
   }
 
-  /** The last wish. */
+  /** The target when this pool was last decided about. */
   last(pool: string): readonly Placement[] {
     return this.#known.get(pool)?.placements ?? [];
   }
 
-  /** It owns its keys in more pieces than the last wish has, which may be merged. */
-  hasSplinters({ pool, identity: { incarnation } }: Session, state: ManagerState): boolean {
-    const wished = this.#known.get(pool)?.spans.get(incarnation) ?? 0;
-    return state.pool(pool).rowsOf(incarnation).length > wished;
+  /** Whether an owner has more rows than spans in the last target: such rows may be merged. */
+  hasFragments({ pool, identity: { incarnation } }: Session, state: ManagerState): boolean {
+    const spans = this.#known.get(pool)?.spans.get(incarnation) ?? 0;
+    return state.pool(pool).rowsOf(incarnation).length > spans;
   }
 }
 
