@@ -16,7 +16,7 @@
  *  - Not if it does not hear us: it is told what it has, but nothing is acknowledged (`owner-sessions.ts`).
  *
  * **Decide, commit, speak.** `#decide` looks at the committed state and at what was heard, and makes one
- * batch of everything that follows; what is heard while it is being written waits (`writing.ts`). So a slow
+ * batch of everything that follows; what is heard while it is being written waits (`pending-batch.ts`). So a slow
  * log delays changes but no renewal, and nobody, owner or look-up, ever hears of what is not committed.
  *
  * A lapse is not a loss. If an owner says that its lease ran out but the table still has it, nobody
@@ -55,7 +55,7 @@ import { limitsOf, longestHoldMs, type ManagerSettings, settingsFor } from './se
 import { type Verdict, verdictOn } from './rollback-detector.ts';
 import { Stamps } from './stamps.ts';
 import { PlacementCache } from './placement-cache.ts';
-import { type InFlight, Writing } from './writing.ts';
+import { type InFlight, PendingBatch } from './pending-batch.ts';
 
 export type LeaderEffect =
   | { readonly do: 'send'; readonly to: string; readonly message: FromManager }
@@ -85,7 +85,7 @@ export class Leader {
   readonly #owners: OwnerSessions;
   readonly #deaths: Deaths;
   readonly #placements: PlacementCache;
-  readonly #writing = new Writing();
+  readonly #pending = new PendingBatch();
   readonly #admissions = new Admissions();
   /** Pools that an operator wants removed. */
   readonly #removals = new Set<string>();
@@ -123,7 +123,7 @@ export class Leader {
       () => limitsOf(this.#settings),
     );
     this.#placements = new PlacementCache((pool) => settingsFor(this.#settings, pool).policy);
-    for (const pool of this.#state.pools.keys()) this.#writing.consider(pool);
+    for (const pool of this.#state.pools.keys()) this.#pending.consider(pool);
     this.#batchesSinceSnapshot = start.batches.length;
     this.#dueAt = now;
   }
@@ -138,7 +138,7 @@ export class Leader {
 
   /** A batch was handed to the log, and its outcome is not known. */
   get isWriting(): boolean {
-    return this.#writing.inFlight !== undefined;
+    return this.#pending.inFlight !== undefined;
   }
 
   observe(): LeaderObservation {
@@ -169,8 +169,8 @@ export class Leader {
     this.#holds.configure(settings, now);
     this.#placements.forget();
     // Leases that make a successor wait longer can be given only when the log says so.
-    if (this.#holds.takeoverMs(now) > this.#takeoverToldMs) this.#writing.writeInAnyCase();
-    for (const pool of this.#state.pools.keys()) this.#writing.consider(pool);
+    if (this.#holds.takeoverMs(now) > this.#takeoverToldMs) this.#pending.writeInAnyCase();
+    for (const pool of this.#state.pools.keys()) this.#pending.consider(pool);
     this.#due(now);
     return [trace('configured'), ...this.#decide(now)];
   }
@@ -179,7 +179,7 @@ export class Leader {
   removePool(pool: string, now: Instant): LeaderEffect[] {
     if (!this.#state.pools.has(pool)) return [];
     this.#removals.add(pool);
-    this.#writing.consider(pool);
+    this.#pending.consider(pool);
     return this.#decide(now);
   }
 
@@ -196,10 +196,10 @@ export class Leader {
       return this.#decide(now);
     }
     this.#owners.forgetCandidates(this.#state, now);
-    for (const pool of this.#admissions.rested(now)) this.#writing.consider(pool);
+    for (const pool of this.#admissions.rested(now)) this.#pending.consider(pool);
     this.#due(this.#admissions.nextAt ?? FOREVER);
     const over = this.#holds.poolsWithOneOver(this.#state, now, (at) => this.#due(at));
-    for (const pool of over) this.#writing.consider(pool);
+    for (const pool of over) this.#pending.consider(pool);
     if (this.#holds.hasUnheard) this.#considerSilences(now);
     const unheard = this.#owners.overdue(this.#state, now);
     return [...unheard.flatMap((session) => this.#answer(session, now)), ...this.#decide(now)];
@@ -216,13 +216,13 @@ export class Leader {
     const { session, displaced } = heard;
     const mayMerge = heard.holdsOther && this.#placements.hasFragments(session, this.#state);
     // A candidate has yet to confirm something: nothing follows from its first report.
-    if ((heard.isFirst && heard.isMember) || mayMerge) this.#writing.consider(pool);
+    if ((heard.isFirst && heard.isMember) || mayMerge) this.#pending.consider(pool);
     if (!heard.isMember) {
       const isTold = displaced !== undefined && this.#mayAnswer(now);
       const told = isTold ? [noRoom(displaced.address, displaced.report, 'candidates')] : [];
       return [...told, ...this.#hearStranger(heard, now)];
     }
-    if (session.report.letGo.length > 0 || report.leaving) this.#writing.consider(pool);
+    if (session.report.letGo.length > 0 || report.leaving) this.#pending.consider(pool);
     const answers = report.wantsAnswer || session.isDue ? this.#answer(session, now) : [];
     return [...answers, ...this.#decide(now)];
   }
@@ -233,7 +233,7 @@ export class Leader {
     this.subscribers.hear(from, sync, now);
     this.#due(later(now, this.subscribers.keepMs(sync.pool))); // Then it may be forgotten.
     const { leaderLeaseMs } = this.#durations(sync.pool);
-    if (!this.#mayAnswer(now) || !this.#writing.mayVouch(leaderLeaseMs, now)) return [];
+    if (!this.#mayAnswer(now) || !this.#pending.mayVouch(leaderLeaseMs, now)) return [];
     const message = answerTo(sync, this.stamps, this.term, this.#state);
     if (message === undefined) return [];
     const pace = lookupPace(this.#durations(sync.pool));
@@ -253,20 +253,20 @@ export class Leader {
       [...this.#state.pools.values()].some((table) => table.hasProof(proof));
     const proof = this.#deaths.hear(secret, from, now, isKnown);
     this.#due(later(now, longestHoldMs(this.#settings))); // Then it is forgotten.
-    for (const [pool, table] of this.#state.pools) if (table.hasProof(proof)) this.#writing.consider(pool);
+    for (const [pool, table] of this.#state.pools) if (table.hasProof(proof)) this.#pending.consider(pool);
     // It must not join any more; and if that is being written, it must leave.
-    for (const pool of this.#owners.forgetDead(proof)) this.#writing.consider(pool);
+    for (const pool of this.#owners.forgetDead(proof)) this.#pending.consider(pool);
     return [...this.#decide(now), ...this.#confirmDeaths(now)];
   }
 
   /** The batch in flight is in the log. */
   appended(position: number, now: Instant): LeaderEffect[] {
-    const flight = this.#writing.appended(position, now);
+    const flight = this.#pending.appended(position, now);
     const { condemned } = flight;
     const before = this.#state;
     this.#state = flight.next;
     // What is left may turn out to be nothing, and the end of it has to be written all the same.
-    if (flight.batch.recovering === true) this.#writing.writeInAnyCase();
+    if (flight.batch.recovering === true) this.#pending.writeInAnyCase();
     else this.#recoversAt = undefined;
     const farewells = this.#mayAnswer(now) ? this.#owners.farewells(condemned, this.#state, now) : [];
     this.#settle(flight, now);
@@ -284,8 +284,8 @@ export class Leader {
 
   /** The batch in flight was surely not written. What it was made of still holds; decide anew. */
   refused(now: Instant): LeaderEffect[] {
-    const { position } = this.#writing.refused(this.#settings.durations.retryMs, now);
-    this.#due(this.#writing.readyAt(now) ?? now);
+    const { position } = this.#pending.refused(this.#settings.durations.retryMs, now);
+    this.#due(this.#pending.readyAt(now) ?? now);
     return [trace('append-refused', { position })];
   }
 
@@ -303,7 +303,7 @@ export class Leader {
 
   /** Somebody may have seen what is being written. */
   #verdictOn(seen: Seen | undefined): Verdict | undefined {
-    const { position } = this.#writing.inFlight ?? this.#state;
+    const { position } = this.#pending.inFlight ?? this.#state;
     const verdict = verdictOn(seen, this, position);
     return seen !== undefined && verdict !== undefined && this.stamps.isTrue(seen) ? verdict : undefined;
   }
@@ -313,12 +313,12 @@ export class Leader {
     const { session } = heard;
     const { report, pool, address } = session;
     if (heard.isFirst || heard.confirms) this.#admissions.candidateCame(pool, now);
-    const isComing = this.#writing.inFlight?.next.pool(pool).members.has(report.incarnation) === true;
+    const isComing = this.#pending.inFlight?.next.pool(pool).members.has(report.incarnation) === true;
     if (report.leaving) {
       if (isComing) {
         // It had not been told of any key when it withdrew, so it holds none: the next batch removes it.
         session.hasWithdrawn = true;
-        this.#writing.consider(pool);
+        this.#pending.consider(pool);
         return [];
       }
       this.#owners.forget(report.incarnation); // It has nothing here: told so, it can go.
@@ -367,10 +367,10 @@ export class Leader {
   #hearPresent({ session, confirms }: Heard, wasComing: boolean, now: Instant): LeaderEffect[] {
     const { report, pool, address } = session;
     const restsUntil = this.#admissions.restsUntil(pool, now);
-    if (restsUntil === undefined) this.#writing.consider(pool);
+    if (restsUntil === undefined) this.#pending.consider(pool);
     else this.#due(restsUntil);
     const effects = this.#decide(now);
-    const isComing = this.#writing.inFlight?.next.pool(pool).members.has(report.incarnation) === true;
+    const isComing = this.#pending.inFlight?.next.pool(pool).members.has(report.incarnation) === true;
     const isWaiting = wasComing || !isComing;
     if (confirms || !report.wantsAnswer || !isWaiting || !this.#mayAnswer(now)) return effects;
     const waiting = this.#owners.candidates(pool, this.#state);
@@ -381,17 +381,17 @@ export class Leader {
   /** Answers an owner, which renews its lease: never without a leader lease, never a condemned one. */
   #answer(session: Session, now: Instant): LeaderEffect[] {
     const { incarnation } = session.identity;
-    if (!this.#mayAnswer(now) || this.#writing.inFlight?.condemned.has(incarnation)) return [];
+    if (!this.#mayAnswer(now) || this.#pending.inFlight?.condemned.has(incarnation)) return [];
     if (session.hasWithdrawn) return []; // What it was never told of, it cannot hold.
     const durations = this.#durations(session.pool);
     if (this.#takeoverToldMs < takeoverHoldMs(durations)) {
-      const comingMs = this.#writing.inFlight?.batch.takeoverMs ?? 0;
-      if (comingMs < takeoverHoldMs(durations)) this.#writing.writeInAnyCase();
+      const comingMs = this.#pending.inFlight?.batch.takeoverMs ?? 0;
+      if (comingMs < takeoverHoldMs(durations)) this.#pending.writeInAnyCase();
       return [];
     }
     if (this.#isSilent(session)) {
       this.#reported.add(incarnation);
-      this.#writing.consider(session.pool);
+      this.#pending.consider(session.pool);
       return [];
     }
     if (!session.isDeaf(durations.holdMs, now)) {
@@ -404,7 +404,7 @@ export class Leader {
   /** Whether a successor may find in the log that this owner is silent, if what is on its way commits or if it does not. */
   #isSilent({ pool, identity: { incarnation } }: Session): boolean {
     const isCommitted = this.#state.pool(pool).members.get(incarnation)?.silentMs !== undefined;
-    return isCommitted || this.#writing.inFlight?.silenced.has(incarnation) === true;
+    return isCommitted || this.#pending.inFlight?.silenced.has(incarnation) === true;
   }
 
   /** Owners that the log called silent until now wait for an answer. */
@@ -426,7 +426,7 @@ export class Leader {
     }
     for (const [pool, { members }] of this.#state.pools)
       for (const incarnation of members.keys())
-        if (this.#holds.silentMs(incarnation, now) !== undefined) this.#writing.consider(pool);
+        if (this.#holds.silentMs(incarnation, now) !== undefined) this.#pending.consider(pool);
   }
 
   /** What the log is to be told of these members. */
@@ -450,7 +450,7 @@ export class Leader {
   /** How long a successor would wait, whether what is on its way commits or not. */
   get #takeoverToldMs(): number {
     const { takeoverMs } = this.#state.reign;
-    return Math.min(takeoverMs, this.#writing.inFlight?.batch.takeoverMs ?? takeoverMs);
+    return Math.min(takeoverMs, this.#pending.inFlight?.batch.takeoverMs ?? takeoverMs);
   }
 
   #tellOwners({ recalls }: Draft, now: Instant): LeaderEffect[] {
@@ -460,7 +460,7 @@ export class Leader {
 
   /** Makes one batch of everything that follows from what was heard. */
   #decide(now: Instant): LeaderEffect[] {
-    const readyAt = this.#writing.readyAt(now);
+    const readyAt = this.#pending.readyAt(now);
     if (readyAt === undefined) return [];
     const at = latest(readyAt, this.#recoversAt ?? readyAt);
     if (now < at) {
@@ -471,7 +471,7 @@ export class Leader {
     this.#dropRefusedRemovals(made);
     if (now >= this.#silencesAt) this.#silencesAt = later(now, this.#holds.stepMs);
     if (this.#holds.hasUnheard) this.#due(this.#silencesAt);
-    if (!this.#writing.begin(made, this.#state, now)) return this.#tellOwners(made, now);
+    if (!this.#pending.begin(made, this.#state, now)) return this.#tellOwners(made, now);
     return [{ do: 'append', position: made.position, bytes: made.bytes }];
   }
 
@@ -502,7 +502,7 @@ export class Leader {
           isToBeRemoved: this.#removals.has(pool),
         }),
       },
-      this.#writing.waiting,
+      this.#pending.waiting,
       this.#settings,
     );
   }
@@ -543,7 +543,7 @@ export class Leader {
   }
 
   #confirmDeaths(now: Instant): LeaderEffect[] {
-    if (this.#writing.inFlight !== undefined || !this.#mayAnswer(now)) return [];
+    if (this.#pending.inFlight !== undefined || !this.#mayAnswer(now)) return [];
     const tables = [...this.#state.pools.values()];
     return this.#deaths
       .confirm((proof) => tables.some((table) => table.hasProof(proof)))

@@ -32,8 +32,8 @@ export const configurationMutants: readonly Mutant[] = [
     promise: 'nobody-starved',
     story: 'A leader renews nobody while it does not know what became of a batch, and healthy owners lapse.',
     file: LEADER,
-    from: 'if (!this.#mayAnswer(now) || this.#writing.inFlight?.condemned.has(incarnation)) return [];',
-    to: 'if (!this.#mayAnswer(now) || this.#writing.inFlight !== undefined) return [];',
+    from: 'if (!this.#mayAnswer(now) || this.#pending.inFlight?.condemned.has(incarnation)) return [];',
+    to: 'if (!this.#mayAnswer(now) || this.#pending.inFlight !== undefined) return [];',
   },
   {
     name: 'longer-leases-forgotten-when-shortened',

@@ -14,7 +14,7 @@ const LEASE_INDEX = 'pool/owner/lease-index.ts';
 const LOOKUP = 'pool/lookup/lookup.ts';
 const LEADER = 'pool/manager/leader.ts';
 const HOLDS = 'pool/manager/holds.ts';
-const WRITING = 'pool/manager/writing.ts';
+const PENDING_BATCH = 'pool/manager/pending-batch.ts';
 const MANAGER = 'pool/manager/manager.ts';
 const STANDBY = 'pool/manager/standby.ts';
 const DECISION = 'pool/manager/decision.ts';
@@ -265,7 +265,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-owner',
     story: 'An owner is renewed while its removal is being written.',
     file: LEADER,
-    from: 'if (!this.#mayAnswer(now) || this.#writing.inFlight?.condemned.has(incarnation)) return [];',
+    from: 'if (!this.#mayAnswer(now) || this.#pending.inFlight?.condemned.has(incarnation)) return [];',
     to: 'if (!this.#mayAnswer(now)) return [];',
   },
   {
@@ -365,7 +365,7 @@ export const mutants: readonly Mutant[] = [
     story: 'An update shows what is still being written.',
     file: LEADER,
     from: 'return [this.#owners.toMember(session, this.#state, now)];',
-    to: 'return [this.#owners.toMember(session, this.#writing.inFlight?.next ?? this.#state, now)];',
+    to: 'return [this.#owners.toMember(session, this.#pending.inFlight?.next ?? this.#state, now)];',
   },
   {
     name: 'look-up-told-before-commit',
@@ -373,7 +373,7 @@ export const mutants: readonly Mutant[] = [
     story: 'A sync is answered with what is still being written.',
     file: LEADER,
     from: 'const message = answerTo(sync, this.stamps, this.term, this.#state);',
-    to: 'const message = answerTo(sync, this.stamps, this.term, this.#writing.inFlight?.next ?? this.#state);',
+    to: 'const message = answerTo(sync, this.stamps, this.term, this.#pending.inFlight?.next ?? this.#state);',
   },
   {
     name: 'snapshot-forgets-losses',
@@ -500,7 +500,7 @@ export const mutants: readonly Mutant[] = [
     name: 'vouches-while-the-outcome-is-unknown',
     promise: 'every-loss-told',
     story: 'A leader calls its answers fresh although its own batch may long be committed.',
-    file: WRITING,
+    file: PENDING_BATCH,
     from: 'return sentAt === undefined || now < later(sentAt, leaderLeaseMs);',
     to: 'return true;',
   },

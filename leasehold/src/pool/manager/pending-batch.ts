@@ -26,7 +26,7 @@ export interface InFlight extends Draft {
   readonly next: ManagerState;
 }
 
-export class Writing {
+export class PendingBatch {
   readonly #pauses = new Pauses();
   readonly #waiting = new Set<string>();
   /** A new leader writes a first batch in any case, so that all who follow learn of its term. */
