@@ -87,7 +87,7 @@ function logOf(list: readonly Choice[]): {
 
 const facts = (state: ManagerState): unknown => ({
   position: state.position,
-  reign: state.reign,
+  leaderRecord: state.leaderRecord,
   pools: new Map(
     [...state.pools].map(([name, { rows, members, changedAt }]) => [name, { rows, members, changedAt }]),
   ),
@@ -113,7 +113,7 @@ describe('a batch in the log', () => {
   it('may say nothing but who leads: then all who follow learn of the term', () => {
     const opening: Batch = { term: 7, leader: 'm1', takeoverMs: 12_000, pools: [] };
     const state = ManagerState.empty.apply(3, decodeBatch(encodeBatch(opening)));
-    expect([state.position, state.reign, state.pools.size]).toEqual([
+    expect([state.position, state.leaderRecord, state.pools.size]).toEqual([
       3,
       { term: 7, leader: 'm1', takeoverMs: 12_000 },
       0,
@@ -170,8 +170,11 @@ describe('a snapshot', () => {
 
 describe('a member that is silent', () => {
   const member = { incarnation: 'a.1', name: 'a', url: 'http://a', proof: undefined };
-  const reign = { term: 1, leader: 'm', takeoverMs: 0 };
-  const batchOf = (...records: TableRecord[]): Batch => ({ ...reign, pools: [{ pool: 'p', records }] });
+  const leaderRecord = { term: 1, leader: 'm', takeoverMs: 0 };
+  const batchOf = (...records: TableRecord[]): Batch => ({
+    ...leaderRecord,
+    pools: [{ pool: 'p', records }],
+  });
   const joined = ManagerState.empty.apply(1, batchOf({ kind: 'join', member }));
   const silent = batchOf({ kind: 'silent', incarnations: ['a.1'], silentMs: 2_500 });
   const heard = batchOf({ kind: 'heard', incarnations: ['a.1', 'b.1'] });
@@ -283,34 +286,34 @@ describe('what this version cannot read', () => {
   });
 
   it('is damaged, though it is JSON and of the right format', () => {
-    const reign = '"format":1,"term":1,"leader":"m","takeoverMs":1';
+    const leaderRecord = '"format":1,"term":1,"leader":"m","takeoverMs":1';
     const damaged = ['', ',"pools":null', ',"pools":{"p":null}', ',"pools":{"p":"rows"}'];
     for (const read of readers)
       for (const rest of damaged)
-        expect(() => read(bytesOf(`{${reign}${rest}}`)), rest).toThrow(UnreadableLogError);
+        expect(() => read(bytesOf(`{${leaderRecord}${rest}}`)), rest).toThrow(UnreadableLogError);
 
     const records = ['null', '[]', '["join"]', '["join",null]', '["grant","a"]', '["free",[["0"]]]'];
     const spans = ['["0","no hexadecimal"]', '["-1","2"]', '["","2"]', 'null'];
     for (const record of [...records, ...spans.map((span) => `["free",[${span}]]`)])
-      expect(() => decodeBatch(bytesOf(`{${reign},"pools":{"p":[${record}]}}`)), record).toThrow(
+      expect(() => decodeBatch(bytesOf(`{${leaderRecord},"pools":{"p":[${record}]}}`)), record).toThrow(
         UnreadableLogError,
       );
 
     const rows = ['null', '[]', '["ff","a",1,0,1]', '["x",null,0,0,0,[]]', '["ff",null,0,0,0,[["0","1"],7]]'];
     for (const row of rows) {
       const pool = `{"changedAt":1,"members":[],"rows":[${row}]}`;
-      expect(() => decodeSnapshot(1, bytesOf(`{${reign},"pools":{"p":${pool}}}`)), row).toThrow(
+      expect(() => decodeSnapshot(1, bytesOf(`{${leaderRecord},"pools":{"p":${pool}}}`)), row).toThrow(
         UnreadableLogError,
       );
     }
     const noMembers = '{"changedAt":1,"rows":[]}';
-    expect(() => decodeSnapshot(1, bytesOf(`{${reign},"pools":{"p":${noMembers}}}`))).toThrow(
+    expect(() => decodeSnapshot(1, bytesOf(`{${leaderRecord},"pools":{"p":${noMembers}}}`))).toThrow(
       UnreadableLogError,
     );
   });
 
   it('does not say who wrote it, or how long to wait for that one’s leases', () => {
-    const reigns = [
+    const leaderRecords = [
       '',
       '"term":1,"leader":"m",',
       '"term":1,"takeoverMs":1,',
@@ -319,8 +322,10 @@ describe('what this version cannot read', () => {
       '"term":1,"leader":"m","takeoverMs":null,',
     ];
     for (const read of readers)
-      for (const reign of reigns)
-        expect(() => read(bytesOf(`{"format":1,${reign}"pools":{}}`)), reign).toThrow(UnreadableLogError);
+      for (const leaderRecord of leaderRecords)
+        expect(() => read(bytesOf(`{"format":1,${leaderRecord}"pools":{}}`)), leaderRecord).toThrow(
+          UnreadableLogError,
+        );
   });
 
   it('says what was wrong with it', () => {

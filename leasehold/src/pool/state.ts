@@ -22,24 +22,24 @@ import type { Span } from '../runtime/keys/range.ts';
 import type { NumberedSpan } from './messages.ts';
 import { type LeaveReason, type Member, PoolTable, type Row, type TableRecord } from './table.ts';
 
-/** Who wrote something, and what whoever comes next has to know of it. */
-export interface Reign {
+/** Which leader wrote a batch, and what the next leader has to know of it. */
+export interface LeaderRecord {
   readonly term: number;
   /** The Manager that led. */
   readonly leader: string;
-  /** Where it said it can be reached. */
+  /** The address at which that Manager said it can be reached. */
   readonly address?: string | undefined;
   /** The log was restored, and not everybody in it has been removed yet. */
   readonly recovering?: boolean | undefined;
   /**
-   * How long whoever takes over must wait for leases that this leader, or one before it, may have
-   * given: Managers need not all have the same durations.
+   * How long the next leader must wait for leases that this leader, or an earlier one, may have
+   * granted: Managers need not all have the same durations.
    */
   readonly takeoverMs: number;
 }
 
 /** What one append carries: everything decided in one turn. */
-export interface Batch extends Reign {
+export interface Batch extends LeaderRecord {
   readonly pools: readonly { readonly pool: string; readonly records: readonly TableRecord[] }[];
 }
 
@@ -56,20 +56,20 @@ export class UnreadableLogError extends LeaseholdError {
 
 export class ManagerState {
   readonly position: number;
-  /** That of the last batch. */
-  readonly reign: Reign;
+  /** The record of the last batch. */
+  readonly leaderRecord: LeaderRecord;
   readonly pools: ReadonlyMap<string, PoolTable>;
   /** What a pool is like that is not among them. */
   readonly #absent: PoolTable;
 
   constructor(
     position: number,
-    reign: Reign,
+    leaderRecord: LeaderRecord,
     pools: ReadonlyMap<string, PoolTable>,
     absent: PoolTable = PoolTable.empty,
   ) {
     this.position = position;
-    this.reign = reign;
+    this.leaderRecord = leaderRecord;
     this.pools = pools;
     this.#absent = absent;
   }
@@ -86,7 +86,7 @@ export class ManagerState {
   );
 
   get term(): number {
-    return this.reign.term;
+    return this.leaderRecord.term;
   }
 
   /** The state after everything the log holds. */
@@ -109,7 +109,7 @@ export class ManagerState {
         absent = table;
       } else pools.set(pool, table);
     }
-    return new ManagerState(position, reignOf(batch), pools, absent);
+    return new ManagerState(position, leaderRecordOf(batch), pools, absent);
   }
 
   /** A pool that nobody has joined yet, or that was removed, is one unowned row. */
@@ -118,7 +118,7 @@ export class ManagerState {
   }
 }
 
-const reignOf = ({ term, leader, takeoverMs, address, recovering }: Reign): Reign => ({
+const leaderRecordOf = ({ term, leader, takeoverMs, address, recovering }: LeaderRecord): LeaderRecord => ({
   ...{ term, leader, takeoverMs },
   ...(address === undefined ? {} : { address }),
   ...(recovering === true ? { recovering } : {}),
@@ -161,12 +161,13 @@ function parsed(bytes: Uint8Array): { readonly format?: unknown } | null {
 }
 
 /** Safety rests on these numbers, and JavaScript would go on with anything. */
-function readReign(written: Reign): Reign {
+function readLeaderRecord(written: LeaderRecord): LeaderRecord {
   const { term, leader, takeoverMs, address } = written;
-  const isReign = Number.isSafeInteger(term) && typeof leader === 'string' && Number.isFinite(takeoverMs);
-  if (!isReign || (address !== undefined && typeof address !== 'string'))
+  const isLeaderRecord =
+    Number.isSafeInteger(term) && typeof leader === 'string' && Number.isFinite(takeoverMs);
+  if (!isLeaderRecord || (address !== undefined && typeof address !== 'string'))
     throw new UnreadableLogError('something of which it is not clear who wrote it');
-  return reignOf(written);
+  return leaderRecordOf(written);
 }
 
 // A record as it is written: the kind, then its facts.
@@ -179,19 +180,19 @@ type WrittenRecord =
   | readonly ['free' | 'renumber' | 'merge', readonly WrittenSpan[]]
   | readonly ['grant' | 'move', string, readonly WrittenSpan[]]
   | readonly ['remove'];
-type WrittenBatch = Reign & {
+type WrittenBatch = LeaderRecord & {
   readonly pools: Record<string, readonly WrittenRecord[]>;
 };
 
 export function encodeBatch(batch: Batch): Uint8Array {
   const pools = Object.fromEntries(batch.pools.map(({ pool, records }) => [pool, records.map(writeRecord)]));
-  return bytesOf({ format: FORMAT, ...reignOf(batch), pools });
+  return bytesOf({ format: FORMAT, ...leaderRecordOf(batch), pools });
 }
 
 /** @throws {UnreadableLogError} */
 export function decodeBatch(bytes: Uint8Array): Batch {
   return readable(bytes, (written: WrittenBatch) => ({
-    ...readReign(written),
+    ...readLeaderRecord(written),
     pools: Object.entries(written.pools).map(([pool, records]) => ({
       pool,
       records: records.map(readRecord),
@@ -264,7 +265,7 @@ type WrittenPool = {
   readonly members: readonly Member[];
   readonly rows: readonly WrittenRow[];
 };
-type WrittenSnapshot = Reign & {
+type WrittenSnapshot = LeaderRecord & {
   readonly pools: Record<string, WrittenPool>;
   /** Of format 2. */
   readonly removedAt?: number;
@@ -275,7 +276,7 @@ export function encodeSnapshot(state: ManagerState): Uint8Array {
   const { removedAt } = state;
   const removal = removedAt === 0 ? {} : { removedAt };
   const format = hasSilence(state) || removedAt > 0 ? FORMAT_2 : FORMAT;
-  return bytesOf({ format, ...state.reign, ...removal, pools });
+  return bytesOf({ format, ...state.leaderRecord, ...removal, pools });
 }
 
 function hasSilence({ pools }: ManagerState): boolean {
@@ -294,7 +295,7 @@ function milliseconds(written: unknown): number {
 export function decodeSnapshot(position: number, bytes: Uint8Array): ManagerState {
   const read = (written: WrittenSnapshot): ManagerState => {
     const tables = Object.entries(written.pools).map(([name, pool]) => [name, readPool(pool)] as const);
-    return new ManagerState(position, readReign(written), new Map(tables), readAbsent(written));
+    return new ManagerState(position, readLeaderRecord(written), new Map(tables), readAbsent(written));
   };
   return readable(bytes, read, [FORMAT, FORMAT_2]);
 }

@@ -248,17 +248,17 @@ const storeAnswer = ({ kind, where, bytes, members, group }: StoreObservation): 
 
 function leaderAnswer(
   source: ApiSource,
-  { role, state: { reign } }: ManagerObservation,
+  { role, state: { leaderRecord } }: ManagerObservation,
 ): StatusAnswer['leader'] {
   const elected = role === 'leading' ? undefined : source.elected();
   if (elected !== undefined) return { id: elected.id, address: null };
-  if (reign.leader === '') return null;
-  return { id: reign.leader, address: reign.address ?? null };
+  if (leaderRecord.leader === '') return null;
+  return { id: leaderRecord.leader, address: leaderRecord.address ?? null };
 }
 
 /** A leader knows its own role for itself; about the others there is the word of the log. */
 function managerAnswers(source: ApiSource, seen: ManagerObservation): readonly ManagerAnswer[] {
-  const leader = seen.role === 'leading' ? seen.id : seen.state.reign.leader;
+  const leader = seen.role === 'leading' ? seen.id : seen.state.leaderRecord.leader;
   return source.managers().map(({ id, address, http, isSelf }) => ({
     ...{ id, address, http: http ?? null, isSelf },
     isLeader: id === leader && (isSelf ? seen.role === 'leading' : true),

@@ -5,7 +5,7 @@
  * left to divide; the log refuses it if it must.
  */
 
-import { type Batch, encodeBatch, type ManagerState, type Reign } from '../state.ts';
+import { type Batch, encodeBatch, type ManagerState, type LeaderRecord } from '../state.ts';
 import type { TableRecord } from '../table.ts';
 import { decide, type Facts, type Recalls } from './decision.ts';
 import type { ManagerSettings } from './settings.ts';
@@ -28,7 +28,7 @@ export interface Known {
   readonly state: ManagerState;
   /** Where the batch is to go. */
   readonly position: number;
-  readonly reign: Reign;
+  readonly leaderRecord: LeaderRecord;
   facts(pool: string): Omit<Facts, 'maxSpansPerBatch'>;
 }
 
@@ -48,7 +48,7 @@ export function draft(known: Known, pools: readonly string[], limits: Limits): D
 }
 
 function draftOf(known: Known, dirty: readonly string[], mostPools: number, mostSpans: number): Draft {
-  const { state, position, reign } = known;
+  const { state, position, leaderRecord } = known;
   const pools: Batch['pools'][number][] = [];
   const condemned = new Set<string>();
   const recalls = new Map<string, Recalls>();
@@ -61,8 +61,8 @@ function draftOf(known: Known, dirty: readonly string[], mostPools: number, most
     recalls.set(pool, decision.recalls);
     if (decision.unfinished) unfinished.push(pool);
   }
-  const recovering = reign.recovering === true && unfinished.length > 0;
-  const batch: Batch = { ...reign, recovering, pools };
+  const recovering = leaderRecord.recovering === true && unfinished.length > 0;
+  const batch: Batch = { ...leaderRecord, recovering, pools };
   const silenced = new Set(pools.flatMap(({ records }) => records.flatMap(silencedBy)));
   return { position, batch, bytes: encodeBatch(batch), condemned, silenced, recalls, unfinished };
 }

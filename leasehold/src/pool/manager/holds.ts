@@ -72,7 +72,7 @@ export class Holds {
   /** Those of a leader that takes over and finds this in the log. */
   constructor(settings: ManagerSettings, found: ManagerState, now: Instant) {
     this.#settings = settings;
-    this.#waitMs = Math.max(longestTakeoverMs(settings), found.reign.takeoverMs);
+    this.#waitMs = Math.max(longestTakeoverMs(settings), found.leaderRecord.takeoverMs);
     this.#waitUntil = later(now, this.#waitMs);
     this.#since = now;
     for (const { members } of found.pools.values()) {

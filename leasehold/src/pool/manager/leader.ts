@@ -109,7 +109,7 @@ export class Leader {
     this.#isBegunHere = start.begunHere === true;
     const isFirst = settings.firstStart === true && this.#isBegunHere;
     const isAbove = start.floor > this.#state.position && !isFirst;
-    if (isAbove || this.#state.reign.recovering === true) this.#recoversAt = this.#holds.foundUntil;
+    if (isAbove || this.#state.leaderRecord.recovering === true) this.#recoversAt = this.#holds.foundUntil;
     this.#owners = new OwnerSessions({
       ...{ stamps: this.stamps, term },
       durations: (pool) => this.#durations(pool),
@@ -449,7 +449,7 @@ export class Leader {
 
   /** How long a successor would wait, whether what is on its way commits or not. */
   get #takeoverToldMs(): number {
-    const { takeoverMs } = this.#state.reign;
+    const { takeoverMs } = this.#state.leaderRecord;
     return Math.min(takeoverMs, this.#pending.inFlight?.batch.takeoverMs ?? takeoverMs);
   }
 
@@ -488,7 +488,7 @@ export class Leader {
       {
         state: this.#state,
         position: Math.max(this.#state.position, this.startPosition) + 1,
-        reign: {
+        leaderRecord: {
           ...{ term: this.term, leader: this.#settings.id, address: this.#settings.address },
           takeoverMs: this.#holds.takeoverMs(now),
           recovering: this.#recoversAt !== undefined,

@@ -90,7 +90,7 @@ export class Standby {
       return [wentBack(state.position, this.#state.position)];
     this.stamps = new Stamps(start);
     this.#state = state;
-    this.#recovers = start.floor > state.position || state.reign.recovering === true;
+    this.#recovers = start.floor > state.position || state.leaderRecord.recovering === true;
     this.#rollback.note({ history: start.history, term: state.term, position: state.position });
     // What is under way may be answered from either log.
     if (this.#asked !== undefined) this.#asked = { from: 0 };
@@ -103,7 +103,7 @@ export class Standby {
     if (stamps === undefined || batch.position <= before.position) return [];
     const state = before.apply(batch.position, decodeBatch(batch.bytes));
     this.#state = state;
-    this.#recovers = state.reign.recovering === true;
+    this.#recovers = state.leaderRecord.recovering === true;
     this.#rollback.note({ history: stamps.history, term: state.term, position: state.position });
     return [...this.subscribers.push(stamps, before, state, now), ...this.#answerWaiting()];
   }
@@ -133,7 +133,7 @@ export class Standby {
 
   /** A report is for whoever leads; if we know of nobody, whoever sent it asks all Managers soon. */
   pointOn(from: string, report: Report): StandbyEffect[] {
-    const { term, address, leader } = this.#state.reign;
+    const { term, address, leader } = this.#state.leaderRecord;
     const seenTerm = report.seen?.history === this.history ? report.seen?.term : undefined;
     if (address === undefined || leader === this.#settings().id || (seenTerm ?? 0) > term) return [];
     return [elsewhere(from, report, term, address)];

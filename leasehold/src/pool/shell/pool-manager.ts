@@ -163,7 +163,7 @@ export class PoolManager implements AsyncDisposable {
     if (this.#core.role === 'leading') return { id: this.id, address: this.#around.advertised };
     const { elected } = this.#around.store;
     if (elected !== undefined) return { id: elected.id, address: undefined };
-    const { leader: id, address } = this.#core.state.reign;
+    const { leader: id, address } = this.#core.state.leaderRecord;
     return id === '' ? undefined : { id, address };
   }
 
@@ -315,7 +315,7 @@ export class PoolManager implements AsyncDisposable {
     const { leader } = this;
     if (this.#core.role !== 'standby' || !store.isShared) return;
     if (leader === undefined || leader.id === this.id) return;
-    const term = store.elected?.term ?? this.#core.state.reign.term;
+    const term = store.elected?.term ?? this.#core.state.leaderRecord.term;
     const followed = `${leader.id} in term ${term}`;
     if (followed === this.#followed) return;
     this.#followed = followed;

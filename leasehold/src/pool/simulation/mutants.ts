@@ -109,7 +109,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-owner',
     story: 'A new leader waits a hold, but not for the leader lease that its predecessor may still use.',
     file: HOLDS,
-    from: 'this.#waitMs = Math.max(longestTakeoverMs(settings), found.reign.takeoverMs);',
+    from: 'this.#waitMs = Math.max(longestTakeoverMs(settings), found.leaderRecord.takeoverMs);',
     to: 'this.#waitMs = settings.durations.holdMs;',
   },
   {
@@ -117,7 +117,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-owner',
     story: 'A new leader waits as long as its own leases need, and its predecessor gave longer ones.',
     file: HOLDS,
-    from: 'this.#waitMs = Math.max(longestTakeoverMs(settings), found.reign.takeoverMs);',
+    from: 'this.#waitMs = Math.max(longestTakeoverMs(settings), found.leaderRecord.takeoverMs);',
     to: 'this.#waitMs = longestTakeoverMs(settings);',
   },
   {
