@@ -23,7 +23,7 @@ import { RING_SIZE } from '../runtime/keys/position.ts';
 import type { Span } from '../runtime/keys/range.ts';
 import type {
   Changes,
-  Elsewhere,
+  NotLeader,
   FromManager,
   LookupPace,
   OwnerPace,
@@ -38,7 +38,7 @@ import type {
 } from './messages.ts';
 import { ByteReader } from '../runtime/msgpack/bytes.ts';
 import { Flaw, inside, refusing } from '../runtime/msgpack/flaw.ts';
-import { type FieldName, KEYS } from './wire/keys.ts';
+import { type FieldName, KEYS, NOT_LEADER_ON_THE_WIRE } from './wire/keys.ts';
 import { readMap, type ValueMap } from '../runtime/msgpack/msgpack.ts';
 import {
   chosenName,
@@ -100,8 +100,8 @@ function fromManager(field: Fields): FromManager {
       return { kind: 'certified', proof: field('proof', name) };
     case 'refused':
       return refused(field);
-    case 'elsewhere':
-      return elsewhere(field);
+    case NOT_LEADER_ON_THE_WIRE:
+      return notLeader(field);
     case 'role':
       return role(field);
     default:
@@ -206,8 +206,8 @@ const refused = (field: Fields): Refused => ({
   retryable: field('retryable', yesOrNo),
 });
 
-const elsewhere = (field: Fields): Elsewhere => ({
-  kind: 'elsewhere',
+const notLeader = (field: Fields): NotLeader => ({
+  kind: 'notLeader',
   pool: field('pool', name),
   incarnation: field('incarnation', name),
   term: field('term', count),

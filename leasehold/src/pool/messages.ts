@@ -210,11 +210,11 @@ export interface Refused {
 }
 
 /**
- * Manager → owner. "I do not lead; ask there." Promises nothing: only a leader can, and whether that one
- * still leads it has to say itself.
+ * Manager → owner. "I do not lead; ask there." Promises nothing: only a leader can, and only the Manager that is
+ * named can say whether it still leads.
  */
-export interface Elsewhere {
-  readonly kind: 'elsewhere';
+export interface NotLeader {
+  readonly kind: 'notLeader';
   readonly pool: string;
   readonly incarnation: string;
   /** The latest term that the sender knows of. */
@@ -255,7 +255,7 @@ export interface Leadership {
 export type ToManager = Report | Sync | Certificate | Probe;
 /** What a Manager's gate hears; the core hears no proofs. */
 export type ToGate = ToManager | Prove;
-export type ToOwner = Update | Refused | Elsewhere | Role;
+export type ToOwner = Update | Refused | NotLeader | Role;
 export type ToLookup = Changes | Refused | Role;
 export type ToSupervisor = Certified;
 export type FromManager = ToOwner | ToLookup | ToSupervisor;

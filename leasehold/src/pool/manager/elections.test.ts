@@ -91,7 +91,7 @@ describe('somebody who has seen more of the log than there is', () => {
       0     reset
       5     standing
       10    report a 7? seen=1.9
-              > a: elsewhere 1 m9:7400
+              > a: notLeader 1 m9:7400
       20    elected 2 2000000
               > halt: elected for term 2 at position 1, but somebody has seen term 1 and position 9: the store went back in time
               > resign
@@ -112,7 +112,7 @@ describe('somebody who has seen more of the log than there is', () => {
     plays(`${LOG}
       0     reset
       10    report a 7? seen=7.99 history=old
-              > a: elsewhere 1 m9:7400
+              > a: notLeader 1 m9:7400
       15    standing
       20    elected 2 2000000
               > append 2 term 2

@@ -317,8 +317,8 @@ function showMessage(said: FromManager, to: string): string {
       return `role ${said.round}: leads ${said.leads === undefined ? 'none' : `${said.leads.history} term=${said.leads.term} by=${said.leads.leader} hold=${said.leads.holdMs}`}`;
     case 'certified':
       return 'certified';
-    case 'elsewhere':
-      return `elsewhere ${said.term} ${said.leader}`;
+    case 'notLeader':
+      return `notLeader ${said.term} ${said.leader}`;
     case 'refused':
       return `refused ${said.code}${said.retryable ? ' for now' : ''}`;
   }

@@ -72,12 +72,12 @@ export function nameInUse(
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
 
 /** Whoever leads, as far as the log says; if it has died meanwhile, it will not answer, and all are asked. */
-export const elsewhere = (
+export const notLeader = (
   from: string,
   { pool, incarnation }: Report,
   term: number,
   leader: string,
-): Refusing => ({ do: 'send', to: from, message: { kind: 'elsewhere', pool, incarnation, term, leader } });
+): Refusing => ({ do: 'send', to: from, message: { kind: 'notLeader', pool, incarnation, term, leader } });
 
 /** The name of the member that has this url under another name; undefined if none has. */
 export function ownerOfUrl(table: PoolTable, url: string, name: string): string | undefined {

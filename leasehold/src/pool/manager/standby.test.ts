@@ -110,7 +110,7 @@ describe('a standby', () => {
     plays(`${LOG}
       0     reset
       10    report a 2? 0-16#1
-              > a: elsewhere 1 m9:7400
+              > a: notLeader 1 m9:7400
       20    certificate secret
       30    wake
     `));
@@ -121,7 +121,7 @@ describe('a standby', () => {
       10    reset
       20    report a 3? 0-16#1 seen=2.5
       30    report a 4? 0-16#1 seen=1.5
-              > a: elsewhere 1 m9:7400
+              > a: notLeader 1 m9:7400
     `));
 
   it('does not take itself for the leader it was', () =>

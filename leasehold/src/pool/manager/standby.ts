@@ -25,7 +25,7 @@ import type { Report, Sync } from '../messages.ts';
 import { decodeBatch, ManagerState } from '../state.ts';
 import { answerTo, Subscribers } from './subscribers.ts';
 import type { LeaderEffect } from './leader.ts';
-import { elsewhere } from './refusal.ts';
+import { notLeader } from './refusal.ts';
 import { type ManagerSettings, settingsFor } from './settings.ts';
 import type { RollbackDetector } from './rollback-detector.ts';
 import { Stamps } from './stamps.ts';
@@ -136,7 +136,7 @@ export class Standby {
     const { term, address, leader } = this.#state.leaderRecord;
     const seenTerm = report.seen?.history === this.history ? report.seen?.term : undefined;
     if (address === undefined || leader === this.#settings().id || (seenTerm ?? 0) > term) return [];
-    return [elsewhere(from, report, term, address)];
+    return [notLeader(from, report, term, address)];
   }
 
   #ask(): StandbyEffect {

@@ -5,7 +5,7 @@
  *
  *     wake
  *     update <term>.<sequence> ack=<report> <spans>    from m1, or from=<Manager>; of history h; admitted=no
- *     elsewhere <term> <Manager>                       from m1, or from=<Manager>: another leads
+ *     notLeader <term> <Manager>                       from m1, or from=<Manager>: another leads
  *     loaded | flushed <spans>                         the application has done so
  *     roles <Manager>=<history> …                      see `../roles-script.ts`
  *     leave
@@ -68,10 +68,10 @@ function performed(owner: Owner, verb: string, words: readonly string[], now: In
       return owner.wake(now);
     case 'update':
       return owner.receive(option(words, 'from') ?? 'm1', updateOf(words), now);
-    case 'elsewhere': {
+    case 'notLeader': {
       const [term, leader = ''] = plainWords(words);
       const message = { pool: 'p', incarnation: 'a.1', term: Number(term), leader } as const;
-      return owner.pointedOn(option(words, 'from') ?? 'm1', { kind: 'elsewhere', ...message }, now);
+      return owner.redirected(option(words, 'from') ?? 'm1', { kind: 'notLeader', ...message }, now);
     }
     case 'loaded':
       return owner.loaded(words.map(numbered), now);

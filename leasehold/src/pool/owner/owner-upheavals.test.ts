@@ -136,7 +136,7 @@ describe('an owner whose leader says that another leads', () => {
     plays(`${HOLDING}
       1450  wake
               > m1: report 3?, held 0-8#2
-      1460  elsewhere 2 m2
+      1460  notLeader 2 m2
               > m2: report 4?, held 0-8#2
       1470  update 2.1 ack=4 from=m2 0-8#2
               > m2: report 5, held 0-8#2
@@ -148,7 +148,7 @@ describe('an owner whose leader says that another leads', () => {
     plays(`${HOLDING}
       1450  wake
               > m1: report 3?, held 0-8#2
-      1460  elsewhere 2 m7
+      1460  notLeader 2 m7
               > m1: report 4?, held 0-8#2
               > m2: report 4?, held 0-8#2
     `));
@@ -157,10 +157,10 @@ describe('an owner whose leader says that another leads', () => {
     plays(`${HOLDING}
       1450  wake
               > m1: report 3?, held 0-8#2
-      1460  elsewhere 3 m2
+      1460  notLeader 3 m2
               > m2: report 4?, held 0-8#2
-      1470  elsewhere 2 m1 from=m2
-      1480  elsewhere 3 m1 from=m2
+      1470  notLeader 2 m1 from=m2
+      1480  notLeader 3 m1 from=m2
       1960  wake
               > m1: report 5?, held 0-8#2
               > m2: report 5?, held 0-8#2
@@ -170,8 +170,8 @@ describe('an owner whose leader says that another leads', () => {
     plays(`${HOLDING}
       1450  wake
               > m1: report 3?, held 0-8#2
-      1460  elsewhere 2 m2 from=m2
-      1470  elsewhere 1 m2
+      1460  notLeader 2 m2 from=m2
+      1470  notLeader 1 m2
     `));
 });
 

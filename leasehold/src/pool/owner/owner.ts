@@ -45,7 +45,7 @@ import { earliest, type Instant, instant, later, soonest } from '../../runtime/t
 import { type TraceEffect, trace } from '../../runtime/trace.ts';
 import { HistoryWatch, type LedHistory } from '../history-watch.ts';
 import type {
-  Elsewhere,
+  NotLeader,
   NumberedSpan,
   OwnerPace,
   Report,
@@ -268,7 +268,7 @@ export class Owner {
    * it is none of those we know. Terms only grow here, so two Managers that point at each other are soon
    * left alone; and what a pointer says is believed for nothing else.
    */
-  pointedOn(from: string, { pool, incarnation, term, leader }: Elsewhere, now: Instant): OwnerEffect[] {
+  redirected(from: string, { pool, incarnation, term, leader }: NotLeader, now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     const { identity, managers } = this.#settings;
     const isMeant = incarnation === identity.incarnation && pool === identity.pool;

@@ -137,7 +137,8 @@ export class PoolOwner implements AsyncDisposable {
         this.#patience?.heard(this.#heardAt);
         this.#driver.input((now) => this.#core.receive(from, message, now));
       }
-      if (message.kind === 'elsewhere') this.#driver.input((now) => this.#core.pointedOn(from, message, now));
+      if (message.kind === 'notLeader')
+        this.#driver.input((now) => this.#core.redirected(from, message, now));
       if (message.kind === 'role') this.#driver.input((now) => this.#core.hearRole(from, message, now));
       if (message.kind === 'refused') this.#refused(message);
     });

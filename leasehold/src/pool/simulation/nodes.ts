@@ -372,7 +372,7 @@ export class OwnerNode extends Node {
       // As `joinPool` does: not before a leader has answered.
       if (before !== undefined && (message.kind === 'update' || message.kind === 'refused'))
         proved ??= provesDeath(before, { runtime, transport, durations, managers });
-      if (message.kind === 'elsewhere') input((_, now) => core.pointedOn(from, message, now));
+      if (message.kind === 'notLeader') input((_, now) => core.redirected(from, message, now));
       if (message.kind === 'role') input((_, now) => core.hearRole(from, message, now));
     });
     input((_, now) => core.wake(now));

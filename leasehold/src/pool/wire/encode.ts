@@ -23,7 +23,7 @@ import type {
 } from '../messages.ts';
 import { type Payload, wholePayload } from '../../runtime/codec.ts';
 import { ByteWriter } from '../../runtime/msgpack/bytes.ts';
-import { type FieldName, KEYS } from './keys.ts';
+import { type FieldName, KEYS, NOT_LEADER_ON_THE_WIRE } from './keys.ts';
 import {
   MapWriter,
   writeBytesHead,
@@ -64,7 +64,7 @@ function encode(message: ToGate | FromManager): Payload {
   envelope.clear();
   list.clear();
   const map = new FieldWriter(envelope);
-  map.text('kind', message.kind);
+  map.text('kind', message.kind === 'notLeader' ? NOT_LEADER_ON_THE_WIRE : message.kind);
   switch (message.kind) {
     case 'report':
       return report(map, message);
@@ -93,7 +93,7 @@ function encode(message: ToGate | FromManager): Payload {
       map.text('message', message.message);
       map.flag('retryable', message.retryable);
       return envelope.take();
-    case 'elsewhere':
+    case 'notLeader':
       map.text('pool', message.pool);
       map.text('incarnation', message.incarnation);
       map.number('term', message.term);

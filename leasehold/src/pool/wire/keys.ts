@@ -96,3 +96,6 @@ export const KEYS: Readonly<Record<FieldName, string>> = {
   leads: 'l',
   holdMs: 'hm',
 };
+
+/** The `kind` of a `NotLeader`, which was first called that. Old peers know no other name. */
+export const NOT_LEADER_ON_THE_WIRE = 'elsewhere';

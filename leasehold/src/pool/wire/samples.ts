@@ -8,7 +8,7 @@ import type {
   Certificate,
   Certified,
   Changes,
-  Elsewhere,
+  NotLeader,
   FromManager,
   Probe,
   Prove,
@@ -136,8 +136,8 @@ export const refused: Refused = {
   retryable: false,
 };
 
-export const elsewhere: Elsewhere = {
-  kind: 'elsewhere',
+export const notLeader: NotLeader = {
+  kind: 'notLeader',
   pool: 'presence',
   incarnation: 'a.1',
   term: 2,
@@ -160,6 +160,6 @@ export const FROM_MANAGER: Readonly<Record<string, FromManager>> = {
   snapshot,
   certified,
   refused,
-  elsewhere,
+  notLeader,
   role,
 };
