@@ -1,0 +1,103 @@
+/**
+ * One decision about one request, by each of the limiters that are compared across processes.
+ *
+ * The rivals are set up as strong as their documentation knows: one Redis connection a process with `enableAutoPipelining`, so that the
+ * commands of a moment travel together. The middleware of express-rate-limit is called with the least that a request can be, without HTTP, without
+ * header fields and without its checks of the set-up.
+ *
+ * `insured` is rate-limiter-flexible with everything its documentation offers against a lost Redis: no queue of commands while there is no connection, a
+ * refusal at once, and a limiter in memory that decides in its place.
+ */
+
+import { type Request, type Response } from 'express';
+import { rateLimit } from 'express-rate-limit';
+import { Redis } from 'ioredis';
+import { ratelimit, shareLimits } from 'leasehold/ratelimit';
+import { type RedisReply, RedisStore } from 'rate-limit-redis';
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+
+export type LimiterKind = 'leasehold' | 'flexible' | 'insured' | 'express';
+
+export interface LimitConfig {
+  readonly kind: LimiterKind;
+  readonly name: string;
+  /** The Managers of ours, the port of Redis for the others. */
+  readonly managers: readonly string[];
+  readonly redisPort: number;
+  readonly limit: number;
+}
+
+/** Resolves to whether the request is allowed. Rejects if there was no decision. */
+export type Consume = (key: string) => Promise<boolean>;
+
+const makers: Readonly<Record<LimiterKind, (config: LimitConfig) => Promise<Consume>>> = {
+  leasehold: async ({ managers, name, limit }) => {
+    const sharing = await shareLimits({ managers, name });
+    const limiter = ratelimit({ name: 'api', limit, sharing });
+    return async (key) => {
+      const { allowed, denied } = await limiter.consume(key);
+      if (denied === 'cut-off') throw new Error('the owner of the key did not answer in time');
+      return allowed;
+    };
+  },
+  flexible: async (config) => flexible(new RateLimiterRedis(await flexibleOptions(config, true))),
+  insured: async (config) => {
+    const { limit } = config;
+    const insuranceLimiter = new RateLimiterMemory({ points: limit, duration: 1 });
+    const options = { ...(await flexibleOptions(config, false)), insuranceLimiter };
+    return flexible(new RateLimiterRedis({ ...options, rejectIfRedisNotReady: true }));
+  },
+  express: async ({ redisPort, limit }) => {
+    const redis = await connect(redisPort, true);
+    const sendCommand = (command: string, ...args: string[]): Promise<RedisReply> =>
+      redis.call(command, ...args) as Promise<RedisReply>;
+    const middleware = rateLimit({
+      ...{ windowMs: 1_000, limit, validate: false, standardHeaders: false, legacyHeaders: false },
+      store: new RedisStore({ sendCommand }),
+      keyGenerator: (request) => request.url,
+      handler: (_request, _response, next) => next('denied'),
+    });
+    return (key) =>
+      new Promise((resolve, reject) => {
+        const next = (why?: unknown): void => {
+          if (why === undefined || why === 'denied') resolve(why === undefined);
+          else reject(why);
+        };
+        void middleware({ url: key } as Request, {} as Response, next);
+      });
+  },
+};
+
+export const makeLimiter = (config: LimitConfig): Promise<Consume> => makers[config.kind](config);
+
+const flexible =
+  (limiter: RateLimiterRedis): Consume =>
+  (key) =>
+    limiter.consume(key).then(
+      () => true,
+      (denial: unknown) => {
+        if (denial instanceof RateLimiterRes) return false;
+        throw denial;
+      },
+    );
+
+const flexibleOptions = async ({ redisPort, limit }: LimitConfig, enableOfflineQueue: boolean) => ({
+  storeClient: await connect(redisPort, enableOfflineQueue),
+  points: limit,
+  duration: 1,
+});
+
+async function connect(port: number, enableOfflineQueue: boolean): Promise<Redis> {
+  const redis = new Redis({
+    host: '127.0.0.1',
+    port,
+    enableAutoPipelining: true,
+    enableOfflineQueue,
+    lazyConnect: true,
+  });
+  // A lost connection is noticed by the requests.
+  redis.on('error', () => {});
+  await redis.connect();
+  await redis.ping();
+  return redis;
+}
