@@ -12,10 +12,10 @@
 
 import { memoryUsage } from 'node:process';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { AsyncDisposableStack } from '../leasehold/src/runtime/async-disposable-stack.ts';
 import { ratelimit } from '../leasehold/src/ratelimit/shell/ratelimit.ts';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
 import { Fleet, PROCESSES } from './support/limits/fleet.ts';
-import type { Latencies } from './support/limits/limit-process.ts';
 import type { LimiterKind } from './support/limits/limiters.ts';
 import { machineConditions } from './support/machine.ts';
 import { installed, leftOut } from './support/processes/peers.ts';
@@ -138,6 +138,7 @@ async function manyKeys(): Promise<readonly Figure[]> {
 interface FleetFigures {
   readonly name: string;
   readonly perSecond: number;
+  readonly cpuMicros: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly longestMs: number;
@@ -146,27 +147,43 @@ interface FleetFigures {
   readonly undecidedLost: number;
 }
 
-async function measureFleet(workshop: Workshop, kind: LimiterKind, name: string): Promise<FleetFigures> {
-  await using fleet = await Fleet.start(workshop, kind);
-  const hot: number[] = [];
-  let undecidedHot = 0;
-  for (let round = 0; round < FLEET_ROUNDS; round += 1) {
-    const { perSecond, denied, failed } = await fleet.hotKeys(HOT_KEYS);
-    if (denied > 0) throw new Error(`${name} denied ${denied} requests below the limit`);
-    hot.push(perSecond);
-    undecidedHot += failed;
+interface Contestant {
+  readonly name: string;
+  readonly fleet: Fleet;
+  readonly perSecond: number[];
+  readonly cpuMicros: number[];
+  undecided: number;
+}
+
+/** All fleets run all the time; those that are not measured have nothing to do. */
+async function measureFleets(
+  fleets: readonly Contestant[],
+  report: (line: string) => void,
+): Promise<FleetFigures[]> {
+  for (let round = 1; round <= FLEET_ROUNDS; round += 1) {
+    report(`hot keys, round ${round} …`);
+    for (const each of fleets) {
+      const { perSecond, denied, failed, cpuMicros } = await each.fleet.hotKeys(HOT_KEYS);
+      if (denied > 0) throw new Error(`${each.name} denied ${denied} requests below the limit`);
+      each.perSecond.push(perSecond);
+      each.cpuMicros.push(cpuMicros);
+      each.undecided += failed;
+    }
   }
-  const cold = await fleet.coldKeys();
-  const lost = await fleet.loss();
-  const greatest = (each: readonly Latencies[], of: (one: Latencies) => number): number =>
-    Math.max(...each.map(of));
-  return {
-    ...{ name, perSecond: median(hot) },
-    ...{ p50Ms: median(cold.map(({ p50Ms }) => p50Ms)), p99Ms: greatest(cold, ({ p99Ms }) => p99Ms) },
-    longestMs: greatest(lost, ({ longestMs }) => longestMs),
-    undecidedHot,
-    undecidedLost: lost.reduce((sum, { failed }) => sum + failed, 0),
-  };
+  const figures: FleetFigures[] = [];
+  for (const { name, fleet, perSecond, cpuMicros, undecided } of fleets) {
+    report(`cold keys, and the death of a server: ${name} …`);
+    const cold = await fleet.coldKeys();
+    const lost = await fleet.loss();
+    figures.push({
+      ...{ name, perSecond: median(perSecond), cpuMicros: median(cpuMicros), undecidedHot: undecided },
+      p50Ms: median(cold.map(({ p50Ms }) => p50Ms)),
+      p99Ms: Math.max(...cold.map(({ p99Ms }) => p99Ms)),
+      longestMs: Math.max(...lost.map(({ longestMs }) => longestMs)),
+      undecidedLost: lost.reduce((sum, { failed }) => sum + failed, 0),
+    });
+  }
+  return figures;
 }
 
 function fleetFigures(ours: FleetFigures, rivals: readonly FleetFigures[]): readonly Figure[] {
@@ -176,9 +193,14 @@ function fleetFigures(ours: FleetFigures, rivals: readonly FleetFigures[]): read
     choose(...peers.map(({ value }) => value));
   const perSecond = peersBy((each) => each.perSecond);
   const times = ours.perSecond / best(perSecond, Math.max);
-  const lower = (metric: string, of: (each: FleetFigures) => number, mostMs?: number): Figure => {
+  const lower = (
+    metric: string,
+    of: (each: FleetFigures) => number,
+    mostMs?: number,
+    unit: string = 'ms',
+  ): Figure => {
     const peers = peersBy(of);
-    const figure = { metric, unit: 'ms', ours: of(ours), peers, ratio: best(peers, Math.min) / of(ours) };
+    const figure = { metric, unit, ours: of(ours), peers, ratio: best(peers, Math.min) / of(ours) };
     return mostMs === undefined
       ? figure
       : { ...figure, goal: `at most ${mostMs} ms`, met: of(ours) <= mostMs };
@@ -195,6 +217,7 @@ function fleetFigures(ours: FleetFigures, rivals: readonly FleetFigures[]): read
       },
       ...{ peers: perSecond, ratio: times, goal: '10 times the best peer', met: times >= 10 },
     },
+    lower('processor time of a decision, servers included', (each) => each.cpuMicros, undefined, 'µs'),
     lower('a cold key, p50', (each) => each.p50Ms, 1),
     lower('a cold key, p99', (each) => each.p99Ms),
     lower('longest wait when a server dies', (each) => each.longestMs, 100),
@@ -205,17 +228,20 @@ function fleetFigures(ours: FleetFigures, rivals: readonly FleetFigures[]): read
 
 async function manyProcesses(report: (line: string) => void, tools: BenchTools): Promise<readonly Figure[]> {
   await using workshop = new Workshop(tools);
-  report('four processes, leasehold …');
-  const ours = await measureFleet(workshop, 'leasehold', 'leasehold');
-  const rivals: FleetFigures[] = [];
-  if (installed('redis-server') === undefined) report(leftOut('redis-server'));
-  else {
-    for (const { kind, name } of RIVALS) {
-      report(`four processes, ${name} …`);
-      rivals.push(await measureFleet(workshop, kind, name));
-    }
+  const hasRedis = installed('redis-server') !== undefined;
+  if (!hasRedis) report(leftOut('redis-server'));
+  await using opened = new AsyncDisposableStack();
+  const fleets: Contestant[] = [];
+  for (const { kind, name } of [
+    { kind: 'leasehold' as const, name: 'leasehold' },
+    ...(hasRedis ? RIVALS : []),
+  ]) {
+    report(`four processes of ${name} start …`);
+    const fleet = opened.use(await Fleet.start(workshop, kind));
+    fleets.push({ name, fleet, perSecond: [], cpuMicros: [], undecided: 0 });
   }
-  return fleetFigures(ours, rivals);
+  const [ours, ...rivals] = await measureFleets(fleets, report);
+  return ours === undefined ? [] : fleetFigures(ours, rivals);
 }
 
 export const bench: Bench = {

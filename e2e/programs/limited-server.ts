@@ -1,4 +1,4 @@
-/** An HTTP server with a limit that is shared with others. The program says when each request was let through. */
+/** An HTTP server with a limit that is shared with others. The program says when each request was let through, and when it becomes the owner of a key. */
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,11 +9,17 @@ interface Config {
   readonly managers: readonly string[];
   readonly name: string;
   readonly limit: Omit<RateLimitOptions, 'sharing'>;
+  /** The address of the machine, if it is on a network with others. */
+  readonly host?: string;
+  /** The key whose owner the test wants to know. */
+  readonly watched: string;
 }
 
-const { managers, name, limit } = told<Config>();
+const LOOK_EVERY_MS = 20;
+
+const { managers, name, limit, host = '127.0.0.1', watched } = told<Config>();
 try {
-  const sharing = await shareLimits({ managers, name, logger });
+  const sharing = await shareLimits({ managers, name, host, insecure: true, logger });
   const limiter = ratelimit({ ...limit, sharing });
   const key = ({ headers }: IncomingMessage): string | undefined => headers['x-api-key']?.toString();
   const check = nodeLimit(limiter, { key });
@@ -22,10 +28,15 @@ try {
     say('admitted', { key: key(request) });
     response.end('done');
   });
-  server.listen(0, '127.0.0.1', () => {
+  const isOwner = (): boolean => limiter.peek(watched).by === 'owner';
+  let wasOwner = false;
+  setInterval(() => {
+    if (isOwner() !== wasOwner) say((wasOwner = !wasOwner) ? 'owns' : 'disowns', { key: watched });
+  }, LOOK_EVERY_MS);
+  server.listen(0, host, () => {
     say('ready', { pid: process.pid, port: (server.address() as AddressInfo).port });
   });
-  obey({ peek: ({ key: asked }: { key: string }) => ({ ...limiter.peek(asked) }) });
+  obey({ isOwner: () => ({ isOwner: isOwner() }) });
 } catch (error) {
   fail(error);
   process.exit();

@@ -2,6 +2,7 @@
 
 import process from 'node:process';
 import { answerTo, serve } from '../leases/servers.ts';
+import { processCost } from '../process-cost.ts';
 import type { ManagerConfig } from '../processes/manager-process.ts';
 import { pause } from '../processes/conversation.ts';
 import { installed, leftOut, up } from '../processes/peers.ts';
@@ -50,17 +51,27 @@ export class Fleet implements AsyncDisposable {
     return fleet;
   }
 
-  /** Decisions a second of all processes together. */
-  async hotKeys(keys: number, ms: number = HOT_MS): Promise<Throughput> {
+  /** Decisions a second of all processes together, and the processor time of a decision, that of the Redis or the Manager included. */
+  async hotKeys(keys: number, ms: number = HOT_MS): Promise<Throughput & { readonly cpuMicros: number }> {
+    const beforeMs = this.#cpuMs();
     const each = await Promise.all(
       this.#programs.map((program) => program.ask<Throughput>('hot', { keys, ms })),
     );
     const sum = (of: (one: Throughput) => number): number => each.reduce((total, one) => total + of(one), 0);
+    const calls = sum(({ calls: count }) => count);
     return {
+      calls,
+      cpuMicros: (1_000 * (this.#cpuMs() - beforeMs)) / calls,
       perSecond: sum(({ perSecond }) => perSecond),
       denied: sum(({ denied }) => denied),
       failed: sum(({ failed }) => failed),
     };
+  }
+
+  #cpuMs(): number {
+    const servers = [this.#manager?.pid, this.#redis?.pid].filter((pid) => pid !== undefined);
+    const pids = [...this.#programs.map(({ pid }) => pid), ...servers];
+    return pids.reduce((sum, pid) => sum + processCost(pid).cpuMs, 0);
   }
 
   coldKeys(): Promise<Latencies[]> {

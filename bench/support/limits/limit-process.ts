@@ -12,6 +12,7 @@ const CALLS_A_TURN = 64;
 
 export interface Throughput {
   /** Requests that were decided. */
+  readonly calls: number;
   readonly perSecond: number;
   readonly denied: number;
   /** Requests without a decision: no answer came in time. */
@@ -47,7 +48,7 @@ async function hot({ keys, ms }: { keys: number; ms: number }): Promise<Throughp
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
-  return { perSecond: (1_000 * calls) / (performance.now() - startedMs), denied, failed };
+  return { calls, perSecond: (1_000 * calls) / (performance.now() - startedMs), denied, failed };
 }
 
 /** Requests for keys that were never used, one after the other. */

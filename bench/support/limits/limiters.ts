@@ -9,7 +9,7 @@
  * refusal at once, and a limiter in memory that decides in its place.
  */
 
-import { type Request, type Response } from 'express';
+import type { Request, Response } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import { Redis } from 'ioredis';
 import { ratelimit, shareLimits } from 'leasehold/ratelimit';
@@ -40,15 +40,15 @@ const makers: Readonly<Record<LimiterKind, (config: LimitConfig) => Promise<Cons
       return allowed;
     };
   },
-  flexible: async (config) => flexible(new RateLimiterRedis(await flexibleOptions(config, true))),
+  flexible: async (config) => flexible(new RateLimiterRedis(await flexibleOptions(config, 'waits'))),
   insured: async (config) => {
     const { limit } = config;
     const insuranceLimiter = new RateLimiterMemory({ points: limit, duration: 1 });
-    const options = { ...(await flexibleOptions(config, false)), insuranceLimiter };
+    const options = { ...(await flexibleOptions(config, 'fails')), insuranceLimiter };
     return flexible(new RateLimiterRedis({ ...options, rejectIfRedisNotReady: true }));
   },
   express: async ({ redisPort, limit }) => {
-    const redis = await connect(redisPort, true);
+    const redis = await connect(redisPort, 'waits');
     const sendCommand = (command: string, ...args: string[]): Promise<RedisReply> =>
       redis.call(command, ...args) as Promise<RedisReply>;
     const middleware = rateLimit({
@@ -81,20 +81,19 @@ const flexible =
       },
     );
 
-const flexibleOptions = async ({ redisPort, limit }: LimitConfig, enableOfflineQueue: boolean) => ({
-  storeClient: await connect(redisPort, enableOfflineQueue),
+const flexibleOptions = async ({ redisPort, limit }: LimitConfig, withoutRedis: WithoutRedis) => ({
+  storeClient: await connect(redisPort, withoutRedis),
   points: limit,
   duration: 1,
 });
 
-async function connect(port: number, enableOfflineQueue: boolean): Promise<Redis> {
-  const redis = new Redis({
-    host: '127.0.0.1',
-    port,
-    enableAutoPipelining: true,
-    enableOfflineQueue,
-    lazyConnect: true,
-  });
+/** Whether a command waits for a connection that is lost, as is the default, or fails at once. */
+type WithoutRedis = 'waits' | 'fails';
+const FAILS = { enableOfflineQueue: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 };
+
+async function connect(port: number, withoutRedis: WithoutRedis): Promise<Redis> {
+  const always = { host: '127.0.0.1', port, enableAutoPipelining: true, lazyConnect: true };
+  const redis = new Redis(withoutRedis === 'waits' ? always : { ...always, ...FAILS });
   // A lost connection is noticed by the requests.
   redis.on('error', () => {});
   await redis.connect();
