@@ -23,7 +23,7 @@ export class Member {
     this.#guard = new SuspensionGuard(runtime, options.everyMs);
     this.#driver = new Driver<Effect>({
       ...{ core: this.core, clock: runtime, guard: this.#guard, alarm },
-      carryOut: ({ to, message }) => transport.send(to, message),
+      execute: ({ to, message }) => transport.send(to, message),
     });
     transport.listen((from) => this.#driver.input((now) => this.core.receive(from, now)));
     this.#driver.input((now) => this.core.wake(now));

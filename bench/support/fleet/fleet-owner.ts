@@ -50,7 +50,7 @@ export class FleetOwner {
       clock: runtime,
       guard,
       alarm: (wake) => alarmOn(runtime, wake),
-      carryOut: (effect) => {
+      execute: (effect) => {
         if (effect.do === 'send') this.line.send(effect.message);
         if (effect.do === 'granted') this.isServing = true;
       },

@@ -51,7 +51,7 @@ export class FleaseDriver {
   readonly member: Member;
   readonly #options: FleaseDriverOptions;
   readonly #alarm: Alarm;
-  readonly #flush = (): void => this.#carryOut();
+  readonly #flush = (): void => this.#execute();
   /** A flush is scheduled. */
   #isDue = false;
   #isBusy = false;
@@ -111,7 +111,7 @@ export class FleaseDriver {
     if (!this.#isBusy) this.#options.atEndOfTurn(this.#flush);
   }
 
-  #carryOut(): void {
+  #execute(): void {
     if (!this.#isOver) this.#sendAndTell();
     const fault = this.#fault;
     this.#fault = undefined;

@@ -30,7 +30,7 @@ function bench() {
       ring = wake;
       return alarm;
     },
-    carryOut: (effect) => {
+    execute: (effect) => {
       if (effect === 'bad') throw FAULT;
       story.push(effect);
     },

@@ -39,7 +39,7 @@ export interface DriverOptions<Effect> {
   readonly guard: SuspensionGuard;
   /** Makes the alarm that wakes the core. */
   alarm(wake: () => void): Alarm;
-  carryOut(effect: Effect): void;
+  execute(effect: Effect): void;
   /** The guard says that the machine was suspended; the core is about to hear so. */
   suspended?(): void;
   /** After an input and all effects. */
@@ -77,9 +77,9 @@ export class Driver<Effect> {
       const now = clock.now();
       if (guard.wasSuspended(now)) {
         attempt(() => this.#options.suspended?.());
-        attempt(() => this.#carryOut(core.suspended(now)));
+        attempt(() => this.#execute(core.suspended(now)));
       }
-      attempt(() => this.#carryOut(input(now)));
+      attempt(() => this.#execute(input(now)));
     }
     this.#busy = false;
     attempt(() => {
@@ -96,8 +96,8 @@ export class Driver<Effect> {
     this.#alarm.set(undefined);
   }
 
-  #carryOut(effects: readonly Effect[]): void {
-    for (const effect of effects) this.#options.carryOut(effect);
+  #execute(effects: readonly Effect[]): void {
+    for (const effect of effects) this.#options.execute(effect);
   }
 }
 

@@ -129,7 +129,7 @@ export class Group implements AsyncDisposable {
       clock: runtime,
       guard: this.#guard,
       alarm: (wake) => alarmOn(runtime, wake),
-      carryOut: (effect) => this.#execute(effect),
+      execute: (effect) => this.#execute(effect),
       suspended: () => logger.warn('the machine was suspended; this server joins the group anew'),
       afterwards: () => this.#changed.look(),
     });

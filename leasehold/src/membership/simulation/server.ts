@@ -153,7 +153,7 @@ export class Server {
       guard,
       alarm: (wake) => runtime.alarm(wake),
       suspended: () => this.world.count('suspensions noticed'),
-      carryOut: (effect) => {
+      execute: (effect) => {
         if (effect.do === 'send' && !this.#loses(effect.message)) transport.send(effect.to, effect.message);
         observer.does(this, effect);
       },

@@ -67,7 +67,7 @@ export class ManagerDriver implements Disposable {
     this.#driver = new Driver({
       ...{ core, clock, guard },
       alarm: (wake) => options.alarm(wake),
-      carryOut: (effect) => this.#carryOut(effect),
+      execute: (effect) => this.#execute(effect),
       suspended: () => watcher.suspended?.(),
       afterwards: () => watcher.afterwards(),
     });
@@ -114,7 +114,7 @@ export class ManagerDriver implements Disposable {
     this.#campaign?.[Symbol.dispose]();
   }
 
-  #carryOut(effect: ManagerEffect): void {
+  #execute(effect: ManagerEffect): void {
     const { core, transport, watcher } = this.#options;
     switch (effect.do) {
       case 'send':

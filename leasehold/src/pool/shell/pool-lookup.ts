@@ -117,7 +117,7 @@ export class PoolLookup implements AsyncDisposable {
       clock: runtime,
       guard: new SuspensionGuard(runtime, durations.suspensionToleranceMs),
       alarm: (wake) => alarmOn(runtime, wake),
-      carryOut: (effect) => this.#carryOut(effect),
+      execute: (effect) => this.#execute(effect),
       afterwards: () => this.#afterwards(),
     });
     dialer.listen((from, message) => {
@@ -260,7 +260,7 @@ export class PoolLookup implements AsyncDisposable {
     return this.#refusals.last;
   }
 
-  #carryOut(effect: LookupEffect): void {
+  #execute(effect: LookupEffect): void {
     const { dialer, logger, onLoss, pool } = this.#around;
     switch (effect.do) {
       case 'send':

@@ -128,7 +128,7 @@ export class PoolOwner implements AsyncDisposable {
       clock: runtime,
       guard: this.#guard,
       alarm: (wake) => alarmOn(runtime, () => (this.#measure(), wake())),
-      carryOut: (effect) => this.#carryOut(effect),
+      execute: (effect) => this.#execute(effect),
       afterwards: () => this.#afterwards(),
     });
     dialer.listen((from, message) => {
@@ -321,7 +321,7 @@ export class PoolOwner implements AsyncDisposable {
     }, signal);
   }
 
-  #carryOut(effect: OwnerEffect): void {
+  #execute(effect: OwnerEffect): void {
     const { dialer, logger, application, runtime } = this.#around;
     switch (effect.do) {
       case 'send':

@@ -339,7 +339,7 @@ export class OwnerNode extends Node {
     const driver = new Driver<OwnerEffect>({
       ...{ core, guard, clock: runtime },
       alarm: (wake) => runtime.alarm(wake),
-      carryOut: (effect) => carryOut(effect),
+      execute: (effect) => execute(effect),
       afterwards: () => (guard.toleranceMs = core.pace.suspensionToleranceMs),
     });
     const input = (act: (core: Owner, now: Instant) => OwnerEffect[]): void =>
@@ -350,7 +350,7 @@ export class OwnerNode extends Node {
     const inAWhile = (act: () => void): void => {
       runtime.wakeAt(later(runtime.now(), slowMs * runtime.random()), act);
     };
-    const carryOut = (effect: OwnerEffect): void => {
+    const execute = (effect: OwnerEffect): void => {
       switch (effect.do) {
         case 'send':
           channels.connect(this.name, effect.to, pool, this.incarnation);
@@ -451,7 +451,7 @@ export class LookupNode extends Node {
     const driver = new Driver<LookupEffect>({
       ...{ core, guard, clock: runtime },
       alarm: (wake) => runtime.alarm(wake),
-      carryOut: (effect) => {
+      execute: (effect) => {
         if (effect.do === 'send') transport.send(effect.to, effect.message);
         else if (effect.do === 'trace') world.note(this.name, effect.event);
         else if (effect.do === 'lost') {

@@ -187,7 +187,7 @@ export class ReplicaHost {
     const driver = new Driver<Effect>({
       ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS) },
       alarm: (wake) => alarmOn(runtime, wake),
-      carryOut: (effect) => this.#carryOut(effect),
+      execute: (effect) => this.#execute(effect),
     });
     return { kind: 'repairing', core, driver };
   }
@@ -199,7 +199,7 @@ export class ReplicaHost {
     const driver = new Driver<Effect>({
       ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS) },
       alarm: (wake) => alarmOn(runtime, wake),
-      carryOut: (effect) => this.#carryOut(effect),
+      execute: (effect) => this.#execute(effect),
       suspended: () => {
         this.counters.suspensions += 1;
         this.#options.logger.warn('this machine was suspended; local reads begin again with new promises');
@@ -210,7 +210,7 @@ export class ReplicaHost {
     return { kind: 'running', core, driver, history };
   }
 
-  #carryOut(effect: Effect): void {
+  #execute(effect: Effect): void {
     switch (effect.do) {
       case 'send':
         this.#options.send(effect.to, effect.message);

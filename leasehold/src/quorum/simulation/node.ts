@@ -164,7 +164,7 @@ export class ReplicaNode {
       clock: runtime,
       guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS),
       alarm: (wake) => runtime.alarm(wake),
-      carryOut: (effect) => {
+      execute: (effect) => {
         if (effect.do === 'send') transport.send(effect.to, effect.message);
       },
     });
@@ -193,7 +193,7 @@ export class ReplicaNode {
       clock: runtime,
       guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS),
       alarm: (wake) => runtime.alarm(wake),
-      carryOut: (effect) => this.#carryOut(effect, transport, callers),
+      execute: (effect) => this.#execute(effect, transport, callers),
       suspended: () => this.world.count('suspensions noticed'),
       afterwards: () => observer.settled(this),
     });
@@ -228,7 +228,7 @@ export class ReplicaNode {
     if (replica !== undefined) this.#driver?.input((now) => act(replica, now));
   }
 
-  #carryOut(
+  #execute(
     effect: Effect,
     transport: { send(to: string, message: Message): void },
     callers: { send(to: string, message: Reply): void },

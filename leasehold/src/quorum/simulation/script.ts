@@ -98,11 +98,11 @@ export class Script {
   #input(at: number, act: (replica: Replica, now: Instant) => Effect[]): void {
     const node = this.nodes[at] as Node;
     for (const effect of act(node.replica, this.#clock(node.rate, node.behindMs)))
-      this.#carryOut(at, node, effect);
+      this.#execute(at, node, effect);
     this.checker.settled(node);
   }
 
-  #carryOut(at: number, node: Node, effect: Effect): void {
+  #execute(at: number, node: Node, effect: Effect): void {
     if (effect.do === 'persist') node.writing = effect.frame;
     if (effect.do === 'send') {
       const to = this.nodes.findIndex(({ storage }) => storage === effect.to);

@@ -109,7 +109,7 @@ export class LimitSharing implements AsyncDisposable {
       clock: runtime,
       guard: this.#guard,
       alarm: (wake) => alarmOn(runtime, wake),
-      carryOut: (effect) => this.#execute(effect),
+      execute: (effect) => this.#execute(effect),
     });
   }
 

@@ -207,7 +207,7 @@ export class Server {
         this.world.count('suspensions noticed');
         this.#held.clear();
       },
-      carryOut: (effect) => {
+      execute: (effect) => {
         if (effect.do === 'ask') transport.send(effect.to, { kind: 'ask', from: identity, ask: effect.ask });
         else if (effect.do === 'answer') {
           const [to = ''] = effect.to.split('/');

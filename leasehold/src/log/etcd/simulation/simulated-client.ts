@@ -74,11 +74,11 @@ export class SimulatedEtcdClient implements EtcdClient {
   }
 
   keepAlive(lease: string, timeoutMs: number, answer: Hear<{ ttlSeconds: number }>): void {
-    const carryOut = (): EtcdAnswer<{ ttlSeconds: number }> =>
+    const execute = (): EtcdAnswer<{ ttlSeconds: number }> =>
       this.#etcd.losesKeepAlives
         ? refused('unavailable', 'request timed out')
         : this.#etcd.keepAlive(lease, this.#who);
-    this.#ask(carryOut, timeoutMs, answer, true);
+    this.#ask(execute, timeoutMs, answer, true);
   }
 
   revoke(lease: string, timeoutMs: number, answer: Hear<undefined>): void {
@@ -142,7 +142,7 @@ export class SimulatedEtcdClient implements EtcdClient {
     );
   }
 
-  #ask<T>(carryOut: () => EtcdAnswer<T>, timeoutMs: number, hear: Hear<T>, mayRepeat: boolean): void {
+  #ask<T>(execute: () => EtcdAnswer<T>, timeoutMs: number, hear: Hear<T>, mayRepeat: boolean): void {
     if (!this.#runtime.alive) return;
     let isAnswered = false;
     const answer = (given: EtcdAnswer<T>): void => {
@@ -162,19 +162,19 @@ export class SimulatedEtcdClient implements EtcdClient {
       const delayMs = this.#delayMs() + this.#random.between(...this.#faults.answerMs);
       if (!isLost) this.#world.after(delayMs, () => this.#perform(() => answer(believed)));
     };
-    this.#send(carryOut, reply);
+    this.#send(execute, reply);
     if (mayRepeat && this.#random.chance(this.#faults.lossChance))
-      this.#world.after(timeoutMs / 3, () => void (isAnswered || this.#send(carryOut, reply)));
+      this.#world.after(timeoutMs / 3, () => void (isAnswered || this.#send(execute, reply)));
   }
 
-  #send<T>(carryOut: () => EtcdAnswer<T>, reply: (answer: EtcdAnswer<T>) => void): void {
+  #send<T>(execute: () => EtcdAnswer<T>, reply: (answer: EtcdAnswer<T>) => void): void {
     if (this.#random.chance(this.#faults.lossChance)) return;
     const { restores } = this.#etcd;
     const arrive = (): void => {
       if (restores !== this.#etcd.restores) return; // The connection broke.
       // Without a majority a request is refused at once, lost, or kept until there is one again.
       const fate = this.#etcd.isDown ? this.#random.integer(0, 2) : undefined;
-      if (fate === undefined) reply(carryOut());
+      if (fate === undefined) reply(execute());
       else if (fate === 0) reply(refused('unavailable', 'no leader'));
       else if (fate === 1) this.#world.after(this.#random.between(50, 500), arrive);
     };

@@ -103,14 +103,14 @@ export class Certification implements Disposable {
 
   #input(act: (now: Instant) => CertifierEffect[]): void {
     const { runtime } = this.#options;
-    for (const effect of act(runtime.now())) this.#carryOut(effect);
+    for (const effect of act(runtime.now())) this.#execute(effect);
     this.#alarm?.[Symbol.dispose]();
     this.#alarm = runtime.wakeAt(this.#certifier.wakeAt, () =>
       this.#input((now) => this.#certifier.wake(now)),
     );
   }
 
-  #carryOut(effect: CertifierEffect): void {
+  #execute(effect: CertifierEffect): void {
     const { transport, logger } = this.#options;
     switch (effect.do) {
       case 'send':
