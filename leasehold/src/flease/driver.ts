@@ -43,7 +43,7 @@ export interface FleaseDriverOptions {
   /** Whether this request still waits for an answer. */
   isWanted(request: number): boolean;
   /** Called after the packets and events of a turn. */
-  afterwards?(): void;
+  afterInput?(): void;
 }
 
 export class FleaseDriver {
@@ -124,7 +124,7 @@ export class FleaseDriver {
     const { packets, events } = this.member.take();
     this.#send(packets);
     for (const event of events) this.#tell(event);
-    this.#try(() => this.#options.afterwards?.());
+    this.#try(() => this.#options.afterInput?.());
     this.#isBusy = false;
     if (!this.#isOver) this.#alarm.set(this.member.wakeAt);
     this.#try(() => {

@@ -35,7 +35,7 @@ function bench() {
       story.push(effect);
     },
     suspended: () => story.push('the guard noticed'),
-    afterwards: () => story.push('afterwards'),
+    afterInput: () => story.push('afterwards'),
   });
   return { story, clock, driver, ring: () => ring() };
 }

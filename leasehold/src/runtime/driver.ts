@@ -43,7 +43,7 @@ export interface DriverOptions<Effect> {
   /** The guard says that the machine was suspended; the core is about to hear so. */
   suspended?(): void;
   /** After an input and all effects. */
-  afterwards?(): void;
+  afterInput?(): void;
 }
 
 export class Driver<Effect> {
@@ -84,7 +84,7 @@ export class Driver<Effect> {
     this.#busy = false;
     attempt(() => {
       if (!this.#over) this.#alarm.set(core.wakeAt);
-      this.#options.afterwards?.();
+      this.#options.afterInput?.();
     });
     if (faults.length > 0) throw faults[0];
   }

@@ -109,7 +109,7 @@ export class Flease implements AsyncDisposable {
       },
       tell: (event) => this.#tell(event),
       isWanted: (request) => this.#requests.wanting(request) !== undefined,
-      afterwards: () => this.#waiters.look(),
+      afterInput: () => this.#waiters.look(),
     });
     this.#keeper = {
       noticeMs: durations.noticeMs,

@@ -196,7 +196,7 @@ export class FleaseNode {
       },
       tell: (event) => this.#tell(event),
       isWanted: (request) => !this.#cancelled.has(request), // A second answer is for the checker to see.
-      afterwards: () => {
+      afterInput: () => {
         this.#firstMs = undefined;
       },
     });

@@ -131,7 +131,7 @@ export class Group implements AsyncDisposable {
       alarm: (wake) => alarmOn(runtime, wake),
       execute: (effect) => this.#execute(effect),
       suspended: () => logger.warn('the machine was suspended; this server joins the group anew'),
-      afterwards: () => this.#changed.look(),
+      afterInput: () => this.#changed.look(),
     });
     mesh.logProblems();
     this.#driver.input((now) => this.#member.wake(now));

@@ -34,7 +34,7 @@ export interface ManagerWatcher {
   unreadable(error: UnreadableLogError): void;
   traced(event: TraceEvent): void;
   /** After an input and all that came of it. */
-  afterwards(): void;
+  afterInput(): void;
 }
 
 export interface ManagerDriverOptions {
@@ -69,7 +69,7 @@ export class ManagerDriver implements Disposable {
       alarm: (wake) => options.alarm(wake),
       execute: (effect) => this.#execute(effect),
       suspended: () => watcher.suspended?.(),
-      afterwards: () => watcher.afterwards(),
+      afterInput: () => watcher.afterInput(),
     });
     this.#following = this.#follow();
     this.#listening = transport.listen((from, message) => {

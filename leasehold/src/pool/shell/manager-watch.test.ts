@@ -92,7 +92,7 @@ function leading() {
   const runtime = new HandMovedRuntime();
   const watch = new ManagerWatch({
     ...{ id: 'm', core, runtime, logger: silent },
-    ...{ admits: () => {}, halted: () => {}, cannotGoOn: () => {}, afterwards: () => {} },
+    ...{ admits: () => {}, halted: () => {}, cannotGoOn: () => {}, afterInput: () => {} },
   });
   const outcomes: ((outcome: AppendOutcome) => void)[] = [];
   let hear: ((from: string, message: ToManager) => void) | undefined;
@@ -179,7 +179,7 @@ describe('what a Manager logs of refusals', () => {
     using watch = new ManagerWatch({
       ...{ id: 'm', core, runtime: new HandMovedRuntime() },
       logger: { ...silent, warn },
-      ...{ admits: () => {}, halted: () => {}, cannotGoOn: () => {}, afterwards: () => {} },
+      ...{ admits: () => {}, halted: () => {}, cannotGoOn: () => {}, afterInput: () => {} },
     });
     const refuse = (asker: string, code: string): void =>
       watch.sends('peer', { kind: 'refused', pool: 'p', asker, code, message: 'no', retryable: true });

@@ -40,7 +40,7 @@ export interface ManagerWatchOptions {
   /** Ends the Manager. */
   cannotGoOn(error: LeaseholdError): void;
   /** After an input and all effects, once noted. */
-  afterwards(): void;
+  afterInput(): void;
 }
 
 /** `docs/production-one-machine.md` and `docs/production-cluster.md` have the full text. */
@@ -187,14 +187,14 @@ export class ManagerWatch implements ManagerWatcher, Disposable {
     if (core.role === 'leading') logger.info('leases of an earlier log have expired; granting keys');
   }
 
-  afterwards(): void {
-    const { id, core, afterwards } = this.#options;
+  afterInput(): void {
+    const { id, core, afterInput } = this.#options;
     if (this.#waits) this.#sayIfItHasWaited();
     const { role, haltedBecause, history, state } = core;
     const glimpse = { id, role, haltedBecause, history, state, term: core.term ?? state.term };
     this.#recorder.see(glimpse, this.#reasons());
     this.#batches = this.#batches.filter(({ isOver }) => !isOver);
-    afterwards();
+    afterInput();
   }
 
   /** Why members left, by the batches that were just written; read only if somebody did. */

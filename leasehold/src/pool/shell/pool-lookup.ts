@@ -118,7 +118,7 @@ export class PoolLookup implements AsyncDisposable {
       guard: new SuspensionGuard(runtime, durations.suspensionToleranceMs),
       alarm: (wake) => alarmOn(runtime, wake),
       execute: (effect) => this.#execute(effect),
-      afterwards: () => this.#afterwards(),
+      afterInput: () => this.#afterInput(),
     });
     dialer.listen((from, message) => {
       if (message.kind === 'changes') {
@@ -293,7 +293,7 @@ export class PoolLookup implements AsyncDisposable {
     this.#waiters.look();
   }
 
-  #afterwards(): void {
+  #afterInput(): void {
     this.#waiters.look();
     this.#sayWhatIsOver();
     const position = this.#core.seen?.position;

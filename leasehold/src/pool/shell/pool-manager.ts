@@ -110,7 +110,7 @@ export class PoolManager implements AsyncDisposable {
       admits: (peer) => listener.admit(peer),
       halted: (why) => this.#noteHalt(why),
       cannotGoOn: (error) => this.fail(error),
-      afterwards: () => this.#afterwards(),
+      afterInput: () => this.#afterInput(),
     });
     this.#watch = watch;
     const parts: ApiSourceParts = {
@@ -304,7 +304,7 @@ export class PoolManager implements AsyncDisposable {
   }
 
   /** After an input, and all its effects. */
-  #afterwards(): void {
+  #afterInput(): void {
     if (this.#core.role === 'leading') this.#standsBySince = this.#around.runtime.now();
     else this.#sayWhomItFollows();
     this.#waiters.look();

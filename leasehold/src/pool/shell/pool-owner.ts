@@ -129,7 +129,7 @@ export class PoolOwner implements AsyncDisposable {
       guard: this.#guard,
       alarm: (wake) => alarmOn(runtime, () => (this.#measure(), wake())),
       execute: (effect) => this.#execute(effect),
-      afterwards: () => this.#afterwards(),
+      afterInput: () => this.#afterInput(),
     });
     dialer.listen((from, message) => {
       if (message.kind === 'update') {
@@ -446,7 +446,7 @@ export class PoolOwner implements AsyncDisposable {
     if (load !== undefined) this.#core.load = Number.isFinite(load) && load >= 0 ? load : 0;
   }
 
-  #afterwards(): void {
+  #afterInput(): void {
     this.#guard.toleranceMs = this.#core.pace.suspensionToleranceMs;
     this.#waiters.look();
   }

@@ -194,7 +194,7 @@ export class ManagerNode extends Node {
           throw error;
         },
         traced: (event) => world.note(this.name, event),
-        afterwards: () => {
+        afterInput: () => {
           if (heard !== undefined) observer.managerHeard(this, heard.from, heard.message);
           heard = undefined;
         },
@@ -340,7 +340,7 @@ export class OwnerNode extends Node {
       ...{ core, guard, clock: runtime },
       alarm: (wake) => runtime.alarm(wake),
       execute: (effect) => execute(effect),
-      afterwards: () => (guard.toleranceMs = core.pace.suspensionToleranceMs),
+      afterInput: () => (guard.toleranceMs = core.pace.suspensionToleranceMs),
     });
     const input = (act: (core: Owner, now: Instant) => OwnerEffect[]): void =>
       driver.input((now) => act(core, now));
@@ -459,7 +459,7 @@ export class LookupNode extends Node {
           observer.lookupLost(this, effect);
         }
       },
-      afterwards: () => {
+      afterInput: () => {
         if (core.seen === before) return;
         before = core.seen;
         this.#stored ??= core.seen;

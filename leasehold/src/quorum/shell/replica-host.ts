@@ -204,7 +204,7 @@ export class ReplicaHost {
         this.counters.suspensions += 1;
         this.#options.logger.warn('this machine was suspended; local reads begin again with new promises');
       },
-      afterwards: () => this.#flush(),
+      afterInput: () => this.#flush(),
     });
     const history = new ChangeHistory(core.view.log.base, this.#options.watched);
     return { kind: 'running', core, driver, history };

@@ -195,7 +195,7 @@ export class ReplicaNode {
       alarm: (wake) => runtime.alarm(wake),
       execute: (effect) => this.#execute(effect, transport, callers),
       suspended: () => this.world.count('suspensions noticed'),
-      afterwards: () => observer.settled(this),
+      afterInput: () => observer.settled(this),
     });
     this.#driver = driver;
     observer.began(this);
