@@ -562,11 +562,11 @@ export class Flease implements AsyncDisposable {
     for (const held of [...this.#driver.member.heldLeases]) this.#letGo(held)?.ended('closed');
     await new Promise<void>(atEndOfTurn); // Until then not everything has been sent.
     const stop = new AbortController();
-    const patience = pause(runtime, CLOSING_ANSWERS * durations.answerMs, stop.signal);
+    const deadline = pause(runtime, CLOSING_ANSWERS * durations.answerMs, stop.signal);
     const { member } = this.#driver;
     const isDone = this.#waiters.until(() => (member.hasUnfinished ? undefined : true), stop.signal);
     // A lease whose release could not be told expires by itself.
-    await Promise.race([isDone.catch(ended), patience]);
+    await Promise.race([isDone.catch(ended), deadline]);
     stop.abort();
     this.#driver.stop();
     this.#departures.end();

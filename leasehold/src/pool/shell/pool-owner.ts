@@ -31,7 +31,7 @@ import { markThrownByWork } from './http-answer.ts';
 import { LeasedMap } from './leased-map.ts';
 import { showAs } from '../../runtime/inspection.ts';
 import { KeyQueue } from './key-queue.ts';
-import { Patience } from './patience.ts';
+import { LeaveDeadline } from './leave-deadline.ts';
 import { Refusals } from './refusals.ts';
 import { type Upcall, Upcalls } from './upcalls.ts';
 import { Condition } from '../../runtime/condition.ts';
@@ -90,7 +90,7 @@ export class PoolOwner implements AsyncDisposable {
   /** When a Manager last named our keys. */
   #heardAt: Instant | undefined;
   /** Present while leaving. */
-  #patience: Patience | undefined;
+  #leaveDeadline: LeaveDeadline | undefined;
   #closed: Promise<void> | undefined;
 
   /** @internal */
@@ -134,7 +134,7 @@ export class PoolOwner implements AsyncDisposable {
     dialer.listen((from, message) => {
       if (message.kind === 'update') {
         this.#heardAt = runtime.now();
-        this.#patience?.heard(this.#heardAt);
+        this.#leaveDeadline?.heard(this.#heardAt);
         this.#driver.input((now) => this.#core.receive(from, message, now));
       }
       if (message.kind === 'notLeader')
@@ -455,13 +455,13 @@ export class PoolOwner implements AsyncDisposable {
     const { runtime, logger } = this.#around;
     this.#state = 'leaving';
     const { retryMs } = this.#core.pace;
-    this.#patience = new Patience({ leaseMs: this.#core.leaseMs, retryMs }, runtime.now());
-    if (this.#heardAt !== undefined) this.#patience.heard(this.#heardAt);
+    this.#leaveDeadline = new LeaveDeadline({ leaseMs: this.#core.leaseMs, retryMs }, runtime.now());
+    if (this.#heardAt !== undefined) this.#leaveDeadline.heard(this.#heardAt);
     const hadSomething = this.#core.held.length > 0;
     let hasLeft = false;
     try {
       this.#driver.input((now) => this.#core.leave(now));
-      hasLeft = await this.#hearsThatItLeft(this.#patience);
+      hasLeft = await this.#hearsThatItLeft(this.#leaveDeadline);
       if (!hasLeft) {
         const rest = hadSomething ? 'what was held runs out by itself' : 'nothing was held any more';
         logger.warn(`left without a word from a Manager; ${rest}`, { pool: this.pool });
@@ -481,9 +481,13 @@ export class PoolOwner implements AsyncDisposable {
     }
   }
 
-  async #hearsThatItLeft(patience: Patience): Promise<boolean> {
+  async #hearsThatItLeft(leaveDeadline: LeaveDeadline): Promise<boolean> {
     const { runtime } = this.#around;
-    for (let forMs = patience.until - runtime.now(); forMs > 0; forMs = patience.until - runtime.now()) {
+    for (
+      let forMs = leaveDeadline.until - runtime.now();
+      forMs > 0;
+      forMs = leaveDeadline.until - runtime.now()
+    ) {
       using time = deadline(runtime, forMs);
       try {
         return await this.#waiters.until(() => (this.#state === 'left' ? true : undefined), time.signal);

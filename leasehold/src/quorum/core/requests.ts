@@ -20,7 +20,7 @@ interface Waiting {
 }
 
 /** After so many election times without an answer the caller is told to try elsewhere. */
-const PATIENCE = 8;
+const LEAVE_DEADLINE = 8;
 
 export class Requests {
   readonly #context: Context;
@@ -41,7 +41,7 @@ export class Requests {
   }
 
   add(request: Request, now: Instant, deliver?: Waiting['deliver']): void {
-    const giveUpAt = later(now, PATIENCE * this.#context.durations.electionMs);
+    const giveUpAt = later(now, LEAVE_DEADLINE * this.#context.durations.electionMs);
     this.#waiting.set(request.id, { request, deliver, sendAt: now, giveUpAt });
   }
 

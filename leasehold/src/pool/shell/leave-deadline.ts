@@ -30,7 +30,7 @@ const LEASES_MAX = 1.5;
 /** The first question, and the repetition. */
 const QUESTIONS = 2;
 
-export class Patience {
+export class LeaveDeadline {
   readonly #pace: Pace;
   readonly #longest: Instant;
   #until: Instant;
