@@ -37,7 +37,7 @@ import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { earliest, later } from '../../../runtime/time.ts';
 import { supervisedSecret } from './supervised.ts';
-import { type Place, readTestament, type Testament, writeTestament } from './testament.ts';
+import { type Place, readDeathSecrets, type DeathSecret, writeDeathSecret } from './death-secret.ts';
 
 export interface LockedProofOptions {
   /** A file on a local disk, the same for every start under this name, and for nobody else. */
@@ -148,9 +148,9 @@ async function takeHold(options: LockedProofOptions, isWanted: () => boolean): P
   try {
     makePrivate(path);
     const place: Place = { boot: bootId(), file: fileIdentity(path) };
-    const inheritance = readTestament(lock.read(), place);
-    if ('why' in inheritance) logger.info(EXPLAINED[inheritance.why], { path, why: inheritance.why });
-    return new Holding(lock, place, supervised ?? randomId(32), inheritance.dead);
+    const proved = readDeathSecrets(lock.read(), place);
+    if ('why' in proved) logger.info(EXPLAINED[proved.why], { path, why: proved.why });
+    return new Holding(lock, place, supervised ?? randomId(32), proved.dead);
   } catch (cause) {
     lock[Symbol.dispose]();
     throw cause;
@@ -231,7 +231,7 @@ class Holding {
 
   #write(): void {
     const { boot = '', file } = this.#place;
-    const testament: Testament = { boot, file, secret: this.secret, earlier: this.#unsettled };
-    this.#lock.write(writeTestament(testament));
+    const deathSecret: DeathSecret = { boot, file, secret: this.secret, earlier: this.#unsettled };
+    this.#lock.write(writeDeathSecret(deathSecret));
   }
 }

@@ -476,7 +476,7 @@ describe('a process that finds the variable and', { timeout: 60_000 }, () => {
 describe('a lock instead of a supervisor', { timeout: 60_000 }, () => {
   let count = 0;
   const path = (): string => join(folder, `lock-${(count += 1)}`);
-  const testament = (file: string): string => readFileSync(file, 'utf8').slice(128);
+  const deathSecret = (file: string): string => readFileSync(file, 'utf8').slice(128);
 
   it('lets the next process prove that the last one was killed', async () => {
     const [to, file] = [await manager(), path()];
@@ -522,7 +522,7 @@ describe('a lock instead of a supervisor', { timeout: 60_000 }, () => {
     await second.proof();
     second.child.kill('SIGTERM');
     await second.line('released');
-    expect(testament(file)).toBe('');
+    expect(deathSecret(file)).toBe('');
     expect(to.proofs).toEqual([]);
   });
 

@@ -10,7 +10,7 @@ export interface Place {
   readonly file: string;
 }
 
-export interface Testament {
+export interface DeathSecret {
   readonly boot: string;
   readonly file: string;
   readonly secret: string;
@@ -22,31 +22,31 @@ export interface Testament {
 }
 
 /** The proved deaths, the latest first; or why there are none. */
-export type Inheritance =
+export type ProvedDeaths =
   | { readonly dead: readonly string[] }
   | { readonly dead: readonly []; readonly why: 'other-boot' | 'other-file' | 'unreadable' };
 
 const EARLIER_MAX = 8;
 const SECRET = /^[0-9a-f]{32,128}$/;
 
-export const writeTestament = (testament: Testament): string =>
-  `${JSON.stringify({ ...testament, earlier: testament.earlier.slice(0, EARLIER_MAX) })}\n`;
+export const writeDeathSecret = (deathSecret: DeathSecret): string =>
+  `${JSON.stringify({ ...deathSecret, earlier: deathSecret.earlier.slice(0, EARLIER_MAX) })}\n`;
 
 /**
  * To be called only by the holder of the lock.
  *
  * @param text the content of the file; empty if the last holder left in good order, or there was none
  */
-export function readTestament(text: string, place: Place): Inheritance {
+export function readDeathSecrets(text: string, place: Place): ProvedDeaths {
   if (text.trim() === '') return { dead: [] };
-  const testament = parse(text);
-  if (testament === undefined) return { dead: [], why: 'unreadable' };
-  if (place.boot === undefined || testament.boot !== place.boot) return { dead: [], why: 'other-boot' };
-  if (testament.file !== place.file) return { dead: [], why: 'other-file' };
-  return { dead: [testament.secret, ...testament.earlier] };
+  const deathSecret = parse(text);
+  if (deathSecret === undefined) return { dead: [], why: 'unreadable' };
+  if (place.boot === undefined || deathSecret.boot !== place.boot) return { dead: [], why: 'other-boot' };
+  if (deathSecret.file !== place.file) return { dead: [], why: 'other-file' };
+  return { dead: [deathSecret.secret, ...deathSecret.earlier] };
 }
 
-function parse(text: string): Testament | undefined {
+function parse(text: string): DeathSecret | undefined {
   let found: unknown;
   try {
     found = JSON.parse(text);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readTestament, writeTestament } from './testament.ts';
+import { readDeathSecrets, writeDeathSecret } from './death-secret.ts';
 
 const secret = (digit: string): string => digit.repeat(64);
 const place = { boot: 'b1', file: '8:77' };
@@ -7,11 +7,11 @@ const left = { ...place, secret: secret('a'), earlier: [secret('b')] };
 
 describe('what a process leaves in its lock file', () => {
   it('proves its death, and those it had not yet told of, to the next one', () => {
-    expect(readTestament(writeTestament(left), place)).toEqual({ dead: [secret('a'), secret('b')] });
+    expect(readDeathSecrets(writeDeathSecret(left), place)).toEqual({ dead: [secret('a'), secret('b')] });
   });
 
   it('proves nothing after a restart of the machine, or on another', () => {
-    expect(readTestament(writeTestament(left), { ...place, boot: 'b2' })).toEqual({
+    expect(readDeathSecrets(writeDeathSecret(left), { ...place, boot: 'b2' })).toEqual({
       dead: [],
       why: 'other-boot',
     });
@@ -19,28 +19,28 @@ describe('what a process leaves in its lock file', () => {
 
   it('proves nothing where the kernel cannot be told from another', () => {
     const nameless = { ...place, boot: undefined };
-    expect(readTestament(writeTestament({ ...left, boot: '' }), nameless)).toEqual({
+    expect(readDeathSecrets(writeDeathSecret({ ...left, boot: '' }), nameless)).toEqual({
       dead: [],
       why: 'other-boot',
     });
   });
 
   it('proves nothing in a copy of the file', () => {
-    expect(readTestament(writeTestament(left), { ...place, file: '8:78' })).toEqual({
+    expect(readDeathSecrets(writeDeathSecret(left), { ...place, file: '8:78' })).toEqual({
       dead: [],
       why: 'other-file',
     });
   });
 
   it('is nothing when it left in good order, or was the first', () => {
-    expect(readTestament('', place)).toEqual({ dead: [] });
-    expect(readTestament('\n', place)).toEqual({ dead: [] });
+    expect(readDeathSecrets('', place)).toEqual({ dead: [] });
+    expect(readDeathSecrets('\n', place)).toEqual({ dead: [] });
   });
 
   it('does not grow for ever', () => {
     const many = Array.from({ length: 100 }, (_, index) => index.toString(16).padStart(64, '0'));
-    const text = writeTestament({ ...left, earlier: many });
-    expect(readTestament(text, place).dead).toEqual([secret('a'), ...many.slice(0, 8)]);
+    const text = writeDeathSecret({ ...left, earlier: many });
+    expect(readDeathSecrets(text, place).dead).toEqual([secret('a'), ...many.slice(0, 8)]);
   });
 
   it.each([
@@ -49,12 +49,12 @@ describe('what a process leaves in its lock file', () => {
     '7',
     '[]',
     '{}',
-    writeTestament(left).slice(0, 40),
+    writeDeathSecret(left).slice(0, 40),
     JSON.stringify({ ...left, secret: 'short' }),
     JSON.stringify({ ...left, earlier: [7] }),
     JSON.stringify({ ...left, earlier: undefined }),
     JSON.stringify({ ...left, boot: 7 }),
   ])('is nothing when it is damaged: %s', (text) => {
-    expect(readTestament(text, place)).toEqual({ dead: [], why: 'unreadable' });
+    expect(readDeathSecrets(text, place)).toEqual({ dead: [], why: 'unreadable' });
   });
 });
