@@ -91,8 +91,8 @@ export const goneWords = (why: 'left' | 'closed', view: number): string =>
     : `is not in view ${view} of the group, and takes no part any more: close it`;
 
 /** The trouble with a peer that sends to us and ignores our packets. @param id our own */
-export const unheededWords = (id: string): string =>
-  `it heeds nothing that we say: another process may run under the id ${id}, or what we send is lost`;
+export const unacknowledgedWords = (id: string): string =>
+  `it acknowledges nothing that we send: another process may run under the id ${id}, or what we send is lost`;
 
 /** How many members have to agree, and the reason of each that did not. */
 export function disagreementWords({ members, before }: View, reasons: ReadonlyMap<string, string>): string {

@@ -34,12 +34,12 @@ describe('the last word of a command whose lease was lost', () => {
   it('names those who were not heard from, if that can be why', () => {
     const unheard = ['ben for 4 s', 'cyd at all'];
     expect(endedBy('ending', true, unheard).message).toMatch(/; not heard from: ben for 4 s, cyd at all$/);
-    const problems = ['ada, eve: they do not heed us'];
+    const problems = ['ada, eve: they acknowledge nothing'];
     expect(endedBy('ending', true, ['ben for 4 s'], problems).message).toMatch(
-      /still had it; not heard from: ben for 4 s; ada, eve: they do not heed us$/,
+      /still had it; not heard from: ben for 4 s; ada, eve: they acknowledge nothing$/,
     );
     expect(endedBy('lapsed', false, [], problems).message).toMatch(
-      /past it; too few members confirmed the renewal in time; ada, eve: they do not heed us$/,
+      /past it; too few members confirmed the renewal in time; ada, eve: they acknowledge nothing$/,
     );
     expect(endedBy('clock', false, unheard).message).not.toContain('ben');
     expect(endedBy('lost', false, unheard).message).not.toContain('ben');
@@ -69,7 +69,13 @@ describe('the last word of a command whose lease was lost', () => {
   it('blames nobody else, if it was not renewed because we stood still for too long', () => {
     const overslept = { stoodStillMs: 5_200, hasOverslept: true };
     for (const how of ['ending', 'lapsed'] as const) {
-      const ended = endedBy(how, false, ['ben for 5 s', 'eve at all'], ['ada: does not heed us'], overslept);
+      const ended = endedBy(
+        how,
+        false,
+        ['ben for 5 s', 'eve at all'],
+        ['ada: acknowledges nothing'],
+        overslept,
+      );
       expect([ended.how, ended.unheard]).toEqual(['stood-still', []]);
       expect(ended.message).toBe(
         'the lease on "backup" (number 7) was not renewed in time, because this process stood still for about 5.2 s, and "sh" may have run past it',

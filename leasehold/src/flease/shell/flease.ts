@@ -26,12 +26,12 @@ import type { ResolvedFleaseDurations } from '../options.ts';
 import type { ElectedEvents } from '../soft-log.ts';
 import type { View } from '../view.ts';
 import { encodePacket } from '../wire/encode.ts';
-import { unheededWords } from '../wording.ts';
+import { unacknowledgedWords } from '../wording.ts';
 import { peersAt, recoveryAt } from './at-present.ts';
 import { Departures } from './departures.ts';
 import { Diary } from './diary.ts';
 import { FleaseLease, type LeaseKeeper } from './flease-lease.ts';
-import { Heeding } from './heeding.ts';
+import { AckTracker } from './ack-tracker.ts';
 import { type Holder, isSameHolder, type Look, looking } from './looking.ts';
 import { checkPeers, checkResource, type Peers } from './peers-option.ts';
 import { pause } from '../../runtime/pause.ts';
@@ -82,7 +82,7 @@ export class Flease implements AsyncDisposable {
   readonly #waiters = new Condition();
   readonly #departures = new Departures();
   readonly #reasons: Reasons;
-  readonly #heeding: Heeding;
+  readonly #acks: AckTracker;
   readonly #ways: Ways;
   readonly #keeper: LeaseKeeper;
   readonly #standing: Standing;
@@ -103,7 +103,7 @@ export class Flease implements AsyncDisposable {
       alarm: (wake) => alarmOn(runtime, wake),
       atEndOfTurn: around.atEndOfTurn,
       send: (to, packet) => {
-        this.#heeding.said(to, packet);
+        this.#acks.said(to, packet);
         for (const frame of encodePacket(packet)) mesh.send(to, frame);
         mesh.flush(to);
       },
@@ -125,17 +125,17 @@ export class Flease implements AsyncDisposable {
       acquire: (resource, granted) => this.#standFor(resource, granted),
       release: (held) => void this.#release(held),
     });
-    this.#heeding = new Heeding({
+    this.#acks = new AckTracker({
       ...{ clock: runtime, durations, isConnected: (peer) => mesh.isConnected(peer) },
       isTroubled: (peer) =>
         this.#driver.member.peers().some(({ id: its, trouble }) => its === peer && trouble),
-      changed: (peer, isHeeding) => this.#noteHeeding(peer, isHeeding),
+      changed: (peer, isAcknowledging) => this.#noteAcknowledging(peer, isAcknowledging),
     });
     this.#ways = {
       addressOf: (peer) => mesh.peers.get(peer),
       isConnected: (peer) => mesh.isConnected(peer),
       problemOf: (peer) =>
-        mesh.problemOf(peer) ?? (this.#heeding.isHeeding(peer) ? undefined : unheededWords(id)),
+        mesh.problemOf(peer) ?? (this.#acks.isAcknowledging(peer) ? undefined : unacknowledgedWords(id)),
     };
     this.#reasons = new Reasons(id, this.#driver.member, this.#ways, runtime);
     this.#driver.start();
@@ -351,7 +351,7 @@ export class Flease implements AsyncDisposable {
   /** @internal */
   receive(packet: Packet): void {
     this.#reasons.hear(packet);
-    this.#heeding.heard(packet);
+    this.#acks.heard(packet);
     this.#driver.receive(packet);
   }
 
@@ -448,7 +448,7 @@ export class Flease implements AsyncDisposable {
         return;
       case 'settled':
         this.#keepPeers(this.#driver.member.view.members);
-        this.#heeding.keep(this.#driver.member.view.members);
+        this.#acks.keep(this.#driver.member.view.members);
         this.#diary.note(event);
         if (hasLeft(this.id, this.#driver.member.view))
           this.#dismiss(new GroupLeftError(this.id, event.view));
@@ -518,10 +518,14 @@ export class Flease implements AsyncDisposable {
     return lease;
   }
 
-  #noteHeeding(member: string, isHeeding: boolean): void {
+  #noteAcknowledging(member: string, isAcknowledging: boolean): void {
     const { logger } = this.#around;
-    if (isHeeding) logger.info(`member ${member} heeds this one again`, { member });
-    else logger.warn(`member ${member} does not heed this one`, { member, why: unheededWords(this.id) });
+    if (isAcknowledging) logger.info(`member ${member} acknowledges this member again`, { member });
+    else
+      logger.warn(`member ${member} acknowledges no packet of this member`, {
+        member,
+        why: unacknowledgedWords(this.id),
+      });
   }
 
   /** Nobody waits for anything here any more. */

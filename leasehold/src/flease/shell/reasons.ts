@@ -18,7 +18,7 @@ import type { Ways } from './status.ts';
 export interface PeerFacts extends Pick<PeerStatus, 'heardAgoMs' | 'view' | 'trouble'> {
   /** Whether we can send to the peer. */
   readonly connected: boolean;
-  /** Why we cannot, or why the peer cannot send to us or does not heed us. */
+  /** Why we cannot, or why the peer cannot send to us or acknowledges nothing. */
   readonly problem: string | undefined;
   /** How much longer the peer recovers, as told by the peer. */
   readonly recoversInMs: number | undefined;

@@ -16,7 +16,7 @@ export interface PeerStatus {
   readonly heardAgoMs: number | undefined;
   /** How far the peer's clock is ahead of ours, as far as that is certain. */
   readonly clockAheadMs: { readonly atLeast: number; readonly atMost: number } | undefined;
-  /** Why the peer cannot be reached, has never connected to us, or does not heed us, in words. */
+  /** Why the peer cannot be reached, has never connected to us, or acknowledges nothing, in words. */
   readonly problem: string | undefined;
   /** The fault of the peer's last packet. */
   readonly trouble: { readonly why: PeerTrouble['why']; readonly words: string } | undefined;

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { HandMovedRuntime, listeningLogger } from '../../node/tcp/socket-script.ts';
-import { Heeding } from './heeding.ts';
+import { AckTracker } from './ack-tracker.ts';
 import { freePeers, join, TestGroup } from './testing/groups.ts';
 
 const LONG_MS = 30_000;
@@ -11,17 +11,18 @@ function between() {
   const clock = new HandMovedRuntime();
   const told: string[] = [];
   let [isConnected, isTroubled] = [true, false];
-  const heeding = new Heeding({
+  const acks = new AckTracker({
     ...{ clock, durations: { answerMs: ANSWER_MS }, isConnected: () => isConnected },
     isTroubled: () => isTroubled,
-    changed: (peer, isHeeding) => told.push(`${peer} ${isHeeding ? 'heeds' : 'does not heed'}`),
+    changed: (peer, isAcknowledging) =>
+      told.push(`${peer} ${isAcknowledging ? 'acknowledges' : 'does not acknowledge'}`),
   });
   return {
-    ...{ heeding, clock, told },
-    say: (sentMs: number) => heeding.said('b', { sentMs }),
+    ...{ acks, clock, told },
+    say: (sentMs: number) => acks.said('b', { sentMs }),
     /** It speaks, and this was the last of ours that counted. */
     had: (sentMs: number | undefined) =>
-      heeding.heard({ from: 'b', echo: sentMs === undefined ? undefined : { sentMs, receivedMs: 0 } }),
+      acks.heard({ from: 'b', echo: sentMs === undefined ? undefined : { sentMs, receivedMs: 0 } }),
     cut: () => {
       isConnected = false;
     },
@@ -34,9 +35,9 @@ function between() {
   };
 }
 
-describe('a peer that speaks to us', () => {
-  it('does not heed us if what it has heeded stands still while both go on speaking', () => {
-    const { clock, say, had, told, heeding } = between();
+describe('a peer that sends to us', () => {
+  it('acknowledges nothing if the packet that it names stands still while both sides send', () => {
+    const { clock, say, had, told, acks } = between();
     say(7);
     had(7);
     say(8);
@@ -49,13 +50,13 @@ describe('a peer that speaks to us', () => {
     clock.pass(1);
     had(7);
     had(7);
-    expect([told, heeding.isHeeding('b')]).toEqual([['b does not heed'], false]);
+    expect([told, acks.isAcknowledging('b')]).toEqual([['b does not acknowledge'], false]);
     say(10);
     had(10);
-    expect([told, heeding.isHeeding('b')]).toEqual([['b does not heed', 'b heeds'], true]);
+    expect([told, acks.isAcknowledging('b')]).toEqual([['b does not acknowledge', 'b acknowledges'], true]);
   });
 
-  it('nor if it has never heeded anything', () => {
+  it('acknowledges nothing if it has never named a packet', () => {
     const { clock, say, had, told } = between();
     say(7);
     clock.pass(ANSWER_MS);
@@ -63,10 +64,10 @@ describe('a peer that speaks to us', () => {
     say(8);
     clock.pass(ANSWER_MS);
     had(undefined);
-    expect(told).toEqual(['b does not heed']);
+    expect(told).toEqual(['b does not acknowledge']);
   });
 
-  it('could not heed what we said before it knew us, as one that has just moved to our view', () => {
+  it('could not acknowledge what we sent before it knew us, for example before it moved to our view', () => {
     const { clock, say, had, told } = between();
     for (const sentMs of [7, 8, 9]) {
       say(sentMs);
@@ -95,7 +96,7 @@ describe('a peer that speaks to us', () => {
     expect(told).toEqual([]);
   });
 
-  it('has nothing to heed while we say nothing, or it cannot be reached', () => {
+  it('has nothing to acknowledge while we send nothing, or while it cannot be reached', () => {
     const { clock, say, had, told, cut, mend } = between();
     for (const _ of [1, 2, 3]) {
       say(7);
@@ -142,16 +143,20 @@ describe('two processes that have one id', { timeout: LONG_MS }, () => {
       timeout: LONG_MS,
     });
     const words =
-      'it heeds nothing that we say: another process may run under the id c, or what we send is lost';
+      'it acknowledges nothing that we send: another process may run under the id c, or what we send is lost';
     expect(c.status().peers.map(({ problem }) => problem)).toEqual([words, words]);
     expect(running.lines).toContainEqual(
-      expect.objectContaining({ level: 'warn', message: 'member a does not heed this one', why: words }),
+      expect.objectContaining({
+        level: 'warn',
+        message: 'member a acknowledges no packet of this member',
+        why: words,
+      }),
     );
     await vi.waitUntil(() => again.status().recovery === undefined, { timeout: LONG_MS });
     expect(again.status().peers[0]?.problem).toContain('Or another process is c, and is there');
     await again.close();
     await vi.waitUntil(
-      () => running.lines.some(({ message }) => message === 'member a heeds this one again'),
+      () => running.lines.some(({ message }) => message === 'member a acknowledges this member again'),
       { timeout: LONG_MS },
     );
     expect((await c.acquire('r')).isHeld()).toBe(true);
