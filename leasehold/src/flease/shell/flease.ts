@@ -2,7 +2,7 @@
  * One member of a group in a running process: the core of `member.ts` with clocks and connections.
  *
  * All promises and signals of the application are here; all decisions are made in the core. A request, or a release
- * (`departures.ts`), is answered by an event; `ready`, `settled` and `close`, which wait for a state, check after
+ * (`pending-releases.ts`), is answered by an event; `ready`, `settled` and `close`, which wait for a state, check after
  * every turn whether that state has come.
  */
 
@@ -28,7 +28,7 @@ import type { View } from '../view.ts';
 import { encodePacket } from '../wire/encode.ts';
 import { unacknowledgedWords } from '../wording.ts';
 import { peersAt, recoveryAt } from './at-present.ts';
-import { Departures } from './departures.ts';
+import { PendingReleases } from './pending-releases.ts';
 import { Diary } from './diary.ts';
 import { FleaseLease, type LeaseKeeper } from './flease-lease.ts';
 import { AckTracker } from './ack-tracker.ts';
@@ -80,7 +80,7 @@ export class Flease implements AsyncDisposable {
   readonly #diary: Diary;
   readonly #requests: Requests;
   readonly #waiters = new Condition();
-  readonly #departures = new Departures();
+  readonly #releases = new PendingReleases();
   readonly #reasons: Reasons;
   readonly #acks: AckTracker;
   readonly #ways: Ways;
@@ -440,7 +440,7 @@ export class Flease implements AsyncDisposable {
         this.#standing.hear(event);
         return;
       case 'left':
-        this.#departures.left(event.held);
+        this.#releases.left(event.held);
         return;
       case 'ready':
         this.#around.mesh.logProblems();
@@ -507,7 +507,7 @@ export class Flease implements AsyncDisposable {
   async #release(held: HeldLease, successor?: string): Promise<void> {
     if (this.#closed !== undefined) return this.#closed;
     this.#letGo(held, successor)?.ended('released');
-    await this.#departures.over(held);
+    await this.#releases.over(held);
   }
 
   /** From here on the lease is not held; the others hear of the release later. */
@@ -573,7 +573,7 @@ export class Flease implements AsyncDisposable {
     await Promise.race([isDone.catch(ended), deadline]);
     stop.abort();
     this.#driver.stop();
-    this.#departures.end();
+    this.#releases.end();
     this.#waiters.look();
     await mesh[Symbol.asyncDispose]();
   }
