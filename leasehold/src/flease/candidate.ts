@@ -24,7 +24,7 @@ import type { MemberEvent } from './member.ts';
 import type { ElectedEvents } from './soft-log.ts';
 
 /** The member of the group that stands for election. */
-export interface StandingMember {
+export interface CandidateMember {
   readonly clockSkewMs: number;
   now(): Instant;
   /** Remaining time of the lease by the group's clock, in milliseconds: 0 or less if it is over. */
@@ -35,13 +35,13 @@ export interface StandingMember {
 }
 
 export class Candidate implements Disposable {
-  readonly #member: StandingMember;
+  readonly #member: CandidateMember;
   readonly #events: ElectedEvents;
   #withdraw: (() => void) | undefined;
   #held: HeldLease | undefined;
   #isOver = false;
 
-  constructor(member: StandingMember, events: ElectedEvents) {
+  constructor(member: CandidateMember, events: ElectedEvents) {
     this.#member = member;
     this.#events = events;
     this.#stand();

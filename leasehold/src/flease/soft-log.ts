@@ -74,13 +74,13 @@ export class SoftLog implements FencedLog {
 class SoftCampaign implements Disposable {
   readonly #electorate: Electorate;
   readonly #events: LeaderEvents;
-  readonly #standing: Disposable;
+  readonly #candidacy: Disposable;
   #state: 'standing' | 'leading' | 'over' = 'standing';
 
   constructor(electorate: Electorate, events: LeaderEvents) {
     this.#electorate = electorate;
     this.#events = events;
-    this.#standing = electorate.stand({
+    this.#candidacy = electorate.stand({
       won: (number, until) => this.#won(number, until),
       renewed: (until) => {
         if (this.#state === 'leading') events.extended(until);
@@ -92,7 +92,7 @@ class SoftCampaign implements Disposable {
   [Symbol.dispose](): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
-    this.#standing[Symbol.dispose]();
+    this.#candidacy[Symbol.dispose]();
   }
 
   #won(number: number, until: Instant): void {
@@ -116,7 +116,7 @@ class SoftCampaign implements Disposable {
 
   #resign(): void {
     if (this.#state !== 'leading') return;
-    this.#standing[Symbol.dispose]();
+    this.#candidacy[Symbol.dispose]();
     this.#end('resigned');
   }
 

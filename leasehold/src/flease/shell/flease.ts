@@ -37,7 +37,7 @@ import { checkPeers, checkResource, type Peers } from './peers-option.ts';
 import { pause } from '../../runtime/pause.ts';
 import { Reasons } from './reasons.ts';
 import { type Answers, type Pending, type PendingOf, Requests } from './requests.ts';
-import { Standing } from './standing.ts';
+import { Candidates } from './candidates.ts';
 import { type FleaseStatus, goneStatus, hasLeft, peerStatus, recoveryStatus, type Ways } from './status.ts';
 
 export interface AcquireOptions {
@@ -85,7 +85,7 @@ export class Flease implements AsyncDisposable {
   readonly #acks: AckTracker;
   readonly #ways: Ways;
   readonly #keeper: LeaseKeeper;
-  readonly #standing: Standing;
+  readonly #candidates: Candidates;
   #held = 0;
   #closed: Promise<void> | undefined;
 
@@ -119,7 +119,7 @@ export class Flease implements AsyncDisposable {
         if (this.#closed === undefined) this.#letGo(held);
       },
     };
-    this.#standing = new Standing({
+    this.#candidates = new Candidates({
       clockSkewMs: durations.clockSkewMs,
       leftMs: ({ untilMs }) => untilMs - (this.#keeper.nowMs() ?? untilMs),
       acquire: (resource, granted) => this.#standFor(resource, granted),
@@ -373,7 +373,7 @@ export class Flease implements AsyncDisposable {
   stand(resource: string, now: () => Instant, events: ElectedEvents): Disposable {
     checkResource(resource);
     this.#throwIfClosed();
-    return this.#standing.stand(resource, now, events);
+    return this.#candidates.stand(resource, now, events);
   }
 
   #standFor(resource: string, granted: (held: HeldLease) => void): () => void {
@@ -430,14 +430,14 @@ export class Flease implements AsyncDisposable {
         return;
       case 'renewed':
         this.#leaseOf(event.held)?.renewed();
-        this.#standing.hear(event);
+        this.#candidates.hear(event);
         return;
       case 'ending':
         this.#leaseOf(event.held)?.ending();
         return;
       case 'ended':
         this.#ended(event.held);
-        this.#standing.hear(event);
+        this.#candidates.hear(event);
         return;
       case 'left':
         this.#releases.left(event.held);

@@ -1,27 +1,27 @@
-/** Those who stand for leases of the group in order to lead by them, in the name of this member. */
+/** The candidates that stand for leases of the group in the name of this member, in order to lead by them. */
 
 import type { Instant } from '../../runtime/time.ts';
-import { Candidate, type StandingMember } from '../candidate.ts';
+import { Candidate, type CandidateMember } from '../candidate.ts';
 import type { HeldLease } from '../held-lease.ts';
 import type { MemberEvent } from '../member.ts';
 import type { ElectedEvents } from '../soft-log.ts';
 
-export interface StandingOptions extends Omit<StandingMember, 'now' | 'acquire'> {
-  /** As {@link StandingMember.acquire}, of that resource. */
+export interface CandidatesOptions extends Omit<CandidateMember, 'now' | 'acquire'> {
+  /** As {@link CandidateMember.acquire}, of that resource. */
   acquire(resource: string, granted: (held: HeldLease) => void): () => void;
 }
 
-export class Standing {
-  readonly #options: StandingOptions;
+export class Candidates {
+  readonly #options: CandidatesOptions;
   readonly #candidates = new Set<Candidate>();
 
-  constructor(options: StandingOptions) {
+  constructor(options: CandidatesOptions) {
     this.#options = options;
   }
 
-  /** Until it is had, once; and from then on every renewal is told by the clock `now`. */
+  /** Waits for the lease once. From the grant on, reports every renewal by the clock `now`. */
   stand(resource: string, now: () => Instant, events: ElectedEvents): Disposable {
-    const acquire: StandingMember['acquire'] = (granted) => this.#options.acquire(resource, granted);
+    const acquire: CandidateMember['acquire'] = (granted) => this.#options.acquire(resource, granted);
     const candidate = new Candidate({ ...this.#options, now, acquire }, events);
     this.#candidates.add(candidate);
     return candidate;
