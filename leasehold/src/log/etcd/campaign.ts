@@ -67,7 +67,7 @@ const HALTED =
   'its counters (leasehold manager recover --store etcd://…), and start them';
 
 /** Elected, and perhaps told. */
-interface Reign {
+interface WonElection {
   readonly lease: string;
   readonly life: Lifetime;
   until: Instant;
@@ -83,7 +83,7 @@ export class Campaign implements Disposable {
   readonly #onEnd: (campaign: Campaign) => void;
   /** The lease to revoke at the end. */
   #lease: string | undefined;
-  #reign: Reign | undefined;
+  #won: WonElection | undefined;
   #waiting: Disposable[] = [];
   #readingMs: number;
 
@@ -106,7 +106,7 @@ export class Campaign implements Disposable {
   [Symbol.dispose](): void {
     if (this.#life.isOver) return;
     this.#life[Symbol.dispose]();
-    this.#reign?.life[Symbol.dispose]();
+    this.#won?.life[Symbol.dispose]();
     this.#stopWaiting();
     this.#letGo();
     this.#onEnd(this);
@@ -114,7 +114,7 @@ export class Campaign implements Disposable {
 
   /** Ends because the log is closed. Call the returned function a little later: it tells a leader. */
   close(): () => void {
-    const isTold = this.#reign?.leadership !== undefined;
+    const isTold = this.#won?.leadership !== undefined;
     this[Symbol.dispose]();
     return () => {
       if (isTold) this.#events.deposed('resigned');
@@ -244,15 +244,21 @@ export class Campaign implements Disposable {
     const { runtime, leaderLeaseMs } = options;
     const life = new Lifetime(runtime);
     const until = later(attempt.askedAt, leaderLeaseMs);
-    const reign: Reign = { lease: attempt.lease, life, until, contents: undefined, leadership: undefined };
+    const won: WonElection = {
+      lease: attempt.lease,
+      life,
+      until,
+      contents: undefined,
+      leadership: undefined,
+    };
     const fence = new Fence(layout.leader, createRevision, attempt.value);
-    this.#reign = reign;
+    this.#won = won;
     keepLease(this.#context, life, attempt, fence, {
-      written: () => reign.leadership?.written ?? 0,
-      sawHead: (head, written) => reign.leadership?.sawHead(head, written),
+      written: () => won.leadership?.written ?? 0,
+      sawHead: (head, written) => won.leadership?.sawHead(head, written),
       extended: (extended) => {
-        reign.until = extended;
-        if (reign.leadership === undefined) this.#tell(reign, attempt.meta, fence);
+        won.until = extended;
+        if (won.leadership === undefined) this.#tell(won, attempt.meta, fence);
         else this.#events.extended(extended);
       },
       lost: (reason) => this.#lost(reason),
@@ -260,13 +266,13 @@ export class Campaign implements Disposable {
     reader.everything(life, [layout.leader], (contents) => {
       const [leader] = contents.overview.others;
       if (!fence.isOurs(leader)) return this.#lost(fence.reason(leader));
-      reign.contents = contents;
-      this.#tell(reign, attempt.meta, fence);
+      won.contents = contents;
+      this.#tell(won, attempt.meta, fence);
     });
-    life.after(this.#readingMs, () => this.#outOfTime(reign));
+    life.after(this.#readingMs, () => this.#outOfTime(won));
   }
 
-  #outOfTime({ leadership }: Reign): void {
+  #outOfTime({ leadership }: WonElection): void {
     if (leadership !== undefined) return;
     const withinMs = this.#readingMs;
     this.#readingMs *= 2;
@@ -275,21 +281,21 @@ export class Campaign implements Disposable {
   }
 
   /** As soon as everything is read; but not with a leader lease that is over. */
-  #tell(reign: Reign, { termBase }: Meta, fence: Fence): void {
-    if (reign.contents === undefined || reign.until <= this.#context.options.runtime.now()) return;
-    reign.leadership = new Leading(this.#context, {
-      ...{ life: reign.life, fence, contents: reign.contents },
+  #tell(won: WonElection, { termBase }: Meta, fence: Fence): void {
+    if (won.contents === undefined || won.until <= this.#context.options.runtime.now()) return;
+    won.leadership = new Leading(this.#context, {
+      ...{ life: won.life, fence, contents: won.contents },
       term: termBase + fence.createRevision,
       deposed: (reason) => this.#lost(reason),
       resigned: () => this[Symbol.dispose](),
     });
-    this.#events.elected(reign.leadership, reign.until);
+    this.#events.elected(won.leadership, won.until);
   }
 
   #lost(reason: DeposedReason): void {
-    const isTold = this.#reign?.leadership !== undefined;
-    this.#reign?.life[Symbol.dispose]();
-    this.#reign = undefined;
+    const isTold = this.#won?.leadership !== undefined;
+    this.#won?.life[Symbol.dispose]();
+    this.#won = undefined;
     if (!isTold) {
       this.#giveUp();
       return;
