@@ -19,9 +19,9 @@ import { Register } from './register.ts';
 import { until } from './time.ts';
 import { missing, type Tool } from './tools.ts';
 
-type Surroundings = Pick<Start, 'under' | 'environment' | 'onTerminal'>;
+type ProcessConditions = Pick<Start, 'under' | 'environment' | 'onTerminal'>;
 
-export interface OwnerStart extends Partial<JoinOptions>, Surroundings {
+export interface OwnerStart extends Partial<JoinOptions>, ProcessConditions {
   name: string;
   managers: readonly string[];
   /** What it writes to the register. @default the keys of the scene */
@@ -30,7 +30,7 @@ export interface OwnerStart extends Partial<JoinOptions>, Surroundings {
   leaveOn?: readonly NodeJS.Signals[];
 }
 
-export interface LookupStart extends Partial<OpenLookupOptions>, Surroundings {
+export interface LookupStart extends Partial<OpenLookupOptions>, ProcessConditions {
   managers: readonly string[];
   clocks?: ClockChoice;
 }
@@ -74,15 +74,15 @@ export class Scene {
   }
 
   /** Started, and perhaps not up: `ready` or `failed` is yet to come. */
-  startManager(options: StartManagerOptions, surroundings: Surroundings = {}): Program {
-    return this.start({ name: 'manager', program: 'manager', config: options, ...surroundings });
+  startManager(options: StartManagerOptions, conditions: ProcessConditions = {}): Program {
+    return this.start({ name: 'manager', program: 'manager', config: options, ...conditions });
   }
 
   async manager(
     options: StartManagerOptions = SHORT,
-    surroundings: Surroundings = {},
+    conditions: ProcessConditions = {},
   ): Promise<{ readonly manager: Program; readonly managers: readonly string[] }> {
-    const manager = this.startManager(options, surroundings);
+    const manager = this.startManager(options, conditions);
     const { address } = await manager.event('ready');
     return { manager, managers: [String(address)] };
   }

@@ -5,7 +5,7 @@ import type { Runtime, Transport } from '../../leasehold/src/runtime/runtime.ts'
 import { SuspensionGuard } from '../../leasehold/src/runtime/suspension.ts';
 import { type Beat, type Effect, Heartbeat, type HeartbeatOptions } from './core.ts';
 
-export interface Surroundings {
+export interface Dependencies {
   readonly runtime: Runtime;
   readonly transport: Transport<Beat, Beat>;
   readonly alarm: DriverOptions<Effect>['alarm'];
@@ -17,7 +17,7 @@ export class Member {
   readonly #guard: SuspensionGuard;
   readonly #driver: Driver<Effect>;
 
-  constructor(options: HeartbeatOptions, { runtime, transport, alarm }: Surroundings) {
+  constructor(options: HeartbeatOptions, { runtime, transport, alarm }: Dependencies) {
     this.core = new Heartbeat(options, runtime.now());
     this.#runtime = runtime;
     this.#guard = new SuspensionGuard(runtime, options.everyMs);

@@ -18,7 +18,7 @@ export interface Join extends Joining {
   readonly idleWrites: number;
 }
 
-export interface JoinSurroundings extends JoinerConfig {
+export interface JoinDependencies extends JoinerConfig {
   /** How often something was written so far. */
   written(): Promise<number>;
   /** Resolves when it is as before. */
@@ -30,7 +30,7 @@ const IDLE_MS = 3_000;
 
 export async function joins(
   workshop: Workshop,
-  { managers, pool, written, settled }: JoinSurroundings,
+  { managers, pool, written, settled }: JoinDependencies,
   times: number,
 ): Promise<readonly Join[]> {
   const config: JoinerConfig = { managers, pool };

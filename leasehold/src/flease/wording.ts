@@ -91,7 +91,7 @@ export const goneWords = (why: 'left' | 'closed', view: number): string =>
     : `is not in view ${view} of the group, and takes no part any more: close it`;
 
 /** The trouble with a peer that sends to us and ignores our packets. @param id our own */
-export const unacknowledgedWords = (id: string): string =>
+export const unheardWords = (id: string): string =>
   `it acknowledges nothing that we send: another process may run under the id ${id}, or what we send is lost`;
 
 /** How many members have to agree, and the reason of each that did not. */

@@ -26,7 +26,7 @@ import type { ResolvedFleaseDurations } from '../options.ts';
 import type { ElectedEvents } from '../soft-log.ts';
 import type { View } from '../view.ts';
 import { encodePacket } from '../wire/encode.ts';
-import { unacknowledgedWords } from '../wording.ts';
+import { unheardWords } from '../wording.ts';
 import { peersAt, recoveryAt } from './at-present.ts';
 import { PendingReleases } from './pending-releases.ts';
 import { Diary } from './diary.ts';
@@ -54,7 +54,7 @@ export interface WatchOptions {
 }
 
 /** @internal */
-export interface FleaseSurroundings {
+export interface FleaseDependencies {
   readonly id: string;
   readonly group: string;
   readonly incarnation: number;
@@ -75,7 +75,7 @@ const CLOSING_ANSWERS = 2;
 export class Flease implements AsyncDisposable {
   readonly id: string;
   readonly group: string;
-  readonly #around: FleaseSurroundings;
+  readonly #around: FleaseDependencies;
   readonly #driver: FleaseDriver;
   readonly #diary: Diary;
   readonly #requests: Requests;
@@ -90,7 +90,7 @@ export class Flease implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   /** @internal */
-  constructor(around: FleaseSurroundings) {
+  constructor(around: FleaseDependencies) {
     const { id, group, incarnation, view, durations, runtime, mesh, logger } = around;
     this.id = id;
     this.group = group;
@@ -135,7 +135,7 @@ export class Flease implements AsyncDisposable {
       addressOf: (peer) => mesh.peers.get(peer),
       isConnected: (peer) => mesh.isConnected(peer),
       problemOf: (peer) =>
-        mesh.problemOf(peer) ?? (this.#acks.isAcknowledging(peer) ? undefined : unacknowledgedWords(id)),
+        mesh.problemOf(peer) ?? (this.#acks.isAcknowledging(peer) ? undefined : unheardWords(id)),
     };
     this.#reasons = new Reasons(id, this.#driver.member, this.#ways, runtime);
     this.#driver.start();
@@ -520,12 +520,9 @@ export class Flease implements AsyncDisposable {
 
   #noteAcknowledging(member: string, isAcknowledging: boolean): void {
     const { logger } = this.#around;
+    const facts = { member, why: unheardWords(this.id) };
     if (isAcknowledging) logger.info(`member ${member} acknowledges this member again`, { member });
-    else
-      logger.warn(`member ${member} acknowledges no packet of this member`, {
-        member,
-        why: unacknowledgedWords(this.id),
-      });
+    else logger.warn(`member ${member} acknowledges no packet of this member`, facts);
   }
 
   /** Nobody waits for anything here any more. */

@@ -42,7 +42,7 @@ export interface CallOptions {
 export type OwnerCall<T> = (owner: FoundOwner, signal: AbortSignal) => Promise<T> | T;
 
 /** @internal */
-export interface CallSurroundings {
+export interface CallDependencies {
   readonly runtime: Runtime;
   find(key: Key): FoundOwner | undefined;
   /** Resolves after this time, or as soon as another owner, or the same under another number, is found. */
@@ -58,7 +58,7 @@ export async function callOwner<T>(
   key: Key,
   call: OwnerCall<T>,
   options: CallOptions,
-  around: CallSurroundings,
+  around: CallDependencies,
 ): Promise<T> {
   const { signal, withinMs, attempts, idempotent } = resolve(options);
   signal?.throwIfAborted();

@@ -73,7 +73,7 @@ export function resolveConfiguration(configuration: ManagerConfiguration): Resol
 }
 
 /** The facts about the surroundings that the core needs. */
-export interface CoreSurroundings {
+export interface CoreDependencies {
   readonly maxBatchBytes: number;
   readonly address: string;
   readonly firstStart?: boolean | undefined;
@@ -91,7 +91,7 @@ const COMPACT_EVERY_BATCHES = 1_000;
 export const settingsOf = (
   id: string,
   { createPools, defaults, pools }: ResolvedConfiguration,
-  { maxBatchBytes, address, firstStart, groupTakeoverMs }: CoreSurroundings,
+  { maxBatchBytes, address, firstStart, groupTakeoverMs }: CoreDependencies,
 ): ManagerSettings => ({
   ...defaults,
   id,

@@ -14,7 +14,7 @@ import { randomId } from '../../node/id.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
 import { connectEtcd, type EtcdConnection } from './etcd-connection.ts';
-import type { EtcdStore, Store, StoreSurroundings } from './store.ts';
+import type { EtcdStore, Store, StoreDependencies } from './store.ts';
 
 /**
  * An etcd on machines that have just been switched on is there by then; the supervisor of this process tries again
@@ -25,7 +25,7 @@ export const OPEN_WITHIN_MS = 60_000;
 /** One that has just started has entered itself by then. */
 const OTHER_WITHIN_MS = 3_000;
 
-export async function openEtcdStore(options: EtcdStore, around: StoreSurroundings): Promise<Store> {
+export async function openEtcdStore(options: EtcdStore, around: StoreDependencies): Promise<Store> {
   const connection = connectEtcd(options, around);
   const { client, prefix } = connection;
   const { runtime, logger, leaderLeaseMs } = around;
@@ -65,7 +65,7 @@ export async function openEtcdStore(options: EtcdStore, around: StoreSurrounding
 
 async function openLog(
   { client, prefix, cluster, members }: EtcdConnection,
-  around: StoreSurroundings,
+  around: StoreDependencies,
   openWithinMs: number,
 ): Promise<EtcdLog> {
   const { runtime, logger, leaderLeaseMs, leaderChangeMs, about, signal } = around;
@@ -87,14 +87,14 @@ const WORD_EVERY_MS = 5_000;
 
 /** Logs the wait, and the remaining time. Says nothing if there is no need to wait. */
 class Waiting implements Disposable {
-  readonly #around: StoreSurroundings;
+  readonly #around: StoreDependencies;
   readonly #members: string;
   readonly #withinMs: number;
   readonly #since: number;
   #next: Disposable;
   #hasSpoken = false;
 
-  constructor(around: StoreSurroundings, members: readonly string[], withinMs: number) {
+  constructor(around: StoreDependencies, members: readonly string[], withinMs: number) {
     this.#around = around;
     this.#members = members.join(', ');
     this.#withinMs = withinMs;

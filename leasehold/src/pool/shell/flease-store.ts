@@ -25,7 +25,7 @@ import type { GroupObservation } from '../http/source.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { DEFAULT_CLUSTER } from './etcd-connection.ts';
 import { type MajorityLines, majorityLines } from './majority-lines.ts';
-import type { Elected, Store, StoreSurroundings } from './store.ts';
+import type { Elected, Store, StoreDependencies } from './store.ts';
 
 /** Which member of which group a Manager is: as for `joinFlease`, but for the lease, which is the leader lease. */
 export interface FleaseGroup
@@ -140,7 +140,7 @@ export function groupDurations(
   }
 }
 
-export async function openFleaseStore(options: FleaseStore, around: StoreSurroundings): Promise<Store> {
+export async function openFleaseStore(options: FleaseStore, around: StoreDependencies): Promise<Store> {
   const { runtime, logger, leaderLeaseMs, insecure, signal } = around;
   const { cluster = DEFAULT_CLUSTER, flease } = options;
   const { takeoverMs: _, ...member } = flease;

@@ -60,7 +60,7 @@ export interface FoundOwner {
 }
 
 /** @internal */
-export interface LookupSurroundings {
+export interface LookupDependencies {
   readonly pool: string;
   readonly id: string;
   readonly addresses: { readonly current: readonly string[] };
@@ -86,7 +86,7 @@ const words = new Uint32Array(2);
 export class PoolLookup implements AsyncDisposable {
   readonly #core: Lookup;
   readonly #driver: Driver<LookupEffect>;
-  readonly #around: LookupSurroundings;
+  readonly #around: LookupDependencies;
   readonly #application: Application;
   readonly #waiters = new Condition();
   readonly #refusals: Refusals;
@@ -97,7 +97,7 @@ export class PoolLookup implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   /** @internal */
-  constructor(around: LookupSurroundings) {
+  constructor(around: LookupDependencies) {
     const { runtime, durations, addresses, dialer, resumeFrom } = around;
     this.#around = around;
     this.#application = new Application(around.surface);

@@ -46,7 +46,7 @@ import type { Store } from './store.ts';
 import { Condition } from '../../runtime/condition.ts';
 
 /** @internal */
-export interface ManagerSurroundings {
+export interface ManagerDependencies {
   readonly id: string;
   readonly configuration: ResolvedConfiguration;
   readonly store: Store;
@@ -75,7 +75,7 @@ export class PoolManager implements AsyncDisposable {
   readonly #process = randomId(8);
   /** The source of the HTTP API. @internal */
   readonly source: ApiSource;
-  readonly #around: ManagerSurroundings;
+  readonly #around: ManagerDependencies;
   readonly #core: Manager;
   readonly #watch: ManagerWatch;
   readonly #guard: SuspensionGuard;
@@ -98,7 +98,7 @@ export class PoolManager implements AsyncDisposable {
   #followed: string | undefined;
 
   /** @internal */
-  constructor(around: ManagerSurroundings) {
+  constructor(around: ManagerDependencies) {
     const { id, configuration, runtime, store, logger, listener, advertised } = around;
     this.#around = around;
     this.#configuration = configuration;

@@ -45,7 +45,7 @@ export interface OwnerApplication {
 }
 
 /** @internal */
-export interface OwnerSurroundings {
+export interface OwnerDependencies {
   readonly identity: OwnerIdentity;
   readonly addresses: { readonly current: readonly string[] };
   readonly durations: ResolvedDurations;
@@ -73,7 +73,7 @@ export class PoolOwner implements AsyncDisposable {
   readonly #core: Owner;
   readonly #driver: Driver<OwnerEffect>;
   readonly #guard: SuspensionGuard;
-  readonly #around: OwnerSurroundings;
+  readonly #around: OwnerDependencies;
   readonly #application: Application;
   readonly #upcalls: Upcalls;
   readonly #queue: KeyQueue;
@@ -94,7 +94,7 @@ export class PoolOwner implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   /** @internal */
-  constructor(around: OwnerSurroundings) {
+  constructor(around: OwnerDependencies) {
     const { runtime, durations, addresses, dialer, application, logger } = around;
     this.#around = around;
     this.#application = new Application(around.surface);

@@ -34,7 +34,7 @@ import {
 } from './configuration.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { ofTransport, resolveStrangerLimits, type StrangerLimits } from './limits.ts';
-import { type ManagerSurroundings, PoolManager } from './pool-manager.ts';
+import { type ManagerDependencies, PoolManager } from './pool-manager.ts';
 import { type FleaseStore, takeoverMsOf } from './flease-store.ts';
 import { type EtcdStore, openStore, planStore } from './store.ts';
 import { nameOption } from '../../runtime/text-option.ts';
@@ -231,7 +231,7 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
 }
 
 /** Nothing reaches the core that the gate does not let through. */
-function withGate(listener: TcpListener<FromManager, ToGate>): ManagerSurroundings['listener'] {
+function withGate(listener: TcpListener<FromManager, ToGate>): ManagerDependencies['listener'] {
   const { host, port, counters } = listener;
   const lines: Lines = {
     send: (to, message) => listener.send(to, message),

@@ -95,7 +95,7 @@ export interface Store extends AsyncDisposable {
   observe(): StoreObservation;
 }
 
-export interface StoreSurroundings {
+export interface StoreDependencies {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly leaderLeaseMs: number;
@@ -173,7 +173,7 @@ function checkNames(options: unknown): void {
  * Rejects as the directory, the lock and the log do, or etcd: LockedError, StorageError, DamagedLogError,
  * PrefixInUseError, EtcdUnavailableError, …
  */
-export async function openStore(plan: StorePlan, around: StoreSurroundings): Promise<Store> {
+export async function openStore(plan: StorePlan, around: StoreDependencies): Promise<Store> {
   switch (plan.kind) {
     case 'memory':
       return fileStore(undefined, around);
@@ -186,7 +186,7 @@ export async function openStore(plan: StorePlan, around: StoreSurroundings): Pro
   }
 }
 
-async function fileStore(directory: string | undefined, around: StoreSurroundings): Promise<Store> {
+async function fileStore(directory: string | undefined, around: StoreDependencies): Promise<Store> {
   const { runtime, logger, leaderLeaseNowMs = () => around.leaderLeaseMs } = around;
   const locked = directory === undefined ? undefined : await lockedDirectory(directory, around);
   const log = await openFileLog({
@@ -218,7 +218,7 @@ async function fileStore(directory: string | undefined, around: StoreSurrounding
 
 async function lockedDirectory(
   directory: string,
-  { allowNetworkDirectory }: StoreSurroundings,
+  { allowNetworkDirectory }: StoreDependencies,
 ): Promise<LockedDirectory> {
   await openDirectory(directory); // A missing directory is created.
   return openLockedDirectory(directory, { allowNetwork: allowNetworkDirectory });

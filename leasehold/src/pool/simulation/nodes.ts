@@ -40,7 +40,7 @@ export interface Observer {
   lookupMoved(node: LookupNode): void;
 }
 
-export interface Surroundings {
+export interface NodeDependencies {
   readonly world: World;
   readonly network: Network<PoolMessage>;
   readonly observer: Observer;
@@ -59,12 +59,12 @@ export interface NodeOptions {
 
 abstract class Node {
   readonly process: SimProcess;
-  protected readonly around: Surroundings;
+  protected readonly around: NodeDependencies;
   /** The Managers that this life was told of. */
   knownManagers: readonly string[] = [];
   #life = 0;
 
-  constructor(around: Surroundings, options: NodeOptions) {
+  constructor(around: NodeDependencies, options: NodeOptions) {
     this.around = around;
     this.process = new SimProcess(around.world, {
       ...options,
@@ -105,7 +105,7 @@ export class ManagerNode extends Node {
   #driver: ManagerDriver | undefined;
   #guard: SuspensionGuard | undefined;
 
-  constructor(around: Surroundings, options: ManagerNodeOptions) {
+  constructor(around: NodeDependencies, options: ManagerNodeOptions) {
     super(around, options);
     this.#options = options;
   }
@@ -263,7 +263,7 @@ export class OwnerNode extends Node {
   #input: ((act: (core: Owner, now: Instant) => OwnerEffect[]) => void) | undefined;
   #guard: SuspensionGuard | undefined;
 
-  constructor(around: Surroundings, options: OwnerNodeOptions) {
+  constructor(around: NodeDependencies, options: OwnerNodeOptions) {
     super(around, options);
     this.options = options;
   }
@@ -411,7 +411,7 @@ export class LookupNode extends Node {
   /** What an application would have stored: where it began, then the position of each loss that it has dealt with. */
   #stored: { readonly history: string; readonly position: number } | undefined;
 
-  constructor(around: Surroundings, options: LookupNodeOptions) {
+  constructor(around: NodeDependencies, options: LookupNodeOptions) {
     super(around, options);
     this.options = options;
   }
@@ -484,7 +484,7 @@ function provesDeath(
     transport,
     durations,
     managers,
-  }: Pick<Surroundings, 'durations' | 'managers'> & {
+  }: Pick<NodeDependencies, 'durations' | 'managers'> & {
     readonly runtime: SimRuntime;
     readonly transport: Transport<PoolMessage, PoolMessage>;
   },

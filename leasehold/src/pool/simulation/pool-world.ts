@@ -24,7 +24,7 @@ import {
   OwnerNode,
   type OwnerNodeOptions,
   type PoolMessage,
-  type Surroundings,
+  type NodeDependencies,
   SupervisorNode,
 } from './nodes.ts';
 import { Channels } from './proofs.ts';
@@ -100,7 +100,7 @@ export class PoolWorld {
   readonly owners: OwnerNode[] = [];
   readonly lookups: LookupNode[] = [];
   readonly supervisor: SupervisorNode;
-  readonly #around: Surroundings;
+  readonly #around: NodeDependencies;
   readonly slowestRate: number;
   readonly fastestRate: number;
   readonly #random: Random;

@@ -30,7 +30,7 @@ import {
   type Observer,
   OwnerNode,
   type PoolMessage,
-  type Surroundings,
+  type NodeDependencies,
 } from './nodes.ts';
 import { Channels } from './proofs.ts';
 
@@ -57,7 +57,7 @@ export class TwoLogsWorld {
   /** It reaches only the second Manager, so it cannot know of the first. */
   #cutOff: OwnerNode | undefined;
   readonly #lookups: LookupNode[] = [];
-  readonly #around: Surroundings;
+  readonly #around: NodeDependencies;
   readonly #versions = new Map<OwnerNode, unknown>();
 
   constructor(seed: number, trace: boolean) {

@@ -32,7 +32,7 @@ import type { EtcdAnswer, EtcdRefusal, EtcdRefusalReason } from '../client.ts';
 import { type Fields, objectOf } from './answers.ts';
 import { Body } from './body.ts';
 import { errorIn, type Verdict, verdictOn, verdictOnStranger } from './refusals.ts';
-import { type GatewaySurroundings, headersWith, strangerTo } from './surroundings.ts';
+import { type GatewayDependencies, headersWith, strangerTo } from './dependencies.ts';
 
 export interface Question<T> {
   /** `/v3/kv/range` */
@@ -77,7 +77,7 @@ const ONE_TURN_MS = 1;
 type Outcome<T> = { readonly kind: 'done'; readonly value: T } | Verdict;
 
 export class Call<T> {
-  readonly #around: GatewaySurroundings;
+  readonly #around: GatewayDependencies;
   readonly #question: Question<T>;
   readonly #tokens: Tokens | undefined;
   readonly #until: Instant;
@@ -91,7 +91,7 @@ export class Call<T> {
   #timer: Disposable | undefined;
 
   constructor(
-    around: GatewaySurroundings,
+    around: GatewayDependencies,
     question: Question<T>,
     { timeoutMs, tokens, endpoints }: CallOptions,
     answer: (answer: EtcdAnswer<T>) => void,

@@ -35,7 +35,7 @@ import { Call, type Question, type Tokens } from './call.ts';
 import { Endpoints } from './endpoints.ts';
 import { Identity } from './identity.ts';
 import { grantBody, leaseBody, rangeBody, transactionBody, watchBody } from './requests.ts';
-import type { GatewaySurroundings } from './surroundings.ts';
+import type { GatewayDependencies } from './dependencies.ts';
 import { TokenKeeper } from './token-keeper.ts';
 import { Watch } from './watch.ts';
 
@@ -61,7 +61,7 @@ export function gatewayClient(options: GatewayOptions): EtcdClient {
 }
 
 class GatewayClient implements EtcdClient {
-  readonly #around: GatewaySurroundings;
+  readonly #around: GatewayDependencies;
   readonly #tokens: Tokens | undefined;
   readonly #identity: Identity;
 

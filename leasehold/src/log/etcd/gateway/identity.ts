@@ -19,7 +19,7 @@ import { later } from '../../../runtime/time.ts';
 import type { EtcdAnswer, EtcdRefusal } from '../client.ts';
 import { clusterOf } from './answers.ts';
 import { Call, type Tokens } from './call.ts';
-import type { GatewaySurroundings } from './surroundings.ts';
+import type { GatewayDependencies } from './dependencies.ts';
 
 /** Independent of the time of the waiting requests: an endpoint that hangs is not waited for longer. */
 const ASK_MS = 1_000;
@@ -39,12 +39,12 @@ type Word =
 const KNOWN: Known = { kind: 'done', value: undefined };
 
 export class Identity {
-  readonly #around: GatewaySurroundings;
+  readonly #around: GatewayDependencies;
   readonly #tokens: Tokens | undefined;
   readonly #waiting = new Set<Waiting>();
   #isAsking = false;
 
-  constructor(around: GatewaySurroundings, tokens: Tokens | undefined) {
+  constructor(around: GatewayDependencies, tokens: Tokens | undefined) {
     this.#around = around;
     this.#tokens = tokens;
   }

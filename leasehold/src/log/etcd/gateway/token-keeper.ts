@@ -14,7 +14,7 @@ import type { EtcdCredentials } from './address.ts';
 import { readToken } from './answers.ts';
 import { Call, type Tokens } from './call.ts';
 import { authenticateBody } from './requests.ts';
-import type { GatewaySurroundings } from './surroundings.ts';
+import type { GatewayDependencies } from './dependencies.ts';
 
 type TokenAnswer = EtcdAnswer<string | undefined>;
 
@@ -30,12 +30,12 @@ const NOT_ASKED = 'etcd asks nobody for a name and a password';
 const NOT_ENABLED = 'etcdserver: authentication is not enabled';
 
 export class TokenKeeper implements Tokens {
-  readonly #around: GatewaySurroundings;
+  readonly #around: GatewayDependencies;
   readonly #credentials: EtcdCredentials;
   readonly #waiting = new Set<Waiting>();
   #kept: { readonly token: string | undefined } | undefined;
 
-  constructor(around: GatewaySurroundings, credentials: EtcdCredentials) {
+  constructor(around: GatewayDependencies, credentials: EtcdCredentials) {
     this.#around = around;
     this.#credentials = credentials;
   }

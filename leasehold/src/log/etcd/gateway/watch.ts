@@ -24,12 +24,12 @@ import { objectOf, readWatch, type WatchAnswer, type WatchEvent } from './answer
 import { Lines } from './body.ts';
 import { objectIn, type Tokens } from './call.ts';
 import { errorIn, type GatewayError, verdictOn } from './refusals.ts';
-import { type GatewaySurroundings, headersWith, strangerTo } from './surroundings.ts';
+import { type GatewayDependencies, headersWith, strangerTo } from './dependencies.ts';
 
 const CREATED_WITHIN_MS = 5_000;
 
 export class Watch implements Disposable {
-  readonly #around: GatewaySurroundings;
+  readonly #around: GatewayDependencies;
   readonly #tokens: Tokens | undefined;
   readonly #endpoint: string;
   readonly #lines: Lines;
@@ -42,7 +42,7 @@ export class Watch implements Disposable {
   #held: readonly WatchEvent[] = [];
 
   constructor(
-    around: GatewaySurroundings,
+    around: GatewayDependencies,
     tokens: Tokens | undefined,
     body: string,
     events: EtcdWatchEvents,

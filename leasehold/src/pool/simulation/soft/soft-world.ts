@@ -32,7 +32,7 @@ import {
   OwnerNode,
   type OwnerNodeOptions,
   type PoolMessage,
-  type Surroundings,
+  type NodeDependencies,
   SupervisorNode,
 } from '../nodes.ts';
 import { Channels } from '../proofs.ts';
@@ -96,7 +96,7 @@ export class SoftWorld implements FatedWorld {
   readonly #logs: SuccessiveLogs;
   #highestTerm = 0;
   readonly #nodes: readonly ManagerNode[];
-  readonly #around: Surroundings;
+  readonly #around: NodeDependencies;
   readonly #random: Random;
   readonly slowestRate: number;
   readonly fastestRate: number;

@@ -6,7 +6,7 @@ import type { EpisodeLog } from '../../../runtime/episode-log.ts';
 import { clusterOf, type Fields } from './answers.ts';
 import type { Endpoints } from './endpoints.ts';
 
-export interface GatewaySurroundings {
+export interface GatewayDependencies {
   readonly http: HttpClient;
   readonly runtime: Runtime;
   readonly endpoints: Endpoints;
@@ -22,7 +22,7 @@ export interface GatewaySurroundings {
  * right, or unknown yet.
  */
 export function strangerTo(
-  around: GatewaySurroundings,
+  around: GatewayDependencies,
   endpoint: string,
   answer: Fields,
 ): string | undefined {
