@@ -69,7 +69,7 @@ const HALTED =
 /** Elected, and perhaps told. */
 interface WonElection {
   readonly lease: string;
-  readonly life: Lifetime;
+  readonly lifetime: Lifetime;
   until: Instant;
   contents: Contents | undefined;
   leadership: Leading | undefined;
@@ -79,7 +79,7 @@ export class Campaign implements Disposable {
   readonly #context: LogContext;
   readonly #candidate: string;
   readonly #events: LeaderEvents;
-  readonly #life: Lifetime;
+  readonly #lifetime: Lifetime;
   readonly #onEnd: (campaign: Campaign) => void;
   /** The lease to revoke at the end. */
   #lease: string | undefined;
@@ -97,16 +97,16 @@ export class Campaign implements Disposable {
     this.#candidate = candidate;
     this.#events = events;
     this.#onEnd = onEnd;
-    this.#life = new Lifetime(context.options.runtime);
+    this.#lifetime = new Lifetime(context.options.runtime);
     this.#readingMs = READING_LEASES * context.options.leaderLeaseMs;
     this.#look();
   }
 
   /** Withdraws, or resigns, without an event. */
   [Symbol.dispose](): void {
-    if (this.#life.isOver) return;
-    this.#life[Symbol.dispose]();
-    this.#won?.life[Symbol.dispose]();
+    if (this.#lifetime.isOver) return;
+    this.#lifetime[Symbol.dispose]();
+    this.#won?.lifetime[Symbol.dispose]();
     this.#stopWaiting();
     this.#letGo();
     this.#onEnd(this);
@@ -125,7 +125,7 @@ export class Campaign implements Disposable {
     const { reader, layout, requester } = this.#context;
     this.#stopWaiting();
     const keys = [layout.leader, layout.halted];
-    reader.overview(this.#life, keys, ({ revision, meta, metaRevision, others: [leader, halted] }) => {
+    reader.overview(this.#lifetime, keys, ({ revision, meta, metaRevision, others: [leader, halted] }) => {
       const halt = decodeHalt(halted);
       if (halt !== undefined) return this.#halted(halt);
       requester.episodes.over(HALTED);
@@ -135,7 +135,7 @@ export class Campaign implements Disposable {
   }
 
   #lookLater(times = 1): void {
-    this.#life.after(this.#context.requester.pauseMs(times), () => this.#look());
+    this.#lifetime.after(this.#context.requester.pauseMs(times), () => this.#look());
   }
 
   #halted({ why, term, position }: Halt): void {
@@ -148,12 +148,12 @@ export class Campaign implements Disposable {
     const { options, layout } = this.#context;
     this.#stopWaiting();
     const watch = options.client.watch(layout.leader, afterKey(layout.leader), revision + 1, {
-      changed: this.#life.hearing((_key, value) => {
+      changed: this.#lifetime.hearing((_key, value) => {
         if (value === undefined) this.#look();
       }),
       ended: () => {},
     });
-    this.#waiting = [watch, this.#life.after(options.pollMs, () => this.#look())];
+    this.#waiting = [watch, this.#lifetime.after(options.pollMs, () => this.#look())];
   }
 
   #stopWaiting(): void {
@@ -167,7 +167,7 @@ export class Campaign implements Disposable {
     const askedAt = runtime.now();
     requester.grant(
       ttlSeconds,
-      this.#life.hearing((answer) => {
+      this.#lifetime.hearing((answer) => {
         if (answer.kind !== 'done') return this.#lookLater();
         const { lease } = answer.value;
         this.#lease = lease;
@@ -197,7 +197,7 @@ export class Campaign implements Disposable {
     const { lease, value, meta, metaRevision } = attempt;
     const { leader, halted } = layout;
     requester.insist<EtcdTransactionResult>(
-      this.#life,
+      this.#lifetime,
       (hear) =>
         requester.transact(
           {
@@ -242,18 +242,18 @@ export class Campaign implements Disposable {
   #elected(attempt: Attempt, createRevision: number): void {
     const { reader, layout, options } = this.#context;
     const { runtime, leaderLeaseMs } = options;
-    const life = new Lifetime(runtime);
+    const lifetime = new Lifetime(runtime);
     const until = later(attempt.askedAt, leaderLeaseMs);
     const won: WonElection = {
       lease: attempt.lease,
-      life,
+      lifetime,
       until,
       contents: undefined,
       leadership: undefined,
     };
     const fence = new Fence(layout.leader, createRevision, attempt.value);
     this.#won = won;
-    keepLease(this.#context, life, attempt, fence, {
+    keepLease(this.#context, lifetime, attempt, fence, {
       written: () => won.leadership?.written ?? 0,
       sawHead: (head, written) => won.leadership?.sawHead(head, written),
       extended: (extended) => {
@@ -263,13 +263,13 @@ export class Campaign implements Disposable {
       },
       lost: (reason) => this.#lost(reason),
     });
-    reader.everything(life, [layout.leader], (contents) => {
+    reader.everything(lifetime, [layout.leader], (contents) => {
       const [leader] = contents.overview.others;
       if (!fence.isOurs(leader)) return this.#lost(fence.reason(leader));
       won.contents = contents;
       this.#tell(won, attempt.meta, fence);
     });
-    life.after(this.#readingMs, () => this.#outOfTime(won));
+    lifetime.after(this.#readingMs, () => this.#outOfTime(won));
   }
 
   #outOfTime({ leadership }: WonElection): void {
@@ -284,7 +284,7 @@ export class Campaign implements Disposable {
   #tell(won: WonElection, { termBase }: Meta, fence: Fence): void {
     if (won.contents === undefined || won.until <= this.#context.options.runtime.now()) return;
     won.leadership = new Leading(this.#context, {
-      ...{ life: won.life, fence, contents: won.contents },
+      ...{ lifetime: won.lifetime, fence, contents: won.contents },
       term: termBase + fence.createRevision,
       deposed: (reason) => this.#lost(reason),
       resigned: () => this[Symbol.dispose](),
@@ -294,7 +294,7 @@ export class Campaign implements Disposable {
 
   #lost(reason: DeposedReason): void {
     const isTold = this.#won?.leadership !== undefined;
-    this.#won?.life[Symbol.dispose]();
+    this.#won?.lifetime[Symbol.dispose]();
     this.#won = undefined;
     if (!isTold) {
       this.#giveUp();

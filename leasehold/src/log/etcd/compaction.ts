@@ -28,7 +28,7 @@ import { encodePointer, sameBytes } from './layout.ts';
 import type { Lifetime } from './lifetime.ts';
 
 export interface CompactionOptions {
-  readonly life: Lifetime;
+  readonly lifetime: Lifetime;
   readonly fence: Fence;
   deposed(reason: DeposedReason): void;
 }
@@ -140,8 +140,8 @@ export class Compaction {
     failed: (result: EtcdTransactionResult) => void,
   ): void {
     const { requester, layout } = this.#context;
-    const { life, fence, deposed } = this.#options;
-    const again = (): void => void life.after(requester.pauseMs(), attempt);
+    const { lifetime, fence, deposed } = this.#options;
+    const again = (): void => void lifetime.after(requester.pauseMs(), attempt);
     let mayBeDone = false;
     const transaction = {
       compare: [...fence.compare, ...compare],
@@ -154,7 +154,7 @@ export class Compaction {
     const attempt = (): void =>
       requester.transact(
         transaction,
-        life.hearing((answer) => {
+        lifetime.hearing((answer) => {
           if (answer.kind === 'done') {
             if (answer.value.succeeded) succeeded(answer.value);
             else found(answer.value);
@@ -174,7 +174,7 @@ export class Compaction {
     /** The last try was carried out or never will be. */
     const look = (): void =>
       requester.insist<EtcdTransactionResult>(
-        life,
+        lifetime,
         (hear) => requester.get([layout.leader, layout.snapshot], hear),
         (result) => {
           const [leader, pointer] = result.found;

@@ -165,13 +165,13 @@ class Errand<T> {
   readonly layout: Layout;
   readonly #options: EtcdCountersOptions;
   readonly #done: Done<T>;
-  readonly #life: Lifetime;
+  readonly #lifetime: Lifetime;
 
   constructor(options: EtcdCountersOptions, done: Done<T>) {
     const { client, runtime, logger, prefix } = options;
     this.#options = options;
     this.#done = done;
-    this.#life = new Lifetime(runtime);
+    this.#lifetime = new Lifetime(runtime);
     this.layout = new Layout(prefix);
     this.requester = new Requester({
       ...{ client, runtime, logger },
@@ -192,16 +192,16 @@ class Errand<T> {
         }),
       );
     const { withinMs = WITHIN_MS } = this.#options;
-    this.requester.within(this.#life, withinMs, doing, begin, (error) => this.fail(error));
+    this.requester.within(this.#lifetime, withinMs, doing, begin, (error) => this.fail(error));
   }
 
   end(value: T): void {
-    this.#life[Symbol.dispose]();
+    this.#lifetime[Symbol.dispose]();
     this.#done(value, undefined);
   }
 
   fail(error: LeaseholdError): void {
-    this.#life[Symbol.dispose]();
+    this.#lifetime[Symbol.dispose]();
     this.#done(undefined, error);
   }
 

@@ -116,7 +116,7 @@ export class OpenEtcdLog implements EtcdLog {
   readonly #campaigns = new Set<Campaign>();
   readonly #followers = new Set<Follower>();
   /** Outlasts the candidates and followers. */
-  readonly #life: Lifetime;
+  readonly #lifetime: Lifetime;
   readonly #releases: Releases;
   /**
    * The note being written, and the leases to release only afterwards: others could be elected before they know of the
@@ -134,8 +134,8 @@ export class OpenEtcdLog implements EtcdLog {
     this.prefix = prefix;
     this.maxBatchBytes = maxBatchBytes;
     const unreadable = (error: LeaseholdError): void => this.#fail(error);
-    this.#life = new Lifetime(runtime);
-    this.#releases = new Releases(requester, runtime, this.#life, ttlSeconds * 1_000);
+    this.#lifetime = new Lifetime(runtime);
+    this.#releases = new Releases(requester, runtime, this.#lifetime, ttlSeconds * 1_000);
     this.#context = {
       ...{ options, requester, layout, unreadable },
       reader: new LogReader({ requester, layout, cluster, runtime, unreadable, begun }),
@@ -181,13 +181,13 @@ export class OpenEtcdLog implements EtcdLog {
     const tell = [...this.#campaigns].map((campaign) => campaign.close());
     for (const follower of [...this.#followers]) follower[Symbol.dispose]();
     const end = (): void => {
-      if (this.#life.isOver) return;
-      this.#life[Symbol.dispose]();
+      if (this.#lifetime.isOver) return;
+      this.#lifetime[Symbol.dispose]();
       this.#noting?.halting[Symbol.dispose]();
       closed();
     };
-    this.#life.after(this.#context.options.requestTimeoutMs, end);
-    this.#life.after(0, () => {
+    this.#lifetime.after(this.#context.options.requestTimeoutMs, end);
+    this.#lifetime.after(0, () => {
       for (const each of tell) each();
       this.#whenNoted(() => this.#releases.whenDone(end));
     });
@@ -205,7 +205,7 @@ export class OpenEtcdLog implements EtcdLog {
     }
     const deposing = [...this.#campaigns].map((campaign) => campaign.close());
     for (const follower of [...this.#followers]) follower[Symbol.dispose]();
-    this.#life.after(0, () => {
+    this.#lifetime.after(0, () => {
       // The callback may end the process. Until then this process must not go on leading.
       if (isToBeNoted) for (const depose of deposing) depose();
       this.#whenNoted(() => onFatal(error));

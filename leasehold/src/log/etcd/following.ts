@@ -45,7 +45,7 @@ export class Follower implements Following {
   readonly #context: LogContext;
   readonly #events: FollowerEvents;
   readonly #onEnd: (follower: Follower) => void;
-  readonly #life: Lifetime;
+  readonly #lifetime: Lifetime;
   #place: Place | undefined;
   #watch: Watching | undefined;
 
@@ -53,21 +53,21 @@ export class Follower implements Following {
     this.#context = context;
     this.#events = events;
     this.#onEnd = onEnd;
-    this.#life = new Lifetime(context.options.runtime);
+    this.#lifetime = new Lifetime(context.options.runtime);
     this.#look();
   }
 
   askHead(): void {
     const { requester, reader } = this.#context;
-    reader.overview(this.#life, [], ({ meta, head, askedAt }) => {
+    reader.overview(this.#lifetime, [], ({ meta, head, askedAt }) => {
       if (meta.history === this.#place?.history) this.#events.head(head, askedAt);
-      else this.#life.after(requester.pauseMs(), () => this.askHead());
+      else this.#lifetime.after(requester.pauseMs(), () => this.askHead());
     });
   }
 
   [Symbol.dispose](): void {
-    if (this.#life.isOver) return;
-    this.#life[Symbol.dispose]();
+    if (this.#lifetime.isOver) return;
+    this.#lifetime[Symbol.dispose]();
     this.#watch?.[Symbol.dispose]();
     this.#onEnd(this);
   }
@@ -79,20 +79,20 @@ export class Follower implements Following {
     this.#watch = undefined;
     const others = place?.last === undefined ? [] : [layout.batch(place.last.position)];
     const anew = (): void => this.#lookLater();
-    reader.overview(this.#life, others, (overview) => {
+    reader.overview(this.#lifetime, others, (overview) => {
       if (place === undefined || isElsewhere(place, overview))
-        return reader.rest(this.#life, overview, (contents) => this.#reset(contents), anew);
+        return reader.rest(this.#lifetime, overview, (contents) => this.#reset(contents), anew);
       const { revision } = overview;
       const goOn = (batches: readonly LogBatch[]): void => {
         for (const batch of batches) this.#tell(place, batch, revision);
         this.#watchFrom(place, overview);
       };
-      reader.batchesAfter(this.#life, place.position, revision, goOn, anew);
+      reader.batchesAfter(this.#lifetime, place.position, revision, goOn, anew);
     });
   }
 
   #lookLater(): void {
-    this.#life.after(this.#context.requester.pauseMs(), () => this.#look());
+    this.#lifetime.after(this.#context.requester.pauseMs(), () => this.#look());
   }
 
   #reset({ overview, start }: Contents): void {
@@ -105,7 +105,7 @@ export class Follower implements Following {
   }
 
   #tell(place: Place, batch: LogBatch, revision: number): void {
-    if (this.#life.isOver) return;
+    if (this.#lifetime.isOver) return;
     place.position = batch.position;
     place.revision = revision;
     place.last = batch;
@@ -113,7 +113,7 @@ export class Follower implements Following {
   }
 
   #watchFrom(place: Place, { revision, head }: Overview): void {
-    if (this.#life.isOver) return; // By the callback.
+    if (this.#lifetime.isOver) return; // By the callback.
     place.revision = revision;
     this.#watch = new Watching(this.#context, place, head, revision, {
       batch: (batch, at) => this.#tell(place, batch, at),
@@ -148,7 +148,7 @@ class Watching implements Disposable {
   readonly #context: LogContext;
   readonly #place: Place;
   readonly #events: WatchingEvents;
-  readonly #life: Lifetime;
+  readonly #lifetime: Lifetime;
   readonly #watch: Disposable;
 
   constructor(context: LogContext, place: Place, head: number, revision: number, events: WatchingEvents) {
@@ -156,17 +156,17 @@ class Watching implements Disposable {
     this.#context = context;
     this.#place = place;
     this.#events = events;
-    this.#life = new Lifetime(options.runtime);
+    this.#lifetime = new Lifetime(options.runtime);
     const { key, end } = layout.watched;
     this.#watch = options.client.watch(key, end, revision + 1, {
-      changed: this.#life.hearing((changed, value, at) => this.#changed(changed, value, at)),
-      ended: this.#life.hearing(() => this.#over(() => events.ended())),
+      changed: this.#lifetime.hearing((changed, value, at) => this.#changed(changed, value, at)),
+      ended: this.#lifetime.hearing(() => this.#over(() => events.ended())),
     });
     this.#lookFrom(head);
   }
 
   [Symbol.dispose](): void {
-    this.#life[Symbol.dispose]();
+    this.#lifetime[Symbol.dispose]();
     this.#watch[Symbol.dispose]();
   }
 
@@ -187,9 +187,9 @@ class Watching implements Disposable {
   /** Reads the head after a while, and checks whether we have reached the head of the time before. */
   #lookFrom(headBefore: number): void {
     const { reader, options } = this.#context;
-    this.#life.after(options.pollMs, () => {
+    this.#lifetime.after(options.pollMs, () => {
       const { position, revision, history } = this.#place;
-      reader.overview(this.#life, [], (overview) => {
+      reader.overview(this.#lifetime, [], (overview) => {
         const isDeaf = this.#place.position < headBefore;
         const wentBack = overview.head < position || overview.revision < revision;
         if (isDeaf || wentBack || overview.meta.history !== history)

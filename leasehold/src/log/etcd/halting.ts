@@ -40,16 +40,16 @@ export class Halting implements Disposable {
   readonly #options: HaltingOptions;
   readonly #found: HaltedHistory;
   readonly #done: () => void;
-  readonly #life: Lifetime;
+  readonly #lifetime: Lifetime;
 
   constructor(options: HaltingOptions, found: HaltedHistory, done: () => void) {
     const { requester, runtime, logger, withinMs } = options;
     this.#options = options;
     this.#found = found;
     this.#done = done;
-    this.#life = new Lifetime(runtime);
+    this.#lifetime = new Lifetime(runtime);
     requester.within(
-      this.#life,
+      this.#lifetime,
       withinMs,
       'note in etcd that the log went back in time',
       (hearing) => this.#look(hearing),
@@ -61,7 +61,7 @@ export class Halting implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#life[Symbol.dispose]();
+    this.#lifetime[Symbol.dispose]();
   }
 
   #look(hearing: Hearing): void {
@@ -97,7 +97,7 @@ export class Halting implements Disposable {
   }
 
   #end(): void {
-    this.#life[Symbol.dispose]();
+    this.#lifetime[Symbol.dispose]();
     this.#done();
   }
 }

@@ -70,10 +70,10 @@ export interface LeaseEvents {
   lost(reason: DeposedReason): void;
 }
 
-/** Keeps the lease alive until it is lost or `life` ends; first after a quarter of the grant. */
+/** Keeps the lease alive until it is lost or `lifetime` ends; first after a quarter of the grant. */
 export function keepLease(
   { requester, layout, options: { runtime, leaderLeaseMs } }: LogContext,
-  life: Lifetime,
+  lifetime: Lifetime,
   { lease, askedAt: grantedFrom }: KeptLease,
   fence: Fence,
   events: LeaseEvents,
@@ -82,14 +82,14 @@ export function keepLease(
   const withinMs = leaderLeaseMs / SLOW_TRIES;
   let unconfirmed = 0;
   const next = (askedAt: Instant): void =>
-    void life.after(Math.max(0, later(askedAt, everyMs) - runtime.now()), extend);
+    void lifetime.after(Math.max(0, later(askedAt, everyMs) - runtime.now()), extend);
 
   const extend = (): void => {
     const askedAt = runtime.now();
     requester.keepAlive(
       lease,
       withinMs,
-      life.hearing((answer) => {
+      lifetime.hearing((answer) => {
         const isGone =
           answer.kind === 'refused'
             ? answer.refusal.reason === 'no-lease'
@@ -105,12 +105,12 @@ export function keepLease(
     const written = events.written();
     requester.get(
       [layout.leader, layout.head, layout.halted],
-      life.hearing((answer) => {
+      lifetime.hearing((answer) => {
         if (answer.kind === 'done') {
           const [found, head, halted] = answer.value.found;
           if (!fence.isOurs(found)) return events.lost(fence.reason(found));
           events.sawHead(head, written);
-          if (life.isOver) return;
+          if (lifetime.isOver) return;
           if (halted !== undefined) return events.lost('resigned');
           unconfirmed = 0;
           events.extended(later(askedAt, leaderLeaseMs));
@@ -134,15 +134,15 @@ export function keepLease(
 export class Releases {
   readonly #requester: Requester;
   readonly #runtime: Runtime;
-  readonly #life: Lifetime;
+  readonly #lifetime: Lifetime;
   readonly #ttlMs: number;
   readonly #pending = new Set<string>();
   #whenDone: (() => void) | undefined;
 
-  constructor(requester: Requester, runtime: Runtime, life: Lifetime, ttlMs: number) {
+  constructor(requester: Requester, runtime: Runtime, lifetime: Lifetime, ttlMs: number) {
     this.#requester = requester;
     this.#runtime = runtime;
-    this.#life = life;
+    this.#lifetime = lifetime;
     this.#ttlMs = ttlMs;
   }
 
@@ -152,11 +152,11 @@ export class Releases {
     const attempt = (): void =>
       this.#requester.revoke(
         lease,
-        this.#life.hearing((answer) => {
+        this.#lifetime.hearing((answer) => {
           const isGone =
             answer.kind === 'done' || (answer.kind === 'refused' && answer.refusal.reason === 'no-lease');
           if (isGone || this.#runtime.now() >= giveUpAt) this.#released(lease);
-          else this.#life.after(this.#requester.pauseMs(), attempt);
+          else this.#lifetime.after(this.#requester.pauseMs(), attempt);
         }),
       );
     attempt();

@@ -38,7 +38,7 @@ import type { Lifetime } from './lifetime.ts';
 import type { Contents } from './reading.ts';
 
 export interface LeadingOptions {
-  readonly life: Lifetime;
+  readonly lifetime: Lifetime;
   readonly fence: Fence;
   readonly contents: Contents;
   readonly term: number;
@@ -65,7 +65,7 @@ export class Leading implements Leadership {
   #headRevision: number;
 
   constructor(context: LogContext, options: LeadingOptions) {
-    const { life, fence, contents, term } = options;
+    const { lifetime, fence, contents, term } = options;
     const { head, headRevision, pointer, pointerRevision } = contents.overview;
     this.#context = context;
     this.#options = options;
@@ -74,12 +74,12 @@ export class Leading implements Leadership {
     this.#last = head;
     this.#headRevision = headRevision;
     const present = { position: pointer?.position ?? 0, revision: pointerRevision };
-    this.#compaction = new Compaction(context, { life, fence, deposed: options.deposed }, present);
+    this.#compaction = new Compaction(context, { lifetime, fence, deposed: options.deposed }, present);
   }
 
   append(batch: LogBatch, done: (outcome: AppendOutcome) => void): void {
-    const { life } = this.#options;
-    if (life.isOver) return;
+    const { lifetime } = this.#options;
+    if (lifetime.isOver) return;
     const { maxBatchBytes, logger } = this.#context.options;
     const { position, bytes } = batch;
     const before = this.#appending?.batch.position;
@@ -93,11 +93,11 @@ export class Leading implements Leadership {
       return;
     }
     logger.error('refused a batch that is too large', { position, bytes: bytes.length, maxBatchBytes });
-    life.after(0, () => this.#finish(append, 'refused'));
+    lifetime.after(0, () => this.#finish(append, 'refused'));
   }
 
   compact(snapshot: Uint8Array, upTo: number): void {
-    if (this.#options.life.isOver) return;
+    if (this.#options.lifetime.isOver) return;
     assert(upTo <= this.#last, `compact up to ${upTo}, but the log is at ${this.#last}`);
     this.#compaction.compact(snapshot, upTo);
   }
@@ -114,15 +114,15 @@ export class Leading implements Leadership {
   }
 
   resign(): void {
-    if (!this.#options.life.isOver) this.#options.resigned();
+    if (!this.#options.lifetime.isOver) this.#options.resigned();
   }
 
   #try(append: Append): void {
     const { requester } = this.#context;
-    const { life } = this.#options;
+    const { lifetime } = this.#options;
     requester.transact(
       this.#transaction(append.batch),
-      life.hearing((answer) => {
+      lifetime.hearing((answer) => {
         if (answer.kind === 'done') return this.#heard(append, answer.value);
         if (answer.kind === 'refused') return this.#refused(append, answer.refusal);
         if (answer.refusal !== undefined) return this.#lookFor(append);
@@ -137,7 +137,7 @@ export class Leading implements Leadership {
     const { requester, layout } = this.#context;
     const { position } = append.batch;
     requester.insist<EtcdTransactionResult>(
-      this.#options.life,
+      this.#options.lifetime,
       (hear) => requester.get([layout.leader, layout.head, layout.batch(position)], hear),
       (result) => this.#looked(append, result),
     );
@@ -152,7 +152,7 @@ export class Leading implements Leadership {
   }
 
   #tryAgain(append: Append): void {
-    this.#options.life.after(this.#context.requester.pauseMs(), () => this.#try(append));
+    this.#options.lifetime.after(this.#context.requester.pauseMs(), () => this.#try(append));
   }
 
   #transaction({ position, bytes }: LogBatch): EtcdTransaction {

@@ -71,7 +71,7 @@ const DUPLICATE_ID = 'another Manager has the same id: give each its own';
 export class ManagerRegistry {
   readonly #options: ManagerRegistryOptions;
   readonly #layout: Layout;
-  readonly #life: Lifetime;
+  readonly #lifetime: Lifetime;
   readonly #episodes: EpisodeLog;
   #entries: readonly ManagerEntry[] = [];
   #own: ManagerEntry | undefined;
@@ -81,7 +81,7 @@ export class ManagerRegistry {
     const { prefix, runtime, logger } = options;
     this.#options = options;
     this.#layout = new Layout(prefix);
-    this.#life = new Lifetime(runtime);
+    this.#lifetime = new Lifetime(runtime);
     this.#episodes = new EpisodeLog(logger, runtime);
     this.#look();
   }
@@ -109,7 +109,7 @@ export class ManagerRegistry {
           this.#found(found);
           const isThere = this.#entries.some(({ id }) => id !== this.#own?.id);
           if (isThere || runtime.now() >= until) tell(isThere);
-          else this.#life.after(SOON_MS, look);
+          else this.#lifetime.after(SOON_MS, look);
         }),
       );
     look();
@@ -117,7 +117,7 @@ export class ManagerRegistry {
 
   /** Removes our entry; calls back when that is done, or when it took too long. */
   close(closed: () => void): void {
-    this.#life[Symbol.dispose]();
+    this.#lifetime[Symbol.dispose]();
     const lease = this.#lease;
     this.#lease = undefined;
     // Revoking the lease removes the entry, even one that is still on its way.
@@ -135,7 +135,7 @@ export class ManagerRegistry {
       REQUEST_TIMEOUT_MS,
       this.#hearing((found) => {
         this.#found(found);
-        this.#life.after(EVERY_MS, () => this.#look());
+        this.#lifetime.after(EVERY_MS, () => this.#look());
         this.#maintain();
       }),
     );
@@ -226,7 +226,7 @@ export class ManagerRegistry {
 
   /** Undefined: etcd did not answer, and the client has logged why. */
   #hearing<T>(hear: (value: T | undefined) => void): (answer: EtcdAnswer<T>) => void {
-    return this.#life.hearing((answer) => hear(answer.kind === 'done' ? answer.value : undefined));
+    return this.#lifetime.hearing((answer) => hear(answer.kind === 'done' ? answer.value : undefined));
   }
 }
 

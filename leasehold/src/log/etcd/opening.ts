@@ -38,15 +38,15 @@ type OpeningDone = (error: LeaseholdError | undefined, begun: string | undefined
 export class Opening implements Disposable {
   readonly #options: OpeningOptions;
   readonly #done: OpeningDone;
-  readonly #life: Lifetime;
+  readonly #lifetime: Lifetime;
 
   constructor(options: OpeningOptions, done: OpeningDone) {
     const { requester, runtime, openWithinMs } = options;
     this.#options = options;
     this.#done = done;
-    this.#life = new Lifetime(runtime);
+    this.#lifetime = new Lifetime(runtime);
     requester.within(
-      this.#life,
+      this.#lifetime,
       openWithinMs,
       'open the log',
       // Finding `meta` from an earlier try is no different from finding any other.
@@ -56,7 +56,7 @@ export class Opening implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#life[Symbol.dispose]();
+    this.#lifetime[Symbol.dispose]();
   }
 
   #look(hearing: Hearing): void {
@@ -115,7 +115,7 @@ export class Opening implements Disposable {
   }
 
   #end(error: LeaseholdError | undefined, begun?: string): void {
-    this.#life[Symbol.dispose]();
+    this.#lifetime[Symbol.dispose]();
     this.#done(error, begun);
   }
 }

@@ -96,12 +96,12 @@ export class LogReader {
   }
 
   /** The small keys, and others, at one revision: read after this was called. */
-  overview(life: Lifetime, others: readonly string[], use: (overview: Overview) => void): void {
+  overview(lifetime: Lifetime, others: readonly string[], use: (overview: Overview) => void): void {
     const { requester, layout, cluster, runtime } = this.#options;
     const keys = [layout.meta, layout.head, layout.snapshot, ...others];
     let askedAt = runtime.now();
     requester.insist<EtcdTransactionResult>(
-      life,
+      lifetime,
       (hear) => {
         askedAt = runtime.now();
         requester.get(keys, hear);
@@ -110,7 +110,7 @@ export class LogReader {
         this.#isGone = meta === undefined;
         if (meta === undefined) {
           requester.episodes.met(LOG_GONE, { key: layout.meta });
-          life.after(requester.pauseMs(GONE_TIMES), () => this.overview(life, others, use));
+          lifetime.after(requester.pauseMs(GONE_TIMES), () => this.overview(lifetime, others, use));
           return;
         }
         requester.episodes.over(LOG_GONE);
@@ -133,18 +133,19 @@ export class LogReader {
   }
 
   /** Everything, and other keys, as of one revision that is not before this was called. */
-  everything(life: Lifetime, others: readonly string[], use: (contents: Contents) => void): void {
+  everything(lifetime: Lifetime, others: readonly string[], use: (contents: Contents) => void): void {
     const { requester } = this.#options;
-    const anew = (): void => void life.after(requester.pauseMs(), () => this.everything(life, others, use));
-    this.overview(life, others, (overview) => this.rest(life, overview, use, anew));
+    const anew = (): void =>
+      void lifetime.after(requester.pauseMs(), () => this.everything(lifetime, others, use));
+    this.overview(lifetime, others, (overview) => this.rest(lifetime, overview, use, anew));
   }
 
   /** All that an overview leaves out, as of the same revision; `anew` is called if that revision is gone. */
-  rest(life: Lifetime, overview: Overview, use: (contents: Contents) => void, anew: () => void): void {
+  rest(lifetime: Lifetime, overview: Overview, use: (contents: Contents) => void, anew: () => void): void {
     const { layout } = this.#options;
     const { pointer, revision } = overview;
-    this.#snapshot(life, overview, anew, (bytes) =>
-      this.#pages(life, layout.batchesAfter(pointer?.position ?? 0), revision, anew, (found) =>
+    this.#snapshot(lifetime, overview, anew, (bytes) =>
+      this.#pages(lifetime, layout.batchesAfter(pointer?.position ?? 0), revision, anew, (found) =>
         this.#ifReadable(() => this.#assemble(overview, bytes, found), use),
       ),
     );
@@ -152,32 +153,37 @@ export class LogReader {
 
   /** The batches after a position, as of a revision; `anew` is told if that is gone. */
   batchesAfter(
-    life: Lifetime,
+    lifetime: Lifetime,
     position: number,
     revision: number,
     use: (batches: readonly LogBatch[]) => void,
     anew: () => void,
   ): void {
     const { layout } = this.#options;
-    this.#pages(life, layout.batchesAfter(position), revision, anew, (found) =>
+    this.#pages(lifetime, layout.batchesAfter(position), revision, anew, (found) =>
       this.#ifReadable(() => found.map((each) => this.#batch(each)), use),
     );
   }
 
-  #snapshot(life: Lifetime, overview: Overview, anew: () => void, use: (bytes: Uint8Array) => void): void {
+  #snapshot(
+    lifetime: Lifetime,
+    overview: Overview,
+    anew: () => void,
+    use: (bytes: Uint8Array) => void,
+  ): void {
     const { pointer, revision } = overview;
     const { layout } = this.#options;
     if (pointer === undefined || pointer.chunks === 0) {
       use(new Uint8Array(0));
       return;
     }
-    this.#pages(life, layout.chunks(pointer.position, pointer.chunks), revision, anew, (found) =>
+    this.#pages(lifetime, layout.chunks(pointer.position, pointer.chunks), revision, anew, (found) =>
       this.#ifReadable(() => joined(layout.snapshot, pointer, found), use),
     );
   }
 
   #pages(
-    life: Lifetime,
+    lifetime: Lifetime,
     range: KeyRange,
     revision: number,
     anew: () => void,
@@ -194,7 +200,7 @@ export class LogReader {
         pageBytes = Math.max(SLOW_PAGE_BYTES, pageBytes / 2);
       };
       requester.insist<EtcdRangeResult>(
-        life,
+        lifetime,
         (hear) =>
           requester.range({ key, end: range.end, limit, revision }, (answer) => {
             if (answer.kind === 'unknown') smaller();

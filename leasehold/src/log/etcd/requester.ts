@@ -90,23 +90,23 @@ export class Requester {
    * one that may have come after an earlier try was executed; without it, such a request is repeated too.
    */
   insist<T>(
-    life: Lifetime,
+    lifetime: Lifetime,
     ask: (hear: Hear<T>) => void,
     use: (value: T) => void,
     refused?: (refusal: EtcdRefusal) => void,
   ): void {
     const attempt = (): void =>
       ask(
-        life.hearing((answer) => {
+        lifetime.hearing((answer) => {
           if (answer.kind === 'done') return use(answer.value);
           const { refusal } = answer;
-          if (refusal === undefined) return void life.after(this.pauseMs(), attempt);
+          if (refusal === undefined) return void lifetime.after(this.pauseMs(), attempt);
           const isPassing = refusal.reason === 'unavailable';
           if (!isPassing && refused !== undefined) return refused(refusal);
-          life.after(this.pauseMs(isPassing ? 1 : REFUSED_TIMES), attempt);
+          lifetime.after(this.pauseMs(isPassing ? 1 : REFUSED_TIMES), attempt);
         }),
       );
-    if (!life.isOver) attempt();
+    if (!lifetime.isOver) attempt();
   }
 
   /**
@@ -117,7 +117,7 @@ export class Requester {
    * @param doing `open the log`
    */
   within(
-    life: Lifetime,
+    lifetime: Lifetime,
     limitMs: number,
     doing: string,
     begin: (hearing: Hearing) => void,
@@ -127,14 +127,14 @@ export class Requester {
     let reason: EtcdRefusalReason | undefined;
     const giveUp = (): void => unavailable(new EtcdUnavailableError(doing, why, reason));
     const hearing: Hearing = (use) =>
-      life.hearing((answer) => {
+      lifetime.hearing((answer) => {
         if (answer.kind === 'done') return use(answer.value);
         why = answer.kind === 'unknown' ? answer.why : answer.refusal.message;
         reason = answer.refusal?.reason;
         if (reason === 'denied' || reason === 'divided') giveUp();
-        else life.after(this.pauseMs(), () => begin(hearing));
+        else lifetime.after(this.pauseMs(), () => begin(hearing));
       });
-    life.after(limitMs, giveUp);
+    lifetime.after(limitMs, giveUp);
     begin(hearing);
   }
 

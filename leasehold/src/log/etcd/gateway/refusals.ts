@@ -80,7 +80,7 @@ const SENTENCES: readonly Sentence[] = [
   ['etcdserver: not capable', 'elsewhere', 'unavailable'],
 ];
 
-/** The token is of a member's earlier life, or older than a change of the rights, or there was no need of one before. */
+/** The token is of a member's earlier start, or older than a change of the rights, or there was no need of one before. */
 const TOKEN = /^etcdserver: (?:invalid auth token|revision of auth store is old|user name is empty)/;
 
 /** The form of etcd's own errors where there is room for a text only: why etcd ends a watch. */

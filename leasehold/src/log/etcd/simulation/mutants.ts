@@ -136,8 +136,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'nothing-lost',
     story: 'A process that leads again starts from what it read when it led before.',
     file: CAMPAIGN,
-    from: 'reader.everything(life, [layout.leader], (contents) => {\n      const [leader] = contents.overview.others;\n      if (!fence.isOurs(leader)) return this.#lost(fence.reason(leader));\n',
-    to: 'const kept = this.#context as { read?: Contents };\n    const once = (use: (contents: Contents) => void): void => {\n      if (kept.read !== undefined) use(kept.read);\n      else reader.everything(life, [layout.leader], (contents) => use((kept.read = contents)));\n    };\n    once((contents) => {\n',
+    from: 'reader.everything(lifetime, [layout.leader], (contents) => {\n      const [leader] = contents.overview.others;\n      if (!fence.isOurs(leader)) return this.#lost(fence.reason(leader));\n',
+    to: 'const kept = this.#context as { read?: Contents };\n    const once = (use: (contents: Contents) => void): void => {\n      if (kept.read !== undefined) use(kept.read);\n      else reader.everything(lifetime, [layout.leader], (contents) => use((kept.read = contents)));\n    };\n    once((contents) => {\n',
   },
   {
     name: 'read-although-another-leads',
@@ -177,7 +177,7 @@ export const mutants: readonly Mutant[] = [
     story: 'A leader that was deposed stands again under the same name.',
     file: CAMPAIGN,
     from: 'if (!isTold) {\n      this.#giveUp();',
-    to: 'if (isTold) this.#events.deposed(reason);\n    if (!this.#life.isOver) {\n      this.#giveUp();',
+    to: 'if (isTold) this.#events.deposed(reason);\n    if (!this.#lifetime.isOver) {\n      this.#giveUp();',
   },
   {
     name: 'closed-without-a-word',
