@@ -48,7 +48,7 @@ export class SimulatedLog implements FencedLog {
     this.#runtime = runtime;
     this.#transport = transport;
     this.options = options;
-    this.#requests = Math.floor(runtime.random() * 2 ** 40); // So that no answer to an earlier life fits.
+    this.#requests = Math.floor(runtime.random() * 2 ** 40); // So that no answer to an earlier incarnation fits.
     this.#member = this.#requests % MEMBERS;
     transport.listen((_, { request, body }) => {
       if (!('answer' in body)) return;

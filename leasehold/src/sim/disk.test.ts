@@ -367,19 +367,21 @@ describe('a sync that fails', () => {
 });
 
 describe('a disk under a process', () => {
-  it('answers only while that life runs, but finishes what it was asked to do', async () => {
+  it('answers only while that incarnation runs, but finishes what it was asked to do', async () => {
     const bench = new Bench({ delayMs: [10, 10] });
     const { world, disk } = bench;
     const seen: string[] = [];
     const process = new SimProcess(world, {
       name: 'p',
-      start: (runtime, life) => {
+      start: (runtime, incarnation) => {
         const storage = runtime.storage(disk);
         const work = async (): Promise<void> => {
           const file = await storage.open('log');
-          seen.push(`${Math.round(world.trueMs)} life ${life} opened, size ${await file.size()}`);
+          seen.push(
+            `${Math.round(world.trueMs)} incarnation ${incarnation} opened, size ${await file.size()}`,
+          );
           await file.write(0, bytes('hello'));
-          seen.push(`${Math.round(world.trueMs)} life ${life} wrote`);
+          seen.push(`${Math.round(world.trueMs)} incarnation ${incarnation} wrote`);
         };
         runtime.wakeAt(later(runtime.now(), 0), () => void work());
       },
@@ -388,6 +390,10 @@ describe('a disk under a process', () => {
     world.at(5, () => process.pause(100)); // The open completes meanwhile.
     world.at(120, () => process.restart()); // The write is under way.
     await world.runAsync({ untilMs: 1_000, drain });
-    expect(seen).toEqual(['105 life 1 opened, size 0', '130 life 2 opened, size 5', '150 life 2 wrote']);
+    expect(seen).toEqual([
+      '105 incarnation 1 opened, size 0',
+      '130 incarnation 2 opened, size 5',
+      '150 incarnation 2 wrote',
+    ]);
   });
 });

@@ -20,7 +20,7 @@ const ms = (max: number): fc.Arbitrary<number> => fc.integer({ min: 0, max: max 
 
 /** A started process, with a network whose messages take 1 ms. */
 function bench(
-  start: (runtime: SimRuntime, bench: Bench, life: number) => void,
+  start: (runtime: SimRuntime, bench: Bench, incarnation: number) => void,
   options: Partial<ProcessOptions> = {},
   seed = 1,
 ): Bench {
@@ -33,7 +33,7 @@ function bench(
     network: new Network<string>(world, { faults: { delayMs: [1, 1] } }),
     process: new SimProcess(world, {
       name: 'p',
-      start: (runtime, life) => start(runtime, made, life),
+      start: (runtime, incarnation) => start(runtime, made, incarnation),
       ...options,
     }),
   };
@@ -272,11 +272,11 @@ describe('a process whose machine is suspended', () => {
   });
 
   it('starts, if it is started then, when the machine is resumed', () => {
-    const { world, process, seen } = bench((_, { see }, life) => see(`life ${life}`));
+    const { world, process, seen } = bench((_, { see }, incarnation) => see(`incarnation ${incarnation}`));
     world.at(100, () => process.suspend(1_000));
     world.at(200, () => process.restart());
     world.run({ untilMs: 5_000 });
-    expect(seen).toEqual(['0 life 1', '1100 life 2']);
+    expect(seen).toEqual(['0 incarnation 1', '1100 incarnation 2']);
   });
 });
 
@@ -288,10 +288,10 @@ describe('a process that crashes', () => {
   it('takes its timers, its alarms and what it has not seen with it', () => {
     for (const seed of seeds) {
       const { world, process, network, seen } = bench(
-        (runtime, { see, network: net }, life) => {
-          runtime.wakeAt(later(runtime.now(), 500), () => see(`timer of life ${life}`));
-          runtime.alarm(() => see(`alarm of life ${life}`)).set(later(runtime.now(), 600));
-          runtime.transport(net).listen((_, message) => see(`${message} in life ${life}`));
+        (runtime, { see, network: net }, incarnation) => {
+          runtime.wakeAt(later(runtime.now(), 500), () => see(`timer of incarnation ${incarnation}`));
+          runtime.alarm(() => see(`alarm of incarnation ${incarnation}`)).set(later(runtime.now(), 600));
+          runtime.transport(net).listen((_, message) => see(`${message} in incarnation ${incarnation}`));
         },
         {},
         seed,
@@ -303,38 +303,44 @@ describe('a process that crashes', () => {
       world.at(450, () => process.start());
       world.at(460, () => network.send('x', 'p', 'hello'));
       world.run({ untilMs: 1e8 });
-      expect(seen).toEqual(['461 hello in life 2', '950 timer of life 2', '1050 alarm of life 2']);
+      expect(seen).toEqual([
+        '461 hello in incarnation 2',
+        '950 timer of incarnation 2',
+        '1050 alarm of incarnation 2',
+      ]);
       expect(network.counts.unclaimed).toBe(1);
     }
   });
 
-  it('does not see in its next life what it was about to see', () => {
-    const { world, process, network, seen } = bench((runtime, { see, network: net, process: self }, life) => {
-      runtime.transport(net).listen((_, message) => {
-        see(`${message} in life ${life}`);
-        if (message === 'poison') self.restart();
-      });
-    });
+  it('does not see in its next incarnation what it was about to see', () => {
+    const { world, process, network, seen } = bench(
+      (runtime, { see, network: net, process: self }, incarnation) => {
+        runtime.transport(net).listen((_, message) => {
+          see(`${message} in incarnation ${incarnation}`);
+          if (message === 'poison') self.restart();
+        });
+      },
+    );
     process.pause(50);
     for (const message of ['poison', 'unseen', 'unseen']) network.send('x', 'p', message);
     world.run({ untilMs: 5_000 });
-    expect(seen).toEqual(['50 poison in life 1']);
+    expect(seen).toEqual(['50 poison in incarnation 1']);
   });
 
-  it('has no effect any more: what the old life sends goes nowhere, what it sets never fires', () => {
+  it('has no effect any more: what the old incarnation sends goes nowhere, what it sets never fires', () => {
     for (const seed of seeds) {
-      const lives: SimRuntime[] = [];
-      const { world, process, network, seen } = bench((runtime) => lives.push(runtime), {}, seed);
+      const runtimes: SimRuntime[] = [];
+      const { world, process, network, seen } = bench((runtime) => runtimes.push(runtime), {}, seed);
       network.attach('x', (from, message) => seen.push(`${message} from ${from}`));
       process.restart();
-      expect(lives.map((life) => life.alive)).toEqual([false, true]);
-      for (const runtime of lives) {
-        runtime.transport(network).send('x', `life of ${runtime.alive}`);
+      expect(runtimes.map(({ alive }) => alive)).toEqual([false, true]);
+      for (const runtime of runtimes) {
+        runtime.transport(network).send('x', `incarnation of ${runtime.alive}`);
         runtime.wakeAt(runtime.now(), () => seen.push(`timer of ${runtime.alive}`));
         runtime.alarm(() => seen.push(`alarm of ${runtime.alive}`)).set(runtime.now());
       }
       world.run({ untilMs: 1e8 });
-      expect(seen.toSorted()).toEqual(['alarm of true', 'life of true from p', 'timer of true']);
+      expect(seen.toSorted()).toEqual(['alarm of true', 'incarnation of true from p', 'timer of true']);
     }
   });
 

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * A process: a name, a machine with clocks, and one incarnation (`life` in the code) after the other.
+ * A process: a name, a machine with clocks, and one incarnation after the other.
  *
  *             start            pause, suspend
  *     dead ──────────► running ──────────────► stopped
@@ -36,7 +36,7 @@ import type { Random } from './random.ts';
 import type { World } from './world.ts';
 
 /** Begins an incarnation, numbered from 1: builds the contents of the process, from nothing. */
-export type Start = (runtime: SimRuntime, life: number) => void;
+export type Start = (runtime: SimRuntime, incarnation: number) => void;
 
 export interface ProcessOptions {
   /** Unlike any other in the world. Also the name in the network and in the story. */
@@ -75,7 +75,7 @@ export class SimProcess {
   /** The time of the alarm, by the clock of this process; NaN when that must be worked out anew. */
   #armedFor: number = Number.NaN;
   #runtime: SimRuntime | undefined;
-  #life = 0;
+  #incarnation = 0;
   #paused = false;
   /** Whether the process was stopped at the last look, so that a resume is noticed. */
   #stopped = false;
@@ -97,9 +97,9 @@ export class SimProcess {
     this.#alarm = new Alarm(world, () => this.#fire());
   }
 
-  /** The number of the present life, or of the last one; 0 if there was none. */
-  get life(): number {
-    return this.#life;
+  /** The number of the present incarnation, or of the last one; 0 if there was none. */
+  get incarnation(): number {
+    return this.#incarnation;
   }
 
   get alive(): boolean {
@@ -121,7 +121,7 @@ export class SimProcess {
     return instant(this.clock.now(this.world.trueMs) + this.#originMs());
   }
 
-  /** The true time at which the present life's clock shows `at`, if nothing happens to the clock. */
+  /** The true time at which the present incarnation's clock shows `at`, if nothing happens to the clock. */
   trueMsOf(at: Instant): number {
     const originMs = this.#originMs();
     let trueMs = this.clock.trueMsOf(instant(at - originMs));
@@ -133,23 +133,27 @@ export class SimProcess {
     return trueMs;
   }
 
-  /** Begins a new life; on a suspended machine, as soon as that is resumed. */
+  /** Begins a new incarnation; on a suspended machine, as soon as that is resumed. */
   start(): void {
     assert(this.#runtime === undefined, `${this.name} is alive already`);
-    this.#life += 1;
-    const life = this.#life;
-    const runtime = new SimRuntime(this, this.#timers, this.#random.fork(`life ${life}`), () => this.#arm());
+    this.#incarnation += 1;
+    const incarnation = this.#incarnation;
+    // The words of a fork seed it: another word would be other worlds.
+    const runtime = new SimRuntime(this, this.#timers, this.#random.fork(`life ${incarnation}`), () =>
+      this.#arm(),
+    );
     this.#runtime = runtime;
     this.#stopped = this.clock.suspended;
-    if (this.world.tracing) this.world.note(this.name, { what: 'started', facts: { life } });
-    this.perform(() => this.#start(runtime, life));
+    if (this.world.tracing) this.world.note(this.name, { what: 'started', facts: { incarnation } });
+    this.perform(() => this.#start(runtime, incarnation));
   }
 
   /** Ends this incarnation at once: timers and undelivered messages are gone. */
   crash(): void {
     const runtime = this.#runtime;
     if (runtime === undefined) return;
-    if (this.world.tracing) this.world.note(this.name, { what: 'crashed', facts: { life: this.#life } });
+    if (this.world.tracing)
+      this.world.note(this.name, { what: 'crashed', facts: { incarnation: this.#incarnation } });
     this.#runtime = undefined;
     this.#paused = false;
     this.#timers.clear();
@@ -211,7 +215,7 @@ export class SimProcess {
   /** Runs a function in the process as if asked from outside: now, or when the process runs again; never if dead. */
   perform(run: () => void): void {
     if (this.running) run();
-    else if (this.#runtime !== undefined) this.#inbox.push(new Handed(this, this.#life, run));
+    else if (this.#runtime !== undefined) this.#inbox.push(new Handed(this, this.#incarnation, run));
   }
 
   #originMs(): number {
@@ -272,7 +276,7 @@ export class SimRuntime implements Runtime {
     this.#timersChanged = timersChanged;
   }
 
-  /** False once the process has crashed: nothing that this life does has any effect any more. */
+  /** False once the process has crashed: nothing that this incarnation does has any effect any more. */
   get alive(): boolean {
     return this.#alive;
   }
@@ -330,7 +334,7 @@ export class SimRuntime implements Runtime {
         if (this.#alive) network.send(process.name, to, message);
       },
       listen: (callback) => {
-        assert(this.#alive, `a life of ${process.name} that has ended listens`);
+        assert(this.#alive, `an incarnation of ${process.name} that has ended listens`);
         const receive = (from: string, message: Message): void => {
           if (process.running) callback(from, message);
           else process.perform(() => callback(from, message));
@@ -381,18 +385,18 @@ export interface WakeAlarm {
 class Handed implements Happening {
   readonly cancelled = false;
   readonly #process: SimProcess;
-  readonly #life: number;
+  readonly #incarnation: number;
   readonly #run: () => void;
 
-  constructor(process: SimProcess, life: number, run: () => void) {
+  constructor(process: SimProcess, incarnation: number, run: () => void) {
     this.#process = process;
-    this.#life = life;
+    this.#incarnation = incarnation;
     this.#run = run;
   }
 
   happen(): boolean {
     const process = this.#process;
-    if (process.life !== this.#life) return false;
+    if (process.incarnation !== this.#incarnation) return false;
     const ran = process.running;
     process.perform(this.#run); // Stopped again before this event: back into the queue.
     return ran;

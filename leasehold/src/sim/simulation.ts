@@ -1,7 +1,7 @@
 /**
  * The interface of a protocol's simulation: seeds in, broken promises out.
  *
- * A protocol promises things ("no key has two owners"). A *simulation* of the protocol plays one life of a whole
+ * A protocol promises things ("no key has two owners"). A *simulation* of the protocol plays the whole course of a
  * deployment, drawn from a seed, with every possible fault, and watches the promises from outside, where all processes
  * are visible at once. A runner plays thousands of seeds and only counts:
  *

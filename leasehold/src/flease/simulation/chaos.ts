@@ -93,20 +93,20 @@ export class Chaos {
   }
 
   #startWithin(node: FleaseNode, ms: number): void {
-    const { life } = node.process;
+    const { incarnation } = node.process;
     this.flease.world.after(ms, () => {
-      const isStill = !node.process.alive && node.process.life === life;
+      const isStill = !node.process.alive && node.process.incarnation === incarnation;
       if (isStill && this.flease.nodes.includes(node)) node.process.start();
     });
   }
 
   /** Releases everything, and restarts at once. */
   #shutDown(node: FleaseNode): void {
-    const { life } = node.process;
+    const { incarnation } = node.process;
     node.process.perform(() => node.releaseAll());
     const { answerMs } = this.flease.drawn.durations;
     this.flease.world.after(this.#random.between(0, answerMs), () => {
-      if (this.#isOver || !node.process.alive || node.process.life !== life) return;
+      if (this.#isOver || !node.process.alive || node.process.incarnation !== incarnation) return;
       node.process.crash();
       this.#startWithin(node, 0);
     });

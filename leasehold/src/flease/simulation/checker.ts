@@ -47,7 +47,7 @@ export type PromiseName = (typeof PROMISES)[number];
 
 interface Known {
   readonly node: FleaseNode;
-  readonly life: number;
+  readonly incarnation: number;
   readonly held: HeldLease;
   readonly grantedMs: number;
   /** As last reported. */
@@ -59,7 +59,7 @@ interface Known {
 /** A request without an answer yet. */
 export interface Waiting {
   readonly node: FleaseNode;
-  readonly life: number;
+  readonly incarnation: number;
   readonly resource: string;
   readonly kind: Request['kind'];
   readonly sinceMs: number;
@@ -110,7 +110,7 @@ export class Checker implements Observer {
 
   /** Requests without an answer, of living processes. */
   waiting(): Waiting[] {
-    return [...this.#waiting.values()].filter(({ node, life }) => isItsLife(node, life));
+    return [...this.#waiting.values()].filter(({ node, incarnation }) => isItsIncarnation(node, incarnation));
   }
 
   began(node: FleaseNode): void {
@@ -120,8 +120,15 @@ export class Checker implements Observer {
   }
 
   requested(node: FleaseNode, resource: string, { kind, id }: Request): void {
-    const { life } = node.process;
-    const waiting: Waiting = { node, life, resource, kind, sinceMs: this.#world.trueMs, turns: new Map() };
+    const { incarnation } = node.process;
+    const waiting: Waiting = {
+      node,
+      incarnation,
+      resource,
+      kind,
+      sinceMs: this.#world.trueMs,
+      turns: new Map(),
+    };
     this.#waiting.set(keyOf(node, id), waiting);
     node.note(kind, { resource, id });
   }
@@ -229,7 +236,7 @@ export class Checker implements Observer {
     }
     this.#isAsTold(node, held);
     const known: Known = {
-      ...{ node, life: node.process.life, held, grantedMs: this.#world.trueMs },
+      ...{ node, incarnation: node.process.incarnation, held, grantedMs: this.#world.trueMs },
       ...{ untilMs: held.untilMs, isNoticed: false, isEnded: false },
     };
     this.#known.set(held, known);
@@ -372,7 +379,7 @@ export class Checker implements Observer {
       }
     }
     for (const known of this.#known.values()) {
-      if (known.isEnded || !isItsLife(known.node, known.life)) this.#known.delete(known.held);
+      if (known.isEnded || !isItsIncarnation(known.node, known.incarnation)) this.#known.delete(known.held);
     }
   }
 
@@ -387,12 +394,14 @@ export class Checker implements Observer {
   }
 }
 
-const isItsLife = (node: FleaseNode, life: number): boolean =>
-  node.process.alive && node.process.life === life;
+const isItsIncarnation = (node: FleaseNode, incarnation: number): boolean =>
+  node.process.alive && node.process.incarnation === incarnation;
 
-const isOver = ({ node, life, held }: Known): boolean => held.ended !== undefined || !isItsLife(node, life);
+const isOver = ({ node, incarnation, held }: Known): boolean =>
+  held.ended !== undefined || !isItsIncarnation(node, incarnation);
 
-const keyOf = (node: FleaseNode, request: number): string => `${node.name} ${node.process.life} ${request}`;
+const keyOf = (node: FleaseNode, request: number): string =>
+  `${node.name} ${node.process.incarnation} ${request}`;
 
 const incarnationKey = (
   resource: string,

@@ -93,13 +93,13 @@ export class FleaseWorld {
       comparesClocks: this.#comparesClocks,
       view: () => this.operator.view,
       onStart: (runtime) => {
-        const life = random.fork(`life ${node.process.life}`);
+        const forked = random.fork(`life ${node.process.incarnation}`);
         for (let caller = 1; caller <= callersEach; caller++) {
           const context = {
             demand: { resources, idleMs, holdMs, members: () => this.operator.view.members },
             ...{ checker, mood: () => this.mood },
           };
-          this.callers.push(new Caller(node, runtime, life.fork(`caller ${caller}`), context));
+          this.callers.push(new Caller(node, runtime, forked.fork(`caller ${caller}`), context));
         }
         if (bulkResources.length === 0) return;
         const demand = {
@@ -108,7 +108,7 @@ export class FleaseWorld {
           holdMs: Math.max(...holdMs),
         };
         const context = { demand, mood: () => this.mood };
-        this.callers.push(new BulkCaller(node, runtime, life.fork('bulk caller'), context));
+        this.callers.push(new BulkCaller(node, runtime, forked.fork('bulk caller'), context));
       },
     });
     if (this.#deviationsMs === undefined) this.timekeeping.keep(node);

@@ -1,4 +1,4 @@
-/** One life of a group: faults of every kind for a while, then calm (`calm.ts`). */
+/** The course of a group: faults of every kind for a while, then calm (`calm.ts`). */
 
 import type { Random } from '../../sim/random.ts';
 import { Calm } from './calm.ts';
@@ -111,9 +111,9 @@ export class Chaos {
     if (!server.process.running) return;
     world.count('leaves');
     server.leave();
-    const { life } = server.process;
+    const { incarnation } = server.process;
     world.after(LEAVING_MS, () => {
-      if (server.process.life === life) server.crash();
+      if (server.process.incarnation === incarnation) server.crash();
     });
     world.after(LEAVING_MS + this.#random.between(0, 2_000), () => this.group.startServer(server));
   }

@@ -42,7 +42,7 @@ const KEYS = ['red', 'green', 'blue', 'white', 'black'];
 
 interface Sent {
   readonly server: Server;
-  readonly life: number;
+  readonly incarnation: number;
   readonly to: string;
   readonly text: string;
   readonly atMs: number;
@@ -82,9 +82,15 @@ export class Checker implements Observer {
   }
 
   sent(server: Server, id: number, to: string, body: Uint8Array): void {
-    const { life } = server.process;
+    const { incarnation } = server.process;
     const text = new TextDecoder().decode(body);
-    this.#sent.set(`${server.name}/${life}/${id}`, { server, life, to, text, atMs: this.#world.trueMs });
+    this.#sent.set(`${server.name}/${incarnation}/${id}`, {
+      server,
+      incarnation,
+      to,
+      text,
+      atMs: this.#world.trueMs,
+    });
     this.#world.count('messages sent');
   }
 
@@ -239,7 +245,7 @@ export class Checker implements Observer {
 
   #handsOver(server: Server, from: MemberId, body: Uint8Array): void {
     const text = new TextDecoder().decode(body);
-    const key = `${text} to ${server.name}/${server.process.life}`;
+    const key = `${text} to ${server.name}/${server.process.incarnation}`;
     if (this.#handedOver.has(key)) {
       throw this.#world.broken('handed-over-once', `${server.name} hands over ${text} of ${from.name} again`);
     }
@@ -249,7 +255,7 @@ export class Checker implements Observer {
   }
 
   #settles(server: Server, id: number, outcome: SendOutcome): void {
-    const key = `${server.name}/${server.process.life}/${id}`;
+    const key = `${server.name}/${server.process.incarnation}/${id}`;
     const sent = this.#sent.get(key);
     this.#sent.delete(key);
     this.#world.count(`messages settled, ${outcome}`);
@@ -266,8 +272,8 @@ export class Checker implements Observer {
   }
 
   #allSettled(): void {
-    for (const [key, { server, life, to, atMs }] of this.#sent) {
-      if (!server.process.alive || server.process.life !== life) this.#sent.delete(key);
+    for (const [key, { server, incarnation, to, atMs }] of this.#sent) {
+      if (!server.process.alive || server.process.incarnation !== incarnation) this.#sent.delete(key);
       else if (this.#world.trueMs - Math.max(atMs, server.stoppedUntilMs) > this.#settledWithinMs) {
         throw this.#world.broken('fate-sharing', `${key} to ${to} is not settled in time`);
       }

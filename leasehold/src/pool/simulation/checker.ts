@@ -85,7 +85,7 @@ export class Checker implements Observer {
   readonly #checkedSpans = new WeakSet<GrantedSpan>();
   /** Incarnations that were told that they have left. */
   readonly #left = new Set<string>();
-  /** Where the table of each look-up was last, by its life. */
+  /** Where the table of each look-up was last, by its incarnation. */
   readonly #tables = new WeakMap<Lookup, Seen>();
   /** Told of every lapse. */
   starvation: StarvationCheck | undefined;

@@ -5,7 +5,7 @@
  * What happens is what the papers' measurements did:
  *
  *  - *steady*: nothing but renewals and syncs;
- *  - *churn*: every node, owner or look-up, is killed and at once started again after a life of 8 h
+ *  - *churn*: every node, owner or look-up, is killed and at once started again after a run of 8 h
  *    on average; of 2,500 nodes that is one every 11.5 s;
  *  - *rollout*: all nodes of one kind are restarted, one after the other, at a given pace.
  *

@@ -34,7 +34,7 @@ interface Outstanding {
   readonly localAt: number;
 }
 
-/** What one life of a look-up still has to report. */
+/** What one incarnation of a look-up still has to report. */
 interface Account {
   readonly core: unknown;
   items: Outstanding[];
@@ -74,7 +74,7 @@ export class LossCheck {
       const isForgotten = loss.position <= account.blindTo;
       const item = { loss, isForgotten, remaining, atMs: this.#world.trueMs, localAt: node.process.now() };
       account.items.push(item);
-      if (!node.lives) continue; // A life that resumes from here will have to report it.
+      if (!node.lives) continue; // An incarnation that resumes from here will have to report it.
       const { core } = node;
       this.#world.after(this.#boundMs, () => this.#mustBeTold(node, core, item));
     }
@@ -135,7 +135,7 @@ export class LossCheck {
 
   /**
    * A look-up that resumes does not say from where before it has a table. If that was forgotten, and the log
-   * has grown past it since, it takes what was lost there for what its earlier life reported. This is not
+   * has grown past it since, it takes what was lost there for what its earlier incarnation reported. This is not
    * promised: nobody can see it.
    */
   #isHidden({ resumedFrom = 0 }: LookupNode, { position }: Loss): boolean {
@@ -174,7 +174,7 @@ export class LossCheck {
   #account(node: LookupNode): Account {
     let account = this.#accounts.get(node);
     if (account === undefined || account.core !== node.core) {
-      // A life that resumes where the last one stopped inherits what that one had not reported.
+      // An incarnation that resumes where the last one stopped inherits what that one had not reported.
       const items = node.resumed ? (account?.items ?? []) : [];
       account = { core: node.core, items, hasMoved: false, blindTo: 0 };
       this.#accounts.set(node, account);

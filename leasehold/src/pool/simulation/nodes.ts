@@ -46,7 +46,7 @@ export interface NodeDependencies {
   readonly observer: Observer;
   readonly durations: ResolvedDurations;
   readonly managers: readonly string[];
-  /** The Managers that a new life of an owner or a look-up is told of. @default all */
+  /** The Managers that a new incarnation of an owner or a look-up is told of. @default all */
   listFor?(runtime: SimRuntime): readonly string[];
   readonly channels: Channels;
 }
@@ -60,18 +60,18 @@ export interface NodeOptions {
 abstract class Node {
   readonly process: SimProcess;
   protected readonly around: NodeDependencies;
-  /** The Managers that this life was told of. */
+  /** The Managers that this incarnation was told of. */
   knownManagers: readonly string[] = [];
-  #life = 0;
+  #incarnation = 0;
 
   constructor(around: NodeDependencies, options: NodeOptions) {
     this.around = around;
     this.process = new SimProcess(around.world, {
       ...options,
-      start: (runtime, life) => {
-        this.#life = life;
+      start: (runtime, incarnation) => {
+        this.#incarnation = incarnation;
         this.knownManagers = around.listFor?.(runtime) ?? around.managers;
-        this.start(runtime, life);
+        this.start(runtime, incarnation);
       },
     });
   }
@@ -80,19 +80,19 @@ abstract class Node {
     return this.process.name;
   }
 
-  /** Alive, and not only about to be: a life that starts on a suspended machine has yet to begin. */
+  /** Alive, and not only about to be: an incarnation that starts on a suspended machine has yet to begin. */
   get lives(): boolean {
-    return this.process.alive && this.#life === this.process.life;
+    return this.process.alive && this.#incarnation === this.process.incarnation;
   }
 
-  protected abstract start(runtime: SimRuntime, life: number): void;
+  protected abstract start(runtime: SimRuntime, incarnation: number): void;
 }
 
 export interface ManagerNodeOptions extends NodeOptions {
   readonly settings: Omit<ManagerSettings, 'id' | 'durations'>;
   /** @default those of its surroundings */
   readonly durations?: ResolvedDurations | undefined;
-  /** The log of each life. What it finds by `strayed` ends that life. */
+  /** The log of each incarnation. What it finds by `strayed` ends that incarnation. */
   openLog(runtime: SimRuntime, strayed: () => void): FencedLog;
 }
 
@@ -129,9 +129,9 @@ export class ManagerNode extends Node {
       ...this.#options.settings,
       durations: this.durations,
       ...changes,
-      ...this.#identity(this.process.life),
+      ...this.#identity(this.process.incarnation),
     };
-    // A process that stands still performs this later, and may be another life of it by then.
+    // A process that stands still performs this later, and may be another incarnation of it by then.
     this.process.perform(() => {
       if (this.#guard === undefined) return;
       this.#driver?.input((now) => this.core?.configure(settings, now) ?? []);
@@ -141,7 +141,7 @@ export class ManagerNode extends Node {
 
   /** An operator wants a pool removed. */
   removePool(pool: string): void {
-    // A process that stands still performs this later, and may be another life of it by then.
+    // A process that stands still performs this later, and may be another incarnation of it by then.
     this.process.perform(() => this.#driver?.input((now) => this.core?.removePool(pool, now) ?? []));
   }
 
@@ -160,15 +160,15 @@ export class ManagerNode extends Node {
     this.process.crash();
   }
 
-  protected override start(runtime: SimRuntime, life: number): void {
+  protected override start(runtime: SimRuntime, incarnation: number): void {
     const { world, network, observer, channels } = this.around;
-    channels.began(this.name, life);
+    channels.began(this.name, incarnation);
     const { durations } = this;
     const { settings } = this.#options;
-    const core = new Manager({ ...settings, ...this.#identity(life), durations });
+    const core = new Manager({ ...settings, ...this.#identity(incarnation), durations });
     const guard = new SuspensionGuard(runtime, shortestToleranceMs({ ...settings, durations }));
     this.#guard = guard;
-    const strayed = (): void => this.#strayed(life);
+    const strayed = (): void => this.#strayed(incarnation);
     let heard: { readonly from: string; readonly message: ToManager } | undefined;
     this.core = core;
     this.halted = undefined;
@@ -179,7 +179,7 @@ export class ManagerNode extends Node {
       alarm: (wake) => runtime.alarm(wake),
       log: this.#options.openLog(runtime, strayed),
       transport: simulatedGate(this.name, channels, managerTransport(runtime.transport(network))),
-      candidate: (campaign) => `${this.name}.${life}.${campaign}`,
+      candidate: (campaign) => `${this.name}.${incarnation}.${campaign}`,
       watcher: {
         sends: (to, message) => observer.managerSends(this, to, message),
         receives: (from, message) => (heard = { from, message }),
@@ -202,17 +202,17 @@ export class ManagerNode extends Node {
     });
   }
 
-  #identity(life: number): Pick<ManagerSettings, 'id' | 'process'> {
-    return { id: this.name, process: `${this.name}.${life}` };
+  #identity(incarnation: number): Pick<ManagerSettings, 'id' | 'process'> {
+    return { id: this.name, process: `${this.name}.${incarnation}` };
   }
 
   /** It cannot go on from here, so it ends; somebody may start it again. */
-  #strayed(life: number): void {
+  #strayed(incarnation: number): void {
     const { world } = this.around;
     this.strayed += 1;
     world.note(this.name, { what: 'strayed', facts: {} });
     world.after(0, () => {
-      if (this.process.life === life) this.process.crash();
+      if (this.process.incarnation === incarnation) this.process.crash();
     });
   }
 }
@@ -246,7 +246,7 @@ export interface OwnerNodeOptions extends NodeOptions {
   readonly slowMs: number;
   /** Whether a supervisor would notice its death. */
   readonly supervised: boolean;
-  /** Whether its next life proves the death of the one before, by the lock that it got. @default false */
+  /** Whether its next incarnation proves the death of the one before, by the lock that it got. @default false */
   readonly locked?: boolean | undefined;
 }
 
@@ -257,7 +257,7 @@ export class OwnerNode extends Node {
   left = false;
   /** When it last noticed that its machine was suspended, by true time. */
   suspendedAtMs: number | undefined;
-  /** Its lease ran out, or its machine was suspended, in this life. */
+  /** Its lease ran out, or its machine was suspended, in this incarnation. */
   troubled = false;
   readonly options: OwnerNodeOptions;
   #input: ((act: (core: Owner, now: Instant) => OwnerEffect[]) => void) | undefined;
@@ -312,12 +312,12 @@ export class OwnerNode extends Node {
     return true;
   }
 
-  protected override start(runtime: SimRuntime, life: number): void {
+  protected override start(runtime: SimRuntime, incarnation: number): void {
     const { world, network, observer, durations, channels } = this.around;
     const { pool, slowMs, supervised, locked = false } = this.options;
     const managers = this.knownManagers;
-    const before = life > 1 && locked ? this.secret : undefined;
-    this.incarnation = `${this.name}.${life}`;
+    const before = incarnation > 1 && locked ? this.secret : undefined;
+    this.incarnation = `${this.name}.${incarnation}`;
     this.leaving = false;
     this.left = false;
     this.troubled = false;
@@ -398,13 +398,13 @@ export class OwnerNode extends Node {
 
 export interface LookupNodeOptions extends NodeOptions {
   readonly pool: string;
-  /** Whether a new life goes on where the last one stopped. */
+  /** Whether a new incarnation goes on where the last one stopped. */
   readonly resumes: boolean;
 }
 
 export class LookupNode extends Node {
   core: Lookup | undefined;
-  /** Where an earlier life stopped and this one goes on; undefined if it begins anew. */
+  /** Where an earlier incarnation stopped and this one goes on; undefined if it begins anew. */
   resumedFrom: number | undefined;
   #guard: SuspensionGuard | undefined;
   readonly options: LookupNodeOptions;
@@ -429,7 +429,7 @@ export class LookupNode extends Node {
     return this.#guard?.looksSuspended(this.process.now()) ?? false;
   }
 
-  protected override start(runtime: SimRuntime, life: number): void {
+  protected override start(runtime: SimRuntime, incarnation: number): void {
     const { world, network, observer, durations } = this.around;
     const managers = this.knownManagers;
     const resumeFrom = this.options.resumes ? this.#stored : undefined;
@@ -437,7 +437,7 @@ export class LookupNode extends Node {
     const core = new Lookup(
       {
         pool: this.options.pool,
-        id: `${this.name}.${life}`,
+        id: `${this.name}.${incarnation}`,
         managers,
         durations,
         resumeFrom,

@@ -55,7 +55,7 @@ export interface PoolWorldOptions {
   /** How far apart clock rates may be: the fastest over the slowest. 1: all alike. */
   readonly rateSpread?: number | undefined;
   readonly lateMs?: number | undefined;
-  /** How probable it is that a life of an owner or a look-up is told of some of the Managers only. @default 0 */
+  /** How probable it is that an incarnation of an owner or a look-up is told of some of the Managers only. @default 0 */
   readonly partialListChance?: number | undefined;
   /** Whether all Managers run on one machine, and share its clocks. @default false */
   readonly oneMachine?: boolean | undefined;
@@ -72,7 +72,7 @@ export interface Opening {
   readonly name: string;
   readonly durations: ResolvedDurations;
   readonly runtime: SimRuntime;
-  /** Ends this life: the Manager cannot go on with its log. */
+  /** Ends this incarnation: the Manager cannot go on with its log. */
   strayed(): void;
 }
 
@@ -177,7 +177,7 @@ export class PoolWorld {
     });
   }
 
-  /** The log of one life of a Manager. */
+  /** The log of one incarnation of a Manager. */
   protected openLog({ durations, runtime, strayed }: Opening): FencedLog {
     const { leaderLeaseMs, retryMs } = durations;
     return new SimulatedLog(runtime, runtime.transport(this.logNetwork), {

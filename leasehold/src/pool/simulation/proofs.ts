@@ -7,7 +7,7 @@
  *
  * The simulated network loses single messages, a connection loses all or nothing: an owner's proof always comes before its
  * first report. So proofs are kept here, and a Manager hears that of a connection before the first message on it. Each
- * life of an owner has a connection of its own to each life of a Manager.
+ * incarnation of an owner has a connection of its own to each incarnation of a Manager.
  */
 
 import { digest } from '../../runtime/digest.ts';
@@ -35,12 +35,12 @@ export class Channels {
   readonly #lives = new Map<string, number>();
   readonly #proofs = new Map<string, Prove>();
 
-  /** A new life of a Manager begins: all its connections are new. */
-  began(manager: string, life: number): void {
-    this.#lives.set(manager, life);
+  /** A new incarnation of a Manager begins: all its connections are new. */
+  began(manager: string, incarnation: number): void {
+    this.#lives.set(manager, incarnation);
   }
 
-  /** What the present life of a Manager says in its welcome to somebody. */
+  /** What the present incarnation of a Manager says in its welcome to somebody. */
   channel(manager: string, from: string): string {
     return `${from} to ${manager}.${this.#lives.get(manager) ?? 0}`;
   }
@@ -53,7 +53,7 @@ export class Channels {
     this.#proofs.set(name, prove(simulatedSigner(incarnation), pool, channel));
   }
 
-  /** What was proved, or only claimed, on a connection to the present life of a Manager. */
+  /** What was proved, or only claimed, on a connection to the present incarnation of a Manager. */
   proof(from: string, manager: string, incarnation: string): Prove | undefined {
     return this.#proofs.get(`${this.channel(manager, from)} ${incarnation}`);
   }
@@ -64,7 +64,7 @@ export class Channels {
   }
 }
 
-/** The gate of a Manager's present life, before what reaches it over the network. */
+/** The gate of a Manager's present incarnation, before what reaches it over the network. */
 export function simulatedGate(
   manager: string,
   channels: Channels,

@@ -25,7 +25,7 @@ import type { LookupNode, OwnerNode } from './nodes.ts';
 
 interface Witness {
   readonly node: OwnerNode | LookupNode;
-  readonly life: number;
+  readonly incarnation: number;
   readonly position: number;
 }
 
@@ -80,7 +80,7 @@ export class Restoring {
     this.#witnesses = [...pool.owners, ...pool.lookups].flatMap((node) => {
       const position = node.core?.seen?.position ?? 0;
       if (!node.lives || position <= this.#restoredTo) return [];
-      return [{ node, life: node.process.life, position }];
+      return [{ node, incarnation: node.process.incarnation, position }];
     });
     // Somebody tidies up, and those who would remember are gone.
     if (dice.chance(0.5)) for (const { process } of pool.managers) process.restart();
@@ -152,8 +152,11 @@ export class Restoring {
   get #witness(): Witness | undefined {
     const { head } = this.#fate.pool.engine;
     return this.#witnesses.find(
-      ({ node, life, position }) =>
-        node.lives && node.process.life === life && !('left' in node && node.left) && position > head,
+      ({ node, incarnation, position }) =>
+        node.lives &&
+        node.process.incarnation === incarnation &&
+        !('left' in node && node.left) &&
+        position > head,
     );
   }
 

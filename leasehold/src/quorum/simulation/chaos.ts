@@ -119,9 +119,9 @@ export class Chaos {
 
   #crash(node: ReplicaNode): void {
     node.crash();
-    const { life } = node.process;
+    const { incarnation } = node.process;
     this.quorum.world.after(this.#random.pick([0, 1, this.#upToLeases(1)]), () => {
-      if (node.process.life === life) node.start();
+      if (node.process.incarnation === incarnation) node.start();
     });
   }
 

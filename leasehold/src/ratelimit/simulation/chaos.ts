@@ -1,4 +1,4 @@
-/** One life of a few servers that share a limit: a storm of faults and requests, and then a look at what is left. */
+/** The course of a few servers that share a limit: a storm of faults and requests, and then a look at what is left. */
 
 import { SimClock } from '../../sim/clock.ts';
 import { Network } from '../../sim/network.ts';

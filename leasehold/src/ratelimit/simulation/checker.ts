@@ -124,7 +124,7 @@ export class Checker implements Observer {
       );
     }
     const isApart = by === 'share' || by === 'open' || by === 'closed';
-    const id = `${server.name}/${server.process.life} ${key}`;
+    const id = `${server.name}/${server.process.incarnation} ${key}`;
     if (!isApart) this.#cutOffSince.delete(id);
     else if (!this.#cutOffSince.has(id)) this.#cutOffSince.set(id, server.process.now());
     if (!allowed) return;
@@ -137,7 +137,7 @@ export class Checker implements Observer {
   }
 
   minted(server: Server, key: string, since: Instant): void {
-    const start = `${server.name}/${server.process.life} ${key} ${since}`;
+    const start = `${server.name}/${server.process.incarnation} ${key} ${since}`;
     if (this.#started.has(start)) return;
     this.#started.add(start);
     this.#world.count('fresh starts');
@@ -151,7 +151,7 @@ export class Checker implements Observer {
   }
 
   answered(server: Server, key: string): void {
-    this.#cutOffSince.delete(`${server.name}/${server.process.life} ${key}`);
+    this.#cutOffSince.delete(`${server.name}/${server.process.incarnation} ${key}`);
   }
 
   asked(): void {

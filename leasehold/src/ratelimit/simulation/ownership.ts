@@ -17,7 +17,7 @@ const SLOWEST_CLOCK = 1.0955;
 
 interface Holder {
   readonly server: Server;
-  readonly life: number;
+  readonly incarnation: number;
   readonly since: Instant;
   renewedAtMs: number;
 }
@@ -72,8 +72,8 @@ export class Ownership {
     }
   }
 
-  #isHeard({ server, life }: Holder): boolean {
-    return server.process.running && server.process.life === life && !server.isIsolated;
+  #isHeard({ server, incarnation }: Holder): boolean {
+    return server.process.running && server.process.incarnation === incarnation && !server.isIsolated;
   }
 
   #renew(slot: number, holder: Holder): void {
@@ -96,10 +96,15 @@ export class Ownership {
     if (able.length === 0) return;
     const server = this.#random.pick(able);
     const last = this.#last[slot];
-    const goesOn = last?.server === server && last.life === server.process.life;
+    const goesOn = last?.server === server && last.incarnation === server.process.incarnation;
     const since = goesOn ? last.since : server.process.now();
     if (last !== undefined) this.#world.count(goesOn ? 'holders that go on' : 'other holders');
-    const holder = { server, life: server.process.life, since, renewedAtMs: this.#world.trueMs };
+    const holder = {
+      server,
+      incarnation: server.process.incarnation,
+      since,
+      renewedAtMs: this.#world.trueMs,
+    };
     this.#holders[slot] = holder;
     this.#renew(slot, holder);
     this.#tell(slot, server);
@@ -108,9 +113,9 @@ export class Ownership {
   /** Every server hears of the holder sooner or later. */
   #tell(slot: number, holder: Server | undefined): void {
     for (const server of this.#servers) {
-      const { life } = server.process;
+      const { incarnation } = server.process;
       this.#world.after(this.#random.between(0, this.#random.chance(0.2) ? 600 : 20), () => {
-        if (server.process.life === life) server.hear(slot, holder?.name);
+        if (server.process.incarnation === incarnation) server.hear(slot, holder?.name);
       });
     }
   }

@@ -171,7 +171,7 @@ export class Server {
 
   #start(runtime: SimRuntime): void {
     const { name } = this;
-    const identity = `${name}/${this.process.life}`;
+    const identity = `${name}/${this.process.incarnation}`;
     const heldSince = (_limiter: string, key: string, now: Instant): Instant | undefined => {
       const lease = this.#held.get(slotOf(key));
       return lease !== undefined && now < lease.until ? lease.since : undefined;
@@ -251,9 +251,9 @@ export class Server {
 
   #refund(key: string, cost: number, { by }: RateLimitResult, afterMs: number): void {
     if (by !== 'owner' && by !== 'batch') return;
-    const { life } = this.process;
+    const { incarnation } = this.process;
     this.world.after(afterMs, () => {
-      if (this.process.life !== life) return;
+      if (this.process.incarnation !== incarnation) return;
       this.process.perform(() =>
         this.#driver?.input((now) => {
           this.#limiter?.refund(key, cost, this.#drawn.rate, now);

@@ -264,11 +264,11 @@ export class EtcdLogWorld {
     const process: SimProcess = new SimProcess(this.world, {
       name,
       clock: new SimClock({ originMs: clockRandom.between(0, 1e8), rate: clockRandom.between(0.998, 1.002) }),
-      start: (runtime, life) => {
+      start: (runtime, incarnation) => {
         machine.member = new Member({
           ...{ process, runtime, checker: this.#checker, log: this.#log, pauseMs: this.#pauseMs },
           client: new SimulatedEtcdClient(this.#etcd, process, runtime, faults),
-          random: this.#random.fork(`${name} ${life}`),
+          random: this.#random.fork(`${name} ${incarnation}`),
           stands: name !== 'c',
           mayAppend: () => !this.#isAtRest,
           broken: (promise, detail) => this.#break(promise, `${name}: ${detail}`),
@@ -369,12 +369,12 @@ export class EtcdLogWorld {
 
   #close(machine: Machine): void {
     const { process, member } = machine;
-    const { life } = process;
+    const { incarnation } = process;
     process.perform(() =>
       member?.close(() => {
         // Not from within a callback.
         this.world.after(0, () => {
-          if (process.alive && process.life === life) this.#kill(machine);
+          if (process.alive && process.incarnation === incarnation) this.#kill(machine);
         });
       }),
     );
@@ -512,11 +512,11 @@ export class EtcdLogWorld {
 
   /** A process that seemed dead comes back; later somebody notices, and ends the process. */
   #awake(machine: Machine): void {
-    const { life } = machine.process;
+    const { incarnation } = machine.process;
     machine.process.resume();
     if (this.#random.chance(0.8)) machine.process.perform(() => machine.member?.compact());
     this.world.after(this.#random.between(500, 3_000), () => {
-      if (machine.process.life !== life) return;
+      if (machine.process.incarnation !== incarnation) return;
       machine.isZombie = false;
       this.#kill(machine);
     });

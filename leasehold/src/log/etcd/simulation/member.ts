@@ -35,7 +35,7 @@ export interface MemberOptions {
   happened(what: string, facts?: Readonly<Record<string, string | number | undefined>>): void;
 }
 
-/** More lines than this in one life are a storm. */
+/** More lines than this in one incarnation are a storm. */
 const LINES_MAX = 16;
 
 interface Led {
@@ -141,7 +141,7 @@ export class Member {
       ...{ client, runtime, cluster: 'sim', logger: this.#logger() },
       about: { id: process.name },
       openWithinMs: 3_000,
-      randomId: () => `history-${process.name}-${process.life}`,
+      randomId: () => `history-${process.name}-${process.incarnation}`,
       onFatal: (error) => {
         if (!this.#isZombie) broken('readable', error.message);
         this.#stopLeading();
@@ -180,7 +180,7 @@ export class Member {
     this.#follow(log);
     const { process, checker, happened } = this.#options;
     this.#campaigns += 1;
-    const candidate = `${process.name}.${process.life}.${this.#campaigns}`;
+    const candidate = `${process.name}.${process.incarnation}.${this.#campaigns}`;
     const campaign = { isOver: false };
     let election: Election | undefined;
     const check = (isInTurn: boolean, what: string): void => {

@@ -139,7 +139,10 @@ export class QuietEtcd {
 
   machine(name: string): Machine {
     let runtime: SimRuntime | undefined;
-    const process = new SimProcess(this.world, { name, start: (life) => void (runtime = life) });
+    const process = new SimProcess(this.world, {
+      name,
+      start: (incarnation) => void (runtime = incarnation),
+    });
     process.start();
     if (runtime === undefined) throw new Error('it did not start');
     const faults = noFaults();

@@ -65,7 +65,7 @@ export class SimulatedEtcdClient implements EtcdClient {
     this.#process = process;
     this.#runtime = runtime;
     this.#faults = faults;
-    this.#who = `${process.name}.${process.life}`;
+    this.#who = `${process.name}.${process.incarnation}`;
     this.#random = process.world.random.fork(`etcd client ${this.#who}`);
   }
 

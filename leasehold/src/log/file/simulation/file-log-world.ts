@@ -2,7 +2,7 @@
  * One seed: a log on a simulated disk, one process after the other that writes to the log at full speed, and every
  * fault of disks and processes.
  *
- * A life opens the log, is elected, appends, compacts, resigns and stands again. A life ends by a kill, by a power
+ * An incarnation opens the log, is elected, appends, compacts, resigns and stands again. An incarnation ends by a kill, by a power
  * cut, when told that the storage failed, or in good order. Then the next one begins, and the result of its read is
  * compared with all acknowledged batches.
  */
@@ -37,8 +37,8 @@ export class FileLogWorld {
     readonly leaderLeaseMs: number;
   };
   readonly #troubles: Readonly<Record<Trouble, () => void>> = {
-    kill: () => this.#endLife('kill'),
-    'power-cut': () => this.#endLife('power-cut'),
+    kill: () => this.#endIncarnation('kill'),
+    'power-cut': () => this.#endIncarnation('power-cut'),
     'sync-error': () => this.#disk.failNextSync(),
     'name-error': () => this.#storage?.failNextSyncOfNames(),
     'write-error': () => {
@@ -87,7 +87,7 @@ export class FileLogWorld {
     this.#checker = new Checker((promise, detail) => this.#break(promise, detail));
     this.#process = new SimProcess(this.world, {
       name: 'manager',
-      start: (runtime, life) => void this.#live(runtime, life),
+      start: (runtime, incarnation) => void this.#live(runtime, incarnation),
     });
     this.world.afterEach(() => {
       if (this.#broken !== undefined) throw this.world.broken(this.#broken.promise, this.#broken.detail);
@@ -102,7 +102,7 @@ export class FileLogWorld {
     troubles[Symbol.dispose]();
     await world.runAsync({ untilMs: world.trueMs + 200, drain });
     this.#isCalm = true;
-    if (!this.#isProbing && this.#random.chance(0.5)) this.#endLife('power-cut');
+    if (!this.#isProbing && this.#random.chance(0.5)) this.#endIncarnation('power-cut');
     await world.runAsync({ untilMs: world.trueMs + CALM_MS, drain });
     if (this.#appendsInCalm === 0)
       throw world.broken('settles', 'nothing was appended although all was well');
@@ -117,9 +117,9 @@ export class FileLogWorld {
     if (this.world.tracing) this.world.note('manager', { what, facts });
   }
 
-  async #live(runtime: SimRuntime, life: number): Promise<void> {
+  async #live(runtime: SimRuntime, incarnation: number): Promise<void> {
     const disk = runtime.storage(this.#disk);
-    const random = this.#random.fork(`life ${life}`);
+    const random = this.#random.fork(`life ${incarnation}`);
     const storage = new FaultyStorage(this.#disk, disk, random.fork('faults'));
     this.#storage = storage;
     this.#log = undefined;
@@ -145,7 +145,7 @@ export class FileLogWorld {
           ...{ debug: () => {}, info: () => {}, error: () => {} },
           warn: (message) => (torn.count += message.startsWith('cut a torn tail') ? 1 : 0),
         },
-        randomId: () => `history-${life}`,
+        randomId: () => `history-${incarnation}`,
         beginAbove: () => 0,
         onFatal: (error) => this.#onFatal(error),
       });
@@ -171,7 +171,7 @@ export class FileLogWorld {
     this.#note('not-opened', { why: error instanceof Error ? error.message : String(error) });
     if (this.#isLocked) this.#break('opens', 'the lock was not given back');
     const isDamage = error instanceof DamagedLogError;
-    // An injected failure may hit here too; then the next life tries again.
+    // An injected failure may hit here too; then the next incarnation tries again.
     const isExpected = isDamage ? this.#isProbing : error instanceof StorageFailedError;
     if (!isExpected) this.#break('opens', String(error));
     this.world.count(isDamage ? 'damage noticed' : 'failed to open');
@@ -188,7 +188,7 @@ export class FileLogWorld {
   }
 
   #stand(runtime: SimRuntime, random: Random, log: FileLog): void {
-    this.#campaign = log.campaign(`${this.#process.life}`, {
+    this.#campaign = log.campaign(`${this.#process.incarnation}`, {
       elected: (leadership, until) => {
         this.#leadsUntil(until);
         if (this.#hasFailed) this.#break('fatal-is-final', 'elected after the storage had failed');
@@ -256,8 +256,8 @@ export class FileLogWorld {
     this.#troubles[what]();
   }
 
-  /** The process is gone; the next life begins a little later. */
-  #endLife(how: 'kill' | 'power-cut'): void {
+  /** The process is gone; the next incarnation begins a little later. */
+  #endIncarnation(how: 'kill' | 'power-cut'): void {
     this.#leadership = undefined;
     this.#process.crash();
     if (how === 'power-cut') this.#disk.crash();
@@ -267,20 +267,22 @@ export class FileLogWorld {
     });
   }
 
-  /** The same in a while, unless the life has ended otherwise. */
+  /** The same in a while, unless the incarnation has ended otherwise. */
   #endLifeWithin(ms: number, how: 'kill' | 'power-cut'): void {
-    const { life } = this.#process;
+    const { incarnation } = this.#process;
     this.world.after(this.#random.between(0, ms), () => {
-      if (this.#process.alive && life === this.#process.life && !this.#isProbing) this.#endLife(how);
+      if (this.#process.alive && incarnation === this.#process.incarnation && !this.#isProbing)
+        this.#endIncarnation(how);
     });
   }
 
   /** Somebody renames the directory and makes another. */
   #replace(): void {
     this.#replacedAt ??= this.#process.now();
-    const { life } = this.#process;
+    const { incarnation } = this.#process;
     this.world.after(5 * this.#drawn.leaderLeaseMs, () => {
-      if (life !== this.#process.life || !this.#process.alive || this.#leadership === undefined) return;
+      if (incarnation !== this.#process.incarnation || !this.#process.alive || this.#leadership === undefined)
+        return;
       if (!this.#hasFailed)
         this.#break('replaced-is-noticed', 'the path leads elsewhere, and somebody leads');
     });
@@ -310,21 +312,21 @@ export class FileLogWorld {
   }
 
   async #close(): Promise<void> {
-    const { life } = this.#process;
+    const { incarnation } = this.#process;
     this.#leadership = undefined;
     await this.#log?.[Symbol.asyncDispose]();
-    if (life !== this.#process.life || !this.#process.alive) return;
+    if (incarnation !== this.#process.incarnation || !this.#process.alive) return;
     if (this.#log !== undefined && this.#isLocked) this.#break('opens', 'the lock was not given back');
-    this.#endLife('kill');
+    this.#endIncarnation('kill');
   }
 
-  /** Kills the process, does harm to a file, and checks the reaction of the next life. */
+  /** Kills the process, does harm to a file, and checks the reaction of the next incarnation. */
   async #probe(): Promise<void> {
     this.#isProbing = true;
     this.#leadership = undefined;
     this.#process.crash();
     this.#disk.capacityBytes = Number.POSITIVE_INFINITY;
-    this.#repair = await damage(this.#disk, this.#random.fork(`damage ${this.#process.life}`));
+    this.#repair = await damage(this.#disk, this.#random.fork(`damage ${this.#process.incarnation}`));
     this.#note('damage', { done: this.#repair !== undefined });
     this.#process.start();
   }

@@ -46,7 +46,7 @@ interface Directory {
   /** From 1; each takes the place of the one before. */
   readonly number: number;
   readonly disk: SimDisk;
-  lockedBy: { readonly node: ManagerNode; readonly life: number } | undefined;
+  lockedBy: { readonly node: ManagerNode; readonly incarnation: number } | undefined;
   /** The last position that is known to be written. */
   head: number;
 }
@@ -118,7 +118,7 @@ export class FileWorld extends PoolWorld {
   protected override openLog({ name, durations, runtime, strayed }: Opening): FencedLog {
     const directory = this.#directory;
     const node = this.manager(name);
-    const { life } = node.process;
+    const { incarnation } = node.process;
     const fail = (what: string): void => {
       this.world.count(what);
       strayed();
@@ -133,7 +133,7 @@ export class FileWorld extends PoolWorld {
       leaderLeaseMs: () => durations.leaderLeaseMs,
       retryMs: durations.retryMs,
       preallocateBytes: this.#files.preallocateBytes,
-      randomId: () => `${name}.${life}.${runtime.random().toString(36).slice(2, 10)}`,
+      randomId: () => `${name}.${incarnation}.${runtime.random().toString(36).slice(2, 10)}`,
       beginAbove: () => newLogFloor(runtime),
       onFatal: (error) => fail(`fatal, ${error.code}`),
     });
@@ -163,8 +163,9 @@ export class FileWorld extends PoolWorld {
 
   #lock(directory: Directory, node: ManagerNode, runtime: SimRuntime): LogLock {
     const { lockedBy } = directory;
-    if (lockedBy?.node.process.alive && lockedBy.node.process.life === lockedBy.life) throw new LockHeld();
-    const mine = { node, life: node.process.life };
+    if (lockedBy?.node.process.alive && lockedBy.node.process.incarnation === lockedBy.incarnation)
+      throw new LockHeld();
+    const mine = { node, incarnation: node.process.incarnation };
     directory.lockedBy = mine;
     return {
       path: 'data',

@@ -27,7 +27,7 @@ function restart(pool: PoolWorld): void {
 const commits = ({ world }: PoolWorld): number => world.counts.get('commits') ?? 0;
 
 describe('a Manager that is restarted every 9 s', () => {
-  it('frees the keys of a dead owner in its third life at the latest', () => {
+  it('frees the keys of a dead owner in its third incarnation at the latest', () => {
     const pool = lonelyManager();
     const dead = pool.owner('a');
     pool.crashOwner(dead);
@@ -42,7 +42,7 @@ describe('a Manager that is restarted every 9 s', () => {
     pool.checker.settled();
   });
 
-  it('writes one batch per life if all owners report, and one every 2.5 s beside it while one is silent', () => {
+  it('writes one batch per incarnation if all owners report, and one every 2.5 s beside it while one is silent', () => {
     const pool = lonelyManager();
     const before = commits(pool);
     restart(pool);

@@ -221,7 +221,7 @@ describe('a look-up', () => {
     expect(journal.told).toEqual([]);
   });
 
-  it('that was restarted does not take an answer to its earlier life for one to itself', () => {
+  it('that was restarted does not take an answer to its earlier incarnation for one to itself', () => {
     const pool = quietPool({ owners: 1, managers: 1 });
     const journal = new Journal(pool);
     const node = pool.addLookup('restarted');
@@ -233,7 +233,7 @@ describe('a look-up', () => {
     const [old] = answers();
     pool.run(pool.durations.syncEveryMs);
 
-    pool.network.cut(node.name, 'manager-1'); // The new life is never heard,
+    pool.network.cut(node.name, 'manager-1'); // The new incarnation is never heard,
     node.process.restart();
     pool.run(100);
     if (old !== undefined) pool.network.send('manager-1', node.name, old); // but an answer comes, long delayed.

@@ -290,7 +290,7 @@ describe('messages that come late, twice or in the wrong order', () => {
     expect(pool.network.counts.duplicated).toBeGreaterThan(100);
   });
 
-  it('8: what was meant for an earlier life of an owner gives the next one nothing', () => {
+  it('8: what was meant for an earlier incarnation of an owner gives the next one nothing', () => {
     const pool = quietPool({ owners: 2, lookups: 1 });
     const owner = pool.owner('owner-1');
     const key = keyOf(owner);
@@ -308,7 +308,7 @@ describe('messages that come late, twice or in the wrong order', () => {
       });
     }
     pool.run(againMs);
-    expect(owner.process.life).toBe(2);
+    expect(owner.process.incarnation).toBe(2);
     expect(owner.core?.pieces).toEqual([]); // Its own lease of before is not its own any more.
 
     pool.until('it has its keys again', () => owner.check(key) !== undefined, pool.durations.holdMs);

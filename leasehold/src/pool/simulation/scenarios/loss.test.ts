@@ -139,7 +139,7 @@ describe('a look-up that hears nothing for a while', () => {
     expect(lost.subtract(all(told)).isEmpty).toBe(true);
   });
 
-  it('14: also in its next life, if it resumes where the last one stopped', () => {
+  it('14: also in its next incarnation, if it resumes where the last one stopped', () => {
     const pool = quietPool({ durations: patient, owners: 3, lookups: 1, compactEveryBatches: 2 });
     const journal = new Journal(pool);
     const node = pool.addLookup('resuming', { resumes: true });

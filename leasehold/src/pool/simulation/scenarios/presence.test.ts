@@ -26,7 +26,7 @@ describe('keys are given to those who hear', () => {
     expect(journal.commits).toHaveLength(commits);
   });
 
-  it('a late report of an earlier life does not take the keys from the present one', () => {
+  it('a late report of an earlier incarnation does not take the keys from the present one', () => {
     const pool = quietPool({ owners: 2, lookups: 1 });
     const journal = new Journal(pool);
     const owner = pool.owner('owner-1');

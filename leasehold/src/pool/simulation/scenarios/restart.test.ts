@@ -27,16 +27,16 @@ function restarted(options: { readonly locked: boolean }) {
 }
 
 describe('the keys of an owner that is killed and restarted', () => {
-  it('go to its next life when the hold of the last one is over, and to nobody else', () => {
+  it('go to its next incarnation when the hold of the last one is over, and to nobody else', () => {
     const { lives, againMs, holdMs } = restarted({ locked: false });
     expect(lives.length).toBeGreaterThan(5);
-    for (const life of lives) expect(life).toEqual(['restarted.1', 'restarted.2']);
+    for (const incarnation of lives) expect(incarnation).toEqual(['restarted.1', 'restarted.2']);
     expect(againMs).toBeLessThan(holdMs + 100);
   });
 
-  it('go to its next life at once if that proves the death of the last one', () => {
+  it('go to its next incarnation at once if that proves the death of the last one', () => {
     const { lives, againMs } = restarted({ locked: true });
-    for (const life of lives) expect(life).toEqual(['restarted.1', 'restarted.2']);
+    for (const incarnation of lives) expect(incarnation).toEqual(['restarted.1', 'restarted.2']);
     expect(againMs).toBeLessThan(600);
   });
 });
