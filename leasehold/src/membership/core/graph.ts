@@ -14,7 +14,7 @@
  * chain of five would disagree for ever.
  */
 
-import { isSameIncarnation, type MemberId } from './incarnation.ts';
+import { type Incarnation, isSameIncarnation, type MemberId } from './incarnation.ts';
 import type { ServerRecord } from './messages.ts';
 
 type Records = ReadonlyMap<string, { readonly record: ServerRecord }>;
@@ -82,7 +82,7 @@ export class Graph {
   #isEdge(one: ServerRecord, name: string): boolean {
     const other = this.#records.get(name)?.record;
     if (other === undefined || one.hasLeft || other.hasLeft) return false;
-    return lists(one.links, other) && lists(other.links, one);
+    return lists(one, other) && lists(other, one);
   }
 
   #mostConflicting(component: ReadonlySet<string>, removed: ReadonlySet<string>): string | undefined {
@@ -110,5 +110,15 @@ export class Graph {
   }
 }
 
-const lists = (links: readonly MemberId[], { name, incarnation }: MemberId): boolean =>
-  links.some((link) => link.name === name && isSameIncarnation(link.incarnation, incarnation));
+/** The links of a record by name. A record never changes, and is in many graphs: with 50 servers, a search of its list for each edge is dear. */
+const linksByName = new WeakMap<ServerRecord, ReadonlyMap<string, Incarnation>>();
+
+function lists(record: ServerRecord, { name, incarnation }: MemberId): boolean {
+  let links = linksByName.get(record);
+  if (links === undefined) {
+    links = new Map(record.links.map((link) => [link.name, link.incarnation]));
+    linksByName.set(record, links);
+  }
+  const listed = links.get(name);
+  return listed !== undefined && isSameIncarnation(listed, incarnation);
+}

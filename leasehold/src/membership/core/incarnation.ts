@@ -34,6 +34,17 @@ export const incarnationAfter = (other: Incarnation, nonce: number): Incarnation
 export const keyOf = ({ name, incarnation }: MemberId): string =>
   `${name}#${incarnation.startedMs}.${incarnation.nonce}`;
 
+export const areSameMembers = (one: readonly MemberId[], other: readonly MemberId[]): boolean =>
+  one.length === other.length &&
+  one.every((member, index) => {
+    const peer = other[index];
+    return (
+      peer !== undefined &&
+      member.name === peer.name &&
+      isSameIncarnation(member.incarnation, peer.incarnation)
+    );
+  });
+
 /** A set of processes as a value: sorted by name, with a key that is equal for equal sets. */
 export interface Membership {
   readonly key: string;

@@ -39,8 +39,9 @@ import { type Chain, chainAfter, UNKNOWN_CHAIN } from './chain.ts';
 import { Conflicts } from './conflicts.ts';
 import type { Durations } from './durations.ts';
 import type { MemberEffect, SendOutcome, Standing } from './effects.ts';
-import { Graph } from './graph.ts';
+import type { Graph } from './graph.ts';
 import {
+  areSameMembers,
   compareIncarnations,
   type Incarnation,
   incarnationAfter,
@@ -90,8 +91,12 @@ export class Member implements Core<MemberEffect> {
   readonly #overlay = new Overlay();
   #incarnation: Incarnation;
   #sequence = 0;
-  #graph: Graph;
   #proposal: Proposal | undefined;
+  /** The change of the table up to which this server has proposed and delivered what follows. */
+  #settledChanges = -1;
+  #lastComputed:
+    | { readonly graph: Graph; readonly incarnation: Incarnation; readonly set: Membership }
+    | undefined;
   #chain: Chain = UNKNOWN_CHAIN;
   #state: State;
   #heartbeatAt: Instant;
@@ -106,7 +111,6 @@ export class Member implements Core<MemberEffect> {
     for (const name of peers) this.#linkTo(name);
     this.#promises = new Promises(durations.promiseMs, now);
     this.#conflicts = new Conflicts(durations, random);
-    this.#graph = new Graph(this.#table.records);
     this.#state = { kind: 'changing', since: now, view: undefined };
     this.#heartbeatAt = now; // The first wake proposes, and says so to all peers.
   }
@@ -249,7 +253,7 @@ export class Member implements Core<MemberEffect> {
     this.#heartbeatAt = later(now, heartbeatMs * (0.9 + 0.2 * this.#settings.random()));
     if (this.#state.kind === 'left') {
       const record = this.#table.of(this.name); // Said again, in case it was lost.
-      if (record !== undefined) this.#flood([record], undefined);
+      if (record !== undefined) this.#flood(record);
       return;
     }
     for (const link of this.#links.values()) link.update(now);
@@ -310,8 +314,8 @@ export class Member implements Core<MemberEffect> {
       return;
     }
     if (!this.#table.isNews(record)) return;
-    this.#put(record, now);
-    this.#flood([record], from);
+    this.#table.put(record, now);
+    this.#passOn(record, from);
   }
 
   /** Another process of this name had a greater incarnation, so all records of this one would be taken for old. */
@@ -346,30 +350,39 @@ export class Member implements Core<MemberEffect> {
       old.proposal === proposal &&
       old.hasLeft === hasLeft &&
       isSameIncarnation(old.incarnation, this.#incarnation) &&
-      isSameList(old.links, links) &&
-      isSameList(old.cannotReach, cannotReach);
+      areSameMembers(old.links, links) &&
+      areSameMembers(old.cannotReach, cannotReach);
     if (isSame) return;
     this.#sequence += 1;
     const record = { ...this.id, sequence: this.#sequence, links, cannotReach, proposal, hasLeft };
-    this.#put(record, now);
-    this.#flood([record], undefined);
-  }
-
-  #put(record: ServerRecord, now: Instant): void {
     this.#table.put(record, now);
-    this.#graph = new Graph(this.#table.records);
+    this.#flood(record);
   }
 
-  #flood(records: readonly ServerRecord[], source: string | undefined): void {
-    for (const { name, isUp } of this.#links.values()) {
-      if (isUp && name !== source) this.#send(name, { kind: 'records', records });
-    }
+  get #graph(): Graph {
+    return this.#table.graph;
+  }
+
+  /** The own record, to every linked peer. */
+  #flood(record: ServerRecord): void {
+    const message: Message = { kind: 'records', records: [record] };
+    for (const { name, isUp } of this.#links.values()) if (isUp) this.#send(name, message);
+  }
+
+  /**
+   * A record of another server, to the linked peers that the record does not list: the server that published the record has sent it to
+   * every peer that it lists. With 50 servers that all list each other, a change floods 50 times fewer messages. A flood that was lost
+   * on the way to a listed peer is repaired by heartbeats.
+   */
+  #passOn(record: ServerRecord, source: string): void {
+    const listed = new Set(record.links.map(({ name }) => name));
+    const message: Message = { kind: 'records', records: [record] };
+    for (const { name, isUp } of this.#links.values())
+      if (isUp && name !== source && name !== record.name && !listed.has(name)) this.#send(name, message);
   }
 
   #forget(component: ReadonlySet<string>, now: Instant): void {
     const forgotten = this.#table.forget(component, now, this.#durations.forgetMs);
-    if (forgotten.length === 0) return;
-    this.#graph = new Graph(this.#table.records);
     for (const name of forgotten) {
       this.#overlay.forget(name);
       this.#heard.delete(name);
@@ -381,22 +394,27 @@ export class Member implements Core<MemberEffect> {
 
   /** Proposes what follows from the records, until the own proposal changes nothing any more; then delivers what all agree on. */
   #settle(now: Instant): void {
-    if (this.#state.kind === 'left') return;
+    if (this.#state.kind === 'left' || this.#settledChanges === this.#table.changes) return;
     for (;;) {
       const computed = this.#computed();
       if (computed.key === this.#proposal?.key) break;
       this.#propose(computed, now);
     }
+    this.#settledChanges = this.#table.changes;
     this.#deliverIfAgreed(now);
   }
 
   #computed(): Membership {
+    const known = this.#lastComputed;
+    if (known?.graph === this.#graph && known.incarnation === this.#incarnation) return known.set;
     const members: MemberId[] = [];
     for (const name of this.#graph.membersWith(this.name)) {
       const incarnation = name === this.name ? this.#incarnation : this.#table.of(name)?.incarnation;
       if (incarnation !== undefined) members.push({ name, incarnation });
     }
-    return membershipOf(members);
+    const set = membershipOf(members);
+    this.#lastComputed = { graph: this.#graph, incarnation: this.#incarnation, set };
+    return set;
   }
 
   #propose({ key, members }: Membership, now: Instant): void {
@@ -547,14 +565,3 @@ export class Member implements Core<MemberEffect> {
     return effects;
   }
 }
-
-const isSameList = (one: readonly MemberId[], other: readonly MemberId[]): boolean =>
-  one.length === other.length &&
-  one.every((member, index) => {
-    const peer = other[index];
-    return (
-      peer !== undefined &&
-      member.name === peer.name &&
-      isSameIncarnation(member.incarnation, peer.incarnation)
-    );
-  });

@@ -14,7 +14,8 @@
  */
 
 import type { Instant } from '../../runtime/time.ts';
-import { compareIncarnations, type Incarnation } from './incarnation.ts';
+import { Graph } from './graph.ts';
+import { areSameMembers, compareIncarnations, type Incarnation } from './incarnation.ts';
 import type { ServerRecord, Version } from './messages.ts';
 
 interface Kept {
@@ -27,6 +28,19 @@ export class RecordTable {
   readonly #kept = new Map<string, Kept>();
   readonly #outsideSince = new Map<string, Instant>();
   #greatestNumber = 0;
+  #changes = 0;
+  #graph: Graph | undefined;
+
+  /** How often anything in the table has changed: whatever follows from the records alone is the same while this is. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** The graph that the records describe. A record with another proposal and the same links leaves it as it is. */
+  get graph(): Graph {
+    this.#graph ??= new Graph(this.#kept);
+    return this.#graph;
+  }
 
   get records(): ReadonlyMap<string, { readonly record: ServerRecord; readonly proposedAt: Instant }> {
     return this.#kept;
@@ -56,6 +70,8 @@ export class RecordTable {
       known.record.proposal.number === record.proposal.number &&
       compareIncarnations(known.record.incarnation, record.incarnation) === 0;
     this.#kept.set(record.name, { record, proposedAt: isSameProposal ? known.proposedAt : now });
+    this.#changes += 1;
+    if (known === undefined || !hasSameEdges(known.record, record)) this.#graph = undefined;
     this.#greatestNumber = Math.max(this.#greatestNumber, record.proposal.number);
   }
 
@@ -97,6 +113,10 @@ export class RecordTable {
       this.#kept.delete(name);
       this.#outsideSince.delete(name);
     }
+    if (forgotten.length > 0) {
+      this.#changes += 1;
+      this.#graph = undefined;
+    }
     return forgotten;
   }
 }
@@ -105,6 +125,13 @@ interface Numbered {
   readonly incarnation: Incarnation;
   readonly sequence: number;
 }
+
+/** Whether two records of one server mean the same for the graph. */
+const hasSameEdges = (one: ServerRecord, other: ServerRecord): boolean =>
+  one.hasLeft === other.hasLeft &&
+  compareIncarnations(one.incarnation, other.incarnation) === 0 &&
+  areSameMembers(one.links, other.links) &&
+  areSameMembers(one.cannotReach, other.cannotReach);
 
 const isNewer = (one: Numbered, other: Numbered): boolean =>
   (compareIncarnations(one.incarnation, other.incarnation) || one.sequence - other.sequence) > 0;

@@ -27,11 +27,13 @@ export function viewOf(
   records: readonly (ServerRecord | undefined)[],
   self: string,
 ): View | undefined {
+  // Most often one of them disagrees, so nothing else is worked out before.
+  if (records.some((record) => record?.proposal.key !== own.key)) return undefined;
   let [greatestNumber, sumOfNumbers, text] = [0, 0, ''];
   const kept: MemberId[] = [];
   const chainKey = chainKeyOf(own.chain);
   for (const record of records) {
-    if (record?.proposal.key !== own.key) return undefined;
+    if (record === undefined) return undefined;
     const { number, chain } = record.proposal;
     greatestNumber = Math.max(greatestNumber, number);
     sumOfNumbers += number;

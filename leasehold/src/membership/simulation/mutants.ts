@@ -29,8 +29,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'not-obsolete',
     story: 'A link that one side lists is an edge, so servers with the same records compute different sets.',
     file: GRAPH,
-    from: 'return lists(one.links, other) && lists(other.links, one);',
-    to: 'return lists(one.links, other);',
+    from: 'return lists(one, other) && lists(other, one);',
+    to: 'return lists(one, other);',
   },
   {
     name: 'no-repair',
@@ -96,8 +96,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'agreement',
     story: 'A view is delivered as soon as every member has a record, whatever it proposes.',
     file: VIEW,
-    from: 'if (record?.proposal.key !== own.key) return undefined;',
-    to: 'if (record === undefined) return undefined;',
+    from: 'if (records.some((record) => record?.proposal.key !== own.key)) return undefined;',
+    to: '',
   },
   {
     name: 'old-proposal-delivered',
