@@ -39,6 +39,8 @@ export class Link {
   #heard: Echo | undefined;
   #breaks = 0;
   #brokeAt: Instant = NEVER;
+  /** Of the records that the peer has, as said in its newest heartbeat. */
+  digest: string | undefined;
 
   constructor(name: string, durations: Durations) {
     this.name = name;

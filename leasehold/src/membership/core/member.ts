@@ -85,6 +85,11 @@ export class Member implements Core<MemberEffect> {
   readonly #links = new Map<string, Link>();
   /** The newest stamp of each server, by any path, and when the stamp arrived. */
   readonly #heard = new Map<string, { readonly echo: Echo; readonly at: Instant }>();
+  /**
+   * The last word of each server that named a view. A member that delivered the view first confirms it at once, and nobody repeats that
+   * before the next heartbeat. The word counts as if it had arrived after the delivery.
+   */
+  readonly #lastWords = new Map<string, Word>();
   readonly #table = new RecordTable();
   readonly #promises: Promises;
   readonly #conflicts: Conflicts;
@@ -262,9 +267,11 @@ export class Member implements Core<MemberEffect> {
     this.#settle(now);
     this.#panicIfLate(now);
     const component = this.#graph.component(this.name);
-    const versions = this.#table.versions(component);
-    for (const { name, heard } of this.#links.values()) {
-      this.#send(name, { kind: 'heartbeat', word: this.#wordTo(name, now), linkEcho: heard, versions });
+    const { digest, versions } = this.#table.summary(this.name);
+    for (const { name, heard, digest: theirs } of this.#links.values()) {
+      const lacked = theirs === digest ? undefined : versions;
+      const word = this.#wordTo(name, now);
+      this.#send(name, { kind: 'heartbeat', word, linkEcho: heard, digest, versions: lacked });
     }
     for (const { name } of this.view?.members ?? []) {
       if (name !== this.name && this.#links.get(name)?.isUp !== true) this.#confirmOverOverlay(name, now);
@@ -283,7 +290,7 @@ export class Member implements Core<MemberEffect> {
     return { incarnation: this.#incarnation, stamp: now, echo: heard?.echo, viewId };
   }
 
-  #hearHeartbeat(from: string, { word, linkEcho, versions }: Heartbeat, now: Instant): void {
+  #hearHeartbeat(from: string, { word, linkEcho, digest, versions }: Heartbeat, now: Instant): void {
     const link = this.#linkTo(from);
     if (!link.hear(word.incarnation, word.stamp)) return;
     if (linkEcho !== undefined) {
@@ -291,16 +298,24 @@ export class Member implements Core<MemberEffect> {
       if (isSameIncarnation(linkEcho.incarnation, this.#incarnation)) link.prove(linkEcho.stamp);
     }
     this.#hearWord(from, word, now);
+    link.digest = digest;
+    if (versions === undefined) return;
     const records = this.#table.lackedBy(versions, this.#graph.component(this.name));
     if (records.length > 0) this.#send(from, { kind: 'records', records });
   }
 
-  #hearWord(from: string, { incarnation, stamp, echo, viewId }: Word, now: Instant): void {
+  #hearWord(from: string, word: Word, now: Instant): void {
+    const { incarnation, stamp } = word;
     const heard = this.#heard.get(from)?.echo;
     const order = heard === undefined ? 1 : compareIncarnations(incarnation, heard.incarnation);
     if (heard === undefined || order > 0 || (order === 0 && stamp > heard.stamp)) {
       this.#heard.set(from, { echo: { incarnation, stamp }, at: now });
     }
+    if (word.viewId !== undefined) this.#lastWords.set(from, word);
+    this.#hearConfirmation(from, word);
+  }
+
+  #hearConfirmation(from: string, { echo, viewId }: Word): void {
     const state = this.#state;
     if (state.kind !== 'in-view' || echo === undefined || viewId !== state.lease.view.id) return;
     if (isSameIncarnation(echo.incarnation, this.#incarnation)) state.lease.confirm(from, echo.stamp);
@@ -386,6 +401,7 @@ export class Member implements Core<MemberEffect> {
     for (const name of forgotten) {
       this.#overlay.forget(name);
       this.#heard.delete(name);
+      this.#lastWords.delete(name);
       if (!this.#settings.peers.includes(name)) this.#links.delete(name);
     }
   }
@@ -450,6 +466,8 @@ export class Member implements Core<MemberEffect> {
     this.#state = { kind: 'in-view', lease, chain: proposal.chain };
     this.#effects.push({ do: 'deliver-view', view });
     this.#failSends(view, 'new-view');
+    for (const [name, word] of this.#lastWords) this.#hearConfirmation(name, word);
+    this.#lastWords.clear();
     for (const { name } of view.members) {
       if (name !== this.name) this.#confirmOverOverlay(name, now);
     }

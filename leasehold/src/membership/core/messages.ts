@@ -53,8 +53,10 @@ export interface Heartbeat {
   readonly word: Word;
   /** As {@link Word.echo}, but only of heartbeats that came over the link itself, as proof of the link. */
   readonly linkEcho: Echo | undefined;
-  /** The records that the sender has of its own component. */
-  readonly versions: readonly Version[];
+  /** Of the versions of the records that the sender has of its own component. */
+  readonly digest: string;
+  /** These versions, if the digest in the receiver's last heartbeat was another one. */
+  readonly versions: readonly Version[] | undefined;
 }
 
 export interface Records {

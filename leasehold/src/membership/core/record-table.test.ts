@@ -37,6 +37,26 @@ describe('the table of records', () => {
     expect(names(table.lackedBy([restarted], new Set(['a'])))).toEqual(['b']);
   });
 
+  it('has one digest for the same versions of one component, in whatever order they came, and another for others', () => {
+    const linked = (name: string, sequence: number, ...to: readonly string[]): ServerRecord => ({
+      ...record(name, 1, sequence),
+      links: to.map((peer) => ({ name: peer, incarnation: { startedMs: 1, nonce: 0 } })),
+    });
+    const tableOf = (...records: readonly ServerRecord[]): RecordTable => {
+      const table = new RecordTable();
+      for (const each of records) table.put(each, instant(0));
+      return table;
+    };
+    const [a, b, x] = [linked('a', 1, 'b'), linked('b', 1, 'a'), linked('x', 1)];
+    const { digest } = tableOf(a, b).summary('a');
+    expect(tableOf(x, b, a).summary('b').digest).toBe(digest); // x is outside.
+    expect(tableOf(a, b).summary('x').digest).not.toBe(digest);
+    const table = tableOf(a, b);
+    expect(table.summary('a').versions.map(({ name }) => name)).toEqual(['a', 'b']);
+    table.put(linked('b', 2, 'a'), instant(0));
+    expect(table.summary('a').digest).not.toBe(digest);
+  });
+
   it('counts a hold from when the proposal first arrived', () => {
     const table = new RecordTable();
     table.put(record('a', 1, 1, 4), instant(100));

@@ -9,13 +9,18 @@
  *      restarted with a clock that went back is known to the others by a greater incarnation, is in nobody's
  *      component for that reason, and must be told.
  *
+ * Most of the time two servers have the same records, so a heartbeat carries a digest of the versions, and the versions themselves
+ * only if the peer's last digest differed. Equal digests mean one component with equal versions in both tables, and then neither (a) nor (b) has
+ * anything to send.
+ *
  * A record outside the component is forgotten after a while, or names that come and go would add up. The greatest number
  * ever seen is never forgotten, because view ids must grow.
  */
 
+import { digest } from '../../runtime/digest.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { Graph } from './graph.ts';
-import { areSameMembers, compareIncarnations, type Incarnation } from './incarnation.ts';
+import { areSameMembers, compareIncarnations, type Incarnation, keyOf } from './incarnation.ts';
 import type { ServerRecord, Version } from './messages.ts';
 
 interface Kept {
@@ -24,12 +29,21 @@ interface Kept {
   readonly proposedAt: Instant;
 }
 
+interface Summary {
+  readonly changes: number;
+  readonly versions: readonly Version[];
+  readonly digest: string;
+}
+
+const DIGEST_LENGTH = 16;
+
 export class RecordTable {
   readonly #kept = new Map<string, Kept>();
   readonly #outsideSince = new Map<string, Instant>();
   #greatestNumber = 0;
   #changes = 0;
   #graph: Graph | undefined;
+  #summary: Summary | undefined;
 
   /** How often anything in the table has changed: whatever follows from the records alone is the same while this is. */
   get changes(): number {
@@ -75,14 +89,20 @@ export class RecordTable {
     this.#greatestNumber = Math.max(this.#greatestNumber, record.proposal.number);
   }
 
-  /** The versions of these servers' records, for a heartbeat. */
-  versions(component: ReadonlySet<string>): Version[] {
+  /** The versions of the records of this server's component, for a heartbeat, and their digest. Worked out once for each change. */
+  summary(self: string): Summary {
+    if (this.#summary?.changes === this.#changes) return this.#summary;
     const versions: Version[] = [];
-    for (const { record } of this.#kept.values()) {
-      const { name, incarnation, sequence } = record;
-      if (component.has(name)) versions.push({ name, incarnation, sequence });
+    let text = '';
+    for (const name of [...this.graph.component(self)].sort()) {
+      const record = this.of(name);
+      if (record === undefined) continue;
+      const { incarnation, sequence } = record;
+      versions.push({ name, incarnation, sequence });
+      text += `${keyOf(record)}@${sequence} `;
     }
-    return versions;
+    this.#summary = { changes: this.#changes, versions, digest: digest(text).slice(0, DIGEST_LENGTH) };
+    return this.#summary;
   }
 
   /** What a peer lacks that lists these versions. */

@@ -108,6 +108,7 @@ export class Group implements AsyncDisposable {
   };
   /** The same object for as long as the view lasts. */
   #view: GroupView | undefined;
+  #encoded: { readonly message: Message; readonly frames: readonly Uint8Array[] } | undefined;
   #state: GroupState = 'changing';
   #stateSince: number;
   #closing: Promise<void> | undefined;
@@ -337,7 +338,7 @@ export class Group implements AsyncDisposable {
     const { mesh, callbacks, logger } = this.#use;
     switch (effect.do) {
       case 'send':
-        for (const frame of encodeMessage(effect.message)) mesh.send(effect.to, frame);
+        for (const frame of this.#framesOf(effect.message)) mesh.send(effect.to, frame);
         return;
       case 'start-change':
         this.#enter('changing');
@@ -371,6 +372,12 @@ export class Group implements AsyncDisposable {
       default:
         logger.debug(effect.event.what, effect.event.facts);
     }
+  }
+
+  /** A record goes to all linked peers as one message: it is encoded once. */
+  #framesOf(message: Message): readonly Uint8Array[] {
+    if (this.#encoded?.message !== message) this.#encoded = { message, frames: encodeMessage(message) };
+    return this.#encoded.frames;
   }
 
   #deliver({ id, members, kept }: View): void {

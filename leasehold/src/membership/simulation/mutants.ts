@@ -122,8 +122,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-view-acts',
     story: 'A member acts in its view although the others no longer confirm it.',
     file: LEASE,
-    from: 'if (!isLeased(stamp, this.#leaseMs, now)) return false;',
-    to: 'void [stamp, isLeased, now, this.#leaseMs];',
+    from: 'return isLeased(this.#oldest, this.#leaseMs, now);',
+    to: 'void [isLeased, now, this.#leaseMs];\n    return true;',
   },
   {
     name: 'lease-counted-from-the-answer',

@@ -14,6 +14,8 @@ export const CHAIN_MAX = 8;
 
 export const VIEW_ID_BYTES_MAX = 64;
 
+export const DIGEST_BYTES_MAX = 64;
+
 export const HOLD_MS_MAX: number = 24 * 3_600_000;
 
 /** Records go into another frame from here on. */

@@ -1,7 +1,7 @@
 /**
  * Messages as bytes. The writing and the reading of each part stand together.
  *
- *     heartbeat   1  word  echo?  count (id sequence)…
+ *     heartbeat   1  word  echo?  digest  (count (id sequence)…)?
  *     records     2  record record … until the frame ends
  *     packet      3  from  to  hopsLeft  payload
  *
@@ -48,6 +48,7 @@ import { HOPS_MAX } from '../core/overlay.ts';
 import {
   BODY_BYTES_MAX,
   CHAIN_MAX,
+  DIGEST_BYTES_MAX,
   FRAME_BYTES,
   HOLD_MS_MAX,
   NAME_CHARACTERS_MAX,
@@ -107,22 +108,28 @@ export function decodeMessage(frame: Uint8Array): Message {
 
 // Heartbeats.
 
-function writeHeartbeat(out: Out, { word, linkEcho, versions }: Heartbeat): void {
+function writeHeartbeat(out: Out, { word, linkEcho, digest, versions }: Heartbeat): void {
   writeWord(out, word);
   out.optional(linkEcho, (echo) => writeEcho(out, echo));
-  out.list(versions, (version) => {
-    out.id(version);
-    out.writer.varint(version.sequence);
-  });
+  out.text(digest);
+  out.optional(versions, (listed) =>
+    out.list(listed, (version) => {
+      out.id(version);
+      out.writer.varint(version.sequence);
+    }),
+  );
 }
 
 function readHeartbeat(input: In): Heartbeat {
   const word = at('word', () => readWord(input));
   const linkEcho = at('linkEcho', () => input.optional(() => readEcho(input)));
+  const digest = at('digest', () => input.text(DIGEST_BYTES_MAX));
   const versions = at('versions', () =>
-    input.list(SERVERS_MAX, (): Version => ({ ...input.id(), sequence: input.reader.varint() })),
+    input.optional(() =>
+      input.list(SERVERS_MAX, (): Version => ({ ...input.id(), sequence: input.reader.varint() })),
+    ),
   );
-  return { kind: 'heartbeat', word, linkEcho, versions };
+  return { kind: 'heartbeat', word, linkEcho, digest, versions };
 }
 
 function writeWord(out: Out, { incarnation, stamp, echo, viewId }: Word): void {

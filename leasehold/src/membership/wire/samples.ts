@@ -28,6 +28,7 @@ export const SAMPLES: Readonly<Record<string, Message>> = {
     kind: 'heartbeat',
     word,
     linkEcho: { incarnation: B.incarnation, stamp: instant(900) },
+    digest: 'a3c1f0e2b4d59687',
     versions: [
       { ...A, sequence: 300 },
       { ...B, sequence: 2 },
@@ -37,7 +38,15 @@ export const SAMPLES: Readonly<Record<string, Message>> = {
     kind: 'heartbeat',
     word: { incarnation: A.incarnation, stamp: instant(0), echo: undefined, viewId: undefined },
     linkEcho: undefined,
+    digest: 'e3b0c44298fc1c14',
     versions: [],
+  },
+  membership_heartbeat_without_versions: {
+    kind: 'heartbeat',
+    word,
+    linkEcho: { incarnation: B.incarnation, stamp: instant(900) },
+    digest: 'a3c1f0e2b4d59687',
+    versions: undefined,
   },
   membership_records: {
     kind: 'records',
