@@ -7,8 +7,9 @@
  * proposal carries the rest of the longest such promise as its *hold*, and no member of the resulting view acts before the
  * hold is over.
  *
- * A promise ends early in three ways: the receiver is in the new set (and so has left V), the receiver has left the group,
- * or a later incarnation of its name is known (then the process that heard the promise is gone, or has left V).
+ * A promise ends early in two ways: the receiver, or a later incarnation of its name, is in the new set (and so has left V), or the receiver
+ * has left the group. A record of a greater incarnation alone ends nothing: after a restart with a clock that went back, the greater incarnation
+ * is the *earlier* process, and the process that heard the promise still acts on it.
  *
  * A process that has just started does not know the promises of the process before. So the new process holds for a whole promise from the start,
  * whatever the set contains: no list of names proves that a server outside does not exist (decision 0055). A suspended process does not
@@ -70,7 +71,5 @@ function isReleased(
   record: ServerRecord | undefined,
 ): boolean {
   if (inside !== undefined && compareIncarnations(inside, incarnation) >= 0) return true;
-  if (record === undefined) return false;
-  const order = compareIncarnations(record.incarnation, incarnation);
-  return order > 0 || (order === 0 && record.hasLeft);
+  return record?.hasLeft === true && isSameIncarnation(record.incarnation, incarnation);
 }

@@ -175,6 +175,15 @@ export const mutants: readonly Mutant[] = [
     to: 'let until = later(now, 0 * (this.#rememberedSince + this.#promiseMs));',
   },
   {
+    name: 'greater-incarnation-ends-a-promise',
+    promise: 'one-view-acts',
+    story:
+      'A server restarts with a clock that went back. A member that promised it something hears of the greater incarnation of the process before, and acts without it at once.',
+    file: PROMISES,
+    from: 'return record?.hasLeft === true && isSameIncarnation(record.incarnation, incarnation);',
+    to: 'return record !== undefined && (compareIncarnations(record.incarnation, incarnation) > 0 || (record.hasLeft && isSameIncarnation(record.incarnation, incarnation)));',
+  },
+  {
     name: 'suspension-ignored',
     promise: 'one-view-acts',
     story: 'A suspended machine goes on with leases that its clock shows as valid.',
