@@ -50,6 +50,23 @@ export const mutants: readonly Mutant[] = [
     to: 'component.has(record.name) : component.has(record.name) && isNewer(record, known);',
   },
   {
+    name: 'digest-without-sequences',
+    promise: 'liveness',
+    story:
+      'Servers that know the same processes by different records take their tables for equal, and repair nothing.',
+    file: TABLE,
+    from: 'const { incarnation, sequence } = record;',
+    to: 'const { incarnation } = record;\n      const sequence = 0;',
+  },
+  {
+    name: 'records-not-passed-on',
+    promise: 'liveness',
+    story: 'A record reaches only the servers that its publisher has a link to.',
+    file: MEMBER,
+    from: '    this.#passOn(record, from);\n',
+    to: '',
+  },
+  {
     name: 'no-forwarding',
     promise: 'liveness',
     story: 'Packets for others are dropped, so a view over a cut link is never confirmed.',
