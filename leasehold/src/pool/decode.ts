@@ -228,6 +228,7 @@ function led(value: unknown): NonNullable<Role['leads']> {
     term: field('term', count),
     leader: field('leader', name),
     holdMs: field('holdMs', duration),
+    isLogShared: field('isLogShared', yesOrNo),
   };
 }
 

@@ -12,13 +12,13 @@ const spokenOf = (led: string): { history: string; term: number } => {
  * `round` plays one round: the history that each Manager leads, in term 1 or with its term (`x.2`), `-` for none. A Manager that is
  * left out does not answer. The id of a leader is that of the Manager.
  */
-function watching(managers: string[] = ['A', 'B']) {
+function watching(managers: string[] = ['A', 'B'], isLogShared = false) {
   const settings = { asker: 'me', managers };
   let ms = 0;
   let probes: ReturnType<HistoryWatch['wake']> = [];
   const watch = new HistoryWatch(settings, () => ({ everyMs: 100, soonMs: 10 }));
   const hear = (from: string, round: number, led: string): void => {
-    const leads = led === '-' ? undefined : { ...spokenOf(led), leader: from, holdMs: 500 };
+    const leads = led === '-' ? undefined : { ...spokenOf(led), leader: from, holdMs: 500, isLogShared };
     watch.hear(from, { kind: 'role', asker: 'me', round, leads }, instant(ms));
   };
   return {
@@ -204,7 +204,12 @@ describe('an answer', () => {
     hear('A', 2, 'z');
     watch.hear(
       'B',
-      { kind: 'role', asker: 'somebody else', round: 1, leads: { ...spokenOf('z'), leader: 'B', holdMs: 1 } },
+      {
+        kind: 'role',
+        asker: 'somebody else',
+        round: 1,
+        leads: { ...spokenOf('z'), leader: 'B', holdMs: 1, isLogShared: false },
+      },
       instant(1),
     );
     hear('A', 1, 'x');
@@ -240,6 +245,16 @@ describe('two copies of one log', () => {
     hear('B', 2, 'x.2');
     expect(watch.isOutdated(spokenOf('x'))).toBe(true);
     expect(watch.isOutdated(spokenOf('x.2'))).toBe(false);
+  });
+
+  it('are followed as soon as the old leader leads no more, if they share the log', () => {
+    const { watch, round, permits } = watching(['A', 'B'], true);
+    round({ A: 'x', B: '-' });
+    round({ A: 'x', B: 'x.2' });
+    expect(permits('x.2')).toBe(false);
+    round({ A: '-', B: 'x.2' });
+    expect(permits('x.2')).toBe(true);
+    expect(watch.disagreement).toBeUndefined();
   });
 
   it('permit nothing while both lead, until the earlier one was not heard for its hold', () => {

@@ -22,6 +22,9 @@
  *    counts no more ({@link HistoryWatch.isOutdated}), as if B had sent an update. So A renews no lease of that client.
  *  - That may be an ordinary succession. But if A leads in the round in which B was first heard, or in a later one, B's word is not used
  *    either until A was last heard a hold ago. If A still leads two holds after B was first heard, A was not deposed: two logs.
+ *  - If the Managers share the log (`isLogShared`), B may be elected while A does not know so yet: etcd can end a leader's lease early. Then
+ *    B's word is not used while A leads, and is used after the first round in which A does not. A hold would be too long: owners that
+ *    happened to ask in between would lose all keys at an ordinary leader change. A directory has one Manager, so there is no such change.
  *  - An update of a later term that no Manager has said it leads waits for a round, if the leader of an earlier term was heard in the last.
  *
  * *Why B does not grant a key before the owner under A has dropped the key.* B found the owner in the copied table, and waits a takeover
@@ -174,7 +177,7 @@ export class HistoryWatch {
     const successor = [...this.#heard.values()].find(
       (other) => other.history === history && other.term === term,
     );
-    if (successor === undefined) return this.#led?.has(keyOf(leader)) === true;
+    if (successor === undefined || leader.isLogShared) return this.#led?.has(keyOf(leader)) === true;
     return leader.lastRound >= successor.firstRound;
   }
 

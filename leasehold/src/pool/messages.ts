@@ -250,6 +250,11 @@ export interface Leadership {
   readonly leader: string;
   /** How long an owner that follows this leader may hold keys after the leader was last heard, in milliseconds. */
   readonly holdMs: number;
+  /**
+   * Whether several Managers share the log (etcd, a group), so that a successor may be elected while this leader does not
+   * know so yet. A log in a directory has one Manager.
+   */
+  readonly isLogShared: boolean;
 }
 
 export type ToManager = Report | Sync | Certificate | Probe;

@@ -45,8 +45,8 @@ export class ScriptedRoles {
     return words.flatMap((word) => {
       const [manager = '', led = '-'] = word.split('=');
       const [history = '', term = '1'] = led.split('.');
-      const leads =
-        led === '-' ? undefined : { history, term: Number(term), leader: manager, holdMs: 10_980 };
+      const leader = { leader: manager, holdMs: 10_980, isLogShared: false };
+      const leads = led === '-' ? undefined : { history, term: Number(term), ...leader };
       return core.hearRole(manager, { kind: 'role', asker, round, leads }, now);
     });
   }

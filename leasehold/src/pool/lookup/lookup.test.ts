@@ -538,7 +538,7 @@ describe('a look-up whose Managers lead different histories', () => {
               > a#2
     `));
 
-  it('drops its table and reports everything as lost, until one has been gone for a hold', () =>
+  it('drops its table and reports everything as lost, until one has been gone for a hold, and shows how far it had read', () =>
     plays(`
       0     wake
               > m2: sync 1
@@ -557,19 +557,25 @@ describe('a look-up whose Managers lead different histories', () => {
       10505 find 0
               > unknown
       11000 wake
-              > m1: sync 4
-              > m2: sync 4
+              > m1: sync 4 at 5
+              > m2: sync 4 at 5
       11005 changes 1 0..9 answers=4 history=x 0-16:a#2
       11005 find 0
               > unknown
       11010 roles m1=- m2=x
       21500 wake
-              > m1: sync 5
-              > m2: sync 5
+              > m1: sync 5 at 5
+              > m2: sync 5 at 5
       21505 roles m1=- m2=x
               > agree
-      21510 changes 1 0..9 answers=5 history=x 0-16:a#2
+      21510 changes 1 5..9 answers=5 history=x 0-16:a#2
       21510 find 0
+              > unknown
+      22000 wake
+              > m1: sync 6
+              > m2: sync 6
+      22010 changes 1 0..9 answers=6 history=x 0-16:a#2
+      22010 find 0
               > a#2
     `));
 });

@@ -27,7 +27,9 @@
  * **Two logs.** The look-up asks every Manager of the list which history that Manager leads (`../history-watch.ts`).
  * No table is used before that, nor one of a history while keys may be held under another. If two histories are led at
  * once, the look-up has no table, and reports everything as lost: which of them has the owners that are asked cannot
- * be known.
+ * be known. The position that the look-up had read is still evidence: the first syncs afterwards show it, so that a
+ * Manager on an older copy of the log halts (`../manager/rollback-detector.ts`) and does not give out the same numbers
+ * again.
  *
  * Messages of an older term than that of the table, or than the latest that a Manager said it leads, are ignored.
  * Messages of an earlier position change nothing in the table, though they may prove that nothing newer had been
@@ -102,6 +104,8 @@ export class Lookup {
   readonly #watch: HistoryWatch;
   /** The Managers were found to disagree, and the end of that was not heard yet. */
   #isQuarantined = false;
+  /** How far the log went before the Managers disagreed, until a Manager has answered a sync that says so. */
+  #witnessed: Seen | undefined;
   /** An answer that came before every Manager was asked. */
   #early: { readonly from: string; readonly changes: Changes } | undefined;
 
@@ -191,6 +195,7 @@ export class Lookup {
 
     const position = this.#seen?.position ?? 0;
     const usable = changes.from === 0 || (this.#hasTable && changes.from <= position);
+    if (this.#isAnswer(changes)) this.#witnessed = undefined; // The Manager has judged the evidence, and goes on.
     if (!usable) return [...effects, ...this.#hurry(now)];
     if (changes.to > position || !this.#hasTable) effects.push(...this.#advance(changes));
     const { answers } = changes;
@@ -235,6 +240,7 @@ export class Lookup {
 
   #quarantine(histories: readonly LedHistory[]): LookupEffect[] {
     this.#isQuarantined = true;
+    if (this.#hasTable) this.#witnessed = this.#seen;
     this.#early = undefined;
     this.#abandoned.clear();
     this.#hasTable = false;
@@ -338,7 +344,7 @@ export class Lookup {
     }
     this.#awaiting ??= this.#sequence;
     this.#nextSyncAt = later(now, this.#pace.retryMs * (0.75 + random() / 2));
-    const seen = this.#hasTable ? this.#seen : undefined;
+    const seen = this.#hasTable ? this.#seen : this.#witnessed;
     const message: Sync = { kind: 'sync', pool, lookup: id, sequence: this.#sequence, seen };
     return asked.map((to) => ({ do: 'send', to, message }));
   }

@@ -244,8 +244,9 @@ export class Leader {
   hearProbe(from: string, probe: Probe, now: Instant): LeaderEffect {
     if (now >= this.#until) return leadsNone(from, probe);
     const { id, process: leader = id } = this.#settings;
-    const { history, term } = this;
-    return leads(from, probe, { history, term, leader, holdMs: longestHoldMs(this.#settings) });
+    const { isLogShared = false } = this.#settings;
+    const holdMs = longestHoldMs(this.#settings);
+    return leads(from, probe, { history: this.history, term: this.term, leader, holdMs, isLogShared });
   }
 
   hearCertificate(from: string, { secret }: Certificate, now: Instant): LeaderEffect[] {

@@ -42,6 +42,8 @@ export interface ManagerSettings extends PoolSettings {
   readonly id: string;
   /** Random, drawn when the process starts: two Managers may have been given one id. @default the id */
   readonly process?: string | undefined;
+  /** Whether other Managers can lead on the same log. @default false */
+  readonly isLogShared?: boolean | undefined;
   /** Where owners can reach it, for other Managers to tell them. */
   readonly address?: string | undefined;
   /** The operator says that no owner can hold a lease from an earlier log, should this process begin one. */

@@ -292,7 +292,7 @@ export class PoolManager implements AsyncDisposable {
     const { limits, listener } = this.#around;
     // Addresses without their ports, which differ for each connection.
     const originOf = (peer: string): string => listener.peers.get(peer)?.remote.replace(/:\d+$/, '') ?? peer;
-    return { ...settings, process: this.#process, limits, originOf };
+    return { ...settings, process: this.#process, isLogShared: store.isShared, limits, originOf };
   }
 
   /** Resolves when `isSo` is true; rejects if the Manager cannot go on, or with the reason of the signal. */

@@ -424,6 +424,7 @@ export class Checker implements Observer {
     if (effect.why === 'cut-off' && this.calm) {
       throw this.#broken('settles', `${node.name} took itself for cut off although nothing was wrong`);
     }
+    if (effect.why === 'managers-disagree' && node.core !== undefined) this.#tables.delete(node.core);
     this.losses.reported(node, effect.ranges);
   }
 
@@ -451,7 +452,7 @@ export class Checker implements Observer {
     }
   }
 
-  /** Once a look-up has a table, that does not go back while there is no other history. */
+  /** Once a look-up has a table, that does not go back while there is no other history and the Managers agree. */
   #goesForward({ name, core }: LookupNode): void {
     const seen = core?.hasTable ? core.seen : undefined;
     if (core === undefined || seen === undefined) return;

@@ -7,6 +7,7 @@
  * confirms nothing any more, one that the last acknowledgement began.
  */
 
+import type { Instant } from '../../runtime/time.ts';
 import type { Fate } from './fate.ts';
 import type { ManagerNode, OwnerNode } from './nodes.ts';
 
@@ -40,6 +41,7 @@ function judge(fate: Fate, leader: ManagerNode, node: OwnerNode, untilMs: number
   const { world, network, managers } = fate.pool;
   const { incarnation } = node;
   const term = leader.core?.term;
+  let ledUntil: Instant | undefined;
   const look = (): void => {
     const isDeaf = managers.every(({ name }) => network.isCut(name, node.name));
     if (fate.isOver || !isDeaf || node.incarnation !== incarnation || !isMember(fate, node)) return;
@@ -47,6 +49,9 @@ function judge(fate: Fate, leader: ManagerNode, node: OwnerNode, untilMs: number
     if (!process.running || core === undefined || core.term !== term) return;
     const { leadsUntil, waitsUntil, isWriting } = core.observe();
     if (leadsUntil === undefined || leadsUntil <= process.now() || waitsUntil !== undefined) return;
+    // The leader lease may have ended and been extended again since the last look.
+    if (ledUntil !== undefined && ledUntil <= process.now()) return;
+    ledUntil = leadsUntil;
     if (world.trueMs >= untilMs && !isWriting)
       throw world.broken(
         'settles',

@@ -36,18 +36,20 @@ export interface Drawn {
   readonly rate: number;
 }
 
-export interface LeaderLeaseRule {
+export interface LeaderChangeRules {
   /** How much of a leader change it may take. */
   readonly leaderLeaseShare?: number;
   /** It is this one: what a log was opened with stays. */
   readonly leaderLeaseMs?: number;
+  /** Look-ups must not call themselves cut off during a leader change: they also wait for a round of probes then. */
+  readonly outlastsLeaderChange?: boolean;
 }
 
 /** Durations that just obey the rules: every margin is drawn, and often nothing is left of it. */
 export function drawDurations(
   dice: Random,
   leaseMs: number,
-  { leaderLeaseShare = 1, leaderLeaseMs = 0 }: LeaderLeaseRule = {},
+  { leaderLeaseShare = 1, leaderLeaseMs = 0, outlastsLeaderChange = false }: LeaderChangeRules = {},
 ): Drawn {
   const renewEveryMs = leaseMs / dice.between(4, 8);
   const retryMs = renewEveryMs / dice.between(1.5, 4);
@@ -57,6 +59,7 @@ export function drawDurations(
   const toleranceMs = marginMs * dice.between(0.05, 0.5);
   const hasHold = dice.chance(0.6);
   const syncEveryMs = dice.between(2, 6) * renewEveryMs;
+  const leaderlessMs = outlastsLeaderChange ? CLOCK_RATE_BOUND * (leaderChangeMs + 6 * retryMs) : 0;
   const durations = resolveDurations({
     leaseMs,
     holdMs: hasHold ? leaseMs + marginMs : undefined,
@@ -67,7 +70,7 @@ export function drawDurations(
       leaderLeaseMs || Math.min(leaderChangeMs * leaderLeaseShare, leaseMs * dice.between(0.15, 0.5)),
     revokeWithinMs: leaseMs * dice.between(0.1, 0.5),
     syncEveryMs,
-    staleAfterMs: syncEveryMs + 2 * retryMs + dice.between(0, 2) * syncEveryMs,
+    staleAfterMs: syncEveryMs + 2 * retryMs + Math.max(leaderlessMs, dice.between(0, 2) * syncEveryMs),
     suspensionToleranceMs: toleranceMs,
   });
   return { durations, rate: hasHold ? clockRateBound(durations) : CLOCK_RATE_BOUND };
@@ -78,7 +81,8 @@ export function drawWorld(dice: Random, seed: number, trace: boolean): DrawnWorl
   const kind: Kind = draw < 0.15 ? 'calm' : draw < 0.27 ? 'restored' : 'hostile';
   const isCalm = kind === 'calm';
   const leaseMs = dice.between(1_500, 5_000);
-  const drawn = drawDurations(dice, leaseMs, { leaderLeaseShare: isCalm ? 0.5 : 1 });
+  const rules = { leaderLeaseShare: isCalm ? 0.5 : 1, outlastsLeaderChange: isCalm };
+  const drawn = drawDurations(dice, leaseMs, rules);
   const { durations } = drawn;
   const managers = dice.pick([2, 3, 3, 3]);
   const differ = dice.chance(0.4) && !isCalm;

@@ -168,13 +168,18 @@ export class PoolWorld {
     return new ManagerNode(this.#around, {
       ...{ name, durations, clock, lateMs: this.#lateMs },
       settings: {
-        ...{ policy, pools, maxSpansPerBatch, compactEveryBatches },
+        ...{ policy, pools, maxSpansPerBatch, compactEveryBatches, isLogShared: this.isLogShared },
         get firstStart() {
           return isFirstStart();
         },
       },
       openLog: (runtime, strayed) => this.openLog({ name, durations, runtime, strayed }),
     });
+  }
+
+  /** Whether all Managers of this world lead on one log. */
+  protected get isLogShared(): boolean {
+    return true;
   }
 
   /** The log of one incarnation of a Manager. */

@@ -57,6 +57,15 @@ export const twoLogsMutants: readonly Mutant[] = [
     to: 'if (one.term === other.term) return false;',
   },
   {
+    name: 'successor-on-a-shared-log-waited-for',
+    promise: 'settles',
+    story:
+      'etcd ends the lease of a leader early. An owner that hears of the old and the new leader in one round waits for a hold, and loses its keys.',
+    file: HISTORY_WATCH,
+    from: 'successor === undefined || leader.isLogShared)',
+    to: 'successor === undefined)',
+  },
+  {
     name: 'successor-followed-although-its-predecessor-leads',
     promise: 'one-owner',
     story:

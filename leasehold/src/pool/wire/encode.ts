@@ -119,6 +119,7 @@ function role(map: FieldWriter, { asker, round, leads }: Role): Uint8Array {
     led.number('term', leads.term);
     led.text('leader', leads.leader);
     led.number('holdMs', leads.holdMs);
+    led.flag('isLogShared', leads.isLogShared);
   }
   return envelope.take();
 }

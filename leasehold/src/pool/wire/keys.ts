@@ -47,7 +47,8 @@ export type FieldName =
   | 'signature'
   | 'round'
   | 'leads'
-  | 'holdMs';
+  | 'holdMs'
+  | 'isLogShared';
 
 export const KEYS: Readonly<Record<FieldName, string>> = {
   kind: 'k',
@@ -95,6 +96,7 @@ export const KEYS: Readonly<Record<FieldName, string>> = {
   round: 'ro',
   leads: 'l',
   holdMs: 'hm',
+  isLogShared: 'sh',
 };
 
 /** The `kind` of a `NotLeader`, which was first called that. Old peers know no other name. */

@@ -150,7 +150,7 @@ export const role: Role = {
   kind: 'role',
   asker: 'a.1',
   round: 3,
-  leads: { history: 'h', term: 2, leader: 'c4', holdMs: 10_980 },
+  leads: { history: 'h', term: 2, leader: 'c4', holdMs: 10_980, isLogShared: true },
 };
 
 export const TO_MANAGER: Readonly<Record<string, ToGate>> = { prove, report, sync, certificate, probe };

@@ -58,6 +58,11 @@ export class FileWorld extends PoolWorld {
   #directory: Directory;
   #failure: { readonly error: unknown } | undefined;
 
+  /** A directory has one Manager at a time. */
+  protected override get isLogShared(): boolean {
+    return false;
+  }
+
   constructor(options: FileWorldOptions) {
     super({
       ...options,

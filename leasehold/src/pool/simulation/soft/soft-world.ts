@@ -278,7 +278,7 @@ export class SoftWorld implements FatedWorld {
         return startOf().durations;
       },
       settings: {
-        ...{ policy, maxSpansPerBatch: 4_096, compactEveryBatches: 64 },
+        ...{ policy, maxSpansPerBatch: 4_096, compactEveryBatches: 64, isLogShared: true },
         get pools() {
           return startOf().pools;
         },
