@@ -56,7 +56,7 @@ describe('of a Manager that has just begun to lead, and waits for what an earlie
 
   it('pools says of one that has heard nobody yet that none are known, not that there are none', async () => {
     const manager = waiting();
-    manager.strangers.length = 0;
+    manager.candidates.length = 0;
     await using server = await served(manager);
     expect((await server.run('pools')).printed).toBe(`No pools are known yet.\n\n${LINE}\n`);
   });

@@ -80,9 +80,11 @@ describe('a grant', () => {
     expect(shown(table)[0]).toBe('0-8 b #6 lost 5 changed 6');
   });
 
-  it('cannot be of owned keys, nor to a stranger', () => {
+  it('cannot be of owned keys, nor to an owner that is no member', () => {
     expect(() => owned.apply([grant('b', span(0, 1))], 4)).toThrow(AssertionError);
-    expect(() => PoolTable.empty.apply([grant('x', span(0, 1))], 4)).toThrow('granted to a stranger at 4');
+    expect(() => PoolTable.empty.apply([grant('x', span(0, 1))], 4)).toThrow(
+      'granted to an owner that is no member, at 4',
+    );
   });
 });
 
@@ -169,7 +171,9 @@ describe('a move', () => {
 
   it('is of owned keys, to a member', () => {
     expect(() => owned.apply([free(span(0, 8)), move('b', span(0, 8))], 5)).toThrow('moved at 5');
-    expect(() => owned.apply([move('x', span(0, 8))], 5)).toThrow('moved to a stranger at 5');
+    expect(() => owned.apply([move('x', span(0, 8))], 5)).toThrow(
+      'moved to an owner that is no member, at 5',
+    );
   });
 });
 

@@ -127,7 +127,7 @@ export class PoolTable {
           rows = rewrite(rows, record.spans, (row) => freed(row, position));
           break;
         case 'grant':
-          assert(members.has(record.incarnation), `granted to a stranger at ${position}`);
+          assert(members.has(record.incarnation), `granted to an owner that is no member, at ${position}`);
           // One owner's death is grants to many: all of a row of them go through the table at once.
           if (records[index - 1]?.kind !== 'grant') rows = grant(rows, grantsFrom(records, index), position);
           break;
@@ -138,7 +138,7 @@ export class PoolTable {
           rows = merged(rows, record.spans, position);
           break;
         case 'move':
-          assert(members.has(record.incarnation), `moved to a stranger at ${position}`);
+          assert(members.has(record.incarnation), `moved to an owner that is no member, at ${position}`);
           rows = rewrite(rows, record.spans, (row) => moved(row, record.incarnation, position));
           break;
         case 'remove':

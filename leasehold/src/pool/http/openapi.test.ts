@@ -56,7 +56,7 @@ const urlsOf = ({ path }: ServiceRoute, manager: ManagerToLookAt): readonly stri
       ? [
           ...manager.state.pools.keys(),
           ...manager.declared,
-          ...manager.strangers.map(({ pool }) => pool),
+          ...manager.candidates.map(({ pool }) => pool),
         ].map((pool) => url.replace('{pool}', pool))
       : [url],
   );

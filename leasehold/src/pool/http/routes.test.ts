@@ -324,7 +324,7 @@ describe('a Manager that has just begun to lead, and waits for what an earlier o
 describe('/v1/pools/{pool}/owners', () => {
   it('shows members and those who want to be, by name', () => {
     const manager = threeOwners();
-    manager.strangers.push({
+    manager.candidates.push({
       ...{ pool: 'presence', incarnation: 'new.1', name: 'new', url: 'http://new' },
       ...{ isProvable: false, isMember: false, isLeaving: false, recalled: [] },
       ...{ lastHeardAt: instant(99_000), holdUntil: undefined, load: 0 },

@@ -45,7 +45,7 @@ export class ManagerToLookAt {
   removePool: ApiSource['removePool'] = async () => true;
   /** The differences from an owner that was heard just now, by incarnation. */
   readonly about: Map<string, Partial<OwnerObservation>> = new Map();
-  readonly strangers: OwnerObservation[] = [];
+  readonly candidates: OwnerObservation[] = [];
   readonly counters: ManagerCounters = new ManagerCounters();
   readonly events: ManagerEventLog;
   readonly #recorder: Recorder;
@@ -126,7 +126,7 @@ export class ManagerToLookAt {
       waitsUntil: this.waitsUntil,
       isBegunHere: false,
       isWriting: false,
-      owners: [...this.#members(), ...this.strangers],
+      owners: [...this.#members(), ...this.candidates],
       lookups: this.lookups,
       target: (pool) => this.target(pool),
       policy: () => policy.name,
@@ -241,7 +241,7 @@ export function keepingNothing(): ManagerToLookAt {
 export function waiting(): ManagerToLookAt {
   const manager = new ManagerToLookAt();
   manager.waitsUntil = instant(manager.nowMs + 9_000);
-  manager.strangers.push({
+  manager.candidates.push({
     ...{ pool: 'presence', ...addressOf('presence-1'), isProvable: false, isMember: false, isLeaving: false },
     ...{ lastHeardAt: instant(manager.nowMs - 400), holdUntil: undefined, load: 0, recalled: [] },
   });

@@ -16,17 +16,17 @@ describe('a join that was given up', () => {
       0     elected 1 2000000
               > append 1 term 1
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report a 1? heard
       12    report a 2? leaving
-              > a: update ack=2 stranger
+              > a: update ack=2 candidate
       20    appended
     `));
 
   it('is undone in the next batch when the candidate withdrew while it was being written', () =>
     plays(`${LED}
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       11    report a 2? leaving
@@ -34,15 +34,15 @@ describe('a join that was given up', () => {
               > append 3 term 1 leave:a:left
       25    report a 3? leaving
       30    appended
-              > a: update ack=3 stranger
+              > a: update ack=3 candidate
     `));
 
   it('leaves its keys to the others in that batch', () =>
     plays(`${LED}
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       12    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       13    report b 1? heard
@@ -50,7 +50,7 @@ describe('a join that was given up', () => {
       20    appended
               > append 3 term 1 join:b leave:a:left grant:b:0-16
       30    appended
-              > a: update ack=2 stranger
+              > a: update ack=2 candidate
               > b: update ack=1 0-16#3
     `));
 });
@@ -61,11 +61,11 @@ describe('a candidate', () => {
       0     elected 1 2000000
               > append 1 term 1
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report a 1? heard
       9010  appended
       9020  report a 2?
-              > a: update ack=2 stranger
+              > a: update ack=2 candidate
       9030  report a 3 heard
               > append 2 term 1 join:a grant:a:0-16
     `));
@@ -75,10 +75,10 @@ describe('a candidate', () => {
       0     elected 1 2000000
               > append 1 term 1
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report a 1? heard
       5000  report a 2? heard
-              > a: update ack=2 stranger
+              > a: update ack=2 candidate
               > a: refused BUSY for now
       5001  report a 3 heard
       9500  appended
@@ -90,10 +90,10 @@ describe('a candidate', () => {
       0     elected 1 2000000
               > append 1 term 1
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report a 1 heard
       510   report a 2? heard
-              > a: update ack=2 stranger
+              > a: update ack=2 candidate
               > a: refused BUSY for now
     `));
 });

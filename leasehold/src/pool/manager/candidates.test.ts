@@ -79,14 +79,14 @@ describe('a stranger that asks in one name after the other', () => {
       const displaced = index < 4 ? '' : `\n              > flood: refused FULL for now`;
       return `
       ${10 + index}    report ${name} 0? from=flood${displaced}
-              > flood: update ack=0 stranger`;
+              > flood: update ack=0 candidate`;
     })
     .join('');
 
   it('displaces its own, is told so, and keeps nobody else out', () => {
     const { went, written } = playManager(`${LED}${flood}
       20    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       21    report a 1 heard
               > append 2 term 1 join:a grant:a:0-16
     `);
@@ -98,23 +98,23 @@ describe('a candidate that has confirmed but whose name was given to another', (
   it('makes room for a newcomer, because it cannot join', () => {
     const script = `${LED}
       10    report x.1 0?
-              > x.1: update ack=0 stranger
+              > x.1: update ack=0 candidate
       10    report x.2 0?
-              > x.2: update ack=0 stranger
+              > x.2: update ack=0 candidate
       11    report x.1 1? heard
               > append 2 term 1 join:x.1 grant:x.1:0-16
       11    report x.2 1? heard
       20    appended
               > x.1: update ack=1 0-16#2
       21    report x.2 2?
-              > x.2: update ack=2 stranger
+              > x.2: update ack=2 candidate
               > x.2: refused NAME_IN_USE for now
       21    report x.2 3 heard
       22    report y 0?
-              > y: update ack=0 stranger
+              > y: update ack=0 candidate
       23    report z 0?
               > x.2: refused FULL for now
-              > z: update ack=0 stranger
+              > z: update ack=0 candidate
     `;
     const { went, written } = playManager(script, { mostCandidates: 2 });
     expect(went).toBe(written);
@@ -125,7 +125,7 @@ describe('a pool too many', () => {
   it('is refused, while those that there are and those that are declared are served', () => {
     const script = `${LED}
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report a 1 heard
               > append 2 term 1 join:a grant:a:0-16
       12    appended
@@ -133,7 +133,7 @@ describe('a pool too many', () => {
       13    report b 0? pool=q
               > b: refused TOO_MANY_POOLS for now
       14    report c 0?
-              > c: update ack=0 stranger
+              > c: update ack=0 candidate
     `;
     const { went, written } = playManager(script, { mostPools: 1 });
     expect(went).toBe(written);

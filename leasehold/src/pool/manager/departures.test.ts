@@ -30,7 +30,7 @@ describe('a death certificate', () => {
   it('covers every incarnation of the process', () =>
     plays(`${ONE_OWNER}
       40    report b.1 0? proof=secret
-              > b.1: update ack=0 stranger
+              > b.1: update ack=0 candidate
       40    report b.1 1? heard proof=secret
               > append 3 term 1 join:b.1
       50    appended
@@ -51,7 +51,7 @@ describe('a death certificate', () => {
   it('does not touch an owner without a secret, whatever is shown', () =>
     plays(`${ONE_OWNER}
       40    report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       40    report b 1? heard
               > append 3 term 1 join:b
       50    appended
@@ -71,7 +71,7 @@ describe('a death certificate', () => {
       9759  report a 2? proof=secret
       9760  wake
       9761  report a 3? proof=secret
-              > a: update ack=3 stranger
+              > a: update ack=3 candidate
     `));
 
   it('that comes while the dead is about to join keeps it out', () =>
@@ -79,14 +79,14 @@ describe('a death certificate', () => {
       0     elected 1 2000000
               > append 1 term 1
       10    report a 0? proof=secret
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report a 1? heard proof=secret
       20    certificate secret
       30    appended
               > supervisor: certified
       40    wake
       50    report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       50    report b 1? heard
               > append 2 term 1 join:b grant:b:0-16
     `));
@@ -94,7 +94,7 @@ describe('a death certificate', () => {
   it('that comes while its joining is being written takes effect right after', () =>
     plays(`${LED}
       10    report a 0? proof=secret
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard proof=secret
               > append 2 term 1 join:a grant:a:0-16
       20    certificate secret
@@ -121,7 +121,7 @@ describe('a death certificate', () => {
               > append 1 term 1
       1     appended
       10    report a 0? proof=secret
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard proof=secret
               > append 2 term 1 join:a grant:a:0-16
       20    appended
@@ -141,7 +141,7 @@ describe('an owner that leaves', () => {
               > a: update ack=3 0-16#2
               > append 3 term 1 free:0-16 leave:a:left
       50    appended
-              > a: update ack=3 stranger`;
+              > a: update ack=3 candidate`;
 
   it('is removed with the last keys that it gives back, and told when that is committed', () =>
     plays(leaving));
@@ -149,9 +149,9 @@ describe('an owner that leaves', () => {
   it('is told once more however often it asks', () =>
     plays(`${leaving}
       550   report a 4? proof=secret released:0-16#2 leaving
-              > a: update ack=4 stranger
+              > a: update ack=4 candidate
       1050  report a 5? proof=secret released:0-16#2 leaving
-              > a: update ack=5 stranger
+              > a: update ack=5 candidate
     `));
 
   it('is removed when it has given back the last, not before', () =>
@@ -165,7 +165,7 @@ describe('an owner that leaves', () => {
       70    report a 5 heard proof=secret released:8-16#2 leaving
               > append 4 term 1 free:8-16 leave:a:left
       80    appended
-              > a: update ack=5 stranger
+              > a: update ack=5 candidate
     `));
 
   it('is told nothing of its removal without a leader lease', () =>
@@ -174,7 +174,7 @@ describe('an owner that leaves', () => {
               > append 1 term 1
       1     appended
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    appended
@@ -184,13 +184,13 @@ describe('an owner that leaves', () => {
       5000  appended
       5001  extended 9000
       5500  report a 3? released:0-16#2 leaving
-              > a: update ack=3 stranger
+              > a: update ack=3 candidate
     `));
 
-  it('is told at once if it is a stranger', () =>
+  it('is told at once if it is a candidate', () =>
     plays(`${ONE_OWNER}
       40    report b 1? leaving
-              > b: update ack=1 stranger
+              > b: update ack=1 candidate
     `));
 });
 
@@ -204,7 +204,7 @@ const A_IS_RESTARTED = `${TWO_OWNERS}
               > b: update ack=2 8-16#4
       90    report a 4 heard 0-8#2
       5000  report a.2 0?
-              > a.2: update ack=0 stranger
+              > a.2: update ack=0 candidate
               > a.2: refused NAME_IN_USE for now
       5001  report a.2 1 heard
       9000  report b 3? heard 8-16#4
@@ -214,24 +214,24 @@ describe('two lives of one owner', () => {
   it('are two owners: the later is refused while the earlier lives, each time it asks', () =>
     plays(`${ONE_OWNER}
       40    report a.2 0?
-              > a.2: update ack=0 stranger
+              > a.2: update ack=0 candidate
               > a.2: refused NAME_IN_USE for now
       50    report a.2 1 heard
       60    report a.2 2?
-              > a.2: update ack=2 stranger
+              > a.2: update ack=2 candidate
               > a.2: refused NAME_IN_USE for now
     `));
 
   it('are two owners: the later is let in when the earlier leaves', () =>
     plays(`${ONE_OWNER}
       40    report a.2 0?
-              > a.2: update ack=0 stranger
+              > a.2: update ack=0 candidate
               > a.2: refused NAME_IN_USE for now
       50    report a 3? heard released:0-16#2 leaving
               > a: update ack=3 0-16#2
               > append 3 term 1 free:0-16 leave:a:left
       60    appended
-              > a: update ack=3 stranger
+              > a: update ack=3 candidate
       70    report a.2 1 heard
               > append 4 term 1 join:a.2 grant:a.2:0-16
     `));
@@ -239,7 +239,7 @@ describe('two lives of one owner', () => {
   it('change places in one batch when the hold of the earlier is over, and nobody else is given its keys', () =>
     plays(`${A_IS_RESTARTED}
       9810  report a.2 2?
-              > a.2: update ack=2 stranger
+              > a.2: update ack=2 candidate
               > a.2: refused NAME_IN_USE for now
       9811  report a.2 3 heard
       9820  wake
@@ -251,7 +251,7 @@ describe('two lives of one owner', () => {
   it('change places in one batch when the earlier is proved dead', () =>
     plays(`${A_IS_RESTARTED}
       9010  report a.2 2?
-              > a.2: update ack=2 stranger
+              > a.2: update ack=2 candidate
               > a.2: refused NAME_IN_USE for now
       9011  report a.2 3 heard
       9020  certificate secret
@@ -261,7 +261,7 @@ describe('two lives of one owner', () => {
   it('change places in one batch when the earlier has given everything back', () =>
     plays(`${A_IS_RESTARTED}
       9010  report a.2 2?
-              > a.2: update ack=2 stranger
+              > a.2: update ack=2 candidate
               > a.2: refused NAME_IN_USE for now
       9011  report a.2 3 heard
       9020  report a 5 heard released:0-8#2 leaving
@@ -281,11 +281,11 @@ describe('two lives of one owner', () => {
   it('are three if the later was restarted as well: the one that confirmed last is let in', () =>
     plays(`${A_IS_RESTARTED}
       9000  report a.2 2?
-              > a.2: update ack=2 stranger
+              > a.2: update ack=2 candidate
               > a.2: refused NAME_IN_USE for now
       9001  report a.2 3 heard
       9500  report a.3 0?
-              > a.3: update ack=0 stranger
+              > a.3: update ack=0 candidate
               > a.3: refused NAME_IN_USE for now
       9501  report a.3 1 heard
       9820  wake
@@ -295,16 +295,16 @@ describe('two lives of one owner', () => {
   it('are one admission if both come at the same time', () =>
     plays(`${LED}
       40    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       41    report a.2 0?
-              > a.2: update ack=0 stranger
+              > a.2: update ack=0 candidate
       42    report a 1 heard
               > append 2 term 1 join:a grant:a:0-16
       43    report a.2 1 heard
       50    appended
               > a: update ack=1 0-16#2
       60    report a.2 2?
-              > a.2: update ack=2 stranger
+              > a.2: update ack=2 candidate
               > a.2: refused NAME_IN_USE for now
     `));
 

@@ -31,7 +31,7 @@ describe('somebody who has seen more of the log than there is', () => {
   it('may have seen what is just being written, from a standby that was quicker', () =>
     plays(`${ONE_OWNER}
       40    report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       40    report b 1? heard
               > append 3 term 1 join:b
       50    sync l 1 seen=1.3
@@ -130,7 +130,7 @@ describe('a claim that no Manager has stamped', () => {
     plays(`${ONE_OWNER}
       40    sync l 1 seen=1.2251799813685248 forged
       50    report b 1? seen=1.2251799813685248 forged
-              > b: update ack=1 stranger
+              > b: update ack=1 candidate
       60    report a 3? 0-16#2
               > a: update ack=3 0-16#2
     `));
@@ -138,7 +138,7 @@ describe('a claim that no Manager has stamped', () => {
   it('does not make a leader resign, however late the term', () =>
     plays(`${ONE_OWNER}
       40    report b 1? seen=9.2 forged
-              > b: update ack=1 stranger
+              > b: update ack=1 candidate
       50    report a 3? 0-16#2
               > a: update ack=3 0-16#2
     `));
@@ -186,7 +186,7 @@ describe('a leader that is one no longer', () => {
   it('forgets what it was writing: the log knows', () =>
     plays(`${ONE_OWNER}
       40    report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       40    report b 1? heard
               > append 3 term 1 join:b
       50    deposed

@@ -21,7 +21,7 @@ describe('a leader', () => {
       2     sync l 1
               > l: changes 1 0..1 answers=1 0-16:-#0
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       11    report a 2?
@@ -75,9 +75,9 @@ describe('a leader', () => {
       0     elected 1 2000000
               > append 1 term 1
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       12    report a 1? heard
       13    report b 1? heard
       20    appended
@@ -100,12 +100,12 @@ describe('a leader', () => {
   it('decides from what it knows by then', () =>
     plays(`${LED}
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    refused
       30    report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       30    report b 1? heard
       519   wake
       520   wake
@@ -131,9 +131,9 @@ describe('a leader', () => {
       0     elected 1 2000000
               > append 1 term 1
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       12    report a 1? heard
       13    report b 1? heard
       20    appended
@@ -156,14 +156,14 @@ describe('a leader', () => {
               > append 1 term 1
       1     appended
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    appended
               > a: update ack=1 0-16#2
               > compact 2
       30    report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       30    report b 1? heard
               > append 3 term 1 join:b
       40    appended
@@ -196,7 +196,7 @@ describe('a renewal', () => {
               > append 1 term 1
       1     appended
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    appended
@@ -225,14 +225,14 @@ describe('a renewal', () => {
               > a: update ack=6 0-16#2
     `));
 
-  it('is never given to one that was removed: it is a stranger, and joins', () =>
+  it('is never given to an owner that was removed: that owner is a candidate, and joins', () =>
     plays(`${ONE_OWNER}
       9780  wake
               > append 3 term 1 leave:a:expired
       9781  report a 3? 0-16#2
       9790  appended
       9791  report a 4? 0-16#2
-              > a: update ack=4 stranger
+              > a: update ack=4 candidate
       9792  report a 5 heard lapsed:0-16#2
               > append 4 term 1 join:a grant:a:0-16
     `));
@@ -272,7 +272,7 @@ describe('an owner that is not heard', () => {
               > append 1 term 1
       1     appended
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    appended
@@ -294,7 +294,7 @@ describe('an owner that is not heard', () => {
               > append 3 term 1 leave:a:expired
       11260 appended
       20000 report a 5? lapsed:0-16#2
-              > a: update ack=5 stranger
+              > a: update ack=5 candidate
       20010 report a 6 heard lapsed:0-16#2
               > append 4 term 1 join:a grant:a:0-16
       20020 appended
@@ -302,13 +302,13 @@ describe('an owner that is not heard', () => {
     `));
 });
 
-describe('a stranger', () => {
+describe('a candidate', () => {
   it('becomes a member when it has shown that it hears: its report may be old, its answer cannot', () =>
     plays(`${LED}
       10    report a 1?
-              > a: update ack=1 stranger
+              > a: update ack=1 candidate
       500   report a 2?
-              > a: update ack=2 stranger
+              > a: update ack=2 candidate
       510   report a 3 heard
               > append 2 term 1 join:a grant:a:0-16
     `));
@@ -320,18 +320,18 @@ describe('a stranger', () => {
               > append 2 term 2
       1     appended
       10    report a 7? seen=1.1
-              > a: update ack=7 stranger
+              > a: update ack=7 candidate
       20    report b 1?
-              > b: update ack=1 stranger
+              > b: update ack=1 candidate
     `));
 
   it('is forgotten if it has not shown it for a hold', () =>
     plays(`${LED}
       10    report a 1?
-              > a: update ack=1 stranger
+              > a: update ack=1 candidate
       9760  wake
       9761  report a 2 heard
-              > a: update ack=2 stranger
+              > a: update ack=2 candidate
       9770  report a 3 heard
               > append 2 term 1 join:a grant:a:0-16
     `));
@@ -349,7 +349,7 @@ describe('a leader that has just taken over', () => {
     `));
 });
 
-describe('an owner that speaks but does not hear', () => {
+describe('an owner that reports but confirms nothing', () => {
   it('is told what it has, but nothing is acknowledged, when it has confirmed nothing for a hold: its hold ends', () =>
     plays(`${ONE_OWNER}
       5000  report a 3? 0-16#2
@@ -373,13 +373,13 @@ describe('an owner that speaks but does not hear', () => {
               > a: update ack=5 0-16#2
     `));
 
-  it('is not deaf by a gap in our own leader lease', () =>
+  it('does not become unconfirmed by a gap in our own leader lease', () =>
     plays(`
       0     elected 1 5000
               > append 1 term 1
       1     appended
       2     report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard
               > append 2 term 1 join:a grant:a:0-16
       20    appended
@@ -404,13 +404,13 @@ describe('what is new to an owner', () => {
   it('waits while something unheard is on its way, and then comes in one', () =>
     plays(`${TWO_OWNERS}
       100   report c 0?
-              > c: update ack=0 stranger
+              > c: update ack=0 candidate
       100   report c 1? heard
               > append 4 term 1 join:c
       110   appended
               > c: update ack=1
       120   report d 0?
-              > d: update ack=0 stranger
+              > d: update ack=0 candidate
       120   report d 1? heard
               > append 5 term 1 join:d
       130   appended

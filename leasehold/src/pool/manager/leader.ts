@@ -395,7 +395,7 @@ export class Leader {
       this.#pending.consider(session.pool);
       return [];
     }
-    if (!session.isDeaf(durations.holdMs, now)) {
+    if (!session.isUnconfirmed(durations.holdMs, now)) {
       session.acknowledge(durations);
       this.#holds.renew(incarnation, session.receivedAt, durations.holdMs);
     }

@@ -26,7 +26,7 @@
  *
  * An append reads `append 2 term 2 <records>`, with `takeover=<ms>` if that is not the usual 11979.3.
  * `heard` says that the owner has heard the last update to it; without it, it has heard no more than
- * before. An update to one that is no member reads `update ack=1 stranger`, one that gives another lease
+ * before. An update to one that is no member reads `update ack=1 candidate`, one that gives another lease
  * `update ack=1 lease=18000`. Sequences are not shown:
  * that they grow, whoever is told, is checked for every script.
  */
@@ -306,7 +306,7 @@ function message(verb: string, words: readonly string[], heard: Report['heard'])
 function showMessage(said: FromManager, to: string): string {
   switch (said.kind) {
     case 'update':
-      return `update ack=${said.acknowledges}${showLease(said)}${said.admitted ? '' : ' stranger'}${list(said.spans, showGranted)}`;
+      return `update ack=${said.acknowledges}${showLease(said)}${said.admitted ? '' : ' candidate'}${list(said.spans, showGranted)}`;
     case 'changes': {
       const { lookup, sequence } = said.answers ?? {};
       const life = lookup === to ? '' : ` id=${lookup}`;

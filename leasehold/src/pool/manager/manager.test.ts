@@ -131,7 +131,7 @@ describe('a leader that takes over from one with other durations', () => {
               > append 2 term 2 takeover=20000
       1010  appended
       11000 report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       11010 report b 1? heard
               > append 3 term 2 takeover=20000 join:b silent:a:10010
       11020 appended
@@ -171,7 +171,7 @@ describe('a leader on a store that was restored, with its counters raised above 
       13250 appended
               > l: changes 9 1..501 0-16:-#1~501
       13260 report a 8? seen=8.400 lapsed:0-16#390
-              > a: update ack=8 stranger
+              > a: update ack=8 candidate
       13270 report a 9 heard seen=9.501
               > append 502 term 9 join:a grant:a:0-16
     `,
@@ -196,7 +196,7 @@ describe('a leader on a store that was restored, with its counters raised above 
               > append 502 term 10 leave:b:recovered
       25990 appended
       26000 report b 9? seen=8.400 8-16#1
-              > b: update ack=9 stranger
+              > b: update ack=9 candidate
     `,
       { floor: 500, maxSpansPerBatch: 1 },
     ));
@@ -213,7 +213,7 @@ describe('a leader on a store that was restored, with its counters raised above 
               > append 502 term 9
       13000 appended
       13010 report a 8? lapsed:0-16#1
-              > a: update ack=8 stranger
+              > a: update ack=8 candidate
     `,
       { floor: 500, maxSpansPerBatch: 1 },
     ));
@@ -244,7 +244,7 @@ describe('a leader on a store that was restored, with its counters raised above 
       13249 report a 8? seen=1.1 0-16#1
       13250 appended
       13260 report a 9? seen=1.1 lapsed:0-16#1
-              > a: update ack=9 stranger
+              > a: update ack=9 candidate
       13270 report a 10? heard
               > append 502 term 9 join:a grant:a:0-16
       13280 appended

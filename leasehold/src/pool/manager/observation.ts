@@ -95,10 +95,10 @@ export function observeOwners(
   const members = [...state.pools].flatMap(([pool, table]) =>
     [...table.members.values()].map((member) => ({ pool, member, isMember: true })),
   );
-  const strangers = [...ownerSessions.sessions.values()]
+  const candidates = [...ownerSessions.sessions.values()]
     .filter((session) => !isMember(session, state))
     .map(({ pool, identity }) => ({ pool, member: identity, isMember: false }));
-  return [...members, ...strangers].map(({ pool, member, isMember }) => {
+  return [...members, ...candidates].map(({ pool, member, isMember }) => {
     const { incarnation, name, url, proof } = member;
     const session = ownerSessions.sessions.get(incarnation);
     return {

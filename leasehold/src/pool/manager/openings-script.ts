@@ -16,7 +16,7 @@ export const LED = `
 /** A leader with the owner a, which has everything and has said so; the word "secret" would prove its death. */
 export const ONE_OWNER: string = `${LED}
       10    report a 0? proof=secret
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report a 1? heard proof=secret
               > append 2 term 1 join:a grant:a:0-16
       20    appended
@@ -26,7 +26,7 @@ export const ONE_OWNER: string = `${LED}
 /** And b, which waits for its half. */
 export const TWO_OWNERS: string = `${ONE_OWNER}
       40    report b 0?
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       40    report b 1? heard
               > append 3 term 1 join:b
       50    appended

@@ -24,7 +24,7 @@
  * batch admits the candidate, and so a restarted owner gets the keys of its predecessor before they are given to
  * others. By then a candidate that has not confirmed lately may be gone as well; it has to come again.
  *
- * And an owner that speaks but has confirmed nothing for a whole hold (`isDeaf`) is still told
+ * An owner that reports but has confirmed nothing for a whole hold (`isUnconfirmed`) is still told
  * what it has, but nothing that it says is acknowledged any more: neither its lease nor its hold is extended
  * until it shows that it hears.
  *
@@ -220,7 +220,7 @@ export class OwnerSessions {
     return letter;
   }
 
-  /** Who wanted to leave and is removed can go. If this is lost, it asks again and hears it as a stranger. */
+  /** Who wanted to leave and is removed can go. If this is lost, it asks again and hears it as a candidate. */
   farewells(removed: ReadonlySet<string>, state: ManagerState, now: Instant): UpdateToOwner[] {
     return [...removed].flatMap((incarnation) => {
       const session = this.#sessions.get(incarnation);
@@ -228,7 +228,7 @@ export class OwnerSessions {
     });
   }
 
-  /** Nobody could be answered until this instant: nobody is deaf by that. */
+  /** Nobody could be answered until this instant: no owner becomes unconfirmed by that. */
   beginAnew(now: Instant): void {
     for (const session of this.#sessions.values()) session.provenAt = now;
   }

@@ -58,8 +58,8 @@ export class Session {
     return sequence > 0 && heard?.term === term && heard.sequence >= sequence;
   }
 
-  /** It has long not proved that it hears us. */
-  isDeaf(holdMs: number, now: Instant): boolean {
+  /** Whether the owner has confirmed nothing that it was sent for this long. */
+  isUnconfirmed(holdMs: number, now: Instant): boolean {
     return later(this.provenAt, holdMs) <= now;
   }
 

@@ -56,7 +56,7 @@ describe('a leader that is told of longer leases while a batch with shorter ones
       27000 report a 12? heard proof=secret 0-16#1
               > a: update ack=12 0-16#1
       27010 report b 1?
-              > b: update ack=1 stranger
+              > b: update ack=1 candidate
       27020 report b 2 heard
               > append 3 term 2 join:b
       27030 configure lease=18000
@@ -85,14 +85,14 @@ describe('a leader that is told of shorter leases', () => {
     plays(`${LEADING}
       2000  configure lease=3000
       13900 report b 1?
-              > b: update ack=1 lease=3000 stranger
+              > b: update ack=1 lease=3000 candidate
       13910 report b 2 heard
               > append 3 term 2 join:b leave:a:expired grant:b:0-16
       13920 appended
               > b: update ack=2 lease=3000 0-16#3
       13930 report b 3 heard 0-16#3
       13970 report c 1?
-              > c: update ack=1 lease=3000 stranger
+              > c: update ack=1 lease=3000 candidate
       13980 report c 2 heard
               > append 4 term 2 takeover=3993.1 join:c
     `));
@@ -110,7 +110,7 @@ describe('a leader with declared pools', () => {
       30    sync l 1 pool=sessions
               > l: refused UNKNOWN_POOL
       40    report b 1? pool=presence
-              > b: update ack=1 stranger
+              > b: update ack=1 candidate
     `,
       { declared: ['presence'] },
     ));
@@ -126,7 +126,7 @@ describe('a leader with two owners of one url', () => {
   it('says of a restart under the same name that the name is in use', () =>
     plays(`${LEADING}
       2000  report a.2 1?
-              > a.2: update ack=1 stranger
+              > a.2: update ack=1 candidate
               > a.2: refused NAME_IN_USE for now
     `));
 
@@ -135,9 +135,9 @@ describe('a leader with two owners of one url', () => {
       0     elected 1 2000000
               > append 1 term 1
       10    report a 1?
-              > a: update ack=1 stranger
+              > a: update ack=1 candidate
       11    report b 1? url=a
-              > b: update ack=1 stranger
+              > b: update ack=1 candidate
       12    report a 2 heard
       13    report b 2 heard url=a
       20    appended
@@ -198,7 +198,7 @@ describe('an incarnation that changes its identity', () => {
   it('is heard as a candidate only under the identity of its first report', () =>
     plays(`${LED}
       10    report a 0? url=first
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       20    report a 1? heard url=second
               > two identities
       30    report a 2? heard url=first proof=secret

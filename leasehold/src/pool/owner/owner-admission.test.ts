@@ -45,7 +45,7 @@ describe('an owner that has just started', () => {
               > m1: report 3
     `));
 
-  it('is admitted again, and says so, if it was a stranger in between', () =>
+  it('is admitted again, and says so, if it was a candidate in between', () =>
     plays(`${STARTED}
       20    update 1.1 ack=1
               > admitted

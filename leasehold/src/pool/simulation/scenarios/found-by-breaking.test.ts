@@ -464,7 +464,7 @@ describe('a death certificate', () => {
       0     elected 1 2000000
               > append 1 term 1
       1     report a 0? proof=secret
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       2     report a 1? heard proof=secret
       3     certificate secret
       4     appended
@@ -478,7 +478,7 @@ describe('a death certificate', () => {
               > append 1 term 1
       1     appended
       10    report a 0? proof=secret
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report a 1? heard proof=secret
               > append 2 term 1 join:a grant:a:0-16
       12    certificate secret
