@@ -12,6 +12,7 @@ import { importComplaints } from './tidy/imports.ts';
 import { codeComplaints, lockComplaints, placeComplaints } from './tidy/manners.ts';
 import { lowered, PLAIN, proseComplaints, type Ratchet } from './tidy/prose.ts';
 import { source } from './tidy/source.ts';
+import { mentionComplaints } from './tidy/mentions.ts';
 import { surroundingsComplaints } from './tidy/surroundings.ts';
 
 const src = (path: string, text: string) => source(`leasehold/src/${path}`, text);
@@ -178,6 +179,25 @@ describe('manners', () => {
   });
 });
 
+describe('names of files in comments and documents', () => {
+  const paths = ['leasehold/src/pool/owner/owner.ts', 'docs/here.md'];
+
+  it.each(['`owner.ts`', '`owner/owner.ts`', '`../pool/owner/owner.ts`', 'gone.ts', '```\n`gone.ts`\n```'])(
+    'may be: %j',
+    (text) => {
+      expect(mentionComplaints(source('docs/here.md', text), paths)).toEqual([]);
+    },
+  );
+
+  it('must not be those of files that are gone', () => {
+    const gone = ['docs/here.md:2: there is no file pool/gone.ts'];
+    expect(mentionComplaints(source('docs/here.md', 'See\n`pool/gone.ts`.'), paths)).toEqual(gone);
+    expect(mentionComplaints(src('a.ts', '// See `gone.ts`.'), paths)).toHaveLength(1);
+    expect(mentionComplaints(src('a.ts', "f('`gone.ts`');"), paths)).toEqual([]);
+    expect(mentionComplaints(source('CHANGELOG.md', '`gone.ts`'), paths)).toEqual([]);
+  });
+});
+
 describe('the prose of comments', () => {
   const comment = (words: number, pronouns: string) => `// ${'word '.repeat(words)} ${pronouns}\n`;
 
@@ -245,6 +265,12 @@ describe('this repository', () => {
   it('has comments that are no harder to read than before: see npm run prose -- --files', () => {
     const ratchet: Ratchet = JSON.parse(readFileSync(join(root, 'scripts/tidy/prose-ratchet.json'), 'utf8'));
     expect(code.flatMap((file) => proseComplaints(file, ratchet))).toEqual([]);
+  });
+
+  it('names no file that is not there', () => {
+    const paths = files.map(({ path }) => path);
+    const texts = files.filter((file) => isCode(file) || file.path.endsWith('.md'));
+    expect(texts.flatMap((file) => mentionComplaints(file, paths))).toEqual([]);
   });
 
   it('does not say on whose machine it was written', () => {

@@ -1,7 +1,7 @@
 /**
  * The progress checks of a member: the member takes part, and hears a majority.
  *
- * Members greet each other several times in a lease, also when nothing is asked (`acquaintances.ts`). So a peer that was not
+ * Members greet each other several times in a lease, also when nothing is asked (`peer-table.ts`). So a peer that was not
  * heard for a whole lease is gone, stopped or cut off, and renewals that need its vote are not answered. If the peers
  * that are left are no majority, every lease of this member has run out or is about to.
  *
