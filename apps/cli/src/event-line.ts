@@ -81,17 +81,17 @@ export class EventTeller {
   }
 
   #joined(pool: string, owner: Owner): string {
-    const [earlier] = this.#namesakes(pool, owner);
+    const [earlier] = this.#duplicateNames(pool, owner);
     const replaced = earlier === undefined ? '' : `, in place of the ${earlier.name} at ${earlier.url}`;
     return `${owner.name} joined, at ${owner.url}${replaced}`;
   }
 
   #who(pool: string, owner: Owner): string {
-    return this.#namesakes(pool, owner).length === 0 ? owner.name : `the ${owner.name} at ${owner.url}`;
+    return this.#duplicateNames(pool, owner).length === 0 ? owner.name : `the ${owner.name} at ${owner.url}`;
   }
 
   /** The latest first. */
-  #namesakes(pool: string, { incarnation, name }: Owner): readonly Owner[] {
+  #duplicateNames(pool: string, { incarnation, name }: Owner): readonly Owner[] {
     const present = [...(this.#present.get(pool)?.values() ?? [])];
     return present.filter((other) => other.name === name && other.incarnation !== incarnation).reverse();
   }

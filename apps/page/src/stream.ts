@@ -1,6 +1,6 @@
 /**
  * The events of the Manager as they come. The browser connects again by itself and says which event it saw
- * last; only if it is refused, which happens when another life of the Manager knows nothing of that
+ * last; only if it is refused, which happens when another incarnation of the Manager knows nothing of that
  * event's, everything is begun anew.
  */
 

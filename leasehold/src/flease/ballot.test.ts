@@ -24,7 +24,7 @@ describe('of two ballots the higher one', () => {
     expect(isHigher({ member: 'b', incarnation: 1 }, { member: 'a', incarnation: 9 })).toBe(true);
   });
 
-  it('is of the greater life, and then of the later attempt', () => {
+  it('is of the greater incarnation, and then of the later attempt', () => {
     expect(isHigher({ incarnation: 6, attempt: 1 }, { incarnation: 5, attempt: 7 })).toBe(true);
     expect(isHigher({ attempt: 2 }, { attempt: 1 })).toBe(true);
   });

@@ -33,7 +33,7 @@ describe('who wants to take a lease', () => {
     ['is over by our clock, but perhaps not by that of its holder', lease(), 2_050],
     ['is left for somebody else', lease({ state: 'left', successor: 'c' }), 1_900],
     ['was ours, and is left for somebody else', ours({ state: 'left', successor: 'c' }), 1_900],
-    ['was ours in an earlier life', ours({ incarnation: 2 }), 1_900],
+    ['was ours in an earlier incarnation', ours({ incarnation: 2 }), 1_900],
   ])('leaves it if it %s', (_, found, nowMs) => {
     expect(decideToTake(SELF, reading(found, nowMs))).toEqual({ do: 'leave', lease: found, takeAtMs: 2_050 });
   });
@@ -69,7 +69,7 @@ describe('who wants to renew a lease', () => {
   it.each([
     ['nothing', undefined],
     ["somebody else's", lease()],
-    ['that of an earlier life', ours({ incarnation: 2 })],
+    ['that of an earlier incarnation', ours({ incarnation: 2 })],
     ['another number', ours({ number: 8 })],
     ['that it was given back', ours({ state: 'free' })],
   ])('gives up if it finds %s', (_, found) => {
@@ -115,7 +115,7 @@ describe('who has let go of a lease', () => {
     });
   });
 
-  it('says so again if only some of them have it written, to the same heir or to another', () => {
+  it('says so again if only some of them have it written, to the same successor or to another', () => {
     const found = ours({ state: 'left', successor: 'c', untilMs: 1_700 });
     expect(decideToFree(SELF, 7, { named: 'c', first: undefined }, reading(found, 1_420, false))).toEqual({
       do: 'write',

@@ -32,7 +32,7 @@ describe('a lease can be taken', () => {
     expect(takeableAtMs(lease(), 'b', SKEW_MS)).toBe(2_050);
   });
 
-  it('at once by its heir, and by others as if it were held', () => {
+  it('at once by its successor, and by others as if it were held', () => {
     const left = lease({ state: 'left', successor: 'b' });
     expect(takeableAtMs(left, 'b', SKEW_MS)).toBe(Number.NEGATIVE_INFINITY);
     expect(takeableAtMs(left, 'c', SKEW_MS)).toBe(2_050);

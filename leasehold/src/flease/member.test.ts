@@ -46,7 +46,7 @@ describe('an answer', () => {
   });
 
   it.each([
-    ['to an earlier life', { toIncarnation: 6 }],
+    ['to an earlier incarnation', { toIncarnation: 6 }],
     ['in another view', { view: 3 }],
     ['of another group', { group: 'h' }],
     ['of one with other peers in the same view', { digest: OTHER }],
@@ -59,7 +59,7 @@ describe('an answer', () => {
 });
 
 describe('a peer that restarts between two questions of one turn', () => {
-  it('is answered in its present life, and not what it asked in the one before', () => {
+  it('is answered in its present incarnation, and not what it asked in the one before', () => {
     const group = new LoneMember();
     group.at(1_101);
     group.sent.length = 0;

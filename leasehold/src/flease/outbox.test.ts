@@ -46,7 +46,7 @@ describe('what is to be said', () => {
     expect([outbox.isFull, outbox.take()]).toEqual([false, []]);
   });
 
-  it('is no answer any more if whoever asked has begun another life', () => {
+  it('is no answer any more if the asker has begun another incarnation', () => {
     const outbox = new Outbox();
     outbox.answer('b', 7, accepted(1));
     outbox.add('b', notify('r'));

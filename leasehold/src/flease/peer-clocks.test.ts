@@ -74,7 +74,7 @@ describe('the clock of a peer', () => {
 });
 
 describe('our own clock', () => {
-  it('is the odd one out if two peers are off and fewer agree', () => {
+  it('is a clock outlier if two peers disagree and fewer agree', () => {
     const clocks = new PeerClocks(SKEW_MS);
     clocks.hear(packet('b', 1_100), 1_000);
     expect(clocks.isClockOutlier).toBe(false);
@@ -82,7 +82,7 @@ describe('our own clock', () => {
     expect(clocks.isClockOutlier).toBe(true);
   });
 
-  it('is not, if as many agree', () => {
+  it('is no clock outlier if as many peers agree', () => {
     const clocks = new PeerClocks(SKEW_MS);
     const echo = { sentMs: 990, receivedMs: 991 };
     for (const id of ['b', 'c']) clocks.hear(packet(id, 1_100), 1_000);

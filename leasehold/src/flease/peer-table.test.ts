@@ -76,7 +76,7 @@ describe('a packet is not heeded, and its sender reported once', () => {
 });
 
 describe('a member that restarts', () => {
-  it('is heeded in its next life, and in that alone', () => {
+  it('is believed in its next incarnation, and in that alone', () => {
     const { hears, reports } = bench();
     expect(hears(1_000, { incarnation: 1 })).toBe(true);
     expect(hears(1_100, { incarnation: 2 })).toBe(true);
@@ -85,7 +85,7 @@ describe('a member that restarts', () => {
     expect(reports).toEqual([]);
   });
 
-  it('is heeded although the clock of its last life was far ahead', () => {
+  it('is believed although the clock of its last incarnation was far ahead', () => {
     const { hears } = bench();
     hears(1_000, { incarnation: 1, sentMs: 9_000_000 });
     expect(hears(2_200, { incarnation: 2 })).toBe(true);
@@ -100,7 +100,7 @@ describe('a member that restarts', () => {
     expect(hears(1_200, { incarnation: 2 })).toBe(true);
   });
 
-  it('is doubted if its last life goes on speaking: two processes have one name', () => {
+  it('is doubted if its last incarnation goes on sending: two processes have one name', () => {
     const { hears, reports } = bench();
     hears(1_000, { incarnation: 1 });
     hears(1_100, { incarnation: 2 });
@@ -147,7 +147,7 @@ describe('a peer that was started with other peers in the same view', () => {
     hears(1_000, { incarnation: 1, digest: WRONG });
     others.forgetContradictions(2_100);
     expect(hears(2_100, { incarnation: 1, sentMs: 900 })).toBe(true); // Its clock was set back.
-    expect(hears(2_100, { incarnation: 3, sentMs: 800 })).toBe(false); // Another life of it, from before.
+    expect(hears(2_100, { incarnation: 3, sentMs: 800 })).toBe(false); // An earlier incarnation of it.
     others.forgetContradictions(3_200);
     expect([others.contradiction, others.contradictedUntilMs]).toEqual(['other-members', 3_200]);
     others.forgetContradictions(3_201);
@@ -162,7 +162,7 @@ describe('a peer that was started with other peers in the same view', () => {
     expect(others.echoFor('b')).toBeUndefined();
   });
 
-  it('has not moved to that view, even if it had in an earlier life', () => {
+  it('has not moved to that view, even if it had in an earlier incarnation', () => {
     const { others, hears } = bench();
     const view = { number: 1, members: ['a', 'b', 'c'], before: ['a', 'b', 'x'] };
     hears(1_000, { incarnation: 1 });

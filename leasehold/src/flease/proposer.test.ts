@@ -244,7 +244,7 @@ describe('who waits behind others', () => {
               > write 4 left:c:a#1120000@1450 to abc
     `));
 
-  it('has those look who waited behind an heir, unless its own acceptor knows that somebody has had it', () => {
+  it('has those look who waited behind a successor, unless its own acceptor knows that somebody has had it', () => {
     const given = `
       1000  acquire 1
               > read 1 to abc

@@ -43,7 +43,7 @@ export interface LetGo extends NumberedSpan {
 export interface Report {
   readonly kind: 'report';
   readonly pool: string;
-  /** One life of one owner process, unlike any other that ever was. */
+  /** One run of one owner process, unlike any other that ever was. */
   readonly incarnation: string;
   /** What stays the same after a restart, and decides where its ranges lie. */
   readonly name: string;

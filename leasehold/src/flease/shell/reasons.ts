@@ -73,7 +73,7 @@ export class Reasons {
     return new LeaseHeldError(resource, holder, seen.untilMs, waitedMs);
   }
 
-  /** @param reluctant the members that did not say yes, and why; undefined: no member has answered yet */
+  /** @param refusals the members that refused, and why; undefined: no member has answered yet */
   noMajority(resource: string, refusals: ReadonlyMap<string, RefusalCause> | undefined): NoMajorityError {
     const reading = { now: this.#clock.now(), wallMs: this.#clock.wallMs() };
     const recovery = recoveryAt(this.#member, reading);

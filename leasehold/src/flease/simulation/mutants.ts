@@ -283,7 +283,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'ahead-once-unheard-for-long',
     promise: 'progress',
-    story: 'A member whose clock was far ahead is not heard in its next life, until that time has come.',
+    story:
+      'A member whose clock was far ahead is not heard in its next incarnation, until that time has come.',
     file: OTHERS,
     from: 'return Math.min(sentMs, nowMs + this.#settings.durations.clockSkewMs);',
     to: 'return sentMs + 0 * nowMs;',

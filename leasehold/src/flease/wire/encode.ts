@@ -161,7 +161,10 @@ function writeLease({ holder, incarnation, number, untilMs, state, successor }: 
   writer.float64(number);
   writer.float64(untilMs);
   writer.uint8(STATES.indexOf(state));
-  assert((successor !== undefined) === (state === 'left'), 'what was left has an heir, and nothing else has');
+  assert(
+    (successor !== undefined) === (state === 'left'),
+    'a lease that was left has a successor, and no other lease has',
+  );
   if (successor !== undefined) writeName(successor);
 }
 

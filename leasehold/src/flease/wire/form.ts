@@ -2,23 +2,23 @@
  * The form of a packet in a frame. All that is said of it is here, in `encode.ts` and in `decode.ts`;
  * `docs/flease-protocol.md` says it in English.
  *
- *     packet   group  view  members  before  from  life  toLife  sentMs  leaseMs  clockSkewMs  takeoverMs  echo  item item … until the frame ends
+ *     packet   group  view  members  before  from  incarnation  toIncarnation  sentMs  leaseMs  clockSkewMs  takeoverMs  echo  item item … until the frame ends
  *
  *      1  read       attempt  resource  askedMs  round
  *      2  write      attempt  resource  askedMs  round  lease
  *      3  promised   attempt                                   nothing is written there
- *      4  promised   attempt  askedMs  round  member  life  attempt  lease
+ *      4  promised   attempt  askedMs  round  member  incarnation  attempt  lease
  *      5  accepted   attempt
  *      6  refused    attempt  why  detail                      a read or a query
  *      7  refused    attempt  why  detail                      a write
- *      8  wish       resource  member
- *      9  unwish     resource  member
- *     10  freed      resource
+ *      8  enqueue    resource  member
+ *      9  dequeue    resource  member
+ *     10  notify     resource
  *     11  query      attempt  resource
  *     12  found      attempt                                   nothing is written there
- *     13  found      attempt  askedMs  round  member  life  attempt  lease
+ *     13  found      attempt  askedMs  round  member  incarnation  attempt  lease
  *
- *     lease    holder  life  number  untilMs  state  heir?
+ *     lease    holder  incarnation  number  untilMs  state  successor?
  *
  * There is no count of the items, so there is none to believe: a packet that is too long for a frame is cut between
  * two items, and each piece gets the same head. Digests have four bytes. Small numbers are varints, times and numbers

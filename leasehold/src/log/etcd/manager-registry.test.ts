@@ -70,7 +70,7 @@ beforeEach(() => {
   said = [];
 });
 
-describe('the roll of Managers', () => {
+describe('the registry of Managers', () => {
   it('shows everybody to everybody, as they said of themselves', () => {
     const [a, b] = [new Clerk('a'), new Clerk('b')];
     pass(2 * LOOK_MS);

@@ -153,13 +153,13 @@ describe('a process that commits, on a real disk', () => {
       const path = join(top, 'killed');
       let acknowledged = 0;
       for (let kill = 0; kill < KILLS; kill++) {
-        const life = committing(path);
-        await life.lines(2 + ((kill * 37) % 60));
-        await life.kill();
-        const found = Number(life.said[0]?.split(' ')[1]);
-        expect(life.said[0], 'what a life starts with').toMatch(/^start \d+$/);
+        const run = committing(path);
+        await run.lines(2 + ((kill * 37) % 60));
+        await run.kill();
+        const found = Number(run.said[0]?.split(' ')[1]);
+        expect(run.said[0], 'what a run starts with').toMatch(/^start \d+$/);
         expect(found).toBeGreaterThanOrEqual(acknowledged);
-        acknowledged = life.acknowledged;
+        acknowledged = run.acknowledged;
       }
       expect(verified(await contents(path))).toBeGreaterThanOrEqual(acknowledged);
       expect(acknowledged).toBeGreaterThan(10 * KILLS);
@@ -171,11 +171,11 @@ describe('a process that commits, on a real disk', () => {
     'keeps others out while it lives',
     async () => {
       const path = join(top, 'locked');
-      const life = committing(path);
-      await life.lines(1);
+      const run = committing(path);
+      await run.lines(1);
       await expect(contents(path)).rejects.toMatchObject({ code: 'LOCKED' });
-      await life.kill();
-      expect(verified(await contents(path))).toBeGreaterThanOrEqual(life.acknowledged);
+      await run.kill();
+      expect(verified(await contents(path))).toBeGreaterThanOrEqual(run.acknowledged);
     },
     TIMEOUT_MS,
   );
@@ -187,10 +187,10 @@ describe('a process that commits, on a real disk', () => {
       const path = join(top, 'failing');
       const inject = ['-e', 'trace=fdatasync', '-e', 'inject=fdatasync:error=EIO:when=5+'];
       const args = ['-f', '-qq', '-o', '/dev/null', ...inject, process.execPath, script, path];
-      const life = new Committing('strace', args);
-      expect(await life.ended()).toBe(70);
-      expect(life.said.slice(-2)).toEqual([`appended ${life.acknowledged}`, 'fatal STORAGE_FAILED']);
-      expect(verified(await contents(path))).toBeGreaterThanOrEqual(life.acknowledged);
+      const run = new Committing('strace', args);
+      expect(await run.ended()).toBe(70);
+      expect(run.said.slice(-2)).toEqual([`appended ${run.acknowledged}`, 'fatal STORAGE_FAILED']);
+      expect(verified(await contents(path))).toBeGreaterThanOrEqual(run.acknowledged);
     },
     TIMEOUT_MS,
   );
@@ -207,16 +207,16 @@ describe('a process that commits, on a real disk', () => {
       if (!isReady) leaveOut(context, 'no file system can be mounted from an image here (it takes root)');
       try {
         for (let round = 0; round < IMAGES; round++) {
-          const life = committing(join(mounted, 'log'));
+          const run = committing(join(mounted, 'log'));
           let acknowledged: number;
           try {
-            await life.lines(20 + round * 41);
+            await run.lines(20 + round * 41);
             // Stopped, so that the image is of one moment; the caches of the process are not in the image.
-            life.child.kill('SIGSTOP');
-            acknowledged = life.acknowledged;
+            run.child.kill('SIGSTOP');
+            acknowledged = run.acknowledged;
             execFileSync('cp', ['--sparse=always', image, copy]);
           } finally {
-            await life.kill();
+            await run.kill();
           }
           execFileSync('mount', ['-o', 'loop', copy, join(top, 'mounted-copy')]);
           try {

@@ -118,7 +118,7 @@ export async function recover(options: RecoveryOptions): Promise<Recovered> {
 const read = (storage: Storage, name: string): Promise<Uint8Array> =>
   attempt('read', name, readFile(storage, name));
 
-/** By number, lowest first. Temporary files of an earlier life are removed. */
+/** By number, lowest first. Temporary files of an earlier run are removed. */
 export async function listFiles(
   storage: Storage,
 ): Promise<{ readonly segments: readonly number[]; readonly snapshots: readonly number[] }> {

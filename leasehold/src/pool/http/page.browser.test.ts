@@ -216,7 +216,7 @@ describe.skipIf(isMissing)(
       expect(text).toContain('only the part in braces, "ana", is hashed');
     });
 
-    it('says that it is disconnected, and comes back by itself to another life of the Manager', async () => {
+    it('says that it is disconnected, and comes back by itself to another incarnation of the Manager', async () => {
       const server = await serve(threeOwners());
       const page = await visit(server.url);
       await server.close(0);

@@ -190,7 +190,7 @@ export const READINESS: Readonly<Record<string, Schema>> = {
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Range: object(range),
   OwnerAddress: object({
-    incarnation: text('one life of one owner process'),
+    incarnation: text('one run of one owner process'),
     name: text('what stays the same after a restart'),
     url: text('what look-ups hand to callers'),
   }),
@@ -258,7 +258,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     }),
   }),
   Owner: object({
-    incarnation: text('one life of one owner process'),
+    incarnation: text('one run of one owner process'),
     name: text('what stays the same after a restart'),
     url: text('what look-ups hand to callers'),
     isMember: yes('it may hold keys; otherwise it has only asked to'),

@@ -153,7 +153,7 @@ describe('the API, served', { timeout: 30_000 }, () => {
     expect(JSON.parse((await rooms.next()).data)).toMatchObject({ pool: 'rooms' });
   });
 
-  it('tells a reader from another life of a gap that has no id', async () => {
+  it('tells a reader from another incarnation of a gap that has no id', async () => {
     const manager = threeOwners();
     const { url } = await serve(manager);
     await using reader = await Reader.open(`${url}/v1/events`, { 'last-event-id': 'earlier-7' });

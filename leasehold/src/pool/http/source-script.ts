@@ -73,8 +73,8 @@ export class ManagerToLookAt {
     this.#recorder.see(this.observe(), reasons);
   }
 
-  join(pool: string, name: string, life = 1): void {
-    this.commit(pool, [{ kind: 'join', member: { ...addressOf(name, life), proof: `proof-of-${name}` } }]);
+  join(pool: string, name: string, run = 1): void {
+    this.commit(pool, [{ kind: 'join', member: { ...addressOf(name, run), proof: `proof-of-${name}` } }]);
   }
 
   /** Frees and grants until the table is as the policy wants. */
@@ -197,9 +197,9 @@ export class ManagerToLookAt {
 
 export const addressOf = (
   name: string,
-  life = 1,
+  run = 1,
 ): { readonly incarnation: string; readonly name: string; readonly url: string } => ({
-  incarnation: `${name}.${life}`,
+  incarnation: `${name}.${run}`,
   name,
   url: `http://10.0.0.${name.length}:8080/${name}`,
 });

@@ -15,7 +15,7 @@ import { Lookup, type LookupEffect, type LookupSettings } from './lookup.ts';
  *
  *     wake
  *     changes <term> <from>..<to> <rows>      from m2, or from=<Manager>; answers=<sync> if an answer,
- *                                             of this life, or to=<look-up>
+ *                                             of this incarnation, or to=<look-up>
  *     roles <Manager>=<history> …             see `../roles-script.ts`
  *     suspended
  *     find <sixteenth>                        > a#2, > nobody or > unknown
@@ -378,7 +378,7 @@ describe('an answer', () => {
               > 29999
     `));
 
-  it('to what an earlier life asked proves nothing, though it had the same number', () =>
+  it('to what an earlier incarnation asked proves nothing, though it had the same number', () =>
     plays(`${OPENED}
       9760  wake
               > m2: sync 2 at 5

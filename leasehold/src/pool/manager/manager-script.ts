@@ -14,7 +14,7 @@
  *     report <owner> <number>[?] [heard] seen=<term>.<position> proof=<secret>
  *            <held> <let go> [leaving] url=<another than its own> from=<another connection than its own>
  *     sync <look-up> <number> seen=<term>.<position>
- *                                      id=<look-up> for another life at the same address
+ *                                      id=<look-up> for another incarnation at the same address
  *                                      `forged`: no Manager has stamped what it says it has seen
  *     certificate <secret>
  *     configure lease=<ms>             with the durations that follow from it
@@ -22,7 +22,7 @@
  *                                      must wait takeover=<ms>
  *
  * Records are `join:a`, `leave:a:expired`, `grant:a:0-8,8-16`, `free:0-8`, and so on; rows of a table
- * `0-8:a#2~5`, the last for where they were lost. An owner `a.2` is the second life of `a`.
+ * `0-8:a#2~5`, the last for where they were lost. An owner `a.2` is the second incarnation of `a`.
  *
  * An append reads `append 2 term 2 <records>`, with `takeover=<ms>` if that is not the usual 11979.3.
  * `heard` says that the owner has heard the last update to it; without it, it has heard no more than
@@ -309,8 +309,8 @@ function showMessage(said: FromManager, to: string): string {
       return `update ack=${said.acknowledges}${showLease(said)}${said.admitted ? '' : ' candidate'}${list(said.spans, showGranted)}`;
     case 'changes': {
       const { lookup, sequence } = said.answers ?? {};
-      const life = lookup === to ? '' : ` id=${lookup}`;
-      const answers = sequence === undefined ? '' : ` answers=${sequence}${life}`;
+      const other = lookup === to ? '' : ` id=${lookup}`;
+      const answers = sequence === undefined ? '' : ` answers=${sequence}${other}`;
       return `changes ${said.term} ${said.from}..${said.to}${answers}${list(said.rows, showRow)}`;
     }
     case 'role':

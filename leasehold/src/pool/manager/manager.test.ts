@@ -31,8 +31,8 @@ const seenAt = (term: number, position: number): Seen => {
 };
 
 /** Somebody joins the pool p. */
-const batchOf = (life: number): Uint8Array => {
-  const member = { incarnation: `a.${life}`, name: 'a', url: 'http://a', proof: undefined };
+const batchOf = (run: number): Uint8Array => {
+  const member = { incarnation: `a.${run}`, name: 'a', url: 'http://a', proof: undefined };
   const pools = [{ pool: 'p', records: [{ kind: 'join', member } as const] }];
   return encodeBatch({ term: 1, leader: 'm9', takeoverMs: 0, pools });
 };

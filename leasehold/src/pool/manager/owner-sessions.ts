@@ -318,7 +318,7 @@ function relevant(report: Report, rows: readonly Row[]): Report {
   return { ...report, held, letGo: partsWithin(report.letGo, rows).slice(0, MOST_LET_GO) };
 }
 
-/** An incarnation is one life of one owner in one pool: its hold is one, and so must its lease be. */
+/** An incarnation is one run of one owner in one pool: its hold is one, and so must its lease be. */
 function isElsewhere(
   session: Session | undefined,
   { incarnation, pool }: Report,

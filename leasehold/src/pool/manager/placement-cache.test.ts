@@ -23,7 +23,7 @@ class FirstTakesAll implements Policy {
   }
 }
 
-/** A table after these joined, one commit each; `a.2` is the second life of `a`. */
+/** A table after these joined, one commit each; `a.2` is the second incarnation of `a`. */
 const tableOf = (...incarnations: string[]): PoolTable =>
   incarnations.reduce((table, incarnation, index) => {
     const name = incarnation.split('.')[0] ?? '';

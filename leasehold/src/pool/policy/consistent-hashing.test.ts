@@ -5,9 +5,9 @@ import { RING_SIZE } from '../../runtime/keys/position.ts';
 import { consistentHashing } from './consistent-hashing.ts';
 import type { Placement, Policy, PolicyMember } from './policy.ts';
 
-const member = (name: string, life = 1): PolicyMember => ({
+const member = (name: string, run = 1): PolicyMember => ({
   name,
-  incarnation: `${name}.${life}`,
+  incarnation: `${name}.${run}`,
   load: undefined,
 });
 const place = (names: readonly string[], policy: Policy = consistentHashing()): readonly Placement[] =>

@@ -153,7 +153,7 @@ export class PoolOwner implements AsyncDisposable {
     return this.#around.identity.name;
   }
 
-  /** This life of this owner, unlike any other. */
+  /** This run of this owner, unlike any other. */
   get incarnation(): string {
     return this.#around.identity.incarnation;
   }

@@ -463,7 +463,7 @@ describe('a process that finds the variable and', { timeout: 60_000 }, () => {
     expect(started.lines).toContain('log warn no-letter');
   });
 
-  it('has an event loop at that descriptor, because a shell closed it, goes on with its life', async () => {
+  it('has an event loop at that descriptor, because a shell closed it, goes on running', async () => {
     const to = await manager();
     const supervisor = run(to, inShell('exec 3>&-; exec SERVER'));
     expect((await supervisor.proof()).proof).toBe('none');
