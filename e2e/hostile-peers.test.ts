@@ -6,7 +6,7 @@ import { POOL_PROTOCOL } from '../leasehold/src/pool/wire/codec.ts';
 import { encodeMessage } from '../leasehold/src/pool/wire/encode.ts';
 import { TO_MANAGER } from '../leasehold/src/pool/wire/samples.ts';
 import { lostKeys } from './harness/losses.ts';
-import { onScene } from './harness/scene.ts';
+import { onScene, SHORT } from './harness/scene.ts';
 import { pause } from './harness/time.ts';
 
 const CONNECTIONS = 4_000;
@@ -114,6 +114,35 @@ describe('peers that say anything at all to a Manager', () => {
       await scene.shared(a);
       await Promise.all(idle);
       expect((await scene.numbers(a)).size).toBe(scene.keys.length);
+    }),
+  );
+
+  it(
+    'more connections than the Manager may open files: it says so, goes on writing its log, and lets owners in',
+    onScene(async (scene) => {
+      const under = ['sh', '-c', 'ulimit -n 200; exec "$@"', 'sh'];
+      const { manager, managers } = await scene.manager(
+        { ...SHORT, directory: scene.path('few') },
+        { under },
+      );
+      const port = Number(managers[0]?.split(':')[1]);
+      const sockets = Array.from({ length: 400 }, () => {
+        const socket: Socket = connect(port, '127.0.0.1', () => socket.write(HELLO));
+        socket.on('error', () => socket.destroy());
+        return socket.resume();
+      });
+      for (const name of ['a', 'b', 'c']) {
+        const owner = await scene.owner({ name, managers });
+        await owner.ask('leave');
+      }
+      const a = await scene.owner({ name: 'a', managers });
+      await scene.shared(a);
+      expect(manager.ending).toBeUndefined();
+      const warned = manager.events.filter(({ event, level }) => event === 'log' && level === 'warn');
+      expect(warned.map(({ message }) => message)).toContain(
+        'the system lets this process open few files: fewer connections are taken',
+      );
+      for (const socket of sockets) socket.destroy();
     }),
   );
 });

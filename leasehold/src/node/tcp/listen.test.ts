@@ -297,3 +297,58 @@ describe('a listener, to too many', () => {
     for (const peer of peers) peer[Symbol.dispose]();
   });
 });
+
+describe('a listener without room that knows which peers are admitted', () => {
+  const limits = { ...LIMITS, connections: 4, connectionsPerAddress: 4 };
+
+  it('closes the oldest stranger of the busiest address for a newcomer, and no admitted peer', async () => {
+    const { listener, logger } = await bench({ limits, admitted: () => new Set(['p1']) });
+    await using _ = listener;
+    using member = await introduced(listener);
+    listener.admit('p1');
+    using elsewhere = new RawPeer(listener.port, '127.0.0.2').introduce();
+    await until(() => listener.counters.opened === 2);
+    using older = await introduced(listener);
+    using younger = await introduced(listener);
+    using newcomer = await introduced(listener);
+    await until(() => older.isClosed);
+    expect([member, elsewhere, younger, newcomer].map(({ isClosed }) => isClosed)).not.toContain(true);
+    expect(listener.counters.limited.connections).toBe(1);
+    expect(logger.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+      { message: expect.stringContaining('no room for more connections'), limit: 'connections', most: 4 },
+    ]);
+  });
+
+  it('counts a peer as a stranger again that is admitted no more, over that connection', async () => {
+    let admitted = new Set(['p1', 'p2', 'p3', 'p4']);
+    const { listener, runtime } = await bench({ limits, admitted: () => admitted });
+    await using _ = listener;
+    const peers: RawPeer[] = [];
+    for (const id of admitted) {
+      peers.push(await introduced(listener));
+      listener.admit(id);
+    }
+    using refused = new RawPeer(listener.port).introduce();
+    await until(() => refused.isClosed);
+    expect(listener.counters.limited.connections).toBe(1);
+    admitted = new Set(['p1', 'p3', 'p4']);
+    runtime.pass(LIMITS.handshakeMs);
+    using newcomer = await introduced(listener);
+    await until(() => peers[1]?.isClosed === true);
+    expect([peers[0], peers[2], peers[3], newcomer].map((peer) => peer?.isClosed)).not.toContain(true);
+    for (const peer of peers) peer[Symbol.dispose]();
+  });
+
+  it('refuses a newcomer if all are admitted, and says why', async () => {
+    const { listener } = await bench({
+      ...{ limits: { ...limits, connections: 1 }, admitted: () => new Set(['p1']) },
+    });
+    await using _ = listener;
+    using member = await introduced(listener);
+    listener.admit('p1');
+    using newcomer = new RawPeer(listener.port).introduce();
+    await until(() => newcomer.isClosed);
+    expect(newcomer.heard.toString()).toContain('TOO_MANY_CONNECTIONS');
+    expect(member.isClosed).toBe(false);
+  });
+});

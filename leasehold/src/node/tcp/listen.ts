@@ -10,6 +10,8 @@ import { LeaseholdError, MalformedMessageError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../runtime/runtime.ts';
 import { randomId } from '../id.ts';
+import { originOf } from './address-groups.ts';
+import { ConnectionRoom } from './connection-room.ts';
 import { PendingHandshakes, remoteOf } from './pending-handshakes.ts';
 import { MessageHandlers } from './message-handlers.ts';
 import { Complaints } from './complaints.ts';
@@ -36,7 +38,6 @@ import { EpisodeLog } from '../../runtime/episode-log.ts';
 import { ConnectionSet } from './connection-set.ts';
 import { resolveLimits, type TcpLimits } from './limits.ts';
 import { whyNotListening } from './not-listening.ts';
-import { PendingConnections } from './pending.ts';
 import { type ListenSockets, plainListenSockets } from './sockets.ts';
 
 export interface ListenOptions<Out, In> {
@@ -63,6 +64,12 @@ export interface ListenOptions<Out, In> {
 
   /** Whether a peer of this role may have to send large frames before it can be admitted. @default no */
   sendsMuchAtOnce?: ((role: string) => boolean) | undefined;
+
+  /**
+   * The ids of the peers that the protocol above counts as admitted now. If given, a newcomer that finds no room
+   * displaces a peer that is not admitted; see `connection-room.ts`. @default the newcomer is refused
+   */
+  admitted?: (() => ReadonlySet<string>) | undefined;
 
   /** How sockets are made. @default plain ones */
   secure?: ListenSockets | undefined;
@@ -107,13 +114,9 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   readonly #messageHandlers = new MessageHandlers<In>();
   /** Those that have introduced themselves. */
   readonly #peers = new Map<string, Connection>();
-  /** All that have a socket, with the address it counts for. */
-  readonly #connections = new Map<Connection, string>();
+  readonly #room: ConnectionRoom;
   readonly #pendingHandshakes: PendingHandshakes;
-  readonly #pending: PendingConnections<Connection>;
   readonly #episodes: EpisodeLog;
-  /** How many there are of both, by address. */
-  readonly #perAddress = new Map<string, number>();
   #accepted = 0;
   #port: number;
 
@@ -125,7 +128,10 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
     this.#connectionSet = new ConnectionSet(options.runtime, resolveLimits(options.limits), (limit, remote) =>
       this.#episodes.happened(limit, 'peers send too much, and are held back', { limit, remote }),
     );
-    this.#pending = new PendingConnections(this.#connectionSet.limits.connectionsPending);
+    const { runtime, logger, admitted } = options;
+    this.#room = new ConnectionRoom(this.#connectionSet, {
+      ...{ runtime, logger, admitted, handshakes: () => this.#pendingHandshakes.size },
+    });
     this.#complaints = new Complaints(options.logger, options.runtime);
     this.#pendingHandshakes = new PendingHandshakes(
       this.#connectionSet,
@@ -133,7 +139,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
         this.#connectionSet.counters.refused += 1;
         this.#complaints.about(address, 'connection refused', why, { remote });
       },
-      (address) => this.#uncount(address),
+      (address) => this.#room.count(originOf(address), -1),
     );
     this.#server = (options.secure ?? plainListenSockets).createServer(
       (socket) => this.#accept(socket),
@@ -150,7 +156,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   }
 
   get connections(): number {
-    return this.#connections.size + this.#pendingHandshakes.size;
+    return this.#room.size;
   }
 
   get counters(): Readonly<TcpCounters> {
@@ -162,11 +168,12 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   }
 
   get pending(): number {
-    return this.#pending.size + this.#pendingHandshakes.size;
+    return this.#room.pending;
   }
 
   admit(id: string): void {
-    this.#peers.get(id)?.admit();
+    const peer = this.#peers.get(id);
+    if (peer !== undefined && !peer.isAdmitted) this.#room.admit(peer);
   }
 
   async start(): Promise<void> {
@@ -208,80 +215,65 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const why = new TransportClosedError('the listener ends');
-    for (const connection of this.#connections.keys()) connection.close(why, NO_WORDS);
+    for (const connection of this.#room.all) connection.close(why, NO_WORDS);
     this.#pendingHandshakes.end();
     this.#episodes[Symbol.dispose]();
+    this.#room[Symbol.dispose]();
     await closed;
   }
 
   #arrive(socket: Socket): boolean {
-    const address = socket.remoteAddress;
-    const refusal = address === undefined ? undefined : this.#refusal(address);
-    if (address === undefined || refusal !== undefined) {
+    const { remoteAddress } = socket;
+    const origin = originOf(remoteAddress ?? '');
+    const refusal = remoteAddress === undefined ? undefined : this.#makeRoom(origin);
+    if (remoteAddress === undefined || refusal !== undefined) {
       socket.destroy(); // It left again before we came to it; or it could not be told before both have agreed.
-      if (address !== undefined && refusal !== undefined) this.#refused(address, refusal);
+      if (refusal !== undefined) this.#refused(origin, refusal);
       return false;
     }
-    this.#count(address);
-    this.#pendingHandshakes.add(socket, address);
+    this.#room.count(origin, 1);
+    this.#pendingHandshakes.add(socket, remoteAddress);
     return true;
   }
 
   #accept(socket: Socket): void {
-    const address = socket.remoteAddress;
-    if (address === undefined) {
+    const { remoteAddress } = socket;
+    if (remoteAddress === undefined) {
       socket.destroy(); // It left again before we came to it.
       return;
     }
-    const since = this.#pendingHandshakes.agreed(socket, address);
-    const refusal = this.#refusal(address);
+    const origin = originOf(remoteAddress);
+    const since = this.#pendingHandshakes.agreed(socket, remoteAddress);
+    const refusal = this.#makeRoom(origin);
     if (refusal !== undefined) {
-      this.#refused(address, refusal);
+      this.#refused(origin, refusal);
       socket.on('error', () => socket.destroy());
       socket.end(framed(encodeRefusal(this.#options.protocol, refusal)), () => socket.destroy());
       return;
     }
-    this.#count(address);
     this.#accepted += 1;
     const id = `p${this.#accepted}`;
-    const remote = remoteOf(socket, address);
+    const remote = remoteOf(socket, remoteAddress);
     const connection = new Connection(this.#connectionSet, socket, id, remote, this, since);
-    this.#connections.set(connection, address);
-    const displaced = this.#pending.add(connection, address);
-    if (displaced === undefined) return;
-    const { connectionsPending } = this.#connectionSet.limits;
-    const what = 'connections that have not introduced themselves';
-    this.#connectionSet.counters.limited.connectionsPending += 1;
-    const why = new TooManyConnectionsError('the listener', connectionsPending, what);
-    displaced.close(why, framed(encodeRefusal(this.#options.protocol, why)));
+    const displaced = this.#room.add(connection, origin);
+    displaced?.connection.close(displaced.why, framed(encodeRefusal(this.#options.protocol, displaced.why)));
   }
 
-  /** Why there is no room for one more from there. */
-  #refusal(address: string): LeaseholdError | undefined {
-    const { connections, connectionsPerAddress } = this.#connectionSet.limits;
-    if (this.connections >= connections) return new TooManyConnectionsError('the listener', connections);
-    if ((this.#perAddress.get(address) ?? 0) < connectionsPerAddress) return undefined;
-    return new TooManyConnectionsError('this address', connectionsPerAddress);
+  /**
+   * Why there is no room for one more from there. The socket of a peer that is displaced is destroyed without a word,
+   * because one that waits for last words to be read would still take the room.
+   */
+  #makeRoom(origin: string): LeaseholdError | undefined {
+    const room = this.#room.make(origin);
+    if (room === undefined || room instanceof LeaseholdError) return room;
+    room.connection.close(room.why);
+    return undefined;
   }
 
   #refused(address: string, why: LeaseholdError): void {
     this.#connectionSet.counters.refused += 1;
     this.#connectionSet.counters.limited.connections += 1;
     this.#complaints.about(address, 'connection refused', why);
-  }
-
-  #noLongerPending(connection: Connection): void {
-    this.#pending.delete(connection, this.#connections.get(connection) ?? '');
-  }
-
-  #count(address: string): void {
-    this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
-  }
-
-  #uncount(address: string): void {
-    const left = (this.#perAddress.get(address) ?? 1) - 1;
-    if (left === 0) this.#perAddress.delete(address);
-    else this.#perAddress.set(address, left);
   }
 
   /** @internal */
@@ -311,7 +303,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
     const { frameBytesIn, frameBytesBeforeAdmission } = this.#connectionSet.limits;
     const sendsMuch = this.#options.sendsMuchAtOnce?.(role) === true;
     connection.open(role, version, sendsMuch ? frameBytesIn : frameBytesBeforeAdmission);
-    this.#noLongerPending(connection);
+    this.#room.introduced(connection);
     this.#peers.set(connection.id, connection);
     this.#connectionSet.counters.opened += 1;
     logger.debug('peer connected', { peer: connection.id, remote: connection.remote, role, version });
@@ -340,13 +332,14 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   /** @internal */
   closed(connection: Connection, why: LeaseholdError): void {
     const { counters } = this.#connectionSet;
-    this.#noLongerPending(connection);
+    this.#room.closed(connection);
     const wasOpen = this.#peers.delete(connection.id);
     if (wasOpen) counters.closed += 1;
     else counters.refused += 1;
     if (why instanceof MalformedMessageError) counters.malformed += 1;
     const facts = { remote: connection.remote, role: connection.role };
-    const isOrdinary = why instanceof TransportClosedError || (wasOpen && why.code === 'CONNECTION_LOST');
+    const isSaid = why instanceof TransportClosedError || why instanceof TooManyConnectionsError;
+    const isOrdinary = isSaid || (wasOpen && why.code === 'CONNECTION_LOST');
     if (isOrdinary) {
       const { id } = connection;
       this.#options.logger.debug('peer disconnected', {
@@ -356,7 +349,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
         why: why.message,
       });
     } else {
-      const address = this.#connections.get(connection) ?? connection.remote;
+      const address = this.#room.originOf(connection) ?? connection.remote;
       this.#complaints.about(address, wasOpen ? 'peer dropped' : whatOfStranger(why), why, facts);
     }
     if (wasOpen) this.#options.onPeer?.(connection, 'disconnected', why);
@@ -364,9 +357,7 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
 
   /** @internal */
   gone(connection: Connection): void {
-    const address = this.#connections.get(connection);
-    this.#connections.delete(connection);
-    if (address !== undefined) this.#uncount(address);
+    this.#room.gone(connection);
   }
 }
 

@@ -113,8 +113,8 @@ export class RawPeer implements Disposable {
   #heard: Buffer[] = [];
   isClosed = false;
 
-  constructor(port: number) {
-    this.socket = connect({ host: '127.0.0.1', port, noDelay: true });
+  constructor(port: number, localAddress = '127.0.0.1') {
+    this.socket = connect({ host: '127.0.0.1', port, localAddress, noDelay: true });
     this.socket.on('data', (chunk) => this.#heard.push(chunk));
     this.socket.on('error', () => this.socket.destroy());
     this.socket.on('close', () => {

@@ -77,6 +77,29 @@ export function resolveStrangerLimits(limits: StrangerLimits = {}): ResolvedStra
   return resolved;
 }
 
+/** Descriptors for the log, standard streams, timers, connections to etcd or other Managers, and what the application opens. */
+const FILES_RESERVED = 128;
+const FEWEST_CONNECTIONS = 16;
+
+/**
+ * The same with so few connections that the process can still open its files. Strangers could otherwise take the last
+ * descriptor, and a log that cannot open its next file ends the Manager.
+ *
+ * @param openFiles how many files and sockets the process may have open
+ */
+export function withinOpenFiles(limits: ResolvedStrangerLimits, openFiles: number): ResolvedStrangerLimits {
+  const httpConnections = Math.min(
+    limits.httpConnections,
+    Math.max(FEWEST_CONNECTIONS, Math.floor(openFiles / 8)),
+  );
+  const left = openFiles - httpConnections - FILES_RESERVED;
+  return {
+    ...limits,
+    httpConnections,
+    connections: Math.min(limits.connections, Math.max(FEWEST_CONNECTIONS, left)),
+  };
+}
+
 /** Those that the transport knows. */
 export const ofTransport = (limits: ResolvedStrangerLimits): Partial<TcpLimits> =>
   Object.fromEntries(Object.keys(OF_TRANSPORT).map((name) => [name, limits[name as keyof OfTransport]]));

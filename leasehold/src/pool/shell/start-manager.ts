@@ -8,6 +8,7 @@
  */
 
 import { randomId } from '../../node/id.ts';
+import { openFilesMost } from '../../node/open-files.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { nodeVerifier } from '../../node/signer.ts';
 import { formatAddress } from '../../node/tcp/address.ts';
@@ -33,7 +34,13 @@ import {
   shortestLeaderLeaseMs,
 } from './configuration.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
-import { ofTransport, resolveStrangerLimits, type StrangerLimits } from './limits.ts';
+import {
+  ofTransport,
+  type ResolvedStrangerLimits,
+  resolveStrangerLimits,
+  type StrangerLimits,
+  withinOpenFiles,
+} from './limits.ts';
 import { type ManagerDependencies, PoolManager } from './pool-manager.ts';
 import { type FleaseStore, takeoverMsOf } from './flease-store.ts';
 import { type EtcdStore, openStore, planStore } from './store.ts';
@@ -145,7 +152,7 @@ export const DEFAULT_HTTP_PORT = 7401;
 export async function startManager(options: StartManagerOptions = {}): Promise<PoolManager> {
   checkOptionNames('', options, OPTIONS);
   const { host = '127.0.0.1', port = DEFAULT_PORT, defaults, pools, createPools } = options;
-  const limits = resolveStrangerLimits(options.limits);
+  const limits = withinOpenFiles(resolveStrangerLimits(options.limits), openFilesMost());
   const plan = planStore(options.directory, options.store);
   if (options.firstStart === true && plan.kind === 'flease') {
     const rule = 'Managers that elect each other keep nothing, and wait for earlier leases at each election';
@@ -175,6 +182,7 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
   const { signal } = options;
   signal?.throwIfAborted();
   const logger = options.logger ?? warnings;
+  sayIfFewer(logger, options.limits, limits);
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; leadership is given up and taken anew', { ms }),
   });
@@ -203,6 +211,7 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
       ...{ greeting, limits: ofTransport(limits) },
       // An owner that connects again may hold much, all of which is in the first report.
       sendsMuchAtOnce: (role) => role === 'owner',
+      admitted: () => manager?.memberConnections() ?? NOBODY,
     }),
   );
   const advertised = options.advertise ?? formatAddress(listener);
@@ -224,10 +233,29 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
     );
     greeting['http'] = web.url;
   }
-  running.listens(web?.url, advertisedHttp(advertised, web));
+  running.listens(web, advertisedHttp(advertised, web));
   await running.serving(signal);
   running.owns(open.move());
   return running;
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+/** Below this a default is worth a line; a limit that the operator has chosen always is. */
+const FEW_CONNECTIONS = 1_000;
+
+/** The system allows fewer connections than the operator has asked for, or than most deployments need. */
+function sayIfFewer(
+  logger: Logger,
+  asked: StrangerLimits = {},
+  { connections }: Pick<ResolvedStrangerLimits, 'connections'>,
+): void {
+  if (connections >= (asked.connections ?? FEW_CONNECTIONS)) return;
+  const next = 'raise the limit on open files of this process (ulimit -n, LimitNOFILE) if more are needed';
+  logger.warn('the system lets this process open few files: fewer connections are taken', {
+    connections,
+    next,
+  });
 }
 
 /** Nothing reaches the core that the gate does not let through. */
