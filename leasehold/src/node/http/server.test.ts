@@ -299,12 +299,29 @@ describe('what a stranger may send', { timeout: 30_000 }, () => {
     expect(got.toLowerCase()).toContain('connection: close');
   });
 
-  it('comes over no more connections than allowed', async () => {
-    const server = await serve({ limits: { connections: 2 } });
-    const enough = (got: string): boolean => got.includes('größe');
-    await raw(server, request('/text'), enough);
-    await raw(server, request('/text'), enough);
-    expect(await raw(server, request('/text'), enough)).toBe('');
+  it('comes over no more connections than allowed: the oldest of the busiest address makes room', async () => {
+    const { lines, ...logger } = listeningLogger();
+    const server = await serve({ limits: { connections: 20 }, logger });
+    const silent = Array.from({ length: 200 }, () => connect(server.port, '127.0.0.1').resume());
+    for (const socket of silent) socket.on('error', () => socket.destroy());
+    const other = connect({ port: server.port, host: '127.0.0.1', localAddress: '127.0.0.2' });
+    await eventually(() => silent.filter(({ closed }) => closed).length).toBeGreaterThanOrEqual(180);
+    expect((await fetch(`${server.url}/text`)).status).toBe(200);
+    expect(other.closed).toBe(false);
+    expect(server.counters.connectionsFull).toBeGreaterThan(100);
+    expect(lines.filter(({ level }) => level === 'warn')).toMatchObject([
+      { message: expect.stringContaining('no room for more http connections'), most: 20 },
+    ]);
+    for (const socket of [...silent, other]) socket.destroy();
+  });
+
+  it('is refused with a reason if all connections are taken by streams', async () => {
+    const server = await serve({ routes: [text, new Tap().route], limits: { connections: 2 } });
+    paused(server, request('/stream'));
+    paused(server, request('/stream'));
+    await eventually(() => server.counters.streams).toBe(2);
+    const got = await raw(server, request('/text'));
+    expect([statusOf(got), codeOf(got)]).toEqual([503, 'TOO_MANY_CONNECTIONS']);
   });
 
   it('does not stay longer than allowed when there is nothing more to ask', async () => {
@@ -415,6 +432,24 @@ describe('a stream', { timeout: 30_000 }, () => {
       503,
       { error: { code: 'TOO_MANY_STREAMS' } },
     ]);
+  });
+
+  it('makes room for an address that has fewer, and is not kept out by one that has all', async () => {
+    const server = await serve({ routes: [new Tap().route], limits: { streams: 3 } });
+    for (const count of [1, 2, 3]) {
+      paused(server, ask);
+      await eventually(() => server.counters.streams).toBe(count);
+    }
+    const other = connect({ port: server.port, host: '127.0.0.1', localAddress: '127.0.0.2' }, () => {
+      other.write(ask);
+    });
+    const heard: string[] = [];
+    other.on('data', (chunk) => heard.push(String(chunk)));
+    await eventually(() => statusOf(heard.join(''))).toBe(200);
+    await eventually(() => server.counters.streams).toBe(3);
+    expect((await fetch(`${server.url}/stream`)).status).toBe(503);
+    expect(server.counters.streamsFull).toBe(2);
+    other.destroy();
   });
 
   it('ends properly when the server closes, which waits for nothing else', async () => {

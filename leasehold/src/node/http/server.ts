@@ -20,6 +20,7 @@ import { whyNotListening } from '../tcp/not-listening.ts';
 import { EventStream } from './event-stream.ts';
 import { failure, type HttpAnswer, type HttpRoute, type HttpTextAnswer } from './exchange.ts';
 import { hostCheck } from './hosts.ts';
+import { HttpRooms } from './rooms.ts';
 import { type RouteRequest, router } from './router.ts';
 import { UnreadAnswers } from './unread.ts';
 
@@ -28,9 +29,9 @@ export interface HttpLimits {
   readonly headBytes: number;
   /** @default 8_192 */
   readonly urlCharacters: number;
-  /** Open connections; more are closed unanswered. @default 256 */
+  /** Open connections; for one more, the oldest of the busiest origin is closed (`rooms.ts`). @default 256 */
   readonly connections: number;
-  /** Open streams of events; more are answered 503. @default 64 */
+  /** Open streams of events; for one more, one of the busiest origin ends, or the newcomer is answered 503. @default 64 */
   readonly streams: number;
   /** From the first byte of a request to the last. @default 10_000 */
   readonly requestMs: number;
@@ -84,6 +85,9 @@ export interface HttpCounters {
   streams: number;
   /** Cut off because they took nothing. */
   streamsStalled: number;
+  /** How often all connections were taken, and all streams. */
+  connectionsFull: number;
+  streamsFull: number;
 }
 
 export interface HttpServer extends AsyncDisposable {
@@ -111,7 +115,10 @@ const ALWAYS: Readonly<Record<string, string>> = {
 };
 
 class Served implements HttpServer {
-  readonly counters: HttpCounters = { requests: 0, failures: 0, cutOff: 0, streams: 0, streamsStalled: 0 };
+  readonly counters: HttpCounters = {
+    ...{ requests: 0, failures: 0, cutOff: 0, streams: 0, streamsStalled: 0 },
+    ...{ connectionsFull: 0, streamsFull: 0 },
+  };
   host = '';
   port = 0;
   readonly #server: Server;
@@ -121,6 +128,7 @@ class Served implements HttpServer {
   readonly #isExpected: (host: string | undefined) => boolean;
   readonly #streams = new Set<EventStream>();
   readonly #unread: UnreadAnswers;
+  readonly #rooms: HttpRooms;
 
   constructor({ routes, logger, host, allowedHosts = [], limits = {} }: HttpServerOptions) {
     this.#limits = { ...HTTP_LIMITS, ...limits };
@@ -139,7 +147,10 @@ class Served implements HttpServer {
       },
       (request, response) => this.#serve(request, response),
     );
-    this.#server.maxConnections = this.#limits.connections;
+    this.#rooms = new HttpRooms(this.#limits, logger, (limit) => (this.counters[`${limit}Full`] += 1));
+    this.#server.on('connection', (socket: Socket) => {
+      if (!this.#rooms.admit(socket)) refuse(socket, NO_ROOM);
+    });
     // Node would answer these itself, in turn or not.
     this.#server.on('checkExpectation', (request, response) => this.#serve(request, response));
     this.#server.on('clientError', (error, socket) => refuseMalformed(error, socket));
@@ -174,6 +185,7 @@ class Served implements HttpServer {
     const cut = setTimeout(() => this.#server.closeAllConnections(), withinMs);
     await promise;
     clearTimeout(cut);
+    this.#rooms[Symbol.dispose]();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -245,7 +257,7 @@ class Served implements HttpServer {
     response: ServerResponse,
     answer: HttpAnswer & { kind: 'stream' },
   ): void {
-    if (this.#streams.size >= this.#limits.streams) {
+    if (!this.#rooms.hasPlaceForStream(request.socket)) {
       const message = `there are already ${this.#limits.streams} streams open, which is the limit; try again later`;
       this.#sendText(
         request,
@@ -265,9 +277,11 @@ class Served implements HttpServer {
     }
     const times = { ...this.#limits, retryMs: STREAM_RETRY_MS };
     const stream = new EventStream(response, answer, times, () => (this.counters.streamsStalled += 1));
+    const leave = this.#rooms.addStream(stream, request.socket);
     this.#streams.add(stream);
     this.counters.streams = this.#streams.size;
     response.on('close', () => {
+      leave();
       this.#streams.delete(stream);
       this.counters.streams = this.#streams.size;
     });
@@ -291,7 +305,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket | Duplex):
     socket.destroy();
     return;
   }
-  const { status, body } =
+  const answer =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? failure(431, 'HEADERS_TOO_LARGE', 'the URL and the headers together are too large')
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
@@ -301,6 +315,16 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket | Duplex):
             'MALFORMED_REQUEST',
             'this is not HTTP/1.1; the protocol of owners and look-ups has another port',
           );
+  refuse(socket, answer);
+}
+
+const NO_ROOM = failure(
+  503,
+  'TOO_MANY_CONNECTIONS',
+  'all connections are taken by streams of events; try again later',
+);
+
+function refuse(socket: Socket | Duplex, { status, body }: HttpTextAnswer): void {
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     'content-type: application/json; charset=utf-8',

@@ -16,6 +16,8 @@ export class ManagerCounters {
   busyAnswers = 0;
   /** Candidates that there was no room for, or that had to make room. */
   fullAnswers = 0;
+  /** A pool could not begin, because there are as many as may. */
+  poolsRefused = 0;
   /** Changes sent to look-ups in answer to a sync. */
   answers = 0;
   /** Changes sent to look-ups unasked. */

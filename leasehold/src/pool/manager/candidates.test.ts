@@ -138,4 +138,65 @@ describe('a pool too many', () => {
     const { went, written } = playManager(script, { mostPools: 1 });
     expect(went).toBe(written);
   });
+
+  it('begins after all when a pool in which nobody is has made room', () => {
+    const script = `${LED}
+      10    report a 0?
+              > a: update ack=0 stranger
+      11    report a 1 heard
+              > append 2 term 1 join:a grant:a:0-16
+      12    appended
+              > a: update ack=1 0-16#2
+      13    report a 2? heard released:0-16#2 leaving
+              > a: update ack=2 0-16#2
+              > append 3 term 1 free:0-16 leave:a:left
+      14    appended
+              > a: update ack=2 stranger
+      15    report b 0? pool=q
+              > append 4 term 1 remove
+              > b: refused TOO_MANY_POOLS for now
+      16    appended
+      17    report b 1? pool=q
+              > b: update ack=1 stranger
+      18    report b 2 heard pool=q
+              > append 5 term 1 join:b grant:b:0-16
+    `;
+    const { went, written } = playManager(script, { mostPools: 1 });
+    expect(went).toBe(written);
+  });
+
+  it('is not made by owners that all asked before the first pool was written', () => {
+    const script = `${LED}
+      10    report a 0? pool=q
+              > a: update ack=0 stranger
+      10    report b 0? pool=r
+              > b: update ack=0 stranger
+      11    report a 1 heard pool=q
+              > append 2 term 1 join:a grant:a:0-16
+      11    report b 1 heard pool=r
+      12    appended
+              > a: update ack=1 0-16#2
+      13    report b 2? pool=r
+              > b: refused TOO_MANY_POOLS for now
+    `;
+    const { went, written } = playManager(script, { mostPools: 1 });
+    expect(went).toBe(written);
+  });
+
+  it('of one address is refused, although there is room for pools of others', () => {
+    const script = `${LED}
+      10    report a 0? pool=q
+              > a: update ack=0 stranger
+      11    report a 1 heard pool=q
+              > append 2 term 1 join:a grant:a:0-16
+      12    appended
+              > a: update ack=1 0-16#2
+      13    report b 0? from=a pool=r
+              > a: refused TOO_MANY_POOLS for now
+      14    report c 0? pool=r
+              > c: update ack=0 stranger
+    `;
+    const { went, written } = playManager(script, { mostPoolsPerAddress: 1 });
+    expect(went).toBe(written);
+  });
 });

@@ -48,7 +48,8 @@ import { type Draft, describe, draft } from './draft.ts';
 import { staying } from './decision.ts';
 import { Holds } from './holds.ts';
 import { type LeaderObservation, observeOwners } from './observation.ts';
-import { inLine, nameInUse, noRoom, ownerOfUrl, urlInUse } from './refusal.ts';
+import { PoolPlaces } from './pool-places.ts';
+import { inLine, nameInUse, noRoom, ownerOfUrl, tooManyPools, urlInUse } from './refusal.ts';
 import { leads, leadsNone } from './role.ts';
 import type { Session } from './session.ts';
 import { limitsOf, longestHoldMs, type ManagerSettings, settingsFor } from './settings.ts';
@@ -87,8 +88,9 @@ export class Leader {
   readonly #placements: PlacementCache;
   readonly #pending = new PendingBatch();
   readonly #admissions = new Admissions();
-  /** Pools that an operator wants removed. */
+  /** Pools that are to be removed: an operator wants it, or they make room for another. */
   readonly #removals = new Set<string>();
+  readonly #places: PoolPlaces;
   /** After a recovery, or on a log that was begun: when everything that may have been leased has run out. */
   #recoversAt: Instant | undefined;
   readonly #isBegunHere: boolean;
@@ -117,6 +119,11 @@ export class Leader {
       originOf: (connection) => this.#settings.originOf?.(connection) ?? connection,
       due: (at) => this.#due(at),
     });
+    this.#places = new PoolPlaces({
+      settings: () => this.#settings,
+      state: () => this.#state,
+      waitsFrom: (pool) => this.#owners.waitsFrom(pool),
+    });
     this.subscribers = new Subscribers((pool) => this.#durations(pool).syncEveryMs);
     this.#deaths = new Deaths(
       () => longestHoldMs(this.#settings),
@@ -139,6 +146,11 @@ export class Leader {
   /** A batch was handed to the log, and its outcome is not known. */
   get isWriting(): boolean {
     return this.#pending.inFlight !== undefined;
+  }
+
+  /** The connections over which members were last heard. */
+  memberConnections(): ReadonlySet<string> {
+    return this.#owners.memberConnections(this.#state);
   }
 
   observe(): LeaderObservation {
@@ -210,6 +222,8 @@ export class Leader {
     if (verdict !== undefined) return [verdict];
     const { pool, proof } = report;
     if (proof !== undefined && this.#deaths.has(proof)) return [];
+    const noPlace = this.#state.pools.has(pool) ? undefined : this.#refusePool(from, report, now);
+    if (noPlace !== undefined) return noPlace;
     const heard = this.#owners.hear(from, report, this.#state, now);
     if ('do' in heard) return [heard];
     if ('fullBy' in heard) return this.#mayAnswer(now) ? [noRoom(from, report, heard.fullBy)] : [];
@@ -225,6 +239,16 @@ export class Leader {
     if (session.report.letGo.length > 0 || report.leaving) this.#pending.consider(pool);
     const answers = report.wantsAnswer || session.isDue ? this.#answer(session, now) : [];
     return [...answers, ...this.#decide(now)];
+  }
+
+  /** What follows if this pool does not exist and may not begin: an empty pool makes room, if there is one. */
+  #refusePool(from: string, report: Report, now: Instant): LeaderEffect[] | undefined {
+    const origin = this.#owners.originOf(from);
+    const limit = this.#places.fullBy(report.pool, origin);
+    if (limit === undefined) return undefined;
+    const empty = this.#places.toRemove(limit, origin);
+    const removal = empty === undefined ? [] : this.removePool(empty, now);
+    return [...removal, tooManyPools(from, report, limit, limitsOf(this.#settings)[limit])];
   }
 
   hearSync(from: string, sync: Sync, now: Instant): LeaderEffect[] {
@@ -266,6 +290,7 @@ export class Leader {
     const { condemned } = flight;
     const before = this.#state;
     this.#state = flight.next;
+    this.#noteBegun(flight, before);
     // What is left may turn out to be nothing, and the end of it has to be written all the same.
     if (flight.batch.recovering === true) this.#pending.writeInAnyCase();
     else this.#recoversAt = undefined;
@@ -484,7 +509,19 @@ export class Leader {
     }
   }
 
+  /** Where pools that this batch began come from. */
+  #noteBegun({ batch }: InFlight, before: ManagerState): void {
+    for (const { pool, records } of batch.pools) {
+      if (records.some(({ kind }) => kind === 'remove')) this.#places.removed(pool);
+      const join = before.pools.has(pool) ? undefined : records.find(({ kind }) => kind === 'join');
+      if (join?.kind !== 'join') continue;
+      const session = this.#owners.sessions.get(join.member.incarnation);
+      if (session !== undefined) this.#places.began(pool, this.#owners.originOf(session.address));
+    }
+  }
+
   #draft(now: Instant): Draft {
+    const cannotBegin = this.#places.cannotBegin(this.#pending.waiting);
     return draft(
       {
         state: this.#state,
@@ -496,7 +533,7 @@ export class Leader {
         },
         facts: (pool) => ({
           sessions: this.#owners.sessionsOf(pool),
-          mayJoin: this.#mayJoin(pool, now),
+          mayJoin: cannotBegin.has(pool) ? () => false : this.#mayJoin(pool, now),
           whyGone: (member) => this.#whyGone(member, now),
           silences: (members) => (this.#recoversAt === undefined ? this.#silences(members, now) : []),
           target: (table) => this.#placements.of(pool, table, this.#owners.sessions),

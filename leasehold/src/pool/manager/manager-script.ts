@@ -51,6 +51,7 @@ export interface ManagerScriptOptions {
   readonly floor?: number;
   readonly maxBatchBytes?: number;
   readonly declared?: readonly string[];
+  readonly mostPoolsPerAddress?: number;
   readonly mostPools?: number;
   readonly mostCandidates?: number;
 }
@@ -110,6 +111,7 @@ class Bench {
       limits: {
         ...MANAGER_LIMITS,
         pools: options.mostPools ?? MANAGER_LIMITS.pools,
+        poolsPerAddress: options.mostPoolsPerAddress ?? MANAGER_LIMITS.poolsPerAddress,
         candidates: options.mostCandidates ?? MANAGER_LIMITS.candidates,
       },
     };

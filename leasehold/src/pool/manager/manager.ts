@@ -20,9 +20,9 @@ import type { Seen, ToManager } from '../messages.ts';
 import type { ManagerState } from '../state.ts';
 import { Leader, type LeaderEffect } from './leader.ts';
 import { type ManagerObservation, observeWithoutLeading } from './observation.ts';
-import { tooManyPools, unknownPool } from './refusal.ts';
+import { unknownPool } from './refusal.ts';
 import { leadsNone } from './role.ts';
-import { checkTakeover, isKnown, limitsOf, type ManagerSettings, settingsFor } from './settings.ts';
+import { checkTakeover, isKnown, type ManagerSettings, settingsFor } from './settings.ts';
 import { RollbackDetector } from './rollback-detector.ts';
 import type { Stamps } from './stamps.ts';
 import { Standby, type StandbyEffect } from './standby.ts';
@@ -228,8 +228,6 @@ export class Manager {
       // A pool that somebody is in is served although it is declared no more.
       const isRefused = !isKnown(this.#settings, message.pool) && !this.state.pools.has(message.pool);
       if (isRefused) return [unknownPool(from, message, [...(this.#settings.pools?.keys() ?? [])])];
-      if (message.kind === 'report' && this.#isOnePoolTooMany(message.pool))
-        return [tooManyPools(from, message, limitsOf(this.#settings).pools)];
     }
     if (role.name === 'standby') {
       const { standby } = role;
@@ -247,10 +245,9 @@ export class Manager {
     }
   }
 
-  #isOnePoolTooMany(pool: string): boolean {
-    const { pools } = this.state;
-    if (this.#role.name !== 'leading' || pools.size < limitsOf(this.#settings).pools) return false;
-    return !pools.has(pool) && this.#settings.pools?.has(pool) !== true;
+  /** The connections over which members were last heard; empty unless it leads. */
+  memberConnections(): ReadonlySet<string> {
+    return this.#role.name === 'leading' ? this.#role.leader.memberConnections() : new Set();
   }
 
   wake(now: Instant): ManagerEffect[] {

@@ -46,6 +46,7 @@ import { Session } from './session.ts';
 import type { Stamps } from './stamps.ts';
 
 const NOTHING: readonly NumberedSpan[] = [];
+const NOBODY: ReadonlyMap<string, Session> = new Map();
 /** How much of what one owner has let go of is kept: as much as fits into a batch by default. */
 const MOST_LET_GO = 10_000;
 
@@ -86,6 +87,7 @@ interface Terms {
 export class OwnerSessions {
   readonly #terms: Terms;
   readonly #sessions = new Map<string, Session>();
+  readonly #byPool = new Map<string, Map<string, Session>>();
   readonly #recalls = new Map<string, Recalls>();
   readonly #candidates: Candidates;
   /** Updates sent in this term. */
@@ -102,16 +104,34 @@ export class OwnerSessions {
   }
 
   sessionsOf(pool: string): ReadonlyMap<string, Session> {
-    return new Map([...this.#sessions].filter(([, session]) => session.pool === pool));
+    return this.#byPool.get(pool) ?? NOBODY;
+  }
+
+  /** Where a connection comes from. */
+  originOf(connection: string): string {
+    return this.#terms.originOf(connection);
+  }
+
+  /** Where the owner comes from that was first heard of, of those in this pool or before it; undefined if there is none. */
+  waitsFrom(pool: string): string | undefined {
+    for (const { address } of this.sessionsOf(pool).values()) return this.originOf(address);
+    return undefined;
   }
 
   /** How many want to be members of this pool. */
   candidates(pool: string, state: ManagerState): number {
     let candidates = 0;
-    for (const session of this.#sessions.values()) {
-      if (session.pool === pool && !isMember(session, state)) candidates += 1;
-    }
+    for (const session of this.sessionsOf(pool).values()) if (!isMember(session, state)) candidates += 1;
     return candidates;
+  }
+
+  /** The connections over which members were last heard. */
+  memberConnections(state: ManagerState): ReadonlySet<string> {
+    const connections = new Set<string>();
+    for (const session of this.#sessions.values()) {
+      if (isMember(session, state)) connections.add(session.address);
+    }
+    return connections;
   }
 
   /** What an owner was asked to give back. */
@@ -147,10 +167,10 @@ export class OwnerSessions {
       const room = this.#candidates.makeRoom(from, origin);
       if (!room.isThere) return { fullBy: room.limit };
       displaced = room.displaced;
-      if (displaced !== undefined) this.#sessions.delete(displaced.identity.incarnation);
+      if (displaced !== undefined) this.#delete(displaced.identity.incarnation);
       this.#candidates.add(session, origin);
     }
-    this.#sessions.set(incarnation, session);
+    this.#add(session);
     return { session, isMember, isFirst: true, holdsOther: false, confirms: false, displaced };
   }
 
@@ -234,8 +254,25 @@ export class OwnerSessions {
   }
 
   forget(incarnation: string): void {
-    this.#sessions.delete(incarnation);
+    this.#delete(incarnation);
     this.#candidates.delete(incarnation);
+  }
+
+  #add(session: Session): void {
+    const { pool, identity } = session;
+    this.#sessions.set(identity.incarnation, session);
+    const others = this.#byPool.get(pool);
+    if (others === undefined) this.#byPool.set(pool, new Map([[identity.incarnation, session]]));
+    else others.set(identity.incarnation, session);
+  }
+
+  #delete(incarnation: string): void {
+    const session = this.#sessions.get(incarnation);
+    if (session === undefined) return;
+    this.#sessions.delete(incarnation);
+    const others = this.#byPool.get(session.pool);
+    others?.delete(incarnation);
+    if (others?.size === 0) this.#byPool.delete(session.pool);
   }
 
   /** This candidate is a member now. */

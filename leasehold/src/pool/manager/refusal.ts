@@ -10,6 +10,7 @@
 import type { FromManager, Report, Sync } from '../messages.ts';
 import type { PoolTable } from '../table.ts';
 import type { CandidateLimits } from './candidates.ts';
+import type { PoolLimit } from './pool-places.ts';
 
 interface Refusing {
   readonly do: 'send';
@@ -50,9 +51,19 @@ export function noRoom(from: string, { pool, incarnation }: Report, limit: keyof
   return refusing(from, { pool, asker: incarnation, code: 'FULL', message, retryable: true });
 }
 
+const POOLS: Readonly<Record<PoolLimit, string>> = {
+  pools: 'as many pools as may begin by themselves',
+  poolsPerAddress: 'as many pools as may begin by themselves from one address',
+};
+
 /** There are as many pools as may come into being by somebody asking for them. */
-export function tooManyPools(from: string, { pool, incarnation }: Report, limit: number): Refusing {
-  const message = `there is no pool "${pool}", and as many pools as may begin by themselves, ${limit}: mend the name, declare the pool in the Manager's configuration, or raise limits.pools`;
+export function tooManyPools(
+  from: string,
+  { pool, incarnation }: Report,
+  limit: PoolLimit,
+  most: number,
+): Refusing {
+  const message = `there is no pool "${pool}", and ${POOLS[limit]}, ${most}: mend the name, declare the pool in the Manager's configuration, remove pools that nobody needs, or raise limits.${limit}`;
   return refusing(from, { pool, asker: incarnation, code: 'TOO_MANY_POOLS', message, retryable: true });
 }
 

@@ -27,13 +27,14 @@ export interface ManagerLimits extends CandidateLimits {
   /** Death certificates for processes that are not members, in sum and from one connection. */
   readonly certificates: number;
   readonly certificatesPerConnection: number;
-  /** Pools that come into being with the first owner; declared ones are not limited. */
+  /** Pools that come into being with the first owner, in sum and from one address; declared ones are not limited. */
   readonly pools: number;
+  readonly poolsPerAddress: number;
 }
 
 export const MANAGER_LIMITS: ManagerLimits = {
   ...{ candidates: 10_000, candidatesPerAddress: 2_000, candidatesPerConnection: 4 },
-  ...{ certificates: 10_000, certificatesPerConnection: 16, pools: 1_000 },
+  ...{ certificates: 10_000, certificatesPerConnection: 16, pools: 1_000, poolsPerAddress: 100 },
 };
 
 /** Durations and policy are those of every pool that has none of its own. */

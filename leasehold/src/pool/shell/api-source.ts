@@ -34,6 +34,8 @@ export interface ApiSourceParts {
   /** The configuration in force. */
   configuration(): ResolvedConfiguration;
   process(): ProcessUsage;
+  /** How often limits of the HTTP port were reached. */
+  httpLimited(): Readonly<Record<string, number>>;
   /** Why the Manager cannot go on; undefined if healthy. */
   failure(): LeaseholdError | undefined;
 }
@@ -93,7 +95,10 @@ export function apiSource(parts: ApiSourceParts, progress: ProgressMonitor): Api
         connectionsRefused: refused,
         ...{ bytesIn, bytesOut, messagesDropped: dropped, messagesMalformed: malformed },
         messagesNotAllowed: notAllowed,
-        limited: { ...listener.counters.limited, candidates: watch.counters.fullAnswers },
+        limited: {
+          ...{ ...listener.counters.limited, ...parts.httpLimited() },
+          ...{ candidates: watch.counters.fullAnswers, pools: watch.counters.poolsRefused },
+        },
       };
     },
     process: () => parts.process(),

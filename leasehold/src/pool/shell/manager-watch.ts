@@ -141,6 +141,7 @@ export class ManagerWatch implements ManagerWatcher, Disposable {
       this.#episodes.happened(`${code} ${pool}`, 'owners wait in line to join', { pool, why: message });
       return;
     }
+    if (code === 'TOO_MANY_POOLS') this.counters.poolsRefused += 1;
     // Not a line for each asker: a stranger can ask without limit, each time under another name.
     this.#episodes.happened(code, `somebody was refused with ${code}`, { pool, asker, code, why: message });
   }

@@ -9,10 +9,12 @@
  * find out why.
  */
 
+import type { HttpServer } from '../../node/http/server.ts';
 import { ProcessMonitor } from '../../node/http/process-usage.ts';
 import { randomId } from '../../node/id.ts';
 import { ProgressMonitor } from '../../node/service/progress.ts';
 import { formatAddress } from '../../node/tcp/address.ts';
+import { originOf } from '../../node/tcp/address-groups.ts';
 import type { TcpCounters } from '../../node/tcp/counters.ts';
 import { alarmOn } from '../../runtime/driver.ts';
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
@@ -88,7 +90,7 @@ export class PoolManager implements AsyncDisposable {
   #failure: LeaseholdError | undefined;
   #owned: AsyncDisposable | undefined;
   #closed: Promise<void> | undefined;
-  #url: string | undefined;
+  #web: HttpServer | undefined;
   #advertisedHttp: string | undefined;
   readonly #over = new AbortController();
   #nextLook: Disposable | undefined;
@@ -121,6 +123,7 @@ export class PoolManager implements AsyncDisposable {
       standsBySince: () => this.#standsBySince,
       configuration: () => this.#configuration,
       process: () => this.#usage.usage(),
+      httpLimited: () => this.#httpLimited(),
       failure: () => this.#failure,
     };
     this.#progress = new ProgressMonitor({ runtime, logger, checks: progressChecks(parts) });
@@ -150,7 +153,7 @@ export class PoolManager implements AsyncDisposable {
 
   /** Where the HTTP API and the page are; undefined if they are nowhere. */
   get httpUrl(): string | undefined {
-    return this.#url;
+    return this.#web?.url;
   }
 
   /** @internal */
@@ -165,6 +168,11 @@ export class PoolManager implements AsyncDisposable {
     if (elected !== undefined) return { id: elected.id, address: undefined };
     const { leader: id, address } = this.#core.state.leaderRecord;
     return id === '' ? undefined : { id, address };
+  }
+
+  /** @internal The connections over which members were last heard. */
+  memberConnections(): ReadonlySet<string> {
+    return this.#core.memberConnections();
   }
 
   /** The state for observers. */
@@ -272,9 +280,9 @@ export class PoolManager implements AsyncDisposable {
   }
 
   /** @internal Where the HTTP API is, for the caller, and for others. */
-  listens(url: string | undefined, advertisedHttp: string | undefined): void {
+  listens(web: HttpServer | undefined, advertisedHttp: string | undefined): void {
     const { id, store, advertised: address, runtime } = this.#around;
-    this.#url = url;
+    this.#web = web;
     this.#advertisedHttp = advertisedHttp;
     store.enrol({ id, address, http: advertisedHttp, version: VERSION, sinceMs: runtime.wallMs() });
   }
@@ -284,6 +292,11 @@ export class PoolManager implements AsyncDisposable {
     this.#owned = owned;
   }
 
+  #httpLimited(): Readonly<Record<string, number>> {
+    const { connectionsFull: httpConnections = 0, streamsFull: eventStreams = 0 } = this.#web?.counters ?? {};
+    return { httpConnections, eventStreams };
+  }
+
   #settingsOf(configuration: ResolvedConfiguration): ManagerSettings {
     const { id, store, advertised: address, firstStart } = this.#around;
     const { log, takeoverMs: groupTakeoverMs } = store;
@@ -291,8 +304,17 @@ export class PoolManager implements AsyncDisposable {
     const settings = settingsOf(id, configuration, { maxBatchBytes, address, firstStart, groupTakeoverMs });
     const { limits, listener } = this.#around;
     // Addresses without their ports, which differ for each connection.
-    const originOf = (peer: string): string => listener.peers.get(peer)?.remote.replace(/:\d+$/, '') ?? peer;
-    return { ...settings, process: this.#process, isLogShared: store.isShared, limits, originOf };
+    const originOfPeer = (peer: string): string => {
+      const remote = listener.peers.get(peer)?.remote;
+      return remote === undefined ? peer : originOf(remote.replace(/:\d+$/, ''));
+    };
+    return {
+      ...settings,
+      process: this.#process,
+      isLogShared: store.isShared,
+      limits,
+      originOf: originOfPeer,
+    };
   }
 
   /** Resolves when `isSo` is true; rejects if the Manager cannot go on, or with the reason of the signal. */

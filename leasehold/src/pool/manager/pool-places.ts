@@ -1,0 +1,110 @@
+/**
+ * How many pools may begin with their first owner, and which of them makes room for another.
+ *
+ * A pool begins when somebody asks for it, and stays in the log when everybody has left. So one stranger that joins a
+ * thousand pools for a moment each could keep every later pool out, also after a restart. Three rules prevent that:
+ *
+ *  - **A pool without members makes room.** If there are as many pools as may be, the one that changed longest ago, of those
+ *    in which nobody is and that nobody waits to join, is removed, and the owner that asked is told to ask again. An empty
+ *    pool holds nothing: no lease, and no state that its look-ups have not been told is lost. If its owners come back, it
+ *    begins anew.
+ *  - **One origin begins only so many.** Otherwise a stranger could stay in each of a thousand pools. The origin of the
+ *    first owner counts, for as long as this leader leads; a successor begins to count anew, within the limit in sum.
+ *  - **The limits hold when a batch is made**, not only when an owner is first heard: a thousand owners may ask for a
+ *    thousand pools before the first of them is written.
+ *
+ * Declared pools are neither counted nor removed.
+ */
+
+import type { ManagerState } from '../state.ts';
+import { limitsOf, type ManagerSettings } from './settings.ts';
+
+export type PoolLimit = 'pools' | 'poolsPerAddress';
+
+export interface PoolPlacesTerms {
+  settings(): ManagerSettings;
+  state(): ManagerState;
+  /** Where the owner comes from that has waited longest to join this pool; undefined if nobody waits. */
+  waitsFrom(pool: string): string | undefined;
+}
+
+export class PoolPlaces {
+  readonly #terms: PoolPlacesTerms;
+  /** Pools that began in this term, with the origin of their first owner. */
+  readonly #origins = new Map<string, string>();
+
+  constructor(terms: PoolPlacesTerms) {
+    this.#terms = terms;
+  }
+
+  /** The limit that keeps this pool from beginning with an owner from there; undefined if it exists or may begin. */
+  fullBy(pool: string, origin: string): PoolLimit | undefined {
+    return this.#isLimited(pool) ? this.#fullBy(origin, 0, 0) : undefined;
+  }
+
+  /** The pool that can be removed so that one from this origin may begin. */
+  toRemove(limit: PoolLimit, origin: string): string | undefined {
+    let found: string | undefined;
+    let changedAt = Number.POSITIVE_INFINITY;
+    for (const [pool, table] of this.#terms.state().pools) {
+      if (table.members.size > 0 || table.changedAt >= changedAt || this.#isDeclared(pool)) continue;
+      if (limit === 'poolsPerAddress' && this.#origins.get(pool) !== origin) continue;
+      if (this.#terms.waitsFrom(pool) !== undefined) continue;
+      [found, changedAt] = [pool, table.changedAt];
+    }
+    return found;
+  }
+
+  /** Of these pools, the ones that neither exist nor may begin with the next batch. */
+  cannotBegin(pools: readonly string[]): ReadonlySet<string> {
+    const refused = new Set<string>();
+    const beginning = new Map<string, number>();
+    let all = 0;
+    for (const pool of pools) {
+      const origin = this.#isLimited(pool) ? this.#terms.waitsFrom(pool) : undefined;
+      if (origin === undefined) continue;
+      const same = beginning.get(origin) ?? 0;
+      if (this.#fullBy(origin, all, same) !== undefined) {
+        refused.add(pool);
+        continue;
+      }
+      all += 1;
+      beginning.set(origin, same + 1);
+    }
+    return refused;
+  }
+
+  began(pool: string, origin: string): void {
+    this.#origins.set(pool, origin);
+  }
+
+  removed(pool: string): void {
+    this.#origins.delete(pool);
+  }
+
+  #fullBy(origin: string, more: number, moreOfOrigin: number): PoolLimit | undefined {
+    const { pools, poolsPerAddress } = limitsOf(this.#terms.settings());
+    if (this.#ofOrigin(origin) + moreOfOrigin >= poolsPerAddress) return 'poolsPerAddress';
+    return this.#begun() + more >= pools ? 'pools' : undefined;
+  }
+
+  #begun(): number {
+    let begun = 0;
+    for (const pool of this.#terms.state().pools.keys()) if (!this.#isDeclared(pool)) begun += 1;
+    return begun;
+  }
+
+  #ofOrigin(origin: string): number {
+    let begun = 0;
+    for (const each of this.#origins.values()) if (each === origin) begun += 1;
+    return begun;
+  }
+
+  #isLimited(pool: string): boolean {
+    return !this.#terms.state().pools.has(pool) && !this.#isDeclared(pool);
+  }
+
+  #isDeclared(pool: string): boolean {
+    return this.#terms.settings().pools?.has(pool) === true;
+  }
+}
