@@ -177,7 +177,7 @@ describe('clocks that show another time', () => {
         setOffset(file, '-2');
         await a.logged('clock went back', { after: before });
         await a.logged('was-suspended', { after: before });
-        await a.logged('the lease ran out', { after: before });
+        await a.logged('the lease expired', { after: before });
         await until('a holds keys again', async () => ((await scene.numbers(a)).size > 0 ? true : undefined));
       },
       { needs: ['faketime'] },

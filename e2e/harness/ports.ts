@@ -6,7 +6,7 @@ const PORTS_EACH = 10_000 / WORKERS_MAX;
 
 /**
  * A port that a Manager can have again after a restart. Not one of those that the kernel hands out to
- * clients: while nobody listens there, a client that calls again and again could be given it, and even be
+ * clients: while no process listens there, a client that calls again and again could be given it, and even be
  * connected to itself.
  */
 export async function lastingPort(): Promise<number> {

@@ -71,7 +71,7 @@ describe('owners of one name', () => {
       'p  ada joined, at http://two, in place of the ada at http://one',
       'p  lost: the state of keys of the ada at http://one, 33.3 % in 2 ranges',
       'p  granted to the ada at http://two: 33.3 % in 2 ranges',
-      'p  the ada at http://one is gone: its lease ran out',
+      'p  the ada at http://one is gone: its lease expired',
       'p  lost: the state of keys of the ada at http://one, 33.3 % in 2 ranges',
       'p  granted to ada: 33.3 % in 2 ranges',
     ]);

@@ -105,7 +105,7 @@ function whyLeft(why: string): string {
     case 'left':
       return 'it left';
     case 'expired':
-      return 'its lease ran out';
+      return 'its lease expired';
     case 'certified':
       return 'its death was proved';
     case 'recovered':

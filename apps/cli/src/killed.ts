@@ -4,7 +4,7 @@ import type { Logger, SupervisedEnd } from 'leasehold/supervisor';
 
 const AFTERWARDS: Readonly<Record<SupervisedEnd['death'], string>> = {
   certified: 'what it held is free',
-  'ran-out': 'what it held, if anything, is free when its lease has run out',
+  'ran-out': 'what it held, if anything, is free when its lease has expired',
   'not-needed': 'it had joined no pool',
 };
 

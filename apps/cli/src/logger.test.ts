@@ -7,11 +7,11 @@ const now = (): number => Date.UTC(2026, 0, 2, 3, 4, 5);
 describe('the logger', () => {
   it('writes JSON lines where nobody watches, on the error output', () => {
     const context = recordedContext();
-    createLogger(context, { now }).warn('the lease ran out', { pool: 'presence', spans: 3 });
+    createLogger(context, { now }).warn('the lease expired', { pool: 'presence', spans: 3 });
     expect(JSON.parse(context.complained())).toEqual({
       time: '2026-01-02T03:04:05.000Z',
       level: 'warn',
-      message: 'the lease ran out',
+      message: 'the lease expired',
       pool: 'presence',
       spans: 3,
     });

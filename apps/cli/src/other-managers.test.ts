@@ -116,8 +116,8 @@ describe('the status of a Manager', () => {
       'm2 at 10.0.0.2:7400, in term 7, when this one last read the log',
     ],
     [{ role: 'standby', leader: { id: 'm2', address: null } }, 'm2, in term 7'],
-    [{ role: 'standby', leader: null }, 'nobody, as far as this one knows'],
-    [{ role: 'standby' }, 'nobody, as far as this one knows'],
+    [{ role: 'standby', leader: null }, 'none, as far as this Manager knows'],
+    [{ role: 'standby' }, 'none, as far as this Manager knows'],
   ] as const)('says who leads: %j', (status, words) => {
     expect(leaderLine(status)).toBe(`  leader       ${words}`);
   });
@@ -254,16 +254,16 @@ describe('the status of a pool', () => {
     ]);
     expect(leaderHint(standby)).toEqual([
       '',
-      'This Manager does not lead, and hears no owners. As far as it knows m2 does, and knows more of them: --api http://10.0.0.2:7401',
+      'This Manager does not lead, and hears no owners. The leader knows more of them; as far as this Manager knows, that is m2: --api http://10.0.0.2:7401',
     ]);
   });
 
   it('does not say that there are no owners if a standby knows of none', () => {
     expect(poolLines(standby, POOL, [], 0)).toContain('This Manager knows of no owners.');
-    expect(leaderHint({ ...standby, managers: [] })[1]).toMatch(
-      /m2 does, and knows more of them: ask it, with --api$/,
+    expect(leaderHint({ ...standby, managers: [] })[1]).toMatch(/that is m2: ask it, with --api$/);
+    expect(leaderHint({ ...standby, leader: null })[1]).toMatch(
+      /this Manager does not know which one leads\.$/,
     );
-    expect(leaderHint({ ...standby, leader: null })[1]).toMatch(/this one does not know who that is\.$/);
   });
 
   it('is whole if the Manager leads', () => {

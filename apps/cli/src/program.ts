@@ -51,7 +51,7 @@ export function buildProgram(context: Context): Command {
     ['manager', 'start a Manager on this machine'],
     ['run -- node server.js', 'start a server whose death is noticed at once'],
     ['watch', 'see who joins, what moves and what is lost'],
-    ['flease hold backup -- ./backup.sh', 'run a command while nobody else in a small group does'],
+    ['flease hold backup -- ./backup.sh', 'run a command on one machine of a small group at a time'],
   ]);
   program.addHelpText(
     'after',

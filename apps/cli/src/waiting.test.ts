@@ -3,7 +3,7 @@ import { threeOwners, waiting } from '../../../leasehold/src/pool/http/source-sc
 import { served } from './testing/served-manager.ts';
 
 const LINE =
-  'This Manager has just begun to lead, and waits 9 s more, until everything has run out that an earlier one may have given. Whoever was given a key may go on until then.';
+  'This Manager has just begun to lead, and waits 9 s more for leases of an earlier Manager to expire. Owners with such leases may serve their keys until then.';
 
 async function printed(...argv: readonly string[]): Promise<string> {
   await using manager = await served(waiting());
@@ -23,14 +23,14 @@ describe('of a Manager that has just begun to lead, and waits for what an earlie
   it('explain says why it is not known', async () => {
     const text = (await printed('explain', 'presence', 'a')).replace(/\s+/g, ' ');
     expect(text).toContain(
-      'Who owns it is not known yet: this Manager has just begun to lead, and waits 9.0 s more',
+      'Its owner is not known yet: this Manager has just begun to lead, and waits 9.0 s more',
     );
     expect(text).not.toMatch(/[Nn]obody|never lost/);
   });
 
   it('status says for how much longer it waits', async () => {
     expect(await printed('status')).toContain(
-      '  waits        9 s more, until everything has run out that an earlier leader may have given; then it gives out keys\n',
+      '  waits        9 s more for leases of an earlier leader to expire; then it grants keys\n',
     );
   });
 

@@ -15,5 +15,5 @@ export const waitingLines = (waitsMs: number | null): readonly string[] =>
     ? []
     : [
         '',
-        `This Manager has just begun to lead, and waits ${duration(waitsMs)} more, until everything has run out that an earlier one may have given. Whoever was given a key may go on until then.`,
+        `This Manager has just begun to lead, and waits ${duration(waitsMs)} more for leases of an earlier Manager to expire. Owners with such leases may serve their keys until then.`,
       ];

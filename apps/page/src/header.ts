@@ -27,7 +27,7 @@ function noticeOf({ role, haltedBecause, whyNotReady, waitsMs }: StatusAnswer): 
   const why = haltedBecause ?? whyNotReady;
   if (why !== null) return `${role === 'halted' ? 'Halted' : 'Not ready'}: ${why}`;
   if (waitsMs === null) return '';
-  return `Who owns what is not known yet: it waits ${seconds(waitsMs)} more, until everything has run out that an earlier leader may have given`;
+  return `Owners are not known yet: this Manager waits ${seconds(waitsMs)} more for leases of an earlier leader to expire`;
 }
 
 /** Of one that stands by: who leads, with the way to its page, because only there one sees everything. */
@@ -38,7 +38,7 @@ function showLeader({ id, role, leader, managers }: StatusAnswer): void {
   const where = isKnown && leader.address !== null ? `, at ${leader.address}` : '';
   const text = isKnown
     ? printable(`${leader.id} leads${where}`)
-    : 'nobody leads, as far as this Manager knows';
+    : 'no Manager leads, as far as this one knows';
   const place = isKnown ? (managers.find(({ isLeader }) => isLeader)?.http ?? '') : '';
   if (shown.textContent === text && shown.dataset['place'] === place) return;
   shown.dataset['place'] = place;

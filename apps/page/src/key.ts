@@ -22,7 +22,7 @@ export async function explainKey(): Promise<void> {
 
 function ownerWords({ owner, number, waitsMs }: ExplainAnswer): string {
   if (waitsMs !== null) return 'not known yet';
-  return owner === null ? 'nobody owns it at the moment' : `${owner.name} owns it, number ${number}`;
+  return owner === null ? 'no owner at the moment' : `${owner.name} owns it, number ${number}`;
 }
 
 const answer = (sentences: readonly string[]): void =>

@@ -73,7 +73,7 @@ export type LeaseEnd = EndReason | 'ending' | 'closed';
 
 const HOW: Record<LeaseEnd, string> = {
   ending: 'is about to end and could not be renewed so far: stop what you do under it',
-  lapsed: 'has run out, because it could not be renewed in time: discard what was not finished',
+  lapsed: 'has expired, because it could not be renewed in time: discard what was not finished',
   lost: 'was found to be no longer ours: discard what was not finished',
   clock: 'was given up, because the clock of this machine jumped or is not that of the others',
   released: 'was given back',

@@ -64,8 +64,7 @@ function clockOff({ aheadAtLeastMs, aheadAtMostMs }: ClockBounds): string {
 
 const WHY_RECOVERING: Readonly<Record<RecoveryReason, string>> = {
   began: 'it may have forgotten what it promised before it was started',
-  'clock-jumped':
-    'its wall clock jumped, and nobody can tell which time was right, so it holds nothing any more',
+  'clock-jumped': 'its wall clock jumped, and which time was right is unknown, so it holds nothing any more',
   'clock-outlier':
     'its clock is off from those of most other members, so it holds nothing until that is mended',
   'other-members': `another member has other peers in the same view; ${SAME_PEERS}`,

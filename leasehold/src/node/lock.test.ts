@@ -105,7 +105,7 @@ describe('a lock', () => {
     await writeFile(join(folder, 'flock'), script, { mode: 0o755 });
     process.env['PATH'] = folder;
     try {
-      await expect(acquireLock(path)).rejects.toThrow('somebody keeps replacing it');
+      await expect(acquireLock(path)).rejects.toThrow('another process keeps replacing the file');
     } finally {
       process.env['PATH'] = realPath;
     }

@@ -100,7 +100,7 @@ export async function acquireLock(path: string): Promise<FileLock> {
     }
     closeSync(descriptor);
   }
-  throw new LockedError(resolve(path), 'nobody for long: somebody keeps replacing it');
+  throw new LockedError(resolve(path), 'no process for long: another process keeps replacing the file');
 }
 
 class Lock implements FileLock {
@@ -191,7 +191,7 @@ export async function lockDirectory(path: string, noteIn: string): Promise<numbe
     if (leadsTo(path, descriptor)) return descriptor;
     closeSync(descriptor);
   }
-  throw new LockedError(resolve(path), 'nobody for long: somebody keeps replacing it');
+  throw new LockedError(resolve(path), 'no process for long: another process keeps replacing the file');
 }
 
 /** Whether the open file or directory is now locked by us. */

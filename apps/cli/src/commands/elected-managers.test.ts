@@ -56,10 +56,10 @@ describe('leasehold manager --store flease', () => {
       open.push(watching);
       await watching.until(
         'what it tells',
-        () => watching.stderr.includes(`${leader.id} does: watch`) || undefined,
+        () => watching.stderr.includes(`${leader.id} leads: watch`) || undefined,
       );
       expect(watching.stderr).toContain(
-        `This Manager stands by and keeps nothing, so until it leads it tells only who does. As far as it knows ${leader.id} does: watch that one, with --api.\n`,
+        `This Manager stands by and keeps nothing, so until it leads it reports only which Manager leads. As far as it knows, ${leader.id} leads: watch that one, with --api.\n`,
       );
 
       const { code, stdout } = await run(['manager', 'step-down', '--api', leader.http]);

@@ -75,7 +75,7 @@ Exits like the command: with its exit code, or with 128 and the number of the si
       'flease hold backup -- ./backup.sh --all',
       'id and peers by LEASEHOLD_FLEASE_ID and LEASEHOLD_FLEASE_PEERS',
     ],
-    ['flease hold backup --wait 0s -- ./backup.sh', 'or not at all, if somebody else has it'],
+    ['flease hold backup --wait 0s -- ./backup.sh', 'or fail at once, if the lease is held'],
     [
       'flease hold leader --id ada --peers ada=10.0.0.1:7500,ben=10.0.0.2:7500,cyd=10.0.0.3:7500 --insecure -- node leader.js',
       'one leader among three machines',

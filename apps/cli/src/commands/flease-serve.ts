@@ -17,7 +17,7 @@ interface ServeOptions extends MemberOptions, JsonOption {
 
 const DEFAULT_HTTP = `127.0.0.1:${DEFAULT_FLEASE_HTTP_PORT}`;
 
-const ADVICE = 'choose another port with --http <port>, or tell nobody with --no-http';
+const ADVICE = 'choose another port with --http <port>, or serve no status with --no-http';
 
 export function fleaseServeCommand(context: Context): Command {
   const command = new Command('serve')

@@ -30,8 +30,8 @@ describe('how a member is, in words', () => {
     const lastOf = (peer: Partial<PeerAnswer>): string | undefined =>
       statusLines(status({ peers: [{ ...PEER, ...peer }] })).at(-1);
     expect(lastOf({ trouble })).toMatch(/ two processes speak in its name$/);
-    expect(lastOf({ trouble, problem: 'nobody listens there' })).toMatch(
-      /ms ago +not known +nobody listens there$/,
+    expect(lastOf({ trouble, problem: 'no process listens there' })).toMatch(
+      /ms ago +not known +no process listens there$/,
     );
     expect(lastOf({})).toMatch(/ not known$/);
   });

@@ -222,7 +222,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     });
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /port \d+ on 127\.0\.0\.1 is in use; another member may serve its status there; choose another port with --http <port>, or tell nobody with --no-http/,
+      /port \d+ on 127\.0\.0\.1 is in use; another member may serve its status there; choose another port with --http <port>, or serve no status with --no-http/,
     );
     expect(stderr).not.toContain('recovers');
     const one = await hold('c', 'http', '--http', port, '--', 'true');

@@ -73,7 +73,7 @@ export function groupServeCommand(context: Context): Command {
       'where to tell the status, as 7701 or host:7701',
       `127.0.0.1:${DEFAULT_GROUP_HTTP_PORT}`,
     )
-    .option('--no-http', 'tell nobody')
+    .option('--no-http', 'serve no status')
     .addOption(logOption())
     .addOption(jsonOption('print where it listens, and messages, as lines of JSON'))
     .action((options: ServeOptions) => inFlags(serve(context, options), FLAGS));

@@ -76,7 +76,7 @@ export function managerCommand(context: Context): Command {
     )
     .option(
       '--first-start',
-      'do not wait on a new log: no owner can hold a lease from an earlier Manager (default: wait until such leases have run out)',
+      'do not wait on a new log: no owner can hold a lease from an earlier Manager (default: wait until such leases have expired)',
     );
   command.option(
     '--allow-network-directory',
@@ -118,7 +118,7 @@ export function managerCommand(context: Context): Command {
       'one of three that keep nothing; here without TLS',
     ],
     ['manager --memory --first-start --port 0 --http-port 0 --json', 'for a test'],
-    ['manager --limit candidates=500 --limit pools=10', 'less for strangers'],
+    ['manager --limit candidates=500 --limit pools=10', 'tighter limits on unknown peers'],
     ['manager --allowed-hosts metrics.internal', 'for a scraper that asks by that name'],
     ['manager --config pools.json', '{ "pools": { "presence": { "leaseMs": 5000 } } }'],
   ]);
@@ -223,11 +223,11 @@ const listensAt = ({ flease: { id, peers, listen } }: FleaseStore): string => li
 function keptLine(kept: Kept, { data }: ManagerOptions): string {
   if (kept.in === 'memory') return 'It keeps nothing: all leases are gone when it ends.';
   if (kept.in === 'flease')
-    return `It keeps ${storeWords(kept.store)}. It leads or stands by in a moment: nobody votes who was just started.`;
+    return `It keeps ${storeWords(kept.store)}. It leads or stands by in a moment: a member that was just started does not vote yet.`;
   if (kept.in === 'etcd') return `Its log is in ${storeWords(kept.store)}.`;
   return data === undefined
-    ? `It is to keep its data in ${kept.directory} (--data DIRECTORY for another place, --memory for none).`
-    : `It is to keep its data in ${kept.directory}.`;
+    ? `Its data is in ${kept.directory} (--data DIRECTORY for another place, --memory to keep nothing).`
+    : `Its data is in ${kept.directory}.`;
 }
 
 /** Without a leader, this Manager leads in a moment; with another leader there is nothing to wait for. */
@@ -283,7 +283,7 @@ function serverLines(calledAs: string, kept: Kept, address: string): readonly st
 
 const LAST_WORDS: Readonly<Record<Kept['in'], string>> = {
   memory: 'Ctrl-C ends it.',
-  file: 'Ctrl-C ends it; nobody loses a lease if it is back soon.',
+  file: 'Ctrl-C ends it; no lease is lost if it is started again soon.',
   etcd: 'Ctrl-C ends it; another Manager takes over at once, if there is one.',
   flease: 'Ctrl-C ends it; if it leads, another takes over, and all leases begin anew.',
 };
@@ -319,6 +319,6 @@ function roleWords(manager: PoolManager): string {
   const { role, term, leader } = standing(manager);
   if (role === 'leading') return `leads, in term ${term}`;
   if (role === 'halted') return 'has halted; its log says why';
-  if (leader === null || leader.id === manager.id) return 'stands by; nobody leads yet';
+  if (leader === null || leader.id === manager.id) return 'stands by; no Manager leads yet';
   return `stands by; ${leader.id} leads${leader.address === null ? '' : `, at ${leader.address}`}`;
 }

@@ -23,7 +23,7 @@ export function poolsCommand(context: Context): Command {
     });
   command.addCommand(removePoolCommand(context));
   return withExamples(command, context, [
-    ['pools', 'all pools, how many are in them, and what nobody owns'],
+    ['pools', 'all pools, their owners, and how much of the ring has no owner'],
     ['pools --json', 'the same for a program'],
   ]);
 }
@@ -59,7 +59,7 @@ const commit = (position: number): string => (position === 0 ? '-' : `#${positio
 export function poolLines({ pools, waitsMs }: PoolsAnswer): readonly string[] {
   if (pools.length === 0) {
     return waitsMs === null
-      ? ['There are no pools yet. A pool begins with whoever first joins it.']
+      ? ['There are no pools yet. A pool begins when its first owner joins.']
       : ['No pools are known yet.', ...waitingLines(waitsMs)];
   }
   const isKnown = waitsMs === null;

@@ -195,7 +195,7 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
     const manager = await start(['manager', '--port', '0', '--http-port', '0'], { cwd: folder });
     started.push(manager);
     await manager.until('its last line', () => manager.stdout.includes('Ctrl-C ends it') || undefined);
-    expect(manager.stdout).toMatch(/It is to keep its data in \/.*\/leasehold-data \(--data DIRECTORY/);
+    expect(manager.stdout).toMatch(/Its data is in \/.*\/leasehold-data \(--data DIRECTORY/);
     expect(manager.stdout).toMatch(/owners and look-ups {3}127\.0\.0\.1:\d+\n/);
     expect(manager.stdout).toMatch(/leasehold watch --api http:\/\/127\.0\.0\.1:\d+\n/);
     expect(manager.stdout).not.toContain('\u001b');

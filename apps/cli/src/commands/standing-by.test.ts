@@ -51,7 +51,7 @@ describe('a Manager that stands by and has read all of a log that is empty', () 
     await using server = await served(manager);
     expect(await server.run('pools')).toMatchObject({
       code: 0,
-      printed: 'There are no pools yet. A pool begins with whoever first joins it.\n',
+      printed: 'There are no pools yet. A pool begins when its first owner joins.\n',
     });
     expect(await server.run('lookup', 'presence', 'a')).toMatchObject({
       code: 4,

@@ -106,7 +106,7 @@ const rangeWords = ({ rows, waitsMs }: StatusAnswer): string | number =>
   waitsMs === null ? (rows ?? NOT_KNOWN_HERE) : NOT_KNOWN_YET;
 
 const waitWords = (waitsMs: number): string =>
-  `${duration(waitsMs)} more, until everything has run out that an earlier leader may have given; then it gives out keys`;
+  `${duration(waitsMs)} more for leases of an earlier leader to expire; then it grants keys`;
 
 const isShared = ({ kind }: StatusAnswer['store']): boolean => kind === 'etcd' || kind === 'flease';
 
@@ -124,7 +124,7 @@ function leaderWords(status: StatusAnswer): string {
   const { role, id, leader, term } = status;
   if (role === 'leading') return `this one, in term ${term}`;
   const lag = lagWords(status);
-  if (leader === null || leader.id === id) return `nobody, as far as this one knows${lag}`;
+  if (leader === null || leader.id === id) return `none, as far as this Manager knows${lag}`;
   return `${leader.id}${leader.address === null ? '' : ` at ${leader.address}`}${term === null ? '' : `, in term ${term}`}${lag}`;
 }
 
@@ -229,8 +229,8 @@ export function leaderHint({ role, id, leader, managers }: StatusAnswer): readon
   const where = http === null ? 'ask it, with --api' : `--api ${http}`;
   const who =
     known === undefined
-      ? 'Whoever does knows more of them, and this one does not know who that is.'
-      : `As far as it knows ${known.id} does, and knows more of them: ${where}`;
+      ? 'The leader knows more of them, but this Manager does not know which one leads.'
+      : `The leader knows more of them; as far as this Manager knows, that is ${known.id}: ${where}`;
   return ['', `This Manager does not lead, and hears no owners. ${who}`];
 }
 

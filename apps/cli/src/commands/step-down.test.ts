@@ -77,7 +77,10 @@ describe('leasehold manager step-down', () => {
       ...{ code: 1, printed: expect.stringContaining('Ask it itself, with --api.') },
     });
     const m3 = await serve('m3', 200, standsBy(null));
-    expect(await stepDown(m3)).toMatchObject({ code: 1, printed: expect.stringContaining('nobody does') });
+    expect(await stepDown(m3)).toMatchObject({
+      code: 1,
+      printed: expect.stringContaining('no Manager does'),
+    });
   });
 
   it('does not run in a circle', async () => {

@@ -18,14 +18,14 @@ export function stepDownCommand(context: Context): Command {
   const command = new Command('step-down')
     .summary('Let another Manager lead')
     .description(
-      'Let another Manager lead: before a restart, so that nobody waits until a leader lease has run out. Asked of one that stands by, it goes to the one that leads, unless they keep nothing (--store flease): then ask the one that leads itself. Ends when another leads; if none does, it fails (ALONE), and everything stays as it is.',
+      'Let another Manager lead, for example before a restart: otherwise owners wait until the leader lease has expired. Asked of one that stands by, it goes to the one that leads, unless they keep nothing (--store flease): then ask the one that leads itself. Ends when another leads; if none does, it fails (ALONE), and everything stays as it is.',
     )
     .addOption(apiOption())
     .option('--no-follow', 'do nothing if the Manager that is asked does not lead')
     .addOption(jsonOption())
     .action((options: StepDownOptions) => stepDown(context, options));
   return withExamples(command, context, [
-    ['manager step-down', 'whoever leads, by way of the Manager on this machine'],
+    ['manager step-down', 'the leader, found through the Manager on this machine'],
     ['manager step-down --no-follow', 'the Manager on this machine, if it leads; before it is restarted'],
     ['manager step-down --api http://10.0.0.1:7401', 'by way of another'],
   ]);
@@ -50,7 +50,7 @@ async function stepDown(context: Context, options: StepDownOptions): Promise<voi
 
 function words(url: string, { hasSteppedDown, leader, term }: StepDownAnswer): string {
   const who =
-    leader === null ? 'nobody' : leader.id + (leader.address === null ? '' : ` at ${leader.address}`);
+    leader === null ? 'no Manager' : leader.id + (leader.address === null ? '' : ` at ${leader.address}`);
   if (hasSteppedDown) {
     const inTerm = term === null ? '' : `, in term ${term}`;
     return `The Manager at ${url} has stepped down; ${who} leads${inTerm}.`;

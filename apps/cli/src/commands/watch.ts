@@ -61,11 +61,11 @@ function beginning(api: ManagerApi, pool: string | undefined, status: StatusAnsw
   if (role !== 'standby' || store.kind !== 'flease') return [first];
   const who =
     leader === null
-      ? 'Who does it does not know yet.'
-      : `As far as it knows ${leader.id} does: watch that one, with --api.`;
+      ? 'It does not know yet which Manager leads.'
+      : `As far as it knows, ${leader.id} leads: watch that one, with --api.`;
   return [
     first,
-    `This Manager stands by and keeps nothing, so until it leads it tells only who does. ${who}`,
+    `This Manager stands by and keeps nothing, so until it leads it reports only which Manager leads. ${who}`,
   ];
 }
 

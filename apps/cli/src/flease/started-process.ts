@@ -39,9 +39,12 @@ export async function startWatched(start: Start, watchman: Watchman): Promise<St
   const child = gated?.child ?? spawned(command, args, options);
   const started = new StartedProcess(command, child, isGroup, logger);
   const unwatched = (): void =>
-    logger.warn('nobody watches: should this process be killed or stand still, the command may go on', {
-      command,
-    });
+    logger.warn(
+      'no watchman runs: if this process is killed or stopped, the command may go on without the lease',
+      {
+        command,
+      },
+    );
   const watched = started.target === undefined ? undefined : watchman.watch(started.target, unwatched);
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);

@@ -59,7 +59,7 @@ describe('a process that was blocked for longer than its lease', { timeout: LONG
     expect(signal.aborted).toBe(true);
     expect(heard).toHaveBeenCalledOnce();
     expect(lease.isHeld()).toBe(false);
-    expect(() => signal.throwIfAborted()).toThrow('has run out');
+    expect(() => signal.throwIfAborted()).toThrow('has expired');
     const { number } = await next;
     expect(number).toBeGreaterThan(lease.number);
     expect(lease.isHeld()).toBe(false);
@@ -72,7 +72,7 @@ describe('a process that was blocked for longer than its lease', { timeout: LONG
     block(1.3 * LEASE_MS);
     expect(one.isHeld()).toBe(false);
     expect(one.signal.aborted).toBe(true);
-    expect(() => signal.throwIfAborted()).toThrow(/lease on "r2" .* has run out/);
+    expect(() => signal.throwIfAborted()).toThrow(/lease on "r2" .* has expired/);
   });
 });
 
@@ -110,7 +110,9 @@ describe('without a majority', { timeout: LONG_MS }, () => {
     const { reasons, message, code, retryable } = why as NoMajorityError;
     expect([code, retryable, [...reasons.keys()]]).toEqual(['NO_MAJORITY', true, ['b', 'c']]);
     expect(reasons.get('b')).toMatch(/^recovers for 0\.\d s$/);
-    expect(reasons.get('c')).toMatch(/^not connected: cannot reach 127\.0\.0\.1:\d+: nobody listens there/);
+    expect(reasons.get('c')).toMatch(
+      /^not connected: cannot reach 127\.0\.0\.1:\d+: no process listens there/,
+    );
     const inJson = { name: 'NoMajorityError', resource: 'r', reasons: Object.fromEntries(reasons) };
     expect(JSON.parse(JSON.stringify(why))).toMatchObject(inJson);
     expect(message).toContain(

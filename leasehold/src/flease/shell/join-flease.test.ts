@@ -91,7 +91,7 @@ describe('joining a group', { timeout: LONG_MS }, () => {
     expect(said).toContain('ready: this member can acquire leases');
     const warned = logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
     expect([...new Set(warned)]).toEqual([
-      'a group of two: when either is down, nobody can hold anything; three tolerate one',
+      'a group of two: while either is down, no lease can be held; three tolerate one',
     ]);
     expect(group.members).toHaveLength(2);
   });
@@ -142,7 +142,7 @@ describe('joining a group', { timeout: LONG_MS }, () => {
       otherDurations: { leaseMs: 2 * LEASE_MS, clockSkewMs: SKEW_MS },
     });
     await b.close();
-    await until(() => a.status().peers[0]?.problem?.includes('nobody listens there') === true);
+    await until(() => a.status().peers[0]?.problem?.includes('no process listens there') === true);
     expect(a.status().peers[0]?.trouble).toEqual({ why: 'other-durations', words });
   });
 });

@@ -203,7 +203,7 @@ const NOT_PROTECTED =
 
 /** The user of one member knows that nothing is tolerated; two members look like one to spare. */
 function sayWhatIsNotTolerated(members: number, logger: Logger): void {
-  if (members === 1) logger.info('a group of one: when it is down, nobody can hold anything');
+  if (members === 1) logger.info('a group of one: while it is down, no lease can be held');
   if (members === 2)
-    logger.warn('a group of two: when either is down, nobody can hold anything; three tolerate one');
+    logger.warn('a group of two: while either is down, no lease can be held; three tolerate one');
 }

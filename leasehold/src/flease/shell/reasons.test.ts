@@ -30,8 +30,8 @@ describe('why a member did not say yes', () => {
     ],
     [
       'silent',
-      { connected: false, problem: 'nobody listens there', trouble: { why: 'same-name' } },
-      'not connected: nobody listens there',
+      { connected: false, problem: 'no process listens there', trouble: { why: 'same-name' } },
+      'not connected: no process listens there',
     ],
     ['silent', { trouble: { why: 'same-name' } }, 'two processes speak in its name; stop one of them'],
     [

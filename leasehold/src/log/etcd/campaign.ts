@@ -57,14 +57,15 @@ const READING_LEASES = 5;
 /** A key outlives its lease by up to this. */
 const LATE_MS = 500;
 
-const LONG_GRANT = 'etcd grants more than a leader lease: when a leader dies, owners run out of their leases';
+const LONG_GRANT =
+  'etcd grants more than a leader lease: when a leader dies, leases of owners expire before the next leader can renew them';
 
 /** The pause on a halted log, which only an operator can change. */
 const HALTED_TIMES = 10;
 
 const HALTED =
-  'nobody may lead on the log in etcd, which somebody has found to have gone back in time: stop all Managers, raise ' +
-  'its counters (leasehold manager recover --store etcd://…), and start them';
+  'no Manager may lead: a Manager has found that the log in etcd went back in time. Stop all Managers, raise the ' +
+  'counters of the log (leasehold manager recover --store etcd://…), and start the Managers again';
 
 /** Elected, and perhaps told. */
 interface WonElection {

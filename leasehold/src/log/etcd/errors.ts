@@ -121,7 +121,7 @@ export class LeaderAliveError extends LeaseholdError {
   constructor(leader: string) {
     super(
       `the counters of the log cannot be raised while "${leader}" leads. Nothing was changed. Stop all Managers, and ` +
-        'try again when the leader key has run out: some seconds after the last of them has stopped.',
+        'try again when the leader key has expired: some seconds after the last of them has stopped.',
     );
     this.leader = leader;
   }

@@ -24,7 +24,7 @@ describe('a log that somebody has found to have gone back in time', () => {
     const [one, other] = [standA(), standB()];
     bench.pass(20_000);
     expect([one.told, other.told, bench.get('leader')]).toEqual([[], [], undefined]);
-    const said = bench.lines.filter((line) => line.includes('nobody may lead'));
+    const said = bench.lines.filter((line) => line.includes('no Manager may lead'));
     expect(said).toEqual([expect.stringContaining('manager recover'), expect.anything()]);
     bench.raise(b, { term: 0, position: 0 });
     bench.until(() => one.leadership !== undefined || other.leadership !== undefined);

@@ -86,9 +86,12 @@ export class Halting implements Disposable {
           hearing(({ succeeded }) => {
             if (!succeeded) return this.#look(hearing);
             const { term, position } = halt;
-            logger.warn('noted in etcd that the log went back in time: nobody leads before it is recovered', {
-              ...{ key, term, position },
-            });
+            logger.warn(
+              'noted in etcd that the log went back in time: no Manager leads until it is recovered',
+              {
+                ...{ key, term, position },
+              },
+            );
             this.#end();
           }),
         );

@@ -80,7 +80,7 @@ const GONE_TIMES = 10;
 
 const LOG_GONE =
   'the log is gone from etcd: restore it from a backup and raise the counters; or restart the Managers, who begin ' +
-  'another: then all leases are waited out, everybody joins anew, and look-ups report everything as lost';
+  'another: then all leases are waited out, owners join anew, and look-ups report everything as lost';
 
 export class LogReader {
   readonly #options: ReaderOptions;

@@ -82,7 +82,7 @@ export class LogReplacedError extends LeaseholdError {
     super(
       `"${path}" was renamed, removed or replaced while a Manager led on it, so the Manager no longer leads. Find out who ` +
         'did that. Put the data directory back as it was and start the Manager again; or start it on what is there now: ' +
-        'an empty directory begins a new log, which waits until earlier leases have run out.',
+        'an empty directory begins a new log, which waits until earlier leases have expired.',
     );
     this.path = path;
   }

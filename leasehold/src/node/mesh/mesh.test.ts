@@ -71,7 +71,7 @@ describe('a mesh', () => {
     a.sayTo('b');
     await until(() => a.mesh.problemOf('b') !== undefined);
     expect(a.mesh.problemOf('b')).toBe(
-      `cannot reach ${peers['b']}: nobody listens there; is it running, and is the port right?`,
+      `cannot reach ${peers['b']}: no process listens there; is it running, and is the port right?`,
     );
     a.mesh.logProblems();
     await using b = await open('b', { ...peers, b: elsewhere });

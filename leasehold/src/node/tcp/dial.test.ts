@@ -49,7 +49,7 @@ describe('a dialler', () => {
     await first[Symbol.asyncDispose]();
     await until(() => told.includes('disconnected UNREACHABLE'));
     expect(dialer.problems().get(`127.0.0.1:${port}`)?.message).toBe(
-      `cannot reach 127.0.0.1:${port}: nobody listens there; is it running, and is the port right?`,
+      `cannot reach 127.0.0.1:${port}: no process listens there; is it running, and is the port right?`,
     );
     await using second = await listening(port);
     const heard: string[] = [];

@@ -372,7 +372,7 @@ class Link<Out, In> implements ConnectionKeeper {
 }
 
 const WHY: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there; is it running, and is the port right?',
+  ECONNREFUSED: 'no process listens there; is it running, and is the port right?',
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the name cannot be looked up at the moment',
   EHOSTUNREACH: 'there is no way to that host',

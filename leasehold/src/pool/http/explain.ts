@@ -153,12 +153,12 @@ const inWhichRange = ({ range, rangePercent }: Facts): string =>
 
 function whoOwnsIt({ owner, number }: Facts): string {
   if (owner === null) return 'Nobody owns that range at the moment.';
-  return `Its owner is ${owner.name} at ${owner.url || 'no url'} (incarnation ${owner.incarnation}), under lease number ${number}: the range was granted by commit ${number} of the Manager's log, whoever held it before had a lower number, and whoever comes next will have a higher one.`;
+  return `Its owner is ${owner.name} at ${owner.url || 'no url'} (incarnation ${owner.incarnation}), under lease number ${number}: the range was granted by commit ${number} of the Manager's log, every earlier owner had a lower number, and every later one will have a higher one.`;
 }
 
 /** The table may be wrong for owners with keys of which the log does not know. */
 const whyNotKnown = ({ owner }: Facts, forMs: number): readonly string[] => [
-  `Who owns it is not known yet: this Manager has just begun to lead, and waits ${seconds(forMs)} more, until everything has run out that an earlier one may have given. Whoever was given it may go on until then; afterwards it is granted anew.`,
+  `Its owner is not known yet: this Manager has just begun to lead, and waits ${seconds(forMs)} more for leases of an earlier Manager to expire. An owner with such a lease may serve the key until then; after that, the range is granted anew.`,
   ...(owner === null
     ? []
     : [`In the log that this Manager found, which may be older, its owner is ${owner.name}.`]),
@@ -167,7 +167,7 @@ const whyNotKnown = ({ owner }: Facts, forMs: number): readonly string[] => [
 function whatWasLost({ lostAt, number, owner }: Facts): string {
   if (lostAt === 0) return 'Its keys have never lost their state.';
   return owner !== null && lostAt === number
-    ? `Its keys lost their state at commit ${lostAt}, the same that granted them to the present owner, who therefore started without it.`
+    ? `Its keys lost their state at commit ${lostAt}, the same that granted them to the present owner, which therefore started without it.`
     : `Its keys last lost their state at commit ${lostAt}.`;
 }
 
@@ -182,9 +182,9 @@ function howOwnerIs({ owner, heardAgoMs, keptForMs }: Facts, renewEveryMs: numbe
 
 function whatPolicyWants({ policy }: Facts, role: ManagerObservation['role']): string {
   if (role !== 'leading') {
-    return 'Where the policy wants it only the Manager that leads can say, and this one does not lead.';
+    return 'Only the leader knows where the policy wants it, and this Manager does not lead.';
   }
-  if (policy.wants === null) return 'The policy has nobody to give it to.';
+  if (policy.wants === null) return 'The policy has no owner to give it to.';
   const { wants, claimedBy } = policy;
   return claimedBy === null
     ? `The policy (${policy.name}) wants it at ${wants.name}.`
@@ -194,7 +194,7 @@ function whatPolicyWants({ policy }: Facts, role: ManagerObservation['role']): s
 function whatIsBeingDone(facts: Facts, role: ManagerObservation['role']): string | undefined {
   const { policy, owner, isRecalled } = facts;
   if (role !== 'leading' || policy.wants === null) return undefined;
-  if (policy.isSatisfied === true) return 'So it is where it belongs.';
+  if (policy.isSatisfied === true) return 'It is where the policy wants it.';
   if (owner === null) return `It will be granted to ${policy.wants.name} with one of the next commits.`;
   return isRecalled
     ? `It has been recalled: ${owner.name} was asked to give it back, and then it will be granted to ${policy.wants.name}.`

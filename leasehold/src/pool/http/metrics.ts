@@ -99,7 +99,7 @@ export const METRICS: readonly Metric<Reading>[] = [
   ),
   perPool(
     'leasehold_unowned_ratio',
-    'Share of the ring that nobody owns, from 0 to 1.',
+    'Share of the ring without an owner, from 0 to 1.',
     (pool, { seen }) => tallyOf(seen.state.pool(pool)).unowned,
   ),
   perPool(
@@ -138,7 +138,7 @@ export const METRICS: readonly Metric<Reading>[] = [
     'counter',
     'leasehold_limited_total',
     'limit',
-    'Times that a limit held somebody back; the label is the name of the limit.',
+    'Times that a limit held a peer back; the label is the name of the limit.',
     ({ traffic }) => Object.entries(traffic.limited),
   ),
   counter('leasehold_owners_joined_total', 'Owners that became members.', ({ counters }) => counters.joined),

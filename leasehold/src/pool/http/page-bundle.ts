@@ -272,7 +272,7 @@ export const PAGE_BUNDLE: string = `"use strict";
   }
   function ownerWords({ owner, number, waitsMs }) {
     if (waitsMs !== null) return "not known yet";
-    return owner === null ? "nobody owns it at the moment" : \`\${owner.name} owns it, number \${number}\`;
+    return owner === null ? "no owner at the moment" : \`\${owner.name} owns it, number \${number}\`;
   }
   var answer = (sentences) => element("answer", HTMLElement).replaceChildren(...sentences.map((sentence) => make("p", "", sentence)));
 
@@ -374,14 +374,14 @@ export const PAGE_BUNDLE: string = `"use strict";
     const why = haltedBecause ?? whyNotReady;
     if (why !== null) return \`\${role === "halted" ? "Halted" : "Not ready"}: \${why}\`;
     if (waitsMs === null) return "";
-    return \`Who owns what is not known yet: it waits \${seconds(waitsMs)} more, until everything has run out that an earlier leader may have given\`;
+    return \`Owners are not known yet: this Manager waits \${seconds(waitsMs)} more for leases of an earlier leader to expire\`;
   }
   function showLeader({ id, role, leader, managers }) {
     const shown = element("leader", HTMLElement);
     shown.hidden = role !== "standby";
     const isKnown = leader !== null && leader.id !== id;
     const where = isKnown && leader.address !== null ? \`, at \${leader.address}\` : "";
-    const text = isKnown ? printable(\`\${leader.id} leads\${where}\`) : "nobody leads, as far as this Manager knows";
+    const text = isKnown ? printable(\`\${leader.id} leads\${where}\`) : "no Manager leads, as far as this one knows";
     const place = isKnown ? managers.find(({ isLeader }) => isLeader)?.http ?? "" : "";
     if (shown.textContent === text && shown.dataset["place"] === place) return;
     shown.dataset["place"] = place;

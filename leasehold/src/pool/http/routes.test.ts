@@ -294,7 +294,7 @@ describe('a Manager that has just begun to lead, and waits for what an earlier o
     const { sentences } = ok<ExplainAnswer>(waiting(), '/v1/pools/presence/explain?key=a');
     expect(sentences).toEqual([
       expect.stringMatching(/^The key "a" is hashed whole and lies at /),
-      'Who owns it is not known yet: this Manager has just begun to lead, and waits 9.0 s more, until everything has run out that an earlier one may have given. Whoever was given it may go on until then; afterwards it is granted anew.',
+      'Its owner is not known yet: this Manager has just begun to lead, and waits 9.0 s more for leases of an earlier Manager to expire. An owner with such a lease may serve the key until then; after that, the range is granted anew.',
     ]);
   });
 
@@ -457,7 +457,7 @@ describe('/v1/pools/{pool}/explain', () => {
     expect(sentence(answer, 'never lost')).toBeDefined();
     expect(sentence(answer, '0.4 s ago, which is as it should be')).toBeDefined();
     expect(sentence(answer, `point ${answer.policy.claimedBy?.point}`)).toBeDefined();
-    expect(answer.sentences.at(-1)).toBe('So it is where it belongs.');
+    expect(answer.sentences.at(-1)).toBe('It is where the policy wants it.');
   });
 
   it('explains the tag, which is what is hashed', () => {
@@ -519,12 +519,12 @@ describe('/v1/pools/{pool}/explain', () => {
     expect(sentence(explain(manager), 'has not heard')).toBeDefined();
   });
 
-  it('leaves the policy to whoever leads', () => {
+  it('leaves the policy to the leader', () => {
     const manager = threeOwners();
     manager.role = 'standby';
     const answer = explain(manager);
     expect(answer.policy).toMatchObject({ wants: null, isSatisfied: null, claimedBy: null });
-    expect(answer.sentences.at(-1)).toContain('this one does not lead');
+    expect(answer.sentences.at(-1)).toContain('this Manager does not lead');
   });
 });
 

@@ -144,7 +144,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
     {
       path: '/v1/pools/{pool}/remove',
       method: 'POST',
-      summary: 'Removes a pool in which nobody is; answered when that is in the log.',
+      summary: 'Removes a pool without owners; answered when the removal is in the log.',
       parameters: [POOL],
       schema: ref('RemovePool'),
       problems: {

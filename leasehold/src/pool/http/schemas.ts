@@ -39,7 +39,7 @@ const poolSummary: Readonly<Record<string, Schema>> = {
   owners: whole('members: those who may hold keys'),
   lookups: whole('look-ups heard of lately'),
   rows: whole('rows of the lease table'),
-  unownedPercent: number('per cent of the ring that nobody owns'),
+  unownedPercent: number('per cent of the ring without an owner'),
   misplacedPercent: numberOrNull(
     'per cent of the ring that is not where the policy wants it; null unless this Manager leads',
   ),
@@ -58,7 +58,7 @@ const key: Readonly<Record<string, Schema>> = {
   lostAt: whole(`${COMMIT} at which the keys last lost their state; 0 if never`),
   logPosition: whole('how far the log had got'),
   waitsMs: wholeOrNull(
-    'how much longer it is not known who owns the key, because this Manager has just begun to lead and waits until everything has run out that an earlier one may have given; null if it does not wait',
+    'how much longer the owner of the key is unknown, because this Manager has just begun to lead and waits for leases of an earlier one to expire; null if it does not wait',
   ),
 };
 
@@ -106,7 +106,7 @@ export const STATUS: Readonly<Record<string, Schema>> = {
   logPosition: wholeOrNull(`the last commit it knows of; ${UNREAD}`),
   leadsForMs: wholeOrNull('how much longer it may lead without hearing from the log; null unless it leads'),
   waitsMs: wholeOrNull(
-    'how much longer it gives out nothing, because everything has to run out that an earlier leader may have given; null if it does not wait',
+    'how much longer it grants nothing, because leases of an earlier leader have to expire first; null if it does not wait',
   ),
   isWriting: yes('a batch is being written'),
   startedAtMs: whole('in milliseconds since 1970'),
@@ -119,7 +119,7 @@ export const STATUS: Readonly<Record<string, Schema>> = {
   connections: whole('open connections of owners, look-ups and supervisors'),
   limited: listOf(
     object({ limit: text('the name of the limit'), times: whole('how often') }),
-    'limits that have held somebody back since it started',
+    'limits that have held a peer back since the Manager started',
   ),
   store: object({
     kind: oneOf(['file', 'memory', 'etcd', 'flease'], 'what the log is kept in; flease: in nothing'),
@@ -143,7 +143,7 @@ export const STATUS: Readonly<Record<string, Schema>> = {
   leader: orNull(
     object(
       { id: text('the id of the Manager'), address: textOrNull('where owners can reach it') },
-      'who leads, as far as the log or the group says; null if nobody ever did',
+      'the leader, as far as the log or the group says; null if there never was one',
     ),
   ),
   managers: listOf(ref('ManagerPlace'), 'those that share the store, as far as is known; this one first'),
@@ -159,7 +159,7 @@ export const EVENT: Schema = {
       owner,
       why: oneOf(['left', 'expired', 'certified', 'recovered', 'unknown'], 'why'),
     }),
-    event('granted', 'keys that nobody owned were given to an owner', { pool: POOL, owner, ...extent }),
+    event('granted', 'keys without an owner were granted to an owner', { pool: POOL, owner, ...extent }),
     event('moved', 'keys changed their owner and kept their state', {
       pool: POOL,
       from: owner,

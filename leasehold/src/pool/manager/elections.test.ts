@@ -12,7 +12,7 @@ describe('somebody who has seen more of the log than there is', () => {
   it('makes a leader of the same term halt, for good: the store went back in time', () =>
     plays(`${ONE_OWNER}
       40    report b 1? seen=1.3
-              > halt: somebody has seen position 3 of this log, which ends at 2: the store went back in time
+              > halt: a client has seen position 3 of this log, which ends at 2: the store went back in time
               > resign
       50    report a 3? 0-16#2
       60    sync l 1
@@ -24,7 +24,7 @@ describe('somebody who has seen more of the log than there is', () => {
   it('is believed if it is a look-up', () =>
     plays(`${ONE_OWNER}
       40    sync l 1 seen=1.3
-              > halt: somebody has seen position 3 of this log, which ends at 2: the store went back in time
+              > halt: a client has seen position 3 of this log, which ends at 2: the store went back in time
               > resign
     `));
 
@@ -50,7 +50,7 @@ describe('somebody who has seen more of the log than there is', () => {
       10    sync l 1 seen=1.9
               > ask-head
       20    elected 2 2000000
-              > halt: elected for term 2 at position 1, but somebody has seen term 1 and position 9: the store went back in time
+              > halt: elected for term 2 at position 1, but a client has seen term 1 and position 9: the store went back in time
               > resign
     `));
 
@@ -60,7 +60,7 @@ describe('somebody who has seen more of the log than there is', () => {
       10    report a 7? seen=2.1
       15    standing
       20    elected 2 2000000
-              > halt: elected for term 2 at position 1, but somebody has seen term 2 and position 1: the store went back in time
+              > halt: elected for term 2 at position 1, but a client has seen term 2 and position 1: the store went back in time
               > resign
     `));
 
@@ -93,7 +93,7 @@ describe('somebody who has seen more of the log than there is', () => {
       10    report a 7? seen=1.9
               > a: notLeader 1 m9:7400
       20    elected 2 2000000
-              > halt: elected for term 2 at position 1, but somebody has seen term 1 and position 9: the store went back in time
+              > halt: elected for term 2 at position 1, but a client has seen term 1 and position 9: the store went back in time
               > resign
     `));
 
@@ -104,7 +104,7 @@ describe('somebody who has seen more of the log than there is', () => {
       0     reset
       10    standing
       20    elected 2 2000000
-              > halt: elected for term 2 at position 2, but somebody has seen term 3 and position 2: the store went back in time
+              > halt: elected for term 2 at position 2, but a client has seen term 3 and position 2: the store went back in time
               > resign
     `));
 
@@ -178,7 +178,7 @@ describe('a leader that is one no longer', () => {
   it('does not resign once it has halted: it stands for nothing', () =>
     plays(`${ONE_OWNER}
       40    report b 1? seen=1.3
-              > halt: somebody has seen position 3 of this log, which ends at 2: the store went back in time
+              > halt: a client has seen position 3 of this log, which ends at 2: the store went back in time
               > resign
       50    suspended
     `));

@@ -19,7 +19,7 @@
  * batch of everything that follows; what is heard while it is being written waits (`pending-batch.ts`). So a slow
  * log delays changes but no renewal, and nobody, owner or look-up, ever hears of what is not committed.
  *
- * A lapse is not a loss. If an owner says that its lease ran out but the table still has it, nobody
+ * A lapse is not a loss. If an owner says that its lease expired but the table still has it, nobody
  * else can have held the keys: they get a new number that continues the old one.
  *
  * **A log that was restored from a backup**, and whose counters an operator has then raised (`floor`),

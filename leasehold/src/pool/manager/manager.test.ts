@@ -272,7 +272,7 @@ describe('a leader on a store that was restored, with its counters raised above 
       `${LOG}
       1000  elected 9 2000000
       1010  report a 7? seen=8.501 0-16#390
-              > halt: somebody has seen position 501 of this log, which ends at 500: the store went back in time
+              > halt: a client has seen position 501 of this log, which ends at 500: the store went back in time
               > resign
     `,
       { floor: 500 },

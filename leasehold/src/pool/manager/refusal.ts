@@ -29,7 +29,7 @@ export function unknownPool(from: string, asked: Report | Sync, declared: readon
 
 /** Callers sent to that url would reach somebody else; once the other is gone it is free. */
 export function urlInUse(from: string, { pool, incarnation, url }: Report, by: string): Refusing {
-  const message = `the url ${url} is that of the owner "${by}" in pool "${pool}": give every owner a url of its own. If "${by}" is gone, its url is free when its lease has run out`;
+  const message = `the url ${url} is that of the owner "${by}" in pool "${pool}": give every owner a url of its own. If "${by}" is gone, its url is free when its lease has expired`;
   return refusing(from, { pool, asker: incarnation, code: 'URL_IN_USE', message, retryable: true });
 }
 
@@ -47,7 +47,7 @@ const FULL: Readonly<Record<keyof CandidateLimits, string>> = {
 
 /** A candidate that has not confirmed anything had to make room, or there was none for it. */
 export function noRoom(from: string, { pool, incarnation }: Report, limit: keyof CandidateLimits): Refusing {
-  const message = `the Manager is full: ${FULL[limit]}. If nobody should start that many owners, find out who does, and see limits.${limit}`;
+  const message = `the Manager is full: ${FULL[limit]}. If so many owners are not meant to be, find out which machine starts them; if they are, raise limits.${limit}`;
   return refusing(from, { pool, asker: incarnation, code: 'FULL', message, retryable: true });
 }
 

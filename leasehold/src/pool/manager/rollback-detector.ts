@@ -38,7 +38,7 @@ export function verdictOn(seen: Seen | undefined, led: Led, position: number): V
   if (seen.term > led.term) return { do: 'resign' };
   const end = seen.term < led.term ? led.startPosition : position;
   if (seen.position <= end) return undefined;
-  const reason = `somebody has seen position ${seen.position} of this log, which ends at ${end}: the store went back in time`;
+  const reason = `a client has seen position ${seen.position} of this log, which ends at ${end}: the store went back in time`;
   return { do: 'halt', reason };
 }
 
@@ -83,7 +83,7 @@ export class RollbackDetector {
     const seen = this.in(history) ?? { term: 0, position: 0 };
     const termBefore = this.#before?.history === history ? this.#before.term : 0;
     if (termBefore >= term || (seen.term < term && seen.position > startPosition)) {
-      const reason = `elected for term ${term} at position ${startPosition}, but somebody has seen term ${seen.term} and position ${seen.position}: the store went back in time`;
+      const reason = `elected for term ${term} at position ${startPosition}, but a client has seen term ${seen.term} and position ${seen.position}: the store went back in time`;
       return { do: 'halt', reason };
     }
     return seen.term >= term ? { do: 'resign' } : undefined;

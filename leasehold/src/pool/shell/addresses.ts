@@ -64,7 +64,9 @@ function watched(file: string, runtime: Runtime, logger: Logger): Promise<Addres
     let isOfNoUse = false;
     const refuse = (error: InvalidOptionError): void => {
       if (current !== undefined) {
-        logger.warn('the file of Manager addresses is of no use; the last ones stay', { why: error.message });
+        logger.warn('cannot use the file of Manager addresses; the last addresses stay in force', {
+          why: error.message,
+        });
         isOfNoUse = true;
         return;
       }
@@ -75,8 +77,8 @@ function watched(file: string, runtime: Runtime, logger: Logger): Promise<Addres
       const next = read(text);
       const facts = { file, managers: next.join(', ') };
       if (current === undefined) resolve(addresses);
-      else if (isOfNoUse) logger.warn('the file of Manager addresses is of use again', facts);
-      else logger.info('the Managers are elsewhere now', facts);
+      else if (isOfNoUse) logger.warn('the file of Manager addresses can be used again', facts);
+      else logger.info('the addresses of the Managers changed', facts);
       current = next;
       isOfNoUse = false;
     };

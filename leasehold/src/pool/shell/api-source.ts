@@ -115,8 +115,8 @@ const CUT_OFF_AFTER_MS = 10_000;
 function whyNotElectable(members: readonly StoreMember[], elected: Store['elected']): string | undefined {
   const connected = members.filter(({ reachable }) => reachable).length;
   if (2 * connected <= members.length)
-    return `of the ${members.length} that elect, it is connected to too few: nobody could be elected`;
-  return elected === undefined ? 'it does not know who leads yet' : undefined;
+    return `this Manager reaches ${connected} of the ${members.length} members that elect, which is no majority: no Manager could be elected`;
+  return elected === undefined ? 'it does not know yet which Manager leads' : undefined;
 }
 
 function whyNotReady({ core, store, runtime, failure, standsBySince }: ApiSourceParts): string | undefined {
@@ -127,14 +127,14 @@ function whyNotReady({ core, store, runtime, failure, standsBySince }: ApiSource
   const { history, headSeen, leadsUntil } = core.observe();
   if (leadsUntil !== undefined) {
     return leadsUntil <= now
-      ? 'its leader lease has run out, and the store does not extend it: it answers nobody until it does'
+      ? 'its leader lease has expired, and the store does not extend it: owners and look-ups get no answer until it does'
       : undefined;
   }
   if (!store.isShared) return 'it does not lead yet';
   const { kind, members } = store.observe();
   if (kind === 'flease') return whyNotElectable(members, store.elected);
   if (store.isGone === true)
-    return 'the log is gone from etcd: nobody can lead until it is restored, or begun anew by a Manager that is started';
+    return 'the log is gone from etcd: no Manager can lead until the log is restored, or a Manager is started and begins a new one';
   if (history === undefined) return 'it has read nothing of the log yet';
   const heardAt = latest(standsBySince(), headSeen?.askedAt ?? standsBySince());
   const isCutOff = later(heardAt, CUT_OFF_AFTER_MS) < now;

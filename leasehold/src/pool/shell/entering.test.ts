@@ -62,13 +62,13 @@ describe('whoever enters a pool', () => {
     runtime.pass(1_999);
     expect(warnings).toEqual([]);
     runtime.pass(1);
-    expect(warnings).toMatchObject([{ message: 'still waiting to be let in', waitedMs: 2_000 }]);
+    expect(warnings).toMatchObject([{ message: 'still waiting to be admitted', waitedMs: 2_000 }]);
     expect(warnings[0]?.['why']).toContain('it is not there');
     runtime.pass(5_000);
     expect(warnings).toHaveLength(2);
     letIn();
     await entering;
-    expect(warnings[2]).toEqual({ message: 'was let in', waitedMs: 7_000 });
+    expect(warnings[2]).toEqual({ message: 'was admitted', waitedMs: 7_000 });
     expect(runtime.timers).toBe(0);
   });
 
@@ -77,7 +77,7 @@ describe('whoever enters a pool', () => {
     const { runtime, entering, letIn, warnings } = bench(undefined, 30_000, addresses);
     runtime.pass(2_000);
     expect(warnings[0]?.['why']).toBe(
-      'connected to connected:1, connected:2, without an answer: perhaps nobody leads yet, or whoever leads waits before it gives out keys; ' +
+      'connected to connected:1, connected:2, without an answer: perhaps no Manager leads yet, or the leader waits for earlier leases to expire before it grants keys; ' +
         'cannot reach m1:1: it is not there; dialled:1 is not connected yet',
     );
     letIn();
@@ -139,7 +139,7 @@ describe('whoever enters a pool', () => {
     letIn();
     await entering;
     const code = 'URL_IN_USE';
-    const waiting = { message: 'still waiting to be let in', code, givesUpAfterMs: 30_000 };
+    const waiting = { message: 'still waiting to be admitted', code, givesUpAfterMs: 30_000 };
     expect(warnings).toEqual([
       {
         ...{ message: 'a Manager refuses this owner', code, why: 'because of URL_IN_USE' },
@@ -147,7 +147,7 @@ describe('whoever enters a pool', () => {
       },
       { ...waiting, waitedMs: 2_000 },
       { ...waiting, waitedMs: 7_000 },
-      { message: 'was let in', waitedMs: 7_000 },
+      { message: 'was admitted', waitedMs: 7_000 },
     ]);
   });
 });

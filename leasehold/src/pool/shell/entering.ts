@@ -106,7 +106,7 @@ function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { i
       // The reason of a refusal was logged when the refusal began.
       const code = entrant.refusal?.code;
       const reason = code === undefined ? { why: whatIsInTheWay(addresses.current, dialer) } : { code };
-      logger.warn('still waiting to be let in', {
+      logger.warn('still waiting to be admitted', {
         ...reason,
         waitedMs: waitedMs(),
         givesUpAfterMs: withinMs,
@@ -118,7 +118,7 @@ function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { i
   sayAfter(PROGRESS_AFTER_MS);
   return {
     isOver: () => {
-      if (wasSaid) logger.warn('was let in', { waitedMs: waitedMs() });
+      if (wasSaid) logger.warn('was admitted', { waitedMs: waitedMs() });
     },
     [Symbol.dispose]: () => timer?.[Symbol.dispose](),
   };
@@ -135,7 +135,7 @@ function whatIsInTheWay(addresses: readonly string[], dialer: EnteringOptions['d
     connected.length === 0
       ? []
       : [
-          `connected to ${connected.join(', ')}, without an answer: perhaps nobody leads yet, or whoever leads waits before it gives out keys`,
+          `connected to ${connected.join(', ')}, without an answer: perhaps no Manager leads yet, or the leader waits for earlier leases to expire before it grants keys`,
         ];
   return [...silence, ...others].join('; ');
 }

@@ -196,8 +196,8 @@ export class NotLeadingError extends LeaseholdError {
   readonly leader: string | undefined;
 
   constructor(leader: string | undefined) {
-    const who = leader === undefined ? 'nobody is known to' : `${leader} does, as far as it knows`;
-    super(`this Manager does not lead, or leads no more; ${who}. Ask the one that leads`);
+    const who = leader === undefined ? 'it knows of no leader' : `as far as it knows, ${leader} leads`;
+    super(`this Manager does not lead (any more); ${who}. Ask the leader`);
     this.leader = leader;
   }
 }

@@ -127,12 +127,12 @@ describe('one that does not do as the others', { timeout: LONG_MS }, () => {
       'it was started with a lease of 2000 ms, a skew of 200 ms and a takeover of 15000 ms; all three ';
     await vi.waitUntil(() => complaint().startsWith(words), { timeout: LONG_MS });
     await b[Symbol.asyncDispose]();
-    await vi.waitUntil(() => complaint().includes('nobody listens there'), { timeout: LONG_MS });
+    await vi.waitUntil(() => complaint().includes('no process listens there'), { timeout: LONG_MS });
   });
 });
 
 describe('one that the others do not answer', { timeout: LONG_MS }, () => {
-  it('says in its log that nobody can lead, and why, and when that is over', async () => {
+  it('logs that no Manager can lead, and why, and when that is over', async () => {
     const peers = await freePeers('a', 'b', 'c');
     const logger = listeningLogger();
     const leaderLeaseMs = 300;
@@ -149,13 +149,15 @@ describe('one that the others do not answer', { timeout: LONG_MS }, () => {
     await using a = await open('a', logger);
     expect(a.observe().group).toMatchObject({ view: 1, isSettled: true });
     expect(a.observe().group?.recovery).toMatch(/^recovers for /);
-    await vi.waitUntil(() => hasSaid('no majority of those that elect answers'), { timeout: LONG_MS });
+    await vi.waitUntil(() => hasSaid('no majority of the electing members answers'), { timeout: LONG_MS });
     expect(logger.lines.find(({ message }) => message.startsWith('no majority'))?.['why']).toMatch(
       /^b \(not connected: .*\), c \(not connected: .*\)$/,
     );
     expect(a.observe().group?.recovery).toBeUndefined();
     await using _ = await open('b', silent);
-    await vi.waitUntil(() => hasSaid('a majority of those that elect answers again'), { timeout: LONG_MS });
+    await vi.waitUntil(() => hasSaid('a majority of the electing members answers again'), {
+      timeout: LONG_MS,
+    });
   });
 });
 
@@ -240,7 +242,8 @@ describe('three of them in one process', { timeout: LONG_MS }, () => {
     const standby = managers.find((manager) => manager.observe().role === 'standby');
     await Promise.all(managers.filter((manager) => manager !== standby).map((manager) => manager.close()));
     // Perhaps this Manager was elected while there were two; then the lease has to expire first.
-    const why = 'of the 3 that elect, it is connected to too few: nobody could be elected';
+    const why =
+      'this Manager reaches 1 of the 3 members that elect, which is no majority: no Manager could be elected';
     await vi.waitUntil(() => standby?.source.whyNotReady()?.startsWith(why), { timeout: LONG_MS });
   });
 });

@@ -19,10 +19,10 @@ function opened() {
 
 const MISSED = [
   'warn',
-  'no majority of those that elect answers, so nobody can lead',
+  'no majority of the electing members answers, so no Manager can lead',
   'b (not connected), c (silent for 4 s)',
 ];
-const HEARD = ['info', 'a majority of those that elect answers again', undefined];
+const HEARD = ['info', 'a majority of the electing members answers again', undefined];
 
 describe('that nobody can be elected', () => {
   it('is said once it has lasted, with what is the matter with each, and when it is over', () => {

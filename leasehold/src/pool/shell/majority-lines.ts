@@ -12,12 +12,12 @@ export interface MajorityLines {
   heard(): void;
 }
 
-const NO_MAJORITY = 'no majority of those that elect answers, so nobody can lead';
+const NO_MAJORITY = 'no majority of the electing members answers, so no Manager can lead';
 
 export const majorityLines = (episodes: EpisodeLog, afterMs: number): MajorityLines => ({
   missed: ({ reasons }) => {
     const why = [...reasons].map(([member, reason]) => `${member} (${reason})`).join(', ');
     episodes.met(NO_MAJORITY, { why }, afterMs);
   },
-  heard: () => episodes.over(NO_MAJORITY, 'a majority of those that elect answers again'),
+  heard: () => episodes.over(NO_MAJORITY, 'a majority of the electing members answers again'),
 });

@@ -186,8 +186,8 @@ describe('what a Manager logs of refusals', () => {
     for (let index = 0; index < 100; index += 1) refuse(`a.${index}`, 'NAME_IN_USE');
     refuse('b.1', 'URL_IN_USE');
     expect(warn.mock.calls.map(([message]) => message)).toEqual([
-      'somebody was refused with NAME_IN_USE',
-      'somebody was refused with URL_IN_USE',
+      'a client was refused with NAME_IN_USE',
+      'a client was refused with URL_IN_USE',
     ]);
   });
 });

@@ -47,8 +47,8 @@ export interface ManagerWatchOptions {
 const AFTER_A_HALT =
   'find out whether the store was put back from a backup, or lost what it had written. Then stop all Managers and ' +
   'raise the counters of the log above what was seen: leasehold manager recover --data DIRECTORY, or --store etcd://…. ' +
-  'Afterwards all leases are waited out, everybody is removed and joins anew, and look-ups report everything as lost. ' +
-  'Another copy of the store does not mend it: this Manager may have served somebody from the older one';
+  'The next leader then waits for all leases to expire, owners join anew, and look-ups report everything as lost. ' +
+  'Another copy of the store does not mend it: this Manager may have served clients from the older one';
 
 const IF_IT_IS_THE_FIRST =
   'if no owner can hold a lease from an earlier Manager, as in a test, start with firstStart: true (--first-start)';
@@ -143,7 +143,7 @@ export class ManagerWatch implements ManagerWatcher, Disposable {
     }
     if (code === 'TOO_MANY_POOLS') this.counters.poolsRefused += 1;
     // Not a line for each asker: a stranger can ask without limit, each time under another name.
-    this.#episodes.happened(code, `somebody was refused with ${code}`, { pool, asker, code, why: message });
+    this.#episodes.happened(code, `a client was refused with ${code}`, { pool, asker, code, why: message });
   }
 
   [Symbol.dispose](): void {

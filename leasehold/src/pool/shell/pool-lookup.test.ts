@@ -57,7 +57,7 @@ function bench(resumeFrom?: LookupPosition) {
 }
 
 describe('a look-up of a pool that nobody has ever owned', () => {
-  const LONELY = 'nobody has ever owned a key of this pool: is its name right, and is there a server?';
+  const LONELY = 'no owner has ever held a key of this pool: is its name right, and does a server run?';
 
   it('says so after a while, once, and when that is over', () => {
     const { runtime, answer, warnings } = bench();
@@ -70,7 +70,7 @@ describe('a look-up of a pool that nobody has ever owned', () => {
     answer(0);
     expect(warnings()).toEqual([LONELY]);
     answer(3, OWNER);
-    expect(warnings()).toEqual([LONELY, 'somebody has come to own keys of this pool']);
+    expect(warnings()).toEqual([LONELY, 'this pool has an owner now']);
   });
 
   it('says nothing if somebody comes soon, or has been there before', () => {

@@ -310,7 +310,7 @@ export class PoolLookup implements AsyncDisposable {
       this.#said.isCutOff = false;
     }
     if (this.#said.isNeverOwned && !this.#wasNeverOwned()) {
-      logger.warn('somebody has come to own keys of this pool', { pool });
+      logger.warn('this pool has an owner now', { pool });
       this.#said.isNeverOwned = false;
     }
   }
@@ -318,7 +318,7 @@ export class PoolLookup implements AsyncDisposable {
   #warnIfNeverOwned(): void {
     const { logger, pool } = this.#around;
     if (!this.#wasNeverOwned()) return;
-    logger.warn('nobody has ever owned a key of this pool: is its name right, and is there a server?', {
+    logger.warn('no owner has ever held a key of this pool: is its name right, and does a server run?', {
       pool,
     });
     this.#said.isNeverOwned = true;

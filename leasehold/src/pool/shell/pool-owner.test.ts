@@ -223,12 +223,12 @@ describe('an owner that leaves', () => {
     expect(all.warnings()).toEqual(['left without a word from a Manager; what was held runs out by itself']);
   });
 
-  it('waits for a round of questions if its lease ran out long ago', async () => {
+  it('waits for a round of questions if its lease expired long ago', async () => {
     const all = bench();
     all.runtime.pass(90_000);
     expect(await leaving(all)).toBe(ROUND_MS);
     expect(all.warnings()).toEqual([
-      'the lease ran out',
+      'the lease expired',
       'left without a word from a Manager; nothing was held any more',
     ]);
   });
@@ -263,7 +263,10 @@ describe('what an owner says of its leases', () => {
     runtime.pass(durations.leaseMs);
     runtime.pass(1);
     tell([{ number: 6, continues: [{ start: 0n, end: HALF, number: 5 }] }]);
-    expect(warnings()).toEqual(['the lease ran out', 'the lease was taken up again; nobody else had it']);
+    expect(warnings()).toEqual([
+      'the lease expired',
+      'the lease was renewed after its expiry; no other owner had the keys',
+    ]);
   });
 
   it('is that they ran out, and that there are others', () => {
@@ -273,7 +276,7 @@ describe('what an owner says of its leases', () => {
     tell([{ number: 9 }]);
     tell([{ number: 9 }, { ...RIGHT_HALF, number: 9 }]);
     expect(warnings()).toEqual([
-      'the lease ran out',
+      'the lease expired',
       'keys are held here again; what was remembered of them is not good any more',
     ]);
   });

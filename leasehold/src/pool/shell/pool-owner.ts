@@ -359,7 +359,7 @@ export class PoolOwner implements AsyncDisposable {
         break;
       }
       case 'lapsed':
-        logger.warn('the lease ran out', { pool: this.pool, spans: effect.spans.length });
+        logger.warn('the lease expired', { pool: this.pool, spans: effect.spans.length });
         this.#saidToBeBare = true;
         this.#lose(effect.spans, false);
         break;
@@ -367,7 +367,7 @@ export class PoolOwner implements AsyncDisposable {
         this.#lose(effect.spans, true);
         break;
       case 'resumed':
-        this.#holdsAgain('the lease was taken up again; nobody else had it', effect);
+        this.#holdsAgain('the lease was renewed after its expiry; no other owner had the keys', effect);
         break;
       case 'trace':
         logger.debug(effect.event.what, { pool: this.pool, at: runtime.now(), ...effect.event.facts });

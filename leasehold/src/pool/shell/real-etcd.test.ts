@@ -355,7 +355,7 @@ describe('a log in etcd that was put back from a backup', { timeout: LONG_MS }, 
       const logger = listeningLogger();
       const again = await start(scene, 'm1', { ...options, port, logger });
       await eventually(() =>
-        logger.lines.some(({ message }) => /^nobody may lead.*manager recover/.test(message)),
+        logger.lines.some(({ message }) => /^no Manager may lead.*manager recover/.test(message)),
       );
       expect(again.observe().role).toBe('standby');
       await again.close();

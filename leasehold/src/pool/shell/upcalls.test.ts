@@ -66,7 +66,7 @@ describe('keys that are granted', () => {
     await turn();
     load.end();
     await turn();
-    expect(story.slice(-2)).toEqual(['onGrant went well after all', 'served']);
+    expect(story.slice(-2)).toEqual(['onGrant succeeded at last', 'served']);
   });
 
   it('are not served if they are lost while loading', async () => {

@@ -90,7 +90,7 @@ export class Upcalls {
       retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
     }
     if (call.signal.aborted) return;
-    if (failures > 0) this.#logger.warn('onGrant went well after all', { failures });
+    if (failures > 0) this.#logger.warn('onGrant succeeded at last', { failures });
     done();
   }
 

@@ -46,9 +46,9 @@ const CERTIFY_FOR_MS = 12_000;
 const RETRY_MS = 500;
 
 const UNCONFIRMED =
-  'no Manager has confirmed the death; what the process held becomes free when its lease has run out. Check that a Manager runs at these addresses';
+  'no Manager has confirmed the death; what the process held becomes free when its lease has expired. Check that a Manager runs at these addresses';
 const UNREACHED =
-  'no Manager was ever reached, so there was nobody to tell of the death; a lease that the process had elsewhere has to run out. Check that a Manager runs at these addresses, and that they are those the process uses';
+  'no Manager was ever reached, so none could be told of the death; a lease that the process got from another Manager has to expire. Check that a Manager runs at these addresses, and that they are those the process uses';
 
 export class Certification implements Disposable {
   /** Settled once; never rejects. */

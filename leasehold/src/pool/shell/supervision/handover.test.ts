@@ -47,11 +47,11 @@ describe('the descriptor may be read', () => {
     expect(mayNotRead(summons, { ...child, ...difference })).toBe(refusal);
   });
 
-  it('and whoever may not is told what would help', () => {
+  it('explain to a process that may not use the secret what would help', () => {
     expect(explainRefusal('not-the-child')).toContain('leasehold run -- node server.js');
     expect(explainRefusal('other-namespace')).toContain('inside of the container');
     expect(explainRefusal('worker-thread')).toContain('main thread');
-    expect(explainRefusal('no-letter')).toContain('have to run out');
+    expect(explainRefusal('no-letter')).toContain('have to expire');
   });
 });
 

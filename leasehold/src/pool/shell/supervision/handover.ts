@@ -87,7 +87,7 @@ export function parseLetter(line: string): Letter | undefined {
 
 /** For the log: the problem, and the remedy. */
 export function explainRefusal(why: Refusal): string {
-  const wait = 'should it die, its leases have to run out';
+  const wait = 'if it dies, its leases have to expire';
   switch (why) {
     case 'not-the-child':
       return `leasehold run did not start this process itself but one between them (npm, a shell), so it cannot see its death: ${wait}. Start it directly (leasehold run -- node server.js), or with exec in the shell script`;

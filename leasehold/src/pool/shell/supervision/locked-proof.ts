@@ -159,11 +159,11 @@ async function takeHold(options: LockedProofOptions, isWanted: () => boolean): P
 
 const EXPLAINED = {
   'other-boot':
-    'the lock was last held before a restart of this machine, or on another: that proves no death, and the leases of its holder have to run out',
+    'the lock was last held before a restart of this machine, or on another: that proves no death, so the leases of its holder have to expire',
   'other-file':
-    'the lock file is a copy of another: whoever wrote it may still live, and its leases, if it is dead, have to run out',
+    'the lock file is a copy of another: the process that wrote it may still run, so its leases have to expire',
   unreadable:
-    'the lock file does not say who held it last: the leases of its holder, if it had any, have to run out',
+    'the lock file does not say which process held it last: the leases of that process, if it had any, have to expire',
 } as const;
 
 /** Tries again for a while: a predecessor that was told to end may not have ended yet. */

@@ -114,7 +114,7 @@ export async function supervise(options: SuperviseOptions): Promise<SupervisedEn
 }
 
 const WAITS =
-  'the command has ended, and no Manager has confirmed it yet; telling them again until one does, so that what it held is free before its lease has run out. Ctrl-C ends the wait within 2 s, a second one at once';
+  'the command has ended, and no Manager has confirmed it yet; telling them again until one does, so that what it held is free before its lease expires. Ctrl-C ends the wait within 2 s, a second one at once';
 const WAITS_UNREACHED =
   'the command has ended, and no Manager has been reached in all that time; trying each once more. Ctrl-C ends the wait within 2 s, a second one at once';
 
