@@ -221,6 +221,16 @@ export const takeoverHoldMs = (d: ResolvedDurations): number =>
 /** Within this an owner that lives has reported to a new leader that it can reach, if a message or two of it arrive. */
 export const reportWithinMs = (d: ResolvedDurations): number => d.renewEveryMs + 2 * d.retryMs;
 
+/** A client that lost its connection tries again within this. */
+const RECONNECT_WITHIN_MS = 2_000;
+
+/**
+ * Within this an owner that lives, and reaches a Manager that was just started, has told which position the owner has seen;
+ * or, with short leases, the owner holds nothing any more.
+ */
+export const witnessWithinMs = (d: ResolvedDurations): number =>
+  Math.min(takeoverHoldMs(d), reportWithinMs(d) + RECONNECT_WITHIN_MS);
+
 /**
  * Within this time of a committed loss, by the slowest clock allowed, every look-up that runs has
  * reported it. The leader lease is in it because a leader that the log has already dropped can

@@ -61,7 +61,7 @@ export interface TcpLimits {
   /** How many of them from one address. High, because a whole data centre may share one. @default 20_000 */
   readonly connectionsPerAddress: number;
 
-  /** How many of them may not have introduced themselves yet; see `pending.ts`. @default 1_024 */
+  /** How many of them may not have introduced themselves yet; see `connection-room.ts`. @default 1_024 */
   readonly connectionsPending: number;
 
   /** From accepting a connection to its first byte. @default 2_000 */

@@ -142,7 +142,7 @@ describe('a pool too many', () => {
   it('begins after all when a pool in which nobody is has made room', () => {
     const script = `${LED}
       10    report a 0?
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report a 1 heard
               > append 2 term 1 join:a grant:a:0-16
       12    appended
@@ -151,13 +151,13 @@ describe('a pool too many', () => {
               > a: update ack=2 0-16#2
               > append 3 term 1 free:0-16 leave:a:left
       14    appended
-              > a: update ack=2 stranger
+              > a: update ack=2 candidate
       15    report b 0? pool=q
               > append 4 term 1 remove
               > b: refused TOO_MANY_POOLS for now
       16    appended
       17    report b 1? pool=q
-              > b: update ack=1 stranger
+              > b: update ack=1 candidate
       18    report b 2 heard pool=q
               > append 5 term 1 join:b grant:b:0-16
     `;
@@ -168,9 +168,9 @@ describe('a pool too many', () => {
   it('is not made by owners that all asked before the first pool was written', () => {
     const script = `${LED}
       10    report a 0? pool=q
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       10    report b 0? pool=r
-              > b: update ack=0 stranger
+              > b: update ack=0 candidate
       11    report a 1 heard pool=q
               > append 2 term 1 join:a grant:a:0-16
       11    report b 1 heard pool=r
@@ -186,7 +186,7 @@ describe('a pool too many', () => {
   it('of one address is refused, although there is room for pools of others', () => {
     const script = `${LED}
       10    report a 0? pool=q
-              > a: update ack=0 stranger
+              > a: update ack=0 candidate
       11    report a 1 heard pool=q
               > append 2 term 1 join:a grant:a:0-16
       12    appended
@@ -194,7 +194,7 @@ describe('a pool too many', () => {
       13    report b 0? from=a pool=r
               > a: refused TOO_MANY_POOLS for now
       14    report c 0? pool=r
-              > c: update ack=0 stranger
+              > c: update ack=0 candidate
     `;
     const { went, written } = playManager(script, { mostPoolsPerAddress: 1 });
     expect(went).toBe(written);

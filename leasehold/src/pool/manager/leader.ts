@@ -30,6 +30,9 @@
  * is gone (`log/new-log.ts`). Only if this process has just begun the log, and its operator says that there was no log
  * before (`firstStart`), nothing is waited for.
  *
+ * A log that was found, and may have been put back without a recovery, is not changed before clients could prove that
+ * (`witnesses.ts`).
+ *
  * Inputs return effects, to be carried out in order; nothing here does I/O. `manager.ts` wraps it.
  */
 
@@ -55,6 +58,7 @@ import type { Session } from './session.ts';
 import { limitsOf, longestHoldMs, type ManagerSettings, settingsFor } from './settings.ts';
 import { type Verdict, verdictOn } from './rollback-detector.ts';
 import { Stamps } from './stamps.ts';
+import { witnessesUntil } from './witnesses.ts';
 import { PlacementCache } from './placement-cache.ts';
 import { type InFlight, PendingBatch } from './pending-batch.ts';
 
@@ -94,6 +98,8 @@ export class Leader {
   /** After a recovery, or on a log that was begun: when everything that may have been leased has run out. */
   #recoversAt: Instant | undefined;
   readonly #isBegunHere: boolean;
+  /** Until then clients may prove that this log is older than what they have seen. */
+  readonly #witnessesUntil: Instant;
   #batchesSinceSnapshot: number;
   /** No later than the first instant at which something is due. */
   #dueAt: Instant;
@@ -109,6 +115,7 @@ export class Leader {
     this.#holds = new Holds(settings, this.#state, now);
     this.#silencesAt = later(now, this.#holds.stepMs);
     this.#isBegunHere = start.begunHere === true;
+    this.#witnessesUntil = witnessesUntil(settings, start, now);
     const isFirst = settings.firstStart === true && this.#isBegunHere;
     const isAbove = start.floor > this.#state.position && !isFirst;
     if (isAbove || this.#state.leaderRecord.recovering === true) this.#recoversAt = this.#holds.foundUntil;
@@ -123,6 +130,7 @@ export class Leader {
       settings: () => this.#settings,
       state: () => this.#state,
       waitsFrom: (pool) => this.#owners.waitsFrom(pool),
+      originOfOwner: (incarnation) => this.#owners.originOfOwner(incarnation),
     });
     this.subscribers = new Subscribers((pool) => this.#durations(pool).syncEveryMs);
     this.#deaths = new Deaths(
@@ -290,7 +298,7 @@ export class Leader {
     const { condemned } = flight;
     const before = this.#state;
     this.#state = flight.next;
-    this.#noteBegun(flight, before);
+    this.#places.committed(flight.batch, before);
     // What is left may turn out to be nothing, and the end of it has to be written all the same.
     if (flight.batch.recovering === true) this.#pending.writeInAnyCase();
     else this.#recoversAt = undefined;
@@ -488,7 +496,7 @@ export class Leader {
   #decide(now: Instant): LeaderEffect[] {
     const readyAt = this.#pending.readyAt(now);
     if (readyAt === undefined) return [];
-    const at = latest(readyAt, this.#recoversAt ?? readyAt);
+    const at = latest(latest(readyAt, this.#recoversAt ?? readyAt), this.#witnessesUntil);
     if (now < at) {
       this.#due(at);
       return [];
@@ -506,17 +514,6 @@ export class Leader {
     for (const pool of this.#removals) {
       const isIn = batch.pools.some((each) => each.pool === pool && each.records[0]?.kind === 'remove');
       if (!isIn && !unfinished.includes(pool)) this.#removals.delete(pool);
-    }
-  }
-
-  /** Where pools that this batch began come from. */
-  #noteBegun({ batch }: InFlight, before: ManagerState): void {
-    for (const { pool, records } of batch.pools) {
-      if (records.some(({ kind }) => kind === 'remove')) this.#places.removed(pool);
-      const join = before.pools.has(pool) ? undefined : records.find(({ kind }) => kind === 'join');
-      if (join?.kind !== 'join') continue;
-      const session = this.#owners.sessions.get(join.member.incarnation);
-      if (session !== undefined) this.#places.began(pool, this.#owners.originOf(session.address));
     }
   }
 

@@ -112,6 +112,11 @@ export class OwnerSessions {
     return this.#terms.originOf(connection);
   }
 
+  originOfOwner(incarnation: string): string | undefined {
+    const session = this.#sessions.get(incarnation);
+    return session === undefined ? undefined : this.originOf(session.address);
+  }
+
   /** Where the owner comes from that was first heard of, of those in this pool or before it; undefined if there is none. */
   waitsFrom(pool: string): string | undefined {
     for (const { address } of this.sessionsOf(pool).values()) return this.originOf(address);

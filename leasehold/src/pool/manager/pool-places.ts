@@ -16,7 +16,7 @@
  * Declared pools are neither counted nor removed.
  */
 
-import type { ManagerState } from '../state.ts';
+import type { Batch, ManagerState } from '../state.ts';
 import { limitsOf, type ManagerSettings } from './settings.ts';
 
 export type PoolLimit = 'pools' | 'poolsPerAddress';
@@ -26,6 +26,7 @@ export interface PoolPlacesTerms {
   state(): ManagerState;
   /** Where the owner comes from that has waited longest to join this pool; undefined if nobody waits. */
   waitsFrom(pool: string): string | undefined;
+  originOfOwner(incarnation: string): string | undefined;
 }
 
 export class PoolPlaces {
@@ -74,12 +75,14 @@ export class PoolPlaces {
     return refused;
   }
 
-  began(pool: string, origin: string): void {
-    this.#origins.set(pool, origin);
-  }
-
-  removed(pool: string): void {
-    this.#origins.delete(pool);
+  /** Notes where pools that this batch began come from, and forgets those that it removed. */
+  committed(batch: Batch, before: ManagerState): void {
+    for (const { pool, records } of batch.pools) {
+      if (records.some(({ kind }) => kind === 'remove')) this.#origins.delete(pool);
+      const join = before.pools.has(pool) ? undefined : records.find((record) => record.kind === 'join');
+      const origin = join === undefined ? undefined : this.#terms.originOfOwner(join.member.incarnation);
+      if (origin !== undefined) this.#origins.set(pool, origin);
+    }
   }
 
   #fullBy(origin: string, more: number, moreOfOrigin: number): PoolLimit | undefined {

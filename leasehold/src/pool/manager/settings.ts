@@ -13,7 +13,8 @@
  */
 
 import { InvalidOptionError } from '../../runtime/errors.ts';
-import { type ResolvedDurations, reportWithinMs, takeoverHoldMs } from '../options.ts';
+import type { Instant } from '../../runtime/time.ts';
+import { type ResolvedDurations, reportWithinMs, takeoverHoldMs, witnessWithinMs } from '../options.ts';
 import type { CandidateLimits } from './candidates.ts';
 import type { Policy } from '../policy/policy.ts';
 
@@ -47,6 +48,11 @@ export interface ManagerSettings extends PoolSettings {
   readonly isLogShared?: boolean | undefined;
   /** Where owners can reach it, for other Managers to tell them. */
   readonly address?: string | undefined;
+  /**
+   * When this process opened a log that it did not begin, and that may be older than what clients have seen: a backup that
+   * was put back. Undefined if the log cannot be older.
+   */
+  readonly openedAt?: Instant | undefined;
   /** The operator says that no owner can hold a lease from an earlier log, should this process begin one. */
   readonly firstStart?: boolean | undefined;
   /** The pools that were declared, with what holds for each. */
@@ -111,6 +117,10 @@ export const longestHoldMs = (settings: ManagerSettings): number => longest(sett
 
 /** Within this every owner that lives, and reaches a leader, has reported to it: `reportWithinMs`. */
 export const longestReportWithinMs = (settings: ManagerSettings): number => longest(settings, reportWithinMs);
+
+/** Within this every client that lives, and reaches the Manager, has told what it has seen: `witnessWithinMs`. */
+export const longestWitnessWithinMs = (settings: ManagerSettings): number =>
+  longest(settings, witnessWithinMs);
 
 function longest(settings: ManagerSettings, of: (durations: ResolvedDurations) => number): number {
   let most = of(settings.durations);

@@ -96,6 +96,7 @@ export class PoolManager implements AsyncDisposable {
   #nextLook: Disposable | undefined;
   /** The last instant of leadership; or, if there was none, the first instant. */
   #standsBySince: Instant;
+  readonly #openedAt: Instant;
   /** The leader and term of the last log line about following. */
   #followed: string | undefined;
 
@@ -104,7 +105,8 @@ export class PoolManager implements AsyncDisposable {
     const { id, configuration, runtime, store, logger, listener, advertised } = around;
     this.#around = around;
     this.#configuration = configuration;
-    this.#standsBySince = runtime.now();
+    this.#openedAt = runtime.now();
+    this.#standsBySince = this.#openedAt;
     const core = new Manager(this.#settingsOf(configuration));
     this.#core = core;
     const watch = new ManagerWatch({
@@ -312,6 +314,8 @@ export class PoolManager implements AsyncDisposable {
       ...settings,
       process: this.#process,
       isLogShared: store.isShared,
+      // A log that keeps nothing cannot be put back.
+      openedAt: store.takeoverMs === undefined ? this.#openedAt : undefined,
       limits,
       originOf: originOfPeer,
     };

@@ -1,0 +1,77 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { silent } from '../../runtime/logger.ts';
+import { freeAddresses } from '../../node/tcp/socket-script.ts';
+import { joinPool } from './join-pool.ts';
+import type { PoolOwner } from './pool-owner.ts';
+import { startManager } from './start-manager.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'leasehold-restored-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const DURATIONS = { leaseMs: 6_000, renewEveryMs: 500, retryMs: 200 };
+
+async function scene(name: string) {
+  const directory = join(folder, name);
+  const { manager: address } = await freeAddresses('manager');
+  const port = Number(address.split(':')[1]);
+  const start = (firstStart: boolean) =>
+    startManager({ directory, port, http: false, logger: silent, defaults: DURATIONS, firstStart });
+  const enter = (name: string, signal?: AbortSignal): Promise<PoolOwner> =>
+    joinPool({ managers: [address], pool: 'p', name, url: `http://${name}`, logger: silent, signal });
+  return { directory, start, enter };
+}
+
+describe('a directory that was put back from a backup, and that nobody has recovered', () => {
+  it('has no second owner, though a new owner asks first and the keys look free', async () => {
+    const { directory, start, enter } = await scene('put-back');
+    const before = await start(true);
+    cpSync(directory, `${directory}.backup`, { recursive: true });
+    const old = await enter('old');
+    await old.whenOwned('alice');
+    await before.close();
+    rmSync(directory, { recursive: true });
+    cpSync(`${directory}.backup`, directory, { recursive: true });
+
+    await using after = await start(false);
+    const giveUp = new AbortController();
+    let young: PoolOwner | undefined;
+    const joining = enter('young', giveUp.signal).then(
+      (owner) => (young = owner),
+      () => undefined,
+    );
+    const seen: string[] = [];
+    await vi.waitUntil(
+      () => {
+        const [one, two] = [old.checkLeaseNow('alice'), young?.checkLeaseNow('alice')];
+        if (one !== undefined && two !== undefined) seen.push(`${one} and ${two}`);
+        return after.observe().role === 'halted' && one === undefined;
+      },
+      { timeout: 60_000, interval: 5 },
+    );
+    expect(seen).toEqual([]);
+    giveUp.abort();
+    await joining;
+    await young?.leave();
+    await old.leave();
+  }, 120_000);
+});
+
+describe('a Manager that is restarted on its directory', () => {
+  it('renews leases at once, and admits a newcomer when all may have told what they have seen', async () => {
+    const { start, enter } = await scene('restarted');
+    const before = await start(true);
+    const old = await enter('old');
+    const number = await old.whenOwned('alice');
+    await before.close();
+    await using _ = await start(false);
+    const young = await enter('young');
+    expect(old.checkLeaseContinuous('alice', number) || young.checkLeaseNow('alice') !== undefined).toBe(
+      true,
+    );
+    await young.leave();
+    await old.leave();
+  }, 120_000);
+});
