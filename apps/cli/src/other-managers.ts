@@ -13,6 +13,9 @@ export type ManagerAnswer = StatusAnswer['managers'][number];
 /** One Manager: the list's entry, and the Manager's own answer. */
 export interface AskedManager extends ManagerAnswer {
   readonly role: StatusAnswer['role'] | null;
+  /** The log that this Manager leads or follows, and the latest term that it knows of. */
+  readonly history: string | null;
+  readonly term: number | null;
   readonly behind: number | null;
   readonly version: string | null;
   readonly uptimeSeconds: number | null;
@@ -22,7 +25,7 @@ export interface AskedManager extends ManagerAnswer {
 
 const ANSWER_WITHIN_MS = 2_000;
 
-const UNKNOWN = { role: null, behind: null, version: null, uptimeSeconds: null };
+const UNKNOWN = { role: null, history: null, term: null, behind: null, version: null, uptimeSeconds: null };
 
 /** All of them, in the order in which they were told, by the word of each. */
 export function askManagers(context: Context, status: StatusAnswer): Promise<readonly AskedManager[]> {
@@ -49,9 +52,33 @@ async function askOne(context: Context, { id }: ManagerAnswer, url: string): Pro
   }
 }
 
-const wordOf = ({ role, behind, version, uptimeSeconds }: StatusAnswer): Omit<Asked, 'problem'> => ({
-  ...{ role, behind, version, uptimeSeconds },
-});
+const wordOf = (status: StatusAnswer): Omit<Asked, 'problem'> => {
+  const { role, history, term, behind, version, uptimeSeconds } = status;
+  return { role, history, term, behind, version, uptimeSeconds };
+};
+
+/** Managers that no other Manager has told of, by the addresses of their APIs; without those that are known already. */
+export async function askOthers(
+  { calledAs }: Context,
+  urls: readonly string[],
+  known: readonly AskedManager[],
+): Promise<readonly AskedManager[]> {
+  const asked = await Promise.all(
+    urls.map(async (http): Promise<AskedManager> => {
+      const unknown = { id: 'not known', address: '-', http, isLeader: false, isSelf: false };
+      try {
+        const status = await new ManagerApi(http, calledAs).get<StatusAnswer>('/v1/status', ANSWER_WITHIN_MS);
+        const self = status.managers.find(({ isSelf }) => isSelf) ?? { ...unknown, id: status.id };
+        return { ...self, http, isSelf: false, ...wordOf(status), problem: null };
+      } catch (error) {
+        return { ...unknown, ...UNKNOWN, problem: problemOf(error) };
+      }
+    }),
+  );
+  const isKnown = ({ id, address }: AskedManager): boolean =>
+    known.some((other) => other.id === id && other.address === address);
+  return asked.filter((manager) => !isKnown(manager));
+}
 
 function problemOf(error: unknown): string {
   if (error instanceof ApiUnreachableError) return error.reason;

@@ -1,9 +1,9 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { LookupsAnswer, OwnerAnswer, OwnersAnswer, PoolAnswer, StatusAnswer } from '../answers.ts';
-import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
+import { type ApiOption, ManagerApi, parseApi, poolPath } from '../api.ts';
 import type { Context } from '../context.ts';
-import { apiOption, jsonOption, withExamples } from '../options.ts';
-import { type AskedManager, askManagers } from '../other-managers.ts';
+import { apiOption, jsonOption, list, withExamples } from '../options.ts';
+import { type AskedManager, askManagers, askOthers } from '../other-managers.ts';
 import {
   bytes,
   counted,
@@ -14,6 +14,7 @@ import {
   show,
   table,
 } from '../output.ts';
+import { separateLogs, separateLogsLines } from '../separate-logs.ts';
 import { NOT_KNOWN_YET, waitingLines } from '../waiting.ts';
 
 export function statusCommand(context: Context): Command {
@@ -22,17 +23,17 @@ export function statusCommand(context: Context): Command {
     .description('Show a Manager, or a pool and its owners.')
     .argument('[pool]', 'the pool; without it, the Manager itself')
     .addOption(apiOption())
+    .addOption(
+      new Option(
+        '--compare <urls>',
+        'the HTTP APIs of further Managers in your list; ends with 1 if they lead separate logs',
+      ).argParser(list),
+    )
     .addOption(jsonOption())
-    .action(async (pool: string | undefined, options: ApiOption & JsonOption) => {
+    .action(async (pool: string | undefined, options: ApiOption & CompareOption & JsonOption) => {
       const api = ManagerApi.of(context, options);
       if (pool === undefined) {
-        const status = await api.get<StatusAnswer>('/v1/status');
-        const managers = await askManagers(context, status);
-        show(context, options, { ...status, managers }, () => [
-          ...statusLines(status),
-          ...managerLines(status, managers),
-          ...storeLines(status),
-        ]);
+        await showManager(context, api, options);
         return;
       }
       const [status, answer, owners, lookups] = await Promise.all([
@@ -51,6 +52,31 @@ export function statusCommand(context: Context): Command {
     ['status', 'its role, its log, how much it looks after, and who else is there'],
     ['status presence', 'one pool: durations, owners and their shares'],
     ['status --api http://10.0.0.1:7401', 'another Manager'],
+    ['status --compare http://10.0.0.2:7401', 'two Managers: do they lead one log?'],
+  ]);
+}
+
+interface CompareOption {
+  readonly compare?: readonly string[];
+}
+
+async function showManager(
+  context: Context,
+  api: ManagerApi,
+  options: CompareOption & JsonOption,
+): Promise<void> {
+  const status = await api.get<StatusAnswer>('/v1/status');
+  const shared = await askManagers(context, status);
+  const urls = (options.compare ?? []).map((url) => parseApi(url));
+  const others = await askOthers(context, urls, shared);
+  const managers = [...shared, ...others];
+  const found = separateLogs(managers) ?? null;
+  if (found === 'separate-logs' || found === 'copies-of-one-log') context.exitCode = 1;
+  show(context, options, { ...status, managers, separateLogs: found }, () => [
+    ...statusLines(status),
+    ...managerLines(status, managers, others.length > 0),
+    ...separateLogsLines(managers),
+    ...storeLines(status),
   ]);
 }
 
@@ -136,8 +162,12 @@ function lagWords({ behind, whyNotReady }: StatusAnswer): string {
 }
 
 /** Nothing if the Manager shares the log with no other; on etcd there is a list also for a single Manager. */
-export function managerLines(status: StatusAnswer, managers: readonly AskedManager[]): readonly string[] {
-  if (status.store.kind !== 'etcd') return [];
+export function managerLines(
+  status: StatusAnswer,
+  managers: readonly AskedManager[],
+  areCompared = false,
+): readonly string[] {
+  if (status.store.kind !== 'etcd' && !areCompared) return [];
   const rows = managers.map((manager) => [
     `${manager.id}${manager.isSelf ? ' (this one)' : ''}`,
     manager.role ?? 'not known',
