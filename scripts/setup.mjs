@@ -40,16 +40,17 @@ function stamp() {
 const isReady = () => stamp() === wanted();
 
 /**
- * What the lock says, and the lock is left alone. Not `npm ci`, though that is its purpose: it
- * refuses a lock that does not list the packages meant for other systems than the one it was
- * written on, and some registries do not have all of those. No package we use needs its install
- * script.
+ * What the lock says, and the lock is left alone. A fresh clone gets exactly that, by `npm ci`. A folder that has been set up
+ * before is brought up to date in place: `npm ci` would first remove `node_modules`, from which other commands may be
+ * running. No package we use needs its install script.
  *
+ * @param {boolean} isFresh
  * @returns {Promise<string | undefined>} what went wrong
  */
-function install() {
+function install(isFresh) {
   const cli = process.env['npm_execpath'] ?? '';
-  const options = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const command = isFresh ? ['ci'] : ['install', '--no-save'];
+  const options = [...command, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const child = cli.endsWith('npm-cli.js')
     ? spawn(process.execPath, [cli, ...options], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
     : spawn('npm', options, {
@@ -60,7 +61,7 @@ function install() {
   return new Promise((resolve) => {
     child.on('error', (error) => resolve(`npm could not be started: ${error.message}`));
     child.on('exit', (code, signal) =>
-      resolve(code === 0 ? undefined : `npm install ended with ${signal ?? code}`),
+      resolve(code === 0 ? undefined : `npm ${command.join(' ')} ended with ${signal ?? code}`),
     );
   });
 }
@@ -78,10 +79,11 @@ async function setUp() {
     if (isReady()) return 0; // Somebody else did it while we waited.
     console.log('Setting up: installing the development dependencies into node_modules …');
     const startedAt = Date.now();
-    if (stamp() === UNFINISHED) rmSync(join(root, 'node_modules'), { recursive: true, force: true });
+    const isFresh = stamp() === undefined || stamp() === UNFINISHED;
+    if (isFresh) rmSync(join(root, 'node_modules'), { recursive: true, force: true });
     mkdirSync(join(root, 'node_modules'), { recursive: true });
     writeFileSync(stampPath, UNFINISHED);
-    const failure = await install();
+    const failure = await install(isFresh);
     if (failure !== undefined) {
       console.error(`\nSet-up failed: ${failure}.`);
       console.error('What to do: read the lines above; check that this machine reaches the npm registry');
