@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const home = fileURLToPath(new URL('./leasehold/', import.meta.url));
 
@@ -27,6 +28,28 @@ const alias = Object.entries(exports).flatMap(([name, target]) =>
 /** The door of the command line, which is not published. */
 alias.push({ find: /^leasehold\/internal$/, replacement: `${home}src/internal.ts` });
 
+/** Files that wait for real processes for half a minute and more: one that began last would run alone. */
+const LONGEST = [
+  'cli/src/demo/demo',
+  'cli/src/commands/flease',
+  'cli/src/flease/held-command',
+  'cli/src/commands/real-processes',
+  'quorum/shell/start-replica',
+  'membership/shell/join-group',
+  'supervision/real-processes',
+  'log/file/real-disk',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number => {
+      const at = LONGEST.findIndex((name) => moduleId.includes(`/${name}.test.`));
+      return at < 0 ? LONGEST.length : at;
+    };
+    return (await super.sort(files)).sort((one, other) => place(one) - place(other));
+  }
+}
+
 export default defineConfig({
   resolve: { alias },
   test: {
@@ -39,8 +62,9 @@ export default defineConfig({
     ],
     pool: 'threads',
     isolate: false,
-    // The longest tests wait for real processes most of the time: three files side by side keep two cores busy.
-    maxWorkers: 3,
+    // The longest tests wait for real processes nine tenths of their time: four files side by side keep two cores busy.
+    maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
     // For what hangs. How fast the machine is today is nothing that a test should fail by.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -1,5 +1,5 @@
 /**
- * `npm test`: everything that has to hold before a change is shared, in two rows of steps, each one step after the
+ * `npm test`: everything that has to hold before a change is shared, in three rows of steps, each one step after the
  * other. A step that fails does not keep the rest from being tried; its output is shown when it ends.
  *
  * The last line is `N passed, N failed`, alone. It counts every unit test (the tidy checks are
@@ -74,13 +74,17 @@ async function tryInTurn(row) {
 }
 
 /**
- * Those that calculate beside those that wait.
+ * Steps that wait, steps of the package and steps that calculate, side by side.
  *
  * @param {readonly Step[]} wanted
  */
 async function tryAll(wanted) {
   const progress = new Progress(() => `  ${[...underWay.values()].map((say) => say()).join('   |   ')}`);
-  const rows = [wanted.filter((step) => !step.calculates), wanted.filter((step) => step.calculates)];
+  const rows = [
+    wanted.filter((step) => !step.calculates && !step.isPackage),
+    wanted.filter((step) => step.isPackage),
+    wanted.filter((step) => step.calculates),
+  ];
   const results = (await Promise.all(rows.map(tryInTurn))).flat();
   progress[Symbol.dispose]();
   return results;

@@ -1,11 +1,12 @@
 /**
  * The steps of `npm test`, quickest first: what is wrong most often shows soonest.
  *
- * Half of them wait for real processes and real time most of the while, the other half calculates and nothing else. So
- * there are two rows, and who calculates gives way: what waits must not be late because a simulation has the
- * processor.
+ * Some steps wait for real processes and real time most of the while, some work on the built package, and the rest
+ * only calculates. So there are three rows side by side, and the calculating row gives way: a test that waits must not
+ * be late because a simulation has the processor.
  *
- *     on time      types  lint  format  unit ─────  build  nodes  e2e ────────────
+ *     on time      types  lint  format  unit ─────  e2e ────────────
+ *     package      build  nodes ──
  *     in between   sim ────  mutants ─────────  sim-log  …  mutants-flease ───  fuzz
  */
 
@@ -21,6 +22,7 @@ import { cache, root, tools } from '../project.mjs';
  * @property {readonly (readonly string[])[]} commands for Node, in order; all must succeed
  * @property {boolean} [counts] its single tests are counted, see {@link countTests}
  * @property {boolean} [sayLast] its last line says something worth reading
+ * @property {boolean} [isPackage] makes or tries the built package, in a row of its own
  * @property {boolean} [calculates] it knows no time but that of its own worlds, and can be done in between
  */
 
@@ -60,17 +62,19 @@ export const steps = [
     what: 'the package, built and installed into an empty project',
     commands: [[join(root, 'scripts', 'build.mjs')]],
     sayLast: true,
+    isPackage: true,
   },
   {
     name: 'nodes',
     what: 'the built package on Node 20, 22 and 24',
     commands: [[join(root, 'scripts', 'nodes.mjs'), '--built']],
     sayLast: true,
+    isPackage: true,
   },
   {
     name: 'sim',
-    what: 'the pool in 300 hostile worlds',
-    commands: [[sim, 'pool', '--seeds', '300']],
+    what: 'the pool in 200 hostile worlds',
+    commands: [[sim, 'pool', '--seeds', '200']],
     sayLast: true,
     calculates: true,
   },
@@ -111,8 +115,8 @@ export const steps = [
   },
   {
     name: 'sim-file-pool',
-    what: 'Managers on the directory of one machine in 100 hostile worlds',
-    commands: [[sim, 'file-pool', '--seeds', '100']],
+    what: 'Managers on the directory of one machine in 60 hostile worlds',
+    commands: [[sim, 'file-pool', '--seeds', '60']],
     sayLast: true,
     calculates: true,
   },
@@ -125,8 +129,8 @@ export const steps = [
   },
   {
     name: 'sim-soft-pool',
-    what: 'Managers that keep nothing in 100 hostile worlds',
-    commands: [[sim, 'soft-pool', '--seeds', '100']],
+    what: 'Managers that keep nothing in 60 hostile worlds',
+    commands: [[sim, 'soft-pool', '--seeds', '60']],
     sayLast: true,
     calculates: true,
   },
@@ -161,7 +165,7 @@ export const steps = [
   {
     name: 'mutants-quorum',
     what: 'deliberate faults in the quorum core, each to be caught',
-    commands: [[sim, 'quorum', '--mutants']],
+    commands: [[sim, 'quorum', '--mutants', '--recorded']],
     sayLast: true,
     calculates: true,
   },

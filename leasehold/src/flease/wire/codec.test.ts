@@ -216,11 +216,11 @@ describe('the protocol', () => {
 });
 
 describe('bytes that no honest member sends', () => {
-  it('are refused, or are a packet; 100,000 times', () => {
-    const { accepted, refused } = fuzzFlease(100_000, 1);
-    expect(accepted + refused).toBe(100_000);
+  it('are refused, or are a packet; 20,000 times (npm run fuzz tries more)', () => {
+    const { accepted, refused } = fuzzFlease(20_000, 1);
+    expect(accepted + refused).toBe(20_000);
     // Were everything refused at once, little would have been tried.
-    expect(accepted).toBeGreaterThan(2_500);
-    expect(refused).toBeGreaterThan(25_000);
+    expect(accepted).toBeGreaterThan(500);
+    expect(refused).toBeGreaterThan(5_000);
   }, 60_000);
 });

@@ -284,11 +284,11 @@ describe('the protocol', () => {
 });
 
 describe('bytes that no honest peer sends', () => {
-  it('are refused, or are a message; 200,000 times', () => {
-    const { accepted, refused } = fuzzCodec(200_000, 1);
-    expect(accepted + refused).toBe(200_000);
+  it('are refused, or are a message; 20,000 times (npm run fuzz tries more)', () => {
+    const { accepted, refused } = fuzzCodec(20_000, 1);
+    expect(accepted + refused).toBe(20_000);
     // Were everything refused at once, little would have been tried.
-    expect(accepted).toBeGreaterThan(5_000);
-    expect(refused).toBeGreaterThan(100_000);
+    expect(accepted).toBeGreaterThan(500);
+    expect(refused).toBeGreaterThan(10_000);
   }, 60_000);
 });
