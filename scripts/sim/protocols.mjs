@@ -10,6 +10,7 @@ export const protocols = {
   'etcd-log': 'leasehold/src/log/etcd/simulation/index.ts',
   'file-pool': 'leasehold/src/pool/simulation/file/index.ts',
   'soft-pool': 'leasehold/src/pool/simulation/soft/index.ts',
+  'pool-shells': 'leasehold/src/pool/simulation/shells/index.ts',
   flease: 'leasehold/src/flease/simulation/index.ts',
   quorum: 'leasehold/src/quorum/simulation/index.ts',
   ratelimit: 'leasehold/src/ratelimit/simulation/index.ts',

@@ -128,6 +128,20 @@ export const steps = [
     calculates: true,
   },
   {
+    name: 'sim-pool-shells',
+    what: 'owners as applications have them in 100 hostile worlds',
+    commands: [[sim, 'pool-shells', '--seeds', '100']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'mutants-pool-shells',
+    what: 'deliberate faults in what applications call, each to be caught',
+    commands: [[sim, 'pool-shells', '--mutants', '--recorded']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
     name: 'sim-soft-pool',
     what: 'Managers that keep nothing in 60 hostile worlds',
     commands: [[sim, 'soft-pool', '--seeds', '60']],

@@ -157,6 +157,11 @@ export class PoolWorld {
     this.checker.losses.lookups = this.lookups;
   }
 
+  /** For nodes of another kind. */
+  get dependencies(): NodeDependencies {
+    return this.#around;
+  }
+
   get #isChecked(): boolean {
     return this.#options.checked ?? true;
   }

@@ -1,0 +1,35 @@
+/** Owners as applications have them, as the runner of seeds sees them. */
+
+import {
+  outcomeOfAsync,
+  type SeedOutcome,
+  shortfalls,
+  type Simulation,
+  type SimulationOptions,
+} from '../../../sim/simulation.ts';
+import { PROMISES } from './ledger.ts';
+import { mutants } from './mutants.ts';
+import { ShellsChaos } from './shells-chaos.ts';
+
+/** What a run of many seeds must contain, on average, to prove anything. */
+const ENOUGH: Readonly<Record<string, number>> = {
+  'work done': 50,
+  'work lost': 1,
+  'entries found': 20,
+  'upcalls, granted': 5,
+  'upcalls, revoked': 3,
+  'upcalls, lost': 3,
+};
+
+export const simulation: Omit<Simulation, 'run'> & {
+  run(seed: number, options: SimulationOptions): Promise<SeedOutcome>;
+} = {
+  name: 'pool-shells',
+  promises: PROMISES,
+  run(seed, { trace }): Promise<SeedOutcome> {
+    const chaos = new ShellsChaos(seed, trace);
+    return outcomeOfAsync(chaos.pool.world, seed, () => chaos.run());
+  },
+  tooLittle: (totals, seeds) => shortfalls(ENOUGH, totals, seeds),
+  mutants,
+};
