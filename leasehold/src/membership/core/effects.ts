@@ -2,7 +2,7 @@
 
 import type { TraceEffect } from '../../runtime/trace.ts';
 import type { MemberId } from './incarnation.ts';
-import type { Message } from './messages.ts';
+import type { Datagram, Message } from './messages.ts';
 import type { View } from './view.ts';
 
 export type MemberEffect =
@@ -13,6 +13,7 @@ export type MemberEffect =
   /** No view could be agreed on in time. The next view ends the panic. */
   | { readonly do: 'panic' }
   | { readonly do: 'hand-over'; readonly from: MemberId; readonly body: Uint8Array }
+  | { readonly do: 'hand-over-datagram'; readonly from: MemberId; readonly datagram: Datagram }
   | { readonly do: 'settle-send'; readonly id: number; readonly outcome: SendOutcome }
   /** Another live process uses the name of this one. */
   | { readonly do: 'name-taken'; readonly by: MemberId }
@@ -22,3 +23,9 @@ export type SendOutcome = 'delivered' | 'new-view' | 'panic';
 
 /** Whether a member may act: `acts`, or only with rights that were its alone all along (`continues`, see `chain.ts`), or not at all. */
 export type Standing = 'acts' | 'continues' | 'none';
+
+/** A message that waits for its acknowledgement under this id; none if there is no such member. */
+export interface Sent {
+  readonly id: number | undefined;
+  readonly effects: MemberEffect[];
+}

@@ -38,7 +38,7 @@ import { trace } from '../../runtime/trace.ts';
 import { type Chain, chainAfter, UNKNOWN_CHAIN } from './chain.ts';
 import { Conflicts } from './conflicts.ts';
 import type { Durations } from './durations.ts';
-import type { MemberEffect, SendOutcome, Standing } from './effects.ts';
+import type { MemberEffect, SendOutcome, Sent, Standing } from './effects.ts';
 import type { Graph } from './graph.ts';
 import {
   areSameMembers,
@@ -147,6 +147,11 @@ export class Member implements Core<MemberEffect> {
     return this.#state.kind === 'in-view' ? this.#state.chain : UNKNOWN_CHAIN;
   }
 
+  /** When no server may act any more on a promise of this one. */
+  get promisesEndAt(): Instant {
+    return this.#promises.endAt;
+  }
+
   get records(): ReadonlyMap<string, { readonly record: ServerRecord }> {
     return this.#table.records;
   }
@@ -164,8 +169,9 @@ export class Member implements Core<MemberEffect> {
     return hop === undefined ? undefined : hop === name ? 'direct' : 'overlay';
   }
 
-  wake(now: Instant): MemberEffect[] {
-    if (now >= this.#heartbeatAt) this.#beat(now);
+  /** @param isUrgent a peer speaks of a later view: ask the others at once for records that are missing here */
+  wake(now: Instant, isUrgent = false): MemberEffect[] {
+    if (isUrgent || now >= this.#heartbeatAt) this.#beat(now);
     return this.#take();
   }
 
@@ -218,11 +224,7 @@ export class Member implements Core<MemberEffect> {
   }
 
   /** Sends to a member of the present view. Undefined if there is no such member. */
-  send(
-    name: string,
-    body: Uint8Array,
-    now: Instant,
-  ): { readonly id: number | undefined; readonly effects: MemberEffect[] } {
+  send(name: string, body: Uint8Array, now: Instant): Sent {
     const to = this.view?.members.find((member) => member.name === name);
     if (to === undefined || name === this.name) return { id: undefined, effects: this.#take() };
     const id = this.#overlay.add(to, body, now);
@@ -239,6 +241,16 @@ export class Member implements Core<MemberEffect> {
     const ids = others.map((to) => this.#overlay.add(to, body, now));
     for (const id of ids) this.#sendPending(id);
     return { ids, effects: this.#take() };
+  }
+
+  /** Sends to a member of the present view once, unacknowledged: over the direct link even if that seems down, or over links that work. */
+  datagram(name: string, channel: string, body: Uint8Array, isDirect: boolean): MemberEffect[] {
+    const to = this.view?.members.find((member) => member.name === name);
+    if (to === undefined || name === this.name) return this.#take();
+    const payload: Payload = { kind: 'datagram', channel, body };
+    if (isDirect) this.#send(name, { kind: 'packet', from: this.id, to, hopsLeft: 0, payload });
+    else this.#route(to, payload);
+    return this.#take();
   }
 
   /** The application cannot talk to this member, and wants no view with both. */
@@ -547,6 +559,9 @@ export class Member implements Core<MemberEffect> {
         if (this.#overlay.accepts(from, payload))
           this.#effects.push({ do: 'hand-over', from, body: payload.body });
         this.#route(from, { kind: 'acknowledgement', id: payload.id });
+        break;
+      case 'datagram':
+        this.#effects.push({ do: 'hand-over-datagram', from, datagram: payload });
         break;
       case 'acknowledgement':
         if (this.#overlay.acknowledged(from, payload.id)) {

@@ -73,7 +73,15 @@ export type Payload =
       readonly oldestId: number;
       readonly body: Uint8Array;
     }
-  | { readonly kind: 'acknowledgement'; readonly id: number };
+  | { readonly kind: 'acknowledgement'; readonly id: number }
+  | Datagram;
+
+/** For a part of the toolkit that stands on the group, and that repeats lost messages. */
+export interface Datagram {
+  readonly kind: 'datagram';
+  readonly channel: string;
+  readonly body: Uint8Array;
+}
 
 export interface Packet {
   readonly kind: 'packet';

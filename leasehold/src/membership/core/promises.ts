@@ -49,6 +49,13 @@ export class Promises {
     this.#given.set(name, { incarnation, at: isSame ? latest(known.at, heardAt) : heardAt });
   }
 
+  /** When every promise has run out, those of an earlier process under this name included. */
+  get endAt(): Instant {
+    let endAt = later(this.#rememberedSince, this.#promiseMs);
+    for (const { at } of this.#given.values()) endAt = latest(endAt, later(at, this.#promiseMs));
+    return endAt;
+  }
+
   suspended(now: Instant): void {
     this.#rememberedSince = now;
   }

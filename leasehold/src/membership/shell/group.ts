@@ -15,11 +15,13 @@ import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts
 import { showAs } from '../../runtime/inspection.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { pause } from '../../runtime/pause.ts';
+import type { Family } from '../../runtime/metrics-text.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import { Condition } from '../../runtime/condition.ts';
 import type { Durations } from '../core/durations.ts';
 import type { MemberEffect, Standing } from '../core/effects.ts';
+import type { MemberId } from '../core/incarnation.ts';
 import { Member, type MemberSettings } from '../core/member.ts';
 import type { Message } from '../core/messages.ts';
 import type { View } from '../core/view.ts';
@@ -83,6 +85,17 @@ export interface GroupDependencies {
   atEndOfTurn(callback: () => void): void;
 }
 
+/** A part of the toolkit that stands on a group. @internal */
+export interface GroupPart {
+  /** A view was delivered, in the same step: before any promise in this view has left. */
+  delivered(): void;
+  receive(from: MemberId, body: Uint8Array): void;
+  /** This process has left the group. */
+  left(): void;
+  /** Shown with the metrics of the group. */
+  metrics?: (() => readonly Family[]) | undefined;
+}
+
 /** How long a leaving server goes on saying that it leaves, in heartbeats. */
 const LEAVING_HEARTBEATS = 2;
 
@@ -98,6 +111,8 @@ export class Group implements AsyncDisposable {
   readonly #episodes: EpisodeLog;
   readonly #sends = new Sends();
   readonly #changed = new Condition();
+  /** By the channel of their datagrams. */
+  readonly #parts = new Map<string, GroupPart>();
   readonly #counters = {
     changes: 0,
     views: 0,
@@ -276,6 +291,46 @@ export class Group implements AsyncDisposable {
     return this.close();
   }
 
+  /** The core and its surroundings, for parts of the toolkit. @internal */
+  get inside(): Pick<GroupDependencies, 'runtime' | 'logger' | 'durations' | 'size'> & {
+    readonly member: Pick<Member, 'id' | 'view' | 'isChanging' | 'promisesEndAt'>;
+  } {
+    const { runtime, logger, durations, size } = this.#use;
+    return { runtime, logger, durations, size, member: this.#member };
+  }
+
+  /** Takes part in this group under a channel, until disposed. @internal */
+  attach(channel: string, part: GroupPart): Disposable {
+    this.#throwIfClosed();
+    if (this.#parts.has(channel))
+      throw new InvalidOptionError('name', channel, 'this process uses this name in this group already');
+    this.#parts.set(channel, part);
+    return { [Symbol.dispose]: () => void this.#parts.delete(channel) };
+  }
+
+  /** The metrics of all parts, those of one name together. @internal */
+  partMetrics(): Family[] {
+    const families = new Map<string, Family>();
+    for (const part of this.#parts.values()) {
+      for (const family of part.metrics?.() ?? []) {
+        const known = families.get(family.name)?.samples ?? [];
+        const isList = Array.isArray(known) && Array.isArray(family.samples);
+        families.set(family.name, isList ? { ...family, samples: [...known, ...family.samples] } : family);
+      }
+    }
+    return [...families.values()];
+  }
+
+  /** @internal See {@link Member.datagram}. */
+  datagram(name: string, channel: string, body: Uint8Array, isDirect: boolean): void {
+    this.#driver.input(() => this.#member.datagram(name, channel, body, isDirect));
+  }
+
+  /** @internal See {@link Member.wake}. */
+  hurry(): void {
+    this.#driver.input((now) => this.#member.wake(now, true));
+  }
+
   /** @internal */
   receive(from: string, message: Message): void {
     if (this.#closing !== undefined || !this.#knows(from)) return;
@@ -362,6 +417,9 @@ export class Group implements AsyncDisposable {
         this.#counters.messagesReceived += 1;
         this.#call(callbacks.onMessage, effect.from.name, effect.body);
         return;
+      case 'hand-over-datagram':
+        this.#parts.get(effect.datagram.channel)?.receive(effect.from, effect.datagram.body);
+        return;
       case 'settle-send':
         if (effect.outcome !== 'delivered') this.#counters.messagesFailed += 1;
         this.#sends.settle(effect.id, effect.outcome);
@@ -396,6 +454,7 @@ export class Group implements AsyncDisposable {
         members: names.length,
       });
     }
+    for (const part of this.#parts.values()) part.delivered();
     this.#call(callbacks.onView, view);
   }
 
@@ -437,6 +496,7 @@ export class Group implements AsyncDisposable {
     this.#driver.input((now) => this.#member.leave(now));
     this.#sends.end();
     this.#changed.look();
+    for (const part of this.#parts.values()) part.left();
     // A message may be lost, so the last record is sent again with each heartbeat.
     await pause(runtime, LEAVING_HEARTBEATS * durations.heartbeatMs);
     this.#driver.stop();

@@ -101,7 +101,7 @@ export const groupService = (group: Group): Service<GroupEvent> => ({
       messagesReceived: whole('messages handed over'),
     }),
   },
-  metrics: () => familiesOf(METRICS, group.status()),
+  metrics: () => [...familiesOf(METRICS, group.status()), ...group.partMetrics()],
   events: {
     log: group.events,
     schema: { type: 'object', description: 'change, view, panic or left, with `id` and `atMs`' },

@@ -111,6 +111,8 @@ export class Checker implements Observer {
       case 'hand-over':
         this.#handsOver(server, effect.from, effect.body);
         break;
+      case 'hand-over-datagram':
+        break;
       case 'settle-send':
         this.#settles(server, effect.id, effect.outcome);
         break;

@@ -7,6 +7,7 @@
 
 import { Driver } from '../../runtime/driver.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
+import type { Instant } from '../../runtime/time.ts';
 import type { SimClock } from '../../sim/clock.ts';
 import type { Network } from '../../sim/network.ts';
 import { SimProcess, type SimRuntime } from '../../sim/process.ts';
@@ -113,6 +114,13 @@ export class Server {
         if (id !== undefined) this.#options.observer.sent(this, id, to, body);
         return effects;
       }),
+    );
+  }
+
+  /** An input of a part that stands on the group. */
+  perform(act: (member: Member, now: Instant) => MemberEffect[]): void {
+    this.process.perform(() =>
+      this.#driver?.input((now) => (this.#member === undefined ? [] : act(this.#member, now))),
     );
   }
 

@@ -12,6 +12,9 @@ export const BODY_BYTES_MAX: number = 64 * 1024;
 /** As long as a chain can be; see `core/chain.ts`. */
 export const CHAIN_MAX = 8;
 
+/** The name of a channel for datagrams. */
+export const CHANNEL_BYTES_MAX = 512;
+
 export const VIEW_ID_BYTES_MAX = 64;
 
 export const DIGEST_BYTES_MAX = 64;

@@ -8,7 +8,7 @@
  *     word        startedMs nonce  stamp  echo?  viewId?
  *     echo        startedMs nonce  stamp
  *     record      id  sequence  hasLeft  links  cannotReach  number  holdMs  set  count set…
- *     payload     1 word | 2 id oldestId body until the frame ends | 3 id
+ *     payload     1 word | 2 id oldestId body until the frame ends | 3 id | 4 channel body until the frame ends
  *     set, links  count id…
  *
  * Numbers are varints; stamps and `holdMs` are doubles; `?` is a byte 0 or 1 before the part. One frame names the same processes many
@@ -48,6 +48,7 @@ import { HOPS_MAX } from '../core/overlay.ts';
 import {
   BODY_BYTES_MAX,
   CHAIN_MAX,
+  CHANNEL_BYTES_MAX,
   DIGEST_BYTES_MAX,
   FRAME_BYTES,
   HOLD_MS_MAX,
@@ -69,7 +70,7 @@ export const membershipCodec: Codec<Uint8Array, Message> = {
 };
 
 const MESSAGE = { heartbeat: 1, records: 2, packet: 3 } as const;
-const PAYLOAD = { word: 1, data: 2, acknowledgement: 3 } as const;
+const PAYLOAD = { word: 1, data: 2, acknowledgement: 3, datagram: 4 } as const;
 
 export function encodeMessage(message: Message): Uint8Array[] {
   switch (message.kind) {
@@ -223,6 +224,10 @@ function writePacket(out: Out, { from, to, hopsLeft, payload }: Packet): void {
     case 'acknowledgement':
       out.writer.varint(payload.id);
       return;
+    case 'datagram':
+      out.text(payload.channel);
+      out.writer.bytes(payload.body);
+      return;
   }
 }
 
@@ -240,15 +245,21 @@ function readPayload(input: In): Payload {
       return { kind: 'word', word: readWord(input) };
     case PAYLOAD.data: {
       const [id, oldestId] = [reader.varint(), reader.varint()];
-      if (reader.left > BODY_BYTES_MAX) throw new Flaw(`must have a body of at most ${BODY_BYTES_MAX} bytes`);
-      // A copy: the application may keep the body for longer than the frame is kept.
-      return { kind: 'data', id, oldestId, body: new Uint8Array(reader.bytes(reader.left)) };
+      return { kind: 'data', id, oldestId, body: readBody(input) };
     }
     case PAYLOAD.acknowledgement:
       return { kind: 'acknowledgement', id: reader.varint() };
+    case PAYLOAD.datagram:
+      return { kind: 'datagram', channel: input.text(CHANNEL_BYTES_MAX), body: readBody(input) };
     default:
       throw new Flaw(`is of kind ${kind}, which there is not`);
   }
+}
+
+/** A copy: the application may keep the body for longer than the frame is kept. */
+function readBody({ reader }: In): Uint8Array {
+  if (reader.left > BODY_BYTES_MAX) throw new Flaw(`must have a body of at most ${BODY_BYTES_MAX} bytes`);
+  return new Uint8Array(reader.bytes(reader.left));
 }
 
 // The parts of which all messages are made.

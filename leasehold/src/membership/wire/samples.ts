@@ -60,6 +60,13 @@ export const SAMPLES: Readonly<Record<string, Message>> = {
     hopsLeft: 7,
     payload: { kind: 'data', id: 130, oldestId: 129, body: new Uint8Array([1, 2, 3]) },
   },
+  membership_datagram: {
+    kind: 'packet',
+    from: A,
+    to: B,
+    hopsLeft: 0,
+    payload: { kind: 'datagram', channel: 'ratelimit/api', body: new Uint8Array([1, 2, 3]) },
+  },
   membership_acknowledgement: {
     kind: 'packet',
     from: B,
