@@ -7,7 +7,7 @@
  *        └──────────────────┘
  *
  * so that a protocol can be read, tested and simulated without the next one. Only a Manager that keeps nothing is elected by
- * flease, and that is put together where its core meets the world, real (`pool/shell/`) or simulated. A rate limit is shared in a pool (`ratelimit/shell/`). Two kinds of files
+ * flease, and that is put together where its core meets the world, real (`pool/shell/`) or simulated. A rate limit is shared in a pool (`ratelimit/shell/`), or spread over a group (`membership`). Two kinds of files
  * stand outside the order: proofs (a protocol's `simulation/`, the simulated log, the tests) also use `sim`,
  * and a protocol's `shell/`, which puts its cores into real processes, also uses `node`, and so does what
  * is only for tests (`testing/`, `-script.ts`) or for HTTP (`http/`).
@@ -25,7 +25,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   flease: ['runtime', 'log'],
   quorum: ['runtime', 'log'],
   membership: ['runtime', 'log'],
-  ratelimit: ['runtime', 'log'],
+  ratelimit: ['runtime', 'log', 'membership'],
   // What `import 'leasehold'` opens.
   'index.ts': ['pool', 'flease'],
   // What the command line opens, and nobody else can.

@@ -9,8 +9,10 @@ import type { Rate } from './rate.ts';
  *  - `batch`: with tokens that the owner of the key has lent to this process.
  *  - `cached`: by an earlier denial of the owner, which still holds.
  *  - `share`, `open`, `closed`: by `whenCutOff`, because the owner of the key did not answer in time.
+ *  - `spread`: of a spread limit, with the credits of this process. `share`: of a spread limit, with at most 1 / size of the limit, because this
+ *    process does not act in a view, or not all members have spoken yet.
  */
-export type DecidedBy = 'local' | 'owner' | 'batch' | 'cached' | 'share' | 'open' | 'closed';
+export type DecidedBy = 'local' | 'owner' | 'batch' | 'cached' | 'share' | 'open' | 'closed' | 'spread';
 
 /** The answer to one request for tokens. A denial is an answer, not an error. */
 export interface RateLimitResult {

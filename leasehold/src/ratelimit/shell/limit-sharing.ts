@@ -312,7 +312,7 @@ export class LimitSharing implements AsyncDisposable {
 const outcomesOf = (result: string): Readonly<Record<DecidedBy, string>> => ({
   ...{ local: `${result} by local`, owner: `${result} by owner`, batch: `${result} by batch` },
   ...{ cached: `${result} by cached`, share: `${result} by share`, open: `${result} by open` },
-  closed: `${result} by closed`,
+  ...{ closed: `${result} by closed`, spread: `${result} by spread` },
 });
 const ALLOWED = outcomesOf('allowed');
 const DENIED = outcomesOf('denied');
