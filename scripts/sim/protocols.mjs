@@ -14,5 +14,6 @@ export const protocols = {
   flease: 'leasehold/src/flease/simulation/index.ts',
   quorum: 'leasehold/src/quorum/simulation/index.ts',
   ratelimit: 'leasehold/src/ratelimit/simulation/index.ts',
+  spread: 'leasehold/src/ratelimit/simulation/spread/index.ts',
   membership: 'leasehold/src/membership/simulation/index.ts',
 };

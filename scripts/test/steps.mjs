@@ -212,6 +212,20 @@ export const steps = [
     calculates: true,
   },
   {
+    name: 'sim-spread',
+    what: 'spread limits in 100 hostile worlds',
+    commands: [[sim, 'spread', '--seeds', '100']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'mutants-spread',
+    what: 'deliberate faults in spread limits, each to be caught',
+    commands: [[sim, 'spread', '--mutants', '--recorded']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
     name: 'fuzz',
     what: 'a million inputs that no honest peer would send',
     commands: [[join(root, 'scripts', 'fuzz.mjs'), '--inputs', '1000000']],

@@ -1,0 +1,3 @@
+/** Spread limits in simulated worlds (`npm run sim -- spread`). */
+
+export { simulation } from './simulation.ts';
