@@ -231,6 +231,7 @@ describe('docs/options.md', () => {
       [
         ['leasehold/src/ratelimit/core/rate.ts', 'RateOptions'],
         ['leasehold/src/ratelimit/shell/ratelimit.ts', 'RateLimitOptions'],
+        ['leasehold/src/ratelimit/spread/shell/spread-options.ts', 'SpreadOptions'],
       ],
     ],
   ] as const)('has every option of %s, and no other', (heading, interfaces) => {

@@ -11,6 +11,10 @@ export type {
 export { DEFAULT_LIMIT_HTTP_PORT, serveLimits } from './shell/http/serve-limits.ts';
 export { ratelimit, type RateLimitOptions, type WhenCutOff } from './shell/ratelimit.ts';
 export { shareLimits, type ShareLimitsOptions } from './shell/share-limits.ts';
+export { type GroupTotals, groupTotals, type GroupTotalsOptions } from './spread/shell/group-totals.ts';
+export type { DemandKind } from './spread/demand.ts';
+export type { SpreadStatus } from './spread/shell/spread-limit.ts';
+export type { SpreadOptions } from './spread/shell/spread-options.ts';
 export type { OnLoss } from './owner/messages.ts';
 export { type ExpressStore, expressStore } from './shell/http/express-store.ts';
 export { type LimitHeaders, limitHeaders } from './shell/http/headers.ts';

@@ -4,6 +4,7 @@ import type { Instant } from '../../runtime/time.ts';
 import type { LocalLimiter } from '../core/local-limiter.ts';
 import type { Rate } from '../core/rate.ts';
 import type { RateLimitResult } from '../core/result.ts';
+import type { SpreadStatus } from '../spread/shell/spread-limit.ts';
 
 export interface Decider {
   /** Keys of which something is remembered. */
@@ -15,6 +16,8 @@ export interface Decider {
   refund(key: string, tokens: number, rate: Rate): void;
   block(key: string, ms: number, rate: Rate): boolean;
   reset(key: string): void;
+  /** Of a spread limit. */
+  spread?(): SpreadStatus;
 }
 
 export function localDecider(local: LocalLimiter, clock: { now(): Instant }): Decider {

@@ -7,6 +7,7 @@
 
 import { type Rate, type RateOptions, resolveRate } from '../core/rate.ts';
 import type { RateLimitResult } from '../core/result.ts';
+import type { SpreadStatus } from '../spread/shell/spread-limit.ts';
 import type { Decider } from './decider.ts';
 
 export interface ConsumeOptions extends Partial<RateOptions> {
@@ -34,6 +35,11 @@ export class Limiter {
   /** Keys whose tokens are remembered; all others have all their tokens. */
   get keys(): number {
     return this.#decider.keys;
+  }
+
+  /** How this process stands in a limit with `mode: 'spread'`; undefined for other limits. */
+  get spread(): SpreadStatus | undefined {
+    return this.#decider.spread?.();
   }
 
   /** Takes tokens, if the key has them. Never rejects for a denial. */

@@ -11,6 +11,7 @@ import { LocalLimiter } from '../core/local-limiter.ts';
 import { type RateOptions, resolveRate } from '../core/rate.ts';
 import type { OnLoss } from '../owner/messages.ts';
 import type { CutOffPolicy } from '../owner/when-cut-off.ts';
+import { refuseSpreadOptions, spreadLimit, type SpreadOptions } from '../spread/shell/spread-options.ts';
 import { NAME_MAX } from '../wire/codec.ts';
 import { localDecider } from './decider.ts';
 import type { LimitSharing } from './limit-sharing.ts';
@@ -19,7 +20,7 @@ import { Limiter } from './limiter.ts';
 /** See `docs/ratelimit.md` for the bound of each. */
 export type WhenCutOff = 'closed' | 'share' | { readonly open: number; readonly forMs: number };
 
-export interface RateLimitOptions extends RateOptions {
+export interface RateLimitOptions extends RateOptions, SpreadOptions {
   /** Names the limiter in headers, metrics and errors. Required for a shared limit. @default 'default' */
   name?: string | undefined;
 
@@ -41,7 +42,7 @@ export interface RateLimitOptions extends RateOptions {
   /** What is decided when the owner of a key does not answer. Only with `sharing`. @default 'closed' */
   whenCutOff?: WhenCutOff | undefined;
 
-  /** How many processes share the limit at most. Required for `whenCutOff: 'share'`, and for nothing else. */
+  /** How many processes share the limit at most. Required for `whenCutOff: 'share'` and, unless the group has a size, for `mode: 'spread'`. */
   size?: number | undefined;
 
   /** How long a request waits for the owner of its key, in milliseconds. Only with `sharing`. @default 80 */
@@ -54,6 +55,7 @@ export interface RateLimitOptions extends RateOptions {
 const NAMES: OptionNames<RateLimitOptions> = {
   ...{ name: true, limit: true, per: true, burst: true, maxKeys: true, whenFull: true, runtime: true },
   ...{ sharing: true, onLoss: true, whenCutOff: true, size: true, waitMs: true },
+  ...{ mode: true, group: true, demand: true, epochMs: true },
 };
 const MAX_KEYS_DEFAULT = 1_000_000;
 /** With the delays of a busy machine a request is then answered within 100 ms. */
@@ -64,6 +66,12 @@ const ONLY_SHARED = ['onLoss', 'whenCutOff', 'size', 'waitMs'] as const;
 /** @throws {InvalidOptionError} naming the first rule that is broken */
 export function ratelimit(options: RateLimitOptions): Limiter {
   checkOptionNames('', options, NAMES);
+  if (options.mode === 'spread') {
+    const rate = resolveRate(options);
+    const name = textOption('name', options.name ?? 'default', NAME_MAX);
+    return new Limiter({ name, rate, decider: spreadLimit(options, name, rate) });
+  }
+  refuseSpreadOptions(options);
   const { maxKeys = MAX_KEYS_DEFAULT, whenFull = 'deny', sharing } = options;
   demand(
     'maxKeys',

@@ -1,0 +1,85 @@
+/**
+ * The sum of a number over all members of a group: `groupTotals`. Every member gives its own number, and each of them knows the total after a few
+ * epochs, without a collector. The total is an estimate (`push-sum.ts`), to be shown or to steer by; no rights follow from it.
+ */
+
+import type { Group } from '../../../membership/shell/group.ts';
+import { alarmOn, Driver } from '../../../runtime/driver.ts';
+import { InvalidOptionError } from '../../../runtime/errors.ts';
+import { checkOptionNames, type OptionNames } from '../../../runtime/option-names.ts';
+import { SuspensionGuard } from '../../../runtime/suspension.ts';
+import { nameOption } from '../../../runtime/text-option.ts';
+import { PushSum, type PushSumEffect } from '../push-sum.ts';
+import { attachTo, sightOf } from './on-group.ts';
+
+export interface GroupTotalsOptions {
+  /** Names the total; the same at every member. */
+  name: string;
+
+  /** This member's number. Called in every epoch. A number that is not finite counts as the last one. */
+  value: () => number;
+
+  /** How often members exchange parts, in milliseconds. Equal at all members; more than a trip between two of them. @default 100 */
+  epochMs?: number | undefined;
+}
+
+export interface GroupTotals extends Disposable {
+  /** The estimate of the sum over all members of the view. */
+  readonly total: number;
+  /** Over how many members. */
+  readonly members: number;
+}
+
+const OPTIONS: OptionNames<GroupTotalsOptions> = { name: true, value: true, epochMs: true };
+const EPOCH_MS = { default: 100, least: 10, most: 10_000 };
+const NAME_MAX = 128;
+
+/** @throws {InvalidOptionError} naming the first rule that is broken */
+export function groupTotals(group: Group, options: GroupTotalsOptions): GroupTotals {
+  checkOptionNames('', options, OPTIONS);
+  const name = nameOption('name', options.name, NAME_MAX);
+  const { value } = options;
+  if (typeof value !== 'function') throw new InvalidOptionError('value', value, 'it must be a function');
+  const epochMs = epochOption(options.epochMs);
+  const { runtime, durations } = group.inside;
+  let last = 0;
+  const own = (): number => {
+    const number = value();
+    if (Number.isFinite(number)) last = number;
+    return last;
+  };
+  const core = new PushSum(
+    { epochMs, random: () => runtime.random(), value: own },
+    sightOf(group),
+    runtime.now(),
+  );
+  const channel = attachTo(group, `totals/${name}`, {
+    look: () => driver.input(() => core.look()),
+    receive: (from, message) => driver.input((now) => core.receive(from, message, now)),
+    left: () => driver.stop(),
+  });
+  const driver = new Driver<PushSumEffect>({
+    ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, durations.suspensionToleranceMs) },
+    alarm: (wake) => alarmOn(runtime, wake),
+    execute: ({ to, message, isDirect }) => channel.send(to, message, isDirect),
+  });
+  driver.input((now) => core.wake(now));
+  return {
+    get total() {
+      return core.total;
+    },
+    get members() {
+      return core.members;
+    },
+    [Symbol.dispose]: () => {
+      driver.stop();
+      channel[Symbol.dispose]();
+    },
+  };
+}
+
+export function epochOption(epochMs: number = EPOCH_MS.default): number {
+  const { least, most } = EPOCH_MS;
+  if (typeof epochMs === 'number' && epochMs >= least && epochMs <= most) return epochMs;
+  throw new InvalidOptionError('epochMs', epochMs, `it must be from ${least} to ${most} milliseconds`);
+}
