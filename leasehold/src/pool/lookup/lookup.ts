@@ -158,7 +158,7 @@ export class Lookup {
   wake(now: Instant): LookupEffect[] {
     const effects = this.#judge(now);
     const probes = this.#watch.wake(now).map((probe): LookupEffect => ({ do: 'send', ...probe }));
-    effects.push(...probes, ...this.#heedWatch(now));
+    effects.push(...probes, ...this.#applyWatch(now));
     if (now >= this.#nextSyncAt) effects.push(...this.#sync(now));
     return effects;
   }
@@ -167,14 +167,14 @@ export class Lookup {
   hearRole(from: string, role: Role, now: Instant): LookupEffect[] {
     const effects = this.#judge(now);
     this.#watch.hear(from, role, now);
-    return [...effects, ...this.#heedWatch(now)];
+    return [...effects, ...this.#applyWatch(now)];
   }
 
   /** There is no connection to this Manager. */
   unreachable(address: string, now: Instant): LookupEffect[] {
     const effects = this.#judge(now);
     this.#watch.unreachable(address, now);
-    return [...effects, ...this.#heedWatch(now)];
+    return [...effects, ...this.#applyWatch(now)];
   }
 
   receive(from: string, changes: Changes, now: Instant): LookupEffect[] {
@@ -224,7 +224,7 @@ export class Lookup {
   }
 
   /** Acts on the Managers' answers: drops the table, asks for one again, or takes one that came too early. */
-  #heedWatch(now: Instant): LookupEffect[] {
+  #applyWatch(now: Instant): LookupEffect[] {
     const histories = this.#watch.disagreement;
     if (histories !== undefined && !this.#isQuarantined) return this.#quarantine(histories);
     const effects: LookupEffect[] = [];

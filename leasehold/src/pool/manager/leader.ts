@@ -242,7 +242,7 @@ export class Leader {
     if (!heard.isMember) {
       const isTold = displaced !== undefined && this.#mayAnswer(now);
       const told = isTold ? [noRoom(displaced.address, displaced.report, 'candidates')] : [];
-      return [...told, ...this.#hearStranger(heard, now)];
+      return [...told, ...this.#hearCandidate(heard, now)];
     }
     if (session.report.letGo.length > 0 || report.leaving) this.#pending.consider(pool);
     const answers = report.wantsAnswer || session.isDue ? this.#answer(session, now) : [];
@@ -343,7 +343,7 @@ export class Leader {
   }
 
   /** A candidate is asked to show that it hears, and is admitted when it has. */
-  #hearStranger(heard: Heard, now: Instant): LeaderEffect[] {
+  #hearCandidate(heard: Heard, now: Instant): LeaderEffect[] {
     const { session } = heard;
     const { report, pool, address } = session;
     if (heard.isFirst || heard.confirms) this.#admissions.candidateCame(pool, now);

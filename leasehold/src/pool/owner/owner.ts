@@ -208,7 +208,7 @@ export class Owner {
     const effects = this.#expire(now);
     if (this.#leaving === 'left') return effects;
     const probes = this.#watch.wake(now).map((probe): OwnerEffect => ({ do: 'send', ...probe }));
-    effects.push(...probes, ...this.#heedWatch(now));
+    effects.push(...probes, ...this.#applyWatch(now));
     if (now >= this.#nextReportAt) effects.push(...this.#ask(now));
     return effects;
   }
@@ -217,14 +217,14 @@ export class Owner {
   hearRole(from: string, role: Role, now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     this.#watch.hear(from, role, now);
-    return [...effects, ...this.#heedWatch(now)];
+    return [...effects, ...this.#applyWatch(now)];
   }
 
   /** There is no connection to this Manager. */
   unreachable(address: string, now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     this.#watch.unreachable(address, now);
-    return [...effects, ...this.#heedWatch(now)];
+    return [...effects, ...this.#applyWatch(now)];
   }
 
   receive(from: string, update: Update, now: Instant): OwnerEffect[] {
@@ -334,7 +334,7 @@ export class Owner {
   }
 
   /** Does what follows from the Managers' answers: lets go of everything, takes part again, or takes what came too early. */
-  #heedWatch(now: Instant): OwnerEffect[] {
+  #applyWatch(now: Instant): OwnerEffect[] {
     const histories = this.#watch.disagreement;
     if (histories !== undefined && !this.#isQuarantined) return this.#quarantine(histories);
     const effects: OwnerEffect[] = [];
