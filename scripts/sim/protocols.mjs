@@ -15,5 +15,6 @@ export const protocols = {
   quorum: 'leasehold/src/quorum/simulation/index.ts',
   ratelimit: 'leasehold/src/ratelimit/simulation/index.ts',
   spread: 'leasehold/src/ratelimit/simulation/spread/index.ts',
+  'ratelimit-group': 'leasehold/src/ratelimit/simulation/group/index.ts',
   membership: 'leasehold/src/membership/simulation/index.ts',
 };

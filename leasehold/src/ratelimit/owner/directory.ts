@@ -1,18 +1,60 @@
 /**
- * Which process mints the tokens of a key. A pool answers this (`shell/pool-directory.ts`); a group of servers may later.
+ * Which process mints the tokens of a key, and how many: a pool answers this (`shell/pool-directory.ts`), or a group (`group-directory.ts`).
  *
- * The limit rests on one rule: **at no instant do two processes hold the same key.** `find` is only a hint.
+ * The limit rests on one rule: **at no instant do the rights of all processes to mint the same key add up to more than the limit.** On a pool one process has
+ * the whole right. In a group a server has as much of the right as there are members it mints for. `find` is only a hint.
  */
 
 import type { Instant } from '../../runtime/time.ts';
+import { LOAN_MS } from './timing.ts';
 
 export interface Directory {
-  /**
-   * Since when this process has held the key, by its own clock and with no other holder in between; undefined: it does not hold
-   * the key now. Not earlier than the instant at which the last holder stopped.
-   */
-  heldSince(limiter: string, key: string, now: Instant): Instant | undefined;
+  /** The right of this process to mint the tokens of a key; undefined: there is none at this instant. */
+  rightTo(limiter: string, key: string, now: Instant): Right | undefined;
 
-  /** The address of the process to ask for tokens, or undefined. Never the address of this process. */
+  /** The process to ask for tokens, or undefined. Never this process. */
   find(limiter: string, key: string): string | undefined;
+
+  /** When the directory has to look again, if it has to. */
+  readonly wakeAt?: Instant | undefined;
+  wake?(now: Instant): void;
+
+  /** Another process says how many processes there can be; see `group-directory.ts`. */
+  heardSize?(size: number): void;
 }
+
+/**
+ * A right to mint a key, good for one instant.
+ *
+ * A process with a part of the right counts by a clock of its own, the *minting clock*, which runs slower by that part and stands still without
+ * a right. So a bucket that fills at the whole rate by the minting clock fills at its part of the rate.
+ */
+export interface Right {
+  /** The present instant by the minting clock. */
+  readonly at: number;
+  /** When this process began to own the key, by the minting clock and with no other owner in between. */
+  readonly since: number;
+  /** Every token that an earlier owner has lent is void. */
+  readonly isOpen: boolean;
+  /** The part of the limit and of the burst, above 0 and at most 1. */
+  readonly share: number;
+  /** Smaller shares of earlier instants: the bucket was cut to them then. */
+  readonly cuts: readonly Cut[];
+}
+
+export interface Cut {
+  readonly share: number;
+  /** The last instant of this share, by the minting clock. */
+  readonly at: number;
+}
+
+const NO_CUTS: readonly Cut[] = [];
+
+/** The right of the only owner, which began at `since` when the last holder had stopped. */
+export const wholeRight = (since: Instant, now: Instant): Right => ({
+  ...{ at: now, since, isOpen: isOpen(since, now), share: 1 },
+  cuts: NO_CUTS,
+});
+
+/** May a process that owns the key since then mint? */
+export const isOpen = (since: Instant, now: Instant): boolean => now >= since + LOAN_MS;

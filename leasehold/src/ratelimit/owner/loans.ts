@@ -16,6 +16,8 @@
  * Loans.fullAt} goes through these instants in order.
  */
 
+import type { Rate } from '../core/rate.ts';
+import type { Right } from './directory.ts';
 import type { Leftover } from './messages.ts';
 
 interface Loan {
@@ -30,19 +32,32 @@ export class Loans {
   readonly #loans: Loan[] = [];
   #away = 0;
   #fullAt = Number.NEGATIVE_INFINITY;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #msPerToken = 0;
 
   get away(): number {
     return this.#away;
   }
 
-  /** The earliest instant at which the bucket can be full. Forgets the loans that have ended. */
-  fullAt(now: number, msPerToken: number): number {
+  /**
+   * The earliest instant at which the bucket can be full. Forgets the loans that have ended.
+   *
+   * The reserve of a part of the limit counts as away, too. A cut since the last look counts with all that was away at that look: less may have
+   * been away at the cut, so this is never too early.
+   */
+  fullAt({ burst, msPerToken }: Rate, { at: now, share, cuts }: Right): number {
+    const missingMs = (cutShare: number): number => (this.#away + (1 - cutShare) * burst) * msPerToken;
+    for (const cut of cuts) {
+      if (cut.at >= this.#lookedAt) this.#fullAt = Math.max(this.#fullAt, cut.at + missingMs(cut.share));
+    }
     for (let first = this.#loans[0]; first !== undefined && first.until <= now; first = this.#loans[0]) {
-      this.#fullAt = Math.max(this.#fullAt, first.until + this.#away * msPerToken);
+      this.#fullAt = Math.max(this.#fullAt, first.until + missingMs(share));
       this.#away -= first.tokens;
       this.#loans.shift();
     }
-    this.#fullAt = Math.max(this.#fullAt, now + this.#away * msPerToken);
+    this.#lookedAt = now;
+    this.#msPerToken = msPerToken;
+    this.#fullAt = Math.max(this.#fullAt, now + missingMs(share));
     return this.#fullAt;
   }
 
@@ -55,9 +70,9 @@ export class Loans {
    * The borrower says what is left of its batches. Batches of the ask `id` and later are not meant: their answers may be on their
    * way. An old report that comes late only repeats more than is true.
    */
-  report(borrower: string, id: number, left: readonly Leftover[], now: number, msPerToken: number): void {
+  report(borrower: string, id: number, left: readonly Leftover[], rate: Rate, right: Right): void {
     if (this.#loans.length === 0) return;
-    this.fullAt(now, msPerToken);
+    this.fullAt(rate, right);
     for (const loan of this.#loans) {
       if (loan.borrower !== borrower || loan.id >= id) continue;
       const tokens = Math.min(loan.tokens, left.find((each) => each.id === loan.id)?.tokens ?? 0);
@@ -66,9 +81,9 @@ export class Loans {
     }
   }
 
-  /** Nothing is away, and the bucket is not kept from being full. */
-  isOver(now: number): boolean {
-    const last = this.#loans.at(-1);
-    return (last === undefined || last.until <= now) && this.#fullAt <= now;
+  /** Nothing is away, the tokens that were away are replaced, and the bucket is kept from being full by its reserve at most. */
+  isOver(now: number, reserveMs: number): boolean {
+    const replacedAt = (this.#loans.at(-1)?.until ?? now) + this.#away * this.#msPerToken;
+    return replacedAt <= now && this.#fullAt <= now + reserveMs;
   }
 }

@@ -11,17 +11,23 @@
  *
  *  1. The processes do not mint at the same time: the directory names one holder at a time.
  *  2. Tokens that the last owner lent may still be used for {@link LOAN_MS}. The new owner therefore mints nothing for that long
- *     after getting the key ({@link isOpen}). When the new owner begins, every token of the last owner is used or void.
+ *     after getting the key (`isOpen` of its right). When the new owner begins, every token of the last owner is used or void.
  *  3. The new owner begins with a full bucket: one burst more than the interval had before. Or the bucket is empty (`onLoss:
  *     'empty'`), so that F only grows at the rate of the limit since the last owner stopped. ∎
  *
  * A process that gets a key back without another holder in between goes on with the same bucket: the directory says since when.
+ *
+ * **Parts of the limit.** In a group several servers may mint one key at a time, each for its part s of the members (`group-directory.ts`). Then
+ * the same holds with F ≤ s × burst and a growth of s × limit. The growth is in the clock: all instants here are of the minting clock of the
+ * {@link Right}, which runs s times as fast. The size is a reserve: (1 − s) × burst tokens count as missing, now and at every earlier instant
+ * with a smaller part (`cuts`), so that a bucket that was cut does not jump back when the part grows.
  */
 
 import { debtMs, fullAfter, isPermitted, wholeTokensIn } from '../core/bucket.ts';
 import { LocalLimiter, type LocalLimiterOptions } from '../core/local-limiter.ts';
 import type { Rate } from '../core/rate.ts';
 import { type RateLimitResult, resultOf } from '../core/result.ts';
+import type { Right } from './directory.ts';
 import { Loans } from './loans.ts';
 import type { Answer, Ask, OnLoss } from './messages.ts';
 import { LOAN_MS } from './timing.ts';
@@ -38,9 +44,6 @@ const HERE = '';
 /** A borrower gets at most this part of a burst at once, unless it needs more. */
 const GRANT_SHARE = 1 / 4;
 
-/** May an owner that holds the key since then mint? */
-export const isOpen = (heldSince: number, now: number): boolean => now >= heldSince + LOAN_MS;
-
 export class Minter {
   /** The levels of all keys, as they would be if nothing were away. */
   readonly levels: LocalLimiter;
@@ -51,36 +54,31 @@ export class Minter {
   }
 
   /** A request of this process. */
-  consume(
-    key: string,
-    cost: number,
-    rate: Rate,
-    heldSince: number,
-    onLoss: OnLoss,
-    now: number,
-  ): RateLimitResult {
+  consume(key: string, cost: number, rate: Rate, right: Right, onLoss: OnLoss): RateLimitResult {
+    const now = right.at;
     const shared = this.#shared.get(key);
-    const fullAt = this.#fullAt(key, shared, rate, heldSince, onLoss, now);
+    const fullAt = this.#fullAt(key, shared, rate, right, onLoss);
     const charged = fullAfter(fullAt, now, cost, rate);
     const ahead = shared?.turns.ahead(HERE, now) ?? 0;
     const debt = debtMs(charged, now, rate) + ahead * rate.msPerToken;
     if (!isPermitted(debt, rate)) {
       shared?.turns.denied(HERE, cost, debt, now);
-      return resultOf(fullAt, rate, now, 'rate', debt, 'owner');
+      return byOwner(resultOf(fullAt, rate, now, 'rate', debt, 'owner'), right);
     }
     if (!this.levels.setFullAt(key, charged, now)) {
-      return resultOf(fullAt, rate, now, 'full', rate.refillMs, 'owner');
+      return byOwner(resultOf(fullAt, rate, now, 'full', rate.refillMs, 'owner'), right);
     }
     shared?.turns.served(HERE);
-    return resultOf(charged, rate, now, undefined, 0, 'owner');
+    return byOwner(resultOf(charged, rate, now, undefined, 0, 'owner'), right);
   }
 
   /** An ask of another process. */
-  grant(borrower: string, ask: Ask, rate: Rate, heldSince: number, onLoss: OnLoss, now: number): Answer {
+  grant(borrower: string, ask: Ask, rate: Rate, right: Right, onLoss: OnLoss): Answer {
     const { key, id, need } = ask;
-    const shared = this.#share(key, now);
-    shared.loans.report(borrower, id, ask.left, now, rate.msPerToken);
-    const fullAt = this.#fullAt(key, shared, rate, heldSince, onLoss, now);
+    const now = right.at;
+    const shared = this.#share(key, rate, right);
+    shared.loans.report(borrower, id, ask.left, rate, right);
+    const fullAt = this.#fullAt(key, shared, rate, right, onLoss);
     const ahead = shared.turns.ahead(borrower, now);
     const there = wholeTokensIn(fullAt + ahead * rate.msPerToken, now, rate);
     const wanted = Math.min(ask.want, Math.max(need, Math.floor(rate.burst * GRANT_SHARE)));
@@ -90,50 +88,48 @@ export class Minter {
       const short = debtMs(fullAfter(fullAt, now, need, rate), now, rate) + ahead * rate.msPerToken;
       const retryAfterMs = Math.max(short, rate.msPerToken);
       shared.turns.denied(borrower, need, retryAfterMs, now);
-      return { kind: 'denial', id, retryAfterMs, resetMs: Math.max(0, fullAt - now) };
+      const resetMs = Math.max(0, fullAt - now) / right.share;
+      return { kind: 'denial', id, retryAfterMs: retryAfterMs / right.share, resetMs };
     }
     shared.turns.served(borrower);
     shared.loans.add(borrower, id, tokens, now + LOAN_MS);
     const remaining = wholeTokensIn(charged, now, rate);
-    return { kind: 'grant', id, tokens, remaining, resetMs: Math.max(0, charged - now) };
+    return { kind: 'grant', id, tokens, remaining, resetMs: Math.max(0, charged - now) / right.share };
   }
 
   /** Another process reports the tokens left of its batches. */
-  report(borrower: string, { key, id, left }: Ask, rate: Rate, now: number): void {
-    this.#shared.get(key)?.loans.report(borrower, id, left, now, rate.msPerToken);
+  report(borrower: string, { key, id, left }: Ask, rate: Rate, right: Right): void {
+    this.#shared.get(key)?.loans.report(borrower, id, left, rate, right);
   }
 
   /** The level of the key; nothing is taken. */
-  peek(key: string, rate: Rate, heldSince: number, onLoss: OnLoss, now: number): RateLimitResult {
-    const fullAt = this.#fullAt(key, this.#shared.get(key), rate, heldSince, onLoss, now);
+  peek(key: string, rate: Rate, right: Right, onLoss: OnLoss): RateLimitResult {
+    const now = right.at;
+    const fullAt = this.#fullAt(key, this.#shared.get(key), rate, right, onLoss);
     const debt = debtMs(fullAfter(fullAt, now, 1, rate), now, rate);
     return isPermitted(debt, rate)
-      ? resultOf(fullAt, rate, now, undefined, 0, 'owner')
-      : resultOf(fullAt, rate, now, 'rate', debt, 'owner');
+      ? byOwner(resultOf(fullAt, rate, now, undefined, 0, 'owner'), right)
+      : byOwner(resultOf(fullAt, rate, now, 'rate', debt, 'owner'), right);
   }
 
-  #fullAt(
-    key: string,
-    shared: SharedKey | undefined,
-    rate: Rate,
-    heldSince: number,
-    onLoss: OnLoss,
-    now: number,
-  ): number {
-    let fullAt = Math.max(now, this.levels.fullAt(key, now));
-    if (shared !== undefined) fullAt = Math.max(fullAt, shared.loans.fullAt(now, rate.msPerToken));
+  #fullAt(key: string, shared: SharedKey | undefined, rate: Rate, right: Right, onLoss: OnLoss): number {
+    const { at, since, share, cuts } = right;
+    let fullAt = Math.max(at + (1 - share) * rate.refillMs, this.levels.fullAt(key, at));
+    for (const cut of cuts) fullAt = Math.max(fullAt, cut.at + (1 - cut.share) * rate.refillMs);
+    if (shared !== undefined) fullAt = Math.max(fullAt, shared.loans.fullAt(rate, right));
     if (onLoss === 'full') return fullAt;
-    return Math.max(fullAt, heldSince + LOAN_MS + rate.refillMs);
+    return Math.max(fullAt, since + LOAN_MS + rate.refillMs);
   }
 
   /** Looks at two other keys for each new one, so that those that nobody asks for any more are forgotten. */
-  #share(key: string, now: number): SharedKey {
+  #share(key: string, rate: Rate, { at: now, share }: Right): SharedKey {
+    const reserveMs = (1 - share) * rate.refillMs;
     const known = this.#shared.get(key);
     if (known !== undefined) return known;
     let looked = 0;
     for (const [other, { loans, turns }] of this.#shared) {
       this.#shared.delete(other);
-      if (!loans.isOver(now) || !turns.isOver(now)) this.#shared.set(other, { loans, turns });
+      if (!loans.isOver(now, reserveMs) || !turns.isOver(now)) this.#shared.set(other, { loans, turns });
       looked += 1;
       if (looked === 2) break;
     }
@@ -141,4 +137,10 @@ export class Minter {
     this.#shared.set(key, shared);
     return shared;
   }
+}
+
+/** Times as the process counts them that asks, and not as the minting clock does. */
+function byOwner(result: RateLimitResult, { share }: Right): RateLimitResult {
+  if (share === 1) return result;
+  return { ...result, retryAfterMs: result.retryAfterMs / share, resetMs: result.resetMs / share };
 }

@@ -20,7 +20,7 @@ import { type AskUnderWay, BorrowedKey } from './borrowed-key.ts';
 import type { Directory } from './directory.ts';
 import type { SharingEffect } from './effects.ts';
 import type { Answer, Ask, OnLoss } from './messages.ts';
-import { isOpen, Minter } from './minter.ts';
+import { Minter } from './minter.ts';
 import { GRANT_MS, REPORT_BELOW_MS } from './timing.ts';
 import { type CutOffPolicy, CutOffLimiter } from './when-cut-off.ts';
 
@@ -101,11 +101,11 @@ export class SharedLimiter {
     const borrowed = this.#keys.size > 0 ? this.#keys.get(key) : undefined;
     const blockedMs = borrowed?.blockedForMs(now) ?? 0;
     if (borrowed !== undefined && blockedMs > 0) return deniedResult(borrowed, blockedMs, rate, now);
-    const heldSince = this.#directory.heldSince(this.options.name, key, now);
-    if (heldSince !== undefined) {
-      if (!isOpen(heldSince, now)) return this.#decideCutOff(borrowed, cost, rate, now);
+    const right = this.#directory.rightTo(this.options.name, key, now);
+    if (right !== undefined) {
+      if (!right.isOpen) return this.#decideCutOff(borrowed, cost, rate, now);
       borrowed?.ownerAnswers();
-      return this.minter.consume(key, cost, rate, heldSince, this.options.onLoss, now);
+      return this.minter.consume(key, cost, rate, right, this.options.onLoss);
     }
     if (borrowed === undefined) return undefined;
     const tokens = borrowed.tokens(now);
@@ -166,15 +166,15 @@ export class SharedLimiter {
 
   /** Another process asks for tokens of a key, or reports the tokens left. */
   receiveAsk(from: string, ask: Ask, rate: Rate, now: Instant): SharingEffect[] {
+    const right = this.#directory.rightTo(this.options.name, ask.key, now);
     if (ask.want === 0) {
-      this.minter.report(from, ask, rate, now);
+      if (right !== undefined) this.minter.report(from, ask, rate, right);
       return [];
     }
-    const heldSince = this.#directory.heldSince(this.options.name, ask.key, now);
-    if (heldSince === undefined || !isOpen(heldSince, now)) {
+    if (right === undefined || !right.isOpen) {
       return [{ do: 'answer', to: from, answer: { kind: 'later', id: ask.id } }];
     }
-    const answer = this.minter.grant(from, ask, rate, heldSince, this.options.onLoss, now);
+    const answer = this.minter.grant(from, ask, rate, right, this.options.onLoss);
     return [{ do: 'answer', to: from, answer }];
   }
 
@@ -241,11 +241,10 @@ export class SharedLimiter {
   }
 
   peek(key: string, rate: Rate, now: Instant): RateLimitResult {
-    const heldSince = this.#directory.heldSince(this.options.name, key, now);
+    const right = this.#directory.rightTo(this.options.name, key, now);
     const borrowed = this.#keys.get(key);
     const isBlocked = borrowed !== undefined && borrowed.blockedForMs(now) > 0;
-    if (heldSince !== undefined && !isBlocked)
-      return this.minter.peek(key, rate, heldSince, this.options.onLoss, now);
+    if (right !== undefined && !isBlocked) return this.minter.peek(key, rate, right, this.options.onLoss);
     if (borrowed === undefined) return resultOf(now, rate, now, undefined, 0, 'batch');
     const deniedMs = borrowed.deniedForMs(1, now);
     return deniedMs > 0
@@ -254,16 +253,15 @@ export class SharedLimiter {
   }
 
   refund(key: string, tokens: number, rate: Rate, now: Instant): void {
-    if (this.#directory.heldSince(this.options.name, key, now) !== undefined) {
-      this.minter.levels.refund(key, tokens, rate, now);
-    } else this.#keys.get(key)?.putBack(tokens, now);
+    const right = this.#directory.rightTo(this.options.name, key, now);
+    if (right !== undefined) this.minter.levels.refund(key, tokens, rate, right.at);
+    else this.#keys.get(key)?.putBack(tokens, now);
   }
 
   /** Denies the key in this process, and for all processes if this process owns the key. */
   block(key: string, ms: number, rate: Rate, now: Instant): boolean {
-    if (this.#directory.heldSince(this.options.name, key, now) !== undefined) {
-      return this.minter.levels.block(key, ms, rate, now);
-    }
+    const right = this.#directory.rightTo(this.options.name, key, now);
+    if (right !== undefined) return this.minter.levels.block(key, ms, rate, right.at);
     this.#borrow(key, now).block(later(now, ms));
     return true;
   }
@@ -271,7 +269,7 @@ export class SharedLimiter {
   /** Lifts a block of this process. Gives the key all its tokens, if this process owns the key; otherwise forgets the last denial. */
   reset(key: string, now: Instant): void {
     this.#keys.get(key)?.reset();
-    if (this.#directory.heldSince(this.options.name, key, now) !== undefined) this.minter.levels.reset(key);
+    if (this.#directory.rightTo(this.options.name, key, now) !== undefined) this.minter.levels.reset(key);
   }
 
   #decideCutOff(
@@ -343,7 +341,7 @@ export class SharedLimiter {
     const { name } = this.options;
     const { key } = borrowed;
     const to = this.#directory.find(name, key);
-    if (to === undefined || this.#directory.heldSince(name, key, now) !== undefined) {
+    if (to === undefined || this.#directory.rightTo(name, key, now) !== undefined) {
       if (borrowed.waiting.length > 0) this.#scheduleTryAgain(borrowed, now);
       return [];
     }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Instant, instant } from '../../runtime/time.ts';
 import { resolveRate } from '../core/rate.ts';
 import type { RateLimitResult } from '../core/result.ts';
+import { type Right, wholeRight } from './directory.ts';
 import type { SharingEffect } from './effects.ts';
 import type { Ask } from './messages.ts';
 import { SharedLimits } from './shared-limits.ts';
@@ -22,9 +23,10 @@ class Pair {
   readonly ben: SharedLimits;
 
   constructor(options: Partial<SharedLimiterOptions> = {}, adaOptions: Partial<SharedLimiterOptions> = {}) {
-    const heldSince = (): Instant | undefined => (this.holder === 'ada' ? instant(0) : undefined);
-    this.ada = new SharedLimits({ heldSince, find: () => undefined });
-    this.ben = new SharedLimits({ heldSince: () => undefined, find: () => this.holder });
+    const rightTo = (_limiter: string, _key: string, now: Instant): Right | undefined =>
+      this.holder === 'ada' ? wholeRight(instant(0), now) : undefined;
+    this.ada = new SharedLimits({ rightTo, find: () => undefined });
+    this.ben = new SharedLimits({ rightTo: () => undefined, find: () => this.holder });
     const common: SharedLimiterOptions = {
       ...{ name: 'api', rate, onLoss: 'full', whenCutOff: { kind: 'closed' }, waitMs: 100 },
       ...{ maxKeys: 100, whenFull: 'deny' },

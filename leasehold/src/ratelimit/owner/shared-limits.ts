@@ -38,7 +38,7 @@ export class SharedLimits {
   }
 
   get wakeAt(): Instant | undefined {
-    let at: Instant | undefined;
+    let at: Instant | undefined = this.#directory.wakeAt;
     for (const limiter of this.#limiters.values()) at = soonest(at, limiter.wakeAt);
     return at;
   }
@@ -85,6 +85,7 @@ export class SharedLimits {
   }
 
   wake(now: Instant): SharingEffect[] {
+    this.#directory.wake?.(now);
     return [...this.#limiters.values()].flatMap((limiter) => limiter.wake(now));
   }
 

@@ -8,7 +8,7 @@
 import type { PoolLookup } from '../../pool/shell/pool-lookup.ts';
 import type { PoolOwner } from '../../pool/shell/pool-owner.ts';
 import type { Instant } from '../../runtime/time.ts';
-import type { Directory } from '../owner/directory.ts';
+import { type Directory, type Right, wholeRight } from '../owner/directory.ts';
 
 /** The scheme of the URLs of processes that share limits. */
 export const LIMIT_SCHEME = 'leasehold-limit://';
@@ -24,10 +24,10 @@ export class PoolDirectory implements Directory {
     this.#lookup = lookup;
   }
 
-  heldSince(limiter: string, key: string, now: Instant): Instant | undefined {
+  rightTo(limiter: string, key: string, now: Instant): Right | undefined {
     if (this.#isClosed) return undefined;
     const tenure = this.#owner.tenure(poolKey(limiter, key));
-    return tenure === undefined ? undefined : this.#since(tenure, now);
+    return tenure === undefined ? undefined : wholeRight(this.#since(tenure, now), now);
   }
 
   find(limiter: string, key: string): string | undefined {

@@ -35,7 +35,7 @@ export const PROMISES = [
 const SLACK_TOKENS = 0.05;
 
 /** The strictest bucket that keeps the promise, beside the ones that are watched. */
-class IdealBucket {
+export class IdealBucket {
   readonly #perMs: number;
   readonly #burst: number;
   #level: number;

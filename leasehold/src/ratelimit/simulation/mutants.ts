@@ -7,6 +7,7 @@ import type { Mutant } from '../../sim/simulation.ts';
 
 const BORROWED = 'ratelimit/owner/borrowed-key.ts';
 const CUT_OFF = 'ratelimit/owner/when-cut-off.ts';
+const DIRECTORY = 'ratelimit/owner/directory.ts';
 const LIMITER = 'ratelimit/owner/shared-limiter.ts';
 const LIMITS = 'ratelimit/owner/shared-limits.ts';
 const LOANS = 'ratelimit/owner/loans.ts';
@@ -21,17 +22,17 @@ export const mutants: readonly Mutant[] = [
     name: 'new-owner-mints-at-once',
     promise: 'sum',
     story: 'A new owner mints while tokens of its predecessor are still in use.',
-    file: MINTER,
-    from: 'now >= heldSince + LOAN_MS;',
-    to: 'now >= heldSince;',
+    file: DIRECTORY,
+    from: 'now >= since + LOAN_MS;',
+    to: 'now >= since;',
   },
   {
     name: 'mints-without-the-key',
     promise: 'sum',
     story: 'A process that is asked grants tokens of a key that it does not hold.',
     file: LIMITER,
-    from: 'if (heldSince === undefined || !isOpen(heldSince, now)) {',
-    to: 'if (heldSince !== undefined && !isOpen(heldSince, now)) {',
+    from: '    if (right === undefined || !right.isOpen) {\n      return',
+    to: '    if (right !== undefined && !right.isOpen) {\n      return',
   },
   {
     name: 'empty-start-is-full',
@@ -105,7 +106,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'sum',
     story: 'A bucket fills up although its tokens are away, and both are spent at once.',
     file: LOANS,
-    from: 'this.#fullAt = Math.max(this.#fullAt, now + this.#away * msPerToken);',
+    from: 'this.#fullAt = Math.max(this.#fullAt, now + missingMs(share));',
     to: 'this.#fullAt = Math.max(this.#fullAt, now);',
   },
   {
@@ -113,7 +114,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'sum',
     story: 'When a borrower reports that it has used its tokens, the bucket has them back at once.',
     file: LOANS,
-    from: '    this.fullAt(now, msPerToken);\n',
+    from: '    this.fullAt(rate, right);\n',
     to: '',
   },
   {

@@ -11,6 +11,7 @@ import type { Network } from '../../sim/network.ts';
 import { SimProcess, type SimRuntime } from '../../sim/process.ts';
 import type { World } from '../../sim/world.ts';
 import type { RateLimitResult } from '../core/result.ts';
+import { type Right, wholeRight } from '../owner/directory.ts';
 import type { SharingEffect } from '../owner/effects.ts';
 import type { Answer, Ask } from '../owner/messages.ts';
 import { SharedLimits } from '../owner/shared-limits.ts';
@@ -172,9 +173,9 @@ export class Server {
   #start(runtime: SimRuntime): void {
     const { name } = this;
     const identity = `${name}/${this.process.incarnation}`;
-    const heldSince = (_limiter: string, key: string, now: Instant): Instant | undefined => {
+    const rightTo = (_limiter: string, key: string, now: Instant): Right | undefined => {
       const lease = this.#held.get(slotOf(key));
-      return lease !== undefined && now < lease.until ? lease.since : undefined;
+      return lease !== undefined && now < lease.until ? wholeRight(lease.since, now) : undefined;
     };
     const find = (_limiter: string, key: string): string | undefined => {
       const believed = this.#believed.get(slotOf(key));
@@ -183,7 +184,7 @@ export class Server {
     this.#held = new Map();
     this.#believed = new Map();
     this.#requests = new Map();
-    const limits = new SharedLimits({ heldSince, find });
+    const limits = new SharedLimits({ rightTo, find });
     const { rate, onLoss, whenCutOff } = this.#drawn;
     const options = { name: LIMITER, rate, onLoss, whenCutOff, waitMs: WAIT_MS };
     this.#limits = limits;

@@ -4,6 +4,7 @@ import { nodeRuntime } from '../../../node/runtime.ts';
 import { silent } from '../../../runtime/logger.ts';
 import { instant } from '../../../runtime/time.ts';
 import { LimitSharing } from '../limit-sharing.ts';
+import { wholeRight } from '../../owner/directory.ts';
 import { ratelimit } from '../ratelimit.ts';
 import { requestLimit } from './limit-request.ts';
 import { METRICS, serveLimits } from './serve-limits.ts';
@@ -13,7 +14,7 @@ const sharingOf = (): LimitSharing =>
   new LimitSharing({
     ...{ name: 'ada', pool: 'ratelimit', address: '127.0.0.1:1', epoch: 'life1', logger: silent },
     directory: {
-      heldSince: (limiter) => (limiter === 'api' ? instant(-1e6) : undefined),
+      rightTo: (limiter, _key, now) => (limiter === 'api' ? wholeRight(instant(-1e6), now) : undefined),
       find: () => undefined,
     },
     runtime: nodeRuntime(),

@@ -1,0 +1,294 @@
+/** One life of a group of servers that share a limit: faults of every kind, and requests that come in rushes. */
+
+import { Server as GroupServer } from '../../../membership/simulation/server.ts';
+import type { Message } from '../../../membership/core/messages.ts';
+import { SimClock } from '../../../sim/clock.ts';
+import { Network } from '../../../sim/network.ts';
+import type { Random } from '../../../sim/random.ts';
+import { World } from '../../../sim/world.ts';
+import { Checker } from './checker.ts';
+import { drawClockRate, type DrawnWorld, drawWorld } from './drawn-world.ts';
+import { type LimitMessage, LimitedServer } from './limited-server.ts';
+
+const EPOCH_MS = 1_750_000_000_000;
+const EVENTS_MAX = 2_000_000;
+/** Before that, no server acts. */
+const BEGIN_MS = 4_000;
+export const KEYS: readonly string[] = ['k0', 'k1', 'k2', 'k3'];
+const LEAVING_MS = 400;
+
+export class GroupLimits {
+  readonly world: World;
+  readonly drawn: DrawnWorld;
+  readonly servers: readonly LimitedServer[];
+  readonly network: Network<Message>;
+  readonly asks: Network<LimitMessage>;
+  readonly checker: Checker;
+
+  constructor(seed: number, trace: boolean, drawn: DrawnWorld) {
+    this.world = new World({ seed, trace });
+    this.drawn = drawn;
+    const { names, durations, lateMs, links } = drawn;
+    const { world } = this;
+    const random = world.random.fork('group');
+    this.network = new Network<Message>(world, { faults: { ...links, lossChance: links.lossChance ?? 0 } });
+    this.asks = new Network<LimitMessage>(world, { faults: links });
+    this.checker = new Checker(world, drawn);
+    const servers: LimitedServer[] = [];
+    this.servers = servers;
+    const of = (server: GroupServer): LimitedServer | undefined =>
+      servers.find(({ group }) => group === server);
+    names.forEach((name, index) => {
+      const clock = new SimClock({
+        rate: drawn.rates[index],
+        originMs: random.between(0, 1e8),
+        wallOriginMs: EPOCH_MS + random.between(-50, 50),
+        uptimeOriginMs: random.between(1e4, 1e9),
+      });
+      const observer = {
+        began: (server: GroupServer): void => of(server)?.began(),
+        sent: (): void => {},
+        does: (server: GroupServer, effect: { readonly do: string }): void => {
+          if (effect.do === 'deliver-view') of(server)?.delivered();
+        },
+      };
+      const group = new GroupServer(world, {
+        name,
+        names,
+        durations,
+        lateMs,
+        network: this.network,
+        clock,
+        observer,
+      });
+      servers.push(new LimitedServer(group, drawn, this.asks, this.checker));
+    });
+  }
+
+  start(server: LimitedServer): void {
+    if (!server.group.process.alive) server.group.process.start();
+  }
+
+  crash(server: LimitedServer): void {
+    if (!server.group.process.alive) return;
+    this.world.count('crashes');
+    server.group.crash();
+    server.crashed();
+  }
+
+  /** Leaves the group, and starts again later. */
+  leave(server: LimitedServer, backAfterMs: number): void {
+    if (!server.group.process.running) return;
+    this.world.count('leaves');
+    server.group.leave();
+    const { life } = server.group.process;
+    this.world.after(LEAVING_MS, () => {
+      if (server.group.process.life === life) this.crash(server);
+    });
+    this.world.after(LEAVING_MS + backAfterMs, () => this.start(server));
+  }
+
+  request(server: LimitedServer, key: string): void {
+    if (!server.isRunning) return;
+    this.checker.requested(server, key);
+    server.request(key);
+  }
+
+  cutBoth(one: string, other: string): void {
+    this.network.cutBoth(one, other);
+    this.asks.cutBoth(one, other);
+  }
+
+  partition(groups: readonly (readonly string[])[]): void {
+    this.world.count('partitions');
+    this.network.partition(groups);
+    this.asks.partition(groups);
+  }
+
+  heal(): void {
+    this.network.heal();
+    this.asks.heal();
+  }
+}
+
+export class Chaos {
+  readonly limits: GroupLimits;
+  readonly #random: Random;
+  /** The server that most requests come to. */
+  #hot = 0;
+  #pressure = 1;
+
+  constructor(seed: number, trace: boolean) {
+    this.limits = new GroupLimits(seed, trace, drawWorld(seed));
+    this.#random = this.limits.world.random.fork('chaos');
+  }
+
+  run(): void {
+    const { limits } = this;
+    const { world, drawn, servers, checker } = limits;
+    const { kind, stormMs, faults } = drawn;
+    world.count(`worlds, ${kind}`);
+    for (const server of servers) world.after(this.#random.between(0, 300), () => limits.start(server));
+    world.run({ untilMs: BEGIN_MS, maxEvents: EVENTS_MAX });
+    for (const server of servers) for (const key of KEYS) this.#askFor(server, key);
+    world.every([300, 1_500], () => (this.#hot = this.#random.integer(0, servers.length - 1)));
+    world.every([60, 140], () => checker.look(servers, KEYS));
+    for (let fault = 0; fault < faults; fault++) {
+      world.at(this.#random.between(BEGIN_MS, BEGIN_MS + stormMs), () => this.#fault());
+    }
+    if (kind === 'mixed') this.#rushes();
+    if (kind === 'sleeping') world.every([7_000, 8_000], () => this.#sleep());
+    if (kind === 'there-and-back') world.every([5_000, 6_000], () => this.#thereAndBack());
+    if (kind === 'comes-over') world.every([7_000, 8_000], () => this.#comeOver());
+    if (kind === 'parted') world.every([5_000, 7_000], () => this.#part());
+    world.run({ untilMs: BEGIN_MS + stormMs, maxEvents: EVENTS_MAX });
+    if (kind === 'calm') this.#checkCalm();
+  }
+
+  /** Requests of one server for one key, one after the other. */
+  #askFor(server: LimitedServer, key: string): void {
+    const { world, drawn, servers } = this.limits;
+    const random = this.#random.fork(`${server.name} ${key}`);
+    const next = (): void => {
+      const isHot = servers[this.#hot] === server;
+      const part = drawn.kind === 'calm' ? 1 / servers.length : isHot ? 0.7 : 0.3 / servers.length;
+      const perMs = (drawn.demand * part * this.#pressure) / drawn.rate.msPerToken;
+      world.after(Math.min(100, random.between(0, 2 / perMs)), () => {
+        if (this.#pressure > 0.01) this.limits.request(server, key);
+        next();
+      });
+    };
+    next();
+  }
+
+  /** All servers spend what they can. */
+  #spend(): void {
+    const { servers, drawn } = this.limits;
+    for (const server of servers) {
+      for (let count = 0; count < drawn.rate.burst / 2; count++) {
+        for (const key of KEYS) this.limits.request(server, key);
+      }
+    }
+  }
+
+  /** Quiet times, in which buckets fill and batches lie idle, and then all spend at once. */
+  #rushes(): void {
+    const { world } = this.limits;
+    world.every([2_000, 6_000], () => {
+      this.#pressure = 0.001;
+      world.after(this.#random.between(300, 2_500), () => {
+        this.#pressure = 1;
+        this.#spend();
+      });
+    });
+  }
+
+  #quietThenSpend(quietMs: number, spendAfterMs: readonly number[]): void {
+    const { world } = this.limits;
+    this.#pressure = 0.001;
+    world.after(quietMs, () => (this.#pressure = 1));
+    for (const ms of spendAfterMs) world.after(ms, () => this.#spend());
+  }
+
+  /** A server stands still until the others act without it and have spent; then it wakes and all spend. */
+  #sleep(): void {
+    const sleeper = this.#random.pick(this.limits.servers);
+    const sleepMs = this.#random.between(4_500, 5_000);
+    this.limits.world.count('sleepers');
+    sleeper.group.pause(sleepMs);
+    const woken = [5, 30, 60, 120, 250, 500, 1_000].map((ms) => sleepMs + ms);
+    this.#quietThenSpend(sleepMs + 1_500, [sleepMs - 400, ...woken]);
+  }
+
+  /** A server leaves and comes back; its keys are spent elsewhere, at home, and elsewhere again. */
+  #thereAndBack(): void {
+    const { limits } = this;
+    const server = this.#random.pick(limits.servers);
+    limits.leave(server, 300);
+    this.#quietThenSpend(4_500, [3_600, 3_700]);
+    limits.world.after(3_750, () => limits.leave(server, this.#random.between(800, 1_500)));
+    for (const ms of [50, 300, 600, 800]) limits.world.after(3_750 + ms, () => this.#spend());
+  }
+
+  /** {0 1} and {2 3} act apart; 2 comes over to {0 1} while 3 does not notice; then 1 may leave. */
+  #comeOver(): void {
+    const { limits } = this;
+    const { world, network, asks, servers } = limits;
+    const [zero, one, two, three] = this.#random.shuffle(servers);
+    if (zero === undefined || one === undefined || two === undefined || three === undefined) return;
+    limits.heal();
+    limits.partition([
+      [zero.name, one.name],
+      [two.name, three.name],
+    ]);
+    const comesMs = 3_300 + this.#random.between(0, 200);
+    world.after(comesMs, () => {
+      world.count('servers that come over');
+      for (const { name } of [zero, one]) {
+        network.heal(two.name, name);
+        asks.heal(two.name, name);
+      }
+    });
+    const partedMs = comesMs + this.#random.between(100, 900);
+    world.after(partedMs, () => {
+      limits.cutBoth(two.name, three.name);
+      two.group.report(three.name);
+    });
+    world.after(partedMs + this.#random.between(50, 400), () => {
+      if (this.#random.chance(0.5)) limits.leave(one, 1_000);
+    });
+  }
+
+  /** One or two servers are parted from the others, and the others report them at once. */
+  #part(): void {
+    const { limits } = this;
+    const names = this.#random.shuffle(limits.servers.map(({ name }) => name));
+    const apart = names.slice(0, this.#random.integer(1, 2));
+    limits.partition([apart, names.slice(apart.length)]);
+    const reporters = limits.servers.filter(({ name }) => !apart.includes(name));
+    for (const server of reporters) for (const name of apart) server.group.report(name);
+    const spend = Array.from({ length: 12 }, (_, at) => 1_400 + at * 100);
+    this.#quietThenSpend(3_000, spend);
+    limits.world.after(4_000, () => limits.heal());
+  }
+
+  #fault(): void {
+    const random = this.#random;
+    const { limits } = this;
+    const { servers, world } = limits;
+    const server = random.pick(servers);
+    const other = random.pick(servers);
+    const names = random.shuffle(servers.map(({ name }) => name));
+    const at = random.integer(1, names.length - 1);
+    const kinds: readonly (() => void)[] = [
+      () => this.#crash(server),
+      () => this.#crash(server),
+      () => limits.partition([names.slice(0, at), names.slice(at)]),
+      () => limits.partition([names.slice(0, at), names.slice(at)]),
+      () => limits.network.cut(server.name, other.name),
+      () => limits.cutBoth(server.name, other.name),
+      () => limits.heal(),
+      () => limits.heal(),
+      () => limits.heal(),
+      () => server.group.pause(random.between(50, 4_000)),
+      () => server.group.suspend(random.between(50, 4_000)),
+      () => server.group.suspend(random.between(5, 39)),
+      () => limits.leave(server, random.between(0, 2_000)),
+      () => server.group.process.setRate(drawClockRate(random)),
+    ];
+    world.count('faults');
+    kinds[random.integer(0, kinds.length - 1)]?.();
+  }
+
+  #crash(server: LimitedServer): void {
+    this.limits.crash(server);
+    this.limits.world.after(this.#random.between(0, 4_000), () => this.limits.start(server));
+  }
+
+  #checkCalm(): void {
+    const { world } = this.limits;
+    const allowed = world.counts.get('calm: tokens allowed') ?? 0;
+    const central = world.counts.get('calm: tokens of a central limiter') ?? 0;
+    if (allowed < 0.8 * central) throw world.broken('calm-use', `${allowed} of ${central} tokens`);
+  }
+}

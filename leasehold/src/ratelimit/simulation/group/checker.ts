@@ -1,0 +1,111 @@
+/**
+ * Watches from outside, where all servers can be seen at one instant.
+ *
+ *  - **sum.** For each key, all servers together use at most `limit × t × clock rate + burst` tokens in any interval of t, and for each fresh start
+ *    of an owner in the interval its part of a burst more; none more if owners start empty.
+ *  - **parts.** At every instant the parts of the limit for which servers mint one key add up to at most the whole, and no member is counted by two servers.
+ */
+
+import type { World } from '../../../sim/world.ts';
+import type { RateLimitResult } from '../../core/result.ts';
+import type { Right } from '../../owner/directory.ts';
+import { IdealBucket } from '../checker.ts';
+import { type DrawnWorld, FASTEST } from './drawn-world.ts';
+import type { LimitedServer, LimitObserver } from './limited-server.ts';
+
+export const PROMISES = ['sum', 'parts', 'calm-use', 'comes-to-an-end'] as const;
+
+/** Buckets differ by the slack of a comparison, once for each server. */
+const SLACK_TOKENS = 0.05;
+
+export class Checker implements LimitObserver {
+  readonly #world: World;
+  readonly #drawn: DrawnWorld;
+  readonly #ideal = new Map<string, IdealBucket>();
+  readonly #central = new Map<string, IdealBucket>();
+  readonly #statics = new Map<string, IdealBucket>();
+  readonly #started = new Set<string>();
+  /** Tokens of fresh starts that are not used up. */
+  readonly #extra = new Map<string, number>();
+
+  constructor(world: World, drawn: DrawnWorld) {
+    this.#world = world;
+    this.#drawn = drawn;
+  }
+
+  get #group(): string {
+    return this.#drawn.kind === 'calm' ? 'calm' : 'storm';
+  }
+
+  /** The tokens that a central limiter, and static parts of the limit, would allow of the same requests. */
+  requested(server: LimitedServer, key: string): void {
+    const { rate, names } = this.#drawn;
+    const { trueMs } = this.#world;
+    const bucketOf = (map: Map<string, IdealBucket>, name: string, part: number): IdealBucket => {
+      const bucket = map.get(name) ?? new IdealBucket(part / rate.msPerToken, rate.burst * part, trueMs);
+      map.set(name, bucket);
+      return bucket;
+    };
+    if (bucketOf(this.#central, key, 1).tryTake(1, trueMs))
+      this.#world.count(`${this.#group}: tokens of a central limiter`);
+    if (bucketOf(this.#statics, `${server.name} ${key}`, 1 / names.length).tryTake(1, trueMs))
+      this.#world.count(`${this.#group}: tokens of static parts`);
+  }
+
+  decided(server: LimitedServer, key: string, { allowed, by }: RateLimitResult): void {
+    this.#world.count(`${allowed ? 'allowed' : 'denied'}, ${by}`);
+    if (!allowed) return;
+    this.#world.count(`${this.#group}: tokens allowed`);
+    const level = this.#bucket(key).take(1, this.#world.trueMs);
+    const extra = this.#extra.get(key) ?? 0;
+    const lent = Math.min(extra, Math.max(0, -level));
+    if (lent > 0) {
+      this.#extra.set(key, extra - lent);
+      this.#bucket(key).take(-lent, this.#world.trueMs);
+    }
+    if (level + lent >= -SLACK_TOKENS) return;
+    throw this.#world.broken('sum', `${server.name} uses ${key}: ${(-level - lent).toFixed(2)} too many`);
+  }
+
+  minted(server: LimitedServer, key: string, { since, share }: Right): void {
+    const { rate, onLoss } = this.#drawn;
+    const start = `${server.name}/${server.group.process.life} ${key} ${since}`;
+    if (this.#started.has(start)) return;
+    this.#started.add(start);
+    this.#world.count('fresh starts');
+    if (this.#world.tracing) this.#world.note(server.name, { what: 'fresh-start', facts: { key, share } });
+    if (onLoss === 'full') this.#extra.set(key, (this.#extra.get(key) ?? 0) + share * rate.burst);
+  }
+
+  /** The claims of all servers at this instant. */
+  look(servers: readonly LimitedServer[], keys: readonly string[]): void {
+    for (const key of keys) {
+      const claimedBy = new Map<string, string>();
+      let sum = 0;
+      for (const server of servers) {
+        const claim = server.claim(key);
+        if (claim === undefined) continue;
+        sum += claim.share;
+        this.#world.count('claims');
+        for (const member of claim.members) {
+          const other = claimedBy.get(member);
+          if (other !== undefined)
+            throw this.#world.broken(
+              'parts',
+              `${member} is counted by ${other} and ${server.name} for ${key}`,
+            );
+          claimedBy.set(member, server.name);
+        }
+      }
+      if (sum > 1 + 1e-9) throw this.#world.broken('parts', `${sum.toFixed(2)} of the limit of ${key}`);
+    }
+  }
+
+  #bucket(key: string): IdealBucket {
+    const { rate } = this.#drawn;
+    const bucket =
+      this.#ideal.get(key) ?? new IdealBucket(FASTEST / rate.msPerToken, rate.burst, this.#world.trueMs);
+    this.#ideal.set(key, bucket);
+    return bucket;
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * The properties of a world in which servers of a group share a limit, drawn from the seed. Most worlds mix all faults. Some are drawn for one danger:
+ *
+ *  - `calm`: no faults, true clocks: how much of the limit is used.
+ *  - `sleeping`: the owner of a key stands still; the others go on and spend; then the owner wakes with its bucket.
+ *  - `there-and-back`: a server joins, gets keys, spends them and leaves, and the keys come back.
+ *  - `comes-over`: a server leaves its view for another, while the members that it left do not notice.
+ *  - `parted`: owner and borrower are parted from the rest, keep their tokens, and all spend when the rest has begun.
+ */
+
+import { CLOCK_RATE_BOUND } from '../../../runtime/clock-rates.ts';
+import type { LinkFaults } from '../../../sim/network.ts';
+import { Random } from '../../../sim/random.ts';
+import { type Durations, resolveDurations } from '../../../membership/core/durations.ts';
+import { type Rate, resolveRate } from '../../core/rate.ts';
+import type { OnLoss } from '../../owner/messages.ts';
+
+export type WorldKind = 'mixed' | 'calm' | 'sleeping' | 'there-and-back' | 'comes-over' | 'parted';
+
+export interface DrawnWorld {
+  readonly kind: WorldKind;
+  readonly names: readonly string[];
+  readonly durations: Durations;
+  readonly rate: Rate;
+  readonly onLoss: OnLoss;
+  readonly links: Partial<LinkFaults>;
+  readonly rates: readonly number[];
+  readonly lateMs: number;
+  readonly faults: number;
+  /** Requests of all servers together for each key, as a multiple of the limit. */
+  readonly demand: number;
+  readonly stormMs: number;
+}
+
+export const SLOWEST: number = 1 / Math.sqrt(CLOCK_RATE_BOUND);
+export const FASTEST: number = Math.sqrt(CLOCK_RATE_BOUND);
+
+const KINDS: readonly WorldKind[] = [
+  ...Array<WorldKind>(6).fill('mixed'),
+  ...(['calm', 'sleeping', 'there-and-back', 'comes-over', 'comes-over', 'parted'] as const),
+];
+
+export function drawWorld(seed: number): DrawnWorld {
+  const random = new Random(seed).fork('drawn world');
+  const kind = random.pick(KINDS);
+  const size = kind === 'comes-over' ? 4 : random.integer(kind === 'mixed' ? 2 : 3, 5);
+  const names = Array.from({ length: size }, (_, index) => `s${index}`);
+  const isCalm = kind === 'calm';
+  return {
+    ...{ kind, names, durations: resolveDurations({ conflictMaxMs: 6_000 }) },
+    rate: drawRate(kind, random),
+    onLoss: kind === 'sleeping' || kind === 'there-and-back' ? 'empty' : random.pick(['full', 'empty']),
+    links: isCalm ? { delayMs: [0.5, 3] } : drawLinks(random),
+    rates: names.map(() => (isCalm ? 1 : drawClockRate(random))),
+    lateMs: isCalm ? 0 : random.pick([0, 0, 10, 40]),
+    faults: kind === 'mixed' ? random.integer(6, 14) : 0,
+    demand: isCalm ? random.pick([0.7, 1.4]) : random.pick([0.8, 1.5, 3]),
+    stormMs: kind === 'mixed' ? 20_000 : 16_000,
+  };
+}
+
+/** Often at the very ends of what is allowed. */
+export const drawClockRate = (random: Random): number =>
+  random.pick([SLOWEST, FASTEST, 1, random.between(SLOWEST, FASTEST)]);
+
+function drawRate(kind: WorldKind, random: Random): Rate {
+  // A bucket that takes as long to fill as a change of views.
+  if (kind !== 'mixed' && kind !== 'calm') return resolveRate({ limit: 40, burst: 160 });
+  return resolveRate(
+    random.pick([
+      { limit: 60, burst: 40 },
+      { limit: 40, burst: 160 },
+      { limit: 60, burst: 8 },
+    ]),
+  );
+}
+
+const drawLinks = (random: Random): Partial<LinkFaults> => ({
+  delayMs: [0.5, 10],
+  lossChance: random.pick([0, 0, 0.02]),
+  duplicateChance: random.pick([0, 0.1, 0.4]),
+  slowChance: random.pick([0, 0.02, 0.05]),
+  slowMs: [50, 500],
+});

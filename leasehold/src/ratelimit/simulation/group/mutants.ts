@@ -1,0 +1,124 @@
+/**
+ * Shared limits on a group, wrong by a line each time: in the directory, in the minter, and in the membership beneath. The rules of asks and answers
+ * have their mutants in the simulation on a pool (`../mutants.ts`): `npm run sim -- ratelimit-group --mutants`.
+ */
+
+import { mutants as ofMembership } from '../../../membership/simulation/mutants.ts';
+import type { Mutant } from '../../../sim/simulation.ts';
+
+const GROUP = 'ratelimit/owner/group-directory.ts';
+const LOANS = 'ratelimit/owner/loans.ts';
+const MINTER = 'ratelimit/owner/minter.ts';
+
+/** A fault of membership, which a promise of shared limits has to catch, too. */
+const beneath = (name: string, promise: 'sum' | 'parts'): readonly Mutant[] =>
+  ofMembership.filter((mutant) => mutant.name === name).map((mutant) => ({ ...mutant, promise }));
+
+export const mutants: readonly Mutant[] = [
+  // Membership.
+  ...beneath('no-view-lease', 'parts'),
+  ...beneath('no-hold', 'parts'),
+  ...beneath('no-recovery-after-a-start', 'parts'),
+  ...beneath('suspension-ignored', 'parts'),
+  ...beneath('everybody-kept', 'parts'),
+
+  // Rights.
+  {
+    name: 'mints-in-no-view',
+    promise: 'parts',
+    story: 'A server goes on minting when its view is no longer confirmed.',
+    file: GROUP,
+    from: "if (standing === 'none') return undefined;",
+    to: '',
+  },
+  {
+    name: 'begins-before-the-view-acts',
+    promise: 'parts',
+    story: 'A new owner begins while a server outside the view may still act.',
+    file: GROUP,
+    from: "if (standing === 'acts' && present.actedAt === undefined) {",
+    to: 'if (present.actedAt === undefined) {',
+  },
+  {
+    name: 'whole-limit-in-every-view',
+    promise: 'parts',
+    story: 'Each side of a partition mints the whole limit.',
+    file: GROUP,
+    from: "standing === 'acts' ? view.members.length / this.#size : keptShare;",
+    to: "standing === 'acts' ? 1 : keptShare;",
+  },
+  {
+    name: 'goes-on-for-all-members',
+    promise: 'parts',
+    story: 'A server that continues mints for members that have come from elsewhere.',
+    file: GROUP,
+    from: "standing === 'acts' ? view.members.length / this.#size : keptShare;",
+    to: 'view.members.length / this.#size;',
+  },
+  {
+    name: 'goes-on-whatever-was-between',
+    promise: 'sum',
+    story: 'A server goes on with a key that another server owned meanwhile.',
+    file: GROUP,
+    from: 'if (!chain.every(({ owners }) => owners.ownerOf(slot) === name)) return undefined;',
+    to: '',
+  },
+  {
+    name: 'goes-on-from-any-view',
+    promise: 'sum',
+    story: 'A server goes on from the last view in which it minted, however long ago.',
+    file: GROUP,
+    from: 'const last = before.findLast(({ key }) => chain.some((each) => each.key === key));',
+    to: 'const last = before.at(-1);',
+  },
+  {
+    name: 'new-owner-mints-at-once',
+    promise: 'sum',
+    story: 'A new owner mints while tokens of its predecessor are still in use.',
+    file: GROUP,
+    from: 'isOpen: isOpen(start.realAt, now)',
+    to: 'isOpen: true || isOpen(start.realAt, now)',
+  },
+
+  // Buckets.
+  {
+    name: 'not-cut-when-going-on',
+    promise: 'sum',
+    story: 'A server wakes with its old bucket, of which the others have used their part.',
+    file: GROUP,
+    from: '      this.#cut(keptShare);\n',
+    to: '',
+  },
+  {
+    name: 'mints-at-the-whole-rate',
+    promise: 'sum',
+    story: 'A server with a part of the limit mints at the rate of the whole.',
+    file: GROUP,
+    from: '(now - this.#realAt) * Math.min(share, this.#share);',
+    to: 'now - this.#realAt;',
+  },
+  {
+    name: 'part-with-a-whole-burst',
+    promise: 'sum',
+    story: 'A server with a part of the limit has the burst of the whole.',
+    file: MINTER,
+    from: 'Math.max(at + (1 - share) * rate.refillMs, this.levels.fullAt(key, at));',
+    to: 'Math.max(at, this.levels.fullAt(key, at));',
+  },
+  {
+    name: 'empty-start-is-full',
+    promise: 'sum',
+    story: 'An owner that is to start empty starts full.',
+    file: MINTER,
+    from: "if (onLoss === 'full') return fullAt;",
+    to: 'return fullAt;',
+  },
+  {
+    name: 'tokens-away-beside-the-part',
+    promise: 'sum',
+    story: 'A bucket holds its part of the burst although tokens of this part are away.',
+    file: LOANS,
+    from: '(this.#away + (1 - cutShare) * burst) * msPerToken;',
+    to: 'Math.max(this.#away, (1 - cutShare) * burst) * msPerToken;',
+  },
+];

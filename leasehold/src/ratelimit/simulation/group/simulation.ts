@@ -1,0 +1,52 @@
+/** Limits that servers of a group share, as the runner of seeds sees them. */
+
+import { outcomeOf, type SeedOutcome, shortfalls, type Simulation } from '../../../sim/simulation.ts';
+import { Chaos } from './chaos.ts';
+import { PROMISES } from './checker.ts';
+import { mutants } from './mutants.ts';
+
+/** What a run of many seeds must contain, on average, to prove anything. */
+const ENOUGH: Readonly<Record<string, number>> = {
+  'allowed, owner': 200,
+  'allowed, batch': 200,
+  'denied, owner': 100,
+  'denied, cached': 100,
+  'denied, closed': 20,
+  'fresh starts': 5,
+  claims: 300,
+  crashes: 0.3,
+  partitions: 0.3,
+  'worlds, calm': 0.03,
+  'worlds, sleeping': 0.03,
+  'worlds, there-and-back': 0.03,
+  'worlds, comes-over': 0.06,
+  'worlds, parted': 0.03,
+};
+
+/** How much of the tokens of a central limiter, which is never cut off, must be allowed in all worlds of a kind together. */
+const USE_AT_LEAST: Readonly<Record<string, number>> = { calm: 0.95, storm: 0.6 };
+const ENOUGH_SEEDS = 300;
+
+function unused(totals: Readonly<Record<string, number>>): readonly string[] {
+  return Object.entries(USE_AT_LEAST).flatMap(([kind, least]) => {
+    const use =
+      (totals[`${kind}: tokens allowed`] ?? 0) / (totals[`${kind}: tokens of a central limiter`] ?? 1);
+    return use >= least
+      ? []
+      : [`${kind}: ${(100 * use).toFixed(1)} % of the limit is used, not ${100 * least} %`];
+  });
+}
+
+export const simulation: Simulation = {
+  name: 'ratelimit-group',
+  promises: PROMISES,
+  run(seed, { trace }): SeedOutcome {
+    const chaos = new Chaos(seed, trace);
+    return outcomeOf(chaos.limits.world, seed, () => chaos.run());
+  },
+  tooLittle: (totals, seeds) => [
+    ...shortfalls(ENOUGH, totals, seeds),
+    ...(seeds < ENOUGH_SEEDS ? [] : unused(totals)),
+  ],
+  mutants,
+};
