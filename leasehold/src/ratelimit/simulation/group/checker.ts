@@ -25,6 +25,9 @@ export class Checker implements LimitObserver {
   readonly #central = new Map<string, IdealBucket>();
   readonly #statics = new Map<string, IdealBucket>();
   readonly #started = new Set<string>();
+  /** Requests for each key, and those that were allowed. */
+  readonly requests: Map<string, number> = new Map();
+  readonly admissions: Map<string, number> = new Map();
   /** Tokens of fresh starts that are not used up. */
   readonly #extra = new Map<string, number>();
 
@@ -41,6 +44,7 @@ export class Checker implements LimitObserver {
   requested(server: LimitedServer, key: string): void {
     const { rate, names } = this.#drawn;
     const { trueMs } = this.#world;
+    this.requests.set(key, (this.requests.get(key) ?? 0) + 1);
     const bucketOf = (map: Map<string, IdealBucket>, name: string, part: number): IdealBucket => {
       const bucket = map.get(name) ?? new IdealBucket(part / rate.msPerToken, rate.burst * part, trueMs);
       map.set(name, bucket);
@@ -55,6 +59,7 @@ export class Checker implements LimitObserver {
   decided(server: LimitedServer, key: string, { allowed, by }: RateLimitResult): void {
     this.#world.count(`${allowed ? 'allowed' : 'denied'}, ${by}`);
     if (!allowed) return;
+    this.admissions.set(key, (this.admissions.get(key) ?? 0) + 1);
     this.#world.count(`${this.#group}: tokens allowed`);
     const level = this.#bucket(key).take(1, this.#world.trueMs);
     const extra = this.#extra.get(key) ?? 0;

@@ -26,10 +26,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'mints-in-no-view',
     promise: 'parts',
-    story: 'A server goes on minting when its view is no longer confirmed.',
+    story: 'A server goes on with its last right when it may act in no view.',
     file: GROUP,
     from: "if (standing === 'none') return undefined;",
-    to: '',
+    to: "if (standing === 'none') return this.#views.at(-1);",
   },
   {
     name: 'begins-before-the-view-acts',
