@@ -81,9 +81,9 @@ export class GroupLimits {
     if (!server.group.process.running) return;
     this.world.count('leaves');
     server.group.leave();
-    const { life } = server.group.process;
+    const { incarnation } = server.group.process;
     this.world.after(LEAVING_MS, () => {
-      if (server.group.process.life === life) this.crash(server);
+      if (server.group.process.incarnation === incarnation) this.crash(server);
     });
     this.world.after(LEAVING_MS + backAfterMs, () => this.start(server));
   }
@@ -137,7 +137,7 @@ export class Chaos {
       world.at(this.#random.between(BEGIN_MS, BEGIN_MS + stormMs), () => this.#fault());
     }
     if (kind === 'mixed') this.#rushes();
-    if (kind === 'sleeping') world.every([7_000, 8_000], () => this.#sleep());
+    if (kind === 'sleeping') world.after(500, () => this.#sleep());
     if (kind === 'there-and-back') world.every([5_000, 6_000], () => this.#thereAndBack());
     if (kind === 'comes-over') world.every([7_000, 8_000], () => this.#comeOver());
     if (kind === 'parted') world.every([5_000, 7_000], () => this.#part());
@@ -193,11 +193,11 @@ export class Chaos {
   /** A server stands still until the others act without it and have spent; then it wakes and all spend. */
   #sleep(): void {
     const sleeper = this.#random.pick(this.limits.servers);
-    const sleepMs = this.#random.between(4_500, 5_000);
+    const sleepMs = this.#random.between(8_000, 9_000);
     this.limits.world.count('sleepers');
     sleeper.group.pause(sleepMs);
-    const woken = [5, 30, 60, 120, 250, 500, 1_000].map((ms) => sleepMs + ms);
-    this.#quietThenSpend(sleepMs + 1_500, [sleepMs - 400, ...woken]);
+    const woken = Array.from({ length: 20 }, (_, at) => sleepMs + 5 + 60 * at);
+    this.#quietThenSpend(sleepMs + 1_500, [sleepMs - 50, ...woken]);
   }
 
   /** A server leaves and comes back; its keys are spent elsewhere, at home, and elsewhere again. */

@@ -74,7 +74,7 @@ export class Checker implements LimitObserver {
 
   minted(server: LimitedServer, key: string, { since, share }: Right): void {
     const { rate, onLoss } = this.#drawn;
-    const start = `${server.name}/${server.group.process.life} ${key} ${since}`;
+    const start = `${server.name}/${server.group.process.incarnation} ${key} ${since}`;
     if (this.#started.has(start)) return;
     this.#started.add(start);
     this.#world.count('fresh starts');

@@ -91,10 +91,10 @@ export class LimitedServer {
 
   /** A new process of this server has started. */
   began(): void {
-    const { runtime, life } = this.group.process;
+    const { runtime, incarnation } = this.group.process;
     if (runtime === undefined) return;
     const { rate, onLoss, names } = this.#drawn;
-    const identity = `${this.name}/${life}`;
+    const identity = `${this.name}/${incarnation}`;
     const standing = (): GroupStanding => this.#standing();
     const directory = new GroupDirectory({ name: this.name, size: names.length, standing });
     const limits = new SharedLimits(directory);
@@ -111,7 +111,7 @@ export class LimitedServer {
     const driver = new Driver<SharingEffect>({
       ...{ core: limits, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_TOLERANCE_MS) },
       alarm: (wake) => runtime.alarm(wake),
-      carryOut: (effect) => {
+      execute: (effect) => {
         if (effect.do === 'ask') transport.send(effect.to, { kind: 'ask', from: identity, ask: effect.ask });
         else if (effect.do === 'answer') {
           const [to = ''] = effect.to.split('/');

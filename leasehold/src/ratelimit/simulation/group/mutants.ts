@@ -82,12 +82,13 @@ export const mutants: readonly Mutant[] = [
 
   // Buckets.
   {
-    name: 'not-cut-when-going-on',
+    name: 'bucket-jumps-back',
     promise: 'sum',
-    story: 'A server wakes with its old bucket, of which the others have used their part.',
+    story:
+      'A server that had a small part gets its old bucket back with a larger part; the others have used theirs.',
     file: GROUP,
-    from: '      this.#cut(keptShare);\n',
-    to: '',
+    from: 'if (share <= 0 || share >= 1) return;',
+    to: 'if (share < 2) return;',
   },
   {
     name: 'mints-at-the-whole-rate',
