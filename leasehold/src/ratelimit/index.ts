@@ -15,6 +15,7 @@ export { type GroupTotals, groupTotals, type GroupTotalsOptions } from './spread
 export type { DemandKind } from './spread/demand.ts';
 export type { SpreadStatus } from './spread/shell/spread-limit.ts';
 export type { SpreadOptions } from './spread/shell/spread-options.ts';
+export { shareLimitsInGroup, type ShareLimitsInGroupOptions } from './shell/share-limits-in-group.ts';
 export type { OnLoss } from './owner/messages.ts';
 export { type ExpressStore, expressStore } from './shell/http/express-store.ts';
 export { type LimitHeaders, limitHeaders } from './shell/http/headers.ts';

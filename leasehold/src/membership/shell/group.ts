@@ -293,7 +293,7 @@ export class Group implements AsyncDisposable {
 
   /** The core and its surroundings, for parts of the toolkit. @internal */
   get inside(): Pick<GroupDependencies, 'runtime' | 'logger' | 'durations' | 'size'> & {
-    readonly member: Pick<Member, 'id' | 'view' | 'isChanging' | 'promisesEndAt'>;
+    readonly member: Pick<Member, 'id' | 'view' | 'chain' | 'isChanging' | 'promisesEndAt'>;
   } {
     const { runtime, logger, durations, size } = this.#use;
     return { runtime, logger, durations, size, member: this.#member };

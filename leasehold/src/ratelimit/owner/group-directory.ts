@@ -57,6 +57,12 @@ export interface ChainView {
 interface Start {
   readonly realAt: Instant;
   readonly at: number;
+  /** Cuts with a greater order came later; the minting clock may show the same instant for both. */
+  readonly order: number;
+}
+
+interface OrderedCut extends Cut {
+  readonly order: number;
 }
 
 /** A view in which this server had a right. */
@@ -89,7 +95,8 @@ export class GroupDirectory implements Directory {
   #at = 0;
   #realAt: Instant | undefined;
   #share = 0;
-  #cuts: readonly Cut[] = [];
+  #cuts: readonly OrderedCut[] = [];
+  #order = 0;
   #views: RightfulView[] = [];
   #hint: { readonly id: string; readonly owners: SlotOwners } | undefined;
   #lookedAt: Instant | undefined;
@@ -125,7 +132,7 @@ export class GroupDirectory implements Directory {
     if (start === undefined) return undefined;
     return {
       ...{ at: this.#at, since: start.at, isOpen: isOpen(start.realAt, now), share: this.#share },
-      cuts: this.#cuts,
+      cuts: this.#cuts.filter(({ order }) => order > start.order),
     };
   }
 
@@ -158,7 +165,7 @@ export class GroupDirectory implements Directory {
     this.#share = share;
     this.#realAt = now;
     if (standing === 'acts' && present.actedAt === undefined) {
-      present.actedAt = { realAt: now, at: this.#at };
+      present.actedAt = { realAt: now, at: this.#at, order: this.#order };
       present.starts.clear();
     }
     return present;
@@ -179,7 +186,9 @@ export class GroupDirectory implements Directory {
   /** Remembers that the bucket was no larger than this until now. Earlier cuts to as much or more say nothing beside this one. */
   #cut(share: number): void {
     if (share <= 0 || share >= 1) return;
-    this.#cuts = [...this.#cuts.filter((cut) => cut.share < share), { share, at: this.#at }];
+    this.#order += 1;
+    const earlier = this.#cuts.filter((cut) => cut.share < share);
+    this.#cuts = [...earlier, { share, at: this.#at, order: this.#order }];
   }
 
   /** Since when this server owns the slot without another owner in between; undefined if it may not mint it yet. */

@@ -35,6 +35,8 @@ export interface SharingDependencies {
   /** Names this run of the process, in letters and digits. */
   readonly epoch: string;
   readonly directory: Directory;
+  /** Whether the owners of keys are those of a group, and not of a pool. */
+  readonly isOnGroup?: boolean;
   readonly runtime: Runtime;
   readonly logger: Logger;
   sendAsk(address: string, ask: Ask): void;
@@ -117,8 +119,14 @@ export class LimitSharing implements AsyncDisposable {
     return this.#around.name;
   }
 
+  /** The pool or the group whose processes share the limits. */
   get pool(): string {
     return this.#around.pool;
+  }
+
+  /** Whether the processes are the servers of a group. */
+  get isOnGroup(): boolean {
+    return this.#around.isOnGroup === true;
   }
 
   /** Where other processes ask this one for tokens. */

@@ -110,6 +110,9 @@ export function ratelimit(options: RateLimitOptions): Limiter {
   demand('onLoss', onLoss, onLoss === 'full' || onLoss === 'empty', "it must be 'full' or 'empty'");
   demand('waitMs', waitMs, waitMs >= 0 && waitMs <= WAIT_MS_MAX, `it must be from 0 to ${WAIT_MS_MAX}`);
   const whenCutOff = cutOffPolicy(options.whenCutOff ?? 'closed', options.size);
+  const rule =
+    'in a group a server that is cut off uses 1 / size of the limit as the only member of its own view';
+  demand('whenCutOff', 'share', !(sharing.isOnGroup && whenCutOff.kind === 'share'), rule);
   const decider = sharing.add({ name, rate, onLoss, whenCutOff, waitMs, maxKeys, whenFull });
   return new Limiter({ name, rate, decider });
 }

@@ -138,6 +138,7 @@ export class Chaos {
     }
     if (kind === 'mixed') this.#rushes();
     if (kind === 'sleeping') world.after(500, () => this.#sleep());
+    if (kind === 'leaving') world.every([4_000, 5_000], () => this.#leaveWithTokensAway());
     if (kind === 'there-and-back') world.every([5_000, 6_000], () => this.#thereAndBack());
     if (kind === 'comes-over') world.every([7_000, 8_000], () => this.#comeOver());
     if (kind === 'parted') world.every([5_000, 7_000], () => this.#part());
@@ -196,8 +197,24 @@ export class Chaos {
     const sleepMs = this.#random.between(8_000, 9_000);
     this.limits.world.count('sleepers');
     sleeper.group.pause(sleepMs);
-    const woken = Array.from({ length: 20 }, (_, at) => sleepMs + 5 + 60 * at);
+    const woken = Array.from({ length: 30 }, (_, at) => sleepMs + 5 + 100 * at);
     this.#quietThenSpend(sleepMs + 1_500, [sleepMs - 50, ...woken]);
+  }
+
+  /** A server leaves while the others hold tokens of it and do not use them; when its keys have new owners, all spend. */
+  #leaveWithTokensAway(): void {
+    const { limits } = this;
+    const { world, servers } = limits;
+    const server = this.#random.pick(servers);
+    this.#pressure = 0.001;
+    for (const other of servers)
+      for (const key of KEYS) for (let count = 0; count < 8; count++) limits.request(other, key);
+    world.after(15, () => {
+      for (const other of servers) for (const key of KEYS) limits.request(other, key);
+    });
+    world.after(this.#random.between(30, 200), () => limits.leave(server, 1_000));
+    for (let ms = 220; ms < 700; ms += 20) world.after(ms, () => this.#spend());
+    world.after(1_200, () => (this.#pressure = 1));
   }
 
   /** A server leaves and comes back; its keys are spent elsewhere, at home, and elsewhere again. */

@@ -28,8 +28,6 @@ export class Checker implements LimitObserver {
   /** Requests for each key, and those that were allowed. */
   readonly requests: Map<string, number> = new Map();
   readonly admissions: Map<string, number> = new Map();
-  /** Tokens of fresh starts that are not used up. */
-  readonly #extra = new Map<string, number>();
 
   constructor(world: World, drawn: DrawnWorld) {
     this.#world = world;
@@ -62,14 +60,8 @@ export class Checker implements LimitObserver {
     this.admissions.set(key, (this.admissions.get(key) ?? 0) + 1);
     this.#world.count(`${this.#group}: tokens allowed`);
     const level = this.#bucket(key).take(1, this.#world.trueMs);
-    const extra = this.#extra.get(key) ?? 0;
-    const lent = Math.min(extra, Math.max(0, -level));
-    if (lent > 0) {
-      this.#extra.set(key, extra - lent);
-      this.#bucket(key).take(-lent, this.#world.trueMs);
-    }
-    if (level + lent >= -SLACK_TOKENS) return;
-    throw this.#world.broken('sum', `${server.name} uses ${key}: ${(-level - lent).toFixed(2)} too many`);
+    if (level >= -SLACK_TOKENS) return;
+    throw this.#world.broken('sum', `${server.name} uses ${key}: ${(-level).toFixed(2)} too many`);
   }
 
   minted(server: LimitedServer, key: string, { since, share }: Right): void {
@@ -79,7 +71,8 @@ export class Checker implements LimitObserver {
     this.#started.add(start);
     this.#world.count('fresh starts');
     if (this.#world.tracing) this.#world.note(server.name, { what: 'fresh-start', facts: { key, share } });
-    if (onLoss === 'full') this.#extra.set(key, (this.#extra.get(key) ?? 0) + share * rate.burst);
+    // More than a burst is never there at once, so the bucket takes no more.
+    if (onLoss === 'full') this.#bucket(key).take(-share * rate.burst, this.#world.trueMs);
   }
 
   /** The claims of all servers at this instant. */

@@ -4,6 +4,7 @@
  *  - `calm`: no faults, true clocks: how much of the limit is used.
  *  - `sleeping`: the owner of a key stands still; the others go on and spend; then the owner wakes with its bucket.
  *  - `there-and-back`: a server joins, gets keys, spends them and leaves, and the keys come back.
+ *  - `leaving`: the owner of keys leaves while its tokens lie idle elsewhere, and then all spend.
  *  - `comes-over`: a server leaves its view for another, while the members that it left do not notice.
  *  - `parted`: owner and borrower are parted from the rest, keep their tokens, and all spend when the rest has begun.
  */
@@ -15,7 +16,14 @@ import { type Durations, resolveDurations } from '../../../membership/core/durat
 import { type Rate, resolveRate } from '../../core/rate.ts';
 import type { OnLoss } from '../../owner/messages.ts';
 
-export type WorldKind = 'mixed' | 'calm' | 'sleeping' | 'there-and-back' | 'comes-over' | 'parted';
+export type WorldKind =
+  | 'mixed'
+  | 'calm'
+  | 'sleeping'
+  | 'there-and-back'
+  | 'leaving'
+  | 'comes-over'
+  | 'parted';
 
 export interface DrawnWorld {
   readonly kind: WorldKind;
@@ -37,7 +45,7 @@ export const FASTEST: number = Math.sqrt(CLOCK_RATE_BOUND);
 
 const KINDS: readonly WorldKind[] = [
   ...Array<WorldKind>(6).fill('mixed'),
-  ...(['calm', 'sleeping', 'there-and-back', 'comes-over', 'comes-over', 'parted'] as const),
+  ...(['calm', 'sleeping', 'there-and-back', 'leaving', 'comes-over', 'comes-over', 'parted'] as const),
 ];
 
 export function drawWorld(seed: number): DrawnWorld {
@@ -49,7 +57,7 @@ export function drawWorld(seed: number): DrawnWorld {
   return {
     ...{ kind, names, durations: resolveDurations({ conflictMaxMs: 6_000 }) },
     rate: drawRate(kind, random),
-    onLoss: kind === 'sleeping' || kind === 'there-and-back' ? 'empty' : random.pick(['full', 'empty']),
+    onLoss: onLossOf(kind, random),
     links: isCalm ? { delayMs: [0.5, 3] } : drawLinks(random),
     rates: names.map(() => (isCalm ? 1 : drawClockRate(random))),
     lateMs: isCalm ? 0 : random.pick([0, 0, 10, 40]),
@@ -59,12 +67,18 @@ export function drawWorld(seed: number): DrawnWorld {
   };
 }
 
+function onLossOf(kind: WorldKind, random: Random): OnLoss {
+  if (kind === 'leaving') return 'full';
+  return kind === 'sleeping' || kind === 'there-and-back' ? 'empty' : random.pick(['full', 'empty']);
+}
+
 /** Often at the very ends of what is allowed. */
 export const drawClockRate = (random: Random): number =>
   random.pick([SLOWEST, FASTEST, 1, random.between(SLOWEST, FASTEST)]);
 
 function drawRate(kind: WorldKind, random: Random): Rate {
   // A bucket that takes as long to fill as a change of views.
+  if (kind === 'leaving') return resolveRate({ limit: 150, burst: 60 });
   if (kind !== 'mixed' && kind !== 'calm') return resolveRate({ limit: 40, burst: 160 });
   return resolveRate(
     random.pick([

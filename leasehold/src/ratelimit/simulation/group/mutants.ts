@@ -64,14 +64,6 @@ export const mutants: readonly Mutant[] = [
     to: '',
   },
   {
-    name: 'goes-on-from-any-view',
-    promise: 'sum',
-    story: 'A server goes on from the last view in which it minted, however long ago.',
-    file: GROUP,
-    from: 'const last = before.findLast(({ key }) => chain.some((each) => each.key === key));',
-    to: 'const last = before.at(-1);',
-  },
-  {
     name: 'new-owner-mints-at-once',
     promise: 'sum',
     story: 'A new owner mints while tokens of its predecessor are still in use.',

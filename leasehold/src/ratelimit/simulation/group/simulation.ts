@@ -19,6 +19,7 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'worlds, calm': 0.03,
   'worlds, sleeping': 0.03,
   'worlds, there-and-back': 0.03,
+  'worlds, leaving': 0.03,
   'worlds, comes-over': 0.06,
   'worlds, parted': 0.03,
 };
