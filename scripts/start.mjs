@@ -1,7 +1,8 @@
 /**
  * `npm start`: the demonstration, a small service on real processes with everything that belongs to
  * it (`leasehold demo`). `npm start -- --story` plays a pool in a simulated world instead, told as it
- * happens; there nothing is opened or written, and the same seed tells the same story.
+ * happens; there nothing is opened or written, and the same seed tells the same story. `npm start -- limits` shows four
+ * API processes with one rate limit (`examples/limits/`).
  */
 
 import process from 'node:process';
@@ -40,7 +41,8 @@ async function story(argv) {
 
 /** What the help of the demo cannot know, because only a checkout has it. */
 const STORY_IN_HELP = `
-Also: npm start -- --story   a pool of servers in a simulated world, told as it happens`;
+Also: npm start -- --story   a pool of servers in a simulated world, told as it happens
+      npm start -- limits    four API processes with one limit, a partition and a crash`;
 
 /** @param {readonly string[]} argv */
 async function demo(argv) {
@@ -50,7 +52,19 @@ async function demo(argv) {
   return exitCode;
 }
 
+/** Four processes with one limit; Ctrl-C ends them. */
+async function limits() {
+  const server = await bundle('examples/limits/server.ts');
+  /** @type {{ playLimits(options: { server: string, write(line: string): void, signal: AbortSignal }): Promise<unknown> }} */
+  const { playLimits } = await import(pathToFileURL(await bundle('examples/limits/demo.ts')).href);
+  const ending = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => ending.abort());
+  await playLimits({ server, write: (line) => console.log(line), signal: ending.signal });
+  return ending.signal.aborted ? 130 : 0;
+}
+
 await runCommand('npm start --', () => {
   const argv = process.argv.slice(2);
+  if (argv[0] === 'limits' && argv.length === 1) return limits();
   return argv.includes('--story') ? story(argv) : demo(argv);
 });

@@ -19,7 +19,9 @@ export interface Directory {
   readonly wakeAt?: Instant | undefined;
   wake?(now: Instant): void;
 
-  /** Another process says how many processes there can be; see `group-directory.ts`. */
+  /** How many processes can share a limit, as this one was told; undefined where it does not matter. */
+  readonly size?: number;
+  /** Another process was told this size. The greater one counts. */
   heardSize?(size: number): void;
 }
 

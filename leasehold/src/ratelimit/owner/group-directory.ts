@@ -89,8 +89,10 @@ const LOOK_EVERY_MS = 100;
 const VIEWS_REMEMBERED = 16;
 
 export class GroupDirectory implements Directory {
+  readonly size: number;
   readonly #options: GroupDirectoryOptions;
-  #size: number;
+  /** The greatest number of servers that this process has heard of; never less than before. */
+  #greatestSize: number;
   /** The minting clock, and when it was last set. */
   #at = 0;
   #realAt: Instant | undefined;
@@ -103,12 +105,8 @@ export class GroupDirectory implements Directory {
 
   constructor(options: GroupDirectoryOptions) {
     this.#options = options;
-    this.#size = options.size;
-  }
-
-  /** The greatest number of servers that this process has heard of; never less than before. */
-  get size(): number {
-    return this.#size;
+    this.size = options.size;
+    this.#greatestSize = options.size;
   }
 
   get wakeAt(): Instant | undefined {
@@ -120,7 +118,7 @@ export class GroupDirectory implements Directory {
   }
 
   heardSize(size: number): void {
-    this.#size = Math.max(this.#size, size);
+    this.#greatestSize = Math.max(this.#greatestSize, size);
   }
 
   rightTo(limiter: string, key: string, now: Instant): Right | undefined {
@@ -148,10 +146,10 @@ export class GroupDirectory implements Directory {
     const { standing, view, chain } = this.#options.standing(now);
     if (view === undefined) return undefined;
     if (this.#hint?.id !== view.id) this.#hint = { id: view.id, owners: new SlotOwners(view.members) };
-    this.#size = Math.max(this.#size, view.members.length);
+    this.#greatestSize = Math.max(this.#greatestSize, view.members.length);
     if (standing === 'none') return undefined;
-    const keptShare = view.kept.length / this.#size;
-    const share = standing === 'acts' ? view.members.length / this.#size : keptShare;
+    const keptShare = view.kept.length / this.#greatestSize;
+    const share = standing === 'acts' ? view.members.length / this.#greatestSize : keptShare;
     let present = this.#views.at(-1);
     if (present?.id === view.id) {
       // All of this time belongs to the view: its members could confirm no other in between.

@@ -30,6 +30,8 @@ export interface Ask {
   /** The limit is the one that the limiter was made with, and should be the same in every process. */
   readonly isDefault: boolean;
   readonly onLoss: OnLoss;
+  /** How many processes can share the limit, as the asking process was told; 0 on a pool. */
+  readonly size: number;
   /** Fewer tokens are of no use. Whole, as are all tokens that travel. */
   readonly need: number;
   /** 0: the ask is only a report. No answer comes. */

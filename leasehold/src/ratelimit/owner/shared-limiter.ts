@@ -324,7 +324,9 @@ export class SharedLimiter {
     const { limit, perMs, burst } = rate;
     const isDefault = rate === this.options.rate;
     const left = borrowed.tellLeft(now);
-    return { id, limiter: name, key: borrowed.key, limit, perMs, burst, isDefault, onLoss, need, want, left };
+    const size = this.#directory.size ?? 0;
+    const { key } = borrowed;
+    return { id, limiter: name, key, limit, perMs, burst, isDefault, onLoss, size, need, want, left };
   }
 
   #askForWaiting(borrowed: BorrowedKey, now: Instant): SharingEffect[] {

@@ -238,7 +238,7 @@ describe('processes that share limits', () => {
   it('mint for a limiter that they do not have, and go on with it when they make one', () => {
     const pair = new Pair();
     const ask = { ...pair.asks()[0], id: 1, limiter: 'other', key: 'ann', limit: 10, perMs: 1_000, burst: 8 };
-    const message: Ask = { ...ask, isDefault: true, onLoss: 'full', need: 8, want: 8, left: [] };
+    const message: Ask = { ...ask, isDefault: true, onLoss: 'full', size: 0, need: 8, want: 8, left: [] };
     expect(pair.ada.receiveAsk('ben', message, pair.now)).toMatchObject([{ answer: { kind: 'grant' } }]);
     const options = pair.ada.limiters.get('api')?.options as SharedLimiterOptions;
     const made = pair.ada.add({ ...options, name: 'other' });

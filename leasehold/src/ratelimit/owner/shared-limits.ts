@@ -60,8 +60,10 @@ export class SharedLimits {
     const rate = resolveRate({ limit: ask.limit, per: ask.perMs, burst: ask.burst });
     const limiter = this.#limiters.get(ask.limiter) ?? this.#foreignLimiter(ask, rate);
     if (limiter === undefined) return [{ do: 'answer', to: from, answer: { kind: 'later', id: ask.id } }];
+    if (ask.size > 0) this.#directory.heardSize?.(ask.size);
     const effects = limiter.receiveAsk(from, ask, rate, now);
-    if (!isSame(limiter.options, ask) && this.#isNew(`${from} ${ask.limiter}`)) {
+    const isSameSize = ask.size === (this.#directory.size ?? 0);
+    if (!(isSameSize && isSame(limiter.options, ask)) && this.#isNew(`${from} ${ask.limiter}`)) {
       effects.push({ do: 'differs', limiter: ask.limiter, process: from, ask });
     }
     return effects;

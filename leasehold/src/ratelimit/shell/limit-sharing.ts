@@ -304,8 +304,9 @@ export class LimitSharing implements AsyncDisposable {
   #differs(limiter: string, process: string, ask: Ask): void {
     const own = this.#core.limiters.get(limiter)?.options;
     if (own === undefined) return;
-    const theirs = limitText(ask.limit, ask.perMs, ask.burst, ask.onLoss);
-    const ours = limitText(own.rate.limit, own.rate.perMs, own.rate.burst, own.onLoss);
+    const theirs = limitText(ask.limit, ask.perMs, ask.burst, ask.onLoss, ask.size);
+    const size = this.#around.directory.size ?? 0;
+    const ours = limitText(own.rate.limit, own.rate.perMs, own.rate.burst, own.onLoss, size);
     const difference = { limiter, process, theirs, ours };
     this.#differences.push(difference);
     this.events.append([{ kind: 'differs', ...difference }], this.#around.runtime.wallMs());
@@ -325,8 +326,8 @@ const outcomesOf = (result: string): Readonly<Record<DecidedBy, string>> => ({
 const ALLOWED = outcomesOf('allowed');
 const DENIED = outcomesOf('denied');
 
-const limitText = (limit: number, perMs: number, burst: number, onLoss: string): string =>
-  `${limit} per ${perMs} ms, burst ${burst}, onLoss ${onLoss}`;
+const limitText = (limit: number, perMs: number, burst: number, onLoss: string, size: number): string =>
+  `${limit} per ${perMs} ms, burst ${burst}, onLoss ${onLoss}${size === 0 ? '' : `, size ${size}`}`;
 
 /** @throws {InvalidOptionError} unless the key is text that is not too long */
 function checked(key: string): string {

@@ -81,6 +81,22 @@ describe('servers of a group that share a limit', () => {
     expect(await limiters[2]?.consume('ann')).toMatchObject({ allowed: false, denied: 'closed' });
   }, 60_000);
 
+  it('find out that their limits or sizes differ, say so, and count with the greater size', async () => {
+    const groups = await groupOf(['ada', 'ben']);
+    const sharings = groups.map((group, at) => shareLimitsInGroup(group, { size: 2 + 2 * at }));
+    const limiters = sharings.map((sharing) => ratelimit({ name: 'api', limit: 20, per: '1h', sharing }));
+    await vi.waitFor(async () => {
+      for (const limiter of limiters) {
+        for (const key of ['ann', 'bob', 'eve', 'kim', 'lou', 'max']) await limiter.consume(key);
+      }
+      expect(sharings.map(({ differences }) => differences.length)).toEqual([1, 1]);
+    }, LONG_MS);
+    expect(sharings[0]?.differences[0]).toMatchObject({
+      ours: expect.stringContaining('size 2'),
+      theirs: expect.stringContaining('size 4'),
+    });
+  }, 60_000);
+
   it('need to know how many servers there can be', async () => {
     const name = 'ada';
     await using group = await joinGroup({
@@ -105,7 +121,7 @@ describe('servers of a group that share a limit', () => {
 describe('a bundle of asks or answers', () => {
   const ask = {
     ...{ id: 7, limiter: 'api', key: 'ann', limit: 5, perMs: 1_000, burst: 5, isDefault: true },
-    ...{ onLoss: 'full' as const, need: 1, want: 4, left: [{ id: 3, tokens: 2 }] },
+    ...{ onLoss: 'full' as const, size: 3, need: 1, want: 4, left: [{ id: 3, tokens: 2 }] },
   };
 
   it('is read as it was written, in as many messages as it needs', () => {

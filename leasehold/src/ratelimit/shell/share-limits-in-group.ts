@@ -16,6 +16,7 @@ import { checkOptionNames, type OptionNames } from '../../runtime/option-names.t
 import { GroupDirectory, type GroupStanding } from '../owner/group-directory.ts';
 import type { Answer, Ask } from '../owner/messages.ts';
 import { type Bundle, decodeBundle, encodeBundle } from '../wire/bundle.ts';
+import { SIZE_MAX } from '../wire/codec.ts';
 import { LimitSharing } from './limit-sharing.ts';
 
 export interface ShareLimitsInGroupOptions {
@@ -43,7 +44,7 @@ export function shareLimitsInGroup(group: Group, options: ShareLimitsInGroupOpti
   const { runtime, member, ...inside } = group.inside;
   const { logger = inside.logger } = options;
   const size = options.size ?? inside.size;
-  if (size === undefined || !Number.isSafeInteger(size) || size < 1) {
+  if (size === undefined || !Number.isSafeInteger(size) || size < 1 || size > SIZE_MAX) {
     const rule = 'it must be the number of servers that the group can have; give it here or to joinGroup';
     throw new InvalidOptionError('size', size, rule);
   }

@@ -15,7 +15,7 @@ const ask: Ask = {
     isDefault: true,
     onLoss: 'empty',
   },
-  ...{ need: 1, want: 12, left: [{ id: 3, tokens: 4 }] },
+  ...{ size: 4, need: 1, want: 12, left: [{ id: 3, tokens: 4 }] },
 };
 const answers: readonly Answer[] = [
   { kind: 'grant', id: 7, tokens: 12, remaining: 3, resetMs: 81.5 },
@@ -37,6 +37,7 @@ describe('messages of shared limits', () => {
     ['an endless limit', { limit: Number.POSITIVE_INFINITY }],
     ['a burst below 1', { burst: 0.5 }],
     ['no key', { key: '' }],
+    ['a size that no group has', { size: 1_001 }],
     ['a key that is too long', { key: 'x'.repeat(KEY_MAX + 1) }],
     ['a need above the want', { need: 13 }],
   ])('are refused with %s', (_what, change) => {

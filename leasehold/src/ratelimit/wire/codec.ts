@@ -1,7 +1,7 @@
 /**
  * Asks and answers as bytes, one to a frame.
  *
- *     ask      1  id  limiter  key  limit  perMs  burst  flags  need  want  (id  tokens) … until the frame ends
+ *     ask      1  id  limiter  key  limit  perMs  burst  flags  size  need  want  (id  tokens) … until the frame ends
  *     grant    2  id  tokens  remaining  resetMs
  *     denial   3  id  retryAfterMs  resetMs
  *     later    4  id
@@ -19,8 +19,8 @@ import type { Answer, Ask, Leftover } from '../owner/messages.ts';
 
 export const LIMIT_PROTOCOL: { readonly name: string; readonly version: number; readonly oldest: number } = {
   name: 'leasehold-ratelimit',
-  version: 1,
-  oldest: 1,
+  version: 2,
+  oldest: 2,
 };
 
 /** Of a limiter, and of a key of a shared limiter, in UTF-16 units. Both together are a key of a pool. */
@@ -32,6 +32,9 @@ const DEFAULT_FLAG = 1;
 const EMPTY_FLAG = 2;
 /** Batches that can be alive at once: one ask after the other, and each batch lives 400 ms. */
 const LEFTOVERS_MAX = 10_000;
+
+/** Of a group. A forged size must not make the parts of a limit vanish. */
+export const SIZE_MAX = 1_000;
 
 const writer = new ByteWriter();
 const writeLength = (length: number): void => writer.varint(length);
@@ -49,6 +52,7 @@ function encodeAsk(ask: Ask): Uint8Array {
   writer.float64(ask.perMs);
   writer.float64(ask.burst);
   writer.uint8((ask.isDefault ? DEFAULT_FLAG : 0) | (ask.onLoss === 'empty' ? EMPTY_FLAG : 0));
+  writer.varint(ask.size);
   writer.varint(ask.need);
   writer.varint(ask.want);
   for (const { id, tokens } of ask.left) {
@@ -84,6 +88,8 @@ function decodeAsk(frame: Uint8Array): Ask {
     checkRate(limit, perMs, burst);
     const flags = reader.uint8();
     if (flags > (DEFAULT_FLAG | EMPTY_FLAG)) throw new Flaw('has flags that there are not');
+    const size = reader.varint();
+    if (size > SIZE_MAX) throw new Flaw(`must have a size of at most ${SIZE_MAX}`);
     const [need, want] = [reader.varint(), reader.varint()];
     if (need > want) throw new Flaw('must not need more than it wants');
     const left: Leftover[] = [];
@@ -93,7 +99,7 @@ function decodeAsk(frame: Uint8Array): Ask {
     reader.finish();
     const isDefault = (flags & DEFAULT_FLAG) !== 0;
     const onLoss = (flags & EMPTY_FLAG) === 0 ? 'full' : 'empty';
-    return { id, limiter, key, limit, perMs, burst, isDefault, onLoss, need, want, left };
+    return { id, limiter, key, limit, perMs, burst, isDefault, onLoss, size, need, want, left };
   });
 }
 

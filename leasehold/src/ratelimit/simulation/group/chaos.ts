@@ -137,11 +137,14 @@ export class Chaos {
       world.at(this.#random.between(BEGIN_MS, BEGIN_MS + stormMs), () => this.#fault());
     }
     if (kind === 'mixed') this.#rushes();
-    if (kind === 'sleeping') world.after(500, () => this.#sleep());
+    if (kind === 'sleeping') {
+      this.#pressure = 0.001;
+      world.after(4_500, () => this.#sleep());
+    }
     if (kind === 'leaving') world.every([4_000, 5_000], () => this.#leaveWithTokensAway());
     if (kind === 'there-and-back') world.every([5_000, 6_000], () => this.#thereAndBack());
     if (kind === 'comes-over') world.every([7_000, 8_000], () => this.#comeOver());
-    if (kind === 'parted') world.every([5_000, 7_000], () => this.#part());
+    if (kind === 'parted') world.every([8_000, 8_500], () => this.#part());
     world.run({ untilMs: BEGIN_MS + stormMs, maxEvents: EVENTS_MAX });
     if (kind === 'calm') this.#checkCalm();
   }
@@ -163,11 +166,11 @@ export class Chaos {
   }
 
   /** All servers spend what they can. */
-  #spend(): void {
+  #spend(keys: readonly string[] = KEYS): void {
     const { servers, drawn } = this.limits;
     for (const server of servers) {
       for (let count = 0; count < drawn.rate.burst / 2; count++) {
-        for (const key of KEYS) this.limits.request(server, key);
+        for (const key of keys) this.limits.request(server, key);
       }
     }
   }
@@ -201,20 +204,25 @@ export class Chaos {
     this.#quietThenSpend(sleepMs + 1_500, [sleepMs - 50, ...woken]);
   }
 
-  /** A server leaves while the others hold tokens of it and do not use them; when its keys have new owners, all spend. */
+  /** A server leaves while the others hold tokens of it and do not use them; all spend a key at the instant at which it has a new owner. */
   #leaveWithTokensAway(): void {
     const { limits } = this;
     const { world, servers } = limits;
     const server = this.#random.pick(servers);
+    const keys = KEYS.filter((key) => server.claim(key) !== undefined);
     this.#pressure = 0.001;
-    for (const other of servers)
-      for (const key of KEYS) for (let count = 0; count < 8; count++) limits.request(other, key);
-    world.after(15, () => {
-      for (const other of servers) for (const key of KEYS) limits.request(other, key);
-    });
-    world.after(this.#random.between(30, 200), () => limits.leave(server, 1_000));
-    for (let ms = 220; ms < 700; ms += 20) world.after(ms, () => this.#spend());
-    world.after(1_200, () => (this.#pressure = 1));
+    world.after(this.#random.between(5, 60), () => limits.leave(server, 1_000));
+    const look = (): void => {
+      for (const key of keys) {
+        if (!servers.some((each) => each !== server && each.claim(key) !== undefined)) continue;
+        keys.splice(keys.indexOf(key), 1);
+        this.#spend([key]);
+        world.after(5, () => this.#spend([key]));
+      }
+      if (keys.length > 0) world.after(4, look);
+    };
+    world.after(62, look);
+    world.after(1_500, () => (this.#pressure = 1));
   }
 
   /** A server leaves and comes back; its keys are spent elsewhere, at home, and elsewhere again. */
@@ -264,9 +272,19 @@ export class Chaos {
     limits.partition([apart, names.slice(apart.length)]);
     const reporters = limits.servers.filter(({ name }) => !apart.includes(name));
     for (const server of reporters) for (const name of apart) server.group.report(name);
-    const spend = Array.from({ length: 12 }, (_, at) => 1_400 + at * 100);
-    this.#quietThenSpend(3_000, spend);
-    limits.world.after(4_000, () => limits.heal());
+    const { world } = limits;
+    const begun = Array.from({ length: 12 }, (_, at) => 1_400 + at * 100);
+    this.#quietThenSpend(3_000, begun);
+    // The buckets of both sides fill; then tokens are lent and lie idle, and all spend.
+    world.after(3_000, () => (this.#pressure = 0.001));
+    world.after(7_000, () => (this.#pressure = 1));
+    world.after(7_200, () => (this.#pressure = 0.001));
+    world.after(7_250, () => this.#spend());
+    world.after(7_260, () => this.#spend());
+    world.after(7_500, () => {
+      this.#pressure = 1;
+      limits.heal();
+    });
   }
 
   #fault(): void {

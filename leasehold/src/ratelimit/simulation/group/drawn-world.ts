@@ -62,9 +62,15 @@ export function drawWorld(seed: number): DrawnWorld {
     rates: names.map(() => (isCalm ? 1 : drawClockRate(random))),
     lateMs: isCalm ? 0 : random.pick([0, 0, 10, 40]),
     faults: kind === 'mixed' ? random.integer(6, 14) : 0,
-    demand: isCalm ? random.pick([0.7, 1.4]) : random.pick([0.8, 1.5, 3]),
-    stormMs: kind === 'mixed' ? 20_000 : 16_000,
+    demand: demandOf(kind, random),
+    stormMs: kind === 'mixed' || kind === 'sleeping' ? 20_000 : 17_000,
   };
+}
+
+function demandOf(kind: WorldKind, random: Random): number {
+  // So little that some of what is borrowed is not used.
+  if (kind === 'leaving' || kind === 'parted') return 0.6;
+  return kind === 'calm' ? random.pick([0.7, 1.4]) : random.pick([0.8, 1.5, 3]);
 }
 
 function onLossOf(kind: WorldKind, random: Random): OnLoss {

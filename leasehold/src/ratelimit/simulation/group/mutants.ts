@@ -44,7 +44,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'parts',
     story: 'Each side of a partition mints the whole limit.',
     file: GROUP,
-    from: "standing === 'acts' ? view.members.length / this.#size : keptShare;",
+    from: "standing === 'acts' ? view.members.length / this.#greatestSize : keptShare;",
     to: "standing === 'acts' ? 1 : keptShare;",
   },
   {
@@ -52,8 +52,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'parts',
     story: 'A server that continues mints for members that have come from elsewhere.',
     file: GROUP,
-    from: "standing === 'acts' ? view.members.length / this.#size : keptShare;",
-    to: 'view.members.length / this.#size;',
+    from: "standing === 'acts' ? view.members.length / this.#greatestSize : keptShare;",
+    to: 'view.members.length / this.#greatestSize;',
   },
   {
     name: 'goes-on-whatever-was-between',
