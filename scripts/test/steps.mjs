@@ -226,6 +226,20 @@ export const steps = [
     calculates: true,
   },
   {
+    name: 'sim-ratelimit-group',
+    what: 'limits shared in a group in 100 hostile worlds',
+    commands: [[sim, 'ratelimit-group', '--seeds', '100']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'mutants-ratelimit-group',
+    what: 'deliberate faults in limits shared in a group, each to be caught',
+    commands: [[sim, 'ratelimit-group', '--mutants', '--recorded']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
     name: 'fuzz',
     what: 'a million inputs that no honest peer would send',
     commands: [[join(root, 'scripts', 'fuzz.mjs'), '--inputs', '1000000']],
