@@ -144,7 +144,7 @@ export class Chaos {
     if (kind === 'leaving') world.every([4_000, 5_000], () => this.#leaveWithTokensAway());
     if (kind === 'there-and-back') world.every([5_000, 6_000], () => this.#thereAndBack());
     if (kind === 'comes-over') world.every([7_000, 8_000], () => this.#comeOver());
-    if (kind === 'parted') world.every([8_000, 8_500], () => this.#part());
+    if (kind === 'parted') world.every([500, 8_000], () => this.#part());
     world.run({ untilMs: BEGIN_MS + stormMs, maxEvents: EVENTS_MAX });
     if (kind === 'calm') this.#checkCalm();
   }
@@ -166,8 +166,8 @@ export class Chaos {
   }
 
   /** All servers spend what they can. */
-  #spend(keys: readonly string[] = KEYS): void {
-    const { servers, drawn } = this.limits;
+  #spend(keys: readonly string[] = KEYS, servers: readonly LimitedServer[] = this.limits.servers): void {
+    const { drawn } = this.limits;
     for (const server of servers) {
       for (let count = 0; count < drawn.rate.burst / 2; count++) {
         for (const key of keys) this.limits.request(server, key);
@@ -194,14 +194,20 @@ export class Chaos {
     for (const ms of spendAfterMs) world.after(ms, () => this.#spend());
   }
 
-  /** A server stands still until the others act without it and have spent; then it wakes and all spend. */
+  /** A server stands still. The others go on without it and spend, also when it is alone again; all spend when they act together. */
   #sleep(): void {
-    const sleeper = this.#random.pick(this.limits.servers);
+    const { world, servers } = this.limits;
+    const sleeper = this.#random.pick(servers);
+    const others = servers.filter((server) => server !== sleeper);
     const sleepMs = this.#random.between(8_000, 9_000);
-    this.limits.world.count('sleepers');
+    world.count('sleepers');
     sleeper.group.pause(sleepMs);
-    const woken = Array.from({ length: 30 }, (_, at) => sleepMs + 5 + 100 * at);
-    this.#quietThenSpend(sleepMs + 1_500, [sleepMs - 50, ...woken]);
+    const look = (): void => {
+      const isBack = KEYS.some((key) => sleeper.claim(key)?.share === 1);
+      this.#spend(KEYS, isBack ? servers : others);
+      world.after(isBack ? 30 : 60, look);
+    };
+    world.after(sleepMs - 50, look);
   }
 
   /** A server leaves while the others hold tokens of it and do not use them; all spend a key at the instant at which it has a new owner. */

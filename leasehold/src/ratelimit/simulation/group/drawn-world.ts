@@ -51,7 +51,7 @@ const KINDS: readonly WorldKind[] = [
 export function drawWorld(seed: number): DrawnWorld {
   const random = new Random(seed).fork('drawn world');
   const kind = random.pick(KINDS);
-  const size = kind === 'comes-over' ? 4 : random.integer(kind === 'mixed' ? 2 : 3, 5);
+  const size = sizeOf(kind, random);
   const names = Array.from({ length: size }, (_, index) => `s${index}`);
   const isCalm = kind === 'calm';
   return {
@@ -78,13 +78,20 @@ function onLossOf(kind: WorldKind, random: Random): OnLoss {
   return kind === 'sleeping' || kind === 'there-and-back' ? 'empty' : random.pick(['full', 'empty']);
 }
 
+function sizeOf(kind: WorldKind, random: Random): number {
+  if (kind === 'comes-over') return 4;
+  return kind === 'leaving' ? 5 : random.integer(kind === 'mixed' ? 2 : 3, 5);
+}
+
 /** Often at the very ends of what is allowed. */
 export const drawClockRate = (random: Random): number =>
   random.pick([SLOWEST, FASTEST, 1, random.between(SLOWEST, FASTEST)]);
 
 function drawRate(kind: WorldKind, random: Random): Rate {
   // A bucket that takes as long to fill as a change of views.
-  if (kind === 'leaving') return resolveRate({ limit: 150, burst: 60 });
+  // Batches are large beside the part of one server.
+  if (kind === 'leaving') return resolveRate({ limit: 600, burst: 60 });
+  if (kind === 'parted') return resolveRate({ limit: 100, burst: 100 });
   if (kind !== 'mixed' && kind !== 'calm') return resolveRate({ limit: 40, burst: 160 });
   return resolveRate(
     random.pick([
