@@ -1,6 +1,7 @@
 /** Four HTTP servers with one limit, and a client that asks them in turn. */
 
 import { Agent, get } from 'node:http';
+import type { JoinGroupOptions } from 'leasehold/membership';
 import { Network } from './network.ts';
 import type { Program } from './program.ts';
 import { type Scene, SHORT } from './scene.ts';
@@ -14,6 +15,7 @@ const DEMAND = 1.5;
 const LATE_MS = 150;
 const NAMES = ['ada', 'ben', 'cyd', 'dot'] as const;
 const MANAGER = 'm';
+const GROUP_PORT = 7_700;
 
 export class LimitedServers {
   readonly key = 'ann';
@@ -27,12 +29,14 @@ export class LimitedServers {
     this.#network = network;
   }
 
-  /** Each on a machine of its own, of which the client reaches all. */
-  static async start(scene: Scene): Promise<LimitedServers> {
+  /** Each on a machine of its own, of which the client reaches all: on a pool, or as a group. */
+  static async start(scene: Scene, on: 'pool' | 'group'): Promise<LimitedServers> {
     const network = await Network.openReachable(scene, MANAGER, ...NAMES);
     const servers = new LimitedServers(scene, network);
-    const options = { ...SHORT, host: network.address(MANAGER), insecure: true };
-    servers.#managers = (await scene.manager(options, { under: network.on(MANAGER) })).managers;
+    if (on === 'pool') {
+      const options = { ...SHORT, host: network.address(MANAGER), insecure: true };
+      servers.#managers = (await scene.manager(options, { under: network.on(MANAGER) })).managers;
+    }
     for (const name of NAMES) servers.#start(name);
     for (const program of servers.programs) await program.event('ready');
     return servers;
@@ -110,10 +114,19 @@ export class LimitedServers {
     );
   }
 
+  #groupOf(name: string): JoinGroupOptions | undefined {
+    if (this.#managers.length > 0) return undefined;
+    const address = (of: string): string => `${this.#network.address(of)}:${GROUP_PORT}`;
+    const peers = Object.fromEntries(
+      NAMES.filter((other) => other !== name).map((other) => [other, address(other)]),
+    );
+    return { name, listen: address(name), peers, size: NAMES.length };
+  }
+
   #start(name: string): Program {
     const config = {
       ...{ managers: this.#managers, name, host: this.#network.address(name), watched: this.key },
-      limit: { name: 'api', limit: LIMIT, burst: BURST },
+      ...{ limit: { name: 'api', limit: LIMIT, burst: BURST }, group: this.#groupOf(name) },
     };
     const program = this.#scene.start({
       name,

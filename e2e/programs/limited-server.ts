@@ -2,11 +2,20 @@
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { nodeLimit, ratelimit, type RateLimitOptions, shareLimits } from 'leasehold/ratelimit';
+import { joinGroup, type JoinGroupOptions } from 'leasehold/membership';
+import {
+  nodeLimit,
+  ratelimit,
+  type RateLimitOptions,
+  shareLimits,
+  shareLimitsInGroup,
+} from 'leasehold/ratelimit';
 import { fail, logger, obey, say, told } from './conversation.ts';
 
 interface Config {
   readonly managers: readonly string[];
+  /** In place of the Managers: the server of a group. */
+  readonly group?: JoinGroupOptions;
   readonly name: string;
   readonly limit: Omit<RateLimitOptions, 'sharing'>;
   /** The address of the machine, if it is on a network with others. */
@@ -17,9 +26,12 @@ interface Config {
 
 const LOOK_EVERY_MS = 20;
 
-const { managers, name, limit, host = '127.0.0.1', watched } = told<Config>();
+const { managers, group, name, limit, host = '127.0.0.1', watched } = told<Config>();
 try {
-  const sharing = await shareLimits({ managers, name, host, insecure: true, logger });
+  const sharing =
+    group === undefined
+      ? await shareLimits({ managers, name, host, insecure: true, logger })
+      : shareLimitsInGroup(await joinGroup({ ...group, insecure: true, logger }));
   const limiter = ratelimit({ ...limit, sharing });
   const key = ({ headers }: IncomingMessage): string | undefined => headers['x-api-key']?.toString();
   const check = nodeLimit(limiter, { key });
