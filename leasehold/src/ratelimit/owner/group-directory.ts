@@ -3,28 +3,28 @@
  *
  *     view {a b c d}, size 4        a mints key k for four members: the whole limit
  *         cut ┆
- *     {a b} ┆ {c d}                 a goes on for itself and b: half of it
+ *     {a b} ┆ {c d}                 a goes on for a and b: half of the limit
  *                                   c begins when no server can act on a promise of c or d any more: the other half
  *
  * The owner of a key in a view mints for the members of that view: members / size of the limit (rules L1, O1, O2 of the design).
  *
- * **Why the parts of all servers never add up to more than the limit.** Let every server that mints a key *claim* the members it mints for.
+ * **Why the parts of all servers never add up to more than the limit.** Let every server that mints a key *claim* the members for which the server mints.
  *
- *  1. A server that acts claims all members of its view. Views in which servers act at one time share no member (`membership/core/member.ts`),
+ *  1. A server that acts claims all members of the view. Views in which servers act at one time share no member (`membership/core/member.ts`),
  *     and one view has one owner of the key. So these claims share no member.
- *  2. A server that continues, while another server may still act, claims only the members that it kept, and only for a key that it owned in every view of its
+ *  2. A server that continues, while another server may still act, claims only the kept members, and only for a key that this server owned in every view of the
  *     chain and minted in one of them (*going on*). A server outside that acts on the promise of a kept member acts in a view of that chain, where
  *     the owner is this server, or acts no more (`membership/core/chain.ts`). So these claims share no member with any other.
- *  3. In every other state a server claims nothing (L2, L3): tokens that others have lent are all it can use.
+ *  3. In every other state a server claims nothing (L2, L3), and can use only tokens that others have lent.
  *
  *  There are at most `size` members, hence the claims at one instant are at most the whole.
  *
  * **Why the tokens stay within the promise.** A claim is a bucket of claimed / size × burst that fills at claimed / size × limit (`minter.ts`). A server that goes on
- * has come from a view with more members, and members that it lost, or that come back from elsewhere, may use their part of the burst there. So its bucket is cut to the
- * part of the members it kept, at the instant it goes on, also if the new view is larger (O3). Every other start is fresh: it comes when the view acts,
+ * has come from a view with more members, and members that were lost, or that come back from elsewhere, may use their part of the burst there. So the bucket is cut to the
+ * part of the kept members, at the instant of going on, also if the new view is larger (O3). Every other start is fresh: the owner begins when the view acts,
  * and one loan later, when all tokens that earlier owners have lent are void (decision 0060).
  *
- * A server alone is a view of its own, in which it acts with 1 / size: a server that is cut off needs no other rule (decision 0061).
+ * A server alone is a view, and acts in that view with 1 / size: a server that is cut off needs no other rule (decision 0061).
  */
 
 import { later, type Instant } from '../../runtime/time.ts';

@@ -194,7 +194,7 @@ export class Chaos {
     for (const ms of spendAfterMs) world.after(ms, () => this.#spend());
   }
 
-  /** A server stands still. The others go on without it and spend, also when it is alone again; all spend when they act together. */
+  /** A server stands still. The others go on and spend, also when the sleeper is awake and alone; all spend when they act together. */
   #sleep(): void {
     const { world, servers } = this.limits;
     const sleeper = this.#random.pick(servers);
@@ -210,7 +210,7 @@ export class Chaos {
     world.after(sleepMs - 50, look);
   }
 
-  /** A server leaves while the others hold tokens of it and do not use them; all spend a key at the instant at which it has a new owner. */
+  /** A server leaves while the others hold its tokens and do not use them; all spend a key at the instant at which the key has a new owner. */
   #leaveWithTokensAway(): void {
     const { limits } = this;
     const { world, servers } = limits;
