@@ -31,8 +31,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'sum',
     story: 'A process that is asked grants tokens of a key that it does not hold.',
     file: LIMITER,
-    from: '    if (right === undefined || !right.isOpen) {\n      return',
-    to: '    if (right !== undefined && !right.isOpen) {\n      return',
+    from: 'const right = this.#directory.rightTo(this.options.name, ask.key, now);',
+    to: 'const right = this.#directory.rightTo(this.options.name, ask.key, now) ?? { at: now, since: -1e9, isOpen: true, share: 1, cuts: [] };',
   },
   {
     name: 'empty-start-is-full',
