@@ -198,6 +198,12 @@ class OpenFile implements StorageFile {
     return identityAt(this.#at, this.#path) === this.#identity;
   }
 
+  /** The number of a removed file may be used again, but not with its time of birth. */
+  async identity(): Promise<string> {
+    const stats = await tried('look at', this.#path, () => this.#handle.stat({ bigint: true }));
+    return `${identityOf(stats)}:${stats.birthtimeNs}`;
+  }
+
   async isShared(): Promise<boolean> {
     return (await tried('look at', this.#path, () => this.#handle.stat())).nlink > 1;
   }

@@ -56,5 +56,10 @@ export interface StorageFile {
    * never
    */
   isShared?(): Promise<boolean>;
+  /**
+   * Names this very file: a copy has another identity. The converse need not hold: a file may have another identity after
+   * a restart of the machine. @default not known
+   */
+  identity?(): Promise<string>;
   close(): Promise<void>;
 }

@@ -82,6 +82,8 @@ export interface FileLogStats {
 
 export interface FileLog extends FencedLog, AsyncDisposable {
   readonly stats: FileLogStats;
+  /** The position of the last batch that is durable. */
+  readonly head: number;
 
   /** Finishes pending work, closes the files and releases the lock. A leader is deposed. */
   [Symbol.asyncDispose](): Promise<void>;

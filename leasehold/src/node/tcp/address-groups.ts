@@ -77,10 +77,16 @@ export class AddressGroups<T> {
   #moved(group: Group<T>, before: number): void {
     const { size } = group.items;
     const left = this.#bySize.get(before);
-    left?.delete(group);
-    if (left?.size === 0) this.#bySize.delete(before);
-    if (size === 0) return;
     const joined = this.#bySize.get(size);
+    if (left?.size === 1) {
+      this.#bySize.delete(before);
+      // Most often one origin has nearly all connections, and is alone in its size: nothing is made anew for it.
+      if (joined === undefined && size > 0) {
+        this.#bySize.set(size, left);
+        return;
+      }
+    } else left?.delete(group);
+    if (size === 0) return;
     if (joined === undefined) this.#bySize.set(size, new Set([group]));
     else joined.add(group);
   }

@@ -156,6 +156,10 @@ export class Leader {
     return this.#pending.inFlight !== undefined;
   }
 
+  isSureOfItsLog(now: Instant): boolean {
+    return now >= this.#witnessesUntil && now < this.#until;
+  }
+
   /** The connections over which members were last heard. */
   memberConnections(): ReadonlySet<string> {
     return this.#owners.memberConnections(this.#state);

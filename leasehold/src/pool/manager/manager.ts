@@ -245,7 +245,12 @@ export class Manager {
     }
   }
 
-  /** The connections over which members were last heard; empty unless it leads. */
+  /** This Manager leads, and the log is not older than what clients have seen, as far as they could tell. */
+  isSureOfItsLog(now: Instant): boolean {
+    return this.#role.name === 'leading' && this.#role.leader.isSureOfItsLog(now);
+  }
+
+  /** The connections over which members were last heard; empty unless this Manager leads. */
   memberConnections(): ReadonlySet<string> {
     return this.#role.name === 'leading' ? this.#role.leader.memberConnections() : new Set();
   }

@@ -71,6 +71,8 @@ export interface ManagerDependencies {
 
 /** How often a standby reads the head of the log. */
 const LOOK_EVERY_MS = 2_000;
+/** How often a leader notes beside the log that it leads. */
+const MARK_EVERY_MS = 1_000;
 
 export class PoolManager implements AsyncDisposable {
   /** Clients tell leaders of one history and term apart by this. */
@@ -97,6 +99,9 @@ export class PoolManager implements AsyncDisposable {
   /** The last instant of leadership; or, if there was none, the first instant. */
   #standsBySince: Instant;
   readonly #openedAt: Instant;
+  /** The log may have been put back: one that keeps nothing cannot, and one that was led a moment ago has not. */
+  readonly #mayBeOlder: boolean;
+  #nextMark: Disposable | undefined;
   /** The leader and term of the last log line about following. */
   #followed: string | undefined;
 
@@ -106,6 +111,7 @@ export class PoolManager implements AsyncDisposable {
     this.#around = around;
     this.#configuration = configuration;
     this.#openedAt = runtime.now();
+    this.#mayBeOlder = store.takeoverMs === undefined && store.recency?.isRecent() !== true;
     this.#standsBySince = this.#openedAt;
     const core = new Manager(this.#settingsOf(configuration));
     this.#core = core;
@@ -314,8 +320,7 @@ export class PoolManager implements AsyncDisposable {
       ...settings,
       process: this.#process,
       isLogShared: store.isShared,
-      // A log that keeps nothing cannot be put back.
-      openedAt: store.takeoverMs === undefined ? this.#openedAt : undefined,
+      openedAt: this.#mayBeOlder ? this.#openedAt : undefined,
       limits,
       originOf: originOfPeer,
     };
@@ -331,7 +336,9 @@ export class PoolManager implements AsyncDisposable {
 
   /** After an input, and all its effects. */
   #afterInput(): void {
-    if (this.#core.role === 'leading') this.#standsBySince = this.#around.runtime.now();
+    const { store, runtime } = this.#around;
+    if (store.recency !== undefined && this.#nextMark === undefined) this.#markRecent(store.recency);
+    if (this.#core.role === 'leading') this.#standsBySince = runtime.now();
     else this.#sayWhomItFollows();
     this.#waiters.look();
   }
@@ -348,6 +355,17 @@ export class PoolManager implements AsyncDisposable {
     this.#watch.follows(leader, term);
   }
 
+  /** A restart within a moment need not wait for witnesses. */
+  #markRecent(recency: NonNullable<Store['recency']>): void {
+    const { runtime } = this.#around;
+    if (!this.#core.isSureOfItsLog(runtime.now())) return;
+    recency.note(this.#core.state.position);
+    this.#nextMark = runtime.wakeAt(later(runtime.now(), MARK_EVERY_MS), () => {
+      this.#nextMark = undefined;
+      this.#markRecent(recency);
+    });
+  }
+
   /** So that a standby knows how many commits are missing, also when no look-up asks. */
   #lookAtHead(): void {
     const { runtime } = this.#around;
@@ -360,6 +378,8 @@ export class PoolManager implements AsyncDisposable {
    * store.
    */
   #noteHalt(why: string): void {
+    this.#nextMark?.[Symbol.dispose]();
+    this.#around.store.recency?.forget();
     const { history, term, state } = this.#core.observe();
     if (history === undefined) return;
     const { id, store } = this.#around;
@@ -379,6 +399,7 @@ export class PoolManager implements AsyncDisposable {
   /** @internal */
   stop(): void {
     this.#nextLook?.[Symbol.dispose]();
+    this.#nextMark?.[Symbol.dispose]();
     this.#driver[Symbol.dispose]();
     this.#usage[Symbol.dispose]();
     this.#progress[Symbol.dispose]();
@@ -391,6 +412,7 @@ export class PoolManager implements AsyncDisposable {
   fail(error: LeaseholdError): void {
     this.#around.logger.error('the Manager cannot go on', { why: error.message, code: error.code });
     this.#nextLook?.[Symbol.dispose]();
+    this.#nextMark?.[Symbol.dispose]();
     this.#driver[Symbol.dispose]();
     this.#failure = error;
     this.#waiters.look();

@@ -12,6 +12,7 @@ import { openFileLog } from '../../log/file/file-log.ts';
 import type { FencedLog } from '../../log/log.ts';
 import { newLogFloor } from '../../log/new-log.ts';
 import { memoryStorage } from '../../log/memory-storage.ts';
+import { RecencyMark } from './recency-mark.ts';
 import { randomId } from '../../node/id.ts';
 import { type LockedDirectory, openLockedDirectory } from '../../node/locked-directory.ts';
 import { openDirectory, wholePath } from '../../node/storage.ts';
@@ -73,6 +74,8 @@ export interface Store extends AsyncDisposable {
   readonly isShared: boolean;
   /** Somebody has deleted the log, as far as is known. */
   readonly isGone?: boolean;
+  /** Says whether a leader was here a moment ago; undefined if nothing beside the log can say so. */
+  readonly recency?: { isRecent(): boolean; note(position: number): void; forget(): void } | undefined;
   /** How long a leader acts without asking; undefined if that follows the configuration. */
   readonly leaderLeaseMs: number | undefined;
   /** How long every new leader waits, if all Managers have agreed on that because the log keeps nothing. */
@@ -196,9 +199,15 @@ async function fileStore(directory: string | undefined, around: StoreDependencie
     beginAbove: () => newLogFloor(runtime),
     onFatal: (error) => around.onFatal(error),
   });
+  const mark = locked && (await markOf(locked, log, around));
   return {
     log,
     isShared: false,
+    recency: mark && {
+      isRecent: () => mark.isRecent(log.head),
+      note: (position) => mark.note(position),
+      forget: () => mark.forget(),
+    },
     leaderLeaseMs: undefined,
     enrolled: [],
     elected: undefined,
@@ -212,8 +221,25 @@ async function fileStore(directory: string | undefined, around: StoreDependencie
       bytes: log.stats.bytes,
       members: [],
     }),
-    [Symbol.asyncDispose]: () => log[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      await mark?.close();
+      await log[Symbol.asyncDispose]();
+    },
   };
+}
+
+/** The log is open, and is closed again if the mark cannot be opened. */
+async function markOf(
+  { storage }: LockedDirectory,
+  log: AsyncDisposable,
+  { runtime, logger }: StoreDependencies,
+): Promise<RecencyMark> {
+  try {
+    return await RecencyMark.open(storage, runtime, logger);
+  } catch (error) {
+    await log[Symbol.asyncDispose]();
+    throw error;
+  }
 }
 
 async function lockedDirectory(
