@@ -271,6 +271,24 @@ describe('docs/reference.md', () => {
   });
 });
 
+describe('the skeleton of a protocol in CONTRIBUTING.md', () => {
+  const rows = documentAt('CONTRIBUTING.md').rows.get('Adding a protocol') ?? [];
+  const files = rows.flatMap(([name = '', lines = '']) => {
+    const file = /^`(\w+\.ts)`$/.exec(name)?.[1];
+    return file === undefined ? [] : [{ file, lines: Number(lines) }];
+  });
+
+  it('has the lines that are said, fewer than 300 in all', () => {
+    for (const { file, lines } of files) {
+      const { text } = sourceAt(`examples/heartbeat/${file}`);
+      expect({ file, lines: text.trimEnd().split('\n').length }).toEqual({ file, lines });
+    }
+    const all = files.reduce((sum, { lines }) => sum + lines, 0);
+    expect(all).toBeGreaterThan(100);
+    expect(all).toBeLessThan(300);
+  });
+});
+
 describe('the log lines in docs/production-one-machine.md and docs/flease.md', () => {
   const described = documents
     .flatMap(({ rows }) => rows.get('Log lines') ?? [])
