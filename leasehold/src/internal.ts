@@ -7,7 +7,7 @@
 export { type ResolvedFleaseDurations, resolveFleaseDurations } from './flease/options.ts';
 export { checkAddress, checkResource } from './flease/shell/peers-option.ts';
 export { majorityOf } from './flease/view.ts';
-export { type ChildEnd, exitCodeOf } from './node/child.ts';
+export { type ChildEnd, endOf, exitCodeOf, spawnCommand, whenSpawned } from './node/child.ts';
 export { serveHttp } from './node/http/server.ts';
 export type { StatusHead } from './node/service/service.ts';
 export { SignalEchoes } from './node/signal-echoes.ts';

@@ -12,7 +12,7 @@
  * the child may have closed the line.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { CommandError } from './command-error.ts';
 import { type Signal, signalNumber } from './signals.ts';
@@ -54,30 +54,41 @@ const HEARD_CHARACTERS_MAX = 1_024;
 export const exitCodeOf = ({ code, signal }: ChildEnd): number =>
   code ?? (signal === undefined ? 1 : 128 + signalNumber(signal));
 
-/** @throws {CommandError} */
-export async function startChild(options: ChildOptions): Promise<Child> {
-  const { command, args } = options;
-  let child: ChildProcess;
+/** Some faults of a start are thrown, the rest come as an event: {@link whenSpawned}. @throws {CommandError} */
+export function spawnCommand(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
   try {
-    child = spawn(command, args, {
-      stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
-      env: { ...process.env, ...options.environment },
-      detached: options.leadsGroup,
-    });
+    return spawn(command, args, options);
   } catch (cause) {
     throw CommandError.of(command, cause);
   }
-  // Both at once: a short life may be over before anybody could await the beginning.
-  const ended = new Promise<ChildEnd>((resolve) => {
-    child.once('exit', (code, signal) => {
-      // The last words are readable by now, but perhaps not read: a turn of the event loop later they are.
-      setImmediate(() => setImmediate(resolve, { code: code ?? undefined, signal: signal ?? undefined }));
-    });
-  });
-  await new Promise<void>((resolve, reject) => {
+}
+
+/** @throws {CommandError} */
+export const whenSpawned = (child: ChildProcess, command: string): Promise<void> =>
+  new Promise((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', (cause) => reject(CommandError.of(command, cause)));
   });
+
+/** To be called in the turn of the start: a child that runs for a moment only may end before its start is awaited. */
+export const endOf = (child: ChildProcess): Promise<ChildEnd> =>
+  new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }));
+  });
+
+/** @throws {CommandError} */
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const { command, args } = options;
+  const child = spawnCommand(command, args, {
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    env: { ...process.env, ...options.environment },
+    detached: options.leadsGroup,
+  });
+  // The last words are readable at the exit, but perhaps not read: a turn of the event loop later they are.
+  const ended = endOf(child).then(
+    (end) => new Promise<ChildEnd>((resolve) => setImmediate(() => setImmediate(resolve, end))),
+  );
+  await whenSpawned(child, command);
   return new StartedChild(child, ended, options.leadsGroup);
 }
 

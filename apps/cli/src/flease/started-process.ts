@@ -13,11 +13,18 @@
  * to see to that.
  */
 
-import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import process from 'node:process';
 import type { FleaseLease } from 'leasehold/flease';
-import { CommandError, type Logger } from 'leasehold/supervisor';
-import { type ChildEnd, inTerminalForeground, type Signal } from 'leasehold/internal';
+import type { Logger } from 'leasehold/supervisor';
+import {
+  type ChildEnd,
+  endOf,
+  inTerminalForeground,
+  type Signal,
+  spawnCommand,
+  whenSpawned,
+} from 'leasehold/internal';
 import { behindGateIfItFits } from './gate.ts';
 import type { Watchman } from './watchman.ts';
 
@@ -36,7 +43,7 @@ export async function startWatched(start: Start, watchman: Watchman): Promise<St
   const env = { ...process.env, LEASEHOLD_NUMBER: String(number), LEASEHOLD_RESOURCE: resource };
   const options = { env, detached: isGroup };
   const gated = watchman.isThere ? behindGateIfItFits(command, args, options) : undefined;
-  const child = gated?.child ?? spawned(command, args, options);
+  const child = gated?.child ?? spawnCommand(command, args, { ...options, stdio: 'inherit' });
   const started = new StartedProcess(command, child, isGroup, logger);
   const unwatched = (): void =>
     logger.warn(
@@ -46,24 +53,12 @@ export async function startWatched(start: Start, watchman: Watchman): Promise<St
       },
     );
   const watched = started.target === undefined ? undefined : watchman.watch(started.target, unwatched);
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', (cause) => reject(CommandError.of(command, cause)));
-  });
+  await whenSpawned(child, command);
   if (!(await watched)) unwatched();
   watchman.allow(lease.leftMs);
   // If the lease was lost meanwhile, the next reader of the signal ends the waiting shell.
   if (lease.isHeld()) gated?.open();
   return started;
-}
-
-/** Some faults are thrown, the rest come as an event. @throws {CommandError} */
-function spawned(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
-  try {
-    return spawn(command, args, { ...options, stdio: 'inherit' });
-  } catch (cause) {
-    throw CommandError.of(command, cause);
-  }
 }
 
 export class StartedProcess {
@@ -78,9 +73,7 @@ export class StartedProcess {
     this.#child = child;
     this.#isGroup = isGroup;
     this.#logger = logger;
-    this.ended = new Promise((resolve) => {
-      child.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }));
-    });
+    this.ended = endOf(child);
   }
 
   get pid(): number | undefined {
