@@ -38,6 +38,7 @@ export type RefusalReason =
   | 'old-copy'
   | 'running-twice'
   | 'still-connected'
+  | 'not-noted'
   | 'unknown-name';
 
 /** The group knows this name with another directory: this one was emptied, restored from a copy, or exists twice. */
@@ -69,6 +70,8 @@ const REFUSALS: Readonly<Record<RefusalReason, string>> = {
   'running-twice': `another process with a copy of this very directory is running or was running, and its votes are not in this one. ${JOIN_AGAIN}. A copy must never be started`,
   'still-connected':
     'an earlier process of this directory is still connected. If that process has ended, wait: its connection is given up within seconds. If not, one of the two has a copy of the directory and must be stopped',
+  'not-noted':
+    'it cannot write down that it has heard this replica, perhaps because its disk is full. This replica asks again',
   'unknown-name':
     'its list of replicas does not have this name. Give all replicas the same list, or start this one with join: true (--join)',
 };

@@ -43,7 +43,7 @@ export class Acceptor {
     const entries = chosen < log.last ? log.slice(chosen + 1, log.last) : [];
     context.journal.defer({
       to: from,
-      message: { kind: 'prepared', ballot, chosen: log.chosen, committed: log.committed, entries },
+      message: { kind: 'prepared', ballot, chosen: log.chosen, committed: log.committed, entries, votes: 0 },
       holds: () => context.promised === ballot,
     });
     return true;
@@ -108,11 +108,11 @@ export class Acceptor {
     if (!isNews && !this.#isAsked) return false;
     this.#isAsked = false;
     this.#acknowledgements += 1;
-    const settled = context.journal.durableCommitted;
+    const { durableCommitted: settled, durableVotes: votes } = context.journal;
     const accepted = { ballot, upTo: synced, mask, settled, life, number: this.#acknowledgements };
     this.#said = accepted;
     context.acknowledged.take(context.self, accepted);
-    context.broadcast({ kind: 'accepted', ...accepted, committed: context.log.committed });
+    context.broadcast({ kind: 'accepted', ...accepted, committed: context.log.committed, votes });
     return true;
   }
 

@@ -56,6 +56,8 @@ export interface ReplicaOptions {
   readonly contacts: readonly string[];
   readonly durations: ResolvedQuorumDurations;
   readonly limits: QuorumLimits;
+  /** Members of a newer configuration than that of the log, as other members named them when this replica started. */
+  readonly vouched?: readonly string[] | undefined;
   random(): number;
 }
 
@@ -80,6 +82,8 @@ export class Context {
   synced = -1;
   /** The longest hold that was ever promised. */
   holdMs: number;
+  /** How many frames with votes each other member has, as far as it was heard; replaced as a whole. */
+  heard: ReadonlyMap<string, number>;
   #effects: Effect[] = [];
 
   constructor(options: ReplicaOptions, now: Instant) {
@@ -96,14 +100,25 @@ export class Context {
     this.machine = new StateMachine(this.log.base, snapshot?.state);
     this.promised = recovered.promised;
     this.holdMs = recovered.holdMs;
+    this.heard = recovered.heard;
     this.upTo = this.log.base;
     this.leases = new LeaseMachine(life, now, recovered.holdMs);
-    this.journal = new Journal(this.log.base + recovered.entries.length, this.marks);
+    this.journal = new Journal(this.log.base + recovered.entries.length, this.marks, recovered.votes);
   }
 
   get marks(): Marks {
-    const { promised, holdMs, log } = this;
-    return { promised, holdMs, chosen: log.chosen, committed: log.committed };
+    const { promised, holdMs, log, heard } = this;
+    return { promised, holdMs, chosen: log.chosen, committed: log.committed, heard };
+  }
+
+  /** A member says that so many of its frames with votes are durable. */
+  hear(member: string, votes: number): void {
+    if (votes > (this.heard.get(member) ?? 0)) this.heard = new Map(this.heard).set(member, votes);
+  }
+
+  /** Whether a configuration that counts seats the replica. */
+  isSeated(storage: string): boolean {
+    return this.log.countingConfigurations.some((configuration) => isSeated(configuration, storage));
   }
 
   /** Everybody who may have a vote, without this replica. */

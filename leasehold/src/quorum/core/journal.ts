@@ -11,6 +11,9 @@
  *
  * Every frame names the promised ballot, the chosen and committed marks and the last slot of the log before it (D1): a later
  * valid frame then says what a damaged one can have held at most, which `recovery.ts` needs.
+ *
+ * Frames that hold votes are counted, from the first life on. A vote leaves together with the count of its frame, and every frame
+ * repeats the highest counts that were heard of the other members. So the others know what a directory must have (`check-in.ts`).
  */
 
 import type { Ballot } from './ballot.ts';
@@ -26,6 +29,10 @@ export interface Frame {
   readonly lastBefore: number;
   /** The longest hold that was ever promised. */
   readonly holdMs: number;
+  /** How many frames with votes there are, this one included. */
+  readonly votes: number;
+  /** The highest such count that was heard of each other member, by storage id. */
+  readonly heard: ReadonlyMap<string, number>;
   /** The log ends here before the entries of this frame are written. */
   readonly truncateTo: number;
   /** From slot `first` on; they take the places of what was there. */
@@ -43,6 +50,7 @@ export interface Marks {
   readonly chosen: number;
   readonly committed: number;
   readonly holdMs: number;
+  readonly heard: ReadonlyMap<string, number>;
 }
 
 /** A message that may leave only after what it rests on is durable; dropped if it no longer `holds` then. */
@@ -57,6 +65,7 @@ interface Flight {
   readonly upTo: number;
   readonly holdMs: number;
   readonly committed: number;
+  readonly votes: number;
   readonly deferred: readonly Deferred[];
 }
 
@@ -72,9 +81,13 @@ export class Journal {
   #flight: Flight | undefined;
   #durableHoldMs: number;
   #durableCommitted: number;
+  #votes: number;
+  #durableVotes: number;
   #isUnsealed = false;
 
-  constructor(last: number, marks: Marks) {
+  constructor(last: number, marks: Marks, votes: number) {
+    this.#votes = votes;
+    this.#durableVotes = votes;
     this.#lastWritten = last;
     this.#marks = marks;
     this.#durableHoldMs = marks.holdMs;
@@ -93,6 +106,11 @@ export class Journal {
   /** Up to here the next life will know what is committed. */
   get durableCommitted(): number {
     return this.#durableCommitted;
+  }
+
+  /** How many frames with votes are durable. */
+  get durableVotes(): number {
+    return this.#durableVotes;
   }
 
   /** The slots from this one on were written or replaced. */
@@ -126,8 +144,9 @@ export class Journal {
    * Whether a frame with the marks alone should follow after a while: the disk has older marks than memory, or its last frame holds
    * something that somebody may rest on and has no valid frame behind it.
    */
-  wantsSeal({ chosen, committed }: Marks): boolean {
-    return this.#isUnsealed || chosen !== this.#marks.chosen || committed !== this.#marks.committed;
+  wantsSeal({ chosen, committed, heard }: Marks): boolean {
+    const { chosen: oldChosen, committed: oldCommitted, heard: oldHeard } = this.#marks;
+    return this.#isUnsealed || chosen !== oldChosen || committed !== oldCommitted || heard !== oldHeard;
   }
 
   /**
@@ -146,8 +165,12 @@ export class Journal {
       ? Math.max(this.#dirtyFrom, (this.#snapshot?.slot ?? 0) + 1)
       : this.#lastWritten + 1;
     const written = isDirty ? entries(first) : [];
+    const hasVotes = isDirty || marks.promised !== this.#marks.promised;
+    if (hasVotes) this.#votes += 1;
+    const votes = this.#votes;
     const frame: Frame = {
       ...marks,
+      votes,
       lastBefore: this.#lastWritten,
       truncateTo: this.#truncateTo,
       first,
@@ -159,11 +182,12 @@ export class Journal {
       ...accepted,
       holdMs: marks.holdMs,
       committed: marks.committed,
+      votes,
       deferred: this.#deferred,
     };
     const kept = Math.max(Math.min(this.#lastWritten, this.#truncateTo), this.#snapshot?.slot ?? 0);
     this.#lastWritten = Math.max(kept, written.length > 0 ? first + written.length - 1 : 0);
-    this.#isUnsealed = isDirty || marks.promised !== this.#marks.promised;
+    this.#isUnsealed = hasVotes;
     this.#marks = marks;
     this.#deferred = [];
     this.#dirtyFrom = Number.POSITIVE_INFINITY;
@@ -180,6 +204,7 @@ export class Journal {
     if (flight !== undefined) {
       this.#durableHoldMs = flight.holdMs;
       this.#durableCommitted = flight.committed;
+      this.#durableVotes = flight.votes;
     }
     return flight;
   }

@@ -7,7 +7,7 @@
  */
 
 import type { Ballot } from './ballot.ts';
-import type { Mask } from './configuration.ts';
+import type { Configuration, Mask } from './configuration.ts';
 import type { Entry } from './log.ts';
 import type { Operation, Request } from './operation.ts';
 import type { ReadAnswer } from './answer.ts';
@@ -40,6 +40,8 @@ export interface Prepared {
   readonly chosen: number;
   readonly committed: number;
   readonly entries: readonly Entry[];
+  /** How many frames with votes the sender has, the one of this promise included. */
+  readonly votes: number;
 }
 
 /** Member → candidate or leader. "I have promised a higher ballot than `ballot`, or you are behind my snapshot." */
@@ -90,6 +92,8 @@ export interface Accepted {
   readonly life: number;
   readonly number: number;
   readonly mask: Mask;
+  /** How many frames with votes the sender has, those of this acknowledgement included. */
+  readonly votes: number;
 }
 
 /** Holder → members. "Promise me, for a lease that I count from before I sent this." */
@@ -176,6 +180,23 @@ export interface Fetched {
   readonly snapshot: Snapshot | undefined;
 }
 
+/** A replica that has started → members. "How many frames with votes have you heard of me?" */
+export interface CheckIn {
+  readonly kind: 'check-in';
+  /** Drawn by the process, so that an answer to an earlier start is not taken for one to this. */
+  readonly nonce: number;
+}
+
+/** Member → the replica that has started: the highest count that the member heard of it, and the newest configuration. */
+export interface CheckedIn {
+  readonly kind: 'checked-in';
+  readonly nonce: number;
+  readonly votes: number;
+  /** The newest configuration in the sender's log, and its slot. */
+  readonly slot: number;
+  readonly configuration: Configuration;
+}
+
 export type Message =
   | PreVote
   | PreVoted
@@ -197,4 +218,6 @@ export type Message =
   | Join
   | LeadNow
   | Fetch
-  | Fetched;
+  | Fetched
+  | CheckIn
+  | CheckedIn;

@@ -10,6 +10,7 @@ function frame(first: number, last: number, rest: Partial<Frame> = {}): Frame {
   const entries = Array.from({ length: Math.max(0, last - first + 1) }, () => ({ ballot: 33, operation }));
   return {
     ...{ promised: 33, chosen: 0, committed: 0, lastBefore: first - 1, holdMs: 0, first, entries },
+    ...{ votes: 0, heard: new Map() },
     ...{ truncateTo: Number.POSITIVE_INFINITY, snapshot: undefined, isWhole: false, ...rest },
   };
 }

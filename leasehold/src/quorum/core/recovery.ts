@@ -24,6 +24,8 @@ import type { Snapshot } from './snapshot.ts';
 export type StoredFrame = Frame | 'damaged';
 
 export interface Recovered extends Marks {
+  /** How many frames with votes there are. */
+  readonly votes: number;
   readonly snapshot: Snapshot | undefined;
   /** From the slot after the snapshot on; undefined where a frame was damaged. */
   readonly entries: readonly (Entry | undefined)[];
@@ -42,7 +44,8 @@ export function recover(frames: readonly StoredFrame[]): Recovery {
   const lastValid = frames.findLastIndex((frame) => frame !== 'damaged');
   let snapshot: Snapshot | undefined;
   let entries = new Map<number, Entry>();
-  let marks: Marks = { promised: 0, chosen: 0, committed: 0, holdMs: 0 };
+  let marks: Marks = { promised: 0, chosen: 0, committed: 0, holdMs: 0, heard: new Map() };
+  let votes = 0;
   let last = 0;
   let isAfterDamage = false;
   let missingFrom = Number.POSITIVE_INFINITY;
@@ -76,13 +79,17 @@ export function recover(frames: readonly StoredFrame[]): Recovery {
       last = Math.max(last, slot);
     }
     marks = highest(marks, frame);
+    votes = Math.max(votes, frame.votes);
   }
   const base = snapshot?.slot ?? 0;
   const hasMissing = missingTo >= missingFrom && missingTo > base;
   if (hasMissing && marks.chosen < missingTo) return { kind: 'votes-lost' };
   const missing = hasMissing ? { first: Math.max(missingFrom, base + 1), last: missingTo } : undefined;
   const list = Array.from({ length: Math.max(0, last - base) }, (_, place) => entries.get(base + 1 + place));
-  return { kind: 'recovered', state: { ...marks, snapshot, entries: list, missing, isRepaired: false } };
+  return {
+    kind: 'recovered',
+    state: { ...marks, votes, snapshot, entries: list, missing, isRepaired: false },
+  };
 }
 
 const highest = (a: Marks, b: Marks): Marks => ({
@@ -90,4 +97,5 @@ const highest = (a: Marks, b: Marks): Marks => ({
   chosen: Math.max(a.chosen, b.chosen),
   committed: Math.max(a.committed, b.committed),
   holdMs: Math.max(a.holdMs, b.holdMs),
+  heard: b.heard,
 });

@@ -28,6 +28,11 @@ export class Repair {
     this.#askAt = now;
   }
 
+  /** As the disk says. */
+  get recovered(): Recovered {
+    return this.#recovered;
+  }
+
   get repaired(): Recovered | undefined {
     return this.#repaired;
   }

@@ -34,11 +34,12 @@ import { Candidacy, type Merged } from './election.ts';
 import { Leadership } from './leadership.ts';
 import { LeaseExchange } from './lease-exchange.ts';
 import { type Change, changed } from './membership.ts';
-import type { Accepted, Fetch, Message, PreVote, Refused } from './messages.ts';
+import type { Accepted, Message, PreVote, Refused } from './messages.ts';
 import { type Command, isReadOnly, NO_SESSION, type Request, transaction } from './operation.ts';
-import { type Reader, type ReadMode, Reads } from './reads.ts';
+import { type ReadMode, Reads } from './reads.ts';
 import { Requests } from './requests.ts';
 import type { Result } from './result.ts';
+import { type Standing, Standings } from './standing.ts';
 
 type Role =
   | { readonly name: 'follower'; readonly leader: string | undefined }
@@ -65,6 +66,7 @@ const MARKS_AFTER_MS = 50;
 export class Replica implements Core<Effect> {
   readonly #context: Context;
   readonly #acceptor: Acceptor;
+  readonly #standings: Standings;
   readonly #reads: Reads;
   readonly #requests: Requests;
   readonly #exchange: LeaseExchange;
@@ -83,6 +85,7 @@ export class Replica implements Core<Effect> {
   constructor(options: ReplicaOptions, now: Instant) {
     const context = new Context(options, now);
     this.#context = context;
+    this.#standings = new Standings(context, options.vouched);
     this.#acceptor = new Acceptor(context);
     this.#requests = new Requests(context);
     const self = this;
@@ -227,8 +230,9 @@ export class Replica implements Core<Effect> {
     this.#acceptor.synced(flight.ballot, flight.upTo);
     for (const { to, message, holds } of flight.deferred) {
       if (!holds()) continue;
-      if (to === this.#context.self) this.#receive(to, message, now);
-      else this.#context.send(to, message);
+      const said = message.kind === 'prepared' ? { ...message, votes: flight.votes } : message;
+      if (to === this.#context.self) this.#receive(to, said, now);
+      else this.#context.send(to, said);
     }
     return this.#settle(now);
   }
@@ -265,8 +269,16 @@ export class Replica implements Core<Effect> {
   #receive(from: string, message: Message, now: Instant): void {
     const context = this.#context;
     const role = this.#role;
+    const highest = Math.max(context.promised, this.#highestBallot);
+    const standing = this.#standings.of(from, message, highest);
+    if (standing === 'ignored') {
+      this.#standings.ignored(message, now);
+      return;
+    }
     const isUsed = 'ballot' in message && message.kind !== 'pre-vote' && message.kind !== 'pre-voted';
-    if (isUsed) this.#highestBallot = Math.max(this.#highestBallot, message.ballot);
+    if (isUsed && standing === 'member') this.#highestBallot = Math.max(this.#highestBallot, message.ballot);
+    if ('votes' in message && message.kind !== 'checked-in' && standing === 'member')
+      context.hear(from, message.votes);
     switch (message.kind) {
       case 'pre-vote':
         context.send(from, {
@@ -308,7 +320,7 @@ export class Replica implements Core<Effect> {
           role.leadership.gap(from, message.from, now);
         return;
       case 'accepted':
-        this.#acknowledgement(from, message, now);
+        this.#acknowledgement(from, message, standing, now);
         return;
       case 'ask':
         this.#exchange.grant(from, message, now);
@@ -323,7 +335,7 @@ export class Replica implements Core<Effect> {
         if (role.name === 'leader') role.leadership.take(message.requests, now);
         return;
       case 'remote-read':
-        this.#remoteRead({ at: 'peer', peer: from, id: message.id }, message.keys, now);
+        this.#remoteRead(from, message.id, message.keys, now);
         return;
       case 'remote-answer':
         this.#reads.remoteAnswer(message.id, message.answer, now);
@@ -341,10 +353,16 @@ export class Replica implements Core<Effect> {
         if (message.ballot === context.ballot) this.#stand(now, 'at-once');
         return;
       case 'fetch':
-        this.#fetch(from, message);
+        this.#standings.fetch(from, message);
         return;
       case 'fetched':
-        return; // Only a replica that repairs its disk asks, and that is not one yet.
+        if (standing === 'member') this.#standings.learn(message, this.#application);
+        return;
+      case 'checked-in':
+        return; // Only a replica that starts asks, and that is not one yet.
+      case 'check-in':
+        this.#standings.checkIn(from, message);
+        return;
       default:
         unreachable(message);
     }
@@ -363,11 +381,11 @@ export class Replica implements Core<Effect> {
     return true;
   }
 
-  #acknowledgement(from: string, message: Accepted, now: Instant): void {
+  #acknowledgement(from: string, message: Accepted, standing: Standing, now: Instant): void {
     const context = this.#context;
     if (message.ballot !== context.ballot) return;
     context.acknowledged.take(from, message);
-    this.#takeOver(0, message.committed);
+    if (standing === 'member') this.#takeOver(0, message.committed);
     if (this.#role.name === 'leader') this.#role.leadership.heard(from, now);
   }
 
@@ -382,23 +400,9 @@ export class Replica implements Core<Effect> {
     }
   }
 
-  #fetch(from: string, { first, last }: Fetch): void {
-    const { log } = this.#context;
-    if (log.chosen < last) return;
-    const snapshot = first > log.base ? undefined : this.#context.snapshot;
-    const begins = snapshot === undefined ? first : snapshot.slot + 1;
-    const operations = begins <= last ? log.slice(begins, last).map(({ operation }) => operation) : [];
-    this.#context.send(from, { kind: 'fetched', first, operations, snapshot });
-  }
-
-  #remoteRead(reader: Reader, keys: readonly string[], now: Instant): void {
-    if (this.#role.name === 'leader') this.#reads.read(reader, keys, 'best', now);
-    else
-      this.#context.send((reader as { peer: string }).peer, {
-        kind: 'remote-answer',
-        id: reader.id,
-        answer: undefined,
-      });
+  #remoteRead(peer: string, id: number, keys: readonly string[], now: Instant): void {
+    if (this.#role.name === 'leader') this.#reads.read({ at: 'peer', peer, id }, keys, 'best', now);
+    else this.#context.send(peer, { kind: 'remote-answer', id, answer: undefined });
   }
 
   // ── elections ──
@@ -432,6 +436,7 @@ export class Replica implements Core<Effect> {
     if (how === 'pre-vote') {
       this.#role = { name: 'pre-candidate', ballot, votes: new Set([context.self]) };
       context.broadcast({ kind: 'pre-vote', ballot, last: context.log.last });
+      context.broadcast({ kind: 'join' }); // The configuration that seats this replica may never have been chosen.
       this.#countPreVotes(now);
     } else this.#prepare(ballot);
   }

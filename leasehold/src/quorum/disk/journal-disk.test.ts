@@ -11,6 +11,7 @@ import { JournalDisk, type OpenedJournal } from './journal-disk.ts';
 
 const NONE: Frame = {
   ...{ promised: 33, chosen: 0, committed: 0, lastBefore: 0, holdMs: 0, first: 1 },
+  ...{ votes: 0, heard: new Map() },
   ...{ truncateTo: Number.POSITIVE_INFINITY, entries: [], snapshot: undefined, isWhole: false },
 };
 const frame = (chosen: number): Frame => ({ ...NONE, chosen, lastBefore: chosen });

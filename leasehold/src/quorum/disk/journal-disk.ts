@@ -34,7 +34,7 @@ import { decodeJournalFrame, encodeJournalFrame } from '../wire/frames.ts';
 
 const HEAD_BYTES = 32;
 const MAGIC = new TextEncoder().encode('LHQUORUM');
-const FORMAT = 1;
+const FORMAT = 2;
 
 export interface JournalDiskOptions {
   readonly storage: Storage;
@@ -43,6 +43,8 @@ export interface JournalDiskOptions {
   readonly path: string;
   /** Whether the path still leads to this directory. */
   isInPlace(): Promise<boolean>;
+  /** A new segment has got its name. */
+  rotated?(): Promise<void>;
   /** A new segment is begun when one is longer. @default 64 MiB */
   readonly segmentBytes?: number | undefined;
   /** @default 1 MiB */
@@ -62,6 +64,8 @@ function segmentNumber(name: string): number | undefined {
   const digits = /^(\d{16})\.journal$/.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
+
+export const isSegmentName = (name: string): boolean => segmentNumber(name) !== undefined;
 
 export class JournalDisk {
   syncs = 0;
@@ -171,6 +175,7 @@ export class JournalDisk {
     this.#number = number;
     this.#offset = HEAD_BYTES + bytes.length;
     this.#allocated = this.#offset;
+    await this.#options.rotated?.();
   }
 }
 
@@ -252,6 +257,7 @@ function encodeAt(index: number, frame: Frame, seed: number): Uint8Array {
 
 const NOTHING_YET: Frame = {
   ...{ promised: 0 as Ballot, chosen: 0, committed: 0, lastBefore: 0, holdMs: 0, first: 1 },
+  ...{ votes: 0, heard: new Map() },
   ...{ truncateTo: Number.POSITIVE_INFINITY, entries: [], snapshot: undefined, isWhole: false },
 };
 

@@ -32,6 +32,7 @@ function linksOf() {
     peers: new Map(),
     hello: () => hello('a~1', 1, 'own'),
     judge: () => undefined,
+    note: () => undefined,
     greeted: () => {},
     receive: (storage) => heard.push(storage),
     refused: () => {},

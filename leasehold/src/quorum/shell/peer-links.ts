@@ -15,9 +15,10 @@
  *    (`still-connected`) and dials again. An earlier connection that is open after twice that time was heard since the later
  *    process began: the later process has a copy, and lacks the votes of the earlier one (`running-twice`).
  *
- * The lives that were heard are written to the directory, but no hello waits for that, and a write that fails is only logged. So a
- * replica that crashes just then may forget a life, and accept an old copy if no other replica refuses the copy first. The hello
- * proves nothing: that is for certificates or for the network.
+ * **A life is durable here before a word of it is heard.** From then on no earlier life of that directory is heard, not even after
+ * a restart of this replica. So a copy and its original never both speak to one member, whatever links break meanwhile;
+ * whether the copy has every vote is asked next (`core/check-in.ts`). The hello proves nothing: that is for certificates or for
+ * the network.
  */
 
 import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
@@ -60,6 +61,8 @@ export interface PeerLinksOptions {
   hello(): Hello;
   /** Why a replica that introduces itself so is not heard; undefined if it is. */
   judge(hello: Hello): RefusalReason | undefined;
+  /** Writes down that this life of the directory was heard. Durable when the promise resolves; undefined if it is already. */
+  note(hello: Hello): Promise<void> | undefined;
   /** A replica has introduced itself. */
   greeted(hello: Hello): void;
   receive(storage: string, message: Message): void;
@@ -82,7 +85,9 @@ export class PeerLinks implements AsyncDisposable {
   /** Addresses by storage id, as the replicas say: two directories may have one name, an old one and its replacement. */
   readonly #heardAt = new Map<string, string>();
   /** Which process of which directory speaks over a connection that was accepted. */
-  readonly #speakers = new Map<string, Pick<Hello, 'storage' | 'process'>>();
+  readonly #speakers = new Map<string, Hello>();
+  /** Connections whose hello is being written down. */
+  readonly #noting = new Set<string>();
   /** The process that waits for the end of an earlier one, by storage id. */
   readonly #waiting = new Map<string, Waiting>();
   readonly #episodes: EpisodeLog;
@@ -152,7 +157,7 @@ export class PeerLinks implements AsyncDisposable {
     }
     const speaker = this.#speakers.get(connection);
     if (speaker !== undefined) this.#options.receive(speaker.storage, message);
-    else {
+    else if (!this.#noting.has(connection)) {
       const error = new MalformedMessageError('the message', 'must come after a hello');
       listener.dismiss(connection, error, []);
     }
@@ -160,6 +165,7 @@ export class PeerLinks implements AsyncDisposable {
 
   gone(connection: string): void {
     this.#speakers.delete(connection);
+    this.#noting.delete(connection);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -168,17 +174,41 @@ export class PeerLinks implements AsyncDisposable {
   }
 
   #greeted(connection: string, hello: Hello): void {
-    const { listener } = this.#options;
     const reason = this.#options.judge(hello) ?? this.#judgeProcess(hello);
-    if (reason === undefined) {
-      listener.admit(connection);
-      this.#speakers.set(connection, hello);
-      this.know(hello.storage, hello.address);
-      this.#options.greeted(hello);
-      const address = this.addressOf(hello.storage);
-      if (address !== undefined) this.#dialer.hurry(address);
+    if (reason !== undefined) {
+      this.#refuse(connection, hello, reason);
       return;
     }
+    if (this.#noting.has(connection)) return;
+    const noting = this.#options.note(hello);
+    if (noting === undefined) this.#admit(connection, hello);
+    else {
+      this.#noting.add(connection);
+      void noting.then(
+        () => {
+          if (this.#noting.delete(connection)) this.#greeted(connection, hello);
+        },
+        (error: unknown) => {
+          if (!this.#noting.delete(connection)) return;
+          const why = error instanceof Error ? error.message : String(error);
+          this.#episodes.happened('note', 'could not write down what was heard of other replicas', { why });
+          this.#refuse(connection, hello, 'not-noted');
+        },
+      );
+    }
+  }
+
+  #admit(connection: string, hello: Hello): void {
+    this.#options.listener.admit(connection);
+    this.#speakers.set(connection, hello);
+    this.know(hello.storage, hello.address);
+    this.#options.greeted(hello);
+    const address = this.addressOf(hello.storage);
+    if (address !== undefined) this.#dialer.hurry(address);
+  }
+
+  #refuse(connection: string, hello: Hello, reason: RefusalReason): void {
+    const { listener } = this.#options;
     const error = new ReplicaRefusedError(this.#options.hello().storage, reason);
     const facts = { replica: hello.storage, address: hello.address, reason };
     this.#episodes.happened(`${reason} ${hello.storage}`, 'a replica was refused', facts);
@@ -209,7 +239,8 @@ export class PeerLinks implements AsyncDisposable {
       if (reply.kind !== 'failed' || !isRefusalReason(reply.code)) continue;
       const greeting = this.#dialer.welcome(address)?.greeting;
       const error = new ReplicaRefusedError(greeting?.['name'] ?? address, reply.code);
-      if (error.reason === 'still-connected') this.#episodes.happened(`wait at ${address}`, error.message);
+      const isAskedAgain = error.reason === 'still-connected' || error.reason === 'not-noted';
+      if (isAskedAgain) this.#episodes.happened(`wait at ${address}`, error.message);
       else this.#options.refused(error, greeting?.['storage']);
     }
   }

@@ -28,12 +28,8 @@ import { DEFAULT_LIMITS, type ResolvedQuorumDurations } from '../core/options.ts
 import { recover } from '../core/recovery.ts';
 import { type Identity, nameOf, writeIdentity } from '../disk/identity.ts';
 import { JournalDisk } from '../disk/journal-disk.ts';
-import {
-  QuorumClosedError,
-  type RefusalReason,
-  type ReplicaRefusedError,
-  VotesLostError,
-} from '../errors.ts';
+import { type FilePlaces, writePlace } from '../disk/place.ts';
+import { QuorumClosedError, type RefusalReason, ReplicaRefusedError, VotesLostError } from '../errors.ts';
 import type { Call, Reply } from '../wire/calls.ts';
 import type { Inbound } from '../wire/codec.ts';
 import type { Hello } from '../wire/messages.ts';
@@ -48,6 +44,11 @@ import { type ReplicaStatus, statusOf } from './replica-status.ts';
 /** @internal */
 export interface QuorumReplicaOptions {
   readonly identity: Identity;
+  /** The journal was begun by this process. */
+  readonly isNew: boolean;
+  /** The directory was copied or restored. */
+  readonly isCopy: boolean;
+  readonly places: FilePlaces;
   readonly directory: LockedDirectory;
   readonly listener: TcpListener<readonly Reply[], Inbound>;
   /** Where other replicas and clients reach this one. */
@@ -80,12 +81,15 @@ export class QuorumReplica implements AsyncDisposable {
   /** The last hello of each other directory. */
   readonly #hellos = new Map<string, Hello>();
   readonly #contacts: string[] = [];
+  /** The directories whose present life is written down. */
+  readonly #noted = new Set<string>();
   #identity: Identity;
   #serving: { readonly host: ReplicaHost; readonly desk: CallDesk } | undefined;
   #client: QuorumClient | undefined;
   #saving: Promise<void> = Promise.resolve();
   #opening: Promise<void> = Promise.resolve();
   #isBeginning = false;
+  #isNew: boolean;
   #isClosed = false;
   #ending: Promise<void> | undefined;
 
@@ -94,6 +98,7 @@ export class QuorumReplica implements AsyncDisposable {
     const { identity, listener, secure, runtime, logger } = options;
     this.#options = options;
     this.#identity = identity;
+    this.#isNew = options.isNew;
     this.name = identity.name;
     this.group = identity.group;
     this.address = options.address;
@@ -107,6 +112,7 @@ export class QuorumReplica implements AsyncDisposable {
         ...{ listener, secure, runtime, logger, peers: new Map(others) },
         hello: () => this.#hello(),
         judge: (hello) => this.#judge(hello),
+        note: (hello) => this.#note(hello),
         greeted: (hello) => this.#greeted(hello),
         receive: (storage, message) => this.#serving?.host.receive(storage, message),
         refused: (error, by) => this.#refused(error, by),
@@ -240,22 +246,37 @@ export class QuorumReplica implements AsyncDisposable {
   }
 
   #greeted(hello: Hello): void {
-    const { storage, life, process, address } = hello;
+    const { storage, address } = hello;
     this.#hellos.set(storage, hello);
     if (!this.#contacts.includes(storage)) this.#contacts.push(storage);
-    const { lives, addresses } = this.#identity;
-    if (
-      lives[storage]?.life !== life ||
-      lives[storage]?.process !== process ||
-      addresses[storage] !== address
-    ) {
-      this.#save({
-        lives: { ...lives, [storage]: { life, process } },
-        addresses: { ...addresses, [storage]: address },
-      });
-    }
+    const { addresses } = this.#identity;
+    if (addresses[storage] !== address)
+      this.#save({ addresses: this.#bounded({ ...addresses, [storage]: address }) });
     if (this.#identity.origin.kind === 'gathering') this.#found();
     this.#waiters.look();
+  }
+
+  /** Before a word of a life is heard, it is written down, and with it that no earlier life is heard again. */
+  #note({ storage, life, process }: Hello): Promise<void> | undefined {
+    const { lives } = this.#identity;
+    const known = lives[storage];
+    if (known?.life === life && known.process === process && this.#noted.has(storage)) return undefined;
+    this.#noted.delete(storage);
+    this.#identity = {
+      ...this.#identity,
+      lives: this.#bounded({ ...lives, [storage]: { life, process } }),
+    };
+    return this.#writeIdentity().then(() => {
+      const { life: newest, process: newestProcess } = this.#identity.lives[storage] ?? {};
+      if (newest === life && newestProcess === process) this.#noted.add(storage);
+    });
+  }
+
+  /** Members, and a few others: a stranger may come with a new directory each time. */
+  #bounded<T>(all: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
+    const strangers = Object.keys(all).filter((storage) => !this.#isMember(storage));
+    const dropped = new Set(strangers.slice(0, Math.max(0, strangers.length - STRANGERS_MAX)));
+    return Object.fromEntries(Object.entries(all).filter(([storage]) => !dropped.has(storage)));
   }
 
   /**
@@ -343,6 +364,7 @@ export class QuorumReplica implements AsyncDisposable {
     try {
       // The journal first: an identity of a founded group without a journal means that votes are lost.
       await JournalDisk.create(directory.storage, this.#identity.storage);
+      this.#isNew = true;
       this.#identity = { ...this.#identity, origin: { kind: 'founding', members } };
       await this.#writeIdentity();
       if (!this.#isClosed) await this.#open();
@@ -363,7 +385,8 @@ export class QuorumReplica implements AsyncDisposable {
     const { storage, path } = directory;
     if (!(await JournalDisk.isThere(storage))) throw new VotesLostError(path, 'its files are missing');
     const isInPlace = (): Promise<boolean> => directory.isInPlace();
-    const { disk, frames, tornBytes } = await JournalDisk.open({ storage, id, path, isInPlace });
+    const rotated = (): Promise<void> => this.#place();
+    const { disk, frames, tornBytes } = await JournalDisk.open({ storage, id, path, isInPlace, rotated });
     this.#closing.defer(() => disk.close());
     if (this.#isClosed || this.#identity.refused !== undefined) return;
     if (tornBytes > 0) logger.info('a torn end of the journal was cut off', { bytes: tornBytes });
@@ -376,16 +399,26 @@ export class QuorumReplica implements AsyncDisposable {
     for (const member of members)
       if (member.storage !== id && !this.#contacts.includes(member.storage))
         this.#contacts.push(member.storage);
+    if (this.#isNew) await this.#place();
+    if (this.#options.isCopy)
+      logger.warn(
+        'the directory was copied or restored: every other member must confirm that it has every vote',
+      );
     let desk: CallDesk | undefined;
     const host = new ReplicaHost({
       ...{ storage: id, life, recovered: recovery.state, initial, contacts: this.#contacts },
       ...{ durations, limits: DEFAULT_LIMITS, disk, runtime, logger },
+      ...{ isNew: this.#isNew, isCopy: this.#options.isCopy },
       send: (to, message) => this.#links.send(to, message),
       watched: {
         changed: (changes) => desk?.changed(changes),
         skipped: (position) => desk?.skipped(position),
       },
       failed: (error) => this.#fail(error),
+      confirmed: () => {
+        void this.#place().catch((error: unknown) => this.#fail(error as LeaseholdError));
+      },
+      refused: (by) => this.#refused(new ReplicaRefusedError(nameOf(by), 'old-copy'), by),
       settled: () => this.#waiters.look(),
     });
     desk = new CallDesk({
@@ -396,6 +429,15 @@ export class QuorumReplica implements AsyncDisposable {
     });
     this.#serving = { host, desk };
     this.#waiters.look();
+  }
+
+  /** Notes where the files are, so that a copy of them is known as one. */
+  async #place(): Promise<void> {
+    const { directory, places, runtime, logger } = this.#options;
+    if (!(await writePlace(directory.storage, places, runtime.wallMs())))
+      logger.warn(
+        'no room to note where the files are: after a restart every other member must confirm them',
+      );
   }
 
   #storagesOf(name: string): readonly string[] {
@@ -445,3 +487,6 @@ export class QuorumReplica implements AsyncDisposable {
 }
 
 const NOTHING = {};
+
+/** So many directories without a seat are remembered, the newest ones. */
+const STRANGERS_MAX = 64;

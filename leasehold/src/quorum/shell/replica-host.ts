@@ -27,6 +27,7 @@ import type { Change } from '../core/membership.ts';
 import type { Message } from '../core/messages.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
 import type { Recovered } from '../core/recovery.ts';
+import { answerOf, CheckIn } from '../core/check-in.ts';
 import { Repair } from '../core/repair.ts';
 import { Replica, type ReplicaCall } from '../core/replica.ts';
 import type { JournalDisk } from '../disk/journal-disk.ts';
@@ -42,6 +43,10 @@ export interface ReplicaHostOptions {
   readonly storage: string;
   readonly life: number;
   readonly recovered: Recovered;
+  /** The journal was begun by this process, so there is nothing that it can have forgotten. */
+  readonly isNew: boolean;
+  /** The files are not those that this replica wrote: they were copied or restored. */
+  readonly isCopy: boolean;
   readonly initial: Configuration;
   /** Read again and again: replicas that are heard of later are added. */
   readonly contacts: readonly string[];
@@ -57,6 +62,10 @@ export interface ReplicaHostOptions {
   settled(): void;
   /** The replica cannot go on. */
   failed(error: LeaseholdError): void;
+  /** The other members confirm that the directory has every vote. */
+  confirmed(): void;
+  /** The member has heard of votes that the directory does not have. */
+  refused(by: string): void;
 }
 
 /** Counts since the start. */
@@ -79,18 +88,28 @@ export class ReplicaHost {
   readonly #options: ReplicaHostOptions;
   readonly #waiting = new Map<number, { readonly port: AnswerPort; readonly id: number }>();
   readonly #dirty = new Set<AnswerPort>();
-  #stage: Repairing | Running;
+  #stage: CheckingIn | Repairing | Running;
   #ids = 0;
   #isFull = false;
   #isOver = false;
+  #vouched: readonly string[] = [];
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: ReplicaHostOptions) {
     this.#options = options;
     const { recovered } = options;
-    this.#stage = recovered.missing === undefined ? this.#run(recovered) : this.#repair(recovered);
+    this.#stage = options.isNew ? this.#afterCheckIn(recovered) : this.#checkIn(recovered);
     const { driver, core } = this.#stage;
     driver.input((now) => core.wake(now));
+  }
+
+  get stage(): 'checking-in' | 'repairing' | 'running' {
+    return this.#stage.kind;
+  }
+
+  /** The members that have not yet said what they heard of this replica. */
+  get awaited(): readonly string[] {
+    return this.#stage.kind === 'checking-in' ? this.#stage.core.awaited : [];
   }
 
   /** The core, once it has everything that its disk lost. */
@@ -108,8 +127,12 @@ export class ReplicaHost {
 
   receive(storage: string, message: Message): void {
     const stage = this.#stage;
-    if (stage.kind === 'running') stage.driver.input((now) => stage.core.receive(storage, message, now));
+    if (stage.kind !== 'repairing') stage.driver.input((now) => stage.core.receive(storage, message, now));
     else {
+      if (message.kind === 'check-in') {
+        const { recovered, initial } = this.#options;
+        this.#options.send(storage, answerOf(recovered, initial, storage, message.nonce));
+      }
       stage.core.receive(message);
       const { repaired } = stage.core;
       if (repaired === undefined) return;
@@ -126,7 +149,7 @@ export class ReplicaHost {
   /** Calls that arrived together. While the disk is being repaired they are refused. */
   takeAll(calls: readonly ReplicaCall[], port: AnswerPort): void {
     const stage = this.#stage;
-    if (stage.kind === 'repairing' || this.#isOver) {
+    if (stage.kind !== 'running' || this.#isOver) {
       for (const { id } of calls) port.answered(id, { kind: 'refused', why: 'not-ready' });
       port.flush();
       return;
@@ -138,7 +161,7 @@ export class ReplicaHost {
   /** The answer to a read of one key under the lease; undefined if there is none at once. */
   peek(key: string): ReadAnswer | undefined {
     const stage = this.#stage;
-    if (stage.kind === 'repairing') return undefined;
+    if (stage.kind !== 'running') return undefined;
     let answer: ReadAnswer | undefined;
     stage.driver.input((now) => {
       answer = stage.core.peek(key, now);
@@ -181,6 +204,42 @@ export class ReplicaHost {
     return this.#ids;
   }
 
+  #afterCheckIn(recovered: Recovered): Repairing | Running {
+    return recovered.missing === undefined ? this.#run(recovered) : this.#repair(recovered);
+  }
+
+  #checkIn(recovered: Recovered): CheckingIn {
+    const { storage: self, initial, contacts, isCopy, durations, runtime } = this.#options;
+    const nonce = Math.floor(runtime.random() * 2 ** 48);
+    const { electionMs } = durations;
+    const core = new CheckIn(
+      { self, recovered, initial, contacts, isCopy, electionMs, nonce },
+      runtime.now(),
+    );
+    const driver = new Driver<Effect>({
+      ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS) },
+      alarm: (wake) => alarmOn(runtime, wake),
+      carryOut: (effect) => this.#carryOut(effect),
+      afterwards: () => this.#lookAtCheckIn(core, recovered),
+    });
+    return { kind: 'checking-in', core, driver };
+  }
+
+  #lookAtCheckIn({ verdict, members }: CheckIn, recovered: Recovered): void {
+    if (verdict.is === 'open' || this.#stage.kind !== 'checking-in' || this.#isOver) return;
+    this.#stage.driver.stop();
+    if (verdict.is === 'refused') {
+      this.stop();
+      this.#options.refused(verdict.by);
+      return;
+    }
+    this.#options.confirmed();
+    this.#vouched = members;
+    const next = this.#afterCheckIn(recovered);
+    this.#stage = next;
+    next.driver.input((now) => next.core.wake(now));
+  }
+
   #repair(recovered: Recovered): Repairing {
     const { contacts, durations, runtime } = this.#options;
     const core = new Repair(recovered, contacts, durations.electionMs, runtime.now());
@@ -194,7 +253,8 @@ export class ReplicaHost {
 
   #run(recovered: Recovered): Running {
     const { storage: self, life, initial, contacts, durations, limits, runtime } = this.#options;
-    const options = { self, life, recovered, initial, contacts, durations, limits };
+    const vouched = this.#vouched;
+    const options = { self, life, recovered, initial, contacts, durations, limits, vouched };
     const core = new Replica({ ...options, random: () => runtime.random() }, runtime.now());
     const driver = new Driver<Effect>({
       ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS) },
@@ -281,6 +341,12 @@ export class ReplicaHost {
       runtime.wakeAt(later(runtime.now(), ms), resolve);
     });
   }
+}
+
+interface CheckingIn {
+  readonly kind: 'checking-in';
+  readonly core: CheckIn;
+  readonly driver: Driver<Effect>;
 }
 
 interface Repairing {

@@ -30,13 +30,17 @@ export interface ReplicaStatus {
   readonly address: string;
   readonly state:
     | 'gathering'
+    | 'checking-in'
     | 'repairing'
     | 'learner'
     | 'follower'
     | 'pre-candidate'
     | 'candidate'
     | 'leader';
-  /** The replicas of the list that were never heard, while a group is being founded. */
+  /**
+   * The replicas that are waited for: while a group is being founded, those of the list that were never heard; after a start, the members
+   * that have not yet confirmed that this directory has every vote.
+   */
   readonly awaited: readonly string[];
   readonly leader: string | undefined;
   /** Whether a read of a key that this replica holds would be answered here. */
@@ -88,12 +92,13 @@ export function statusOf(sources: StatusSources): ReplicaStatus {
   const leader = replica?.leader;
   const placement = configuration?.placement ?? sources.placement;
   return {
-    ...{ name, group, storage, life, address: sources.address, awaited: sources.awaited },
+    ...{ name, group, storage, life, address: sources.address },
+    awaited: host === undefined ? sources.awaited : host.awaited.map(nameOf),
     state:
       replica === undefined
-        ? host === undefined
+        ? host === undefined || host.stage === 'running'
           ? 'gathering'
-          : 'repairing'
+          : host.stage
         : view?.isMember === true
           ? replica.role
           : 'learner',
@@ -141,4 +146,4 @@ function placementWords(placement: Placement, members: readonly { seat: number; 
 
 /** Whether the replica does what it should: a member that knows a leader, or a learner that is fed. */
 export const isHealthy = ({ state, leader, isDiskFull }: ReplicaStatus): boolean =>
-  !isDiskFull && leader !== undefined && state !== 'gathering' && state !== 'repairing';
+  !isDiskFull && leader !== undefined && !['gathering', 'checking-in', 'repairing'].includes(state);

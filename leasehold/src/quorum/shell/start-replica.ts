@@ -8,6 +8,7 @@
 import { randomId } from '../../node/id.ts';
 import type { TlsOption } from '../../node/mesh/tls-files.ts';
 import { mutualTlsOption } from '../../node/mesh/tls-option.ts';
+import { fingerprintsOf } from '../../node/fingerprints.ts';
 import { openLockedDirectory } from '../../node/locked-directory.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { openDirectory, wholePath } from '../../node/storage.ts';
@@ -23,6 +24,7 @@ import { nameOption } from '../../runtime/text-option.ts';
 import { type QuorumDurations, resolveQuorumDurations } from '../core/options.ts';
 import { type Identity, newStorageId, readIdentity, writeIdentity } from '../disk/identity.ts';
 import { JournalDisk } from '../disk/journal-disk.ts';
+import { type FilePlaces, isCopied } from '../disk/place.ts';
 import { DirectoryMismatchError, ReplicaRefusedError } from '../errors.ts';
 import { CALL_FRAME_BYTES_MAX, NAME_CHARACTERS_MAX } from '../wire/bounds.ts';
 import { listenerCodec, QUORUM_PROTOCOL } from '../wire/codec.ts';
@@ -133,7 +135,9 @@ export async function startReplica(options: StartReplicaOptions): Promise<Quorum
   const closing = new AsyncDisposableStack();
   closing.use(directory);
   try {
-    const identity = await openIdentity({ name, group, join, path: options.directory }, directory.storage);
+    const places = fingerprintsOf(directory.path);
+    const wanted = { name, group, join, path: options.directory };
+    const { identity, isNew, isCopy } = await openIdentity(wanted, directory.storage, places);
     const runtime = nodeRuntime({
       onBackwards: (ms) => logger.error('the monotonic clock went back; it stands still meanwhile', { ms }),
     });
@@ -149,7 +153,19 @@ export async function startReplica(options: StartReplicaOptions): Promise<Quorum
     closing.use(listener);
     const address = own ?? formatAddress({ ...listen, port: listener.port });
     replica = new QuorumReplica({
-      ...{ identity, directory, listener, address, secure, peers, placement, durations },
+      ...{
+        identity,
+        isNew,
+        isCopy,
+        places,
+        directory,
+        listener,
+        address,
+        secure,
+        peers,
+        placement,
+        durations,
+      },
       ...{ runtime, logger, process: randomId(8), closing },
     });
     await replica.begin();
@@ -160,11 +176,19 @@ export async function startReplica(options: StartReplicaOptions): Promise<Quorum
   }
 }
 
+interface OpenedIdentity {
+  readonly identity: Identity;
+  /** The journal was begun by this process. */
+  readonly isNew: boolean;
+  readonly isCopy: boolean;
+}
+
 /** The identity of the directory, with its life raised; durable when the promise resolves. */
 async function openIdentity(
   wanted: { readonly name: string; readonly group: string; readonly join: boolean; readonly path: string },
   storage: Parameters<typeof readIdentity>[0],
-): Promise<Identity> {
+  places: FilePlaces,
+): Promise<OpenedIdentity> {
   const { name, group, join } = wanted;
   const path = wholePath(wanted.path);
   const found = await readIdentity(storage, path);
@@ -182,11 +206,12 @@ async function openIdentity(
     ...{ origin: { kind: 'gathering' }, lives: {}, addresses: {} },
   };
   const isJoining = join && before.origin.kind === 'gathering';
+  const isCopy = before.origin.kind !== 'gathering' && (await isCopied(storage, places));
   if (isJoining) await JournalDisk.create(storage, before.storage);
   const origin = isJoining ? ({ kind: 'joining' } as const) : before.origin;
   const identity = { ...before, life: before.life + 1, origin };
   await writeIdentity(storage, identity);
-  return identity;
+  return { identity, isNew: isJoining, isCopy };
 }
 
 function checkPeers(peers: unknown): ReadonlyMap<string, string> {

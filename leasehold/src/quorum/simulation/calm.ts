@@ -31,7 +31,7 @@ export function seeCalm(quorum: QuorumWorld, random: Random): void {
   };
   until(
     'there is no leader, or the operator waits for a change',
-    () => operator.leader !== undefined && !operator.isChanging,
+    () => (operator.leader?.replica?.view.log.chosen ?? 0) > 0 && !operator.isChanging,
   );
   for (const client of quorum.clients) client.rest();
   until('a client waits', () => quorum.clients.every(({ isBusy }) => !isBusy));

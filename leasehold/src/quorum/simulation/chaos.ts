@@ -1,7 +1,9 @@
 /** One seed: a world in which everything goes wrong for a while, and then nothing. */
 
 import { Random } from '../../sim/random.ts';
+import { BALLOT_MAX } from '../core/ballot.ts';
 import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
+import type { Message } from '../core/messages.ts';
 import { seeCalm } from './calm.ts';
 import { drawPlacement, drawRate, drawWorld } from './drawn-world.ts';
 import type { ReplicaNode } from './node.ts';
@@ -28,7 +30,17 @@ const TROUBLES = [
     'release',
     'transfer',
   ] as const),
-  ...(['new leader', 'lost disk', 'double', 'add', 'remove', 'damage'] as const),
+  ...([
+    'new leader',
+    'lost disk',
+    'double',
+    'add',
+    'remove',
+    'damage',
+    'restore',
+    'restore',
+    'stranger',
+  ] as const),
 ] as const;
 
 type Trouble = (typeof TROUBLES)[number];
@@ -71,6 +83,8 @@ export class Chaos {
     add: () => this.quorum.operator.add(),
     remove: (node) => this.quorum.operator.remove(node),
     damage: (node) => this.#damage(node),
+    restore: (node) => this.#restore(node),
+    stranger: (node) => this.#speakAsStranger(node),
   };
 
   constructor(seed: number, trace: boolean) {
@@ -134,6 +148,51 @@ export class Chaos {
     node.disk.repairTail();
     if (node.disk.damage()) this.quorum.world.count('frames damaged');
     node.start();
+  }
+
+  /**
+   * Puts an earlier backup in the place of a disk, and starts the replica on that; or makes a backup, for a later time. The promises
+   * include backups from before the last votes that the others have written down (`core/check-in.ts`).
+   */
+  #restore(node: ReplicaNode): void {
+    const { operator, world } = this.quorum;
+    const { disk, storage } = node;
+    const { votesInBackup } = disk;
+    for (const each of operator.members) if (each !== node && this.#random.chance(0.5)) each.disk.backUp();
+    if (votesInBackup === undefined || this.#random.chance(0.2)) {
+      disk.backUp();
+      return;
+    }
+    if (!operator.isWhole || !operator.members.includes(node)) return;
+    const others = operator.members.filter((each) => each !== node);
+    const isKnown = others.some((each) => each.disk.heardOf(storage) > votesInBackup);
+    if (!isKnown && disk.votes > votesInBackup) return;
+    node.crash();
+    disk.restore();
+    world.count('backups restored');
+    if (this.#random.chance(0.5)) for (const each of others) this.#crash(each);
+    node.start();
+  }
+
+  /** A process that no configuration seats speaks as only members may. */
+  #speakAsStranger(node: ReplicaNode): void {
+    const { replicas, operator } = this.quorum;
+    const view = operator.leader?.replica?.view;
+    if (view === undefined) return;
+    const { chosen, last: slot } = view.log;
+    const ballot = this.#random.pick([view.ballot + 32 * this.#random.integer(1, 9), BALLOT_MAX]);
+    const number = 2 ** 40;
+    const words: readonly Message[] = [
+      { kind: 'prepare', ballot, chosen },
+      { kind: 'accept', ballot, merged: 0, first: slot + 1, operations: [], chosen: 0, committed: 0 },
+      { kind: 'refused', ballot: view.ballot, promised: ballot },
+      {
+        ...{ kind: 'accepted', ballot: view.ballot, upTo: slot, committed: slot, settled: slot },
+        ...{ life: number, number, mask: 0, votes: number },
+      },
+    ];
+    for (const to of [node, ...operator.members])
+      replicas.send('stranger', to.storage, this.#random.pick(words));
   }
 
   #partition(): void {

@@ -15,6 +15,9 @@ export class FrameDisk {
   #frames: StoredFrame[] = [];
   #writing: Frame | undefined;
   #lives = 0;
+  #backup: { readonly frames: StoredFrame[]; readonly lives: number } | undefined;
+  /** The files are not those that the replica wrote: they were restored, and nobody has confirmed them since. */
+  isCopy = false;
   /** Until then, by true time, nothing is synced. */
   stuckUntilMs = 0;
 
@@ -60,6 +63,33 @@ export class FrameDisk {
     while (this.#frames.at(-1) === 'damaged') this.#frames.pop();
   }
 
+  /** Copies what is on the disk now. */
+  backUp(): void {
+    this.#backup = { frames: [...this.#frames], lives: this.#lives };
+  }
+
+  /** How many frames with votes the backup has. */
+  get votesInBackup(): number | undefined {
+    return this.#backup && votesIn(this.#backup.frames);
+  }
+
+  get votes(): number {
+    return votesIn(this.#frames);
+  }
+
+  /** What the last valid frame says about another member. */
+  heardOf(storage: string): number {
+    return lastValid(this.#frames)?.heard.get(storage) ?? 0;
+  }
+
+  /** Puts the backup in the place of everything. */
+  restore(): void {
+    if (this.#backup === undefined) return;
+    this.#frames = [...this.#backup.frames];
+    this.#lives = this.#backup.lives;
+    this.isCopy = true;
+  }
+
   /** Makes one frame unreadable that has a valid one behind it. False if there is none. */
   damage(): boolean {
     const candidates = this.#frames.length - 1;
@@ -68,3 +98,8 @@ export class FrameDisk {
     return true;
   }
 }
+
+const lastValid = (frames: readonly StoredFrame[]): Frame | undefined =>
+  frames.findLast((frame): frame is Frame => frame !== 'damaged');
+
+const votesIn = (frames: readonly StoredFrame[]): number => lastValid(frames)?.votes ?? 0;

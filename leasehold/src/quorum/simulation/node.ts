@@ -19,6 +19,7 @@ import type { Change } from '../core/membership.ts';
 import type { Message } from '../core/messages.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
 import type { ReadMode } from '../core/reads.ts';
+import { answerOf, CheckIn } from '../core/check-in.ts';
 import { recover, type Recovered } from '../core/recovery.ts';
 import { Repair } from '../core/repair.ts';
 import { Replica, type Submission } from '../core/replica.ts';
@@ -77,6 +78,7 @@ export class ReplicaNode {
   #replica: Replica | undefined;
   #driver: Driver<Effect> | undefined;
   #callIds = 0;
+  #vouched: readonly string[] = [];
   readonly #calls = new Map<number, Call | Change>();
 
   constructor(world: World, options: NodeOptions) {
@@ -132,9 +134,10 @@ export class ReplicaNode {
   }
 
   #live(runtime: SimRuntime): void {
-    const { durations, contacts } = this.#options;
+    const { durations } = this.#options;
     this.#runtime = runtime;
     this.#replica = undefined;
+    this.#vouched = [];
     this.#calls.clear();
     const life = this.disk.open();
     this.disk.repairTail();
@@ -148,12 +151,63 @@ export class ReplicaNode {
     }
     const { state } = recovery;
     const resolved = durations();
-    if (state.missing === undefined) this.#begin(runtime, life, state, resolved);
-    else {
-      this.world.count('repairs');
-      const repair = new Repair(state, contacts(), resolved.electionMs, runtime.now());
-      this.#repair(runtime, life, repair, resolved);
-    }
+    if (life === 1) this.#begin(runtime, life, state, resolved);
+    else this.#checkIn(runtime, life, state, resolved);
+  }
+
+  /** Waits until the other members confirm that the disk has every vote. */
+  #checkIn(runtime: SimRuntime, life: number, state: Recovered, durations: ResolvedQuorumDurations): void {
+    const { storage, initial, replicas, contacts } = this.#options;
+    const transport = runtime.transport(replicas);
+    const { isCopy } = this.disk;
+    const nonce = Math.floor(runtime.random() * 2 ** 40);
+    const checkIn = new CheckIn(
+      {
+        ...{ self: storage, recovered: state, initial, isCopy, nonce },
+        electionMs: durations.electionMs,
+        get contacts() {
+          return contacts();
+        },
+      },
+      runtime.now(),
+    );
+    let isOver = false;
+    const driver: Driver<Effect> = new Driver<Effect>({
+      core: checkIn,
+      clock: runtime,
+      guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS),
+      alarm: (wake) => runtime.alarm(wake),
+      carryOut: (effect) => {
+        if (effect.do === 'send') transport.send(effect.to, effect.message);
+      },
+      afterwards: () => look(),
+    });
+    const listening = transport.listen((from, message) =>
+      driver.input((now) => checkIn.receive(from, message, now)),
+    );
+    const look = (): void => {
+      const { verdict } = checkIn;
+      if (verdict.is === 'open' || isOver) return;
+      isOver = true;
+      driver.stop();
+      listening[Symbol.dispose]();
+      this.note('checked in', { verdict: verdict.is });
+      if (isCopy) this.world.count(`copies ${verdict.is}`);
+      if (verdict.is === 'refused') {
+        this.isLost = true;
+        this.crash();
+        return;
+      }
+      this.disk.isCopy = false;
+      this.#vouched = checkIn.members;
+      if (state.missing === undefined) this.#begin(runtime, life, state, durations);
+      else {
+        this.world.count('repairs');
+        const repair = new Repair(state, contacts(), durations.electionMs, runtime.now());
+        this.#repair(runtime, life, repair, durations);
+      }
+    };
+    driver.input((now) => checkIn.wake(now));
   }
 
   /** Fetches what the disk lost; then the life proper begins. */
@@ -168,10 +222,15 @@ export class ReplicaNode {
         if (effect.do === 'send') transport.send(effect.to, effect.message);
       },
     });
-    const listening = transport.listen((_, message) => {
+    let isOver = false;
+    const listening = transport.listen((from, message) => {
+      if (isOver) return;
+      if (message.kind === 'check-in')
+        transport.send(from, answerOf(repair.recovered, this.#options.initial, from, message.nonce));
       repair.receive(message);
       const { repaired } = repair;
       if (repaired === undefined) return;
+      isOver = true;
       driver.stop();
       listening[Symbol.dispose]();
       this.world.count('repaired');
@@ -186,7 +245,8 @@ export class ReplicaNode {
     const transport = runtime.transport(replicas);
     const callers = runtime.transport(calls);
     const options = { self: storage, life, recovered, initial, contacts: contacts(), durations, limits };
-    const replica = new Replica({ ...options, random: () => runtime.random() }, runtime.now());
+    const vouched = this.#vouched;
+    const replica = new Replica({ ...options, vouched, random: () => runtime.random() }, runtime.now());
     this.#replica = replica;
     const driver = new Driver<Effect>({
       core: replica,

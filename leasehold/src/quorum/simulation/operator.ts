@@ -34,7 +34,7 @@ export class Operator {
   /** Whether the group can lose a member: it has been founded, nothing is being changed, and nobody is lost. */
   get isWhole(): boolean {
     const isFounded = this.nodes.some(({ replica }) => (replica?.view.log.chosen ?? 0) > 1);
-    return isFounded && !this.isChanging && !this.members.some(({ isLost }) => isLost);
+    return isFounded && !this.isChanging && !this.members.some(({ isLost, disk }) => isLost || disk.isCopy);
   }
 
   get leader(): ReplicaNode | undefined {

@@ -37,6 +37,8 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'changed: remove': 0.02,
   repaired: 0.25,
   'votes lost': 0.01,
+  'copies refused': 0.03,
+  'copies confirmed': 0.002,
   'members lost in the calm': 0.2,
   'histories decided': 0.95,
 };

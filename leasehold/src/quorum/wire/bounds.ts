@@ -20,6 +20,22 @@ export const STORAGE_BYTES_MAX = 256;
 /** An address of a replica as `host:port`. */
 export const ADDRESS_BYTES_MAX = 512;
 
+/** A revision is a slot times 4,096 and must stay a whole number below 2^53. */
+export const SLOT_MAX: number = 2 ** 40;
+
+/** Openings of one directory, and frames with votes in it. */
+export const LIFE_MAX: number = 2 ** 40;
+
+/** No lease is longer than a day; a hold is a fifth longer. */
+export const LEASE_MS_MAX: number = 24 * 3_600_000;
+export const HOLD_MS_MAX: number = 2 * LEASE_MS_MAX;
+
+/** Slices of the hash space in a placement: a power of two. */
+export const SLICES_MAX = 256;
+
+/** Objects that a placement names. */
+export const OBJECTS_MAX = 65_536;
+
 /**
  * The largest frame between replicas. Entries are split long before (`bytesPerMessage`); only a snapshot comes near. It is
  * one frame, so the whole state of a group must fit.

@@ -5,7 +5,7 @@
  *     member.write(writer, { seat: 0, storage: 'a~1' });      seat, length, 'a~1'
  *     member.read(reader);                                    the same, or a Flaw
  *
- * A reader believes nothing. Numbers are whole and below 2^53, texts are UTF-8 within their bounds, and a list has as many
+ * A reader believes nothing. Numbers are whole and below 2^53, or below a bound of their own, texts are UTF-8 within their bounds, and a list has as many
  * items as bytes arrived for: nothing is reserved on the word of a peer. Fields have no names on the wire, so a form
  * that changes is another version of the protocol and of the disk format.
  */
@@ -25,6 +25,16 @@ export const whole: Form<number> = {
   read: (reader) => reader.varint(),
 };
 
+/** A whole number from 0 to `largest`. */
+export const wholeUpTo = (largest: number): Form<number> => ({
+  write: (writer, value) => writer.varint(value),
+  read: (reader) => {
+    const value = reader.varint();
+    if (value > largest) throw new Flaw(`must be at most ${largest}`);
+    return value;
+  },
+});
+
 /** A whole number of either sign: 0, -1, 1, -2, … as 0, 1, 2, 3, … */
 export const integer: Form<number> = {
   write: (writer, value) => writer.varint(value < 0 ? -2 * value - 1 : 2 * value),
@@ -43,15 +53,15 @@ export const wholeOrInfinite: Form<number> = {
   },
 };
 
-/** A number of milliseconds, finite and not negative. */
-export const milliseconds: Form<number> = {
+/** A number of milliseconds, from 0 to `longest`. */
+export const milliseconds = (longest: number): Form<number> => ({
   write: (writer, value) => writer.float64(value),
   read: (reader) => {
     const value = reader.float64();
-    if (value >= 0 && value < Number.POSITIVE_INFINITY) return value + 0;
-    throw new Flaw('must be a number of milliseconds, finite and not negative');
+    if (value >= 0 && value <= longest) return value + 0;
+    throw new Flaw(`must be a number of milliseconds, from 0 to ${longest}`);
   },
-};
+});
 
 export const flag: Form<boolean> = {
   write: (writer, value) => writer.uint8(value ? 1 : 0),
@@ -92,7 +102,7 @@ export const optional = <T>(form: Form<T>): Form<T | undefined> => ({
   read: (reader) => (flag.read(reader) ? form.read(reader) : undefined),
 });
 
-export const list = <T>(form: Form<T>): Form<readonly T[]> => ({
+export const list = <T>(form: Form<T>, longest: number = Number.POSITIVE_INFINITY): Form<readonly T[]> => ({
   write: (writer, values) => {
     writer.varint(values.length);
     for (const value of values) form.write(writer, value);
@@ -100,6 +110,7 @@ export const list = <T>(form: Form<T>): Form<readonly T[]> => ({
   read: (reader) => {
     const length = reader.varint();
     if (length > reader.left) throw new Flaw(`cannot have ${length} items in ${reader.left} bytes`);
+    if (length > longest) throw new Flaw(`must have at most ${longest} items`);
     const values: T[] = [];
     try {
       while (values.length < length) values.push(form.read(reader));

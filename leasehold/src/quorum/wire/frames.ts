@@ -1,18 +1,27 @@
 /** A frame of the journal as the bytes of one record on the disk. */
 
 import type { Frame } from '../core/journal.ts';
-import { flag, type Form, list, milliseconds, optional, record, whole, wholeOrInfinite } from './form.ts';
+import { HOLD_MS_MAX } from './bounds.ts';
+import { flag, type Form, list, mapped, milliseconds, optional, record, wholeOrInfinite } from './form.ts';
 import { decode, encode } from './messages.ts';
-import { entry, snapshot } from './parts.ts';
+import { ballot, entry, life, slot, snapshot, storage } from './parts.ts';
+
+const heard: Form<ReadonlyMap<string, number>> = mapped(
+  list(record<{ readonly storage: string; readonly votes: number }>({ storage, votes: life })),
+  (map: ReadonlyMap<string, number>) => Array.from(map, ([id, votes]) => ({ storage: id, votes })),
+  (pairs) => new Map(pairs.map(({ storage: id, votes }) => [id, votes])),
+);
 
 const frame: Form<Frame> = record<Frame>({
-  promised: whole,
-  chosen: whole,
-  committed: whole,
-  lastBefore: whole,
-  holdMs: milliseconds,
+  promised: ballot,
+  chosen: slot,
+  committed: slot,
+  lastBefore: slot,
+  holdMs: milliseconds(HOLD_MS_MAX),
+  votes: life,
+  heard,
   truncateTo: wholeOrInfinite,
-  first: whole,
+  first: slot,
   entries: list(entry),
   snapshot: optional(snapshot),
   isWhole: flag,

@@ -4,12 +4,38 @@
  */
 
 import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
-import { refusing } from '../../runtime/msgpack/flaw.ts';
+import { Flaw, refusing } from '../../runtime/msgpack/flaw.ts';
 import type { Member } from '../core/configuration.ts';
 import type { Message } from '../core/messages.ts';
-import { ADDRESS_BYTES_MAX, STORAGE_BYTES_MAX } from './bounds.ts';
-import { flag, type Form, integer, list, milliseconds, optional, text, union, whole } from './form.ts';
-import { entry, keys, member, operation, readAnswer, request, snapshot, storage } from './parts.ts';
+import { SEATS_MAX } from '../core/ballot.ts';
+import { ADDRESS_BYTES_MAX, LEASE_MS_MAX, SLOT_MAX, STORAGE_BYTES_MAX } from './bounds.ts';
+import {
+  flag,
+  type Form,
+  integer,
+  list,
+  mapped,
+  milliseconds,
+  optional,
+  text,
+  union,
+  whole,
+} from './form.ts';
+import {
+  ballot,
+  configuration,
+  entry,
+  keys,
+  life,
+  mask,
+  member,
+  operation,
+  readAnswer,
+  request,
+  slot,
+  snapshot,
+  storage,
+} from './parts.ts';
 
 /** A replica introduces its directory. */
 export interface Hello {
@@ -30,50 +56,63 @@ export type PeerMessage = Message | Hello;
 
 const name = text(STORAGE_BYTES_MAX);
 
+/** A slot, or -1 for none. */
+const slotOrNone: Form<number> = mapped(
+  integer,
+  (value: number) => value,
+  (value) => {
+    if (value < -1 || value > SLOT_MAX) throw new Flaw(`must be a slot up to ${SLOT_MAX}, or -1`);
+    return value;
+  },
+);
+
 const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
-  'pre-vote': { ballot: whole, last: whole },
-  'pre-voted': { ballot: whole, isYes: flag },
-  prepare: { ballot: whole, chosen: whole },
-  prepared: { ballot: whole, chosen: whole, committed: whole, entries: list(entry) },
-  refused: { ballot: whole, promised: whole },
+  'pre-vote': { ballot, last: slot },
+  'pre-voted': { ballot, isYes: flag },
+  prepare: { ballot, chosen: slot },
+  prepared: { ballot, chosen: slot, committed: slot, entries: list(entry), votes: life },
+  refused: { ballot, promised: ballot },
   accept: {
-    ballot: whole,
-    merged: whole,
-    first: whole,
+    ballot,
+    merged: slot,
+    first: slot,
     operations: list(operation),
-    chosen: whole,
-    committed: whole,
+    chosen: slot,
+    committed: slot,
   },
-  gap: { ballot: whole, from: whole },
-  install: { ballot: whole, merged: whole, snapshot },
+  gap: { ballot, from: slot },
+  install: { ballot, merged: slot, snapshot },
   accepted: {
-    ballot: whole,
-    upTo: whole,
-    committed: whole,
-    settled: whole,
-    life: whole,
+    ballot,
+    upTo: slot,
+    committed: slot,
+    settled: slot,
+    life,
     number: whole,
-    mask: whole,
+    mask,
+    votes: life,
   },
-  ask: { life: whole, number: whole, leaseMs: milliseconds, ballot: whole, upTo: integer },
-  promise: { life: whole, number: whole, last: whole },
-  release: { life: whole, number: whole },
+  ask: { life, number: whole, leaseMs: milliseconds(LEASE_MS_MAX), ballot, upTo: slotOrNone },
+  promise: { life, number: whole, last: slot },
+  release: { life, number: whole },
   forward: { requests: list(request) },
   'remote-read': { id: whole, keys },
   'remote-answer': { id: whole, answer: optional(readAnswer) },
   query: { id: whole },
-  queried: { id: whole, last: whole },
+  queried: { id: whole, last: slot },
   join: {},
-  'lead-now': { ballot: whole },
-  fetch: { first: whole, last: whole },
-  fetched: { first: whole, operations: list(operation), snapshot: optional(snapshot) },
+  'lead-now': { ballot },
+  fetch: { first: slot, last: slot },
+  fetched: { first: slot, operations: list(operation), snapshot: optional(snapshot) },
+  'check-in': { nonce: whole },
+  'checked-in': { nonce: whole, votes: life, slot, configuration },
   hello: {
     group: name,
     storage,
-    life: whole,
+    life,
     process: name,
     address: text(ADDRESS_BYTES_MAX),
-    initial: optional(list(member)),
+    initial: optional(list(member, SEATS_MAX)),
     isJoining: flag,
   },
 });

@@ -1,8 +1,8 @@
 /** The forms of everything that messages, calls and the disk have in common: operations, configurations, snapshots, results. */
 
 import type { Answer, ReadAnswer, Served } from '../core/answer.ts';
-import type { Configuration, Member, Placement } from '../core/configuration.ts';
-import { SEATS_MAX } from '../core/ballot.ts';
+import { type Configuration, EVERYBODY, type Member, type Placement } from '../core/configuration.ts';
+import { BALLOT_MAX, SEATS_MAX } from '../core/ballot.ts';
 import type { Entry } from '../core/log.ts';
 import {
   type Action,
@@ -17,7 +17,15 @@ import type { SessionSnapshot } from '../core/sessions.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import type { StateSnapshot } from '../core/state-machine.ts';
 import { Flaw } from '../../runtime/msgpack/flaw.ts';
-import { KEY_BYTES_MAX, STORAGE_BYTES_MAX, VALUE_BYTES_MAX } from './bounds.ts';
+import {
+  KEY_BYTES_MAX,
+  LIFE_MAX,
+  OBJECTS_MAX,
+  SLICES_MAX,
+  SLOT_MAX,
+  STORAGE_BYTES_MAX,
+  VALUE_BYTES_MAX,
+} from './bounds.ts';
 import {
   bytes,
   type Form,
@@ -29,12 +37,18 @@ import {
   text,
   union,
   whole,
+  wholeUpTo,
   word,
 } from './form.ts';
 
 export const key: Form<string> = text(KEY_BYTES_MAX);
 export const value: Form<Uint8Array> = bytes(VALUE_BYTES_MAX);
 export const storage: Form<string> = text(STORAGE_BYTES_MAX);
+
+export const ballot: Form<number> = wholeUpTo(BALLOT_MAX);
+export const slot: Form<number> = wholeUpTo(SLOT_MAX);
+export const life: Form<number> = wholeUpTo(LIFE_MAX);
+export const mask: Form<number> = wholeUpTo(EVERYBODY);
 
 export const keys: Form<readonly string[]> = list(key);
 
@@ -58,35 +72,40 @@ export const request: Form<Request> = record<Request>({
   answeredBelow: whole,
   command,
   origin: storage,
-  life: whole,
+  life,
   id: integer,
 });
 
-const seat: Form<number> = mapped(
-  whole,
-  (number: number) => number,
-  (number) => {
-    if (number >= SEATS_MAX) throw new Flaw(`must be a seat below ${SEATS_MAX}`);
-    return number;
-  },
-);
+const seat: Form<number> = wholeUpTo(SEATS_MAX - 1);
 
 export const member: Form<Member> = record<Member>({ seat, storage });
 
 const objects: Form<ReadonlyMap<number, number>> = mapped(
-  list(record<{ readonly object: number; readonly holders: number }>({ object: whole, holders: whole })),
+  list(
+    record<{ readonly object: number; readonly holders: number }>({ object: whole, holders: mask }),
+    OBJECTS_MAX,
+  ),
   (map: ReadonlyMap<number, number>) => [...map].map(([object, holders]) => ({ object, holders })),
   (pairs) => new Map(pairs.map(({ object, holders }) => [object, holders])),
+);
+
+const slices: Form<readonly number[]> = mapped(
+  list(mask, SLICES_MAX),
+  (masks: readonly number[]) => masks,
+  (masks) => {
+    if (!Number.isInteger(Math.log2(masks.length))) throw new Flaw('must be as many as a power of two');
+    return masks;
+  },
 );
 
 export const placement: Form<Placement> = union('mode', {
   leader: {},
   all: {},
-  chosen: { slices: list(whole), objects },
+  chosen: { slices, objects },
 });
 
 export const configuration: Form<Configuration> = record<Configuration>({
-  members: list(member),
+  members: list(member, SEATS_MAX),
   leader: optional(seat),
   placement,
   quorum: word('majority', 'all'),
@@ -106,7 +125,7 @@ type WireOperation =
   | { readonly kind: 'configuration'; readonly configuration: Configuration }
   | { readonly kind: 'batch'; readonly requests: readonly Request[] };
 
-export const entry: Form<Entry> = record<Entry>({ ballot: whole, operation });
+export const entry: Form<Entry> = record<Entry>({ ballot, operation });
 
 export const found: Form<Found> = record<Found>({ key, value: optional(value), revision: whole });
 
@@ -137,7 +156,7 @@ const session: Form<SessionSnapshot> = record<SessionSnapshot>({
 
 const state: Form<StateSnapshot> = record<StateSnapshot>({ values: list(found), sessions: list(session) });
 
-export const snapshot: Form<Snapshot> = record<Snapshot>({ slot: whole, configuration, state });
+export const snapshot: Form<Snapshot> = record<Snapshot>({ slot, configuration, state });
 
 export const served: Form<Served> = word('local', 'held', 'leader', 'quorum', 'log', 'stale');
 

@@ -78,7 +78,7 @@ export const MESSAGES: readonly PeerMessage[] = [
   { kind: 'pre-vote', ballot: 33, last: 300 },
   { kind: 'pre-voted', ballot: 33, isYes: true },
   { kind: 'prepare', ballot: 33, chosen: 299 },
-  { kind: 'prepared', ballot: 33, chosen: 299, committed: 298, entries },
+  { kind: 'prepared', ballot: 33, chosen: 299, committed: 298, entries, votes: 41 },
   { kind: 'refused', ballot: 33, promised: 65 },
   { kind: 'accept', ballot: 33, merged: 300, first: 301, operations, chosen: 300, committed: 299 },
   { kind: 'gap', ballot: 33, from: 12 },
@@ -92,6 +92,7 @@ export const MESSAGES: readonly PeerMessage[] = [
     life: 7,
     number: 9,
     mask: 2 ** 30 - 1,
+    votes: 42,
   },
   { kind: 'ask', life: 7, number: 1, leaseMs: 2_000.5, ballot: 33, upTo: -1 },
   { kind: 'promise', life: 7, number: 1, last: 302 },
@@ -106,6 +107,8 @@ export const MESSAGES: readonly PeerMessage[] = [
   { kind: 'lead-now', ballot: 33 },
   { kind: 'fetch', first: 3, last: 5 },
   { kind: 'fetched', first: 3, operations, snapshot },
+  { kind: 'check-in', nonce: 2 ** 48 },
+  { kind: 'checked-in', nonce: 2 ** 48, votes: 42, slot: 7, configuration },
   {
     kind: 'hello',
     ...{ group: 'default', storage: 'a~1f', life: 7, process: 'ab12', address: '10.0.0.1:7600' },
@@ -141,10 +144,12 @@ export const REPLIES: readonly Reply[] = [
 export const FRAMES: readonly Frame[] = [
   {
     ...{ promised: 33, chosen: 10, committed: 9, lastBefore: 11, holdMs: 2_554.5, first: 12 },
+    ...{ votes: 42, heard: new Map([['a~1f', 40]]) },
     ...{ truncateTo: Number.POSITIVE_INFINITY, entries, snapshot: undefined, isWhole: false },
   },
   {
     ...{ promised: 33, chosen: 12, committed: 12, lastBefore: 14, holdMs: 0, first: 13 },
+    ...{ votes: 43, heard: new Map() },
     ...{ truncateTo: 12, entries: [], snapshot, isWhole: true },
   },
 ];

@@ -56,6 +56,8 @@ export const progressChecks = (replica: Pick<QuorumReplica, 'status'>): readonly
 function whyNotInGroup({ state, leader, awaited }: ReplicaStatus): string | undefined {
   if (state === 'gathering')
     return `the group is not founded: ${awaited.join(', ') || 'other replicas'} have not been heard`;
+  if (state === 'checking-in')
+    return `waiting until other replicas confirm that the directory has every vote: ${awaited.join(', ')}`;
   if (state === 'repairing') return 'the disk has lost slots, which are being fetched from other replicas';
   if (state === 'learner') return 'no member yet: add the replica (leasehold quorum add <name>)';
   return leader === undefined ? 'no leader is known: a majority of the replicas must run' : undefined;

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { instant } from '../../runtime/time.ts';
+import { CheckIn, type CheckInOptions } from './check-in.ts';
+import { type Configuration, initialConfiguration } from './configuration.ts';
+import type { CheckedIn } from './messages.ts';
+import { recover } from './recovery.ts';
+
+const group = (...storages: readonly string[]): Configuration => ({
+  ...initialConfiguration(
+    storages.map((storage, seat) => ({ seat, storage })),
+    { mode: 'all' },
+  ),
+  quorum: 'majority',
+});
+
+const NONCE = 7;
+const answer = (votes: number, slot = 0, configuration = group('a', 'b', 'c')): CheckedIn => ({
+  ...{ kind: 'checked-in', nonce: NONCE, votes, slot, configuration },
+});
+
+/** Replica `a`, which has 10 frames with votes. */
+function started(options: Partial<CheckInOptions> = {}): CheckIn {
+  const recovery = recover([]);
+  if (recovery.kind !== 'recovered') throw new Error('nothing is damaged');
+  const recovered = { ...recovery.state, votes: 10 };
+  return new CheckIn(
+    {
+      ...{ self: 'a', recovered, initial: group('a', 'b', 'c'), contacts: ['d'], isCopy: false },
+      ...{ electionMs: 100, nonce: NONCE, ...options },
+    },
+    instant(0),
+  );
+}
+
+describe('a replica that has started', () => {
+  it('asks every other member, and again those that have not answered', () => {
+    const checkIn = started();
+    const ask = (to: string) => ({ do: 'send', to, message: { kind: 'check-in', nonce: NONCE } });
+    expect(checkIn.wake(instant(0))).toEqual([ask('b'), ask('c')]);
+    checkIn.receive('b', answer(10), instant(1));
+    expect(checkIn.wake(instant(30))).toEqual([ask('c')]);
+  });
+
+  it('is confirmed by all others at once, and by a majority after an election time', () => {
+    const all = started();
+    for (const member of ['b', 'c']) all.receive(member, answer(10), instant(1));
+    expect(all.verdict.is).toBe('confirmed');
+    const majority = started();
+    majority.receive('b', answer(9), instant(99));
+    expect(majority.verdict.is).toBe('open');
+    majority.wake(instant(100));
+    expect(majority.verdict.is).toBe('confirmed');
+  });
+
+  it('is confirmed by nobody less than all others if its directory is a copy', () => {
+    const copy = started({ isCopy: true });
+    copy.receive('b', answer(10), instant(1));
+    copy.wake(instant(1_000_000));
+    expect(copy.verdict.is).toBe('open');
+    copy.receive('c', answer(10), instant(1_000_001));
+    expect(copy.verdict.is).toBe('confirmed');
+  });
+
+  it('is refused by a member that heard of more votes than it has', () => {
+    const checkIn = started();
+    checkIn.receive('c', answer(11), instant(1));
+    expect(checkIn.verdict).toEqual({ is: 'refused', by: 'c' });
+  });
+
+  it('believes no answer to another start, and no stranger', () => {
+    const checkIn = started();
+    checkIn.receive('b', { ...answer(11), nonce: 6 }, instant(1));
+    checkIn.receive('x', answer(11, 99, group('x')), instant(1));
+    checkIn.wake(instant(100));
+    expect(checkIn.verdict.is).toBe('open');
+  });
+
+  it('goes by the newest configuration that a member names', () => {
+    const checkIn = started({ isCopy: true });
+    checkIn.receive('b', answer(10, 5, group('a', 'b', 'd')), instant(1));
+    expect(checkIn.awaited).toEqual(['d']);
+    checkIn.receive('d', answer(10, 5, group('a', 'b', 'd')), instant(2));
+    expect(checkIn.verdict.is).toBe('confirmed');
+  });
+
+  it('asks its contacts who the members are if nobody answers for long', () => {
+    const checkIn = started();
+    checkIn.wake(instant(400));
+    checkIn.receive('d', answer(0, 5, group('a', 'd', 'e')), instant(401));
+    expect(checkIn.awaited).toEqual(['e']);
+  });
+
+  it('answers the same question of others from what its disk says', () => {
+    const [effect] = started().receive('b', { kind: 'check-in', nonce: 3 }, instant(1));
+    expect(effect).toMatchObject({
+      do: 'send',
+      to: 'b',
+      message: { kind: 'checked-in', nonce: 3, votes: 0 },
+    });
+  });
+});

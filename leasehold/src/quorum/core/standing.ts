@@ -1,0 +1,114 @@
+/**
+ * Only members count (P1, L5); and how a replica learns of members.
+ *
+ * A replica that no configuration that counts seats may ask, and a leader feeds that replica and hears how far its log goes.
+ * Anything else that such a stranger says changes nothing, ballots least of all: one promise of a stranger's ballot would depose the
+ * leader, and one accept could drop votes. Nor does a ballot count that lies absurdly far above all others: no next ballot could
+ * go above the highest number there is.
+ *
+ * Two replicas know fewer members than there are:
+ *
+ *  - A replica without a seat may know only members of long ago. Such a replica has no vote, and believes the leader that feeds it.
+ *  - A member that was away while others were replaced may know a leader only as a stranger. That member asks the members it
+ *    knows for the slots that are chosen, up to the configuration that seats the leader. Chosen slots are the same everywhere, so
+ *    no ballot is involved. If no member that it knows is left, those count that were named when the replica started (`check-in.ts`).
+ */
+
+import { type Instant, instant, later } from '../../runtime/time.ts';
+import type { Application } from './application.ts';
+import { type Ballot, isAbsurdlyAbove } from './ballot.ts';
+import type { Context } from './context.ts';
+import type { CheckIn, Fetch, Fetched, Message } from './messages.ts';
+
+export type Standing = 'member' | 'guest' | 'ignored';
+
+/** A replica without a seat may say these. */
+const FROM_ANYBODY: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
+  ...([
+    'join',
+    'accepted',
+    'gap',
+    'forward',
+    'remote-read',
+    'query',
+    'fetch',
+    'check-in',
+    'release',
+  ] as const),
+]);
+
+/** Only leaders and candidates say these. */
+const OF_LEADERS: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
+  ...(['accept', 'install', 'prepare', 'pre-vote'] as const),
+]);
+
+/** So many chosen slots are asked for at a time. */
+const LEARNT_AT_ONCE = 64;
+
+export class Standings {
+  readonly #context: Context;
+  readonly #vouched: ReadonlySet<string>;
+  /** Members are not asked for chosen slots before then. */
+  #learnAt: Instant = instant(Number.NEGATIVE_INFINITY);
+
+  /** @param vouched members that other members named when this replica started */
+  constructor(context: Context, vouched: readonly string[] = []) {
+    this.#context = context;
+    this.#vouched = new Set(vouched);
+  }
+
+  /** @param highest the highest ballot that is known */
+  of(from: string, message: Message, highest: Ballot): Standing {
+    const context = this.#context;
+    const ballot = message.kind === 'refused' ? message.promised : 'ballot' in message ? message.ballot : 0;
+    if (isAbsurdlyAbove(ballot, highest)) return 'ignored';
+    if (from === context.self || context.isSeated(from) || this.#vouched.has(from)) return 'member';
+    return !context.isMember || FROM_ANYBODY.has(message.kind) ? 'guest' : 'ignored';
+  }
+
+  /** A leader or candidate was ignored: it may have been seated while this replica was away. */
+  ignored(message: Message, now: Instant): void {
+    if (!OF_LEADERS.has(message.kind) || now < this.#learnAt) return;
+    const { log, durations } = this.#context;
+    this.#learnAt = later(now, durations.electionMs / 4);
+    this.#context.broadcast({ kind: 'fetch', first: log.chosen + 1, last: log.chosen + LEARNT_AT_ONCE });
+  }
+
+  /** Another replica asks for chosen slots. */
+  fetch(from: string, { first, last }: Fetch): void {
+    const { log } = this.#context;
+    if (log.chosen < first) return;
+    const snapshot = first > log.base ? undefined : this.#context.snapshot;
+    const begins = snapshot === undefined ? first : snapshot.slot + 1;
+    const ends = Math.min(last, log.chosen);
+    const operations = begins <= ends ? log.slice(begins, ends).map(({ operation }) => operation) : [];
+    this.#context.send(from, { kind: 'fetched', first, operations, snapshot });
+  }
+
+  /** A replica that has started asks how many votes were heard of it. */
+  checkIn(from: string, { nonce }: CheckIn): void {
+    const { log, heard } = this.#context;
+    const { newestConfigurationSlot: slot, newestConfiguration: configuration } = log;
+    this.#context.send(from, {
+      ...{ kind: 'checked-in', nonce, votes: heard.get(from) ?? 0, slot, configuration },
+    });
+  }
+
+  /** Slots that a member knows to be chosen. */
+  learn({ first, operations, snapshot }: Fetched, application: Application): void {
+    const context = this.#context;
+    const { log } = context;
+    if (snapshot !== undefined) application.install(snapshot);
+    const begins = snapshot === undefined ? first : snapshot.slot + 1;
+    operations.forEach((operation, place) => {
+      const slot = begins + place;
+      if (slot !== log.chosen + 1) return;
+      if (log.find(slot)?.operation !== operation) {
+        log.set(slot, { ballot: 0, operation });
+        context.journal.touch(slot);
+      }
+      log.choose(slot);
+    });
+    context.upTo = Math.max(context.upTo, log.chosen);
+  }
+}

@@ -1,0 +1,88 @@
+import { cp, rm } from 'node:fs/promises';
+import { describe, expect, it, vi } from 'vitest';
+import { TestGroup } from './testing/groups.ts';
+
+const text = (value: Uint8Array | undefined): string | undefined =>
+  value === undefined ? undefined : new TextDecoder().decode(value);
+const eventually = (check: () => void | Promise<void>): Promise<void> =>
+  vi.waitFor(check, { timeout: 20_000, interval: 20 });
+
+/** A group in which only `a` and `c` know of the last write, and the directory of `c` is older than that. */
+async function forgotten(restore: (group: TestGroup) => Promise<void>): Promise<TestGroup> {
+  const group = await TestGroup.started('a', 'b', 'c');
+  await group.connect('a', 'c').put('k', 'old');
+  await group.stop('b');
+  await cp(group.directory('c'), group.directory('backup'), { recursive: true });
+  // A member writes down the votes that were heard of the others with the next frame: that of the second write.
+  for (const value of ['newer', 'new']) await group.connect('a', 'c').put('k', value, { timeoutMs: 20_000 });
+  await group.stop('c');
+  await group.stop('a');
+  await restore(group);
+  return group;
+}
+
+describe('a directory that is restored from a backup of its present life', () => {
+  it.each([
+    [
+      'in an empty directory',
+      async (group: TestGroup) => {
+        await rm(group.directory('c'), { recursive: true });
+        await cp(group.directory('backup'), group.directory('c'), { recursive: true });
+      },
+    ],
+    [
+      'over the files that were there',
+      (group: TestGroup) =>
+        cp(group.directory('backup'), group.directory('c'), { recursive: true, force: true }),
+    ],
+  ])(
+    'does not vote with a member that was away, and is refused by one that was not, %s',
+    async (_, restore) => {
+      await using group = await forgotten(restore);
+      await group.start('b');
+      const c = await group.start('c');
+      await eventually(() => expect(c.status()).toMatchObject({ state: 'checking-in', awaited: ['a'] }));
+      await expect(group.connect('b', 'c').get('k', { timeoutMs: 3_000 })).rejects.toMatchObject({
+        code: 'QUORUM_TIMEOUT',
+      });
+      await group.start('a');
+      await eventually(() => expect(c.failed.aborted).toBe(true));
+      expect(c.failed.reason).toMatchObject({ code: 'QUORUM_REPLICA_REFUSED', reason: 'old-copy' });
+      const { value } = await group.connect('a', 'b').get('k', { timeoutMs: 20_000 });
+      expect(text(value)).toBe('new');
+      await c[Symbol.asyncDispose]();
+      await expect(group.start('c')).rejects.toMatchObject({ code: 'QUORUM_REPLICA_REFUSED' });
+    },
+  );
+});
+
+describe('a directory that was moved with everything in it', () => {
+  it('serves again once every other member has confirmed it, and after that by a majority', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    await group.connect('a').put('k', 'v');
+    await group.stop('c');
+    await cp(group.directory('c'), group.directory('moved'), { recursive: true });
+    const directory = group.directory('moved');
+    await group.serves('c', { directory });
+    await group.stop('c');
+    await group.stop('a');
+    await group.serves('c', { directory });
+    expect(text((await group.connect('b').get('k', { timeoutMs: 20_000 })).value)).toBe('v');
+  });
+});
+
+describe('a copy of a directory in use', () => {
+  it('is refused when the links of the original break, if the original has voted since', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    await cp(group.directory('c'), group.directory('copy'), { recursive: true });
+    for (let times = 0; times < 3; times += 1) await group.connect('c').put('k', `${times}`);
+    const original = group.replicas.get('c') ?? expect.unreachable();
+    const listen = await group.freeAddress();
+    const directory = group.directory('copy');
+    const copy = await group.start('c', { directory, listen, peers: { ...group.peers, c: listen } });
+    await eventually(() => expect(copy.status().state).toBe('checking-in'));
+    await original[Symbol.asyncDispose](); // For the others the links of the original are gone, and the copy is there.
+    await eventually(() => expect(copy.failed.aborted).toBe(true));
+    expect(copy.failed.reason).toMatchObject({ code: 'QUORUM_REPLICA_REFUSED', reason: 'old-copy' });
+  });
+});
