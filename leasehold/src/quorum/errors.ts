@@ -166,6 +166,10 @@ const CHANGE_ADVICE: Readonly<Record<string, string>> = {
   'leader-must-transfer-first': 'it leads; let another lead first (leasehold quorum transfer <name>)',
   'no-member-would-be-left': 'it is the last member',
   'no-free-seat': 'all seats are taken',
+  'removed-before':
+    'that directory was removed from the group before, and is never taken again. Start the replica with an empty directory and join: true (--join)',
+  'several-of-that-name':
+    'several replicas of that name have joined. Stop all but one, or give its storage id, as leasehold quorum status shows it',
   'not-ready':
     'no leader could decide it now: a change is under way, a majority is missing, or the newcomer lags behind. Try again in a moment',
   'not-known':

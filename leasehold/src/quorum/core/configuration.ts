@@ -53,6 +53,8 @@ export interface Configuration {
   readonly placement: Placement;
   /** How many of the members decide: all of them only in the initial configuration. */
   readonly quorum: 'majority' | 'all';
+  /** Every storage id that ever was a member and is none any more: it is never seated again. */
+  readonly removed: readonly string[];
 }
 
 export const initialConfiguration = (members: readonly Member[], placement: Placement): Configuration => ({
@@ -60,6 +62,7 @@ export const initialConfiguration = (members: readonly Member[], placement: Plac
   leader: undefined,
   placement,
   quorum: 'all',
+  removed: [],
 });
 
 /** What a replica starts with that has no seat and knows nothing of the group: nobody decides anything in it. */

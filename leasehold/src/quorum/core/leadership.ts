@@ -174,11 +174,14 @@ export class Leadership {
   /** Whether a configuration could be decided at once by those that are heard, and all of its new members follow. */
   canDecide(configuration: Configuration, now: Instant): boolean {
     const { log, limits, durations, self } = this.#context;
+    const since = later(now, -durations.electionMs);
     const isNear = ({ storage }: { storage: string }): boolean =>
-      storage === self || this.#acked(storage) >= log.last - limits.slotsBehind;
+      storage === self ||
+      (this.#acked(storage) >= log.last - limits.slotsBehind &&
+        (this.#cursors.get(storage)?.heardAt ?? NEVER) >= since); // A directory that is gone acknowledged once, too.
     const known = new Set(log.newestConfiguration.members.map(({ storage }) => storage));
     const newcomers = configuration.members.filter(({ storage }) => !known.has(storage));
-    return newcomers.every(isNear) && this.#hears(configuration, later(now, -durations.electionMs));
+    return newcomers.every(isNear) && this.#hears(configuration, since);
   }
 
   /**

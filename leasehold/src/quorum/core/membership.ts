@@ -7,6 +7,11 @@
  * under the old seat. The newcomer therefore takes a seat that is free in every configuration that counts, and the same
  * change removes the old member.
  *
+ * **Exactly once.** A change names storage ids, not names, and an id that was removed is never seated again: the configuration
+ * remembers it. So a change takes effect at most once, however often it is repeated and however late a copy arrives: a
+ * repeated `add` finds the member seated, or removed since, and a repeated `remove` finds it removed. A copy of a change that is
+ * in force is answered as the change was.
+ *
  * A member that is removed holds nothing from then on. The change is itself committed as if every member held it, so when it
  * is committed the removed member has either accepted it, or every promise to it has run out.
  */
@@ -24,7 +29,8 @@ export type ChangeRefusal =
   | 'not-a-member'
   | 'leader-must-transfer-first'
   | 'no-member-would-be-left'
-  | 'no-free-seat';
+  | 'no-free-seat'
+  | 'removed-before';
 
 /** The configuration after the change, or why it cannot be. `counting` has the newest configuration first. */
 export function changed(
@@ -43,15 +49,35 @@ export function changed(
       if (!isSeated(newest, change.storage)) return 'not-a-member';
       if (change.storage === leader) return 'leader-must-transfer-first';
       if (members.length === 1) return 'no-member-would-be-left';
-      return { ...newest, members: members.filter(({ storage }) => storage !== change.storage) };
+      return without(newest, change.storage);
     case 'replace': {
       if (!isSeated(newest, change.storage)) return 'not-a-member';
       if (change.storage === leader) return 'leader-must-transfer-first';
       const next = seated(newest, counting, change.by);
       if (typeof next === 'string') return next;
-      return { ...next, members: next.members.filter(({ storage }) => storage !== change.storage) };
+      return without(next, change.storage);
     }
   }
+}
+
+/** Whether the change has been made: a copy of it has nothing left to do. */
+export function isInForce({ members, removed }: Configuration, change: Change): boolean {
+  const isMember = (id: string): boolean => members.some(({ storage }) => storage === id);
+  switch (change.kind) {
+    case 'placement':
+      return false;
+    case 'add':
+      return isMember(change.storage);
+    case 'remove':
+      return removed.includes(change.storage);
+    case 'replace':
+      return isMember(change.by) && removed.includes(change.storage);
+  }
+}
+
+function without(configuration: Configuration, storage: string): Configuration {
+  const members = configuration.members.filter((member) => member.storage !== storage);
+  return { ...configuration, members, removed: [...configuration.removed, storage] };
 }
 
 function seated(
@@ -60,6 +86,7 @@ function seated(
   storage: string,
 ): Configuration | ChangeRefusal {
   if (isSeated(newest, storage)) return 'already-a-member';
+  if (newest.removed.includes(storage)) return 'removed-before';
   const seat = freeSeat(counting);
   return seat === undefined ? 'no-free-seat' : { ...newest, members: [...newest.members, { seat, storage }] };
 }

@@ -33,7 +33,7 @@ import { Context, type Effect, type ReplicaOptions } from './context.ts';
 import { Candidacy, type Merged } from './election.ts';
 import { Leadership } from './leadership.ts';
 import { LeaseExchange } from './lease-exchange.ts';
-import { type Change, changed } from './membership.ts';
+import { type Change, changed, isInForce } from './membership.ts';
 import type { Accepted, Message, PreVote, Refused } from './messages.ts';
 import { type Command, isReadOnly, NO_SESSION, type Request, transaction } from './operation.ts';
 import { type ReadMode, Reads } from './reads.ts';
@@ -206,7 +206,11 @@ export class Replica implements Core<Effect> {
     const next = changed(log.countingConfigurations, change, self);
     const canPropose =
       role.name === 'leader' && !role.leadership.isTransferring && isIdle && this.#change === undefined;
-    if (typeof next === 'string') this.#context.answer(id, { kind: 'not-changed', why: next });
+    const isMade = isInForce(log.newestConfiguration, change);
+    if (isMade && isIdle) this.#context.answer(id, { kind: 'changed', position: newest });
+    else if (typeof next === 'string' && !isMade)
+      this.#context.answer(id, { kind: 'not-changed', why: next });
+    else if (typeof next === 'string') this.#context.answer(id, { kind: 'refused', why: 'not-ready' });
     else if (!canPropose || !role.leadership.canDecide(next, now)) {
       this.#context.answer(id, { kind: 'refused', why: 'not-ready' });
     } else {

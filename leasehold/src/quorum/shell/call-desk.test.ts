@@ -18,6 +18,7 @@ it('begins a live watch anew when a snapshot contains changes that the watch was
     host: { history, replica } as unknown as ReplicaHost,
     status: () => '',
     storagesOf: () => [],
+    isConnected: () => true,
     addressOf: () => undefined,
   });
   const replies: Reply[] = [];

@@ -7,7 +7,8 @@
 
 import type { Answer } from '../core/answer.ts';
 import type { Found } from '../core/result.ts';
-import type { Call, KeyRange, NamedChange, Reply } from '../wire/calls.ts';
+import type { Change } from '../core/membership.ts';
+import type { Call, KeyRange, Reply } from '../wire/calls.ts';
 import type { HistoryEvents, SlotChanges } from './change-history.ts';
 import type { AnswerPort, ReplicaHost } from './replica-host.ts';
 
@@ -18,6 +19,7 @@ export interface DeskOptions {
   status(): string;
   /** Storage ids of replicas that were heard of under a name, the newest first; members and others. */
   storagesOf(name: string): readonly string[];
+  isConnected(storage: string): boolean;
   addressOf(storage: string): string | undefined;
 }
 
@@ -117,6 +119,9 @@ export class CallDesk implements HistoryEvents {
       case 'change':
         this.#change(caller, call.id, call.change);
         return;
+      case 'resolve':
+        this.#resolve(caller, call.id, call.name);
+        return;
       case 'transfer':
         this.#transfer(caller, call.id, call.to);
         return;
@@ -164,26 +169,25 @@ export class CallDesk implements HistoryEvents {
     watch.caller.reply({ kind: 'changes', id: watch.id, position, isWhole, found });
   }
 
-  #change(caller: Caller, id: number, change: NamedChange): void {
-    const { host, storagesOf } = this.#options;
+  #change(caller: Caller, id: number, change: Change): void {
+    if (!this.#isElsewhere(caller, id)) this.#options.host.change(change, caller, id);
+  }
+
+  /** The caller decides which directory is meant, once; a repeated change then names the same one. */
+  #resolve(caller: Caller, id: number, name: string): void {
     if (this.#isElsewhere(caller, id)) return;
-    if (change.kind === 'placement') {
-      host.change(change, caller, id);
-      return;
-    }
-    const members = this.#members();
-    const member = members.find((storage) => storagesOf(change.name).includes(storage));
-    if (change.kind === 'remove') {
-      if (member === undefined) caller.answered(id, { kind: 'not-changed', why: 'not-a-member' });
-      else host.change({ kind: 'remove', storage: member }, caller, id);
-      return;
-    }
-    const newcomer = storagesOf(change.name).find((storage) => !members.includes(storage));
-    if (newcomer === undefined) {
-      if (member !== undefined) caller.answered(id, { kind: 'not-changed', why: 'already-a-member' });
-      else caller.reply({ kind: 'failed', id, code: 'not-known', message: change.name });
-    } else if (member === undefined) host.change({ kind: 'add', storage: newcomer }, caller, id);
-    else host.change({ kind: 'replace', storage: member, by: newcomer }, caller, id);
+    const { host, storagesOf, isConnected } = this.#options;
+    const { members = [], removed = [] } = host.replica?.view.log.newestConfiguration ?? {};
+    const known = storagesOf(name);
+    const member = members.find(({ storage }) => known.includes(storage))?.storage;
+    const newcomers = known.filter(
+      (storage) =>
+        isConnected(storage) &&
+        !removed.includes(storage) &&
+        !members.some((each) => each.storage === storage),
+    );
+    const isMemberConnected = member !== undefined && isConnected(member);
+    caller.reply({ kind: 'resolved', id, member, isMemberConnected, newcomers });
   }
 
   #transfer(caller: Caller, id: number, to: string): void {

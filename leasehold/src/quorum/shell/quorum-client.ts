@@ -21,7 +21,8 @@ import {
   QuorumClosedError,
   QuorumTimeoutError,
 } from '../errors.ts';
-import type { Call, NamedChange, Reply } from '../wire/calls.ts';
+import type { Change } from '../core/membership.ts';
+import type { Call, Reply } from '../wire/calls.ts';
 import { type CallWire, type LocalDesk, LocalWire, type WireEvents } from './call-wire.ts';
 import { bytesOf, checkKey, checkTransaction, conditionOf, outcomeOf } from './client-checks.ts';
 import type { CallOptions, Entry, Expected, Outcome, ReadEntry, ReadOptions } from './client-types.ts';
@@ -45,6 +46,8 @@ interface Pending {
   /** When an unanswered call is sent again. */
   resendAt: Instant;
 }
+
+type Resolved = Extract<Reply, { kind: 'resolved' }>;
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const RESEND_MS = 2_000;
@@ -216,13 +219,21 @@ export class QuorumClient implements AsyncDisposable {
     });
   }
 
-  /** Makes a member of a replica that was started to join; in place of an old member of that name, if there is one. */
-  add(name: string, options: CallOptions = {}): Promise<void> {
-    return this.#change({ kind: 'add', name }, options);
+  /**
+   * Makes a member of a replica that was started to join; in place of an old member of that name, if there is one. Waits until the
+   * leader has heard of that replica. A storage id, as `status` shows it, names one directory if several have the same name.
+   */
+  async add(name: string, options: CallOptions = {}): Promise<void> {
+    const { member, by } = await this.#newcomer(name, options);
+    const change: Change =
+      member === undefined ? { kind: 'add', storage: by } : { kind: 'replace', storage: member, by };
+    await this.#change(change, options);
   }
 
-  remove(name: string, options: CallOptions = {}): Promise<void> {
-    return this.#change({ kind: 'remove', name }, options);
+  async remove(name: string, options: CallOptions = {}): Promise<void> {
+    const { member } = await this.#resolve(name, options);
+    if (member === undefined) throw new ChangeRefusedError('not-a-member');
+    await this.#change({ kind: 'remove', storage: member }, options);
   }
 
   /** Says which replicas hold which keys. */
@@ -270,19 +281,55 @@ export class QuorumClient implements AsyncDisposable {
     });
   }
 
-  #change(change: NamedChange, options: CallOptions): Promise<void> {
+  #resolve(name: string, options: CallOptions): Promise<Resolved> {
+    return new Promise((resolve, reject) => {
+      this.#ask(
+        (id) => ({ kind: 'resolve', id, name }),
+        options,
+        reject,
+        (reply) => {
+          if (reply.kind === 'resolved') resolve(reply);
+        },
+      );
+    });
+  }
+
+  /** The directory that is to be added, and the one that it replaces. */
+  async #newcomer(
+    name: string,
+    options: CallOptions,
+  ): Promise<{ readonly member: string | undefined; readonly by: string }> {
+    const until = later(this.#runtime.now(), options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    for (;;) {
+      const { member, isMemberConnected, newcomers } = await this.#resolve(name, options);
+      const [by, another] = newcomers;
+      if (another !== undefined) throw new ChangeRefusedError('several-of-that-name');
+      if (by !== undefined) return { member, by };
+      if (isMemberConnected) throw new ChangeRefusedError('already-a-member');
+      if (this.#runtime.now() >= until) throw new ChangeRefusedError('not-known');
+      await this.#pause(RETRY_MS);
+      options.signal?.throwIfAborted();
+      this.#checkOpen();
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#runtime.wakeAt(later(this.#runtime.now(), ms), resolve);
+    });
+  }
+
+  #change(change: Change, options: CallOptions): Promise<void> {
     return this.#operate((id) => ({ kind: 'change', id, change }), options);
   }
 
   /** Asks again while the group is not ready. */
   #operate(make: (id: number) => Call, options: CallOptions): Promise<void> {
     return new Promise((resolve, reject) => {
-      const pending = this.#ask(make, options, reject, (reply) => {
+      this.#ask(make, options, reject, (reply) => {
         const isAnswer = reply.kind === 'answer' && reply.answer.kind === 'not-changed';
         const why = reply.kind === 'failed' ? reply.code : isAnswer ? reply.answer.why : undefined;
-        // If the answer to the first call was lost, the repeated call finds the change already made.
-        const isOwnWork = pending.sent > 1 && (why === 'already-a-member' || why === 'not-a-member');
-        if (why === undefined || isOwnWork) resolve();
+        if (why === undefined) resolve();
         else reject(new ChangeRefusedError(why));
       });
     });

@@ -425,6 +425,7 @@ export class QuorumReplica implements AsyncDisposable {
       host,
       status: () => this.#statusJson(),
       storagesOf: (name) => this.#storagesOf(name),
+      isConnected: (each) => each === id || this.#links.isConnected(each),
       addressOf: (each) => (each === id ? this.address : this.#links.addressOf(each)),
     });
     this.#serving = { host, desk };
@@ -444,7 +445,7 @@ export class QuorumReplica implements AsyncDisposable {
     const members = this.#members().map(({ storage }) => storage);
     const heard = [...this.#hellos.keys()].reverse();
     return [...new Set([...heard, ...members, this.#identity.storage])].filter(
-      (each) => nameOf(each) === name,
+      (each) => nameOf(each) === name || each === name,
     );
   }
 

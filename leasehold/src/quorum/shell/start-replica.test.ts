@@ -87,6 +87,38 @@ describe('three replicas', () => {
     await eventually(() => expect(newcomer.status().members.map(({ name }) => name)).not.toContain(follower));
   });
 
+  it('take a change once, however often it is sent, and never a directory that was removed', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    const client = group.connect('a');
+    const listen = await group.freeAddress();
+    const newcomer = await group.start('d', { listen, join: true });
+    const { storage } = newcomer.status();
+    await client.add('d', { timeoutMs: 20_000 });
+    await newcomer.ready();
+    await expect(client.add('d')).rejects.toMatchObject({ reason: 'already-a-member' });
+    const leader = group.replicas.get(group.leader ?? 'd');
+    if (leader === newcomer) await client.transfer('a');
+    await eventually(() => expect(group.leader).not.toBe('d'));
+    await client.remove('d', { timeoutMs: 20_000 });
+    await expect(client.remove('d')).rejects.toMatchObject({ reason: 'not-a-member' });
+    await group.stop('d');
+    await group.start('d', { listen, join: true });
+    await expect(client.add('d', { timeoutMs: 2_000 })).rejects.toMatchObject({ reason: 'not-known' });
+    await expect(client.add(storage, { timeoutMs: 500 })).rejects.toMatchObject({ reason: 'not-known' });
+  });
+
+  it('do not seat a directory that is gone', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    const client = group.connect('a');
+    const listen = await group.freeAddress();
+    await group.start('d', { listen, join: true });
+    await eventually(() => expect(group.replicas.get('a')?.status().others).toHaveLength(1));
+    await group.stop('d');
+    await rm(group.directory('d'), { recursive: true });
+    await expect(client.add('d', { timeoutMs: 2_000 })).rejects.toMatchObject({ reason: 'not-known' });
+    expect(group.replicas.get('a')?.status().members).toHaveLength(3);
+  });
+
   it('hand the leadership to the member that is named', async () => {
     await using group = await TestGroup.started('a', 'b', 'c');
     const to = ['a', 'b', 'c'].find((name) => name !== group.leader) ?? 'a';

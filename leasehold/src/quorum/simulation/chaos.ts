@@ -40,6 +40,7 @@ const TROUBLES = [
     'restore',
     'restore',
     'stranger',
+    'late change',
   ] as const),
 ] as const;
 
@@ -84,6 +85,7 @@ export class Chaos {
     remove: (node) => this.quorum.operator.remove(node),
     damage: (node) => this.#damage(node),
     restore: (node) => this.#restore(node),
+    'late change': () => this.#repeatChange(),
     stranger: (node) => this.#speakAsStranger(node),
   };
 
@@ -172,6 +174,18 @@ export class Chaos {
     world.count('backups restored');
     if (this.#random.chance(0.5)) for (const each of others) this.#crash(each);
     node.start();
+  }
+
+  /** A copy of a change arrives that was made long ago; the old process of a replaced member may still run. */
+  #repeatChange(): void {
+    const { operator, world } = this.quorum;
+    const removed = operator.nodes.filter((node) => !operator.members.includes(node));
+    if (removed.length === 0) {
+      operator.replace(this.#random.pick(operator.members), true);
+      return;
+    }
+    world.count('changes repeated');
+    operator.leader?.reconfigure({ kind: 'add', storage: this.#random.pick(removed).storage });
   }
 
   /** A process that no configuration seats speaks as only members may. */

@@ -8,6 +8,7 @@
  *  - **linearizability**: the same for each key alone, by a search of its own, which takes from the log only which writes were never applied.
  *  - **exactly-once**: a request that its client repeated is applied once.
  *  - **same-state**: replicas that have applied the same slots have the same values and sessions.
+ *  - **removed-stay-out**: a directory that was removed from the group is never seated again, however late a change is repeated.
  *  - **answers-once**: every call is answered at most once.
  *  - **progress**: when nothing goes wrong any more, everything that was begun ends, and holders read locally again.
  */
@@ -21,6 +22,7 @@ import {
 } from '../../sim/linearizability.ts';
 import { COMES_TO_AN_END, type World } from '../../sim/world.ts';
 import type { Answer } from '../core/answer.ts';
+import type { Member } from '../core/configuration.ts';
 import type { Change } from '../core/membership.ts';
 import {
   BATCH_MAX,
@@ -44,6 +46,7 @@ export const PROMISES: readonly string[] = [
   'linearizability',
   'exactly-once',
   'same-state',
+  'removed-stay-out',
   'answers-once',
   'progress',
   COMES_TO_AN_END,
@@ -77,6 +80,8 @@ export class Checker {
   /** The last slot that may write a key and that some replica knows to be committed. */
   readonly #lastCommitted = new Map<string, number>();
   readonly #isCommitted = new Set<number>();
+  #seated: ReadonlySet<string> = new Set();
+  readonly #removed = new Set<string>();
   readonly #seen = new WeakMap<Watched, Seen>();
   /** What a read must show, by the call that asked for it. */
   readonly #floors = new WeakMap<
@@ -221,6 +226,7 @@ export class Checker {
     this.#world.count('slots chosen');
     if (operation.kind === 'configuration') {
       this.#world.count('configurations');
+      this.#seat(slot, operation.configuration.members);
       return;
     }
     if (operation.requests.length > 1) this.#world.count('slots with several requests');
@@ -234,6 +240,15 @@ export class Checker {
       if (this.#firstOf.has(id)) this.#world.count('duplicates chosen');
       else this.#firstOf.set(id, revisionOf(slot, place));
     });
+  }
+
+  #seat(slot: number, members: readonly Member[]): void {
+    const seated = new Set(members.map(({ storage }) => storage));
+    for (const storage of this.#seated) if (!seated.has(storage)) this.#removed.add(storage);
+    this.#seated = seated;
+    const back = [...seated].find((storage) => this.#removed.has(storage));
+    if (back !== undefined)
+      throw this.#world.broken('removed-stay-out', `slot ${slot} seats ${back}, which was removed before`);
   }
 
   #commit(slot: number, operation: Operation): void {

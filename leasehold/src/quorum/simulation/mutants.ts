@@ -375,6 +375,14 @@ export const mutants: readonly Mutant[] = [
     to: "? 'guest' : 'guest';",
   },
   {
+    name: 'removed-directory-comes-back',
+    promise: 'removed-stay-out',
+    story: 'A copy of an old change seats a directory that was removed since.',
+    file: 'quorum/core/membership.ts',
+    from: "  if (newest.removed.includes(storage)) return 'removed-before';\n",
+    to: '',
+  },
+  {
     name: 'duplicate-applied-twice',
     promise: 'exactly-once',
     story: 'A request that its client repeated is applied again.',

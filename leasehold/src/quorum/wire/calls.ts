@@ -4,20 +4,14 @@
  */
 
 import type { Answer } from '../core/answer.ts';
-import type { Placement } from '../core/configuration.ts';
+import type { Change } from '../core/membership.ts';
 import type { Submission } from '../core/replica.ts';
 import type { ReadMode } from '../core/reads.ts';
 import type { Found } from '../core/result.ts';
 import { STORAGE_BYTES_MAX } from './bounds.ts';
 import { flag, type Form, list, optional, text, union, whole, word } from './form.ts';
 import { decode, encode } from './messages.ts';
-import { answer, command, found, key, keys, placement } from './parts.ts';
-
-/** A change of the group, with members by name: a client does not know their directories. */
-export type NamedChange =
-  | { readonly kind: 'add'; readonly name: string }
-  | { readonly kind: 'remove'; readonly name: string }
-  | { readonly kind: 'placement'; readonly placement: Placement };
+import { answer, command, found, key, keys, placement, storage } from './parts.ts';
 
 /** The keys from `first` on, and below `end` if there is an end. */
 export interface KeyRange {
@@ -32,7 +26,9 @@ export type Call =
   | ({ readonly kind: 'watch'; readonly id: number; readonly from: number | undefined } & KeyRange)
   | { readonly kind: 'unwatch'; readonly id: number }
   | { readonly kind: 'status'; readonly id: number }
-  | { readonly kind: 'change'; readonly id: number; readonly change: NamedChange }
+  | { readonly kind: 'change'; readonly id: number; readonly change: Change }
+  /** Which directories are known under a name? Only the leader knows. */
+  | { readonly kind: 'resolve'; readonly id: number; readonly name: string }
   | { readonly kind: 'transfer'; readonly id: number; readonly to: string };
 
 export type Reply =
@@ -49,16 +45,25 @@ export type Reply =
   /** The replica no longer has the changes after the position that the watch asked for. */
   | { readonly kind: 'watch-behind'; readonly id: number; readonly oldest: number }
   | { readonly kind: 'status'; readonly id: number; readonly json: string }
+  /** The directories under a name: that of the member, and those of replicas that joined and are connected. */
+  | {
+      readonly kind: 'resolved';
+      readonly id: number;
+      readonly member: string | undefined;
+      readonly isMemberConnected: boolean;
+      readonly newcomers: readonly string[];
+    }
   /** The member is not known to this replica, or the replica does not lead. */
   | { readonly kind: 'failed'; readonly id: number; readonly code: string; readonly message: string };
 
 const name = text(STORAGE_BYTES_MAX);
 const MESSAGE_BYTES_MAX = 65_536;
 
-const change: Form<NamedChange> = union<'kind', NamedChange>('kind', {
-  add: { name },
-  remove: { name },
+const change: Form<Change> = union<'kind', Change>('kind', {
   placement: { placement },
+  add: { storage },
+  remove: { storage },
+  replace: { storage, by: storage },
 });
 
 const call: Form<Call> = union<'kind', Call>('kind', {
@@ -68,6 +73,7 @@ const call: Form<Call> = union<'kind', Call>('kind', {
   unwatch: { id: whole },
   status: { id: whole },
   change: { id: whole, change },
+  resolve: { id: whole, name },
   transfer: { id: whole, to: name },
 });
 
@@ -76,6 +82,7 @@ const reply: Form<Reply> = union<'kind', Reply>('kind', {
   changes: { id: whole, position: whole, isWhole: flag, found: list(found) },
   'watch-behind': { id: whole, oldest: whole },
   status: { id: whole, json: text(16 * MESSAGE_BYTES_MAX) },
+  resolved: { id: whole, member: optional(storage), isMemberConnected: flag, newcomers: list(storage) },
   failed: { id: whole, code: name, message: text(MESSAGE_BYTES_MAX) },
 });
 

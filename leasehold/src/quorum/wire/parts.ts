@@ -109,6 +109,7 @@ export const configuration: Form<Configuration> = record<Configuration>({
   leader: optional(seat),
   placement,
   quorum: word('majority', 'all'),
+  removed: list(storage),
 });
 
 /** The keys that a batch touches are computed again by its reader: a peer could leave some out. */
@@ -175,6 +176,7 @@ export const answer: Form<Answer> = union<'kind', Answer>('kind', {
       'leader-must-transfer-first',
       'no-member-would-be-left',
       'no-free-seat',
+      'removed-before',
     ),
   },
   refused: { why: word('busy', 'session-required', 'batch-too-large', 'not-ready') },

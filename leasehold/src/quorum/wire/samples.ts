@@ -20,6 +20,7 @@ const configuration: Configuration = {
   leader: 0,
   placement: { mode: 'chosen', slices: [3, 0], objects: new Map([[4_294_967_295, 5]]) },
   quorum: 'majority',
+  removed: ['b~3d'],
 };
 
 const request = (command: Request['command'], id: number): Request => ({
@@ -123,8 +124,10 @@ export const CALLS: readonly Call[] = [
   { kind: 'watch', id: 4, from: undefined, first: '', end: undefined },
   { kind: 'unwatch', id: 4 },
   { kind: 'status', id: 5 },
-  { kind: 'change', id: 6, change: { kind: 'add', name: 'd' } },
-  { kind: 'change', id: 7, change: { kind: 'remove', name: 'b' } },
+  { kind: 'change', id: 6, change: { kind: 'add', storage: 'd~1' } },
+  { kind: 'change', id: 7, change: { kind: 'remove', storage: 'b~1' } },
+  { kind: 'change', id: 10, change: { kind: 'replace', storage: 'b~1', by: 'b~2' } },
+  { kind: 'resolve', id: 11, name: 'b' },
   { kind: 'change', id: 8, change: { kind: 'placement', placement: { mode: 'leader' } } },
   { kind: 'transfer', id: 9, to: 'b' },
 ];
@@ -138,6 +141,7 @@ export const REPLIES: readonly Reply[] = [
   { kind: 'changes', id: 6, position: 12, isWhole: true, found },
   { kind: 'watch-behind', id: 7, oldest: 10 },
   { kind: 'status', id: 8, json: '{}' },
+  { kind: 'resolved', id: 10, member: 'b~1', isMemberConnected: false, newcomers: ['b~2'] },
   { kind: 'failed', id: 9, code: 'QUORUM_NOT_LEADER', message: 'é' },
 ];
 
