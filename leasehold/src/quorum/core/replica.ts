@@ -24,7 +24,7 @@ import { unreachable } from '../../runtime/assert.ts';
 import type { Core } from '../../runtime/driver.ts';
 import { type Instant, later, soonest } from '../../runtime/time.ts';
 import { Acceptor } from './acceptor.ts';
-import type { ReadAnswer } from './answer.ts';
+import type { Answer, ReadAnswer } from './answer.ts';
 import { Application } from './application.ts';
 import { type Ballot, ballotAfter } from './ballot.ts';
 import { judge } from './commit.ts';
@@ -59,6 +59,8 @@ export interface Submission {
 export type ReplicaCall =
   | ({ readonly kind: 'submit'; readonly id: number } & Submission)
   | { readonly kind: 'read'; readonly id: number; readonly mode: ReadMode; readonly keys: readonly string[] };
+
+const NOT_READY: Answer = { kind: 'refused', why: 'not-ready' };
 
 /** So long after the last frame the marks follow it to the disk (D1). */
 const MARKS_AFTER_MS = 50;
@@ -207,13 +209,11 @@ export class Replica implements Core<Effect> {
     const canPropose =
       role.name === 'leader' && !role.leadership.isTransferring && isIdle && this.#change === undefined;
     const isMade = isInForce(log.newestConfiguration, change);
-    if (isMade && isIdle) this.#context.answer(id, { kind: 'changed', position: newest });
-    else if (typeof next === 'string' && !isMade)
-      this.#context.answer(id, { kind: 'not-changed', why: next });
-    else if (typeof next === 'string') this.#context.answer(id, { kind: 'refused', why: 'not-ready' });
-    else if (!canPropose || !role.leadership.canDecide(next, now)) {
-      this.#context.answer(id, { kind: 'refused', why: 'not-ready' });
-    } else {
+    const answer = (given: Answer): void => this.#context.answer(id, given);
+    if (isMade) answer(isIdle ? { kind: 'changed', position: newest } : NOT_READY);
+    else if (typeof next === 'string') answer({ kind: 'not-changed', why: next });
+    else if (!canPropose || !role.leadership.canDecide(next, now)) answer(NOT_READY);
+    else {
       role.leadership.append({ kind: 'configuration', configuration: next });
       this.#change = { slot: log.last, id };
     }
@@ -222,8 +222,9 @@ export class Replica implements Core<Effect> {
 
   /** Hands the leadership to another member, if this replica leads. */
   transfer(to: string, now: Instant): Effect[] {
-    const isMember = isSeated(this.#context.log.newestConfiguration, to);
-    if (this.#role.name === 'leader' && isMember) this.#role.leadership.transfer(to, now);
+    const { log } = this.#context;
+    if (this.#role.name === 'leader' && isSeated(log.newestConfiguration, to))
+      this.#role.leadership.transfer(to, now);
     return this.#settle(now);
   }
 
@@ -285,11 +286,7 @@ export class Replica implements Core<Effect> {
       context.hear(from, message.votes);
     switch (message.kind) {
       case 'pre-vote':
-        context.send(from, {
-          kind: 'pre-voted',
-          ballot: message.ballot,
-          isYes: this.#wouldVote(from, message, now),
-        });
+        this.#preVote(from, message, now);
         return;
       case 'pre-voted':
         if (role.name !== 'pre-candidate' || role.ballot !== message.ballot || !message.isYes) return;
@@ -421,14 +418,14 @@ export class Replica implements Core<Effect> {
     return later(now, this.#context.durations.electionMs * (1 + this.#context.random()));
   }
 
-  #wouldVote(candidate: string, { ballot, last }: PreVote, now: Instant): boolean {
+  #preVote(candidate: string, { ballot, last }: PreVote, now: Instant): void {
     const { log, durations, promised } = this.#context;
     const role = this.#role;
     const hearsLeader =
       role.name === 'leader' ||
       (role.name === 'follower' && later(this.#heardLeaderAt, durations.electionMs) > now);
-    const isMember = log.countingConfigurations.some((configuration) => isSeated(configuration, candidate));
-    return !hearsLeader && isMember && last >= log.base && ballot > promised;
+    const isYes = !hearsLeader && this.#context.isSeated(candidate) && last >= log.base && ballot > promised;
+    this.#context.send(candidate, { kind: 'pre-voted', ballot, isYes });
   }
 
   #stand(now: Instant, how: 'pre-vote' | 'at-once'): void {
@@ -484,7 +481,7 @@ export class Replica implements Core<Effect> {
     if (old.name === 'leader') this.#context.trace('steps-down', { ballot: old.leadership.ballot });
     this.#role = role;
     if (this.#change === undefined) return;
-    this.#context.answer(this.#change.id, { kind: 'refused', why: 'not-ready' });
+    this.#context.answer(this.#change.id, NOT_READY);
     this.#change = undefined;
   }
 

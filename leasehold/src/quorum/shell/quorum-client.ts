@@ -27,6 +27,7 @@ import { type CallWire, type LocalDesk, LocalWire, type WireEvents } from './cal
 import { bytesOf, checkKey, checkTransaction, conditionOf, outcomeOf } from './client-checks.ts';
 import type { CallOptions, Entry, Expected, Outcome, ReadEntry, ReadOptions } from './client-types.ts';
 import { ClientSession, type NumberedWrite } from './client-session.ts';
+import { additionOf, type Resolved } from './newcomer.ts';
 import type { ReplicaStatus } from './replica-status.ts';
 import { Watch, type WatchOptions } from './watch.ts';
 
@@ -46,8 +47,6 @@ interface Pending {
   /** When an unanswered call is sent again. */
   resendAt: Instant;
 }
-
-type Resolved = Extract<Reply, { kind: 'resolved' }>;
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const RESEND_MS = 2_000;
@@ -224,9 +223,8 @@ export class QuorumClient implements AsyncDisposable {
    * leader has heard of that replica. A storage id, as `status` shows it, names one directory if several have the same name.
    */
   async add(name: string, options: CallOptions = {}): Promise<void> {
-    const { member, by } = await this.#newcomer(name, options);
-    const change: Change =
-      member === undefined ? { kind: 'add', storage: by } : { kind: 'replace', storage: member, by };
+    const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const change = await additionOf(() => this.#resolve(name, options), this.#runtime, timeoutMs);
     await this.#change(change, options);
   }
 
@@ -291,31 +289,6 @@ export class QuorumClient implements AsyncDisposable {
           if (reply.kind === 'resolved') resolve(reply);
         },
       );
-    });
-  }
-
-  /** The directory that is to be added, and the one that it replaces. */
-  async #newcomer(
-    name: string,
-    options: CallOptions,
-  ): Promise<{ readonly member: string | undefined; readonly by: string }> {
-    const until = later(this.#runtime.now(), options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-    for (;;) {
-      const { member, isMemberConnected, newcomers } = await this.#resolve(name, options);
-      const [by, another] = newcomers;
-      if (another !== undefined) throw new ChangeRefusedError('several-of-that-name');
-      if (by !== undefined) return { member, by };
-      if (isMemberConnected) throw new ChangeRefusedError('already-a-member');
-      if (this.#runtime.now() >= until) throw new ChangeRefusedError('not-known');
-      await this.#pause(RETRY_MS);
-      options.signal?.throwIfAborted();
-      this.#checkOpen();
-    }
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#runtime.wakeAt(later(this.#runtime.now(), ms), resolve);
     });
   }
 

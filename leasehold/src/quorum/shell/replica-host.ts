@@ -219,8 +219,8 @@ export class ReplicaHost {
     const driver = new Driver<Effect>({
       ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS) },
       alarm: (wake) => alarmOn(runtime, wake),
-      carryOut: (effect) => this.#carryOut(effect),
-      afterwards: () => this.#lookAtCheckIn(core, recovered),
+      execute: (effect) => this.#execute(effect),
+      afterInput: () => this.#lookAtCheckIn(core, recovered),
     });
     return { kind: 'checking-in', core, driver };
   }

@@ -179,13 +179,13 @@ export class Chaos {
   /** A copy of a change arrives that was made long ago; the old process of a replaced member may still run. */
   #repeatChange(): void {
     const { operator, world } = this.quorum;
-    const removed = operator.nodes.filter((node) => !operator.members.includes(node));
+    const { removed = [] } = operator.leader?.replica?.view.log.newestConfiguration ?? {};
     if (removed.length === 0) {
       operator.replace(this.#random.pick(operator.members), true);
       return;
     }
     world.count('changes repeated');
-    operator.leader?.reconfigure({ kind: 'add', storage: this.#random.pick(removed).storage });
+    operator.leader?.reconfigure({ kind: 'add', storage: this.#random.pick(removed) });
   }
 
   /** A process that no configuration seats speaks as only members may. */

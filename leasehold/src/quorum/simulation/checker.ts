@@ -124,6 +124,11 @@ export class Checker {
     seen.committed = log.committed;
   }
 
+  /** A slot that is chosen, committed and compacted in one input is seen only here. */
+  shows(node: Watched, slot: number, operation: Operation): void {
+    this.#see(node, slot, operation);
+  }
+
   reads(_: Watched, call: Call): void {
     if (call.kind !== 'read') return;
     const floors = call.keys.map((key) => this.#lastCommitted.get(key) ?? 0);

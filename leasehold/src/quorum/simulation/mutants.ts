@@ -22,7 +22,6 @@ const OPERATION = 'quorum/core/operation.ts';
 const REQUESTS = 'quorum/core/requests.ts';
 const LEADERSHIP = 'quorum/core/leadership.ts';
 const CHECK_IN = 'quorum/core/check-in.ts';
-const JOURNAL = 'quorum/core/journal.ts';
 const STANDING = 'quorum/core/standing.ts';
 
 export const mutants: readonly Mutant[] = [
@@ -343,28 +342,12 @@ export const mutants: readonly Mutant[] = [
     to: 'if (message.votes < 0 && isMember',
   },
   {
-    name: 'copy-asks-a-majority',
-    promise: 'agreement',
-    story: 'A restored directory is confirmed by members that were away when it voted.',
-    file: CHECK_IN,
-    from: 'const isEnough = !isCopy && hasPassed && ',
-    to: 'const isEnough = ',
-  },
-  {
     name: 'heard-votes-forgotten',
     promise: 'agreement',
     story: 'A member that restarts has forgotten how many votes it heard of the others.',
     file: RECOVERY,
     from: 'heard: b.heard,',
     to: 'heard: new Map(),',
-  },
-  {
-    name: 'promises-are-not-counted',
-    promise: 'agreement',
-    story: 'A frame with a promised ballot and no entries is not counted, so nobody misses it in a copy.',
-    file: JOURNAL,
-    from: 'const hasVotes = isDirty || marks.promised !== this.#marks.promised;',
-    to: 'const hasVotes = isDirty;',
   },
   {
     name: 'strangers-lead',

@@ -17,6 +17,7 @@ import type { Frame } from '../core/journal.ts';
 import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
 import type { Change } from '../core/membership.ts';
 import type { Message } from '../core/messages.ts';
+import type { Operation } from '../core/operation.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
 import type { ReadMode } from '../core/reads.ts';
 import { answerOf, CheckIn } from '../core/check-in.ts';
@@ -60,6 +61,8 @@ export interface Observer {
   began(node: ReplicaNode): void;
   /** An input and all that came of it is over. */
   settled(node: ReplicaNode): void;
+  /** A slot is committed; it may be compacted away before the input is over. */
+  shows(node: ReplicaNode, slot: number, operation: Operation): void;
   reads(node: ReplicaNode, call: Call): void;
   answers(node: ReplicaNode, call: Call, answer: Answer): void;
   traced(node: ReplicaNode, what: string): void;
@@ -177,10 +180,10 @@ export class ReplicaNode {
       clock: runtime,
       guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS),
       alarm: (wake) => runtime.alarm(wake),
-      carryOut: (effect) => {
+      execute: (effect) => {
         if (effect.do === 'send') transport.send(effect.to, effect.message);
       },
-      afterwards: () => look(),
+      afterInput: () => look(),
     });
     const listening = transport.listen((from, message) =>
       driver.input((now) => checkIn.receive(from, message, now)),
@@ -299,6 +302,8 @@ export class ReplicaNode {
         transport.send(effect.to, effect.message);
         return;
       case 'show':
+        observer.shows(this, effect.slot, effect.operation);
+        return;
       case 'installed':
         return;
       case 'persist':

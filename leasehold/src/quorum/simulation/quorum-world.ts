@@ -90,6 +90,7 @@ export class QuorumWorld {
       observer: {
         began: (node) => checker.began(node),
         settled: (node) => checker.settled(node),
+        shows: (node, slot, operation) => checker.shows(node, slot, operation),
         reads: (node, call) => checker.reads(node, call),
         answers: (node, call, answer) => checker.answers(node, call, answer),
         traced: (node, what) => checker.traced(node, what),
