@@ -34,6 +34,13 @@ describe('a message of a spread limit', () => {
     }
   });
 
+  it('is refused with a demand that would make sums infinite', () => {
+    const show = { kind: 'show', view: 'x', credits: 1, parts: 1, blacklist: [] } as const;
+    for (const demand of [-1, 1e300, Number.POSITIVE_INFINITY]) {
+      expect(() => decodeSpread(encodeSpread({ ...show, demand }))).toThrow(MalformedMessageError);
+    }
+  });
+
   it('is refused with a number that is not finite, or an amount in no order', () => {
     const transfer = { kind: 'transfer', line: 'x', lo: 0, cur: 1 } as const;
     expect(() => decodeSpread(encodeSpread({ ...transfer, amount: [Number.NaN] }))).toThrow('finite');

@@ -132,10 +132,11 @@ function finite(reader: ByteReader): number {
   throw new Flaw('must be a finite number');
 }
 
+/** Sums of such numbers stay finite. */
 function notNegative(reader: ByteReader): number {
   const value = finite(reader);
-  if (value >= 0) return value;
-  throw new Flaw('must not be negative');
+  if (value >= 0 && value <= Number.MAX_SAFE_INTEGER) return value;
+  throw new Flaw(`must be from 0 to ${Number.MAX_SAFE_INTEGER}`);
 }
 
 function flag(reader: ByteReader): boolean {

@@ -87,7 +87,7 @@ export class Credits {
     for (const asker of poorer) {
       const lack = Math.max(0, price * asker.demand - asker.credits);
       const amount = Math.floor(Math.min(surplus, lack * GIVEN_PART));
-      if (amount < GIFT_MIN) continue;
+      if (!(amount >= GIFT_MIN)) continue;
       surplus -= amount;
       this.#held -= amount;
       gifts.push({ to: asker.id, amount });

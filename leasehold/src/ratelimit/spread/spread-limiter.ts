@@ -59,6 +59,8 @@ export interface SpreadLimiterSettings {
 
 /** Without tokens, a caller may try again after this time: credits come within a few epochs. */
 const RETRY_EPOCHS = 5;
+/** A word is repeated at least so often. */
+const REPEAT_EPOCHS_MAX = 16;
 /** A later view that was announced counts as a change for so many epochs; then the announcement was idle. */
 const LATER_VIEW_EPOCHS = 10;
 
@@ -77,6 +79,7 @@ export class SpreadLimiter implements Core<SpreadEffect> {
   #epochAt: Instant;
   #lastEpochAt: Instant;
   #laterViewUntil: Instant;
+  #epochsWaited = 0;
   #chokePoint = '';
   #effects: SpreadEffect[] = [];
   readonly counters = { given: 0, received: 0, kept: 0, restarted: 0 };
@@ -218,6 +221,7 @@ export class SpreadLimiter implements Core<SpreadEffect> {
       this.#participation.deliver(view);
       this.#size = Math.max(this.#size, view.members.length);
       this.#laterViewUntil = now;
+      this.#epochsWaited = 0;
       this.#blacklists.clear();
       for (const member of view.members) if (!this.#isSelf(member)) this.#sendWord(member, false);
     }
@@ -251,7 +255,9 @@ export class SpreadLimiter implements Core<SpreadEffect> {
     const { view, isChanging, promisesEndAt } = this.#sight;
     const { takesPart } = this.#participation;
     const isInView = view !== undefined && !isChanging;
-    return { acts: this.#acts(now), takesPart, isInView, credits: this.credits, promisesEndAt };
+    // More credits than members cannot be, unless a peer has made some.
+    const credits = Math.min(this.credits, this.#participation.view?.members.length ?? 1);
+    return { acts: this.#acts(now), takesPart, isInView, credits, promisesEndAt };
   }
 
   // Words.
@@ -262,6 +268,14 @@ export class SpreadLimiter implements Core<SpreadEffect> {
     const { rate, size } = this.#settings;
     const settings = { size, tokensPerSecond: 1_000 / rate.msPerToken, burst: rate.burst };
     this.#send(to, { kind: 'word', view: view.id, from, ...settings, isRepeated }, false);
+  }
+
+  /** A member may lack the limiter for ever, so the word is repeated after 1, 2, 4, … epochs. */
+  #repeatWord(unheard: readonly MemberId[]): void {
+    this.#epochsWaited += 1;
+    const isDue =
+      Number.isInteger(Math.log2(this.#epochsWaited)) || this.#epochsWaited % REPEAT_EPOCHS_MAX === 0;
+    if (isDue) for (const member of unheard) this.#sendWord(member, true);
   }
 
   #hearWord(from: MemberId, word: Word, now: Instant): void {
@@ -303,7 +317,7 @@ export class SpreadLimiter implements Core<SpreadEffect> {
     this.#lastEpochAt = now;
     const demand = this.#demand.epoch({ elapsedMs, tokensPerMs, mean: this.#credits.meanDemand });
     const { view, unheard, takesPart } = this.#participation;
-    if (!takesPart && !this.#sight.isChanging) for (const member of unheard) this.#sendWord(member, true);
+    if (!takesPart && !this.#sight.isChanging) this.#repeatWord(unheard);
     if (view === undefined || !takesPart || !this.#acts(now)) return;
     const gifts = this.#credits.gifts(demand);
     for (const { to, amount } of gifts) {

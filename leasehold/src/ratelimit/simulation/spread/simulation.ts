@@ -8,9 +8,9 @@ import { mutants } from './mutants.ts';
 /** What a run of many seeds must contain, on average, to prove anything. */
 const ENOUGH: Readonly<Record<string, number>> = {
   lives: 4,
-  views: 40,
-  'takes-part-anew': 12,
-  'takes-part-with-its-credits': 3,
+  views: 30,
+  'takes-part-anew': 6,
+  'takes-part-with-its-credits': 6,
   'allowed, spread': 4_000,
   'allowed, share': 500,
   'messages, transfer': 300,
@@ -18,7 +18,7 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'messages, settled': 1,
   'messages, probe': 0.8,
   'views heard of early': 3,
-  'choke points': 0.1,
+  'choke points': 0.3,
   'changes that stick': 0.6,
   'suspensions noticed': 0.5,
   'worlds with a cut that stays': 0.2,
