@@ -19,11 +19,19 @@ export class SpreadMember {
   readonly server: Server;
   readonly #settings: Omit<SpreadLimiterSettings, 'random'>;
   readonly #toleranceMs: number;
+  readonly #majorityOf: number | undefined;
   #limiter: SpreadLimiter | undefined;
   #driver: Driver<SpreadEffect> | undefined;
 
-  constructor(server: Server, settings: Omit<SpreadLimiterSettings, 'random'>, toleranceMs: number) {
+  /** @param majorityOf a view of at most half of so many servers never acts, as in a group that rests on a quorum */
+  constructor(
+    server: Server,
+    settings: Omit<SpreadLimiterSettings, 'random'>,
+    toleranceMs: number,
+    majorityOf?: number,
+  ) {
     this.server = server;
+    this.#majorityOf = majorityOf;
     this.#settings = settings;
     this.#toleranceMs = toleranceMs;
   }
@@ -87,8 +95,13 @@ export class SpreadMember {
       get promisesEndAt() {
         return member().promisesEndAt;
       },
-      standing: () => server.standing(),
+      standing: () => (this.#isInMinority() ? 'none' : server.standing()),
     };
+  }
+
+  #isInMinority(): boolean {
+    const members = this.server.member?.view?.members.length ?? 0;
+    return this.#majorityOf !== undefined && 2 * members <= this.#majorityOf;
   }
 
   #execute(effect: SpreadEffect): void {

@@ -29,6 +29,8 @@ export interface SpreadWorldOptions {
   readonly limit: number;
   readonly burst: number;
   readonly epochMs: number;
+  /** Whether only a majority of the servers acts, as in a group that rests on a quorum. */
+  readonly needsMajority?: boolean;
 }
 
 /** The traffic at one server. */
@@ -73,7 +75,12 @@ export class SpreadWorld implements Observer {
       });
       const around = { name, names, durations, lateMs, clock, network: this.network, observer: this };
       const server = new Server(this.world, around);
-      const member = new SpreadMember(server, settings, durations.suspensionToleranceMs);
+      const member = new SpreadMember(
+        server,
+        settings,
+        durations.suspensionToleranceMs,
+        options.needsMajority === true ? names.length : undefined,
+      );
       this.#memberOf.set(server, member);
       return member;
     });

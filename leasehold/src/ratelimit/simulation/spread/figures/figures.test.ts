@@ -58,6 +58,12 @@ describe('the figures of the paper', { timeout: LONG_MS }, () => {
     expect(greatestSum).toBeLessThanOrEqual(1 + 1e-9);
   });
 
+  it('figure-7, control: in a group that needs a majority, the parted members use 1 Mbps of their 2', () => {
+    const { L2, L6 } = figure7(true);
+    expect(meanOf(L2, 25, 50)).toSatisfy(within(1, 0.05));
+    expect(meanOf(L6, 25, 50)).toSatisfy(within(4, 0.05));
+  });
+
   it.each([0, 1, 5, 10, 25])('figure-8: at %i %% loss the error of the total falls below 1 %%', (loss) => {
     const { acknowledged, original } = figure8(loss);
     expect(greatest(acknowledged, 4, 12)).toBeLessThan(1);

@@ -14,11 +14,11 @@ import { NaivePushSum } from './naive-push-sum.ts';
 const NO_FAULTS = { delayMs: [1, 10] } as const;
 
 /** A group of servers without faults but those that the figure makes, after it has come together. */
-function quietWorld(size: number, limit: number, burst: number): SpreadWorld {
+function quietWorld(size: number, limit: number, burst: number, needsMajority = false): SpreadWorld {
   const names = Array.from({ length: size }, (_, index) => `L${index + 1}`);
   const world = new SpreadWorld({
     ...{ seed: 1, trace: false, names, durations: resolveDurations(), links: NO_FAULTS, lateMs: 0 },
-    ...{ rates: names.map(() => 1), demand: 'flows', limit, burst, epochMs: 100 },
+    ...{ rates: names.map(() => 1), demand: 'flows', limit, burst, epochMs: 100, needsMajority },
   });
   world.start();
   return world;
@@ -107,9 +107,9 @@ export function figure6Control(): { L2: Series; L6: Series } {
   };
 }
 
-/** L1 and L2 are parted from the other four from 20 s to 50 s. */
-export function figure7(): { L2: Series; L6: Series; greatestSum: number } {
-  const world = quietWorld(6, 6_000, 600);
+/** L1 and L2 are parted from the other four from 20 s to 50 s. The control is a group in which a minority never acts. */
+export function figure7(needsMajority = false): { L2: Series; L6: Series; greatestSum: number } {
+  const world = quietWorld(6, 6_000, 600, needsMajority);
   paperTraffic(world);
   const meter = new Meter(world, [1, 5]);
   meter.run(20, 1_000);

@@ -3,7 +3,7 @@
 import type { Figure, Series } from './figure.ts';
 
 const [WIDTH, HEIGHT] = [640, 300];
-const FRAME = { left: 52, right: 12, top: 34, bottom: 34 };
+const FRAME = { left: 52, right: 24, top: 34, bottom: 34 };
 const COLOURS = ['#0b66c3', '#d1495b', '#2e8b57', '#8a6d3b'];
 const POINTS_MAX = 160;
 
@@ -35,7 +35,12 @@ export function svgOf({ title, unit, series, marks, most }: Figure): string {
       const points = thinned(each).map(([x, y]) => `${round(xOf(x))},${round(yOf(y))}`);
       return [
         `<polyline fill="none" stroke="${colour}" stroke-width="1.5" points="${points.join(' ')}"/>`,
-        text(FRAME.left + index * 145, HEIGHT - 4, each.label, `fill="${colour}"`),
+        text(
+          FRAME.left + (index * (WIDTH - FRAME.left)) / series.length,
+          HEIGHT - 4,
+          each.label,
+          `fill="${colour}"`,
+        ),
       ];
     }),
   ];
