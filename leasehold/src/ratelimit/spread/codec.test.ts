@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { Dice } from '../../runtime/dice.ts';
 import { MalformedMessageError } from '../../runtime/errors.ts';
+import { hostileBytes } from '../../runtime/msgpack/hostile-bytes.ts';
 import { decodeSpread, encodeSpread } from './codec.ts';
 import type { SpreadMessage } from './messages.ts';
 
@@ -32,6 +34,24 @@ describe('a message of a spread limit', () => {
       }
       expect(() => decodeSpread(Buffer.concat([bytes, Buffer.of(0)]))).toThrow(MalformedMessageError);
     }
+  });
+
+  it('is anything else, and never does any harm', () => {
+    const dice = new Dice(1);
+    const frames = MESSAGES.map(encodeSpread);
+    let accepted = 0;
+    for (let run = 0; run < 30_000; run++) {
+      const input = hostileBytes(dice, frames, [0, 1, 2, 3, 7, 8, 0x7f, 0x80, 0xff, 0xf0]);
+      try {
+        const message = decodeSpread(input);
+        expect(decodeSpread(encodeSpread(message))).toEqual(message);
+        accepted += 1;
+      } catch (error) {
+        expect(error).toBeInstanceOf(MalformedMessageError);
+      }
+    }
+    expect(accepted).toBeGreaterThan(100);
+    expect(accepted).toBeLessThan(29_000);
   });
 
   it('is refused with a demand that would make sums infinite', () => {

@@ -10,7 +10,7 @@
  *
  * **Why all levels together are at most n**, if at most n servers run. Let p act in V. Every other member m of V has promised p to act in
  * no view without p for as long as p's lease runs (`membership/core/member.ts`), so m acts in V or nowhere, and m's promise to p still runs, so
- * L4 does not raise m. If m takes part in V, m's level is at most its credits in V's pool. If m, or p itself, is in V and does not take part yet, that level
+ * L4 does not raise m. If m takes part in V, m's level is at most its credits in V's cohort. If m, or p itself, is in V and does not take part yet, that level
  * is at most min(1, credits), so at most the member's credits in V, kept or restarted; until then the member neither gives nor accepts. If m has left V without acting elsewhere, the level has only
  * fallen since. So the levels of V's members are at most the credits of V, which are at most its members (`participation.ts`). Views that act at one time
  * share no server. A server that is in no acting view has a level of at most 1. ∎

@@ -2,7 +2,7 @@
 
 import type { Transfer } from './account.ts';
 
-/** Takes part in views (rule S7): the pool that the sender comes from, and its settings. */
+/** Takes part in views (rule S7): the cohort that the sender comes from, and its settings. */
 export interface Word {
   readonly kind: 'word';
   readonly view: string;

@@ -36,7 +36,7 @@ describe('taking part in a view', () => {
     expect(participation.unheard).toEqual([]);
   });
 
-  it('keeps credits if all of the former pool came along, and the accounts with them', () => {
+  it('keeps credits if all of the former cohort came along, and the accounts with them', () => {
     const participation = new Participation(() => A);
     expect(enter(participation, 'v1', [[B, 'alone b']]).keepsCredits).toBe(true);
     const entry = enter(
@@ -51,7 +51,7 @@ describe('taking part in a view', () => {
     expect(entry.keepsCredits).toBe(true);
     expect(linesOf(entry)).toEqual(['b v1', 'c v2']);
     expect(participation.cameFrom).toBe('v1');
-    expect(participation.pool).toBe('v2');
+    expect(participation.cohort).toBe('v2');
   });
 
   it.each([
@@ -70,7 +70,7 @@ describe('taking part in a view', () => {
         [C, 'v1'],
       ],
     ],
-  ] as const)('begins anew, with new accounts, if a member of the former pool %s', (_, others) => {
+  ] as const)('begins anew, with new accounts, if a member of the former cohort %s', (_, others) => {
     const participation = new Participation(() => A);
     enter(participation, 'v1', [
       [B, 'alone b'],

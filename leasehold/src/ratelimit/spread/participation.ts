@@ -1,18 +1,18 @@
 /**
  * Which credits a member brings into a new view (rule S7).
  *
- * A *pool* is the set of members that took part in one view together; their credits, held and on their way, are at most their
- * number. When views change, pools must not be mixed: a member that took the credits of a peer into a view without that peer, which then begins with one
+ * A *cohort* is the set of members that took part in one view together; their credits, held and on their way, are at most their
+ * number. When views change, cohorts must not be mixed: a member that took the credits of a peer into a view without that peer, which then begins with one
  * credit of its own, would have made credits.
  *
  *     deliver V ──► says to all members which view it last took part in ──► acts in V, and has heard this word from all ──► takes part in V
  *
- * On taking part, a member **keeps** its credits if all members of its former pool, with the same incarnations, are in V *and came from that same
- * pool*. Otherwise the member **restarts** with one credit. Members that kept together keep the accounts between them; all other accounts, also those with
+ * On taking part, a member **keeps** its credits if all members of its former cohort, with the same incarnations, are in V *and came from that same
+ * cohort*. Otherwise the member **restarts** with one credit. Members that kept together keep the accounts between them; all other accounts, also those with
  * servers outside V, are closed, and the gifts on their way in them are dropped.
  *
  * **Why the credits of a view are at most its members.** The members that took part in V fall into those that restarted, with one credit each, and
- * whole former pools. A whole pool U ⊆ V brings at most |U| credits, by induction: all holders of U's credits are in V, came from U (so none of
+ * whole former cohorts. A whole cohort U ⊆ V brings at most |U| credits, by induction: all holders of U's credits are in V, came from U (so none of
  * them has taken part in another view since), and what is on its way between them stays in their accounts. All members of U have the same words and come to the
  * same answer. A gift from outside is on an account that is closed here, and is dropped. ∎
  *
@@ -35,7 +35,7 @@ export interface Entry {
   readonly lines: ReadonlyMap<string, { readonly id: MemberId; readonly line: string }>;
 }
 
-interface Pool {
+interface Cohort {
   readonly id: string;
   readonly members: ReadonlySet<string>;
 }
@@ -44,7 +44,7 @@ export class Participation {
   readonly #self: () => MemberId;
   /** The last word of each process. */
   readonly #words = new Map<string, Word>();
-  #pool: Pool;
+  #cohort: Cohort;
   #view: SpreadView | undefined;
   #cameFrom: string;
   #takesPart = false;
@@ -52,16 +52,16 @@ export class Participation {
   constructor(self: () => MemberId) {
     this.#self = self;
     const key = keyOf(self());
-    this.#pool = { id: `alone ${key}`, members: new Set([key]) };
-    this.#cameFrom = this.#pool.id;
+    this.#cohort = { id: `alone ${key}`, members: new Set([key]) };
+    this.#cameFrom = this.#cohort.id;
   }
 
   /** The view in which this member last took part, or a text of its own. */
-  get pool(): string {
-    return this.#pool.id;
+  get cohort(): string {
+    return this.#cohort.id;
   }
 
-  /** The pool that this member's word for the present view names, also once the member takes part in the view. */
+  /** The cohort that this member's word for the present view names, also once the member takes part in the view. */
   get cameFrom(): string {
     return this.#cameFrom;
   }
@@ -89,7 +89,7 @@ export class Participation {
 
   deliver(view: SpreadView): void {
     this.#view = view;
-    this.#cameFrom = this.#pool.id;
+    this.#cameFrom = this.#cohort.id;
     this.#takesPart = false;
     const keys = new Set(view.members.map(keyOf));
     for (const [key, word] of this.#words) {
@@ -109,9 +109,9 @@ export class Participation {
     const cameAlong = new Set<string>();
     for (const member of view.members) {
       const key = keyOf(member);
-      if (key === self || this.#wordOf(member)?.from === this.#pool.id) cameAlong.add(key);
+      if (key === self || this.#wordOf(member)?.from === this.#cohort.id) cameAlong.add(key);
     }
-    const keepsCredits = [...this.#pool.members].every((key) => cameAlong.has(key));
+    const keepsCredits = [...this.#cohort.members].every((key) => cameAlong.has(key));
     const lines = new Map<string, { id: MemberId; line: string }>();
     for (const id of view.members) {
       const key = keyOf(id);
@@ -119,7 +119,7 @@ export class Participation {
       const old = keepsCredits && cameAlong.has(key) ? lineWith(id) : undefined;
       lines.set(key, { id, line: old ?? view.id });
     }
-    this.#pool = { id: view.id, members: new Set(view.members.map(keyOf)) };
+    this.#cohort = { id: view.id, members: new Set(view.members.map(keyOf)) };
     this.#takesPart = true;
     return { keepsCredits, lines };
   }

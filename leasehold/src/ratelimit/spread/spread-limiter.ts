@@ -124,7 +124,7 @@ export class SpreadLimiter implements Core<SpreadEffect> {
     return this.#demand.value;
   }
 
-  get participation(): Pick<Participation, 'pool' | 'takesPart' | 'unheard'> {
+  get participation(): Pick<Participation, 'cohort' | 'takesPart' | 'unheard'> {
     return this.#participation;
   }
 

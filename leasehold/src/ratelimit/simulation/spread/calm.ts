@@ -54,7 +54,7 @@ export class Calm {
     }
     spread.run(DEMAND_MS);
     network.setFaults({ lossChance: 0 });
-    if (!this.#isOnePool()) spread.run(AGAIN_MS);
+    if (!this.#isOneCohort()) spread.run(AGAIN_MS);
     const before = [...spread.checker.allowed];
     spread.run(WATCHED_MS);
     this.#takePart();
@@ -69,21 +69,21 @@ export class Calm {
     this.#conserve();
   }
 
-  #isOnePool(): boolean {
+  #isOneCohort(): boolean {
     const { members } = this.#spread;
     const [first] = members;
     return members.every(
       ({ alive }) =>
         alive?.participation.takesPart === true &&
-        alive.participation.pool === first?.alive?.participation.pool,
+        alive.participation.cohort === first?.alive?.participation.cohort,
     );
   }
 
   #takePart(): void {
     const { members, world } = this.#spread;
-    if (this.#isOnePool()) return;
-    const pools = new Set(members.map(({ alive }) => alive?.participation.pool));
-    throw world.broken('converges', `the members take part in ${[...pools].join(' and ')}`);
+    if (this.#isOneCohort()) return;
+    const cohorts = new Set(members.map(({ alive }) => alive?.participation.cohort));
+    throw world.broken('converges', `the members take part in ${[...cohorts].join(' and ')}`);
   }
 
   /** Credits are where the demand is, but for a part. */

@@ -44,7 +44,7 @@ export class SpreadChecker {
     this.allowed = world.options.names.map(() => 0);
     this.denied = world.options.names.map(() => 0);
     world.world.afterEach(() => this.#levels());
-    // Credits that were made stay in the pool, so there is time to find them.
+    // Credits that were made stay in the cohort, so there is time to find them.
     world.world.every([20, 40], () => this.#credits());
   }
 
@@ -78,16 +78,16 @@ export class SpreadChecker {
   }
 
   #credits(): void {
-    const pools = new Map<string, SpreadMember[]>();
+    const cohorts = new Map<string, SpreadMember[]>();
     for (const member of this.#world.members) {
       const { participation } = member.alive ?? {};
       if (participation?.takesPart !== true) continue;
-      const pool = pools.get(participation.pool);
-      if (pool === undefined) pools.set(participation.pool, [member]);
-      else pool.push(member);
+      const cohort = cohorts.get(participation.cohort);
+      if (cohort === undefined) cohorts.set(participation.cohort, [member]);
+      else cohort.push(member);
     }
-    for (const [pool, members] of pools) {
-      const size = this.#sizeOf(pool, members);
+    for (const [cohort, members] of cohorts) {
+      const size = this.#sizeOf(cohort, members);
       const total = totalCredits(members);
       if (size === undefined || total <= size * CREDIT) continue;
       const text = members
@@ -97,10 +97,10 @@ export class SpreadChecker {
     }
   }
 
-  #sizeOf(pool: string, members: readonly SpreadMember[]): number | undefined {
+  #sizeOf(cohort: string, members: readonly SpreadMember[]): number | undefined {
     for (const { server } of members) {
       const { view } = server.member ?? {};
-      if (view?.id === pool) return view.members.length;
+      if (view?.id === cohort) return view.members.length;
     }
     return undefined;
   }

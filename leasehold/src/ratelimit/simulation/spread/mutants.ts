@@ -73,23 +73,23 @@ export const mutants: readonly Mutant[] = [
     story:
       'Credits are kept if all members of the former view are here, though some have restarted in between.',
     file: PARTICIPATION,
-    from: 'this.#wordOf(member)?.from === this.#pool.id',
+    from: 'this.#wordOf(member)?.from === this.#cohort.id',
     to: 'this.#wordOf(member) !== undefined',
   },
   {
-    name: 'kept-without-the-whole-pool',
+    name: 'kept-without-the-whole-cohort',
     promise: 'credits',
     story:
-      'Members keep their credits in a view without a member of their pool, which restarts with one elsewhere and comes back.',
+      'Members keep their credits in a view without a member of their cohort, which restarts with one elsewhere and comes back.',
     file: PARTICIPATION,
-    from: '[...this.#pool.members].every((key) => cameAlong.has(key))',
+    from: '[...this.#cohort.members].every((key) => cameAlong.has(key))',
     to: 'cameAlong.size > 1',
   },
   {
     name: 'accounts-not-closed',
     promise: 'credits',
     story:
-      'The account with a process outside the view stays open, and its gift is added to a pool it does not belong to.',
+      'The account with a process outside the view stays open, and its gift is added to a cohort it does not belong to.',
     file: BOOK,
     from: 'if (!lines.has(key)) this.#peers.delete(key);',
     to: 'if (!lines.has(key)) continue;',
