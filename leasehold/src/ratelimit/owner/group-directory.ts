@@ -130,7 +130,7 @@ export class GroupDirectory implements Directory {
     if (start === undefined) return undefined;
     return {
       ...{ at: this.#at, since: start.at, isOpen: isOpen(start.realAt, now), share: this.#share },
-      cuts: this.#cuts.filter(({ order }) => order > start.order),
+      cuts: this.#cuts.length === 0 ? this.#cuts : this.#cuts.filter(({ order }) => order > start.order),
     };
   }
 

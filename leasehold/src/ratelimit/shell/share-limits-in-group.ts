@@ -50,7 +50,8 @@ export function shareLimitsInGroup(group: Group, options: ShareLimitsInGroupOpti
   }
   const episodes = new EpisodeLog(logger, runtime);
   let isClosed = false;
-  const standing = (): GroupStanding => (isClosed ? NOWHERE : standingOf(group));
+  const inGroup = standingOf(group);
+  const standing = (): GroupStanding => (isClosed ? NOWHERE : inGroup());
   const directory = new GroupDirectory({ name: group.name, size, standing });
   const outbox = new Outbox((to, bytes) => group.datagram(to, CHANNEL, bytes, false));
   const incarnationOf = (process: string): string | undefined =>
@@ -105,14 +106,21 @@ export function shareLimitsInGroup(group: Group, options: ShareLimitsInGroupOpti
   return sharing;
 }
 
-function standingOf(group: Group): GroupStanding {
-  const { view } = group;
+/** Reads the standing for every decision, and the names once for each view. */
+function standingOf(group: Group): () => GroupStanding {
   const { member } = group.inside;
-  if (view === undefined || member.view?.id !== view.id) return NOWHERE;
-  return {
-    standing: group.standing(view),
-    view: { id: view.id, key: member.view.key, members: view.members, kept: view.kept },
-    chain: member.chain.map(({ key, members }) => ({ key, members: members.map(({ name }) => name) })),
+  let last: Omit<GroupStanding, 'standing'> = NOWHERE;
+  return () => {
+    const { view } = group;
+    if (view === undefined || member.view?.id !== view.id) return NOWHERE;
+    const standing = group.standing(view);
+    if (last.view?.id === view.id) return { standing, view: last.view, chain: last.chain };
+    const names = { id: view.id, key: member.view.key, members: view.members, kept: view.kept };
+    // During a change the chain of the view is not known any more, and is not needed.
+    if (standing === 'none') return { standing, view: names, chain: [] };
+    const chain = member.chain.map(({ key, members }) => ({ key, members: members.map(({ name }) => name) }));
+    last = { view: names, chain };
+    return { standing, view: names, chain };
   };
 }
 
