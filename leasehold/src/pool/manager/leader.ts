@@ -1,39 +1,38 @@
 /**
- * The Manager that leads: it decides who owns what, commits it, and only then says so.
+ * The Manager that leads: decides which owner has which keys, commits the decision, and only then tells owners and look-ups.
  *
- * **When may keys be taken from an owner?** On three grounds: the owner said that it let go of them, its
- * death was proved (`deaths.ts`), or its hold has run out (`holds.ts`).
+ * **When may keys be taken from an owner?** On three grounds: the owner has released them, its death was proved (`deaths.ts`), or
+ * its hold is over (`holds.ts`).
  *
- * **When may an owner be answered?** An acknowledgement extends a lease, and it is the one thing here that
- * is *not* committed. So it goes out together with a longer hold, and under five rules (`#answer`):
+ * **When may an owner be answered?** An acknowledgement extends a lease, and is the one thing here that is *not* committed. So an
+ * acknowledgement goes out together with a longer hold, and under five rules (`#answer`):
  *
- *  - Only while our leader lease is valid: a successor waits for all that can have been answered until then.
+ *  - Only while our leader lease is valid: a successor waits for every lease that can have been acknowledged until then.
  *  - Only when the log tells a successor how long that is.
- *  - Not if the removal of that owner is being written, until the outcome is known: had it committed, the
- *    answer would extend a lease on keys that are free.
- *  - Not if the log calls that owner silent, or may do so when the batch on its way commits, until the log says that it
- *    was heard: a successor frees it the sooner the longer it was silent (`holds.ts`).
- *  - Not if it does not hear us: it is told what it has, but nothing is acknowledged (`owner-sessions.ts`).
+ *  - Not while the removal of that owner is being written: if the removal commits, the answer would extend a lease on keys that
+ *    are free.
+ *  - Not while the log calls that owner silent, or may do so when the batch on its way commits, until the log says that the owner
+ *    was heard: the longer an owner was silent, the sooner a successor frees its keys (`holds.ts`).
+ *  - Not if the owner is unconfirmed: such an owner is sent updates, but no acknowledgement (`owner-sessions.ts`).
  *
- * **Decide, commit, speak.** `#decide` looks at the committed state and at what was heard, and makes one
- * batch of everything that follows; what is heard while it is being written waits (`pending-batch.ts`). So a slow
- * log delays changes but no renewal, and nobody, owner or look-up, ever hears of what is not committed.
+ * **Decide, commit, speak.** `#decide` looks at the committed state and at the reports, and makes one batch of everything that
+ * follows. Reports that arrive while the batch is being written wait (`pending-batch.ts`). So a slow log delays changes but no
+ * renewal, and no owner or look-up ever hears of anything that is not committed.
  *
- * A lapse is not a loss. If an owner says that its lease expired but the table still has it, nobody
- * else can have held the keys: they get a new number that continues the old one.
+ * A lapse is not a loss. If an owner reports that its lease expired, but the table still shows that owner, no other owner can have
+ * held the keys: they get a new number that continues the old one.
  *
- * **A log that was restored from a backup**, and whose counters an operator has then raised (`floor`),
- * knows less than its owners: keys it shows as free may be leased, numbers it shows may have been let
- * go of. So nobody is answered until everything that may be leased has run out; then everybody is
- * removed, which is a loss, and may join again. If that takes more than one batch, each but the last says so,
- * and whoever leads by then begins once more. A new log has a floor too: it may stand in the place of another that
- * is gone (`log/new-log.ts`). Only if this process has just begun the log, and its operator says that there was no log
- * before (`firstStart`), nothing is waited for.
+ * **A log that was restored from a backup**, and whose counters an operator has then raised (`floor`), knows less than its owners:
+ * keys that the log shows as free may be leased, and numbers that the log shows may have been released. So no owner is answered
+ * until every possible lease has expired; then all owners are removed, which is a loss, and may join again. If the removal takes
+ * more than one batch, each batch but the last says so, and the leader at that time begins once more. A new log has a floor too,
+ * because the log may replace another that is gone (`log/new-log.ts`). Only if this process has just begun the log, and its
+ * operator says that there was no log before (`firstStart`), the leader waits for nothing.
  *
  * A log that was found, and may have been put back without a recovery, is not changed before clients could prove that
  * (`witnesses.ts`).
  *
- * Inputs return effects, to be carried out in order; nothing here does I/O. `manager.ts` wraps it.
+ * Inputs return effects, to be executed in order; nothing here does I/O. `manager.ts` wraps the leader.
  */
 
 import type { LogStart } from '../../log/log.ts';
@@ -85,17 +84,17 @@ export class Leader {
   readonly #holds: Holds;
   /** Owners that the log calls silent and that have reported. */
   readonly #reported = new Set<string>();
-  /** When the log is next told who is silent. */
+  /** When the log is next told which owners are silent. */
   #silencesAt: Instant;
   readonly #owners: OwnerSessions;
   readonly #deaths: Deaths;
   readonly #placements: PlacementCache;
   readonly #pending = new PendingBatch();
   readonly #admissions = new Admissions();
-  /** Pools that are to be removed: an operator wants it, or they make room for another. */
+  /** Pools that are to be removed: by an operator, or to make room for another pool. */
   readonly #removals = new Set<string>();
   readonly #places: PoolPlaces;
-  /** After a recovery, or on a log that was begun: when everything that may have been leased has run out. */
+  /** After a recovery, or on a log that was begun: when every possible earlier lease has expired. */
   #recoversAt: Instant | undefined;
   readonly #isBegunHere: boolean;
   /** Until then clients may prove that this log is older than what they have seen. */
@@ -151,7 +150,7 @@ export class Leader {
     return this.#dueAt;
   }
 
-  /** A batch was handed to the log, and its outcome is not known. */
+  /** A batch was handed to the log, and the outcome is unknown. */
   get isWriting(): boolean {
     return this.#pending.inFlight !== undefined;
   }
@@ -187,7 +186,7 @@ export class Leader {
     return this.#decide(now);
   }
 
-  /** Does as it is told from here on; what was promised before is kept. */
+  /** Applies new settings from here on; earlier promises are kept. */
   configure(settings: ManagerSettings, now: Instant): LeaderEffect[] {
     this.#settings = settings;
     this.#holds.configure(settings, now);
@@ -199,7 +198,7 @@ export class Leader {
     return [trace('configured'), ...this.#decide(now)];
   }
 
-  /** Nothing comes of it if there is no such pool, or somebody is in it when the batch is made. */
+  /** Has no effect if there is no such pool, or if the pool has members when the batch is made. */
   removePool(pool: string, now: Instant): LeaderEffect[] {
     if (!this.#state.pools.has(pool)) return [];
     this.#removals.add(pool);
@@ -291,7 +290,7 @@ export class Leader {
     const proof = this.#deaths.hear(secret, from, now, isKnown);
     this.#due(later(now, longestHoldMs(this.#settings))); // Then it is forgotten.
     for (const [pool, table] of this.#state.pools) if (table.hasProof(proof)) this.#pending.consider(pool);
-    // It must not join any more; and if that is being written, it must leave.
+    // The dead owner must not join any more; if its join is being written, the owner must be removed.
     for (const pool of this.#owners.forgetDead(proof)) this.#pending.consider(pool);
     return [...this.#decide(now), ...this.#confirmDeaths(now)];
   }
@@ -303,7 +302,7 @@ export class Leader {
     const before = this.#state;
     this.#state = flight.next;
     this.#places.committed(flight.batch, before);
-    // What is left may turn out to be nothing, and the end of it has to be written all the same.
+    // The rest may turn out to be empty, and the end of the recovery has to be written all the same.
     if (flight.batch.recovering === true) this.#pending.writeInAnyCase();
     else this.#recoversAt = undefined;
     const farewells = this.#mayAnswer(now) ? this.#owners.farewells(condemned, this.#state, now) : [];
@@ -320,7 +319,7 @@ export class Leader {
     return [...effects, ...this.#decide(now)];
   }
 
-  /** The batch in flight was surely not written. What it was made of still holds; decide anew. */
+  /** The batch in flight was surely not written. Its reasons still hold; decide anew. */
   refused(now: Instant): LeaderEffect[] {
     const { position } = this.#pending.refused(this.#settings.durations.retryMs, now);
     this.#due(this.#pending.readyAt(now) ?? now);
@@ -339,14 +338,14 @@ export class Leader {
     return now < this.#until && this.#recoversAt === undefined;
   }
 
-  /** Somebody may have seen what is being written. */
+  /** A client may have seen the batch that is being written. */
   #verdictOn(seen: Seen | undefined): Verdict | undefined {
     const { position } = this.#pending.inFlight ?? this.#state;
     const verdict = verdictOn(seen, this, position);
     return seen !== undefined && verdict !== undefined && this.stamps.isTrue(seen) ? verdict : undefined;
   }
 
-  /** A candidate is asked to show that it hears, and is admitted when it has. */
+  /** A candidate is asked to confirm an update, and is admitted when it has. */
   #hearCandidate(heard: Heard, now: Instant): LeaderEffect[] {
     const { session } = heard;
     const { report, pool, address } = session;
@@ -354,7 +353,7 @@ export class Leader {
     const isComing = this.#pending.inFlight?.next.pool(pool).members.has(report.incarnation) === true;
     if (report.leaving) {
       if (isComing) {
-        // It had not been told of any key when it withdrew, so it holds none: the next batch removes it.
+        // The owner had not been told of any key when it withdrew, so it holds none: the next batch removes the owner.
         session.hasWithdrawn = true;
         this.#pending.consider(pool);
         return [];
@@ -384,7 +383,7 @@ export class Leader {
     return staying(table, { sessions, whyGone: (member) => this.#whyGone(member, now) }).find(isRival);
   }
 
-  /** A candidate whose name a member has is told so, and asked to show that it lives, each time it asks. */
+  /** A candidate whose name belongs to a member is told so at each report, and asked to confirm again. */
   #hearWaiting(session: Session, holder: Member, now: Instant): LeaderEffect[] {
     this.#due(later(now, this.#durations(session.pool).holdMs)); // Then it is forgotten.
     if (!session.report.wantsAnswer || !this.#mayAnswer(now)) return [];
@@ -401,7 +400,7 @@ export class Leader {
     });
   }
 
-  /** A candidate that may be admitted is, unless the pool rests or a batch is on its way. If it asks again, it is told so. */
+  /** Admits a candidate that may be admitted, unless the pool rests or a batch is on its way; then a further report is answered so. */
   #hearPresent({ session, confirms }: Heard, wasComing: boolean, now: Instant): LeaderEffect[] {
     const { report, pool, address } = session;
     const restsUntil = this.#admissions.restsUntil(pool, now);
@@ -420,7 +419,7 @@ export class Leader {
   #answer(session: Session, now: Instant): LeaderEffect[] {
     const { incarnation } = session.identity;
     if (!this.#mayAnswer(now) || this.#pending.inFlight?.condemned.has(incarnation)) return [];
-    if (session.hasWithdrawn) return []; // What it was never told of, it cannot hold.
+    if (session.hasWithdrawn) return []; // The owner was never told of any keys, so it holds none.
     const durations = this.#durations(session.pool);
     if (this.#takeoverToldMs < takeoverHoldMs(durations)) {
       const comingMs = this.#pending.inFlight?.batch.takeoverMs ?? 0;
@@ -439,7 +438,7 @@ export class Leader {
     return [this.#owners.toMember(session, this.#state, now)];
   }
 
-  /** Whether a successor may find in the log that this owner is silent, if what is on its way commits or if it does not. */
+  /** Whether a successor may find in the log that this owner is silent, whether or not the batch on its way commits. */
   #isSilent({ pool, identity: { incarnation } }: Session): boolean {
     const isCommitted = this.#state.pool(pool).members.get(incarnation)?.silentMs !== undefined;
     return isCommitted || this.#pending.inFlight?.silenced.has(incarnation) === true;
@@ -467,7 +466,7 @@ export class Leader {
         if (this.#holds.silentMs(incarnation, now) !== undefined) this.#pending.consider(pool);
   }
 
-  /** What the log is to be told of these members. */
+  /** The records about the silence of these members. */
   #silences(members: ReadonlyMap<string, Member>, now: Instant): TableRecord[] {
     const heard: string[] = [];
     const silent = new Map<number, string[]>();
@@ -485,7 +484,7 @@ export class Leader {
     return heard.length === 0 ? records : [...records, { kind: 'heard', incarnations: heard }];
   }
 
-  /** How long a successor would wait, whether what is on its way commits or not. */
+  /** How long a successor would wait, whether or not the batch on its way commits. */
   get #takeoverToldMs(): number {
     const { takeoverMs } = this.#state.leaderRecord;
     return Math.min(takeoverMs, this.#pending.inFlight?.batch.takeoverMs ?? takeoverMs);
@@ -496,7 +495,7 @@ export class Leader {
     return told.flatMap((session) => this.#answer(session, now));
   }
 
-  /** Makes one batch of everything that follows from what was heard. */
+  /** Makes one batch of everything that follows from the reports. */
   #decide(now: Instant): LeaderEffect[] {
     const readyAt = this.#pending.readyAt(now);
     if (readyAt === undefined) return [];
@@ -513,7 +512,7 @@ export class Leader {
     return [{ do: 'append', position: made.position, bytes: made.bytes }];
   }
 
-  /** What is not removed by the batch that was made is not to be: somebody is in it. */
+  /** A pool that the draft does not remove stays: the pool has members. */
   #dropRefusedRemovals({ batch, unfinished }: Draft): void {
     for (const pool of this.#removals) {
       const isIn = batch.pools.some((each) => each.pool === pool && each.records[0]?.kind === 'remove');
@@ -558,7 +557,7 @@ export class Leader {
     return this.#mayAnswer(now) && this.#holds.isOver(incarnation, now) ? 'expired' : undefined;
   }
 
-  /** Keeps what is known of owners in line with what was committed. */
+  /** Brings sessions and holds in line with the committed batch. */
   #settle({ batch, condemned }: InFlight, now: Instant): void {
     for (const incarnation of condemned) {
       this.#holds.drop(incarnation);

@@ -1,36 +1,32 @@
 /**
- * What is said to owners, and what was heard of it.
+ * Updates to owners, and which of them each owner has confirmed.
  *
- * An update says all that an owner has, so a lost one needs no repair but the next. What is new is
- * said once, and again until the owner has confirmed it; whatever changes meanwhile waits and then goes
- * out as one. So an owner never has more than one unheard message to catch up with, however fast the
- * table changes:
+ * An update lists everything that an owner has, so a lost update needs no repair but the next one. A change is sent once, and
+ * again until the owner has confirmed the update. Changes that happen meanwhile wait and go out together. So an owner never has
+ * more than one unconfirmed update to catch up with, however fast the table changes:
  *
  *     leader   ── update 7 ──►   (changes)   (changes)   ◄── heard 7 ──   ── update 9 ──►
  *                 unheard          behind      behind                        unheard
  *
- * Updates are numbered through the whole term, to whomever they go. An owner that was removed and comes
- * back has heard some of them: the next must still be news to it, and what it confirmed before must not
- * pass for a sign of life.
+ * Updates are numbered through the whole term, across all owners. An owner that was removed and comes back has heard some of
+ * them. The next update must still be new to that owner, and its earlier confirmations must not count as a sign of life.
  *
- * **Whom to give keys?** Only those who hear us. A report can come late, from a process that is gone. So a
- * candidate becomes a member only while it is {@link OwnerSessions.isPresent}: it has confirmed an update that
- * was sent less than a lease ago. It wrote the confirmation after that update, and the lease it would get counts
- * from the confirmation. A candidate whose confirmation is older is asked again, because a lease that rests on
- * such a report may be over before the grant arrives. One update is to be confirmed at a time, so a candidate is
- * admitted however long a round trip takes, as long as it is shorter than a lease.
+ * **Which owners may be given keys?** Only owners that hear this leader. A report can come late, from a process that is gone. So a
+ * candidate becomes a member only while {@link OwnerSessions.isPresent}: the candidate has confirmed an update that was sent less
+ * than a lease ago. The confirmation was written after that update, and the lease of the new member counts from the confirmation.
+ * A candidate whose confirmation is older is asked again, because a lease that rests on such a report may be over before the
+ * grant arrives. One update is to be confirmed at a time, so a candidate is admitted however long a round trip takes, as long as
+ * the round trip is shorter than a lease.
  *
- * A candidate whose name a member has waits, and goes on confirming with each report. If that member is removed, the same
- * batch admits the candidate, and so a restarted owner gets the keys of its predecessor before they are given to
- * others. By then a candidate that has not confirmed lately may be gone as well; it has to come again.
+ * A candidate whose name belongs to a member waits, and confirms again with each report. If that member is removed, the same
+ * batch admits the candidate; so a restarted owner gets the keys of its predecessor before other owners can. A candidate that
+ * has not confirmed lately may be gone as well by then, and has to report again.
  *
- * An owner that reports but has confirmed nothing for a whole hold (`isUnconfirmed`) is still told
- * what it has, but nothing that it says is acknowledged any more: neither its lease nor its hold is extended
- * until it shows that it hears.
+ * An owner that reports but has confirmed nothing for a whole hold (`isUnconfirmed`) is still sent updates, but none of its
+ * reports is acknowledged: neither its lease nor its hold is extended until the owner confirms an update.
  *
- * Whether an owner may be answered at all is for the leader to say; here is only to whom something is due,
- * and what. And nothing is known here of what is being written: whoever calls shows the committed state,
- * so there is nothing else to tell.
+ * The leader decides whether an owner may be answered at all; this file knows which owners are due an update, and its content.
+ * The batch on its way is unknown here: the caller passes the committed state, so nothing else can be sent.
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
@@ -47,7 +43,7 @@ import type { Stamps } from './stamps.ts';
 
 const NOTHING: readonly NumberedSpan[] = [];
 const NOBODY: ReadonlyMap<string, Session> = new Map();
-/** How much of what one owner has let go of is kept: as much as fits into a batch by default. */
+/** How many released spans of one owner are kept: as many as fit into a batch by default. */
 const MOST_LET_GO = 10_000;
 
 export interface UpdateToOwner {
@@ -59,10 +55,10 @@ export interface UpdateToOwner {
 export interface Heard {
   readonly session: Session;
   readonly isMember: boolean;
-  /** Nothing was heard of it before, or it holds something else than it did. */
+  /** The first report of this incarnation; or the owner holds other spans than before. */
   readonly isFirst: boolean;
   readonly holdsOther: boolean;
-  /** It confirms what a candidate was asked to confirm. */
+  /** The report confirms the update that the candidate was asked to confirm. */
   readonly confirms: boolean;
   /** A candidate that had to make room for this one. */
   readonly displaced: Session | undefined;
@@ -80,7 +76,7 @@ interface Terms {
   limits(): CandidateLimits;
   /** Where a connection comes from. */
   originOf(connection: string): string;
-  /** Something is to be looked at again at this instant. */
+  /** Asks to be called again at this instant. */
   due(at: Instant): void;
 }
 
@@ -98,7 +94,7 @@ export class OwnerSessions {
     this.#candidates = new Candidates(() => terms.limits());
   }
 
-  /** Everybody heard of, members or not, by incarnation. */
+  /** The sessions of members and candidates, by incarnation. */
   get sessions(): ReadonlyMap<string, Session> {
     return this.#sessions;
   }
@@ -123,7 +119,7 @@ export class OwnerSessions {
     return undefined;
   }
 
-  /** How many want to be members of this pool. */
+  /** The number of candidates of this pool. */
   candidates(pool: string, state: ManagerState): number {
     let candidates = 0;
     for (const session of this.sessionsOf(pool).values()) if (!isMember(session, state)) candidates += 1;
@@ -139,12 +135,12 @@ export class OwnerSessions {
     return connections;
   }
 
-  /** What an owner was asked to give back. */
+  /** The spans that an owner was asked to give back. */
   recalled(pool: string, incarnation: string): readonly NumberedSpan[] {
     return this.#recalls.get(pool)?.get(incarnation) ?? NOTHING;
   }
 
-  /** Takes note of a report, if it is from somebody we can have to do with. */
+  /** Records a report, unless the incarnation belongs to another pool or another identity. */
   hear(from: string, report: Report, state: ManagerState, now: Instant): Heard | TraceEffect | Full {
     const { incarnation, pool } = report;
     const known = this.#sessions.get(incarnation);
@@ -179,20 +175,23 @@ export class OwnerSessions {
     return { session, isMember, isFirst: true, holdsOther: false, confirms: false, displaced };
   }
 
-  /** A candidate has shown that it hears us, so lately that a lease could rest on it; one that has to wait, as lately as it can. */
+  /**
+   * Whether a candidate has confirmed an update so lately that a lease could rest on the report; if its name is in use,
+   * as lately as reports come.
+   */
   isPresent({ aliveAt, waitsForName, pool }: Session, now: Instant): boolean {
     const durations = this.#terms.durations(pool);
     const forMs = waitsForName ? reportWithinMs(durations) : durations.leaseMs;
     return aliveAt !== undefined && now < later(aliveAt, forMs);
   }
 
-  /** The url of this candidate is in use. It has to confirm again when the url is free, and can be displaced until then. */
+  /** The url of this candidate is in use: it confirms again when the url is free, and can be displaced until then. */
   cannotJoin(session: Session): void {
     session.asked = undefined;
     session.aliveAt = undefined;
   }
 
-  /** Something was committed, and this is asked back: who is to be told? Who has yet to hear something waits. */
+  /** After a commit with these recalls: the owners that are due an update. An owner with an unconfirmed update waits. */
   news(recalls: ReadonlyMap<string, Recalls>, state: ManagerState): Session[] {
     for (const [pool, asked] of recalls) this.#recalls.set(pool, asked);
     const told: Session[] = [];
@@ -206,7 +205,7 @@ export class OwnerSessions {
     return told;
   }
 
-  /** To whom something must be said again because it was not heard. */
+  /** Owners whose unconfirmed update must be repeated. */
   overdue(state: ManagerState, now: Instant): Session[] {
     const told: Session[] = [];
     for (const session of this.#sessions.values()) {
@@ -218,10 +217,10 @@ export class OwnerSessions {
     return told;
   }
 
-  /** All that a member has. This renews its lease, so `leader.ts` is careful whom it is sent. */
+  /** Everything that a member has. The update renews the lease, so `leader.ts` decides which members may get one. */
   toMember(session: Session, state: ManagerState, now: Instant): UpdateToOwner {
     const isNew = this.#compose(session, state) || session.behind;
-    // A lease is what it was when its report was acknowledged: the hold was set together with it.
+    // The lease has the duration that was in force when the report was acknowledged: the hold was set at the same time.
     const letter = this.#write(session, state.position, session.given, {
       acknowledges: session.acknowledged,
       admitted: true,
@@ -236,7 +235,7 @@ export class OwnerSessions {
     return letter;
   }
 
-  /** "You are no member here." A candidate shows by its answer that it hears. */
+  /** "You are no member here." The next report of the candidate confirms this update. */
   toCandidate(session: Session, { position }: ManagerState, now: Instant): UpdateToOwner {
     const acknowledges = session.report.sequence;
     const said = { acknowledges, admitted: false, spans: [] };
@@ -245,7 +244,7 @@ export class OwnerSessions {
     return letter;
   }
 
-  /** Who wanted to leave and is removed can go. If this is lost, it asks again and hears it as a candidate. */
+  /** Tells removed owners that wanted to leave. If the update is lost, the owner reports again and is answered as a candidate. */
   farewells(removed: ReadonlySet<string>, state: ManagerState, now: Instant): UpdateToOwner[] {
     return [...removed].flatMap((incarnation) => {
       const session = this.#sessions.get(incarnation);
@@ -253,7 +252,7 @@ export class OwnerSessions {
     });
   }
 
-  /** Nobody could be answered until this instant: no owner becomes unconfirmed by that. */
+  /** No owner could be answered until this instant, so no owner may become unconfirmed by the silence. */
   beginAnew(now: Instant): void {
     for (const session of this.#sessions.values()) session.provenAt = now;
   }
@@ -285,14 +284,14 @@ export class OwnerSessions {
     this.#candidates.delete(incarnation);
   }
 
-  /** Forgets all lives of a process; returns the pools they were in or wanted to be in. */
+  /** Forgets all incarnations of a process; returns the pools of which they were members or candidates. */
   forgetDead(proof: string): string[] {
     const dead = [...this.#sessions.values()].filter(({ identity }) => identity.proof === proof);
     for (const { identity } of dead) this.forget(identity.incarnation);
     return dead.map(({ pool }) => pool);
   }
 
-  /** Forgets those who are no members and have said nothing for a hold. */
+  /** Forgets candidates that have not reported for a hold. */
   forgetCandidates(state: ManagerState, now: Instant): void {
     for (const [incarnation, session] of this.#sessions) {
       if (isMember(session, state)) continue;
@@ -302,7 +301,7 @@ export class OwnerSessions {
     }
   }
 
-  /** True if it has something else than it was last told of. */
+  /** Whether the owner has other spans than in its last update. */
   #compose(session: Session, state: ManagerState): boolean {
     const { incarnation } = session.identity;
     return session.compose(

@@ -1,17 +1,17 @@
 /**
- * The one batch that is being written, and what waits for the next.
+ * The one batch that is being written, and the pools that wait for the next batch.
  *
- * Nobody here knows whether a batch that is on its way is in the log. It may be, and others may act on it;
- * it may never get there. Until its outcome is known, whoever decides or speaks must be right in both cases:
+ * While a batch is on its way, the leader cannot know whether the batch is in the log. Others may already act on the batch, or the
+ * batch may never get there. Until the outcome is known, every decision and every answer must be right in both cases:
  *
- *  - What is said is what was committed before it.
- *  - An owner that it removes is given no answer, as if it were in the log; and its keys are given to
- *    nobody, as if it were not.
- *  - Somebody may have seen its position, from a standby to whom the log was quicker.
- *  - After a leader lease without an outcome we vouch for nothing: there may be losses of which we do not know.
+ *  - Answers are made from the state committed before the batch.
+ *  - An owner that the batch removes gets no answer, as if the batch were in the log; and its keys are granted to no other owner,
+ *    as if the batch were not.
+ *  - A client may have seen the position of the batch, from a standby that read the log sooner.
+ *  - After a leader lease without an outcome the leader vouches for nothing: there may be losses that it does not know.
  *
- * So there is never a second one on its way. What is heard meanwhile is remembered as a pool to decide about,
- * and under load batches grow instead of queues.
+ * So a second batch is never sent before the outcome of the first. What is heard meanwhile marks a pool for the next decision, and
+ * under load batches grow instead of queues.
  */
 
 import { assert } from '../../runtime/assert.ts';
@@ -22,14 +22,14 @@ import { Pauses } from './pauses.ts';
 
 export interface InFlight extends Draft {
   readonly sentAt: Instant;
-  /** The state if it commits. */
+  /** The state if the batch commits. */
   readonly next: ManagerState;
 }
 
 export class PendingBatch {
   readonly #pauses = new Pauses();
   readonly #waiting = new Set<string>();
-  /** A new leader writes a first batch in any case, so that all who follow learn of its term. */
+  /** A new leader writes a first batch in any case, so that every follower learns the term. */
   #inAnyCase = true;
   #inFlight: InFlight | undefined;
 
@@ -37,34 +37,34 @@ export class PendingBatch {
     return this.#inFlight;
   }
 
-  /** Pools about which something was heard that may lead to a change. */
+  /** Pools that may have to change. */
   get waiting(): readonly string[] {
     return [...this.#waiting];
   }
 
-  /** Something was heard about this pool that may lead to a change. */
+  /** Marks a pool that may have to change. */
   consider(pool: string): void {
     this.#waiting.add(pool);
   }
 
-  /** The log must hear of something that is no change of any pool. */
+  /** Something other than a pool has to be written. */
   writeInAnyCase(): void {
     this.#inAnyCase = true;
   }
 
-  /** Whether there can be nothing in the log, for longer than a leader lease, of which we do not know. */
+  /** Whether no batch has been without a known outcome for longer than a leader lease. */
   mayVouch(leaderLeaseMs: number, now: Instant): boolean {
     const sentAt = this.#inFlight?.sentAt;
     return sentAt === undefined || now < later(sentAt, leaderLeaseMs);
   }
 
-  /** When the next batch may be made; undefined if there is nothing to make one of, or one is on its way. */
+  /** When the next batch may be made; undefined if no pool waits, or a batch is on its way. */
   readyAt(now: Instant): Instant | undefined {
     if (this.#inFlight !== undefined || (this.#waiting.size === 0 && !this.#inAnyCase)) return undefined;
     return this.#pauses.until(now) ?? now;
   }
 
-  /** This was made of all that waited. True if it is to be written, false if there is nothing in it. */
+  /** A draft was made for all pools that waited. True if the draft is to be written, false if it is empty. */
   begin(made: Draft, state: ManagerState, now: Instant): boolean {
     this.#pauses.worked(now, rowsOf(made, state));
     this.#waiting.clear();
@@ -75,7 +75,7 @@ export class PendingBatch {
     return true;
   }
 
-  /** It is in the log. */
+  /** The batch is in the log. */
   appended(position: number, now: Instant): InFlight {
     const flight = this.#inFlight;
     assert(
@@ -87,7 +87,7 @@ export class PendingBatch {
     return flight;
   }
 
-  /** It is surely not in the log. What it was made of still holds, and waits for the next. */
+  /** The batch is surely not in the log. Its pools wait for the next batch. */
   refused(retryMs: number, now: Instant): InFlight {
     const flight = this.#inFlight;
     assert(flight !== undefined, 'refused, but nothing was in flight');
@@ -99,7 +99,7 @@ export class PendingBatch {
   }
 }
 
-/** How many rows were gone through. */
+/** The number of rows that a draft looked at. */
 function rowsOf({ recalls }: Draft, state: ManagerState): number {
   let rows = 0;
   for (const pool of recalls.keys()) rows += state.pool(pool).rows.length;

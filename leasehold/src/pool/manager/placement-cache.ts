@@ -1,5 +1,5 @@
 /**
- * Where the policy wants the keys of each pool, asked again only when the answer can be another.
+ * The target of the policy for each pool, computed again only when it can have changed.
  */
 
 import type { Placement, Policy, PolicyMember } from '../policy/policy.ts';
@@ -8,7 +8,7 @@ import type { Member, PoolTable } from '../table.ts';
 import type { Session } from './session.ts';
 
 interface CachedPlacement {
-  /** Who was there. */
+  /** The members for which the target was computed. */
   readonly members: string;
   readonly placements: readonly Placement[];
   readonly spans: ReadonlyMap<string, number>;
@@ -35,7 +35,7 @@ export class PlacementCache {
     return placements;
   }
 
-  /** The policies may be others now. */
+  /** The policies may have changed. */
   forget(): void {
     this.#known.clear();
   }
@@ -52,7 +52,7 @@ export class PlacementCache {
   }
 }
 
-/** Who may be given keys: whoever does not want to leave. Of two with one name the later is meant. */
+/** The members that may be given keys: those that do not want to leave; of two with one name, the later. */
 function staying(table: PoolTable, sessions: ReadonlyMap<string, Session>): PolicyMember[] {
   const byName = new Map<string, Member>();
   for (const member of table.members.values()) {

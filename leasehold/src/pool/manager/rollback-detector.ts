@@ -1,22 +1,21 @@
 /**
  * Has the log gone back in time?
  *
- * A log only grows, and a term begins with all that was committed before it. Owners and look-ups say how
- * far the log goes that they have heard of, and Managers remember it. Somebody who has seen more than
- * there is shows one of two things:
+ * A log only grows, and a term begins with everything that was committed before it. Owners and look-ups report the furthest
+ * position that they have seen, and Managers remember it. If a client has seen more than the log contains, one of two things is
+ * true:
  *
- *  - Another leads in a later term, and we were deposed without knowing. Then we resign; the log can
- *    tell, by electing us again or not.
- *  - The store is older than it was: somebody put back a copy, or a disk lost what it had said it has. To
- *    go on would give out the same numbers twice, so we halt, and people decide.
+ *  - Another Manager leads in a later term, and this Manager was deposed without knowing. Then this Manager resigns; the log
+ *    elects it again, or not.
+ *  - The store is older than it was: an operator restored a copy, or a disk lost acknowledged writes. To go on would grant the
+ *    same numbers twice, so this Manager halts, and an operator decides.
  *
- * The terms tell the two apart. A term is later than all that was seen before it was asked for; in our own
- * term nobody writes but us; and whoever has not heard of our term can only have seen what was there
- * when it began.
+ * The terms tell the two apart. A new term is later than every term seen before its election. In its own term only this Manager
+ * writes. A client that has not heard of this term can only have seen what the log contained when the term began.
  *
- * Everybody who reaches the port can claim to have seen something, and a halt ends only by an operator. So a claim counts
- * only if a Manager has stamped it (`stamps.ts`). Without a true stamp it is no evidence: it neither halts nor deposes
- * anybody, and serves only to choose what its sender is told.
+ * Every process that reaches the port can claim to have seen something, and only an operator ends a halt. So a claim counts only
+ * with the stamp of a Manager (`stamps.ts`). A claim without a true stamp neither halts nor deposes a Manager, and serves only to
+ * choose the answer to its sender.
  */
 
 import type { Seen } from '../messages.ts';
@@ -28,11 +27,11 @@ export type Verdict = { readonly do: 'resign' } | { readonly do: 'halt'; readonl
 interface Led {
   readonly history: string;
   readonly term: number;
-  /** Where it ended when this term began. */
+  /** The end of the log when this term began. */
   readonly startPosition: number;
 }
 
-/** What a leader has to do about what somebody has seen, who can have seen our log up to `position`. */
+/** What a leader has to do about the claim of a client that can have seen this log up to `position`. */
 export function verdictOn(seen: Seen | undefined, led: Led, position: number): Verdict | undefined {
   if (seen === undefined || seen.history !== led.history) return undefined;
   if (seen.term > led.term) return { do: 'resign' };
@@ -42,13 +41,13 @@ export function verdictOn(seen: Seen | undefined, led: Led, position: number): V
   return { do: 'halt', reason };
 }
 
-/** The furthest that anybody has told us of, kept from one leadership to the next. */
+/** The furthest point of the log that was ever reported, kept from one leadership to the next. */
 export class RollbackDetector {
   #furthest: Seen | undefined;
-  /** As it was when the present campaign began. */
+  /** The furthest point when the present campaign began. */
   #before: Seen | undefined;
 
-  /** Somebody claims this; it counts if a Manager has stamped it. */
+  /** A client claims to have seen this. The claim counts if a Manager has stamped it. */
   hear(claim: Seen | undefined, stamps: Stamps | undefined): void {
     if (claim === undefined || !this.#isNews(claim)) return;
     if (stamps?.isTrue(claim)) this.note(claim);
@@ -78,7 +77,7 @@ export class RollbackDetector {
     return known === undefined || term > known.term || position > known.position;
   }
 
-  /** What one that was elected has to do about all that was seen. */
+  /** What a Manager that was elected has to do about everything that was seen. */
   verdictOnElection({ history, term, startPosition }: Led): Verdict | undefined {
     const seen = this.in(history) ?? { term: 0, position: 0 };
     const termBefore = this.#before?.history === history ? this.#before.term : 0;

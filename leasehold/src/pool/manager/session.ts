@@ -1,5 +1,5 @@
 /**
- * What the leader knows of one owner beyond what is committed: volatile, and gone with the leader.
+ * One owner as the leader knows it beyond the committed table. A session is volatile, and gone with the leader.
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
@@ -12,31 +12,34 @@ export class Session {
   readonly pool: string;
   readonly identity: OwnerAddress & { readonly proof: string | undefined };
   address: string;
-  /** The latest report, and when it came: the hold is counted from here. */
+  /** The latest report, and when it was received: the hold counts from that instant. */
   report: Report;
   receivedAt: Instant;
-  /** When it last proved that it hears us, by a report that had heard more than the one before. */
+  /** When the owner last confirmed something new: its report named a later update than the report before. */
   provenAt: Instant;
-  /** As a candidate: the update that it has to confirm next, and when that was sent. */
+  /** Of a candidate: the update to be confirmed next, and when that update was sent. */
   asked: { readonly sequence: number; readonly at: Instant } | undefined;
-  /** As a candidate: it lived after this instant, because it has confirmed an update that was sent then. */
+  /** Of a candidate: the process ran after this instant, because it has confirmed an update that was sent then. */
   aliveAt: Instant | undefined;
-  /** As a candidate: a member has its name. It goes on confirming, so that the batch that removes the member can admit it. */
+  /**
+   * Of a candidate: a member has the same name. The candidate goes on confirming, so that the batch that removes the
+   * member can admit the candidate.
+   */
   waitsForName = false;
-  /** It withdrew while its join was being written: no update ever gave it a lease, and none will. */
+  /** The candidate withdrew while its join was being written: no update ever gave it a lease, and none will. */
   hasWithdrawn = false;
-  /** The sequence of the last update sent to it; 0: none. */
+  /** The sequence of the last update sent to this owner; 0: none. */
   sent = 0;
   sentAt: Instant | undefined;
-  /** The last report that an update to it as a member acknowledged; 0: none. */
+  /** The last report that was acknowledged to a member; 0: none. */
   acknowledged = 0;
-  /** The durations in force when it was: those of the lease that rests on it. */
+  /** The durations in force at that acknowledgement: the lease that rests on the report has these. */
   given: ResolvedDurations | undefined;
-  /** The last update that said something new, as long as the owner has not confirmed to have heard it. */
+  /** The last update with a change, until the owner has confirmed that update. */
   unheard: number | undefined;
-  /** It was told that it is a member. */
+  /** The owner was told that it is a member. */
   welcomed = false;
-  /** There is something new that was not sent yet. */
+  /** A change was not sent yet. */
   behind = false;
   #rows: readonly Row[] = [];
   #recalls: readonly NumberedSpan[] = [];
@@ -52,7 +55,7 @@ export class Session {
     this.provenAt = now;
   }
 
-  /** Whether it has heard an update of this session, sent as number `sequence` or later. */
+  /** Whether the owner has confirmed the update `sequence` of this term, or a later one. */
   hasHeard(term: number, sequence: number): boolean {
     const { heard } = this.report;
     return sequence > 0 && heard?.term === term && heard.sequence >= sequence;
@@ -63,15 +66,14 @@ export class Session {
     return later(this.provenAt, holdMs) <= now;
   }
 
-  /** There is something new to say, and nothing unheard on its way. */
+  /** A change is to be sent, and no earlier one is unconfirmed. */
   get isDue(): boolean {
     return this.behind && this.unheard === undefined;
   }
 
   /**
-   * Takes note of a report. One that was overtaken can be left aside, also what it says was let go
-   * of: the later one says it again, unless the table already shows it. True if the owner holds
-   * something else than before.
+   * Records a report. A report that a later one has overtaken is ignored, with the releases in it: the later report
+   * repeats them, unless the table already shows them. True if the owner holds other spans than before.
    */
   hear(from: string, report: Report, now: Instant): boolean {
     if (report.sequence <= this.report.sequence) return false;
@@ -85,13 +87,13 @@ export class Session {
     return holdsOther;
   }
 
-  /** The latest report is answered: a lease of these durations rests on it. */
+  /** The latest report is acknowledged: a lease of these durations rests on that report. */
   acknowledge(durations: ResolvedDurations): void {
     this.acknowledged = this.report.sequence;
     this.given = durations;
   }
 
-  /** All that this owner has, as an update says it. */
+  /** Everything that this owner has, in the form of an update. */
   get spans(): readonly GrantedSpan[] {
     return this.#spans;
   }

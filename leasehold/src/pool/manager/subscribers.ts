@@ -1,9 +1,8 @@
 /**
- * The look-ups that listen to this Manager, leader or standby, and what they are told.
+ * The look-ups that are told of commits by this Manager, leader or standby, and the messages to them.
  *
- * A push goes to everybody alike: "whoever is at `from` is at `to` with these rows". Who was not at
- * `from`, because it missed the push before, sees the gap and syncs; so nothing has to be kept
- * about a look-up but its address.
+ * A push is the same for all look-ups: "a look-up at position `from` is at `to` with these rows". A look-up that missed the push
+ * before is not at `from`, sees the gap, and syncs. So a Manager keeps nothing of a look-up but its address.
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
@@ -12,7 +11,7 @@ import type { ManagerState } from '../state.ts';
 import type { LookupObservation } from './observation.ts';
 import type { Stamps } from './stamps.ts';
 
-/** A look-up that has not synced for so many sync intervals is taken off the list. */
+/** A look-up that has not synced for so many sync intervals is forgotten. */
 const FORGOTTEN_AFTER_SYNCS = 4;
 
 export interface Push {
@@ -21,7 +20,7 @@ export interface Push {
   readonly message: FromManager;
 }
 
-/** Beyond that many, counted for each pool, nobody new is told of changes unasked. */
+/** With so many subscriptions, counted for each pool, no further look-up is subscribed. */
 const MOST_LISTENERS = 200_000;
 
 export class Subscribers {
@@ -36,7 +35,7 @@ export class Subscribers {
   hear(from: string, { pool }: Sync, now: Instant): void {
     let addresses = this.#pools.get(pool);
     if (addresses?.delete(from)) this.#size -= 1;
-    if (this.#size >= MOST_LISTENERS) return; // It is answered, but hears of changes only when it asks.
+    if (this.#size >= MOST_LISTENERS) return; // The look-up is answered, but hears of changes only when it syncs.
     if (addresses === undefined) this.#pools.set(pool, (addresses = new Map()));
     addresses.set(from, now);
     this.#size += 1;
@@ -47,7 +46,7 @@ export class Subscribers {
     }
   }
 
-  /** Takes those off the list who have not asked for long, also of pools of which nobody else speaks. */
+  /** Forgets look-ups that have not synced for long, also in pools without other messages. */
   forget(now: Instant): void {
     for (const [pool, addresses] of this.#pools) {
       for (const [oldest, heardAt] of addresses) {
@@ -59,7 +58,7 @@ export class Subscribers {
     }
   }
 
-  /** Tells everybody of what the last commit changed. */
+  /** The pushes for the changes of the last commit. */
   push(stamps: Stamps, before: ManagerState, after: ManagerState, now: Instant): Push[] {
     const pushes: Push[] = [];
     for (const [pool, addresses] of this.#pools) {
@@ -78,20 +77,20 @@ export class Subscribers {
     return pushes;
   }
 
-  /** Everybody who is told of changes. */
+  /** All subscribed look-ups. */
   *listeners(): Generator<LookupObservation> {
     for (const [pool, addresses] of this.#pools) {
       for (const [address, lastHeardAt] of addresses) yield { pool, address, lastHeardAt };
     }
   }
 
-  /** For how long somebody is told of changes after it has last asked. */
+  /** How long a look-up stays subscribed after its last sync. */
   keepMs(pool: string): number {
     return FORGOTTEN_AFTER_SYNCS * this.#syncEveryMs(pool);
   }
 }
 
-/** The answer to a sync, or undefined if the asker knows more than we do. */
+/** The answer to a sync; undefined if the look-up has seen more than this Manager. */
 export function answerTo(sync: Sync, stamps: Stamps, term: number, state: ManagerState): Changes | undefined {
   const { seen, sequence, pool, lookup } = sync;
   const from = seen?.history === stamps.history ? seen.position : 0;
