@@ -289,6 +289,7 @@ export class Member implements Core<MemberEffect> {
       if (name !== this.name && this.#links.get(name)?.isUp !== true) this.#confirmOverOverlay(name, now);
     }
     for (const id of this.#overlay.waitingIds()) this.#sendPending(id);
+    this.#dropSilentGuests(now);
     this.#forget(component, now);
   }
 
@@ -406,6 +407,19 @@ export class Member implements Core<MemberEffect> {
     const message: Message = { kind: 'records', records: [record] };
     for (const { name, isUp } of this.#links.values())
       if (isUp && name !== source && name !== record.name && !listed.has(name)) this.#send(name, message);
+  }
+
+  /**
+   * Heartbeats go for ever to the configured peers only. Another server has this one among its peers, and says so when it is back;
+   * names that come and go must not add up.
+   */
+  #dropSilentGuests(now: Instant): void {
+    const { panicMs } = this.#durations;
+    for (const { name, isUp } of this.#links.values()) {
+      if (isUp || this.#settings.peers.includes(name)) continue;
+      const heard = this.#heard.get(name);
+      if (heard === undefined || now - heard.at > panicMs) this.#links.delete(name);
+    }
   }
 
   #forget(component: ReadonlySet<string>, now: Instant): void {

@@ -61,7 +61,9 @@ export class Checker implements Observer {
   /** The servers that delivered a view or panicked in the present input. */
   readonly #changedAtMs = new Map<Server, number>();
   readonly #actedAtMs = new Map<Server, number>();
-  readonly #claims = new Map<string, string>();
+  /** The views in which servers act at this instant, and of each name the view that claims it. */
+  readonly #acting = new Map<string, View>();
+  readonly #viewsAt = new Map<string, number>();
 
   constructor(world: World, servers: readonly Server[], durations: Durations, lateMs: number) {
     this.#world = world;
@@ -74,6 +76,11 @@ export class Checker implements Observer {
 
   actedAtMs(server: Server): number | undefined {
     return this.#actedAtMs.get(server);
+  }
+
+  /** How many views were delivered at the server of this name, in all its lives. */
+  viewsAt(name: string): number {
+    return this.#viewsAt.get(name) ?? 0;
   }
 
   began(server: Server): void {
@@ -137,6 +144,7 @@ export class Checker implements Observer {
     const { id, key, members } = view;
     const world = this.#world;
     world.count('views');
+    this.#viewsAt.set(server.name, this.viewsAt(server.name) + 1);
     if (members.length > 1) world.count('views of several');
     this.#changedAtMs.set(server, world.trueMs);
     const names = members.map(({ name }) => name).join(' ');
@@ -196,8 +204,8 @@ export class Checker implements Observer {
   }
 
   #oneViewActs(): void {
-    const claims = this.#claims;
-    claims.clear();
+    const acting = this.#acting;
+    acting.clear();
     let continues = 0;
     for (const server of this.#servers) {
       const standing = server.standing();
@@ -205,18 +213,25 @@ export class Checker implements Observer {
       const view = server.member?.view;
       if (standing !== 'acts' || view === undefined) continue;
       this.#actedAtMs.set(server, this.#world.trueMs);
-      for (const { name } of view.members) {
-        const claim = claims.get(name);
-        if (claim === undefined) claims.set(name, view.key);
-        else if (claim !== view.key) {
-          const detail = `${server.name} acts in {${view.key}} while a server acts in {${claim}}`;
-          throw this.#world.broken('one-view-acts', detail);
-        }
-      }
+      acting.set(view.key, view);
     }
+    if (acting.size > 1) this.#areDisjoint(acting.values());
     if (continues === 0) return;
     this.#world.count('instants at which a server continues');
     for (const key of KEYS) this.#countedOnce(key);
+  }
+
+  #areDisjoint(views: Iterable<View>): void {
+    const claims = new Map<string, string>();
+    for (const { key, members } of views) {
+      for (const { name } of members) {
+        const claim = claims.get(name);
+        claims.set(name, key);
+        if (claim === undefined) continue;
+        const detail = `a server acts in {${key}} while a server acts in {${claim}}, and both have ${name}`;
+        throw this.#world.broken('one-view-acts', detail);
+      }
+    }
   }
 
   #countedOnce(key: string): void {
@@ -283,14 +298,21 @@ export class Checker implements Observer {
   }
 }
 
+/** The owners of the keys in a set, worked out once: they are asked for after every event. */
+const ownersOf = new WeakMap<Membership, Map<string, string | undefined>>();
+
 /** The member of a set that has the right to this key: the one with the highest weight. */
-function ownerOf(key: string, { members }: Membership): string | undefined {
+function ownerOf(key: string, set: Membership): string | undefined {
+  const owners = ownersOf.get(set) ?? new Map<string, string | undefined>();
+  ownersOf.set(set, owners);
+  if (owners.has(key)) return owners.get(key);
   let owner: string | undefined;
   let highest = -1;
-  for (const { name } of members) {
+  for (const { name } of set.members) {
     const weight = weightOf(`${key}|${name}`);
     if (weight > highest) [owner, highest] = [name, weight];
   }
+  owners.set(key, owner);
   return owner;
 }
 

@@ -15,7 +15,7 @@ export class GroupWorld {
   readonly world: World;
   readonly drawn: DrawnWorld;
   readonly network: Network<Message>;
-  readonly servers: readonly Server[];
+  readonly servers: Server[] = [];
   readonly checker: Checker;
   readonly random: Random;
   #bodies = 0;
@@ -26,22 +26,27 @@ export class GroupWorld {
     this.random = this.world.random.fork('group');
     this.network = new Network(this.world, { faults: drawn.links });
     const { names, durations, lateMs } = drawn;
-    const servers: Server[] = [];
-    this.servers = servers;
-    this.checker = new Checker(this.world, servers, durations, lateMs);
+    this.checker = new Checker(this.world, this.servers, durations, lateMs);
     names.forEach((name, index) => {
-      const random = this.random.fork(`server ${name}`);
-      const clock = new SimClock({
-        rate: drawn.rates[index],
-        originMs: random.between(0, 1e8),
-        wallOriginMs: EPOCH_MS + random.between(-50, 50),
-        uptimeOriginMs: random.between(1e4, 1e9),
-      });
-      const { network, checker: observer } = this;
-      const options = { name, names, durations, lateMs, network, clock, observer };
-      servers.push(new Server(this.world, options));
+      this.add(name, names, drawn.rates[index]);
     });
     this.world.every([150, 600], () => this.#useApplication());
+  }
+
+  /** A server that has not started yet. @param names the servers that it dials; its own name does not count */
+  add(name: string, names: readonly string[], rate = 1): Server {
+    const random = this.random.fork(`server ${name}`);
+    const clock = new SimClock({
+      rate,
+      originMs: random.between(0, 1e8),
+      wallOriginMs: EPOCH_MS + random.between(-50, 50),
+      uptimeOriginMs: random.between(1e4, 1e9),
+    });
+    const { network, checker: observer } = this;
+    const { durations, lateMs } = this.drawn;
+    const server = new Server(this.world, { name, names, durations, lateMs, network, clock, observer });
+    this.servers.push(server);
+    return server;
   }
 
   start(): void {

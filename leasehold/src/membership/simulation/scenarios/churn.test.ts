@@ -1,0 +1,72 @@
+/** Servers that come and go all the time. */
+
+import { describe, expect, it } from 'vitest';
+import type { Server } from '../server.ts';
+import { allAct, quietGroup, run, serverAt, viewsOf } from './quiet-group.ts';
+
+const LEAVING_MS = 400;
+const LONG_MS = 120_000;
+
+describe('servers that come and go', { timeout: LONG_MS }, () => {
+  it('names-come-and-go: with 1,000 names in an hour, records and heartbeats stay few', () => {
+    const names = 1_000;
+    const everyMs = 3_600_000 / names;
+    const group = quietGroup(3);
+    const { network, servers } = group;
+    const { durations, names: seeds } = group.drawn;
+    let [most, views, sentBefore] = [0, 0, 0];
+    let guest: Server | undefined;
+    for (let index = 0; index < names; index += 1) {
+      // Half of them leave, half of them just vanish; none comes back.
+      if (guest !== undefined) {
+        if (index % 2 === 0) guest.leave();
+        run(group, LEAVING_MS);
+        guest.crash();
+        servers.splice(servers.indexOf(guest), 1);
+      }
+      guest = group.add(`guest-${index}`, seeds);
+      group.startServer(guest);
+      run(group, everyMs - LEAVING_MS);
+      for (const { member } of servers.slice(0, 3)) most = Math.max(most, member?.records.size ?? 0);
+      if (viewsOf(group).join() === `guest-${index} s1 s2 s3`) views += 1;
+      if (index === names - 100) sentBefore = network.counts.sent;
+    }
+    expect(views).toBeGreaterThan(0.9 * names);
+    // Four servers in a full mesh send 48 heartbeats a second; the rest is views, messages, and heartbeats to guests that have just gone.
+    const perSecond = (network.counts.sent - sentBefore) / (99 * (everyMs / 1_000));
+    expect(perSecond).toBeLessThan(200);
+    const remembered = durations.forgetMs / everyMs;
+    expect(most).toBeGreaterThan(remembered / 2); // Otherwise the test shows nothing.
+    expect(most).toBeLessThan(remembered + 10);
+    guest?.crash();
+    run(group, durations.forgetMs + 30_000);
+    expect(servers.slice(0, 3).map(({ member }) => member?.records.size)).toEqual([3, 3, 3]);
+  });
+
+  it.each([
+    { everySeconds: 5, seconds: 30, least: 0.5 },
+    { everySeconds: 15, seconds: 90, least: 0.9 },
+    { everySeconds: 60, seconds: 120, least: 0.95 },
+  ])(
+    'churn: 50 servers, one joins or leaves every $everySeconds s, and all act more than $least of the time',
+    ({ everySeconds, seconds, least }) => {
+      const group = quietGroup(50);
+      let [asked, acted] = [0, 0];
+      group.world.every([50, 50], () => {
+        asked += 1;
+        if (allAct(group)) acted += 1;
+      });
+      for (let passed = 0, index = 0; passed < seconds; passed += 2 * everySeconds, index += 7) {
+        const server = serverAt(group, index % 50);
+        server.leave();
+        run(group, LEAVING_MS);
+        server.crash();
+        run(group, everySeconds * 1_000 - LEAVING_MS);
+        group.startServer(server);
+        run(group, everySeconds * 1_000);
+      }
+      expect(viewsOf(group)).toEqual([[...group.drawn.names].sort().join(' ')]);
+      expect(acted / asked).toBeGreaterThan(least);
+    },
+  );
+});
