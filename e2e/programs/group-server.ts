@@ -1,7 +1,9 @@
 /** A server of a group that reports views and messages, and sends on command. */
 
 import { type GroupView, joinGroup, type JoinGroupOptions } from 'leasehold/membership';
-import { errorFacts, fail, logger, obey, say, told } from './conversation.ts';
+import { errorFacts, fail, logger, nowMs, obey, say, told } from './conversation.ts';
+
+const LOOK_EVERY_MS = 5;
 
 /** All views of this process, by id: an application may ask about a view that is long over. */
 const views = new Map<string, GroupView>();
@@ -19,6 +21,23 @@ try {
     onEnd: (why) => say('ended', why === undefined ? {} : errorFacts(why)),
   });
   say('ready', { pid: process.pid });
+  // Each stretch of time in which this server acted in one view, from the first look to the last, by the clock that all processes of a machine share.
+  let stretch:
+    | { readonly id: string; readonly members: string; readonly fromMs: number; toMs: number }
+    | undefined;
+  setInterval(() => {
+    const { view } = group;
+    const [atMs, acts] = [nowMs(), group.standing(view) === 'acts'];
+    if (stretch !== undefined && acts && stretch.id === view?.id) {
+      stretch.toMs = atMs;
+      return;
+    }
+    if (stretch !== undefined) say('acted', { ...stretch });
+    stretch =
+      acts && view !== undefined
+        ? { id: view.id, members: view.members.join(), fromMs: atMs, toMs: atMs }
+        : undefined;
+  }, LOOK_EVERY_MS);
   obey({
     standingIn: ({ id }: { id: string }) => {
       const view = views.get(id);
@@ -36,8 +55,9 @@ try {
     }),
     send: async ({ to, text }: { to: string; text: string }) => {
       await group.send(to, new TextEncoder().encode(text));
-      return {};
+      return { atMs: nowMs() };
     },
+    acting: () => ({ ...stretch }),
     close: async () => {
       await group.close();
       return {};

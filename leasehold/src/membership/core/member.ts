@@ -33,7 +33,7 @@
 
 import { assert } from '../../runtime/assert.ts';
 import type { Core } from '../../runtime/driver.ts';
-import { latest, later, type Instant } from '../../runtime/time.ts';
+import { instant, latest, later, soonest, type Instant } from '../../runtime/time.ts';
 import { trace } from '../../runtime/trace.ts';
 import { type Chain, chainAfter, UNKNOWN_CHAIN } from './chain.ts';
 import { Conflicts } from './conflicts.ts';
@@ -105,6 +105,9 @@ export class Member implements Core<MemberEffect> {
   #chain: Chain = UNKNOWN_CHAIN;
   #state: State;
   #heartbeatAt: Instant;
+  #proposedAt: Instant = instant(Number.NEGATIVE_INFINITY);
+  /** When to propose what may not be proposed yet. */
+  #proposeAt: Instant | undefined;
   #refutedAt: Instant[] = [];
   #effects: MemberEffect[] = [];
 
@@ -129,7 +132,7 @@ export class Member implements Core<MemberEffect> {
   }
 
   get wakeAt(): Instant | undefined {
-    return this.#heartbeatAt;
+    return soonest(this.#heartbeatAt, this.#proposeAt);
   }
 
   /** The present view; during a change, the last one; undefined in panic. */
@@ -172,6 +175,7 @@ export class Member implements Core<MemberEffect> {
   /** @param isUrgent a peer speaks of a later view: ask the others at once for records that are missing here */
   wake(now: Instant, isUrgent = false): MemberEffect[] {
     if (isUrgent || now >= this.#heartbeatAt) this.#beat(now);
+    else this.#settle(now);
     return this.#take();
   }
 
@@ -434,14 +438,27 @@ export class Member implements Core<MemberEffect> {
 
   // Agreement.
 
-  /** Proposes what follows from the records, until the own proposal changes nothing any more; then delivers what all agree on. */
+  /**
+   * Proposes what follows from the records, until the own proposal changes nothing any more; then delivers what all agree on.
+   *
+   * When many servers start at once, every record that arrives describes another set, and every proposal goes to everybody. So a server
+   * proposes once in a tenth of a heartbeat, except as another incarnation, which must leave its view in this step.
+   */
   #settle(now: Instant): void {
     if (this.#state.kind === 'left' || this.#settledChanges === this.#table.changes) return;
     for (;;) {
       const computed = this.#computed();
       if (computed.key === this.#proposal?.key) break;
+      const proposedAs = this.#proposal && incarnationIn(this.#proposal, this.name);
+      const isSame = proposedAs !== undefined && isSameIncarnation(proposedAs, this.#incarnation);
+      const mayProposeAt = later(this.#proposedAt, this.#durations.heartbeatMs / 10);
+      if (isSame && now < mayProposeAt) {
+        this.#proposeAt = mayProposeAt;
+        return;
+      }
       this.#propose(computed, now);
     }
+    this.#proposeAt = undefined;
     this.#settledChanges = this.#table.changes;
     this.#deliverIfAgreed(now);
   }
@@ -461,6 +478,7 @@ export class Member implements Core<MemberEffect> {
 
   #propose({ key, members }: Membership, now: Instant): void {
     this.#startChange(now);
+    this.#proposedAt = now;
     const set = { key, members };
     const holdMs = this.#promises.holdMs(set, (name) => this.#table.of(name), now);
     const number = this.#table.greatestNumber + 1;

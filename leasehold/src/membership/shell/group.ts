@@ -331,6 +331,12 @@ export class Group implements AsyncDisposable {
     this.#driver.input((now) => this.#member.wake(now, true));
   }
 
+  /** @internal What this server has sent, for measurements: messages of the group, and bytes with their frames. */
+  get traffic(): { readonly messages: number; readonly bytes: number } {
+    const { outbound } = this.#use.mesh.counters;
+    return { messages: outbound.messagesOut, bytes: outbound.bytesOut };
+  }
+
   /** @internal */
   receive(from: string, message: Message): void {
     if (this.#closing !== undefined || !this.#knows(from)) return;

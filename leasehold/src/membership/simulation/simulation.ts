@@ -17,7 +17,7 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'suspensions noticed': 0.4,
   'new-incarnation': 0.5,
   doubt: 0.6,
-  panics: 0.06,
+  panics: 0.03,
   'instants at which a server continues': 400,
   'rights continued': 1_000,
   'messages settled, delivered': 40,

@@ -14,7 +14,7 @@ describe('restarts in a group', () => {
     expect(allAct(group)).toBe(true);
   });
 
-  it.each([3, 10, 50])(
+  it.each([3, 10])(
     'silent-crash: %i servers have a view at most 1.5 s after a silent crash, and act at most 3 s after it',
     (size) => {
       const group = quietGroup(size);
