@@ -70,7 +70,7 @@ async function measure(size: number, workshop: Workshop, report: Report): Promis
         ...atMost(GOALS.killedMs, 'ms', of(killed)),
       },
       {
-        ...figure('idle, of a core, a server', '%', idle.corePercent, idle.swim.corePercent),
+        ...figure('idle, of a core, a server', '%', idle.corePercent),
         ...(size === LARGEST ? atMost(GOALS.corePercent, '%', idle.corePercent) : {}),
       },
       figure('idle, sent by a server', 'messages/s', idle.messagesPerSecond, idle.swim.messagesPerSecond),

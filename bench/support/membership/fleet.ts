@@ -5,11 +5,14 @@ import { nowMs, pause } from '../processes/conversation.ts';
 import type { Program, Said } from '../processes/program.ts';
 import { freePort, type Workshop } from '../processes/workshop.ts';
 
-export interface Cost {
-  /** On average over all servers. */
-  readonly corePercent: number;
+/** On average over all servers. */
+export interface Traffic {
   readonly messagesPerSecond: number;
   readonly bytesPerSecond: number;
+}
+
+export interface Cost extends Traffic {
+  readonly corePercent: number;
 }
 
 interface Sent {
@@ -56,14 +59,14 @@ export class Fleet {
     return fleet;
   }
 
-  /** The cost of a group to which nothing happens, and then of the detectors alone, by what they add. */
-  async idle(ms: number): Promise<Cost & { readonly swim: Cost }> {
+  /** The cost of a group to which nothing happens, and then what its detectors send. */
+  async idle(ms: number): Promise<Cost & { readonly swim: Traffic }> {
     await pause(SETTLE_MS);
     const ours = await this.#cost(ms, 'ours');
     await this.#startSwim();
-    const both = await this.#cost(ms, 'swim');
+    const swim = await this.#cost(ms, 'swim');
     await Promise.all(this.#programs.map((program) => program.ask('stopSwim')));
-    return { ...ours, swim: { ...both, corePercent: Math.max(0, both.corePercent - ours.corePercent) } };
+    return { ...ours, swim };
   }
 
   /** From the kill to the last of the views without the server. */

@@ -15,6 +15,8 @@ export type MemberEffect =
   | { readonly do: 'hand-over'; readonly from: MemberId; readonly body: Uint8Array }
   | { readonly do: 'hand-over-datagram'; readonly from: MemberId; readonly datagram: Datagram }
   | { readonly do: 'settle-send'; readonly id: number; readonly outcome: SendOutcome }
+  /** A peer's clock runs at least (or, below 1, at most) so many times as fast as the own one. Told at every heartbeat. */
+  | { readonly do: 'clock-outside-the-bound'; readonly peer: string; readonly rate: number }
   /** Another live process uses the name of this one. */
   | { readonly do: 'name-taken'; readonly by: MemberId }
   | TraceEffect;

@@ -11,7 +11,7 @@ const second = { startedMs: 2, nonce: 0 };
 function beat(link: Link, fromMs: number, toMs: number): void {
   for (let ms = fromMs; ms <= toMs; ms += 250) {
     link.hear(first, instant(ms));
-    link.prove(instant(ms - 10));
+    link.prove(instant(ms - 10), instant(ms));
     link.update(instant(ms));
   }
 }
@@ -34,7 +34,7 @@ describe('a link', () => {
     const link = new Link('b', durations);
     beat(link, 0, 1_000);
     expect(link.isUp).toBe(true);
-    link.prove(instant(1_500));
+    link.prove(instant(1_500), instant(1_510));
     link.update(instant(2_499));
     expect(link.isUp).toBe(true);
     link.update(instant(2_500));

@@ -17,6 +17,7 @@
 
 import type { Instant } from '../../runtime/time.ts';
 import { instant } from '../../runtime/time.ts';
+import { ClockWatch } from './clock-watch.ts';
 import type { Durations } from './durations.ts';
 import { compareIncarnations, type Incarnation, isSameIncarnation } from './incarnation.ts';
 import type { Echo } from './messages.ts';
@@ -29,6 +30,7 @@ type LinkState =
 const DOWN: LinkState = { kind: 'down' };
 const UP: LinkState = { kind: 'up' };
 const QUIET_MS = 60_000;
+const CLOCK_WINDOW_LEASES = 10;
 const NEVER: Instant = instant(Number.NEGATIVE_INFINITY);
 
 export class Link {
@@ -37,6 +39,7 @@ export class Link {
   #state: LinkState = DOWN;
   #provenAt: Instant = NEVER;
   #heard: Echo | undefined;
+  #clock: ClockWatch;
   #breaks = 0;
   #brokeAt: Instant = NEVER;
   /** Of the records that the peer has, as said in its newest heartbeat. */
@@ -45,6 +48,12 @@ export class Link {
   constructor(name: string, durations: Durations) {
     this.name = name;
     this.#durations = durations;
+    this.#clock = this.#newClock();
+  }
+
+  /** How fast the peer's clock runs, if that is outside the bound on which all leases rest. */
+  get clockRate(): number | undefined {
+    return this.#clock.rate;
   }
 
   get isUp(): boolean {
@@ -71,13 +80,16 @@ export class Link {
       this.#heard = { incarnation, stamp };
       this.#state = DOWN; // A new process has echoed nothing yet.
       this.#provenAt = NEVER;
+      this.#clock = this.#newClock();
     } else return false;
     return true;
   }
 
-  /** The peer echoed a stamp of this process. */
-  prove(stamp: Instant): void {
+  /** The heartbeat that was heard now echoed a stamp of this process. */
+  prove(stamp: Instant, now: Instant): void {
     if (stamp > this.#provenAt) this.#provenAt = stamp;
+    if (this.#heard !== undefined)
+      this.#clock.read({ stamp: this.#heard.stamp, at: now, delayMs: now - stamp });
   }
 
   /** The connection broke, or nothing said before this instant may count. */
@@ -101,6 +113,11 @@ export class Link {
     if (this.#state.kind !== 'rising') return;
     const waitMs = Math.min(upMs * 2 ** this.#breaksAt(now), upMaxMs);
     if (now - this.#state.since >= waitMs) this.#state = UP;
+  }
+
+  #newClock(): ClockWatch {
+    const { leaseMs, suspensionToleranceMs } = this.#durations;
+    return new ClockWatch(CLOCK_WINDOW_LEASES * leaseMs, suspensionToleranceMs);
   }
 
   #breaksAt(now: Instant): number {

@@ -28,7 +28,8 @@
  *     promise, and the same process under a new incarnation remembers them (`promises.ts`).
  *
  * The argument needs: clocks within `CLOCK_RATE_BOUND` of each other, one live process a name, and that suspensions longer than the
- * tolerance are noticed.
+ * tolerance are noticed. A server whose clock is seen to be outside the bound (`clock-watch.ts`) is in conflict with those that see it,
+ * so no promise to it or of it counts for long.
  */
 
 import { assert } from '../../runtime/assert.ts';
@@ -165,6 +166,11 @@ export class Member implements Core<MemberEffect> {
     if (state.kind !== 'in-view' || !state.lease.isConfirmed(now)) return 'none';
     if (state.lease.isHoldOver(now)) return 'acts';
     return state.chain.length === 0 ? 'none' : 'continues';
+  }
+
+  /** How fast the clock of a peer runs beside the own clock, if that is outside the bound. */
+  clockRateOf(name: string): number | undefined {
+    return this.#links.get(name)?.clockRate;
   }
 
   reach(name: string): 'direct' | 'overlay' | undefined {
@@ -312,7 +318,7 @@ export class Member implements Core<MemberEffect> {
     if (!link.hear(word.incarnation, word.stamp)) return;
     if (linkEcho !== undefined) {
       this.#refute(linkEcho.incarnation, now);
-      if (isSameIncarnation(linkEcho.incarnation, this.#incarnation)) link.prove(linkEcho.stamp);
+      if (isSameIncarnation(linkEcho.incarnation, this.#incarnation)) link.prove(linkEcho.stamp, now);
     }
     this.#hearWord(from, word, now);
     link.digest = digest;
@@ -541,6 +547,11 @@ export class Member implements Core<MemberEffect> {
   #doubtMembers(now: Instant): void {
     const { doubtMs } = this.#durations;
     for (const member of this.#overlay.doubtedAfter(doubtMs, now)) this.#doubt(member, now);
+    for (const { name, incarnation, clockRate } of this.#links.values()) {
+      if (clockRate === undefined || incarnation === undefined) continue;
+      this.#conflicts.add({ name, incarnation }, now);
+      this.#effects.push({ do: 'clock-outside-the-bound', peer: name, rate: clockRate });
+    }
     const state = this.#state;
     if (state.kind !== 'in-view') return;
     for (const name of state.lease.unconfirmedFor(doubtMs, now)) {

@@ -29,7 +29,7 @@ import { LeftGroupError, MessageTooLargeError, NotAMemberError } from '../errors
 import { BODY_BYTES_MAX, SERVERS_MAX } from '../wire/bounds.ts';
 import { encodeMessage } from '../wire/codec.ts';
 import { Sends } from './sends.ts';
-import { type GroupStatus, type GroupState, statusOf } from './status.ts';
+import { clockWords, type GroupStatus, type GroupState, statusOf } from './status.ts';
 
 /** A set of servers that all agreed on exactly this set. */
 export interface GroupView {
@@ -429,6 +429,11 @@ export class Group implements AsyncDisposable {
       case 'settle-send':
         if (effect.outcome !== 'delivered') this.#counters.messagesFailed += 1;
         this.#sends.settle(effect.id, effect.outcome);
+        return;
+      case 'clock-outside-the-bound':
+        this.#episodes.happened(`clock of ${effect.peer}`, clockWords(effect.peer, effect.rate), {
+          peer: effect.peer,
+        });
         return;
       case 'name-taken':
         this.nameTaken();

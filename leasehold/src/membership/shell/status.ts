@@ -1,5 +1,6 @@
 /** The status of one server: view and standing, how the others are reached, and the graph that the records describe. */
 
+import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import type { Durations } from '../core/durations.ts';
 import type { Standing } from '../core/effects.ts';
 import type { Member } from '../core/member.ts';
@@ -66,7 +67,7 @@ interface Facts
     isConnected(name: string): boolean;
     problemOf(name: string): string | undefined;
   };
-  readonly member: Pick<Member, 'reach' | 'records'>;
+  readonly member: Pick<Member, 'reach' | 'records' | 'clockRateOf'>;
 }
 
 /** @internal */
@@ -77,7 +78,8 @@ export function statusOf({ durations, mesh, member, counters, ...facts }: Facts)
     leaseMs: durations.leaseMs,
     peers: peers.map(([name, address]) => ({
       ...{ name, address, isMember: facts.view?.members.includes(name) === true },
-      ...{ isConnected: mesh.isConnected(name), reach: member.reach(name), problem: mesh.problemOf(name) },
+      ...{ isConnected: mesh.isConnected(name), reach: member.reach(name) },
+      problem: mesh.problemOf(name) ?? clockProblem(name, member.clockRateOf(name)),
     })),
     graph: [...member.records.values()].map(({ record }) => ({
       name: record.name,
@@ -87,4 +89,12 @@ export function statusOf({ durations, mesh, member, counters, ...facts }: Facts)
     })),
     counters: { ...counters },
   };
+}
+
+/** @internal */
+export const clockWords = (peer: string, rate: number): string =>
+  `the clock of ${peer} runs ${rate > 1 ? 'at least' : 'at most'} ${rate.toFixed(2)} times as fast as the clock here, and the bound is ${CLOCK_RATE_BOUND}: one of the two clocks is wrong, and the two servers are kept out of one view`;
+
+function clockProblem(name: string, rate: number | undefined): string | undefined {
+  return rate === undefined ? undefined : clockWords(name, rate);
 }

@@ -138,6 +138,9 @@ export class Checker implements Observer {
       case 'name-taken':
         this.#world.count('names taken');
         break;
+      case 'clock-outside-the-bound':
+        this.#world.count('heartbeats with a clock outside the bound');
+        break;
       case 'trace':
         this.#world.count(effect.event.what);
         this.#world.note(server.name, effect.event);
