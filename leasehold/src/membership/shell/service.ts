@@ -29,6 +29,7 @@ import { familiesOf } from '../../runtime/metrics.ts';
 import { VERSION } from '../../runtime/version.ts';
 import type { Group, GroupEvent } from './group.ts';
 import { METRICS } from './metrics.ts';
+import { pageAnswer } from './page.ts';
 
 export type ServeGroupOptions = ServeOptions;
 export type GroupServer = ServiceServer;
@@ -108,6 +109,12 @@ export const groupService = (group: Group): Service<GroupEvent> => ({
   },
   checks: () => [standingCheck(group)],
   routes: [
+    {
+      path: '/',
+      summary: 'The graph of the group for people: a picture, and a table.',
+      contentType: 'text/html',
+      answer: () => pageAnswer(group.status()),
+    },
     {
       path: '/v1/send',
       method: 'POST',
