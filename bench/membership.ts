@@ -2,12 +2,12 @@
  * How soon a group knows that a server is gone, and what a group costs that only waits: 3, 10 and 50 servers, each a process of its own on
  * this machine, with the default durations.
  *
- * A *silent crash* is a process that is stopped (SIGSTOP): nothing closes its connections. Beside every server, in the same process, runs a
+ * A *silent crash* is a process that is stopped (SIGSTOP): nothing closes the connections. Beside every server, in the same process, runs a
  * detector after SWIM with memberlist's settings for local networks (`support/membership/swim.ts`), so both see the same crash at the same
  * instant on an equally busy machine. The detectors know of a crash when every other one has declared the server dead; the group, when
- * every other server has delivered the view without it. *Acting* has no peer: a detector has no leases.
+ * every other server has delivered the view without the crashed one. *Acting* has no peer: a detector has no leases.
  *
- * To try it out: `MEMBERSHIP_SIZES=3 MEMBERSHIP_CRASHES=1`.
+ * To try this out: `MEMBERSHIP_SIZES=3 MEMBERSHIP_CRASHES=1`.
  */
 
 import process from 'node:process';

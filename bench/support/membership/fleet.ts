@@ -74,9 +74,11 @@ export class Fleet {
     const name = this.#victim();
     const marks = this.#marks(name);
     const killedMs = nowMs();
-    this.#servers.get(name)?.signal('SIGKILL');
+    const victim = this.#servers.get(name);
+    victim?.signal('SIGKILL');
     this.#servers.delete(name);
     const views = await this.#each(marks, 'view', ({ size }) => size === this.#servers.size);
+    await victim?.ended;
     await this.#replace(name);
     return Math.max(...views.map(({ atMs }) => atMs)) - killedMs;
   }
@@ -96,6 +98,7 @@ export class Fleet {
       this.#each(marks, 'dead', (said) => said['name'] === name),
     ]);
     victim?.signal('SIGKILL');
+    await victim?.ended;
     await Promise.all(this.#programs.map((program) => program.ask('stopSwim')));
     await this.#replace(name);
     const since = (all: readonly Said[]): number => Math.max(...all.map(({ atMs }) => atMs)) - stoppedMs;
@@ -196,6 +199,8 @@ export class Fleet {
   async #until(what: string, isSo: () => boolean): Promise<void> {
     const deadline = nowMs() + PATIENCE_MS;
     while (!isSo()) {
+      const over = this.#programs.find(({ isOver }) => isOver);
+      if (over !== undefined) throw new Error(`${over.name} has ended: ${over.stderr}`);
       if (nowMs() > deadline) throw new Error(`not within ${PATIENCE_MS / 1_000} s: ${what}`);
       await pause(LOOK_EVERY_MS);
     }

@@ -1,4 +1,4 @@
-/** A server of the group that is measured, in a process of its own, which can also run the detector that it is measured beside. */
+/** A server of the group that is measured, as a process, which can also run the detector that the group is measured beside. */
 
 import process from 'node:process';
 import { joinGroup, type JoinGroupOptions, silent } from 'leasehold/membership';

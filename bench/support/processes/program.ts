@@ -96,6 +96,11 @@ export class Program {
     this.#child.kill(signal);
   }
 
+  /** The end of the error output, for a failure. */
+  get stderr(): string {
+    return this.#stderr;
+  }
+
   get pid(): number {
     return this.#child.pid ?? 0;
   }

@@ -28,19 +28,19 @@
  *     promise, and the same process under a new incarnation remembers them (`promises.ts`).
  *
  * The argument needs: clocks within `CLOCK_RATE_BOUND` of each other, one live process a name, and that suspensions longer than the
- * tolerance are noticed. A server whose clock is seen to be outside the bound (`clock-watch.ts`) is in conflict with those that see it,
- * so no promise to it or of it counts for long.
+ * tolerance are noticed. Servers that see a clock outside the bound (`clock-watch.ts`) are in conflict, and share no view.
  */
 
 import { assert } from '../../runtime/assert.ts';
 import type { Core } from '../../runtime/driver.ts';
-import { instant, latest, later, soonest, type Instant } from '../../runtime/time.ts';
+import { instant, later, soonest, type Instant } from '../../runtime/time.ts';
 import { trace } from '../../runtime/trace.ts';
 import { type Chain, chainAfter, UNKNOWN_CHAIN } from './chain.ts';
 import { Conflicts } from './conflicts.ts';
 import type { Durations } from './durations.ts';
 import type { MemberEffect, SendOutcome, Sent, Standing } from './effects.ts';
 import type { Graph } from './graph.ts';
+import { HeardWords } from './heard-words.ts';
 import {
   areSameMembers,
   compareIncarnations,
@@ -54,7 +54,7 @@ import {
   membershipOf,
 } from './incarnation.ts';
 import { Link } from './link.ts';
-import type { Echo, Heartbeat, Message, Packet, Payload, Proposal, ServerRecord, Word } from './messages.ts';
+import type { Heartbeat, Message, Packet, Payload, Proposal, ServerRecord, Word } from './messages.ts';
 import { HOPS_MAX, Overlay } from './overlay.ts';
 import { Promises } from './promises.ts';
 import { RecordTable } from './record-table.ts';
@@ -84,13 +84,7 @@ export class Member implements Core<MemberEffect> {
   readonly #settings: MemberSettings;
   readonly #durations: Durations;
   readonly #links = new Map<string, Link>();
-  /** The newest stamp of each server, by any path, and when the stamp arrived. */
-  readonly #heard = new Map<string, { readonly echo: Echo; readonly at: Instant }>();
-  /**
-   * The last word of each server that named a view. A member that delivered the view first confirms it at once, and nobody repeats that
-   * before the next heartbeat. The word counts as if it had arrived after the delivery.
-   */
-  readonly #lastWords = new Map<string, Word>();
+  readonly #heard = new HeardWords();
   readonly #table = new RecordTable();
   readonly #promises: Promises;
   readonly #conflicts: Conflicts;
@@ -307,7 +301,7 @@ export class Member implements Core<MemberEffect> {
   #wordTo(name: string, now: Instant): Word {
     const view = this.#state.kind === 'in-view' ? this.#state.lease.view : undefined;
     const member = view?.members.find((each) => each.name === name);
-    const heard = this.#heard.get(name);
+    const heard = this.#heard.newestOf(name);
     if (member !== undefined && heard !== undefined) this.#promises.give(member, heard.at);
     const viewId = member === undefined ? undefined : view?.id;
     return { incarnation: this.#incarnation, stamp: now, echo: heard?.echo, viewId };
@@ -328,13 +322,7 @@ export class Member implements Core<MemberEffect> {
   }
 
   #hearWord(from: string, word: Word, now: Instant): void {
-    const { incarnation, stamp } = word;
-    const heard = this.#heard.get(from)?.echo;
-    const order = heard === undefined ? 1 : compareIncarnations(incarnation, heard.incarnation);
-    if (heard === undefined || order > 0 || (order === 0 && stamp > heard.stamp)) {
-      this.#heard.set(from, { echo: { incarnation, stamp }, at: now });
-    }
-    if (word.viewId !== undefined) this.#lastWords.set(from, word);
+    this.#heard.hear(from, word, now);
     this.#hearConfirmation(from, word);
   }
 
@@ -408,9 +396,8 @@ export class Member implements Core<MemberEffect> {
   }
 
   /**
-   * A record of another server, to the linked peers that the record does not list: the server that published the record has sent it to
-   * every peer that it lists. With 50 servers that all list each other, a change floods 50 times fewer messages. A flood that was lost
-   * on the way to a listed peer is repaired by heartbeats.
+   * A record of another server, to the linked peers that the record does not list: its publisher has sent the record to those listed. With
+   * 50 servers, a change floods 50 times fewer messages. A flood that was lost on the way to a listed peer is repaired by heartbeats.
    */
   #passOn(record: ServerRecord, source: string): void {
     const listed = new Set(record.links.map(({ name }) => name));
@@ -419,15 +406,12 @@ export class Member implements Core<MemberEffect> {
       if (isUp && name !== source && name !== record.name && !listed.has(name)) this.#send(name, message);
   }
 
-  /**
-   * Heartbeats go for ever to the configured peers only. Another server has this one among its peers, and says so when it is back;
-   * names that come and go must not add up.
-   */
+  /** Heartbeats go for ever to the configured peers only: another server dials this one when it is back, and names must not add up. */
   #dropSilentGuests(now: Instant): void {
     const { panicMs } = this.#durations;
     for (const { name, isUp } of this.#links.values()) {
       if (isUp || this.#settings.peers.includes(name)) continue;
-      const heard = this.#heard.get(name);
+      const heard = this.#heard.newestOf(name);
       if (heard === undefined || now - heard.at > panicMs) this.#links.delete(name);
     }
   }
@@ -436,8 +420,7 @@ export class Member implements Core<MemberEffect> {
     const forgotten = this.#table.forget(component, now, this.#durations.forgetMs);
     for (const name of forgotten) {
       this.#overlay.forget(name);
-      this.#heard.delete(name);
-      this.#lastWords.delete(name);
+      this.#heard.forget(name);
       if (!this.#settings.peers.includes(name)) this.#links.delete(name);
     }
   }
@@ -447,8 +430,8 @@ export class Member implements Core<MemberEffect> {
   /**
    * Proposes what follows from the records, until the own proposal changes nothing any more; then delivers what all agree on.
    *
-   * When many servers start at once, every record that arrives describes another set, and every proposal goes to everybody. So a server
-   * proposes once in a tenth of a heartbeat, except as another incarnation, which must leave its view in this step.
+   * When many servers start at once, every record that arrives describes another set. So a server proposes once in a tenth of a
+   * heartbeat, except as another incarnation, which must leave its view in this step.
    */
   #settle(now: Instant): void {
     if (this.#state.kind === 'left' || this.#settledChanges === this.#table.changes) return;
@@ -512,26 +495,15 @@ export class Member implements Core<MemberEffect> {
       this.#chain = chainAfter(this.#chain, state.lease.view, state.lease.isHoldOver(now));
     }
     const { leaseMs } = this.#durations;
-    const lease = new ViewLease(view, this.name, { now, actsAt: this.#actsAt(view, now), leaseMs });
+    const actsAt = this.#table.holdsOverAt(view.members, now);
+    const lease = new ViewLease(view, this.name, { now, actsAt, leaseMs });
     this.#state = { kind: 'in-view', lease, chain: proposal.chain };
     this.#effects.push({ do: 'deliver-view', view });
     this.#failSends(view, 'new-view');
-    for (const [name, word] of this.#lastWords) this.#hearConfirmation(name, word);
-    this.#lastWords.clear();
+    for (const [name, word] of this.#heard.takeNaming()) this.#hearConfirmation(name, word);
     for (const { name } of view.members) {
       if (name !== this.name) this.#confirmOverOverlay(name, now);
     }
-  }
-
-  /** When the holds of all members are over: each counts from the arrival of its proposal. */
-  #actsAt(view: View, now: Instant): Instant {
-    let actsAt = now;
-    for (const { name } of view.members) {
-      const holdMs = this.#table.of(name)?.proposal.holdMs ?? 0;
-      const arrivedAt = this.#table.proposedAt(name) ?? now;
-      actsAt = latest(actsAt, later(arrivedAt, holdMs));
-    }
-    return actsAt;
   }
 
   #panicIfLate(now: Instant): void {

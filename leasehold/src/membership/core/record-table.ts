@@ -18,9 +18,15 @@
  */
 
 import { digest } from '../../runtime/digest.ts';
-import type { Instant } from '../../runtime/time.ts';
+import { latest, later, type Instant } from '../../runtime/time.ts';
 import { Graph } from './graph.ts';
-import { areSameMembers, compareIncarnations, type Incarnation, keyOf } from './incarnation.ts';
+import {
+  areSameMembers,
+  compareIncarnations,
+  type Incarnation,
+  keyOf,
+  type MemberId,
+} from './incarnation.ts';
 import type { ServerRecord, Version } from './messages.ts';
 
 interface Kept {
@@ -70,6 +76,16 @@ export class RecordTable {
 
   proposedAt(name: string): Instant | undefined {
     return this.#kept.get(name)?.proposedAt;
+  }
+
+  /** When the holds of all these servers are over: each counts from the arrival of its proposal. */
+  holdsOverAt(members: readonly MemberId[], now: Instant): Instant {
+    let overAt = now;
+    for (const { name } of members) {
+      const kept = this.#kept.get(name);
+      if (kept !== undefined) overAt = latest(overAt, later(kept.proposedAt, kept.record.proposal.holdMs));
+    }
+    return overAt;
   }
 
   isNews(record: ServerRecord): boolean {

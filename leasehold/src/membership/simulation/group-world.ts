@@ -1,4 +1,4 @@
-/** A group in a simulated world: its servers, the network between them, the application that sends, and the checker. */
+/** A group in a simulated world: the servers, the network between them, the application that sends, and the checker. */
 
 import { SimClock } from '../../sim/clock.ts';
 import { Network } from '../../sim/network.ts';
@@ -33,7 +33,7 @@ export class GroupWorld {
     this.world.every([150, 600], () => this.#useApplication());
   }
 
-  /** A server that has not started yet. @param names the servers that it dials; its own name does not count */
+  /** A server that has not started yet. @param names the servers to dial; the own name does not count */
   add(name: string, names: readonly string[], rate = 1): Server {
     const random = this.random.fork(`server ${name}`);
     const clock = new SimClock({

@@ -1,4 +1,4 @@
-/** Clocks at the bound, and beyond it. */
+/** Clocks at the bound, and beyond the bound. */
 
 import { describe, expect, it } from 'vitest';
 import { allAct, msUntil, quietGroup, run, viewsDelivered, viewsOf } from './quiet-group.ts';
@@ -12,7 +12,7 @@ describe('the clocks of a group', () => {
       const group = quietGroup(4, { rates: [1, 1, rate, 1] });
       const isApart = (): boolean => viewsOf(group).join() === 's1 s2 s4,s3' && allAct(group);
       expect(msUntil(group, isApart, 40_000)).toBeLessThan(30_000);
-      // For good: every time that the conflict would end, it begins anew.
+      // For good: every time that the conflict would end, the next one begins.
       run(group, 60_000);
       expect(viewsOf(group)).toEqual(['s1 s2 s4', 's3']);
       expect(allAct(group)).toBe(true);

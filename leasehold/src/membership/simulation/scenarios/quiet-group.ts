@@ -1,4 +1,4 @@
-/** A group without faults, and without clients, to which one thing happens that has a name. The checker watches it as it watches all worlds. */
+/** A group without faults, and without clients, to which one thing happens that has a name. The checker watches as in all worlds. */
 
 import { assert } from '../../../runtime/assert.ts';
 import { resolveDurations } from '../../core/durations.ts';
