@@ -24,9 +24,9 @@ export function edgesOf(facts: Facts): Edge[] {
   const names = namesOf(facts);
   const nodes = new Map(facts.graph.map((node) => [node.name, node]));
   const routed = new Set<string>();
-  for (const { name, reach } of facts.peers) {
-    if (reach !== 'overlay') continue;
+  for (const name of names) {
     const route = routeTo(facts, name);
+    if (route.length < 3) continue;
     for (const [index, stop] of route.entries())
       if (index > 0) routed.add(pair(route[index - 1] ?? '', stop));
   }

@@ -16,6 +16,7 @@ if (isMissing)
   console.warn('NOT TESTED: the page of a group. Install chromium, or name one by CHROMIUM=/path/to/it.');
 
 const LONG_MS = 60_000;
+const SOON_MS = 20_000;
 
 describe.skipIf(isMissing)('the page of a group in a browser', { timeout: LONG_MS }, () => {
   it('shows the servers, the links, and a route over a third server, and runs nothing', async () => {
@@ -38,8 +39,8 @@ describe.skipIf(isMissing)('the page of a group in a browser', { timeout: LONG_M
         page.locator(each),
       );
       // The page fetches itself again until the three are one view.
-      await expect.poll(() => members?.count(), { timeout: LONG_MS }).toBe(3);
-      await expect.poll(() => routes?.count(), { timeout: LONG_MS }).toBe(2);
+      await expect.poll(() => members?.count(), { timeout: SOON_MS }).toBe(3);
+      await expect.poll(() => routes?.count(), { timeout: SOON_MS }).toBe(2);
       expect(await down?.count()).toBe(1);
       expect(await page.locator('svg').boundingBox()).toMatchObject({ width: expect.any(Number) });
       expect(await page.locator('circle.self + text').textContent()).toBe('b');

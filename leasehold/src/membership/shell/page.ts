@@ -115,12 +115,19 @@ function picture(status: GroupStatus): string {
 }
 
 function table(status: GroupStatus): string {
-  const rows = status.peers.map(({ name, isMember, reach, problem }) => {
-    const route = reach === 'overlay' ? routeTo(status, name).join(' → ') : (reach ?? 'not at all');
-    const cells = [escaped(name), isMember ? 'yes' : 'no', escaped(route)].map((cell) => `<td>${cell}</td>`);
-    return `<tr>${cells.join('')}<td class="problem">${escaped(problem ?? '')}</td></tr>`;
+  // A server that is reached over others only has no address here, and is no peer.
+  const others = namesOf(status).filter((name) => name !== status.name);
+  const rows = others.map((name) => {
+    const route = routeTo(status, name);
+    const reached = route.length === 0 ? 'not at all' : route.length === 2 ? 'direct' : route.join(' → ');
+    const isMember = status.view?.members.includes(name) === true;
+    const cells = [escaped(name), isMember ? 'yes' : 'no', escaped(reached)].map(
+      (cell) => `<td>${cell}</td>`,
+    );
+    const problem = status.peers.find((peer) => peer.name === name)?.problem ?? '';
+    return `<tr>${cells.join('')}<td class="problem">${escaped(problem)}</td></tr>`;
   });
-  return `<table><thead><tr><th>Peer</th><th>In the view</th><th>Reached</th><th></th></tr></thead><tbody>${rows.join('')}</tbody></table>`;
+  return `<table><thead><tr><th>Server</th><th>In the view</th><th>Reached</th><th></th></tr></thead><tbody>${rows.join('')}</tbody></table>`;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
