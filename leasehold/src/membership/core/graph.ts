@@ -14,7 +14,13 @@
  * chain of five would disagree for ever.
  */
 
-import { type Incarnation, isSameIncarnation, type MemberId } from './incarnation.ts';
+import {
+  type Incarnation,
+  isSameIncarnation,
+  type MemberId,
+  type Membership,
+  membershipOf,
+} from './incarnation.ts';
 import type { ServerRecord } from './messages.ts';
 
 type Records = ReadonlyMap<string, { readonly record: ServerRecord }>;
@@ -24,6 +30,7 @@ const NOBODY: ReadonlySet<string> = new Set();
 export class Graph {
   readonly #records: Records;
   readonly #neighbours = new Map<string, string[]>();
+  #membership: { readonly self: MemberId; readonly set: Membership } | undefined;
   readonly #nextHops = new Map<string, ReadonlyMap<string, string>>();
 
   constructor(records: Records) {
@@ -54,6 +61,20 @@ export class Graph {
       removed.add(worst);
     }
     return removed.has(name) ? new Set([name]) : this.component(name, removed);
+  }
+
+  /** {@link membersWith} this process, as a set of processes. Worked out once for each graph and incarnation. */
+  membershipWith(self: MemberId): Membership {
+    const known = this.#membership;
+    if (known?.self.name === self.name && known.self.incarnation === self.incarnation) return known.set;
+    const members: MemberId[] = [];
+    for (const name of this.membersWith(self.name)) {
+      const incarnation = name === self.name ? self.incarnation : this.#records.get(name)?.record.incarnation;
+      if (incarnation !== undefined) members.push({ name, incarnation });
+    }
+    const set = membershipOf(members);
+    this.#membership = { self, set };
+    return set;
   }
 
   /** The first server on a shortest path, or undefined if there is no path. */

@@ -60,4 +60,21 @@ describe('a link', () => {
     expect(link.hear(first, instant(2_000))).toBe(false);
     expect(link.heard).toEqual({ incarnation: second, stamp: 3 });
   });
+
+  it('compares clocks anew after a suspension, in which the own clock stood still', () => {
+    const beatFrom = (link: Link, ahead: number, fromMs: number): void => {
+      for (let ms = fromMs; ms <= fromMs + 20_000; ms += 250) {
+        link.hear(first, instant(ms + ahead));
+        link.prove(instant(ms - 10), instant(ms));
+      }
+    };
+    const link = new Link('b', durations);
+    beatFrom(link, 0, 0);
+    beatFrom(link, 8_000, 20_250); // The peer's clock went on for 8 s more.
+    expect(link.clockRate).toBeGreaterThan(1.2);
+    link.break(instant(40_500));
+    expect(link.clockRate).toBeUndefined();
+    beatFrom(link, 8_000, 40_500);
+    expect(link.clockRate).toBeUndefined();
+  });
 });

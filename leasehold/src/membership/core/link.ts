@@ -100,6 +100,7 @@ export class Link {
     }
     this.#state = DOWN;
     this.#provenAt = NEVER;
+    this.#clock = this.#newClock(); // This machine may have been suspended, and its clock stood still.
   }
 
   /** Reads the clock. */

@@ -51,7 +51,6 @@ import {
   keyOf,
   type MemberId,
   type Membership,
-  membershipOf,
 } from './incarnation.ts';
 import { Link } from './link.ts';
 import type { Heartbeat, Message, Packet, Payload, Proposal, ServerRecord, Word } from './messages.ts';
@@ -94,9 +93,6 @@ export class Member implements Core<MemberEffect> {
   #proposal: Proposal | undefined;
   /** The change of the table up to which this server has proposed and delivered what follows. */
   #settledChanges = -1;
-  #lastComputed:
-    | { readonly graph: Graph; readonly incarnation: Incarnation; readonly set: Membership }
-    | undefined;
   #chain: Chain = UNKNOWN_CHAIN;
   #state: State;
   #heartbeatAt: Instant;
@@ -174,6 +170,7 @@ export class Member implements Core<MemberEffect> {
 
   /** @param isUrgent a peer speaks of a later view: ask the others at once for records that are missing here */
   wake(now: Instant, isUrgent = false): MemberEffect[] {
+    this.#proposeAt = undefined; // Set again if it is still too early.
     if (isUrgent || now >= this.#heartbeatAt) this.#beat(now);
     else this.#settle(now);
     return this.#take();
@@ -436,7 +433,7 @@ export class Member implements Core<MemberEffect> {
   #settle(now: Instant): void {
     if (this.#state.kind === 'left' || this.#settledChanges === this.#table.changes) return;
     for (;;) {
-      const computed = this.#computed();
+      const computed = this.#graph.membershipWith(this.id);
       if (computed.key === this.#proposal?.key) break;
       const proposedAs = this.#proposal && incarnationIn(this.#proposal, this.name);
       const isSame = proposedAs !== undefined && isSameIncarnation(proposedAs, this.#incarnation);
@@ -450,19 +447,6 @@ export class Member implements Core<MemberEffect> {
     this.#proposeAt = undefined;
     this.#settledChanges = this.#table.changes;
     this.#deliverIfAgreed(now);
-  }
-
-  #computed(): Membership {
-    const known = this.#lastComputed;
-    if (known?.graph === this.#graph && known.incarnation === this.#incarnation) return known.set;
-    const members: MemberId[] = [];
-    for (const name of this.#graph.membersWith(this.name)) {
-      const incarnation = name === this.name ? this.#incarnation : this.#table.of(name)?.incarnation;
-      if (incarnation !== undefined) members.push({ name, incarnation });
-    }
-    const set = membershipOf(members);
-    this.#lastComputed = { graph: this.#graph, incarnation: this.#incarnation, set };
-    return set;
   }
 
   #propose({ key, members }: Membership, now: Instant): void {
