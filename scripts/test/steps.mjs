@@ -184,6 +184,20 @@ export const steps = [
     calculates: true,
   },
   {
+    name: 'sim-quorum-log',
+    what: 'the log on a quorum group in 100 hostile worlds',
+    commands: [[sim, 'quorum-log', '--seeds', '100']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'mutants-quorum-log',
+    what: 'deliberate faults in the log on a quorum group, each to be caught',
+    commands: [[sim, 'quorum-log', '--mutants', '--recorded']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
     name: 'sim-membership',
     what: 'groups in 100 hostile worlds',
     commands: [[sim, 'membership', '--seeds', '100']],

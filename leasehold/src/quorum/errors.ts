@@ -191,3 +191,19 @@ export class WatchBehindError extends LeaseholdError {
     this.oldest = oldest;
   }
 }
+
+/** Somebody has written something else under the keys of a Manager's log. */
+export class DamagedQuorumLogError extends LeaseholdError {
+  override readonly name = 'DamagedQuorumLogError';
+  readonly code = 'QUORUM_LOG_DAMAGED';
+  readonly retryable = false;
+  readonly key: string;
+
+  constructor(key: string) {
+    super(
+      `the log of the Managers in this group cannot be read: "${key}" is missing, or is not what a Manager writes. ` +
+        'Another client of the group has written there. Stop that client; found a new group for the Managers, in empty directories.',
+    );
+    this.key = key;
+  }
+}

@@ -21,7 +21,8 @@ import { type Frame, Journal, type Marks } from './journal.ts';
 import { LeaseMachine } from './leases.ts';
 import { ReplicatedLog } from './log.ts';
 import type { Message } from './messages.ts';
-import type { Operation } from './operation.ts';
+import type { ClaimEnd } from './key-claim.ts';
+import type { Operation, Revision } from './operation.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from './options.ts';
 import type { Recovered } from './recovery.ts';
 import type { Result } from './result.ts';
@@ -40,6 +41,9 @@ export type Effect =
       readonly operation: Operation;
       readonly results: readonly Result[];
     }
+  /** The claimed key keeps this revision until then; or does no longer: see `key-claim.ts`. */
+  | { readonly do: 'claim-extended'; readonly revision: Revision; readonly until: Instant }
+  | { readonly do: 'claim-ended'; readonly revision: Revision; readonly why: ClaimEnd }
   /** Everything up to this slot came as a snapshot; its slots are not shown. */
   | { readonly do: 'installed'; readonly slot: number }
   | TraceEffect;
@@ -153,6 +157,14 @@ export class Context {
 
   installed(slot: number): void {
     this.#effects.push({ do: 'installed', slot });
+  }
+
+  claimExtended(revision: Revision, until: Instant): void {
+    this.#effects.push({ do: 'claim-extended', revision, until });
+  }
+
+  claimEnded(revision: Revision, why: ClaimEnd): void {
+    this.#effects.push({ do: 'claim-ended', revision, why });
   }
 
   persist(frame: Frame): void {

@@ -104,6 +104,12 @@ export class LeaseMachine {
     return held !== undefined && held.until > now && held.floor <= reached;
   }
 
+  /** Until when the grantor's promise holds, if the promise covers nothing that we have not reached. */
+  heldUntil(grantor: string, reached: number): Instant {
+    const held = this.#held.get(grantor);
+    return held !== undefined && held.floor <= reached ? held.until : NEVER;
+  }
+
   /** The promises that hold now: by whom, and until when on this clock. For status. */
   held(now: Instant): { readonly grantor: string; readonly until: Instant; readonly floor: number }[] {
     return [...this.#held].flatMap(([grantor, held]) => (held.until > now ? [{ grantor, ...held }] : []));
@@ -144,6 +150,11 @@ export class LeaseMachine {
     const given = this.#given.get(holder);
     if (given === undefined || given.asked.life !== asked.life || given.asked.number > asked.number) return;
     this.#given.delete(holder);
+  }
+
+  /** Whether a promise to this holder may still run. */
+  mayHavePromised(holder: string, now: Instant): boolean {
+    return now < this.#everybodyUntil || (this.#given.get(holder)?.until ?? NEVER) > now;
   }
 
   /** Whom this replica has promised, as seats. */

@@ -130,6 +130,11 @@ export class ReplicatedLog {
     return this.#writers.get(key)?.at(-1);
   }
 
+  /** The slots above this one that may write the key; not for slots below the committed prefix. */
+  writersAfter(key: string, slot: number): readonly number[] {
+    return this.#writers.get(key)?.filter((each) => each > slot) ?? [];
+  }
+
   /** The newest configuration, whether committed or not. */
   get newestConfiguration(): Configuration {
     return (this.#configurations.at(-1) as PlacedConfiguration).configuration;

@@ -22,7 +22,7 @@
  * be read on two sides of a write between them.
  */
 
-import { type Instant, later, soonest } from '../../runtime/time.ts';
+import { earliest, type Instant, instant, later, soonest } from '../../runtime/time.ts';
 import type { ReadAnswer, Served } from './answer.ts';
 import { bit, holdersOf, isQuorum, isQuorumOfEach, memberOf } from './configuration.ts';
 import type { Context } from './context.ts';
@@ -63,6 +63,9 @@ export interface Elsewhere {
 const QUORUM_ROUNDS = 8;
 
 const IDS_PER_LIFE = 2 ** 32;
+
+const NEVER = instant(Number.NEGATIVE_INFINITY);
+const FOREVER = instant(Number.POSITIVE_INFINITY);
 
 export class Reads {
   readonly #context: Context;
@@ -128,6 +131,23 @@ export class Reads {
       if (member === undefined || !isQuorum(configuration, hasPromised)) return false;
       return keys.every((key) => (holdersOf(configuration, key) & bit(member.seat)) !== 0);
     });
+  }
+
+  /** Until when this replica could answer for this key by itself if nothing new came: see `key-claim.ts`. */
+  leasedUntil(key: string): Instant {
+    const { log, leases, self } = this.#context;
+    let until = FOREVER;
+    for (const configuration of log.countingConfigurations) {
+      const { members, quorum } = configuration;
+      const member = memberOf(configuration, self);
+      if (member === undefined || (holdersOf(configuration, key) & bit(member.seat)) === 0) return NEVER;
+      const promises = members
+        .map(({ storage }) => (storage === self ? FOREVER : leases.heldUntil(storage, log.chosen)))
+        .sort((a, b) => b - a);
+      const needed = quorum === 'all' ? members.length : Math.floor(members.length / 2) + 1;
+      until = earliest(until, promises[needed - 1] ?? NEVER);
+    }
+    return until;
   }
 
   /** The answer to a read of one key, if there is one at once; nothing waits otherwise. */

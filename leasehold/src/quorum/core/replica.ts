@@ -31,13 +31,14 @@ import { judge } from './commit.ts';
 import { type Configuration, isQuorumOfEach, isSeated, memberOf } from './configuration.ts';
 import { Context, type Effect, type ReplicaOptions } from './context.ts';
 import { Candidacy, type Merged } from './election.ts';
+import { KeyClaim } from './key-claim.ts';
 import { Leadership } from './leadership.ts';
 import { LeaseExchange } from './lease-exchange.ts';
 import { type Change, changed, isInForce } from './membership.ts';
 import type { Accepted, Message, PreVote, Refused } from './messages.ts';
-import { type Command, isReadOnly, NO_SESSION, type Request, transaction } from './operation.ts';
+import { isReadOnly, NO_SESSION, type Request, type Revision, transaction } from './operation.ts';
 import { type ReadMode, Reads } from './reads.ts';
-import { Requests } from './requests.ts';
+import { type ReplicaCall, Requests, type Submission } from './requests.ts';
 import type { Result } from './result.ts';
 import { type Standing, Standings } from './standing.ts';
 
@@ -47,18 +48,7 @@ type Role =
   | { readonly name: 'candidate'; readonly candidacy: Candidacy }
   | { readonly name: 'leader'; readonly leadership: Leadership };
 
-/** A request as its caller gives it. */
-export interface Submission {
-  readonly session: number;
-  readonly number: number;
-  readonly answeredBelow: number;
-  readonly command: Command;
-}
-
-/** A call of a client; `id` is unlike that of any other call in this life. */
-export type ReplicaCall =
-  | ({ readonly kind: 'submit'; readonly id: number } & Submission)
-  | { readonly kind: 'read'; readonly id: number; readonly mode: ReadMode; readonly keys: readonly string[] };
+export type { ReplicaCall, Submission };
 
 const NOT_READY: Answer = { kind: 'refused', why: 'not-ready' };
 
@@ -73,6 +63,7 @@ export class Replica implements Core<Effect> {
   readonly #requests: Requests;
   readonly #exchange: LeaseExchange;
   readonly #application: Application;
+  readonly #claim: KeyClaim;
   #role: Role = { name: 'follower', leader: undefined };
   #heardLeaderAt: Instant;
   #electAt: Instant;
@@ -97,6 +88,7 @@ export class Replica implements Core<Effect> {
       },
       log: (keys, deliver) => this.#logRead(keys, deliver),
     });
+    this.#claim = new KeyClaim(context, this.#reads);
     this.#heardLeaderAt = now;
     this.#electAt = this.#drawElection(now);
     this.#now = now;
@@ -109,8 +101,8 @@ export class Replica implements Core<Effect> {
     context.upTo = log.chosen;
     if (isRepaired) context.journal.rewrite(options.recovered.snapshot);
     this.#application = new Application(context, (slot, operation, results) => {
+      context.show(slot, operation, results); // First: a caller in this process that hears the answer has seen the change.
       this.#requests.committed(slot, operation, results);
-      context.show(slot, operation, results);
     });
   }
 
@@ -220,6 +212,17 @@ export class Replica implements Core<Effect> {
     return this.#settle(now);
   }
 
+  /** Says from now on until when a key keeps a revision, whose write was answered here. There is one claim at a time. */
+  claim(key: string, revision: Revision, now: Instant): Effect[] {
+    this.#claim.begin(key, revision);
+    return this.#settle(now);
+  }
+
+  unclaim(revision: Revision): Effect[] {
+    this.#claim.forget(revision);
+    return [];
+  }
+
   /** Hands the leadership to another member, if this replica leads. */
   transfer(to: string, now: Instant): Effect[] {
     const { log } = this.#context;
@@ -265,6 +268,7 @@ export class Replica implements Core<Effect> {
 
   /** Stops reading, and tells the others so that their writes need not wait. The process is about to end. */
   release(now: Instant): Effect[] {
+    this.#claim.end('dropped');
     this.#exchange.release(now);
     return this.#settle(now);
   }
@@ -535,12 +539,13 @@ export class Replica implements Core<Effect> {
   /** Acknowledges what is durable, and draws the conclusions from what everybody has acknowledged. */
   #advance(now: Instant): void {
     const context = this.#context;
+    this.#claim.check(now);
     this.#acceptor.acknowledge(now);
     const isActive =
       context.ballot > 0 && (this.#role.name !== 'leader' || context.promised === context.ballot);
     const committed = isActive ? judge(context.log, context.acknowledged, context.upTo) : [];
+    for (const slot of committed) this.#application.committed(slot); // Those that are applied: the lower ones.
     this.#application.applyChosen();
-    for (const slot of committed) this.#application.committed(slot);
   }
 
   /** A change is done when a majority of the new members will know that it is committed, even after a restart. */

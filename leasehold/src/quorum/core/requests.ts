@@ -8,8 +8,22 @@
 
 import { type Instant, later, soonest } from '../../runtime/time.ts';
 import type { Context } from './context.ts';
-import type { Operation, Request } from './operation.ts';
+import type { Command, Operation, Request } from './operation.ts';
+import type { ReadMode } from './reads.ts';
 import type { Result } from './result.ts';
+
+/** A request as its caller gives it. */
+export interface Submission {
+  readonly session: number;
+  readonly number: number;
+  readonly answeredBelow: number;
+  readonly command: Command;
+}
+
+/** A call of a client; `id` is unlike that of any other call in this life. */
+export type ReplicaCall =
+  | ({ readonly kind: 'submit'; readonly id: number } & Submission)
+  | { readonly kind: 'read'; readonly id: number; readonly mode: ReadMode; readonly keys: readonly string[] };
 
 interface Waiting {
   readonly request: Request;

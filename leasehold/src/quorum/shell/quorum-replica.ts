@@ -34,6 +34,7 @@ import type { Call, Reply } from '../wire/calls.ts';
 import type { Inbound } from '../wire/codec.ts';
 import type { Hello } from '../wire/messages.ts';
 import { CallDesk, Caller } from './call-desk.ts';
+import type { HistoryEvents } from './change-history.ts';
 import { checkKey } from './client-checks.ts';
 import type { ReadEntry } from './client-types.ts';
 import { PeerLinks, type PeerLinksOptions } from './peer-links.ts';
@@ -78,6 +79,8 @@ export class QuorumReplica implements AsyncDisposable {
   readonly #failing = new AbortController();
   readonly #links: PeerLinks;
   readonly #callers = new Map<string, Caller>();
+  /** What else in this process wants to hear of changes. @internal */
+  readonly residents: Set<HistoryEvents> = new Set<HistoryEvents>();
   /** The last hello of each other directory. */
   readonly #hellos = new Map<string, Hello>();
   readonly #contacts: string[] = [];
@@ -166,6 +169,11 @@ export class QuorumReplica implements AsyncDisposable {
       const replica = this.#serving?.host.replica;
       return replica?.view.isMember === true && replica.leader !== undefined ? NOTHING : undefined;
     }, signal) as Promise<unknown> as Promise<void>;
+  }
+
+  /** The core with its disk, once there is one. @internal */
+  get host(): ReplicaHost | undefined {
+    return this.#serving?.host;
   }
 
   status(): ReplicaStatus {
@@ -411,8 +419,14 @@ export class QuorumReplica implements AsyncDisposable {
       ...{ isNew: this.#isNew, isCopy: this.#options.isCopy },
       send: (to, message) => this.#links.send(to, message),
       watched: {
-        changed: (changes) => desk?.changed(changes),
-        skipped: (position) => desk?.skipped(position),
+        changed: (changes) => {
+          desk?.changed(changes);
+          for (const resident of this.residents) resident.changed(changes);
+        },
+        skipped: (position) => {
+          desk?.skipped(position);
+          for (const resident of this.residents) resident.skipped(position);
+        },
       },
       failed: (error) => this.#fail(error),
       confirmed: () => {

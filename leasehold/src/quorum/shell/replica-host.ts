@@ -22,6 +22,8 @@ import type { Answer, ReadAnswer } from '../core/answer.ts';
 import type { Configuration } from '../core/configuration.ts';
 import type { Effect } from '../core/context.ts';
 import type { Frame } from '../core/journal.ts';
+import type { Revision } from '../core/operation.ts';
+import type { ClaimEvents } from '../fenced-log/port.ts';
 import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
 import type { Change } from '../core/membership.ts';
 import type { Message } from '../core/messages.ts';
@@ -90,6 +92,7 @@ export class ReplicaHost {
   readonly #dirty = new Set<AnswerPort>();
   #stage: CheckingIn | Repairing | Running;
   #ids = 0;
+  #claim: { readonly revision: Revision; readonly events: ClaimEvents } | undefined;
   #isFull = false;
   #isOver = false;
   #vouched: readonly string[] = [];
@@ -169,6 +172,20 @@ export class ReplicaHost {
     });
     if (answer !== undefined) this.counters.served.local += 1;
     return answer;
+  }
+
+  /** Claims a key: see `core/key-claim.ts`. Disposing ends the claim without an event. */
+  claim(key: string, revision: Revision, events: ClaimEvents): Disposable {
+    const stage = this.#stage;
+    this.#claim = { revision, events };
+    if (stage.kind === 'running') stage.driver.input((now) => stage.core.claim(key, revision, now));
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#claim?.revision !== revision) return;
+        this.#claim = undefined;
+        if (stage.kind === 'running') stage.driver.input(() => stage.core.unclaim(revision));
+      },
+    };
   }
 
   change(change: Change, port: AnswerPort, callId: number): void {
@@ -283,6 +300,12 @@ export class ReplicaHost {
         return;
       case 'show':
         this.history?.show(effect.slot, effect.operation, effect.results);
+        return;
+      case 'claim-extended':
+        if (this.#claim?.revision === effect.revision) this.#claim.events.extended(effect.until);
+        return;
+      case 'claim-ended':
+        if (this.#claim?.revision === effect.revision) this.#claim.events.ended(effect.why);
         return;
       case 'installed':
         this.history?.installed(effect.slot);

@@ -19,9 +19,15 @@ import { warnings } from '../../node/warnings.ts';
 import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { nameOption } from '../../runtime/text-option.ts';
-import { type QuorumDurations, resolveQuorumDurations } from '../core/options.ts';
+import type { Placement } from '../core/configuration.ts';
+import {
+  type QuorumDurations,
+  type ResolvedQuorumDurations,
+  resolveQuorumDurations,
+} from '../core/options.ts';
 import { type Identity, newStorageId, readIdentity, writeIdentity } from '../disk/identity.ts';
 import { JournalDisk } from '../disk/journal-disk.ts';
 import { type FilePlaces, isCopied } from '../disk/place.ts';
@@ -95,39 +101,19 @@ const OPTIONS: OptionNames<StartReplicaOptions> = {
  * @throws {VotesLostError} if the journal has lost votes
  * @throws {PortInUseError} if another process listens there
  */
-export async function startReplica(options: StartReplicaOptions): Promise<QuorumReplica> {
-  checkOptionNames('', options, OPTIONS);
-  const name = replicaName('name', options.name);
-  const group = nameOption('group', options.group ?? 'default', NAME_CHARACTERS_MAX);
-  const peers = checkPeers(options.peers);
-  const join = options.join ?? false;
-  const own = peers.get(name);
-  if (own === undefined && !join) {
-    throw new InvalidOptionError(
-      'peers',
-      [...peers.keys()].join(', '),
-      `${name}, which is this replica, must be among them; or it joins a group that exists (join: true, --join)`,
-    );
-  }
-  if (own === undefined && options.listen === undefined)
-    throw new InvalidOptionError(
-      'listen',
-      undefined,
-      'it must be given where peers does not have this replica',
-    );
-  const durations = resolveQuorumDurations(options);
-  const listen = parsed('listen', options.listen ?? own);
+export function startReplica(options: StartReplicaOptions): Promise<QuorumReplica> {
+  return startReplicaOn(undefined, options);
+}
+
+/** The same with a given clock: for a process that compares instants of the replica with its own. @internal */
+export async function startReplicaOn(
+  given: Runtime | undefined,
+  options: StartReplicaOptions,
+): Promise<QuorumReplica> {
+  const { name, group, peers, join, own, durations, listen, secure, placement } =
+    checkReplicaOptions(options);
   const logger = options.logger ?? warnings;
-  const secure = mutualTlsOption(options.tls);
-  if (secure === undefined && options.insecure !== true && !isLoopback(listen.host)) {
-    throw new InvalidOptionError(
-      'listen',
-      formatAddress(listen),
-      'everybody who can connect there could read and write; listen on 127.0.0.1, give tls (--ca, --cert, --key), or say insecure: true (--insecure) if the network keeps others away',
-    );
-  }
   if (!join) sayWhatIsTolerated(peers.size, logger);
-  const placement = { mode: checkReaders(options.readers ?? 'all') };
   await openDirectory(options.directory);
   const directory = await openLockedDirectory(options.directory, {
     allowNetwork: options.allowNetworkDirectory,
@@ -138,9 +124,9 @@ export async function startReplica(options: StartReplicaOptions): Promise<Quorum
     const places = fingerprintsOf(directory.path);
     const wanted = { name, group, join, path: options.directory };
     const { identity, isNew, isCopy } = await openIdentity(wanted, directory.storage, places);
-    const runtime = nodeRuntime({
-      onBackwards: (ms) => logger.error('the monotonic clock went back; it stands still meanwhile', { ms }),
-    });
+    const onBackwards = (ms: number): void =>
+      logger.error('the monotonic clock went back; it stands still meanwhile', { ms });
+    const runtime = given ?? nodeRuntime({ onBackwards });
     let replica: QuorumReplica | undefined;
     const listener = await listenTcp({
       ...{ ...listen, codec: listenerCodec, protocol: QUORUM_PROTOCOL, runtime, logger, secure },
@@ -174,6 +160,54 @@ export async function startReplica(options: StartReplicaOptions): Promise<Quorum
     await closing[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+interface CheckedOptions {
+  readonly name: string;
+  readonly group: string;
+  readonly peers: ReadonlyMap<string, string>;
+  readonly join: boolean;
+  /** The own address in `peers`. */
+  readonly own: string | undefined;
+  readonly durations: ResolvedQuorumDurations;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly secure: ReturnType<typeof mutualTlsOption>;
+  readonly placement: Placement;
+}
+
+/** Everything that can be found wrong without the directory. @internal @throws {InvalidOptionError} */
+export function checkReplicaOptions(options: StartReplicaOptions): CheckedOptions {
+  checkOptionNames('', options, OPTIONS);
+  const name = replicaName('name', options.name);
+  const group = nameOption('group', options.group ?? 'default', NAME_CHARACTERS_MAX);
+  const peers = checkPeers(options.peers);
+  const join = options.join ?? false;
+  const own = peers.get(name);
+  if (own === undefined && !join) {
+    throw new InvalidOptionError(
+      'peers',
+      [...peers.keys()].join(', '),
+      `${name}, which is this replica, must be among them; or it joins a group that exists (join: true, --join)`,
+    );
+  }
+  if (own === undefined && options.listen === undefined)
+    throw new InvalidOptionError(
+      'listen',
+      undefined,
+      'it must be given where peers does not have this replica',
+    );
+  const durations = resolveQuorumDurations(options);
+  const listen = parsed('listen', options.listen ?? own);
+  const secure = mutualTlsOption(options.tls);
+  if (secure === undefined && options.insecure !== true && !isLoopback(listen.host)) {
+    throw new InvalidOptionError(
+      'listen',
+      formatAddress(listen),
+      'everybody who can connect there could read and write; listen on 127.0.0.1, give tls (--ca, --cert, --key), or say insecure: true (--insecure) if the network keeps others away',
+    );
+  }
+  const placement: Placement = { mode: checkReaders(options.readers ?? 'all') };
+  return { name, group, peers, join, own, durations, listen, secure, placement };
 }
 
 interface OpenedIdentity {

@@ -1,13 +1,13 @@
 /** One seed: a world in which everything goes wrong for a while, and then nothing. */
 
-import { Random } from '../../sim/random.ts';
+import type { Random } from '../../sim/random.ts';
 import { BALLOT_MAX } from '../core/ballot.ts';
 import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
 import type { Message } from '../core/messages.ts';
 import { seeCalm } from './calm.ts';
-import { drawPlacement, drawRate, drawWorld } from './drawn-world.ts';
+import { drawPlacement, drawRate } from './drawn-world.ts';
 import type { ReplicaNode } from './node.ts';
-import { QuorumWorld } from './quorum-world.ts';
+import type { QuorumWorld } from './quorum-world.ts';
 
 const TROUBLES = [
   ...([
@@ -89,13 +89,19 @@ export class Chaos {
     stranger: (node) => this.#speakAsStranger(node),
   };
 
-  constructor(seed: number, trace: boolean) {
-    this.quorum = new QuorumWorld(seed, trace, drawWorld(new Random(seed, 'drawn')));
+  constructor(quorum: QuorumWorld) {
+    this.quorum = quorum;
     this.#random = this.quorum.world.random.fork('chaos');
     this.#kinds = this.#random.shuffle(TROUBLES).slice(0, this.#random.pick(KINDS_EACH));
   }
 
   run(): void {
+    this.worsen();
+    this.calm();
+  }
+
+  /** Everything goes wrong for a while. */
+  worsen(): void {
     const { world, drawn } = this.quorum;
     this.quorum.start();
     world.run({ untilMs: drawn.durations.electionMs * this.#random.between(1, 6) });
@@ -109,6 +115,10 @@ export class Chaos {
     troubles[Symbol.dispose]();
     placements?.[Symbol.dispose]();
     this.#isOver = true;
+  }
+
+  /** Nothing goes wrong any more. */
+  calm(): void {
     seeCalm(this.quorum, this.#random.fork('calm'));
   }
 

@@ -53,6 +53,15 @@ export interface NodeOptions {
   /** Storage ids of members, as an operator would name them. */
   contacts(): readonly string[];
   readonly observer: Observer;
+  /** What lives in the process of the replica and uses it without a network, anew for each life. */
+  resident?(node: ReplicaNode, runtime: SimRuntime): Resident;
+}
+
+/** A user of the replica in its own process. */
+export interface Resident {
+  happened(
+    effect: Extract<Effect, { readonly do: 'show' | 'installed' | 'claim-extended' | 'claim-ended' }>,
+  ): void;
 }
 
 /** What the checker hears of, at the instant it happens. */
@@ -69,6 +78,10 @@ export interface Observer {
   changed(node: ReplicaNode, change: Change, answer: Answer): void;
 }
 
+interface Awaited {
+  readonly answered: (answer: Answer) => void;
+}
+
 export class ReplicaNode {
   readonly world: World;
   readonly storage: string;
@@ -82,7 +95,8 @@ export class ReplicaNode {
   #driver: Driver<Effect> | undefined;
   #callIds = 0;
   #vouched: readonly string[] = [];
-  readonly #calls = new Map<number, Call | Change>();
+  readonly #calls = new Map<number, Call | Change | Awaited>();
+  #resident: Resident | undefined;
 
   constructor(world: World, options: NodeOptions) {
     this.world = world;
@@ -95,6 +109,16 @@ export class ReplicaNode {
       lateMs: options.lateMs,
       start: (runtime) => this.#live(runtime),
     });
+  }
+
+  /** A call of the resident. */
+  perform(act: (replica: Replica, now: Instant) => Effect[]): void {
+    this.#input(act);
+  }
+
+  /** A number for a call of the resident, which is told the answer. */
+  await(answered: (answer: Answer) => void): number {
+    return this.#remember({ answered });
   }
 
   /** The core, while the process lives and has read its disk. */
@@ -141,6 +165,7 @@ export class ReplicaNode {
     this.#runtime = runtime;
     this.#replica = undefined;
     this.#vouched = [];
+    this.#resident = undefined;
     this.#calls.clear();
     const life = this.disk.open();
     this.disk.repairTail();
@@ -266,6 +291,7 @@ export class ReplicaNode {
     callers.listen((_, call) => {
       if (call.kind !== 'reply') this.#call(call);
     });
+    this.#resident = this.#options.resident?.(this, runtime);
     driver.input((now) => replica.wake(now));
   }
 
@@ -280,7 +306,7 @@ export class ReplicaNode {
     );
   }
 
-  #remember(call: Call | Change): number {
+  #remember(call: Call | Change | Awaited): number {
     this.#callIds += 1;
     this.#calls.set(this.#callIds, call);
     return this.#callIds;
@@ -303,8 +329,12 @@ export class ReplicaNode {
         return;
       case 'show':
         observer.shows(this, effect.slot, effect.operation);
+        this.#resident?.happened(effect);
         return;
       case 'installed':
+      case 'claim-extended':
+      case 'claim-ended':
+        this.#resident?.happened(effect);
         return;
       case 'persist':
         this.#persist(effect.frame);
@@ -318,7 +348,8 @@ export class ReplicaNode {
         this.#calls.delete(effect.id);
         if (call === undefined)
           throw this.world.broken('answers-once', `${this.storage} answers ${effect.id}, which nobody asked`);
-        if ('client' in call) {
+        if ('answered' in call) call.answered(effect.answer);
+        else if ('client' in call) {
           observer.answers(this, call, effect.answer);
           callers.send(call.client, { kind: 'reply', id: call.id, answer: effect.answer });
         } else observer.changed(this, call, effect.answer);

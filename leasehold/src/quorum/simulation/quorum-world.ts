@@ -9,8 +9,15 @@ import type { Message } from '../core/messages.ts';
 import { Checker } from './checker.ts';
 import { Client } from './client.ts';
 import { type DrawnWorld, drawDurations, drawRate } from './drawn-world.ts';
-import { type Call, ReplicaNode, type Reply } from './node.ts';
+import { type Call, type NodeOptions, ReplicaNode, type Reply } from './node.ts';
 import { Operator } from './operator.ts';
+
+/** What else lives in the processes of the replicas, for other simulations. */
+export interface Inhabitants {
+  readonly resident?: NodeOptions['resident'];
+  /** After every input of a replica. */
+  settled?(node: ReplicaNode): void;
+}
 
 export class QuorumWorld {
   readonly world: World;
@@ -22,9 +29,11 @@ export class QuorumWorld {
   readonly clients: Client[] = [];
   readonly #random: Random;
   readonly #initial: Configuration;
+  readonly #inhabitants: Inhabitants;
   #built = 0;
 
-  constructor(seed: number, trace: boolean, drawn: DrawnWorld) {
+  constructor(seed: number, trace: boolean, drawn: DrawnWorld, inhabitants: Inhabitants = {}) {
+    this.#inhabitants = inhabitants;
     this.world = new World({ seed, trace });
     this.drawn = drawn;
     this.#random = this.world.random.fork('quorum');
@@ -84,12 +93,16 @@ export class QuorumWorld {
       ...{ storage, initial, limits, lateMs, syncMs, random, clock },
       replicas: this.replicas,
       calls: this.calls,
+      ...(this.#inhabitants.resident && { resident: this.#inhabitants.resident }),
       durations: () =>
         random.chance(0.8) ? durations : { ...durations, leaseMs: drawDurations(random).leaseMs + 150 },
       contacts: () => this.operator.members.map((node) => node.storage).filter((each) => each !== storage),
       observer: {
         began: (node) => checker.began(node),
-        settled: (node) => checker.settled(node),
+        settled: (node) => {
+          checker.settled(node);
+          this.#inhabitants.settled?.(node);
+        },
         shows: (node, slot, operation) => checker.shows(node, slot, operation),
         reads: (node, call) => checker.reads(node, call),
         answers: (node, call, answer) => checker.answers(node, call, answer),

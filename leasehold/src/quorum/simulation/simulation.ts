@@ -1,9 +1,12 @@
 /** The quorum protocol as the runner of seeds sees it. */
 
+import { Random } from '../../sim/random.ts';
 import { outcomeOf, type SeedOutcome, shortfalls, type Simulation } from '../../sim/simulation.ts';
 import { Chaos } from './chaos.ts';
 import { PROMISES } from './checker.ts';
+import { drawWorld } from './drawn-world.ts';
 import { mutants } from './mutants.ts';
+import { QuorumWorld } from './quorum-world.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 /** So often the schedules that are too rare for chance are played before the drawn world. */
@@ -47,7 +50,7 @@ export const simulation: Simulation = {
   name: 'quorum',
   promises: PROMISES,
   run(seed, { trace }): SeedOutcome {
-    const chaos = new Chaos(seed, trace);
+    const chaos = new Chaos(new QuorumWorld(seed, trace, drawWorld(new Random(seed, 'drawn'))));
     return outcomeOf(chaos.quorum.world, seed, () => {
       if (seed % SEEDS_PER_SCENARIOS === 1) for (const play of Object.values(SCENARIOS)) play();
       chaos.run();
