@@ -7,7 +7,7 @@
  *        └──────────────────┘
  *
  * so that a protocol can be read, tested and simulated without the next one. Only a Manager that keeps nothing is elected by
- * flease, and that is put together where its core meets the world, real (`pool/shell/`) or simulated. A rate limit is shared in a pool (`ratelimit/shell/`), or spread over a group (`membership`). Two kinds of files
+ * flease, and one whose log is in a quorum group has a replica beside it; that is put together where its core meets the world, real (`pool/shell/`) or simulated. A rate limit is shared in a pool (`ratelimit/shell/`), or spread over a group (`membership`). Two kinds of files
  * stand outside the order: proofs (a protocol's `simulation/`, the simulated log, the tests) also use `sim`,
  * and a protocol's `shell/`, which puts its cores into real processes, also uses `node`, and so does what
  * is only for tests (`testing/`, `-script.ts`) or for HTTP (`http/`).
@@ -67,6 +67,7 @@ function wrongWith(path: string, target: string): string | undefined {
   if (to === 'node' && mayBeReal(path)) return undefined;
   if (from === 'pool' && to === 'flease' && /^pool\/(shell|simulation)\//.test(path.slice(ROOT.length)))
     return undefined;
+  if (from === 'pool' && to === 'quorum' && path.startsWith(`${ROOT}pool/shell/`)) return undefined;
   if (from === 'ratelimit' && to === 'pool' && path.startsWith(`${ROOT}ratelimit/shell/`)) return undefined;
   return `${from} may import ${allowed.length === 0 ? 'nothing of ours' : `only ${allowed.join(' and ')}`}`;
 }

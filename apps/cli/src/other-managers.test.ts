@@ -34,7 +34,7 @@ const STATUS: StatusAnswer = {
     latestEventId: 'e-1',
   },
   managers: [],
-  store: { kind: 'etcd', where: 'prod/', bytes: null, members: [], group: null },
+  store: { kind: 'etcd', where: 'prod/', bytes: null, members: [], group: null, replica: null },
 };
 
 const servers: Server[] = [];
@@ -167,7 +167,8 @@ describe('the status of a Manager', () => {
       { endpoint: 'c=h3:7500', isReachable: false, isLeader: false, ...unknown, complaint: 'clock off' },
     ];
     const group = { view: 2, isSettled: false, recovery: null };
-    const store = { kind: 'flease', where: 'default, manager/c', bytes: null, members, group } as const;
+    const where = 'default, manager/c';
+    const store = { kind: 'flease', where, bytes: null, members, group, replica: null } as const;
     const status: StatusAnswer = {
       ...STATUS,
       role: 'standby',

@@ -6,6 +6,7 @@ import {
   type StoreOptions,
   storeWords,
   withFleaseOptions,
+  withQuorumOptions,
   withStoreOptions,
 } from './store-options.ts';
 import { recordedContext } from './testing/recorded-context.ts';
@@ -15,8 +16,8 @@ const ADDRESS = `etcds://me:${SECRET}@10.0.0.1,10.0.0.2:2380/prod`;
 
 /** What these words come to. */
 function read(argv: readonly string[], environment: Record<string, string> = {}) {
-  const command = withFleaseOptions(
-    withStoreOptions(new Command().option('--data <directory>').option('--memory')),
+  const command = withQuorumOptions(
+    withFleaseOptions(withStoreOptions(new Command().option('--data <directory>').option('--memory'))),
   ).exitOverride();
   command.configureOutput({ outputError: () => {} }).parse(argv, { from: 'user' });
   return storeOf(recordedContext({ environment }), command.opts<StoreOptions>());
@@ -56,9 +57,32 @@ describe('where the command line says that the log is', () => {
 
   it.each(['fleas', 'http://h:2379', 'h:2379'])('is neither an etcd nor to be elected: %s', (store) => {
     const complaint =
-      'must be an etcd, as etcd://h1:2379,h2:2379/prefix, or etcds:// for TLS; or flease, for';
+      'must be an etcd, as etcd://h1:2379,h2:2379/prefix, or etcds:// for TLS; or quorum, for';
     expect(() => read(['--store', store])).toThrow(`--store ${complaint}`);
     expect(() => read([], { LEASEHOLD_STORE: store })).toThrow(`LEASEHOLD_STORE ${complaint}`);
+  });
+
+  it('is a group of replicas, one in each Manager', () => {
+    const peers = 'a=h1:7600,b=h2:7600,c=h3:7600';
+    const named = ['--store', 'quorum', '--quorum-name', 'b', '--quorum-peers', peers];
+    const parsed = { a: 'h1:7600', b: 'h2:7600', c: 'h3:7600' };
+    expect(read(named)).toMatchObject({
+      quorum: { name: 'b', peers: parsed, directory: './leasehold-quorum-b' },
+    });
+    const environment = { LEASEHOLD_QUORUM_PEERS: peers, LEASEHOLD_QUORUM_NAME: 'c' };
+    expect(read(['--store', 'quorum', '--quorum-directory', '/d'], environment)).toMatchObject({
+      quorum: { name: 'c', peers: parsed, directory: '/d' },
+    });
+    expect(() => read(['--store', 'quorum'])).toThrow('which replicas? Give --quorum-peers');
+    expect(() => read(['--store', 'quorum', '--quorum-peers', peers])).toThrow('which of a, b, c is this?');
+    expect(() => read(['--store', 'quorum', '--quorum-name', 'd', '--quorum-peers', peers])).toThrow(
+      '"d" is not among the peers, which are a, b, c',
+    );
+    expect(() => read([...named, '--store-ca', 'x'])).toThrow('all three');
+    expect(() => read([...named, '--cluster', 'x'])).toThrow('give --quorum-group instead');
+    expect(() => read([...named, '--flease-id', 'a'])).toThrow('give --store flease');
+    expect(() => read(['--quorum-name', 'b'])).toThrow('give --store quorum');
+    expect(() => read(['--store', ADDRESS, '--quorum-name', 'b'])).toThrow('give --store quorum');
   });
 
   it('is told without what is secret', () => {

@@ -25,6 +25,12 @@ export {
 } from './shell/configuration-file.ts';
 export { AloneError, ClosedError, NotLeadingError, PoolInUseError } from './shell/errors.ts';
 export { type EtcdPlace, storePlace } from './shell/etcd-connection.ts';
+export {
+  type QuorumGroup,
+  quorumPlace,
+  type QuorumPlace,
+  type QuorumStore,
+} from './shell/quorum-store.ts';
 export { type FleaseGroup, fleasePlace, type FleasePlace, type FleaseStore } from './shell/flease-store.ts';
 export type { PoolManager } from './shell/pool-manager.ts';
 export {

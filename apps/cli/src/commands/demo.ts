@@ -1,5 +1,5 @@
 import process from 'node:process';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { runFrontEnd } from '../demo/front-end.ts';
 import { runGuest } from '../demo/guest.ts';
@@ -35,17 +35,35 @@ export function demoCommands(
   ];
 }
 
+const MANAGERS_MOST = 7;
+
+/** Two would tolerate no more than one does, and need both. */
+function managerCount(text: string): number {
+  const count = wholeNumberFrom(1)(text);
+  if (count === 1 || (count >= 3 && count <= MANAGERS_MOST)) return count;
+  throw new InvalidArgumentError(`It must be 1, or from 3 to ${MANAGERS_MOST}.`);
+}
+
 function demoCommand(context: Context): Command {
   const command = new Command('demo')
     .summary('Show a small service at work')
     .description(
-      'Show a small presence service at work: a Manager, supervised owners, front ends and a steady load, each a process of its own. It says what to try; Ctrl-C ends it all.',
+      'Show a small presence service at work: a Manager or several, supervised owners, front ends and a steady load, each a process of its own. It says what to try; Ctrl-C ends it all.',
     )
     .option('--owners <count>', 'processes that keep who is present', wholeNumberFrom(1), 3)
+    .addOption(
+      new Option('--managers <count>', 'Managers: 1, or 3 to 7 that keep their log among themselves')
+        .argParser(managerCount)
+        .default(1),
+    )
     .option('--front-ends <count>', 'processes that users are connected to', wholeNumberFrom(1), 2)
     .option('--users <count>', 'users who are connected', wholeNumberFrom(1), 300)
     .option('--for <seconds>', 'end by itself after so long', seconds)
-    .option('--port <port>', 'of the Manager; 0 for any that is free (default: 7400 if it is free)', port)
+    .option(
+      '--port <port>',
+      'of the first Manager; 0 for any that is free (default: 7400 if it is free)',
+      port,
+    )
     .option('--http-port <port>', 'of its page and API; 0 likewise (default: 7401 if it is free)', port)
     .option('--data <directory>', 'where the Manager keeps its data (default: a temporary directory)')
     .addOption(jsonOption('print the state as a line of JSON every second'))
@@ -54,6 +72,7 @@ function demoCommand(context: Context): Command {
   return withExamples(command, context, [
     ['demo', 'until Ctrl-C'],
     ['demo --owners 5 --users 2000', 'a larger one'],
+    ['demo --managers 3', 'with three Managers and nothing else: kill one'],
     ['demo --for 10 --json', 'for a program'],
     ['demo add-owner', 'in another terminal: one owner more'],
   ]);

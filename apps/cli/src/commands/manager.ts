@@ -9,6 +9,8 @@ import {
   type FleaseStore,
   openConfigurationFile,
   type PoolManager,
+  quorumPlace,
+  type QuorumStore,
   startManager,
   storePlace,
   VERSION,
@@ -25,10 +27,12 @@ import { type JsonOption, writeJson, writeLines, writeStyled } from '../output.t
 import { preferSmallHeap } from '../small-heap.ts';
 import {
   isFlease,
+  isQuorum,
   type StoreOptions,
   storeOf,
   storeWords,
   withFleaseOptions,
+  withQuorumOptions,
   withStoreOptions,
 } from '../store-options.ts';
 import { recoverCommand } from './recover.ts';
@@ -59,13 +63,14 @@ type Kept =
   | { readonly in: 'memory' }
   | { readonly in: 'file'; readonly directory: string }
   | { readonly in: 'etcd'; readonly store: EtcdStore }
-  | { readonly in: 'flease'; readonly store: FleaseStore };
+  | { readonly in: 'flease'; readonly store: FleaseStore }
+  | { readonly in: 'quorum'; readonly store: QuorumStore };
 
 export function managerCommand(context: Context): Command {
   const command = new Command('manager')
     .summary('Start a Manager')
     .description(
-      'Start a Manager, which assigns keys to owners. It keeps its state in a directory, or in an etcd shared with other Managers; or keeps nothing, as one of several that elect a leader.',
+      'Start a Manager, which assigns keys to owners. It keeps its state in a directory, in an etcd shared with other Managers, or in a group of replicas, one in each Manager; or keeps nothing, as one of several that elect a leader.',
     )
     .enablePositionalOptions()
     .option('--data <directory>', `the directory of its log (default: ${DEFAULT_DATA})`)
@@ -82,7 +87,7 @@ export function managerCommand(context: Context): Command {
     '--allow-network-directory',
     'take a --data directory on a network file system, that only this machine ever uses',
   );
-  withFleaseOptions(withStoreOptions(command))
+  withQuorumOptions(withFleaseOptions(withStoreOptions(command)))
     .option('--host <host>', 'the address for owners and look-ups', '127.0.0.1')
     .option('--port <port>', 'and at which port; 0 for any that is free', port, DEFAULT_PORT)
     .option(
@@ -117,6 +122,10 @@ export function managerCommand(context: Context): Command {
       'manager --store flease --flease-id a --flease-peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500 --host 10.0.0.1 --insecure',
       'one of three that keep nothing; here without TLS',
     ],
+    [
+      'manager --store quorum --quorum-name a --quorum-peers a=10.0.0.1:7600,b=10.0.0.2:7600,c=10.0.0.3:7600 --host 10.0.0.1 --insecure',
+      'one of three that keep the log among themselves; here without TLS',
+    ],
     ['manager --memory --first-start --port 0 --http-port 0 --json', 'for a test'],
     ['manager --limit candidates=500 --limit pools=10', 'tighter limits on unknown peers'],
     ['manager --allowed-hosts metrics.internal', 'for a scraper that asks by that name'],
@@ -132,7 +141,14 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
   using input = options.untilInputEnds ? inputEnd() : undefined;
   const over = AbortSignal.any([interrupted, ...(input ? [input.signal] : [])]);
   const kept = keptIn(context, options);
-  if (kept.in === 'flease') refuseOwnPorts(kept.store, options);
+  if (kept.in === 'flease') refuseOwnPorts(listensAt(kept.store), kept.store.flease, 'flease', options);
+  if (kept.in === 'quorum')
+    refuseOwnPorts(
+      replicaAt(kept.store),
+      { id: kept.store.quorum.name, ...kept.store.quorum },
+      'quorum',
+      options,
+    );
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   using file =
     options.config === undefined ? undefined : await openConfigurationFile(options.config, { logger });
@@ -175,16 +191,21 @@ async function begun(starting: Promise<unknown>): Promise<void> {
 
 function keptIn(context: Context, options: ManagerOptions): Kept {
   const store = storeOf(context, options);
+  if (store !== undefined && isQuorum(store)) return { in: 'quorum', store };
   if (store !== undefined) return isFlease(store) ? { in: 'flease', store } : { in: 'etcd', store };
   return options.memory ? { in: 'memory' } : { in: 'file', directory: resolve(options.data ?? DEFAULT_DATA) };
 }
 
 /** @throws {UsageError} */
-function refuseOwnPorts(store: FleaseStore, options: ManagerOptions): void {
-  const { id, listen } = store.flease;
+function refuseOwnPorts(
+  address: string,
+  { id, listen }: { readonly id: string; readonly listen?: string | undefined },
+  kind: 'flease' | 'quorum',
+  options: ManagerOptions,
+): void {
   const { host, port, http, httpHost = host, httpPort } = options;
-  const what = `${id} listens for the others (${listen === undefined ? '--flease-peers' : '--flease-listen'})`;
-  refuseOwnPort(listensAt(store), what, [
+  const what = `${id} listens for the others (--${kind}-${listen === undefined ? 'peers' : 'listen'})`;
+  refuseOwnPort(address, what, [
     { host, port, said: `--port ${port}` },
     ...(http ? [{ host: httpHost, port: httpPort, said: `--http-port ${httpPort}` }] : []),
   ]);
@@ -204,6 +225,7 @@ function placesOf(kept: Kept, options: ManagerOptions): readonly Listening[] {
     { address: formatAddress({ host, port }), option: '--host' },
     ...(http ? [{ address: formatAddress({ host: httpHost, port: httpPort }), option: httpOption }] : []),
     ...(kept.in === 'flease' ? [electingAt(kept.store)] : []),
+    ...(kept.in === 'quorum' ? [{ address: replicaAt(kept.store), option: '--quorum-listen' }] : []),
   ];
 }
 
@@ -218,12 +240,16 @@ function electingAt(store: FleaseStore): Listening {
   };
 }
 
+const replicaAt = ({ quorum: { name, peers, listen } }: QuorumStore): string => listen ?? peers[name] ?? '';
+
 const listensAt = ({ flease: { id, peers, listen } }: FleaseStore): string => listen ?? peers[id] ?? '';
 
 function keptLine(kept: Kept, { data }: ManagerOptions): string {
   if (kept.in === 'memory') return 'It keeps nothing: all leases are gone when it ends.';
   if (kept.in === 'flease')
     return `It keeps ${storeWords(kept.store)}. It leads or stands by in a moment: a member that was just started does not vote yet.`;
+  if (kept.in === 'quorum')
+    return `Its log is in ${storeWords(kept.store)}. It leads or stands by when a majority of them runs; a new group needs all of them once.`;
   if (kept.in === 'etcd') return `Its log is in ${storeWords(kept.store)}.`;
   return data === undefined
     ? `Its data is in ${kept.directory} (--data DIRECTORY for another place, --memory to keep nothing).`
@@ -258,10 +284,12 @@ function announce(context: Context, options: ManagerOptions, kept: Kept, manager
   const next = [
     ...serverLines(calledAs, kept, address),
     ...(httpUrl === undefined ? [] : [`  ${calledAs} status${api}`, `  ${calledAs} watch${api}`]),
-    ...(kept.in === 'etcd' && httpUrl !== undefined ? [`  ${calledAs} manager step-down${api}`] : []),
+    ...((kept.in === 'etcd' || kept.in === 'quorum') && httpUrl !== undefined
+      ? [`  ${calledAs} manager step-down${api}`]
+      : []),
   ];
   const lines = [
-    `  owners and look-ups   ${colors.bold(address)}${kept.in === 'flease' ? '; tell them of all Managers, as LEASEHOLD_MANAGERS=host:port,host:port' : ''}`,
+    `  owners and look-ups   ${colors.bold(address)}${kept.in === 'flease' || kept.in === 'quorum' ? '; tell them of all Managers, as LEASEHOLD_MANAGERS=host:port,host:port' : ''}`,
     `  page, API, metrics    ${httpUrl === undefined ? 'nowhere (--no-http)' : colors.bold(httpUrl)}`,
     ...('store' in kept ? [`  role                  ${colors.bold(printable(roleWords(manager)))}`] : []),
     ...(next.length === 0 ? [] : ['What to try next, in another terminal:', ...next]),
@@ -285,6 +313,8 @@ const LAST_WORDS: Readonly<Record<Kept['in'], string>> = {
   memory: 'Ctrl-C ends it.',
   file: 'Ctrl-C ends it; no lease is lost if it is started again soon.',
   etcd: 'Ctrl-C ends it; another Manager takes over at once, if there is one.',
+  quorum:
+    'Ctrl-C ends it; if it leads, another takes over at once, as long as a majority of the replicas runs.',
   flease: 'Ctrl-C ends it; if it leads, another takes over, and all leases begin anew.',
 };
 
@@ -296,6 +326,10 @@ interface KeptPlace {
 
 function placeOf(kept: Kept): KeptPlace {
   if (kept.in === 'flease') return { prefix: null, ...fleasePlace(kept.store) };
+  if (kept.in === 'quorum') {
+    const { members, group } = quorumPlace(kept.store);
+    return { members, prefix: null, cluster: group };
+  }
   return kept.in === 'etcd' ? storePlace(kept.store) : { members: null, prefix: null, cluster: null };
 }
 

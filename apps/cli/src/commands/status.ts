@@ -104,6 +104,7 @@ export function statusLines(status: StatusAnswer): readonly string[] {
     ...(status.waitsMs === null ? [] : [`  waits        ${waitWords(status.waitsMs)}`]),
     ...(isShared(store) ? [`  leader       ${leaderWords(status)}`] : []),
     ...(store.group === null ? [] : [`  group        ${groupWords(store.group)}`]),
+    ...(store.replica === null ? [] : [`  replica      ${replicaWords(store.replica)}`]),
     `  log          ${logWords(status)}; ${kept}`,
     `  pools        ${status.pools ?? NOT_KNOWN_HERE}, ${pools}`,
     `  members      ${ownerWords(status.owners, status.waitsMs)}, ${lookupWords(status.lookups, store)}`,
@@ -134,12 +135,22 @@ const rangeWords = ({ rows, waitsMs }: StatusAnswer): string | number =>
 const waitWords = (waitsMs: number): string =>
   `${duration(waitsMs)} more for leases of an earlier leader to expire; then it grants keys`;
 
-const isShared = ({ kind }: StatusAnswer['store']): boolean => kind === 'etcd' || kind === 'flease';
+const isShared = ({ kind }: StatusAnswer['store']): boolean =>
+  kind === 'etcd' || kind === 'flease' || kind === 'quorum';
 
 /** How far a change of the electing group has come: an operator that replaces a member waits for this. */
 function groupWords({ view, isSettled, recovery }: NonNullable<StatusAnswer['store']['group']>): string {
   const change = isSettled ? 'settled' : 'not settled yet: members of the one before are still needed';
   return `view ${view}, ${change}; this one ${recovery ?? 'is ready'}`;
+}
+
+function replicaWords({
+  state,
+  readsLocally,
+  isDiskFull,
+}: NonNullable<StatusAnswer['store']['replica']>): string {
+  const reading = readsLocally ? 'reads locally' : 'may not read locally at present, so it cannot lead';
+  return `${state}, ${reading}${isDiskFull ? '; ITS DISK IS FULL' : ''}`;
 }
 
 /** A look-up asks one Manager, and the others do not know of the look-up. */
@@ -167,7 +178,8 @@ export function managerLines(
   managers: readonly AskedManager[],
   areCompared = false,
 ): readonly string[] {
-  if (status.store.kind !== 'etcd' && !areCompared) return [];
+  const { kind } = status.store;
+  if (kind !== 'etcd' && kind !== 'quorum' && !areCompared) return [];
   const rows = managers.map((manager) => [
     `${manager.id}${manager.isSelf ? ' (this one)' : ''}`,
     manager.role ?? 'not known',
@@ -189,6 +201,14 @@ export function storeLines(status: StatusAnswer): readonly string[] {
       ...[elector.endpoint, electorRole(elector, status), elector.complaint ?? ''],
     ]);
     return ['', ...table(['ELECTOR', 'ROLE', ''], rows)];
+  }
+  if (kind === 'quorum') {
+    const rows = members.map(({ endpoint, isReachable, isLeader, isSelf, complaint }) => [
+      `${endpoint}${isSelf ? ' (this one)' : ''}`,
+      isReachable ? (isLeader ? 'leads' : 'follows') : 'not connected',
+      complaint ?? '',
+    ]);
+    return ['', ...table(['REPLICA', 'ROLE', ''], rows)];
   }
   const rows = members.map(({ endpoint, isReachable, isLeader, version, databaseBytes, complaint }) => [
     endpoint,
@@ -217,6 +237,7 @@ function electorRole(
 function keptIn({ kind, where }: StatusAnswer['store'], size: string): string {
   if (kind === 'memory') return 'kept in memory, gone with the process';
   if (kind === 'flease') return `kept nowhere, gone with its leader (${where})`;
+  if (kind === 'quorum') return `kept in its replicas (${where})`;
   return kind === 'etcd' ? `kept in etcd under ${where}` : `kept in ${where}${size}`;
 }
 

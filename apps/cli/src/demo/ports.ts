@@ -6,7 +6,7 @@
  * has them, another demo perhaps, any other will do.
  */
 
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { DEFAULT_HTTP_PORT, DEFAULT_PORT } from 'leasehold/manager';
 import { UsageError } from '../failure.ts';
 import { DemoError } from './demo-error.ts';
@@ -69,3 +69,18 @@ function whyNotFree(port: number): Promise<string | undefined> {
       .listen(port, HOST, () => server.close(() => resolve(undefined)));
   });
 }
+
+/** So many ports that nobody has at present. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, listening));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  for (const server of servers) server.close();
+  return ports;
+}
+
+const listening = (): Promise<Server> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, HOST, () => resolve(server));
+  });

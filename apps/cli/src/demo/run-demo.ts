@@ -7,13 +7,14 @@ import { join } from 'node:path';
 import { type Context, interruption } from '../context.ts';
 import { pause } from '../event-stream.ts';
 import { type JsonOption, writeJson, writeLines } from '../output.ts';
-import { choosePorts } from './ports.ts';
+import { choosePorts, freePorts } from './ports.ts';
 import { killAtExit, Scene } from './scene.ts';
 import { jsonScreen, plainScreen, type Screen, terminalScreen } from './screen.ts';
 import { stateOf } from './state.ts';
 
 export interface DemoOptions extends JsonOption {
   readonly owners: number;
+  readonly managers: number;
   readonly frontEnds: number;
   readonly users: number;
   /** In seconds. */
@@ -38,11 +39,13 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<v
   using screen = screenFor(context, options);
   const scene = new Scene({
     ...{ ownerCount: options.owners, frontEndCount: options.frontEnds, userCount: options.users },
+    replicaPorts: options.managers === 1 ? [] : await freePorts(options.managers),
     ...{ ...ports, directory, calledAs: context.calledAs },
     onNews: (news) => screen.news(news),
   });
   using _ = killAtExit(scene, cleanUp);
-  say(`Starting a Manager, ${options.owners} owners, ${options.frontEnds} front ends and a load …`);
+  const managers = options.managers === 1 ? 'a Manager' : `${options.managers} Managers`;
+  say(`Starting ${managers}, ${options.owners} owners, ${options.frontEnds} front ends and a load …`);
   try {
     await using running = scene;
     await running.start(signal);

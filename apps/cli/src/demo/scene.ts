@@ -5,13 +5,16 @@
  *        ▲                              │
  *        └── leases, certificates ── owners, each under `leasehold run`
  *
- * An owner or a front end that dies is started again after some seconds, under the same name: long
+ * Several Managers (`--managers 3`) keep their log among themselves; the demo asks the one that leads.
+ *
+ * A Manager of several, an owner or a front end that dies is started again after some seconds, under the same name: long
  * enough to see that the others have taken over.
  */
 
+import { join } from 'node:path';
 import process from 'node:process';
 import { LeaseholdError } from 'leasehold/manager';
-import type { Gap, LoggedEvent, OwnersAnswer, PoolAnswer } from '../answers.ts';
+import type { Gap, LoggedEvent, OwnersAnswer, PoolAnswer, StatusAnswer } from '../answers.ts';
 import { ManagerApi, poolPath } from '../api.ts';
 import { followEvents, pause } from '../event-stream.ts';
 import { selfCommand } from '../self.ts';
@@ -25,7 +28,7 @@ import {
   type Ready,
   type Report,
 } from './messages.ts';
-import { nameOfFrontEnd, nameOfOwner } from './names.ts';
+import { nameOfFrontEnd, nameOfManager, nameOfOwner } from './names.ts';
 import { Rate } from './rate.ts';
 
 export interface SceneOptions {
@@ -35,6 +38,8 @@ export interface SceneOptions {
   readonly port: number;
   readonly httpPort: number;
   readonly directory: string;
+  /** One for the replica of each Manager; none for one Manager with a log of its own. */
+  readonly replicaPorts: readonly number[];
   readonly calledAs: string;
   /** Something happened that is worth a line. */
   onNews(news: News): void;
@@ -76,7 +81,11 @@ export class Scene implements AsyncDisposable {
   readonly startedAt: number = performance.now();
   /** The Manager's answer about owners, ours and others. */
   shares: OwnersAnswer['owners'] = [];
+  /** Of the Manager that is asked: the one that leads, if there are several. */
   place: ManagerPlace | undefined;
+  /** Several Managers; empty if there is one. */
+  readonly managers: readonly Player<never>[];
+  readonly #places = new Map<string, ManagerPlace>();
   /** The position of the Manager's log at which every owner had a share; undefined until then. */
   #sharedOutAt: number | undefined;
   #manager: DemoChild | undefined;
@@ -87,7 +96,8 @@ export class Scene implements AsyncDisposable {
 
   constructor(options: SceneOptions) {
     this.options = options;
-    const { ownerCount, frontEndCount } = options;
+    const { ownerCount, frontEndCount, replicaPorts } = options;
+    this.managers = replicaPorts.map((_, index) => player(nameOfManager(index)));
     this.owners = Array.from({ length: ownerCount }, (_, index) => player(nameOfOwner(index)));
     this.frontEnds = Array.from({ length: frontEndCount }, (_, index) => player(nameOfFrontEnd(index)));
   }
@@ -99,15 +109,19 @@ export class Scene implements AsyncDisposable {
 
   /** Resolves when everything runs. */
   async start(signal: AbortSignal): Promise<void> {
-    this.#manager = this.#startManager();
-    const place = await this.#until('the Manager', () => this.place, signal);
+    if (this.managers.length === 0) this.#manager = this.#startManager();
+    for (const manager of this.managers) this.#startMember(manager);
+    const isUp = (): boolean => this.#places.size >= this.managers.length;
+    const place = await this.#until('the Managers', () => (isUp() ? this.place : undefined), signal);
     const api = new ManagerApi(place.http, this.options.calledAs);
-    void this.#follow(api);
+    if (this.managers.length === 0) void this.#follow(api, this.#over.signal);
+    else void this.#followAll();
+    void this.#askShares();
     for (const owner of this.owners) this.#startOwner(owner);
     for (const frontEnd of this.frontEnds) this.#startFrontEnd(frontEnd);
     await this.#until('the owners', () => this.owners.every(isReady) || undefined, signal);
     await this.#until('the front ends', () => this.frontEnds.every(isReady) || undefined, signal);
-    await this.#untilSharedOut(api, signal);
+    await this.#untilSharedOut(signal);
     this.#startLoad();
     await this.#until('the load', () => this.load.counts, signal);
   }
@@ -119,11 +133,12 @@ export class Scene implements AsyncDisposable {
     await Promise.all(this.frontEnds.map(({ child }) => child?.stop()));
     await Promise.all(this.owners.map(({ child }) => child?.stop()));
     await this.#manager?.stop();
+    await Promise.all(this.managers.map(({ child }) => child?.stop()));
   }
 
   /** Without a word: for the last moment of this process. */
   kill(): void {
-    for (const { child } of [...this.owners, ...this.frontEnds, this.load]) child?.kill();
+    for (const { child } of [...this.owners, ...this.frontEnds, this.load, ...this.managers]) child?.kill();
     this.#manager?.kill();
   }
 
@@ -150,8 +165,71 @@ export class Scene implements AsyncDisposable {
     });
   }
 
+  /** One of several, with a replica in its process. */
+  #startMember(manager: Player<never>): void {
+    const { port, httpPort, directory, replicaPorts } = this.options;
+    const peers = this.managers.map(({ name }, index) => `${name}=127.0.0.1:${replicaPorts[index]}`);
+    const known = this.#places.get(manager.name);
+    const isFirst = manager === this.managers[0];
+    const listen = known
+      ? ['--port', portOf(known.address), '--http-port', portOf(known.http)]
+      : ['--port', isFirst ? String(port) : '0', '--http-port', isFirst ? String(httpPort) : '0'];
+    manager.child = new DemoChild({
+      name: manager.name,
+      ...selfCommand([
+        ...['manager', '--store', 'quorum', '--quorum-name', manager.name, '--quorum-peers', peers.join(',')],
+        ...['--quorum-directory', join(directory, manager.name), ...listen],
+        ...['--first-start', '--json', '--until-input-ends'],
+      ]),
+      onLine: (line) => {
+        const place = JSON.parse(line) as ManagerPlace;
+        this.#places.set(manager.name, place);
+        this.place ??= place;
+        manager.ready = { kind: 'ready', pid: place.pid, url: place.http };
+        this.#reported();
+      },
+      onComplaint: (line) => this.#complaint(manager.name, line),
+      onGone: (how) => void this.#gone(manager, how, () => this.#startMember(manager)),
+    });
+  }
+
+  /** All Managers, for owners and look-ups. */
+  get #addresses(): string {
+    const places = this.#places.size === 0 ? [this.place as ManagerPlace] : [...this.#places.values()];
+    return places.map(({ address }) => address).join(',');
+  }
+
+  /** Finds the Manager that leads, and follows its events until another does. */
+  async #followAll(): Promise<void> {
+    const { signal } = this.#over;
+    let followed: { readonly place: ManagerPlace; readonly end: AbortController } | undefined;
+    while (!signal.aborted) {
+      const place = await this.#leading();
+      if (place !== undefined && place !== followed?.place) {
+        followed?.end.abort();
+        followed = { place, end: new AbortController() };
+        this.place = place;
+        void this.#follow(this.#api, AbortSignal.any([signal, followed.end.signal]));
+      }
+      await pause(ASK_EVERY_MS, signal);
+    }
+  }
+
+  async #leading(): Promise<ManagerPlace | undefined> {
+    for (const place of this.#places.values()) {
+      try {
+        const api = new ManagerApi(place.http, this.options.calledAs);
+        const { role } = await api.get<StatusAnswer>('/v1/status');
+        if (role === 'leading') return place;
+      } catch (error) {
+        if (!(error instanceof LeaseholdError)) throw error; // It has ended, or is busy.
+      }
+    }
+    return undefined;
+  }
+
   #startOwner(owner: Player<OwnerCounts>): void {
-    const { address } = this.place as ManagerPlace;
+    const address = this.#addresses;
     const { command, args } = selfCommand([
       'demo-owner',
       '--name',
@@ -164,8 +242,12 @@ export class Scene implements AsyncDisposable {
     owner.child = this.#startPlayer(owner, selfCommand(run), () => this.#startOwner(owner));
   }
 
+  get #api(): ManagerApi {
+    return new ManagerApi(this.place?.http ?? '', this.options.calledAs);
+  }
+
   #startFrontEnd(frontEnd: Player<FrontEndCounts>): void {
-    const { address } = this.place as ManagerPlace;
+    const address = this.#addresses;
     const program = selfCommand([
       'demo-front-end',
       '--name',
@@ -228,9 +310,7 @@ export class Scene implements AsyncDisposable {
     again();
   }
 
-  async #follow(api: ManagerApi): Promise<void> {
-    const { signal } = this.#over;
-    void this.#askShares(api);
+  async #follow(api: ManagerApi, signal: AbortSignal): Promise<void> {
     try {
       for await (const event of followEvents({ api, signal })) {
         const isSettingUp = 'logPosition' in event && !this.#isAfterSettingUp(event.logPosition);
@@ -243,9 +323,10 @@ export class Scene implements AsyncDisposable {
     }
   }
 
-  async #askShares(api: ManagerApi): Promise<void> {
+  async #askShares(): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
+      const api = this.#api;
       try {
         this.shares = (await api.get<OwnersAnswer>(poolPath(POOL, '/owners'))).owners;
       } catch (error) {
@@ -259,11 +340,11 @@ export class Scene implements AsyncDisposable {
    * Owners come one after the other, and each takes a share from the owners before. Connected users would have to be
    * published anew with every owner that comes.
    */
-  async #untilSharedOut(api: ManagerApi, signal: AbortSignal): Promise<void> {
+  async #untilSharedOut(signal: AbortSignal): Promise<void> {
     const pool = await this.#until(
       'the sharing out of the keys',
       async () => {
-        const found = await api.get<PoolAnswer>(poolPath(POOL));
+        const found = await this.#api.get<PoolAnswer>(poolPath(POOL));
         const isShared = found.unownedPercent === 0 && found.misplacedPercent === 0;
         return found.owners >= this.options.ownerCount && isShared ? found : undefined;
       },
@@ -332,6 +413,8 @@ const player = <Counts>(name: string): Player<Counts> => ({
   ...{ name, child: undefined, ready: undefined, killedBy: undefined, counts: undefined },
   ...{ earlier: [], rate: new Rate() },
 });
+
+const portOf = (address: string): string => /(\d+)\/?$/.exec(address)?.[1] ?? '0';
 
 const isReady = ({ ready }: { readonly ready: Ready | undefined }): boolean => ready !== undefined;
 

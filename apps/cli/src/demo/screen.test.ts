@@ -22,6 +22,7 @@ const owner = (name: string, change: Partial<OwnerState> = {}): OwnerState => ({
 const state = (change: Partial<DemoState> = {}): DemoState => ({
   upMs: 12_300,
   manager: { address: '127.0.0.1:7400', http: 'http://127.0.0.1:7401', pid: 1 },
+  managers: [],
   owners: ['ada', 'ben', 'cyd'].map((name) => owner(name)),
   frontEnds: ['north', 'south'].map((name) => ({ name, pid: 200, isRunning: true, connected: 150 })),
   users: { connected: 300, expected: 300 },

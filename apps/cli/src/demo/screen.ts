@@ -38,6 +38,9 @@ export function suggestions(state: DemoState, calling: Calling): readonly string
   if (victim !== undefined) {
     lines.unshift([`kill -9 ${victim.pid}`, `${victim.name} dies, others take over`]);
   }
+  const leading = state.managers.find(({ pid }) => pid === state.manager.pid);
+  if (leading !== undefined)
+    lines.unshift([`kill -9 ${state.manager.pid}`, `${leading.name}, which leads, dies; another takes over`]);
   const shown = table(['', ''], lines).slice(1);
   return ['What to try, in another terminal (Ctrl-C here ends it all):', ...shown.map((line) => `  ${line}`)];
 }

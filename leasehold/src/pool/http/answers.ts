@@ -26,7 +26,7 @@ import {
   tallyOf,
   wantedShares,
 } from './shares.ts';
-import type { ApiSource, StoreObservation } from './source.ts';
+import type { ApiSource, ReplicaObservation, StoreObservation } from './source.ts';
 
 export interface StatusAnswer extends StatusHead {
   readonly id: string;
@@ -94,7 +94,7 @@ export interface StepDownAnswer {
 
 export interface StoreAnswer {
   readonly kind: StoreObservation['kind'];
-  /** The directory, the prefix of all keys in etcd, or the group that elects. */
+  /** The directory, the prefix of all keys in etcd, or the group that elects or keeps the log. */
   readonly where: string | null;
   readonly bytes: number | null;
   readonly members: readonly {
@@ -114,6 +114,8 @@ export interface StoreAnswer {
     /** Why this one does not take part, in words. */
     readonly recovery: string | null;
   } | null;
+  /** Of a log in a quorum group: the replica in this Manager's process. */
+  readonly replica: ReplicaObservation | null;
 }
 
 export interface PoolSummary {
@@ -236,9 +238,10 @@ export function status(source: ApiSource): Omit<StatusAnswer, keyof StatusHead> 
 export const uptimeSeconds = ({ wallMs, startedAtMs }: Pick<ApiSource, 'wallMs' | 'startedAtMs'>): number =>
   Math.max(0, Math.round((wallMs() - startedAtMs) / 1_000));
 
-const storeAnswer = ({ kind, where, bytes, members, group }: StoreObservation): StoreAnswer => ({
+const storeAnswer = ({ kind, where, bytes, members, group, replica }: StoreObservation): StoreAnswer => ({
   ...{ kind, where: where ?? null, bytes: bytes ?? null },
   group: group === undefined ? null : { ...group, recovery: group.recovery ?? null },
+  replica: replica ?? null,
   members: members.map(({ reachable, isSelf, complaint, version, databaseBytes, ...member }) => ({
     ...{ endpoint: member.endpoint, isReachable: reachable, isLeader: member.isLeader },
     ...{ isSelf: isSelf ?? false, complaint: complaint ?? null },

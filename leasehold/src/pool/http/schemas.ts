@@ -122,7 +122,10 @@ export const STATUS: Readonly<Record<string, Schema>> = {
     'limits that have held a peer back since the Manager started',
   ),
   store: object({
-    kind: oneOf(['file', 'memory', 'etcd', 'flease'], 'what the log is kept in; flease: in nothing'),
+    kind: oneOf(
+      ['file', 'memory', 'etcd', 'flease', 'quorum'],
+      'what the log is kept in; flease: in nothing; quorum: in a group of replicas, one in each Manager',
+    ),
     where: textOrNull('the directory, or the prefix of all keys in etcd, or the group that elects'),
     bytes: wholeOrNull('what it takes up; null if that is not known'),
     members: listOf(
@@ -137,6 +140,17 @@ export const STATUS: Readonly<Record<string, Schema>> = {
           recovery: textOrNull('why it does not take part'),
         },
         'the group that elects, as this Manager finds it; null if nobody elects',
+      ),
+    ),
+    replica: orNull(
+      object(
+        {
+          state: text('its part in the group: leader, follower, learner, repairing …'),
+          readsLocally: yes('it answers reads from its own memory; a Manager without that cannot lead'),
+          isDiskFull: yes('it acknowledges nothing until there is room'),
+          committed: whole('slots of the log of the group that it knows to be committed'),
+        },
+        'the replica in the process of this Manager; null if the log is not in a quorum group',
       ),
     ),
   }),

@@ -67,10 +67,10 @@ export interface PoolInForce {
 }
 
 export interface StoreObservation {
-  readonly kind: 'file' | 'memory' | 'etcd' | 'flease';
+  readonly kind: 'file' | 'memory' | 'etcd' | 'flease' | 'quorum';
   /**
    * The directory, or the prefix of all keys; of Managers that keep nothing, the group and the resource of the
-   * election.
+   * election; of a quorum group, the group, the replica and its directory.
    */
   readonly where: string | undefined;
   /** The size of the log, snapshots included. */
@@ -79,6 +79,18 @@ export interface StoreObservation {
   readonly members: readonly StoreMember[];
   /** How far those that elect have come with a change of the group; undefined if nobody elects. */
   readonly group?: GroupObservation | undefined;
+  /** Undefined if the log is not in a quorum group. */
+  readonly replica?: ReplicaObservation | undefined;
+}
+
+/** The replica of a quorum group in this Manager's process. */
+export interface ReplicaObservation {
+  readonly state: string;
+  /** Whether this replica answers reads from its own memory at present: without that it cannot lead. */
+  readonly readsLocally: boolean;
+  readonly isDiskFull: boolean;
+  /** Every slot of the group's log up to this one is known here to be committed. */
+  readonly committed: number;
 }
 
 /** The group of Managers that keep nothing, as one of them finds the group. */

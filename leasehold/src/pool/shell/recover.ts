@@ -28,8 +28,7 @@ import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { connectEtcd } from './etcd-connection.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
-import type { FleaseStore } from './flease-store.ts';
-import { type EtcdStore, planStore } from './store.ts';
+import { type AnyStore, type EtcdStore, planStore } from './store.ts';
 
 export type { RaisedCounters } from '../../log/file/raise-counters.ts';
 
@@ -43,7 +42,7 @@ export interface RecoveryOptions {
   directory?: string | undefined;
 
   /** The etcd with the log, as for `startManager`; or `directory`. */
-  store?: string | EtcdStore | FleaseStore | undefined;
+  store?: AnyStore | undefined;
 
   /** Uses a directory on a network file system, as for `startManager`. @default false */
   allowNetworkDirectory?: boolean | undefined;
@@ -104,6 +103,11 @@ export async function planRecovery(options: RecoveryOptions): Promise<Recovery> 
   if (plan.kind === 'flease') {
     const rule = 'Managers that elect each other keep nothing, so there is nothing to put back or to raise';
     throw new InvalidOptionError('store', 'flease', rule);
+  }
+  if (plan.kind === 'quorum') {
+    const rule =
+      'replicas refuse a directory that was put back from a backup, so the log of a group does not go back; to begin anew, empty all directories';
+    throw new InvalidOptionError('store', 'quorum', rule);
   }
   const { logger = warnings, allowNetworkDirectory = false } = options;
   const log =

@@ -42,8 +42,8 @@ import {
   withinOpenFiles,
 } from './limits.ts';
 import { type ManagerDependencies, PoolManager } from './pool-manager.ts';
-import { type FleaseStore, takeoverMsOf } from './flease-store.ts';
-import { type EtcdStore, openStore, planStore } from './store.ts';
+import { takeoverMsOf } from './flease-store.ts';
+import { type AnyStore, openStore, planStore, type StorePlan } from './store.ts';
 import { nameOption } from '../../runtime/text-option.ts';
 
 export interface StartManagerOptions extends ManagerConfiguration {
@@ -77,10 +77,13 @@ export interface StartManagerOptions extends ManagerConfiguration {
    * An etcd, instead of a directory: any number of Managers share the etcd, one leads, and the others take over when
    * the leader dies. `etcd://10.0.0.1:2379,10.0.0.2:2379/prefix`, or with more to say.
    *
+   * Or a group of replicas, one in the process of each Manager, and no other server: `{ quorum: { name, directory,
+   * peers } }`. Three Managers survive the loss of one, and a standby takes over with everything that was committed.
+   *
    * Or nothing at all: `{ flease: { id, peers } }`. These Managers elect a leader among themselves and keep nothing:
    * when the leader dies all leases expire, and everything is reported as lost.
    */
-  store?: string | EtcdStore | FleaseStore | undefined;
+  store?: AnyStore | undefined;
 
   /**
    * True says: no owner can hold a lease from an earlier Manager of these pools. A Manager with a new log (in memory
@@ -101,7 +104,7 @@ export interface StartManagerOptions extends ManagerConfiguration {
   /** Gives up starting, with the signal's reason. After the start the signal does nothing; use `close()`. */
   signal?: AbortSignal | undefined;
 
-  /** Names this Manager in messages and logs. @default a random one; with `store.flease`, the name in the group */
+  /** Names this Manager in messages and logs. @default a random one; with `store.flease` or `store.quorum`, the name in the group */
   id?: string | undefined;
 
   /**
@@ -148,12 +151,15 @@ export const DEFAULT_HTTP_PORT = 7401;
  * @throws {StorageFailedError} if the disk failed meanwhile
  * @throws {EtcdUnavailableError} if etcd does not answer, or denies access
  * @throws {PrefixInUseError} if something else is kept in etcd under that prefix
+ * @throws {DirectoryMismatchError} if the directory is another replica's
+ * @throws {VotesLostError} if the journal of the replica has lost votes
+ * @throws {ReplicaRefusedError} if the group knows the replica with another directory
  */
 export async function startManager(options: StartManagerOptions = {}): Promise<PoolManager> {
   checkOptionNames('', options, OPTIONS);
   const { host = '127.0.0.1', port = DEFAULT_PORT, defaults, pools, createPools } = options;
   const limits = withinOpenFiles(resolveStrangerLimits(options.limits), openFilesMost());
-  const plan = planStore(options.directory, options.store);
+  const plan = planStore(options.directory, options.store, options.insecure);
   if (options.firstStart === true && plan.kind === 'flease') {
     const rule = 'Managers that elect each other keep nothing, and wait for earlier leases at each election';
     throw new InvalidOptionError('firstStart', true, rule);
@@ -176,9 +182,8 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
       'everybody who can connect there could do everything; listen on 127.0.0.1, or say insecure: true (--insecure) if the network keeps others away',
     );
   }
-  const ownName = plan.kind === 'flease' ? plan.options.flease.id : randomId(4);
-  const id = nameOption('id', options.id ?? ownName, LONGEST_NAME);
-  checkAdvertise(options.advertise, host, plan.kind === 'etcd');
+  const id = nameOption('id', options.id ?? ownNameOf(plan), LONGEST_NAME);
+  checkAdvertise(options.advertise, host, plan.kind === 'etcd' || plan.kind === 'quorum');
   const { signal } = options;
   signal?.throwIfAborted();
   const logger = options.logger ?? warnings;
@@ -256,6 +261,12 @@ function sayIfFewer(
     connections,
     next,
   });
+}
+
+/** The name in the group, where there is one: people know the Manager by that. */
+function ownNameOf(plan: StorePlan): string {
+  if (plan.kind === 'flease') return plan.options.flease.id;
+  return plan.kind === 'quorum' ? plan.options.quorum.name : randomId(4);
 }
 
 /** Nothing reaches the core that the gate does not let through. */

@@ -44,6 +44,10 @@ const ADVICE = {
     whenLate:
       'It stands again. See how the others are (leasehold status), and whether etcd is slow; then try again',
   },
+  quorum: {
+    whenAlone: 'Start another one of its group first (leasehold manager --store quorum)',
+    whenLate: 'It stands again. See how the others are (leasehold status); then try again',
+  },
   flease: {
     whenAlone: 'Start another one of its group first (leasehold manager --store flease)',
     whenLate:
@@ -79,7 +83,8 @@ export class StepDown {
   }
 
   get #advice(): (typeof ADVICE)[keyof typeof ADVICE] {
-    return this.#options.store.observe().kind === 'flease' ? ADVICE.flease : ADVICE.etcd;
+    const { kind } = this.#options.store.observe();
+    return kind === 'flease' || kind === 'quorum' ? ADVICE[kind] : ADVICE.etcd;
   }
 
   /** Where nothing can be written, nobody can be elected: neither another nor this one again. */

@@ -1,6 +1,6 @@
 /**
- * Where a Manager keeps its durable state: a directory of its own, memory, or an etcd that several Managers share, of
- * which one leads; or nowhere, if they elect a leader among themselves. The Manager needs only a fenced log; the other
+ * Where a Manager keeps its durable state: a directory of its own, memory, or an etcd or a quorum group that several
+ * Managers share, of which one leads; or nowhere, if they elect a leader among themselves. The Manager needs only a fenced log; the other
  * facts about a store, for operators, have one shape for all kinds.
  */
 
@@ -24,6 +24,7 @@ import { LONGEST_NAME } from '../wire/rules.ts';
 import { DEFAULT_CLUSTER } from './etcd-connection.ts';
 import { openEtcdStore } from './etcd-store.ts';
 import { checkFleaseStore, type FleaseStore, openFleaseStore } from './flease-store.ts';
+import { checkQuorumStore, openQuorumStore, type QuorumStore } from './quorum-store.ts';
 import type { OptionNames } from '../../runtime/option-names.ts';
 import { nameOption } from '../../runtime/text-option.ts';
 
@@ -59,7 +60,11 @@ export type StorePlan =
   | { readonly kind: 'memory' }
   | { readonly kind: 'file'; readonly directory: string }
   | { readonly kind: 'etcd'; readonly options: EtcdStore }
-  | { readonly kind: 'flease'; readonly options: FleaseStore };
+  | { readonly kind: 'flease'; readonly options: FleaseStore }
+  | { readonly kind: 'quorum'; readonly options: QuorumStore };
+
+/** A store that several Managers share, as options name it. */
+export type AnyStore = string | EtcdStore | FleaseStore | QuorumStore;
 
 /** The leader, if the store itself knows the leader and the log does not. */
 export interface Elected {
@@ -123,7 +128,8 @@ export interface StoreDependencies {
 /** @throws {InvalidOptionError} */
 export function planStore(
   directory: string | undefined,
-  store: string | EtcdStore | FleaseStore | undefined,
+  store: AnyStore | undefined,
+  insecure?: boolean,
 ): StorePlan {
   if (store === undefined) return directory === undefined ? { kind: 'memory' } : { kind: 'file', directory };
   if (directory !== undefined) {
@@ -136,6 +142,10 @@ export function planStore(
   if (isFleaseStore(store)) {
     checkFleaseStore(store);
     return { kind: 'flease', options: store };
+  }
+  if (isQuorumStore(store)) {
+    checkQuorumStore(store, insecure);
+    return { kind: 'quorum', options: store };
   }
   const options = typeof store === 'string' ? { etcd: store } : store;
   checkNames(options);
@@ -154,8 +164,11 @@ export function planStore(
   return { kind: 'etcd', options };
 }
 
-const isFleaseStore = (store: string | EtcdStore | FleaseStore): store is FleaseStore =>
+const isFleaseStore = (store: AnyStore): store is FleaseStore =>
   typeof store === 'object' && store !== null && 'flease' in store;
+
+const isQuorumStore = (store: AnyStore): store is QuorumStore =>
+  typeof store === 'object' && store !== null && 'quorum' in store;
 
 /** The value of an unknown option may be a password in the wrong place, and is not shown. */
 function checkNames(options: unknown): void {
@@ -163,7 +176,7 @@ function checkNames(options: unknown): void {
     throw new InvalidOptionError(
       'store',
       typeof options,
-      "it must be 'etcd://…', or an object with etcd or flease in it",
+      "it must be 'etcd://…', or an object with etcd, quorum or flease in it",
     );
   }
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(OPTIONS, name));
@@ -186,6 +199,8 @@ export async function openStore(plan: StorePlan, around: StoreDependencies): Pro
       return openEtcdStore(plan.options, around);
     case 'flease':
       return openFleaseStore(plan.options, around);
+    case 'quorum':
+      return openQuorumStore(plan.options, around);
   }
 }
 
