@@ -20,7 +20,7 @@ async function pool(scene: Scene, { addresses: managers }: ManagersOnQuorum): Pr
   return { owners, lookup };
 }
 
-/** Does something that nobody is to notice: every key stays where it is, under its number, and none is reported as lost. */
+/** Does something that nobody is to notice: every key keeps owner and number, and none is reported as lost. */
 async function unnoticed(scene: Scene, { owners, lookup }: Pool, act: () => Promise<void>): Promise<void> {
   const before = await Promise.all(owners.map((owner) => scene.numbers(owner)));
   const said = owners.map(({ events }) => events.length);

@@ -1,4 +1,4 @@
-/** Three Managers that keep their log among themselves, each with a replica in its process, for one test. */
+/** Three Managers that keep their log among themselves, each with a replica in the process, for one test. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -59,7 +59,7 @@ export class ManagersOnQuorum {
     });
   }
 
-  /** Resolves when the leader has heard so many owners since it leads. */
+  /** Resolves when the leader has heard so many owners since the election. */
   async heard(owners: number, ...others: readonly Program[]): Promise<void> {
     await until(`the leader has heard ${owners} owners`, async () => {
       const { role, heard } = await (await this.leader(...others)).ask('observe');
@@ -67,7 +67,7 @@ export class ManagersOnQuorum {
     });
   }
 
-  /** Starts one that has ended, at its old address and in its old directory. */
+  /** Starts one that has ended, at the old address and in the old directory. */
   async again(program: Program): Promise<Program> {
     const at = this.#slots.findIndex((slot) => slot.program === program);
     const slot = this.#slots[at] as Slot;

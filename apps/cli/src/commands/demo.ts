@@ -51,6 +51,7 @@ function demoCommand(context: Context): Command {
       'Show a small presence service at work: a Manager or several, supervised owners, front ends and a steady load, each a process of its own. It says what to try; Ctrl-C ends it all.',
     )
     .option('--owners <count>', 'processes that keep who is present', wholeNumberFrom(1), 3)
+    .enablePositionalOptions() // add-owner has other --managers.
     .addOption(
       new Option('--managers <count>', 'Managers: 1, or 3 to 7 that keep their log among themselves')
         .argParser(managerCount)
