@@ -38,9 +38,13 @@ import type { Reads } from './reads.ts';
  */
 export type ClaimEnd = 'overwritten' | 'shortened' | 'dropped';
 
-interface Claim {
+/** A key, and the revision of its value, whose write is known here to be committed. */
+export interface Claimed {
   readonly key: string;
   readonly revision: Revision;
+}
+
+interface Claim extends Claimed {
   /** As the process was told last. */
   until: Instant;
 }
@@ -55,14 +59,9 @@ export class KeyClaim {
     this.#reads = reads;
   }
 
-  /** Claims a key whose write of this revision is known here to be committed; an earlier claim is forgotten. */
-  begin(key: string, revision: Revision): void {
-    this.#claim = { key, revision, until: instant(Number.NEGATIVE_INFINITY) };
-  }
-
-  /** The process no longer relies on this claim. */
-  forget(revision: Revision): void {
-    if (this.#claim?.revision === revision) this.#claim = undefined;
+  /** An earlier claim is forgotten; undefined: the process no longer relies on any. */
+  begin(claimed: Claimed | undefined): void {
+    this.#claim = claimed && { ...claimed, until: instant(Number.NEGATIVE_INFINITY) };
   }
 
   /** Ends or extends the claim; before anything is acknowledged. */

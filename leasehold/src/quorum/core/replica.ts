@@ -31,12 +31,12 @@ import { judge } from './commit.ts';
 import { type Configuration, isQuorumOfEach, isSeated, memberOf } from './configuration.ts';
 import { Context, type Effect, type ReplicaOptions } from './context.ts';
 import { Candidacy, type Merged } from './election.ts';
-import { KeyClaim } from './key-claim.ts';
+import { type Claimed, KeyClaim } from './key-claim.ts';
 import { Leadership } from './leadership.ts';
 import { LeaseExchange } from './lease-exchange.ts';
 import { type Change, changed, isInForce } from './membership.ts';
 import type { Accepted, Message, PreVote, Refused } from './messages.ts';
-import { isReadOnly, NO_SESSION, type Request, type Revision, transaction } from './operation.ts';
+import { isReadOnly, NO_SESSION, type Request, transaction } from './operation.ts';
 import { type ReadMode, Reads } from './reads.ts';
 import { type ReplicaCall, Requests, type Submission } from './requests.ts';
 import type { Result } from './result.ts';
@@ -212,15 +212,10 @@ export class Replica implements Core<Effect> {
     return this.#settle(now);
   }
 
-  /** Says from now on until when a key keeps a revision, whose write was answered here. There is one claim at a time. */
-  claim(key: string, revision: Revision, now: Instant): Effect[] {
-    this.#claim.begin(key, revision);
+  /** Says from now on until when a key keeps a revision, whose write was answered here; undefined: no longer. */
+  claim(claimed: Claimed | undefined, now: Instant): Effect[] {
+    this.#claim.begin(claimed);
     return this.#settle(now);
-  }
-
-  unclaim(revision: Revision): Effect[] {
-    this.#claim.forget(revision);
-    return [];
   }
 
   /** Hands the leadership to another member, if this replica leads. */

@@ -178,12 +178,12 @@ export class ReplicaHost {
   claim(key: string, revision: Revision, events: ClaimEvents): Disposable {
     const stage = this.#stage;
     this.#claim = { revision, events };
-    if (stage.kind === 'running') stage.driver.input((now) => stage.core.claim(key, revision, now));
+    if (stage.kind === 'running') stage.driver.input((now) => stage.core.claim({ key, revision }, now));
     return {
       [Symbol.dispose]: () => {
         if (this.#claim?.revision !== revision) return;
         this.#claim = undefined;
-        if (stage.kind === 'running') stage.driver.input(() => stage.core.unclaim(revision));
+        if (stage.kind === 'running') stage.driver.input((now) => stage.core.claim(undefined, now));
       },
     };
   }

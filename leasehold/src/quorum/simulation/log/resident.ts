@@ -93,12 +93,12 @@ export class LogResident implements Resident, LogPort {
   claim(key: string, revision: Revision, events: ClaimEvents): Disposable {
     const { node } = this.#options;
     this.#claim = { revision, events };
-    node.perform((replica, now) => replica.claim(key, revision, now));
+    node.perform((replica, now) => replica.claim({ key, revision }, now));
     return {
       [Symbol.dispose]: () => {
         if (this.#claim?.revision !== revision) return;
         this.#claim = undefined;
-        node.perform((replica) => replica.unclaim(revision));
+        node.perform((replica, now) => replica.claim(undefined, now));
       },
     };
   }
