@@ -34,9 +34,10 @@ export interface Known {
 
 type Limits = Pick<ManagerSettings, 'maxSpansPerBatch' | 'maxBatchBytes'>;
 
-export function draft(known: Known, pools: readonly string[], limits: Limits): Draft {
+/** @param most so many pools at the most, if not all; with 0 the batch says only that this leader leads */
+export function draft(known: Known, pools: readonly string[], limits: Limits, most?: number): Draft {
   const mostBytes = limits.maxBatchBytes ?? Number.POSITIVE_INFINITY;
-  let mostPools = pools.length;
+  let mostPools = most ?? pools.length;
   let mostSpans = limits.maxSpansPerBatch;
   let made = draftOf(known, pools, mostPools, mostSpans);
   while (made.bytes.length > mostBytes && (mostSpans > 1 || mostPools > 1)) {

@@ -29,8 +29,7 @@
  * because the log may replace another that is gone (`log/new-log.ts`). Only if this process has just begun the log, and its
  * operator says that there was no log before (`firstStart`), the leader waits for nothing.
  *
- * A log that was found, and may have been put back without a recovery, is not changed before clients could prove that
- * (`witnesses.ts`).
+ * A log that may have been put back without a recovery is not changed before clients could prove that (`witnesses.ts`).
  *
  * Inputs return effects, to be executed in order; nothing here does I/O. `manager.ts` wraps the leader.
  */
@@ -199,8 +198,8 @@ export class Leader {
   }
 
   /** Has no effect if there is no such pool, or if the pool has members when the batch is made. */
-  removePool(pool: string, now: Instant): LeaderEffect[] {
-    if (!this.#state.pools.has(pool)) return [];
+  removePool(pool: string | undefined, now: Instant): LeaderEffect[] {
+    if (pool === undefined || !this.#state.pools.has(pool)) return [];
     this.#removals.add(pool);
     this.#pending.consider(pool);
     return this.#decide(now);
@@ -252,14 +251,10 @@ export class Leader {
     return [...answers, ...this.#decide(now)];
   }
 
-  /** What follows if this pool does not exist and may not begin: an empty pool makes room, if there is one. */
+  /** A pool that may not begin: an empty pool makes room, if there is one. */
   #refusePool(from: string, report: Report, now: Instant): LeaderEffect[] | undefined {
-    const origin = this.#owners.originOf(from);
-    const limit = this.#places.fullBy(report.pool, origin);
-    if (limit === undefined) return undefined;
-    const empty = this.#places.toRemove(limit, origin);
-    const removal = empty === undefined ? [] : this.removePool(empty, now);
-    return [...removal, tooManyPools(from, report, limit, limitsOf(this.#settings)[limit])];
+    const full = this.#places.whyNot(report.pool, this.#owners.originOf(from));
+    return full && [...this.removePool(full.empty, now), tooManyPools(from, report, full)];
   }
 
   hearSync(from: string, sync: Sync, now: Instant): LeaderEffect[] {
@@ -499,12 +494,15 @@ export class Leader {
   #decide(now: Instant): LeaderEffect[] {
     const readyAt = this.#pending.readyAt(now);
     if (readyAt === undefined) return [];
-    const at = latest(latest(readyAt, this.#recoversAt ?? readyAt), this.#witnessesUntil);
+    const isSure = now >= this.#witnessesUntil;
+    // Standbys learn at once which Manager leads. A change of a pool waits.
+    const sureAt = isSure || this.#pending.isWrittenInAnyCase ? readyAt : this.#witnessesUntil;
+    const at = latest(latest(readyAt, this.#recoversAt ?? readyAt), sureAt);
     if (now < at) {
       this.#due(at);
       return [];
     }
-    const made = this.#draft(now);
+    const made = this.#draft(now, isSure ? undefined : 0);
     this.#dropRefusedRemovals(made);
     if (now >= this.#silencesAt) this.#silencesAt = later(now, this.#holds.stepMs);
     if (this.#holds.hasUnheard) this.#due(this.#silencesAt);
@@ -520,7 +518,7 @@ export class Leader {
     }
   }
 
-  #draft(now: Instant): Draft {
+  #draft(now: Instant, mostPools?: number): Draft {
     const cannotBegin = this.#places.cannotBegin(this.#pending.waiting);
     return draft(
       {
@@ -542,6 +540,7 @@ export class Leader {
       },
       this.#pending.waiting,
       this.#settings,
+      mostPools,
     );
   }
 

@@ -51,6 +51,8 @@ export interface ManagerScriptOptions {
   readonly floor?: number;
   readonly maxBatchBytes?: number;
   readonly declared?: readonly string[];
+  /** When the process opened the log, which it did not begin. */
+  readonly openedAt?: number;
   readonly mostPoolsPerAddress?: number;
   readonly mostPools?: number;
   readonly mostCandidates?: number;
@@ -107,6 +109,7 @@ class Bench {
       ...{ durations: scriptDurations(), policy: evenShares },
       pools: new Map(declared?.map((pool) => [pool, { durations: scriptDurations(), policy: evenShares }])),
       declaredOnly: declared !== undefined,
+      openedAt: options.openedAt === undefined ? undefined : instant(options.openedAt),
       ...{ maxSpansPerBatch, compactEveryBatches, maxBatchBytes: options.maxBatchBytes },
       limits: {
         ...MANAGER_LIMITS,

@@ -64,6 +64,11 @@ export class PendingBatch {
     return this.#pauses.until(now) ?? now;
   }
 
+  /** A batch is to be written even if it is empty. */
+  get isWrittenInAnyCase(): boolean {
+    return this.#inAnyCase;
+  }
+
   /** A draft was made for all pools that waited. True if the draft is to be written, false if it is empty. */
   begin(made: Draft, state: ManagerState, now: Instant): boolean {
     this.#pauses.worked(now, rowsOf(made, state));

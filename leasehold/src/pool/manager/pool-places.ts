@@ -21,6 +21,13 @@ import { limitsOf, type ManagerSettings } from './settings.ts';
 
 export type PoolLimit = 'pools' | 'poolsPerAddress';
 
+export interface NoPlace {
+  readonly limit: PoolLimit;
+  readonly most: number;
+  /** The pool that can be removed so that another may begin. */
+  readonly empty: string | undefined;
+}
+
 export interface PoolPlacesTerms {
   settings(): ManagerSettings;
   state(): ManagerState;
@@ -38,13 +45,14 @@ export class PoolPlaces {
     this.#terms = terms;
   }
 
-  /** The limit that keeps this pool from beginning with an owner from there; undefined if it exists or may begin. */
-  fullBy(pool: string, origin: string): PoolLimit | undefined {
-    return this.#isLimited(pool) ? this.#fullBy(origin, 0, 0) : undefined;
+  /** Why this pool may not begin with an owner from there; undefined if it exists or may begin. */
+  whyNot(pool: string, origin: string): NoPlace | undefined {
+    const limit = this.#isLimited(pool) ? this.#fullBy(origin, 0, 0) : undefined;
+    if (limit === undefined) return undefined;
+    return { limit, most: limitsOf(this.#terms.settings())[limit], empty: this.#toRemove(limit, origin) };
   }
 
-  /** The pool that can be removed so that one from this origin may begin. */
-  toRemove(limit: PoolLimit, origin: string): string | undefined {
+  #toRemove(limit: PoolLimit, origin: string): string | undefined {
     let found: string | undefined;
     let changedAt = Number.POSITIVE_INFINITY;
     for (const [pool, table] of this.#terms.state().pools) {

@@ -10,7 +10,7 @@
 import type { FromManager, Report, Sync } from '../messages.ts';
 import type { PoolTable } from '../table.ts';
 import type { CandidateLimits } from './candidates.ts';
-import type { PoolLimit } from './pool-places.ts';
+import type { NoPlace, PoolLimit } from './pool-places.ts';
 
 interface Refusing {
   readonly do: 'send';
@@ -60,8 +60,7 @@ const POOLS: Readonly<Record<PoolLimit, string>> = {
 export function tooManyPools(
   from: string,
   { pool, incarnation }: Report,
-  limit: PoolLimit,
-  most: number,
+  { limit, most }: NoPlace,
 ): Refusing {
   const message = `there is no pool "${pool}", and ${POOLS[limit]}, ${most}: mend the name, declare the pool in the Manager's configuration, remove pools that nobody needs, or raise limits.${limit}`;
   return refusing(from, { pool, asker: incarnation, code: 'TOO_MANY_POOLS', message, retryable: true });
