@@ -163,19 +163,30 @@ export class SpreadLimiter implements Core<SpreadEffect> {
   }
 
   #result(denied: RateLimitResult['denied'], cost: number, level: number, now: Instant): RateLimitResult {
-    const { rate, epochMs } = this.#settings;
+    const { rate } = this.#settings;
     const { tokens } = this.#bucket;
     const perMs = this.#bucket.perMs(level, this.#size);
-    const cap = this.#bucket.cap(level, this.#size);
-    const refillMs = (missing: number): number => (perMs > 0 ? missing / perMs : rate.refillMs);
-    const waitMs = cost <= cap ? Math.min(refillMs(cost - tokens), rate.refillMs) : RETRY_EPOCHS * epochMs;
+    const missing = this.#bucket.cap(level, this.#size) - tokens;
+    // Written out: a decision makes this one object.
     return {
-      ...{ allowed: denied === undefined, remaining: Math.floor(tokens), denied },
-      retryAfterMs: denied === undefined ? 0 : denied === 'cost' ? Number.POSITIVE_INFINITY : waitMs,
-      resetMs: Math.min(refillMs(Math.max(0, cap - tokens)), rate.refillMs),
-      ...{ limit: rate.limit, perMs: rate.perMs, burst: rate.burst },
+      allowed: denied === undefined,
+      remaining: Math.floor(tokens),
+      retryAfterMs: denied === undefined ? 0 : this.#retryAfterMs(denied, cost, level),
+      resetMs: perMs > 0 ? Math.min(Math.max(0, missing) / perMs, rate.refillMs) : rate.refillMs,
+      limit: rate.limit,
+      perMs: rate.perMs,
+      burst: rate.burst,
+      denied,
       by: this.actsOnCredits(now) ? 'spread' : 'share',
     };
+  }
+
+  #retryAfterMs(denied: RateLimitResult['denied'], cost: number, level: number): number {
+    if (denied === 'cost') return Number.POSITIVE_INFINITY;
+    const { rate, epochMs } = this.#settings;
+    if (cost > this.#bucket.cap(level, this.#size)) return RETRY_EPOCHS * epochMs;
+    const perMs = this.#bucket.perMs(level, this.#size);
+    return perMs > 0 ? Math.min((cost - this.#bucket.tokens) / perMs, rate.refillMs) : rate.refillMs;
   }
 
   // The group.
