@@ -65,7 +65,7 @@ describe('a packet is not heeded, and its sender reported once', () => {
     expect(reports).toHaveLength(100);
   });
 
-  it('and shown as it was last', () => {
+  it('is shown with its last trouble', () => {
     const { others, reports, hears } = bench();
     hears(1_000, { leaseMs: 2_000 });
     hears(1_100, { leaseMs: 3_000, incarnation: 2 });
@@ -239,7 +239,7 @@ describe('everybody is told something four times in a lease', () => {
     expect(others.neglected(1_250)).toEqual(['b']);
   });
 
-  it('also when our clock, by which they were told last, has been set back', () => {
+  it('even when our clock was set back since the last packet', () => {
     const { others } = bench();
     others.said('b', 9_000_000);
     others.said('c', 9_000_000);

@@ -78,7 +78,7 @@ describe('there is something to do about a claim', () => {
     expect(next(state)).toBe(1_600);
   });
 
-  it('not before there is room for it, if it stands in a crowd', () => {
+  it('does not begin before the admission queue has room', () => {
     const admissionQueue = new AdmissionQueue();
     const state = wanted();
     admissionQueue.enter(state, 'take', FULL);

@@ -11,12 +11,12 @@
 
 import type { Span } from '../runtime/keys/range.ts';
 
-/** The furthest point of a log that somebody has heard of. */
+/** The furthest point of a log that the sender has heard of. */
 export interface Seen {
   readonly history: string;
   readonly term: number;
   readonly position: number;
-  /** As the Manager gave it with this term and position. A claim without its stamp only says what the sender lacks. */
+  /** The Manager's stamp of this term and position. Without the stamp a claim only tells which rows the sender lacks. */
   readonly stamp?: string | undefined;
 }
 
@@ -26,9 +26,8 @@ export interface NumberedSpan extends Span {
 }
 
 /**
- * `released`: the owner has stopped and has dropped what it remembered of these keys. `lapsed`: its
- * lease ran out by its own clock; it has stopped but still remembers, in case the Manager says
- * that nobody else can have held the keys.
+ * `released`: the owner has stopped and has dropped the state of these keys. `lapsed`: the lease expired by the owner's
+ * clock; the owner has stopped but keeps the state, in case the Manager says that no other owner can have held the keys.
  */
 export interface LetGo extends NumberedSpan {
   readonly how: 'released' | 'lapsed';
@@ -45,9 +44,9 @@ export interface Report {
   readonly pool: string;
   /** One run of one owner process, unlike any other that ever was. */
   readonly incarnation: string;
-  /** What stays the same after a restart, and decides where its ranges lie. */
+  /** The same after a restart; decides where the ranges of this owner lie. */
   readonly name: string;
-  /** What look-ups hand to callers. */
+  /** The url that look-ups hand to callers. */
   readonly url: string;
   /** The digest of the secret that a death certificate for this process would show. */
   readonly proof: string | undefined;
@@ -59,7 +58,7 @@ export interface Report {
   readonly seen: Seen | undefined;
   readonly held: readonly NumberedSpan[];
   readonly letGo: readonly LetGo[];
-  /** It wants to hold nothing any more. */
+  /** The owner wants to hold nothing any more. */
   readonly leaving: boolean;
   /** Requests per second, or whatever the policy in use understands. */
   readonly load: number;
@@ -83,16 +82,16 @@ export interface GrantedSpan extends NumberedSpan {
   /** The owner should give these keys back. */
   readonly recalled: boolean;
   /**
-   * The numbers that the same owner held these keys under immediately before, where nobody else
+   * The numbers under which the same owner held these keys immediately before, where no other owner
    * can have held them in between.
    */
   readonly continues: readonly NumberedSpan[];
 }
 
 /**
- * Manager → owner. "This is all that is yours." Every span is committed, and the Manager promises
- * to give none of them to another until the owner lets go, is proved dead, or `holdMs` have passed
- * since it received the report that it acknowledges. A span that is not listed means nothing.
+ * Manager → owner. "This is all that is yours." Every span is committed, and the Manager promises to grant none of them
+ * to another owner until this owner has released the span, is proved dead, or `holdMs` have passed since the Manager
+ * received the acknowledged report. A span that is not listed means nothing.
  */
 export interface Update {
   readonly kind: 'update';
@@ -101,7 +100,7 @@ export interface Update {
   readonly history: string;
   readonly term: number;
   readonly sequence: number;
-  /** The position of the log that this speaks of. */
+  /** The position of the log at which this is true. */
   readonly position: number;
   /** Of term and position, see `manager/stamps.ts`; undefined if the log has no key yet. */
   readonly stamp?: string | undefined;
@@ -110,15 +109,15 @@ export interface Update {
   readonly leaseMs: number;
   readonly pace: OwnerPace;
   /**
-   * Whether the receiver is a member. If not, this only asks it to show, by its next report, that
-   * it hears: a report can come late, from a process that is gone, but an answer to this cannot.
+   * Whether the receiver is a member. If not, this only asks the candidate to confirm the update by its next report: a
+   * report can come late, from a process that is gone, but a confirmation of this update cannot.
    */
   readonly admitted: boolean;
   readonly spans: readonly GrantedSpan[];
 }
 
 /**
- * What goes with a lease, in milliseconds; the Manager's configuration decides it. The tolerance is
+ * The durations of a lease, in milliseconds, from the Manager's configuration. The tolerance is
  * part of the promise: the hold covers suspensions shorter than that, and no others.
  */
 export interface OwnerPace {
@@ -128,7 +127,7 @@ export interface OwnerPace {
   readonly suspensionToleranceMs: number;
 }
 
-/** How often a look-up asks, and when it takes itself for cut off, in milliseconds. */
+/** How often a look-up syncs, and when a look-up counts as cut off, in milliseconds. */
 export interface LookupPace {
   readonly syncEveryMs: number;
   readonly staleAfterMs: number;
@@ -159,9 +158,9 @@ export interface Sync {
 }
 
 /**
- * Manager → look-up. "Whoever is at position `from` or later is at `to` with these rows." A
+ * Manager → look-up. "A look-up at position `from` or later is at `to` with these rows." A
  * snapshot has `from` 0 and all rows. With `answers`, the Manager promises that at some instant
- * after it received that sync the log held nothing beyond `to`, or that nothing beyond it can have
+ * after the sync was received the log held nothing beyond `to`, or that nothing beyond `to` can have
  * been committed longer ago than a leader lease.
  */
 export interface Changes {
@@ -192,8 +191,8 @@ export interface Certified {
 }
 
 /**
- * Manager → owner or look-up. "Not like this." Promises nothing, and takes nothing back: whoever was a
- * member still is. If it is `retryable`, time may change it; otherwise somebody has to.
+ * Manager → owner or look-up. "Not like this." Promises nothing, and takes nothing back: a member stays a
+ * member. If the refusal is `retryable`, time may end it; otherwise an operator has to.
  */
 export interface Refused {
   readonly kind: 'refused';

@@ -260,7 +260,7 @@ describe('a Manager that stands by', () => {
     },
   );
 
-  it('and has read all of a log that is empty knows that there are no pools', () => {
+  it('knows that there are no pools once it has read the whole of an empty log', () => {
     const manager = standby();
     manager.state = ManagerState.empty;
     manager.headSeen = { position: 0, askedAt: instant(0) };

@@ -1,14 +1,14 @@
 /**
- * One Manager process: it stands by and follows the log until it is elected, leads until it is
- * deposed, and halts if it finds that the log has gone back in time.
+ * One Manager process: stands by and follows the log until elected, leads until deposed, and halts if the log has gone back in
+ * time.
  *
  *              elected                 deposed, suspended
  *     standby ─────────► leading ──────────────────────────► standby
- *        │                  │  somebody has seen more of the log than there is
+ *        │                  │  a client has seen more of the log than there is
  *        └──────► halted ◄──┘
  *
- * Leading is in `leader.ts` and standing by in `standby.ts`, each with the argument why it is safe; here is who does which.
- * No I/O: call an input with the present instant, carry out the effects in order, call {@link Manager.wake} at
+ * `leader.ts` argues why leading is safe, `standby.ts` why standing by is; this file has the roles and what moves between them.
+ * No I/O: call an input with the present instant, execute the effects in order, call {@link Manager.wake} at
  * {@link Manager.wakeAt}.
  */
 
@@ -28,12 +28,12 @@ import type { Stamps } from './stamps.ts';
 import { Standby, type StandbyEffect } from './standby.ts';
 
 /**
- * What the driver must do, in order. On `resign` it gives up the leadership or the campaign, follows the
- * log anew, calls {@link Manager.standing} and stands again under a new name; on `halt` it stands no more.
+ * The work of the driver, in order. On `resign` the driver gives up the leadership or the campaign, follows the log
+ * anew, calls {@link Manager.standing} and stands again under a new name; on `halt` the driver stands no more.
  */
 export type ManagerEffect = LeaderEffect | StandbyEffect;
 
-/** The last it knew, for whoever has to find out what happened. Nothing is answered from it. */
+/** The last knowledge of a Manager that has halted, for operators. No client is answered from it. */
 interface Known {
   readonly history: string | undefined;
   readonly term: number;
@@ -62,12 +62,12 @@ export class Manager {
     return this.#role.name;
   }
 
-  /** Why it halted. */
+  /** Why the Manager halted. */
   get haltedBecause(): string | undefined {
     return this.#role.name === 'halted' ? this.#role.reason : undefined;
   }
 
-  /** The furthest that anybody has told it of, in that history. */
+  /** The furthest point of that history that was ever reported. */
   seen(history: string): Seen | undefined {
     return this.#rollback.in(history);
   }
@@ -76,19 +76,19 @@ export class Manager {
     return this.#role.name === 'leading' ? this.#role.leader.term : undefined;
   }
 
-  /** Of the log that {@link state} is of; undefined if it has read nothing of one, or has yet to read it again. */
+  /** The history of {@link state}; undefined if no log was read yet, or the log has yet to be read again. */
   get history(): string | undefined {
     return this.#known.history;
   }
 
-  /** Everything committed that this Manager knows of; of one that has halted, that it knew of then. */
+  /** Everything committed that this Manager knows; after a halt, everything that it knew then. */
   get state(): ManagerState {
     const role = this.#role;
     if (role.name === 'leading') return role.leader.state;
     return role.name === 'standby' ? role.standby.state : role.known.state;
   }
 
-  /** It leads, and awaits the outcome of a commit. */
+  /** Whether this Manager leads and awaits the outcome of a commit. */
   get isWriting(): boolean {
     return this.#role.name === 'leading' && this.#role.leader.isWriting;
   }
@@ -98,7 +98,7 @@ export class Manager {
   }
 
   /**
-   * Does as it is told from here on, see `settings.ts`.
+   * Applies new settings from here on, see `settings.ts`.
    *
    * @throws {InvalidOptionError} as the constructor does, and then nothing was changed
    */
@@ -111,7 +111,7 @@ export class Manager {
     return this.#whileLeading(now, (leader) => leader.configure(settings, now));
   }
 
-  /** What somebody who watches can see. */
+  /** Everything that operators can see. */
   observe(): ManagerObservation {
     const role = this.#role;
     const leader = role.name === 'leading' ? role.leader : undefined;
@@ -129,7 +129,7 @@ export class Manager {
     };
   }
 
-  /** It stands for election from here on. */
+  /** The Manager stands for election from here on. */
   standing(): void {
     this.#rollback.standing();
     if (this.#role.name === 'standby') this.#role.standby.standing();
@@ -173,30 +173,30 @@ export class Manager {
     return [trace('deposed', { term, reason })];
   }
 
-  /** Gives up the leadership, if it has it, so that another can take it. */
+  /** Gives up the leadership, if there is one to give up, so that another Manager can lead. */
   stepDown(now: Instant): ManagerEffect[] {
     this.#observe(now);
     return this.#role.name === 'leading' ? this.#resign(now) : [];
   }
 
-  /** Removes a pool that nobody is in, if it leads; see {@link isRemoving}. */
+  /** Removes a pool without members, if this Manager leads; see {@link isRemoving}. */
   removePool(pool: string, now: Instant): ManagerEffect[] {
     return this.#whileLeading(now, (leader) => leader.removePool(pool, now));
   }
 
-  /** Whether that is still to be done. */
+  /** Whether the removal of this pool is still to be done. */
   isRemoving(pool: string): boolean {
     return this.#role.name === 'leading' && this.#role.leader.isRemoving(pool);
   }
 
-  /** A standby reads the head of the log, to know how far behind it is. */
+  /** A standby reads the head of the log, to know its own lag. */
   lookAtHead(now: Instant): ManagerEffect[] {
     return this.#whileStandingBy(now, (standby) => standby.lookAtHead());
   }
 
   /**
-   * The machine was suspended, and a leader lease may have run out unseen: also one that is just
-   * being given, so a candidate withdraws and stands anew.
+   * The machine was suspended, and a leader lease may have expired unseen: also a lease that is just
+   * being granted, so a candidate withdraws and stands anew.
    */
   suspended(now: Instant): ManagerEffect[] {
     return this.#role.name === 'halted' ? [] : this.#resign(now);
@@ -225,7 +225,7 @@ export class Manager {
         : [leadsNone(from, message)];
     if (message.kind !== 'certificate') {
       this.#rollback.hear(message.seen, this.#stamps);
-      // A pool that somebody is in is served although it is declared no more.
+      // A pool with members is served although it is declared no more.
       const isRefused = !isKnown(this.#settings, message.pool) && !this.state.pools.has(message.pool);
       if (isRefused) return [unknownPool(from, message, [...(this.#settings.pools?.keys() ?? [])])];
     }
@@ -273,7 +273,7 @@ export class Manager {
     return { name: 'standby', standby: new Standby(() => this.#settings, this.#rollback) };
   }
 
-  /** Who resigns or halts ends here; the driver may stand again. */
+  /** A Manager that resigns or halts stops leading here; the driver may stand again. */
   #watched(effects: ManagerEffect[]): ManagerEffect[] {
     for (const effect of effects) {
       if (effect.do === 'halt') return this.#halt(effect.reason);

@@ -36,7 +36,7 @@ describe('an owner knows a row', () => {
   const held = ['0-4#1', '4-8#1', '8-12#2'].map(numbered);
   const isKnown = (text: string): boolean => covers(held, numbered(text));
 
-  it('if it holds it whole under that number, in however many pieces', () => {
+  it('if it holds the whole row under that number, in however many pieces', () => {
     expect(['0-4#1', '0-8#1', '2-6#1', '8-12#2', '9-10#2'].map(isKnown)).toEqual([
       true,
       true,
@@ -46,7 +46,7 @@ describe('an owner knows a row', () => {
     ]);
   });
 
-  it('not if it holds it under another number, or a part of it', () => {
+  it('does not know a row if it holds the row under another number, or only a part of it', () => {
     expect(['0-4#2', '4-12#1', '8-13#2', '12-14#2'].map(isKnown)).toEqual([false, false, false, false]);
     expect(covers([], numbered('0-1#1'))).toBe(false);
     expect(covers(['0-2#1', '3-4#1'].map(numbered), numbered('0-4#1'))).toBe(false);

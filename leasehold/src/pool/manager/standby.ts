@@ -1,22 +1,21 @@
 /**
- * A Manager that stands by: it follows the log, and answers look-ups from it.
+ * A Manager that stands by: follows the log, and answers look-ups from the log.
  *
- * It does not lead, so what it has may be old; a standby that is cut off from the log cannot vouch for anything. Its
- * answer to a sync counts as fresh only if it has read the head of the log, linearizably, *after* the sync came, and has
- * followed up to there:
+ * A standby may lag, and a standby that is cut off from the log cannot vouch for anything. So an answer to a sync counts as fresh
+ * only if the standby has read the head of the log, linearizably, *after* the sync came, and has followed the log up to that head:
  *
  *     look-up   sync ╲                                           ╱► answer
  *     standby         · ask ╲         ╱─ head 7 · · followed 6, 7
  *     log                    · reads 7                  ╲──╱
  *
- * What was committed before the sync is at or below that head, and so is in the answer. Syncs that come while a read is
- * under way share the next one: that read may have been done before they came.
+ * Every commit before the sync is at or below that head, and so is in the answer. Syncs that come while a read is under way share
+ * the next read: the present one may have been done before they came.
  *
- * Owners it only tells who leads, as far as the log says. That promises nothing.
+ * An owner is only told which Manager leads, as far as the log says. That promises nothing.
  *
- * **A log that goes back** is noticed here too. A log only grows; so a head may not lie below where we were when we
- * asked for it, unless the log was reset since, by which we may have come to another history. Nor may what we are reset
- * to end below what we have followed of the same history. Either is a `halt`: see `rollback-detector.ts`.
+ * **A log that goes back** is noticed here too. A log only grows. So a head may not lie below the position that was followed when
+ * the head was asked for, unless the log was reset since, perhaps to another history. Nor may a reset end below the position that
+ * was followed in the same history. Either is a `halt`: see `rollback-detector.ts`.
  */
 
 import type { LogBatch, LogStart } from '../../log/log.ts';
@@ -30,7 +29,7 @@ import { type ManagerSettings, settingsFor } from './settings.ts';
 import type { RollbackDetector } from './rollback-detector.ts';
 import { Stamps } from './stamps.ts';
 
-/** What a standby wants done: all that a leader may, and to read the head of the log. */
+/** The effects of a standby: those of a leader, and reading the head of the log. */
 export type StandbyEffect = LeaderEffect | { readonly do: 'ask-head' };
 
 interface Waiting {
@@ -41,7 +40,7 @@ interface Waiting {
 
 export interface Head {
   readonly position: number;
-  /** It was there at some instant after this one. */
+  /** The head was there at some instant after this one. */
   readonly askedAt: Instant;
 }
 
@@ -49,15 +48,15 @@ export class Standby {
   readonly subscribers: Subscribers;
   readonly #settings: () => ManagerSettings;
   readonly #rollback: RollbackDetector;
-  /** Of the log that it follows; undefined if it has read nothing of it yet. */
+  /** The stamps of the followed log; undefined if nothing of the log was read yet. */
   stamps: Stamps | undefined;
   #state: ManagerState = ManagerState.empty;
-  /** Syncs that wait for proof that we are up to date. */
+  /** Syncs that wait for proof that this standby is up to date. */
   #waiting: Waiting[] = [];
   #head: Head | undefined;
   /** A read of the head is under way, and cannot find less than `from`. */
   #asked: { readonly from: number } | undefined;
-  /** The log was restored from a backup, and nobody has led since: there is nothing to vouch for. */
+  /** The log was restored from a backup, and no Manager has led since: there is nothing to vouch for. */
   #recovers = false;
 
   constructor(settings: () => ManagerSettings, rollback: RollbackDetector) {
@@ -74,12 +73,12 @@ export class Standby {
     return this.#state;
   }
 
-  /** As it was read last. */
+  /** The head of the log at the last read. */
   get headSeen(): Head | undefined {
     return this.#head;
   }
 
-  /** It stands for election from here on, and follows the log anew: what was asked before is answered by nobody. */
+  /** The standby stands for election from here on, and follows the log anew: reads that were under way stay unanswered. */
   standing(): void {
     this.#asked = undefined;
   }
@@ -92,7 +91,7 @@ export class Standby {
     this.#state = state;
     this.#recovers = start.floor > state.position || state.leaderRecord.recovering === true;
     this.#rollback.note({ history: start.history, term: state.term, position: state.position });
-    // What is under way may be answered from either log.
+    // A read that is under way may be answered from either log.
     if (this.#asked !== undefined) this.#asked = { from: 0 };
     return this.#answerWaiting();
   }
@@ -117,21 +116,21 @@ export class Standby {
     return this.#answerWaiting();
   }
 
-  /** Reads the head of the log, to know how far behind it is. */
+  /** Reads the head of the log, to know the lag. */
   lookAtHead(): StandbyEffect[] {
     return this.#asked === undefined ? [this.#ask()] : [];
   }
 
   hearSync(from: string, sync: Sync, now: Instant): StandbyEffect[] {
     this.subscribers.hear(from, sync, now);
-    // One that asks again is answered by what it asked first, or a slow log would starve it.
+    // A look-up that syncs again keeps its first place: otherwise a slow log would starve the look-up.
     const isFrom = (other: Waiting): boolean => other.from === from && other.sync.pool === sync.pool;
     this.#waiting = this.#waiting.filter((other) => !isFrom(other) || other.sync.lookup === sync.lookup);
     if (!this.#waiting.some(isFrom)) this.#waiting.push({ from, sync, receivedAt: now });
     return this.lookAtHead();
   }
 
-  /** A report is for whoever leads; if we know of nobody, whoever sent it asks all Managers soon. */
+  /** A report is for the leader. If no leader is known, the owner asks all Managers soon. */
   pointOn(from: string, report: Report): StandbyEffect[] {
     const { term, address, leader } = this.#state.leaderRecord;
     const seenTerm = report.seen?.history === this.history ? report.seen?.term : undefined;
@@ -144,7 +143,7 @@ export class Standby {
     return { do: 'ask-head' };
   }
 
-  /** Answers the syncs that came before the head was read, once we have followed up to it. */
+  /** Answers the syncs that came before the head was read, once the log was followed up to that head. */
   #answerWaiting(): StandbyEffect[] {
     const [head, stamps, state] = [this.#head, this.stamps, this.#state];
     const effects: StandbyEffect[] = [];

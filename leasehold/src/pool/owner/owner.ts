@@ -1,34 +1,33 @@
 /**
  * The owner's half of the lease protocol: which keys may this process act for, right now?
  *
- * It may err on one side only. If the Manager thinks we hold a key and we think we do not, the key
- * idles; the other way round, two processes act for it. So we count every lease from the earliest
- * instant it can have begun, which is when we *sent* the report that the Manager's update
- * acknowledges, and the Manager counts its hold from when it *received* that report:
+ * The answer may err on one side only. If the Manager thinks that this owner holds a key and the owner thinks not, the
+ * key idles; the other way round, two processes act for the key. So the owner counts every lease from the earliest
+ * instant at which the lease can have begun: when the owner *sent* the report that the Manager's update acknowledges.
+ * The Manager counts the hold from when the Manager *received* that report:
  *
  *     owner     report ├─────────────── lease ───────────────┤ checks fail from here on
  *                       ╲            ╱ update
  *     Manager            ├────────────────── hold ──────────────────┤ gives the keys away
  *
- * The hold is longer than the lease by as much as one clock may run faster than another. It does
- * not matter when the update arrives, how often, or whether it was asked for: the base is ours.
+ * The hold is longer than the lease by as much as one clock may run faster than another. When the update arrives, how
+ * often, and whether it was asked for does not matter: the owner's own clock is the base.
  *
  * Updates are complete and ordered by (term, sequence); an older one is ignored, so a deposed
- * leader's words cannot undo its successor's. What the update means for each stretch of keys is
- * in `holdings.ts`, and so is the rule that letting go is permanent; what a check reads of it is in
- * `lease-index.ts`.
+ * leader cannot undo the updates of its successor. `holdings.ts` has the meaning of an update for each span of keys, and
+ * the rule that a release is permanent; `lease-index.ts` has the data that a check reads.
  *
  * All this assumes that one log is behind all Managers. `../history-watch.ts` asks them. No update is used before every Manager was
  * asked, nor one of a history while keys may be held under another. If two histories are led at once, the owner lets go of everything,
  * for good, and neither asks for keys nor takes any until one history alone is left.
  *
- * A check looks at the clock it is given, never at a timer that may be late:
+ * A check compares with the instant that the caller passes, never with a timer that may be late:
  *
  *     const number = owner.checkLeaseNow(high, low, now);              // 1 is it mine?
  *     …                                                                // 2, 3 act
  *     owner.checkLeaseContinuous(high, low, number, now)               // 4 has it been, all along?
  *
- * This file does no I/O. Call an input with the present instant, carry out the effects in order,
+ * This file does no I/O. Call an input with the present instant, execute the effects in order,
  * then call {@link Owner.wake} at {@link Owner.wakeAt}.
  *
  * Always true; relax any and `npm run sim -- pool` finds a world in which it matters:
@@ -69,7 +68,7 @@ export interface OwnerIdentity {
 export interface OwnerSettings {
   readonly identity: OwnerIdentity;
   readonly managers: readonly string[];
-  /** What to begin with; a Manager may say otherwise. */
+  /** The durations to begin with; a Manager's update replaces them. */
   readonly durations: ResolvedDurations;
   /** True if {@link Owner.loaded} will be called for what is granted; otherwise it is served at once. */
   readonly loads: boolean;
@@ -174,7 +173,7 @@ export class Owner {
     return this.#seen;
   }
 
-  /** What the last update gave. */
+  /** The lease of the last update. */
   get leaseMs(): number {
     return this.#leaseMs;
   }
@@ -193,7 +192,7 @@ export class Owner {
     return this.#holdings.index.numberAt(high, low, now);
   }
 
-  /** True if it is held now and nobody else can have held it since it was held under `number`. */
+  /** True if the key is held now and no other owner can have held it since it was held under `number`. */
   checkLeaseContinuous(high: number, low: number, number: number, now: Instant): boolean {
     return this.#holdings.index.isContinuous(high, low, number, now);
   }
@@ -249,7 +248,7 @@ export class Owner {
     const until = sentAt === undefined ? now : later(sentAt, update.leaseMs);
     const revokeBy = later(now, this.#pace.revokeWithinMs);
     const lease = { until, now, revokeBy, isLeaving: this.#leaving !== 'no' };
-    // Asking whether we hear says nothing of the table; but who leaves and is no member has nothing there.
+    // An update to a candidate says nothing of the table; but a leaving owner that is no member has nothing there.
     const isTable = update.admitted || this.#leaving !== 'no';
     const changed =
       isTable && this.#holdings.reconcile(update.spans, lease, update.acknowledges, transitions);
@@ -258,7 +257,7 @@ export class Owner {
     this.#admitted = update.admitted;
     effects.push(...this.#tell(transitions));
     if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
-    // A new leader does not know what we know: until it hears from us it can tell us nothing else.
+    // A new leader does not know what this owner holds, and can say nothing more before the next report.
     if (changed || isNewTerm || isWelcome || !update.admitted) effects.push(this.#report(from, false, now));
     return effects;
   }
@@ -302,7 +301,7 @@ export class Owner {
     return [...effects, ...this.#tell(transitions), ...this.#reportToLeader(now)];
   }
 
-  /** Gives everything back, then is `left`. */
+  /** Releases everything; the effect `left` follows. */
   leave(now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     if (this.#leaving !== 'no') return effects;
@@ -313,7 +312,7 @@ export class Owner {
     return [...effects, trace('leaving'), ...this.#tell(transitions), ...this.#ask(now)];
   }
 
-  /** The machine was suspended: the clock may have stood still while leases ran out. */
+  /** The machine was suspended: the clock may have stood still while leases expired. */
   suspended(now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     const transitions = noTransitions();
@@ -324,7 +323,7 @@ export class Owner {
     return [...effects, trace('was-suspended'), ...this.#tell(transitions)];
   }
 
-  /** Comes first in every input, so that no message can revive a lease that has run out. */
+  /** Comes first in every input, so that no message can revive a lease that has expired. */
   #expire(now: Instant): OwnerEffect[] {
     assert(now >= this.#latestNow, `time went back from ${this.#latestNow} to ${now}`);
     this.#latestNow = now;
@@ -333,7 +332,7 @@ export class Owner {
     return [...this.#tell(transitions), ...this.#reportToLeader(now)];
   }
 
-  /** Does what follows from the Managers' answers: lets go of everything, takes part again, or takes what came too early. */
+  /** Acts on the answers of the Managers: releases everything, takes part again, or uses an update that came too early. */
   #applyWatch(now: Instant): OwnerEffect[] {
     const histories = this.#watch.disagreement;
     if (histories !== undefined && !this.#isQuarantined) return this.#quarantine(histories);
@@ -370,12 +369,12 @@ export class Owner {
     if (update.acknowledges > this.#sequence) return false;
     const heard = this.#heard;
     if (heard === undefined) return true;
-    // Histories have no order; but who answers a later report than anybody before is the later one.
+    // Histories have no order; but the history whose Manager answers a later report than all before is the later one.
     if (this.#seen?.history !== update.history) return update.acknowledges > this.#acknowledged;
     return update.term > heard.term || (update.term === heard.term && update.sequence > heard.sequence);
   }
 
-  /** Another history: the Managers' store was replaced. What we held has no meaning there. */
+  /** Another history: the Managers' store was replaced. Earlier leases have no meaning there. */
   #startOver(update: Update): OwnerEffect[] {
     const transitions = noTransitions();
     this.#holdings.clear(transitions);
@@ -407,7 +406,7 @@ export class Owner {
     return true;
   }
 
-  /** Asks the leader we know; when it was asked and is silent, asks every Manager. */
+  /** Reports to the known leader; if the leader has not answered, to every Manager. */
   #ask(now: Instant): OwnerEffect[] {
     if (this.#isQuarantined) return [];
     const { managers, random } = this.#settings;

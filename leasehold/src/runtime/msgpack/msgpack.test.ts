@@ -145,7 +145,7 @@ describe('what is no envelope is refused where it is seen', () => {
     );
   });
 
-  it('but a key that names a prototype is a key like any other', () => {
+  it('a key that names a prototype is read like any other key', () => {
     const map = read(bytesOf(`81 a9 ${ascii('__proto__')} 81 a1 78 01`));
     expect([...map.keys()]).toEqual(['__proto__']);
     expect(({} as Record<string, unknown>)['x']).toBeUndefined();

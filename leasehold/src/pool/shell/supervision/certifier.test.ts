@@ -225,7 +225,7 @@ describe('when no Manager was ever reached', () => {
       'nothing',
     ));
 
-  it('but not for whoever was asked to end meanwhile', () =>
+  it('a supervisor that was asked to end does not wait for a Manager that was never reached', () =>
     playCertifier(
       `
       0      managers

@@ -353,8 +353,8 @@ describe('a command that did not start', { timeout: 60_000 }, () => {
   });
 });
 
-describe('the proof is taken by the child itself', { timeout: 60_000 }, () => {
-  it('also behind a shell that has become it', async () => {
+describe('the secret of a supervisor', { timeout: 60_000 }, () => {
+  it('is taken by a child behind a shell that has become the child', async () => {
     const to = await manager();
     const supervisor = run(to, inShell('exec SERVER'));
     const { pid, proof } = await supervisor.proof();
@@ -363,7 +363,7 @@ describe('the proof is taken by the child itself', { timeout: 60_000 }, () => {
     expect(to.proofs).toEqual([proof]);
   });
 
-  it('and not by a grandchild, whose death the supervisor cannot see', async () => {
+  it('is not taken by a grandchild, whose death the supervisor cannot see', async () => {
     const to = await manager();
     const supervisor = run(to, inShell('SERVER; true'));
     const { pid, proof } = await supervisor.proof();
@@ -375,7 +375,7 @@ describe('the proof is taken by the child itself', { timeout: 60_000 }, () => {
     expect(supervisor.lines).toContain('death not-needed');
   });
 
-  it('and not by a daemon that outlives the child', async () => {
+  it('is not taken by a daemon that outlives the child', async () => {
     const to = await manager();
     const supervisor = run(to, inShell('SERVER & exit 3'));
     expect((await supervisor.proof()).proof).toBe('none');
@@ -383,7 +383,7 @@ describe('the proof is taken by the child itself', { timeout: 60_000 }, () => {
     expect(to.proofs).toEqual([]);
   });
 
-  it('and not by what it starts, which does not even see the variable', async () => {
+  it('is not taken by a process that the child starts, which does not even see the variable', async () => {
     const supervisor = run(await manager(), server('parent'));
     await supervisor.line('worker gone');
     await supervisor.line('proof');
@@ -393,7 +393,7 @@ describe('the proof is taken by the child itself', { timeout: 60_000 }, () => {
     expect(supervisor.lines.filter((line) => line.startsWith('log warn not'))).toEqual([]);
   });
 
-  it('and not by the worker of a child that never asked; its own channel is left alone', async () => {
+  it('is not taken by the worker of a child that never asked; the channel of the worker is left alone', async () => {
     const supervisor = run(await manager(), server('primary'));
     expect((await supervisor.proof()).proof).toBe('none');
     expect(await supervisor.line('worker says')).toBe('variable');
@@ -538,7 +538,7 @@ describe('a lock instead of a supervisor', { timeout: 60_000 }, () => {
     await to.heardOf(proof);
   });
 
-  it('also proves the deaths that a short-lived process in between did not get to tell', async () => {
+  it('proves the deaths that a short-lived process in between could not report, too', async () => {
     const [to, mute, file] = [await manager(), await manager({ confirms: false }), path()];
     const proofs: string[] = [];
     for (let life = 0; life < 3; life += 1) {
