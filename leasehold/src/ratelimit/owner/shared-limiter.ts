@@ -101,6 +101,13 @@ export class SharedLimiter {
     const borrowed = this.#keys.size > 0 ? this.#keys.get(key) : undefined;
     const blockedMs = borrowed?.blockedForMs(now) ?? 0;
     if (borrowed !== undefined && blockedMs > 0) return deniedResult(borrowed, blockedMs, rate, now);
+    const tokens = borrowed?.tokens(now) ?? 0;
+    const deniedMs = borrowed?.deniedForMs(cost - tokens, now) ?? 0;
+    // Tokens in hand are good whoever owns the key by now, and cost no look at the directory.
+    if (borrowed !== undefined && tokens >= cost && deniedMs <= 0) {
+      borrowed.take(cost);
+      return resultOfTokens(borrowed, tokens - cost, rate, now);
+    }
     const right = this.#directory.rightTo(this.options.name, key, now);
     if (right !== undefined) {
       if (!right.isOpen) return this.#decideCutOff(borrowed, cost, rate, now);
@@ -108,12 +115,6 @@ export class SharedLimiter {
       return this.minter.consume(key, cost, rate, right, this.options.onLoss);
     }
     if (borrowed === undefined) return undefined;
-    const tokens = borrowed.tokens(now);
-    const deniedMs = borrowed.deniedForMs(cost - tokens, now);
-    if (tokens >= cost && deniedMs <= 0) {
-      borrowed.take(cost);
-      return resultOfTokens(borrowed, tokens - cost, rate, now);
-    }
     if (deniedMs > 0) return deniedResult(borrowed, deniedMs, rate, now);
     return this.#decideCutOff(borrowed, cost, rate, now);
   }
@@ -428,9 +429,15 @@ const resultOfTokens = (
   rate: Rate,
   now: Instant,
 ): RateLimitResult => ({
-  ...resultOf(now, rate, now, undefined, 0, 'batch'),
+  allowed: true,
   remaining: Math.floor(Math.min(rate.burst, tokens + borrowed.remaining)),
+  retryAfterMs: 0,
   resetMs: Math.max(0, borrowed.resetAt - now),
+  limit: rate.limit,
+  perMs: rate.perMs,
+  burst: rate.burst,
+  denied: undefined,
+  by: 'batch',
 });
 
 const deniedResult = (
