@@ -35,7 +35,7 @@
  * Messages of an earlier position change nothing in the table, though they may prove that nothing newer had been
  * committed.
  *
- * This file does no I/O: call an input with the present instant, carry out the effects in order,
+ * This file does no I/O: call an input with the present instant, execute the effects in order,
  * then call {@link Lookup.wake} at {@link Lookup.wakeAt}.
  */
 

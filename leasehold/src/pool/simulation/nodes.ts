@@ -2,7 +2,7 @@
  * The cores of the pool as processes of a simulated world.
  *
  * Each node does what the real shell does and no more: asks the suspension guard before every
- * input, hands the input to the core with the present instant, carries out the effects in order,
+ * input, hands the input to the core with the present instant, executes the effects in order,
  * and sets the one alarm. What the checker wants to know, it hears through {@link Observer}.
  */
 

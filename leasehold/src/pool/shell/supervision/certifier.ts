@@ -31,7 +31,7 @@
  *     waiting ──died──► telling ──certified──► over
  *                          └──────deadline────► over
  *
- * This file does no I/O: call an input with the present instant, carry out the effects in order, then
+ * This file does no I/O: call an input with the present instant, execute the effects in order, then
  * call {@link Certifier.wake} at {@link Certifier.wakeAt}.
  */
 
