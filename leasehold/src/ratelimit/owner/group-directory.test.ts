@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
+import { resolveRate } from '../core/rate.ts';
 import type { Right } from './directory.ts';
 import { GroupDirectory, type GroupStanding } from './group-directory.ts';
+import { SharedLimits } from './shared-limits.ts';
 import { SlotOwners, slotOf } from './slots.ts';
 import { LOAN_MS } from './timing.ts';
 
@@ -130,6 +132,25 @@ describe('a server of a group', () => {
     expect(scene.right(keyOf([many.join(''), 'a']))?.share).toBe(1);
     scene.view('acts', 'abcd');
     expect(scene.right(mine)?.share).toBe(0.4);
+  });
+});
+
+describe('a server of a group without requests', () => {
+  it('looks at its standing all the same, so that the first request finds an owner that may mint', () => {
+    const scene = new Scene();
+    const limits = new SharedLimits(scene.directory);
+    const limiter = limits.add({
+      ...{ name: 'api', rate: resolveRate({ limit: 5 }), onLoss: 'full', whenCutOff: { kind: 'closed' } },
+      ...{ waitMs: 80, maxKeys: 10, whenFull: 'deny' },
+    });
+    limits.directoryChanged(instant(0));
+    scene.view('acts', 'abcd');
+    for (let wakes = 0; wakes < 10; wakes += 1) limits.wake(limits.wakeAt ?? instant(Number.NaN));
+    const key = keyOf(['abcd', 'a']);
+    expect(limiter.decide(key, 1, limiter.options.rate, instant(1_001))).toMatchObject({
+      allowed: true,
+      by: 'owner',
+    });
   });
 });
 

@@ -83,6 +83,7 @@ export class SharedLimits {
   }
 
   directoryChanged(now: Instant): SharingEffect[] {
+    this.#directory.wake?.(now);
     return [...this.#limiters.values()].flatMap((limiter) => limiter.directoryChanged(now));
   }
 
