@@ -66,6 +66,10 @@ export class GroupServers<Name extends string> {
     return server;
   }
 
+  addressOf(name: Name): string {
+    return this.#addresses.get(name) ?? '';
+  }
+
   at(name: Name): Program {
     const server = this.#servers.get(name);
     if (server === undefined) throw new Error(`there is no server ${name}`);

@@ -21,7 +21,8 @@ interface Sent {
 }
 
 const LOOK_EVERY_MS = 5;
-const PATIENCE_MS = 120_000;
+const BATCH = 4;
+const PATIENCE_MS = 240_000;
 /** Until every detector has begun, and the group has been still for a while. */
 const SETTLE_MS = 2_000;
 
@@ -54,7 +55,11 @@ export class Fleet {
     };
     const bundle = await workshop.bundle('membership/server-process');
     const fleet = new Fleet(workshop, bundle, await ports(), await ports());
-    for (const name of names) fleet.#start(name);
+    for (const name of names) {
+      fleet.#start(name);
+      // A few at a time: the start of a process takes more of a core than the group does.
+      if (fleet.#servers.size % BATCH === 0) await fleet.#servers.get(name)?.heard('ready');
+    }
     await fleet.#allAct();
     return fleet;
   }
