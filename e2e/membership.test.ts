@@ -45,7 +45,7 @@ describe('servers of a group', () => {
     'are restarted one after the other, twenty of them, with at most two views for each restart',
     onScene(async (scene) => {
       const names = Array.from({ length: 20 }, (_, index) => `s${index + 10}`);
-      const group = await GroupServers.open(scene, names, { leaseMs: 2 * LEASE_MS });
+      const group = await GroupServers.open(scene, names, { leaseMs: LEASE_MS });
       const watched = 's10';
       const before = group.viewsOf(watched);
       for (const name of names) {
