@@ -16,6 +16,7 @@ import { resolveDurations } from '../leasehold/src/pool/options.ts';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
 import { etcdElection } from './support/failover/etcd-election.ts';
 import { type Join, joins, joinsOnFile } from './support/failover/joins.ts';
+import { QUORUM_OWNERS, type QuorumFailover, quorumFailover } from './support/failover/quorum-failover.ts';
 import { FailoverScene, type Fault, LOOKUPS, MANAGERS, OWNERS, POOL } from './support/failover/scene.ts';
 import { machineConditions } from './support/machine.ts';
 import { nowMs, pause } from './support/processes/conversation.ts';
@@ -26,6 +27,7 @@ import { Workshop } from './support/processes/workshop.ts';
 const SHARE = Number(process.env['FAULTS_SHARE'] ?? 1);
 const KILLS = 100;
 const OTHERS = 20;
+const QUORUM_KILLS = 40;
 const DEATHS = 3;
 const JOINS = 5;
 const ELECTIONS = 20;
@@ -127,6 +129,23 @@ function timeFigures(kind: string, faults: readonly Fault[], peer?: readonly num
   ];
 }
 
+/** Managers that keep their log among themselves, beside those on etcd in the same run. */
+function quorumFigures(quorum: QuorumFailover, onEtcd: readonly Fault[]): readonly Figure[] {
+  const etcd = onEtcd.map(withoutLeaderMs);
+  const figure = (what: string, of: (values: readonly number[]) => number, goalMs: number): Figure => ({
+    metric: `leader killed, log in the Managers (quorum): without a leader, ${what} of ${quorum.newLeaderMs.length}`,
+    ...{ unit: 'ms', ours: of(quorum.newLeaderMs), peers: [{ name: 'Managers on etcd', value: of(etcd) }] },
+    ratio: of(etcd) / of(quorum.newLeaderMs),
+    goal: `at most ${goalMs} ms`,
+    met: of(quorum.newLeaderMs) <= goalMs,
+  });
+  return [
+    figure('median', median, MEDIAN_GOAL_MS),
+    figure('greatest', (values) => Math.max(...values), GREATEST_GOAL_MS),
+    none('leases lost, doubled or changed, log in the Managers (quorum)', quorum.faults),
+  ];
+}
+
 const none = (metric: string, found: readonly string[]): Figure => ({
   ...{ metric, unit: 'times', ours: found.length, peers: [] },
   ...{ goal: 'none', met: found.length === 0 },
@@ -194,6 +213,11 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
     made.push([kind, await makeFaults(scene, kind, report)]);
   }
   await scene.rest();
+  const quorum = await quorumFailover(workshop, scene.registerPath, scaled(QUORUM_KILLS));
+  report(
+    `leader killed, log in the Managers: p50 ${ms(median(quorum.newLeaderMs))}, at most ${ms(Math.max(...quorum.newLeaderMs))}`,
+  );
+  const onEtcdKilled = made.find(([{ name }]) => name === 'leader killed')?.[1] ?? [];
 
   const steps = made.map(([{ name }, faults]) => {
     const silences = faults.map(({ silenceMs }) => silenceMs);
@@ -213,6 +237,7 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
         'from the fault to the first answer of a new leader to an owner; where etcd’s leader was killed and the Manager went on leading, the longest time in which no owner was answered, which the pauses between reports are part of',
       ...Object.fromEntries(steps),
       watched: `${findings.looks} looks at all leases, ${findings.requests} requests, ${scene.writes} writes; a lease of ${leaseMs} ms never had less than ${ms(findings.leastLeftMs)} left`,
+      'log in the Managers': `3 Managers with a replica each, on loopback, no other server; ${QUORUM_OWNERS} owners in one process`,
       'leader and owner killed': `${told.length} times; every look-up told after ${told.map(ms).join(', ')}`,
       'owners’ and look-ups’ warnings': counted(findings.warnings.map(withoutName)),
       'writes at a join': `etcd’s revisions ${onEtcd.map(({ writes }) => writes).join(', ')} (in 3 s before, when nobody joined: ${onEtcd.map(({ idleWrites }) => idleWrites).join(', ')}), batches in a file ${onFile.map(({ writes }) => writes).join(', ')}`,
@@ -223,6 +248,7 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
       ...made.flatMap(([{ name }, faults]) =>
         timeFigures(name, faults, name === ETCD_KILLED ? undefined : peer),
       ),
+      ...quorumFigures(quorum, onEtcdKilled),
       none('leases lost, doubled or changed', findings.leases),
       none('stale writes', findings.stale),
       none('requests refused', findings.refused),
@@ -235,6 +261,7 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
 
 export const bench: Bench = {
   name: 'failover',
-  describe: 'Managers on etcd: the leader killed, stopped, cut off; how long without one, and whom it harms',
+  describe:
+    'Managers on etcd, and on their own: the leader killed, stopped, cut off; how long without one, and whom it harms',
   run,
 };
