@@ -8,6 +8,14 @@ const LEASE_MS = 1_000;
 const at = instant;
 
 describe('a holder', () => {
+  it('holds until then for a claim, if what the grantor had accepted is reached', () => {
+    const leases = new LeaseMachine(1, at(0), 0);
+    leases.promised('g', leases.ask(LEASE_MS, at(0)), 5, at(1));
+    expect(leases.heldUntil('g', 5)).toBe(at(LEASE_MS));
+    expect(leases.heldUntil('g', 4)).toBe(Number.NEGATIVE_INFINITY);
+    expect(leases.heldUntil('h', 5)).toBe(Number.NEGATIVE_INFINITY);
+  });
+
   it('counts its lease from the question, whenever the answer comes', () => {
     const leases = new LeaseMachine(1, at(0), 0);
     const asked = leases.ask(LEASE_MS, at(0));

@@ -7,7 +7,6 @@ import type { Mutant } from '../../../sim/simulation.ts';
 
 const CLAIM = 'quorum/core/key-claim.ts';
 const READS = 'quorum/core/reads.ts';
-const LEASES = 'quorum/core/leases.ts';
 const EXCHANGE = 'quorum/core/lease-exchange.ts';
 const CAMPAIGN = 'quorum/fenced-log/campaign.ts';
 const LEADING = 'quorum/fenced-log/leading.ts';
@@ -121,14 +120,6 @@ export const mutants: readonly Mutant[] = [
     file: READS,
     from: 'promises[needed - 1] ?? NEVER',
     to: 'promises[needed - 2] ?? NEVER',
-  },
-  {
-    name: 'claim-without-floors',
-    promise: 'alone-within-lease',
-    story: 'A promise counts although its grantor has accepted a write that the holder has not.',
-    file: LEASES,
-    from: 'return held !== undefined && held.floor <= reached ? held.until : NEVER;',
-    to: 'return held !== undefined ? held.until : NEVER;',
   },
   {
     name: 'claim-longer-than-a-lease',
