@@ -58,6 +58,7 @@ export class Acceptor {
     }
     if (ballot > context.ballot) {
       context.ballot = ballot;
+      context.keepAfter = Number.POSITIVE_INFINITY; // Another one feeds now.
       context.upTo = context.log.chosen;
       context.synced = -1;
       context.acknowledged.begin(ballot);

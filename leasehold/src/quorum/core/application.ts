@@ -86,7 +86,7 @@ export class Application {
     context.snapshot = snapshot;
     context.journal.rewrite(snapshot);
     machine.sessions.forget(slot);
-    log.compact(Math.max(log.base, slot - limits.slotsKept));
+    log.compact(Math.max(log.base, Math.min(slot - limits.slotsKept, context.keepAfter)));
     context.trace('compacted', { slot, base: log.base });
   }
 }

@@ -79,6 +79,8 @@ export class Context {
   machine: StateMachine;
   /** The newest snapshot, if the log does not begin at slot 1. */
   snapshot: Snapshot | undefined;
+  /** Slots after this one are kept: a snapshot as of this slot is on the way. */
+  keepAfter: number = Number.POSITIVE_INFINITY;
   promised: Ballot;
   ballot: Ballot = 0;
   upTo: number;
@@ -86,7 +88,7 @@ export class Context {
   synced = -1;
   /** The longest hold that was ever promised. */
   holdMs: number;
-  /** How many frames with votes each other member has, as far as it was heard; replaced as a whole. */
+  /** How many frames with votes were heard of each other member; replaced as a whole. */
   heard: ReadonlyMap<string, number>;
   #effects: Effect[] = [];
 

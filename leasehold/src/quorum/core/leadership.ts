@@ -18,7 +18,10 @@ import type { Ballot } from './ballot.ts';
 import { type Configuration, holdersOf, isQuorum, type Mask } from './configuration.ts';
 import type { Context } from './context.ts';
 import type { Entry } from './log.ts';
+import type { Gap, Installing } from './messages.ts';
 import { batch, bytesOf, type Operation, type Request, touchedBy } from './operation.ts';
+import type { Snapshot } from './snapshot.ts';
+import { partOf } from './transfer.ts';
 
 interface Cursor {
   /** The next slot to send. */
@@ -26,7 +29,9 @@ interface Cursor {
   /** What it had acknowledged at the last heartbeat. */
   ackedAtHeartbeat: number;
   heardAt: Instant;
-  /** No snapshot is sent before then: one is under way. */
+  /** The snapshot that is on the way, and the first value that has not arrived. */
+  transfer: { readonly snapshot: Snapshot; next: number } | undefined;
+  /** The part under way is not sent again before then. */
   installAt: Instant;
   /** Whether it has no seat; then until when it is fed without asking again. */
   learnerUntil: Instant | undefined;
@@ -137,7 +142,19 @@ export class Leadership {
       if (isGone) this.#cursors.delete(peer);
       else if (cursor.next <= log.last && cursor.next > log.base) this.#send(peer, cursor, now);
     }
+    this.#keepSlots(now);
     this.#continueTransfer();
+  }
+
+  /** Slots behind a snapshot that is on the way are kept, as long as the receiver is heard. */
+  #keepSlots(now: Instant): void {
+    const since = later(now, -5 * this.#context.durations.electionMs);
+    let keepAfter = Number.POSITIVE_INFINITY;
+    for (const cursor of this.#cursors.values()) {
+      if (cursor.heardAt < since) cursor.transfer = undefined;
+      keepAfter = Math.min(keepAfter, cursor.transfer?.snapshot.slot ?? keepAfter);
+    }
+    this.#context.keepAfter = keepAfter;
   }
 
   heard(peer: string, now: Instant): void {
@@ -147,12 +164,29 @@ export class Leadership {
     cursor.next = Math.max(cursor.next, this.#acked(peer) + 1);
   }
 
-  gap(peer: string, from: number, now: Instant): void {
+  /** A peer needs slots, or values of a snapshot. */
+  lacks(peer: string, message: Gap | Installing, now: Instant): void {
+    if (message.kind === 'gap') this.#gap(peer, message.from, now);
+    else this.#installing(peer, message, now);
+  }
+
+  #gap(peer: string, from: number, now: Instant): void {
     const cursor = this.#cursors.get(peer);
     if (cursor === undefined) return;
     cursor.heardAt = now;
     if (from === cursor.next) return;
     cursor.next = from;
+    this.#send(peer, cursor, now);
+  }
+
+  /** A part of a snapshot has arrived: the next one follows. */
+  #installing(peer: string, { slot, next }: Installing, now: Instant): void {
+    const cursor = this.#cursors.get(peer);
+    if (cursor?.transfer?.snapshot.slot !== slot) return;
+    cursor.heardAt = now;
+    if (next === cursor.transfer.next || next > cursor.transfer.snapshot.state.values.length) return;
+    cursor.transfer.next = next;
+    cursor.installAt = now;
     this.#send(peer, cursor, now);
   }
 
@@ -225,7 +259,14 @@ export class Leadership {
     if (known !== undefined) return known;
     // It probably has what is chosen; if not, it reports a gap.
     const next = this.#context.log.chosen + 1;
-    const cursor = { next, ackedAtHeartbeat: -1, heardAt: now, installAt: now, learnerUntil: undefined };
+    const cursor = {
+      next,
+      ackedAtHeartbeat: -1,
+      heardAt: now,
+      installAt: now,
+      transfer: undefined,
+      learnerUntil: undefined,
+    };
     this.#cursors.set(peer, cursor);
     return cursor;
   }
@@ -241,8 +282,13 @@ export class Leadership {
       const last = first + operations.length - 1;
       this.#context.send(peer, { kind: 'accept', ballot, merged, first, operations, chosen, committed });
       cursor.next = last + 1;
+      cursor.transfer = undefined;
     } else if (snapshot !== undefined && cursor.installAt <= now) {
-      this.#context.send(peer, { kind: 'install', ballot, merged, snapshot });
+      const isUseful = cursor.transfer !== undefined && cursor.transfer.snapshot.slot >= log.base;
+      if (!isUseful) cursor.transfer = { snapshot, next: 0 };
+      const transfer = cursor.transfer as { readonly snapshot: Snapshot; next: number };
+      const part = partOf(transfer.snapshot, transfer.next, limits.bytesPerPart);
+      this.#context.send(peer, { kind: 'install', ballot, merged, ...part });
       cursor.installAt = later(now, durations.electionMs / 2);
     } else {
       const first = log.last + 1;

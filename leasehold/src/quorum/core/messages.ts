@@ -11,6 +11,8 @@ import type { Configuration, Mask } from './configuration.ts';
 import type { Entry } from './log.ts';
 import type { Operation, Request } from './operation.ts';
 import type { ReadAnswer } from './answer.ts';
+import type { Found } from './result.ts';
+import type { SessionSnapshot } from './sessions.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Candidate → members. "Would you promise this ballot? I have the log up to `last`." Changes nothing. */
@@ -70,12 +72,28 @@ export interface Gap {
   readonly from: number;
 }
 
-/** Leader → a replica that needs slots which the leader has only in its snapshot. */
+/** Leader → a replica that needs slots which the leader has only in its snapshot: a part of the snapshot. */
 export interface Install {
   readonly kind: 'install';
   readonly ballot: Ballot;
   readonly merged: number;
-  readonly snapshot: Snapshot;
+  /** The snapshot is as of this slot. */
+  readonly slot: number;
+  readonly configuration: Configuration;
+  /** The place of the first of these values among all `count`. */
+  readonly first: number;
+  readonly count: number;
+  readonly values: readonly Found[];
+  /** In the last part; empty before. */
+  readonly sessions: readonly SessionSnapshot[];
+}
+
+/** Replica → leader. "Of the snapshot as of this slot, send me the values from `next` on." */
+export interface Installing {
+  readonly kind: 'installing';
+  readonly ballot: Ballot;
+  readonly slot: number;
+  readonly next: number;
 }
 
 /**
@@ -206,6 +224,7 @@ export type Message =
   | Accept
   | Gap
   | Install
+  | Installing
   | Accepted
   | Ask
   | LeasePromise

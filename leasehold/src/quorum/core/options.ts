@@ -84,6 +84,8 @@ export interface QuorumLimits {
   readonly entriesPerMessage: number;
   /** The size of the entries in one message, unless a single entry is larger. */
   readonly bytesPerMessage: number;
+  /** The size of one part of a snapshot on its way to a peer, unless a single value is larger. */
+  readonly bytesPerPart: number;
   /** A snapshot is taken after so many committed slots. */
   readonly slotsPerSnapshot: number;
   /** A snapshot is also taken after so many bytes. */
@@ -101,6 +103,7 @@ export const DEFAULT_LIMITS: QuorumLimits = {
   bytesPerSlot: 1024 * 1024,
   entriesPerMessage: 64,
   bytesPerMessage: 4 * 1024 * 1024,
+  bytesPerPart: 1024 * 1024,
   slotsPerSnapshot: 10_000,
   bytesPerSnapshot: 64 * 1024 * 1024,
   slotsKept: 2_000,

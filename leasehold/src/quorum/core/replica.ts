@@ -41,6 +41,7 @@ import { type ReadMode, Reads } from './reads.ts';
 import { type ReplicaCall, Requests, type Submission } from './requests.ts';
 import type { Result } from './result.ts';
 import { type Standing, Standings } from './standing.ts';
+import { IncomingSnapshot } from './transfer.ts';
 
 type Role =
   | { readonly name: 'follower'; readonly leader: string | undefined }
@@ -59,6 +60,7 @@ export class Replica implements Core<Effect> {
   readonly #context: Context;
   readonly #acceptor: Acceptor;
   readonly #standings: Standings;
+  readonly #incoming: IncomingSnapshot;
   readonly #reads: Reads;
   readonly #requests: Requests;
   readonly #exchange: LeaseExchange;
@@ -79,6 +81,7 @@ export class Replica implements Core<Effect> {
     const context = new Context(options, now);
     this.#context = context;
     this.#standings = new Standings(context, options.vouched);
+    this.#incoming = new IncomingSnapshot(context);
     this.#acceptor = new Acceptor(context);
     this.#requests = new Requests(context);
     const self = this;
@@ -312,12 +315,13 @@ export class Replica implements Core<Effect> {
         return;
       case 'install':
         if (!this.#hear(from, message.ballot, message.merged, now)) return;
-        this.#application.install(message.snapshot);
+        this.#incoming.take(from, message, this.#application);
         this.#acceptor.ask();
         return;
       case 'gap':
+      case 'installing':
         if (role.name === 'leader' && role.leadership.ballot === message.ballot)
-          role.leadership.gap(from, message.from, now);
+          role.leadership.lacks(from, message, now);
         return;
       case 'accepted':
         this.#acknowledgement(from, message, standing, now);
@@ -588,13 +592,7 @@ export class Replica implements Core<Effect> {
       [],
       keys.map((key) => ({ do: 'get', key })),
     );
-    const request = {
-      session: NO_SESSION,
-      number: 0,
-      answeredBelow: 0,
-      command,
-      ...this.#origin(this.#internalIds),
-    };
-    this.#requests.add(request, this.#now, deliver);
+    const numbers = { session: NO_SESSION, number: 0, answeredBelow: 0 };
+    this.#requests.add({ ...numbers, command, ...this.#origin(this.#internalIds) }, this.#now, deliver);
   }
 }

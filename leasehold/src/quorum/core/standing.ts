@@ -28,6 +28,7 @@ const FROM_ANYBODY: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
     'join',
     'accepted',
     'gap',
+    'installing',
     'forward',
     'remote-read',
     'query',

@@ -79,6 +79,7 @@ export function drawWorld(dice: Random): DrawnWorld {
       requestsPerSlot: dice.pick([2, 100]),
       entriesPerMessage: dice.pick([2, 64]),
       ...{ bytesPerSlot: 1_000, bytesPerMessage: 4_000, bytesPerSnapshot: Number.POSITIVE_INFINITY },
+      bytesPerPart: dice.pick([20, 60, 4_000]),
       slotsPerSnapshot: dice.pick([5, 20, 1_000]),
       slotsKept: dice.pick([3, 10, 30]),
       slotsBehind: dice.pick([2, 10]),

@@ -25,6 +25,7 @@ import {
   ballot,
   configuration,
   entry,
+  found,
   keys,
   life,
   mask,
@@ -32,6 +33,7 @@ import {
   operation,
   readAnswer,
   request,
+  session,
   slot,
   snapshot,
   storage,
@@ -81,7 +83,11 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
     committed: slot,
   },
   gap: { ballot, from: slot },
-  install: { ballot, merged: slot, snapshot },
+  install: {
+    ...{ ballot, merged: slot, slot, configuration },
+    ...{ first: whole, count: whole, values: list(found), sessions: list(session) },
+  },
+  installing: { ballot, slot, next: whole },
   accepted: {
     ballot,
     upTo: slot,

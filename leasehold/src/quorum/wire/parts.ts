@@ -149,7 +149,7 @@ export const result: Form<Result> = union<'kind', Result>('kind', {
   duplicate: { of: original },
 });
 
-const session: Form<SessionSnapshot> = record<SessionSnapshot>({
+export const session: Form<SessionSnapshot> = record<SessionSnapshot>({
   id: whole,
   answeredBelow: whole,
   outcomes: list(record<SessionSnapshot['outcomes'][number]>({ number: whole, revision: whole, result })),

@@ -83,7 +83,11 @@ export const MESSAGES: readonly PeerMessage[] = [
   { kind: 'refused', ballot: 33, promised: 65 },
   { kind: 'accept', ballot: 33, merged: 300, first: 301, operations, chosen: 300, committed: 299 },
   { kind: 'gap', ballot: 33, from: 12 },
-  { kind: 'install', ballot: 33, merged: 300, snapshot },
+  {
+    ...{ kind: 'install', ballot: 33, merged: 300, slot: 12, configuration, first: 4, count: 5 },
+    ...snapshot.state,
+  },
+  { kind: 'installing', ballot: 33, slot: 12, next: 4 },
   {
     kind: 'accepted',
     ballot: 33,
