@@ -153,6 +153,7 @@ export class Campaign implements Disposable {
   #tell(reign: Reign): void {
     const { view, options } = this.#context;
     if (reign.leadership !== undefined || reign.until <= options.runtime.now()) return;
+    // The core shows a slot before it answers for it, so this holds already; the leadership must not rest on that order.
     if ((view.slot ?? 0) < slotOf(reign.revision)) return;
     const start = this.#context.start();
     if (start === undefined) return;

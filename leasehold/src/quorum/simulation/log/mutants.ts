@@ -74,14 +74,6 @@ export const mutants: readonly Mutant[] = [
     to: '.filter((each) => each <= position + 2);',
   },
   {
-    name: 'leader-starts-from-an-old-view',
-    promise: 'nothing-lost',
-    story: 'A leader starts before its process has seen all that was appended before its election.',
-    file: CAMPAIGN,
-    from: '    if ((view.slot ?? 0) < slotOf(reign.revision)) return;\n',
-    to: '',
-  },
-  {
     name: 'claim-extended-while-a-write-is-pending',
     promise: 'alone-within-lease',
     story: 'The leader lease goes on although another write of `term` is in the log of the replica.',
