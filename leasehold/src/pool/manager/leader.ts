@@ -154,6 +154,10 @@ export class Leader {
     return this.#pending.inFlight !== undefined;
   }
 
+  get waitsUntil(): Instant | undefined {
+    return this.#recoversAt;
+  }
+
   isSureOfItsLog(now: Instant): boolean {
     return now >= this.#witnessesUntil && now < this.#until;
   }
@@ -166,7 +170,7 @@ export class Leader {
   observe(): LeaderObservation {
     return {
       leadsUntil: this.#until,
-      waitsUntil: this.#recoversAt,
+      waitsUntil: this.waitsUntil,
       isBegunHere: this.#isBegunHere,
       isWriting: this.isWriting,
       owners: observeOwners(this.#state, this.#owners, this.#holds),

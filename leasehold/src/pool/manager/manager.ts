@@ -93,6 +93,11 @@ export class Manager {
     return this.#role.name === 'leading' && this.#role.leader.isWriting;
   }
 
+  /** The end of the wait of a leader for leases of an earlier log; undefined if there is no such wait. */
+  get waitsUntil(): Instant | undefined {
+    return this.#role.name === 'leading' ? this.#role.leader.waitsUntil : undefined;
+  }
+
   get wakeAt(): Instant | undefined {
     return this.#role.name === 'leading' ? this.#role.leader.wakeAt : undefined;
   }
@@ -111,7 +116,7 @@ export class Manager {
     return this.#whileLeading(now, (leader) => leader.configure(settings, now));
   }
 
-  /** Everything that operators can see. */
+  /** Everything that operators can see. The cost grows with the number of owners, so this is not for every message. */
   observe(): ManagerObservation {
     const role = this.#role;
     const leader = role.name === 'leading' ? role.leader : undefined;

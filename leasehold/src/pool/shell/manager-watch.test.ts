@@ -3,13 +3,13 @@ import { noCounts } from '../../node/tcp/counters.ts';
 import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
 import type { AppendOutcome, LogBatch, LogStart } from '../../log/log.ts';
 import { digest } from '../../runtime/digest.ts';
-import { silent } from '../../runtime/logger.ts';
+import { type Logger, silent } from '../../runtime/logger.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import { later } from '../../runtime/time.ts';
 import { ManagerDriver } from '../manager/driver.ts';
 import { Manager } from '../manager/manager.ts';
 import { evenShares } from '../manager/manager-script.ts';
-import type { ToManager } from '../messages.ts';
+import type { Report, ToManager } from '../messages.ts';
 import { resolveDurations } from '../options.ts';
 import { encodeBatch } from '../state.ts';
 import { resolveConfiguration } from './configuration.ts';
@@ -84,14 +84,14 @@ describe('what a Manager counts as a suspension', () => {
 });
 
 /** A Manager that leads, with members `a` and `b` and a log whose appends end when they are told to. */
-function leading() {
+function leading({ floor = 0, logger = silent }: { floor?: number; logger?: Logger } = {}) {
   const core = new Manager({
     ...{ id: 'm', durations: resolveDurations(), policy: evenShares },
     ...{ maxSpansPerBatch: 100, compactEveryBatches: 100 },
   });
   const runtime = new HandMovedRuntime();
   const watch = new ManagerWatch({
-    ...{ id: 'm', core, runtime, logger: silent },
+    ...{ id: 'm', core, runtime, logger },
     ...{ admits: () => {}, halted: () => {}, cannotGoOn: () => {}, afterInput: () => {} },
   });
   const outcomes: ((outcome: AppendOutcome) => void)[] = [];
@@ -107,7 +107,7 @@ function leading() {
       follow: () => noFollowing,
       campaign: (_, events) => {
         const leadership = {
-          ...{ term: 2, start: logOf('a', 'b'), compact: () => {}, resign: () => {} },
+          ...{ term: 2, start: { ...logOf('a', 'b'), floor }, compact: () => {}, resign: () => {} },
           append: (_batch: LogBatch, done: (outcome: AppendOutcome) => void) => outcomes.push(done),
         };
         events.elected(leadership, later(runtime.now(), 1_000_000));
@@ -116,9 +116,10 @@ function leading() {
     },
   });
   return {
-    ...{ watch, runtime },
-    hears: (message: ToManager) => hear?.('somebody', message),
+    ...{ core, watch, runtime },
+    hears: (message: ToManager, from = 'somebody') => hear?.(from, message),
     isWritten: () => outcomes.shift()?.('appended'),
+    wakes: () => driver.input((now) => core.wake(now)),
     [Symbol.dispose]: () => (driver[Symbol.dispose](), watch[Symbol.dispose]()),
   };
 }
@@ -166,6 +167,34 @@ describe('what a Manager tells of owners that go one right after the other', () 
       isWritten();
     }
     expect(watch.counters.commitSeconds.sum - before).toBeCloseTo(1);
+  });
+});
+
+describe('a leader that waits for leases of an earlier log', () => {
+  const reportOf = (name: string): Report => ({
+    ...{ kind: 'report', pool: 'p', incarnation: `${name}.1`, name, url: `http://${name}`, proof: undefined },
+    ...{ sequence: 1, wantsAnswer: true, heard: undefined, seen: undefined, held: [], letGo: [] },
+    ...{ leaving: false, load: 0 },
+  });
+
+  // Each of 400 waiting owners reports twice a second. If the Manager looked at all of them at each report, it would have no
+  // time left to extend its leader lease.
+  it('does not look at every owner for each message, and says when the wait is over', () => {
+    const info = vi.fn();
+    using manager = leading({ floor: 10, logger: { ...silent, info } });
+    const { core, runtime, hears, wakes, isWritten } = manager;
+    const said = (): string[] => info.mock.calls.map(([message]) => message);
+    expect(said().at(-1)).toMatch(/^waiting \d+ s for leases of an earlier log/);
+    const observe = vi.spyOn(core, 'observe');
+    for (let owner = 0; owner < 100; owner += 1) hears(reportOf(`o${owner}`), `peer ${owner}`);
+    expect(observe).not.toHaveBeenCalled();
+    expect(core.observe().owners).toHaveLength(102);
+    expect(said().at(-1)).toMatch(/^waiting/);
+    runtime.pass((core.waitsUntil ?? runtime.now()) - runtime.now());
+    wakes();
+    isWritten();
+    expect(core.waitsUntil).toBeUndefined();
+    expect(said().at(-1)).toBe('leases of an earlier log have expired; granting keys');
   });
 });
 

@@ -183,7 +183,7 @@ export class ManagerWatch implements ManagerWatcher, Disposable {
 
   #sayIfItHasWaited(): void {
     const { core, logger } = this.#options;
-    if (core.role === 'leading' && core.observe().waitsUntil !== undefined) return;
+    if (core.waitsUntil !== undefined) return;
     this.#waits = false;
     if (core.role === 'leading') logger.info('leases of an earlier log have expired; granting keys');
   }

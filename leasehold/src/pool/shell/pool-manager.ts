@@ -393,7 +393,7 @@ export class PoolManager implements AsyncDisposable {
   }
 
   #hasRead(): boolean {
-    return this.#core.observe().history !== undefined;
+    return this.#core.history !== undefined;
   }
 
   /** @internal */
