@@ -221,7 +221,15 @@ describe('docs/options.md', () => {
       'joinGroup',
       [
         ['leasehold/src/membership/shell/join-group.ts', 'JoinGroupOptions'],
+        ['leasehold/src/membership/shell/group.ts', 'ClientCallbacks'],
         ['leasehold/src/membership/shell/group.ts', 'GroupCallbacks'],
+      ],
+    ],
+    [
+      'joinGroup as a client',
+      [
+        ['leasehold/src/membership/shell/join-client.ts', 'JoinGroupClientOptions'],
+        ['leasehold/src/membership/shell/group.ts', 'ClientCallbacks'],
       ],
     ],
     ['serveGroup', [['leasehold/src/node/service/serve-service.ts', 'ServeOptions']]],

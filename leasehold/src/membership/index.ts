@@ -12,7 +12,16 @@ export {
   PanicError,
   TooManyMessagesError,
 } from './errors.ts';
-export type { BroadcastOutcome, Group, GroupCallbacks, GroupEvent, GroupView } from './shell/group.ts';
+export type {
+  BroadcastOutcome,
+  ClientCallbacks,
+  Group,
+  GroupCallbacks,
+  GroupEvent,
+  GroupView,
+} from './shell/group.ts';
+export type { GroupClient, GroupClientStatus } from './shell/group-client.ts';
+export type { JoinGroupClientOptions } from './shell/join-client.ts';
 export { joinGroup, type JoinGroupOptions } from './shell/join-group.ts';
 export { AddressUnavailableError, PortInUseError } from './shell/mesh-errors.ts';
 export {

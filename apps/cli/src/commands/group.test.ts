@@ -10,14 +10,16 @@ const TIMEOUT_MS = 120_000;
 describe('servers of a group on the command line', { timeout: TIMEOUT_MS }, () => {
   const servers: Started[] = [];
   const https: string[] = [];
+  let peers = '';
 
   beforeAll(async () => {
     const { a, b } = await freeAddresses('a', 'b');
-    for (const [name, listen, peers] of [
+    peers = `a=${a},b=${b}`;
+    for (const [name, listen, others] of [
       ['a', a, `b=${b}`],
       ['b', b, `a=${a}`],
     ] as const) {
-      const argv = ['group', 'serve', '--name', name, '--listen', listen, '--peers', peers];
+      const argv = ['group', 'serve', '--name', name, '--listen', listen, '--peers', others];
       const server = await start([...argv, '--lease', '3s', '--http', '127.0.0.1:0', '--json']);
       servers.push(server);
       https.push(
@@ -56,6 +58,21 @@ describe('servers of a group on the command line', { timeout: TIMEOUT_MS }, () =
     const refused = await run(['group', 'send', 'hello', ...to, 'nobody', '--json']);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain('NOT_A_MEMBER');
+  });
+
+  it('take a client into their view, and let it go', async () => {
+    const client = await start(['group', 'join', '--name', 'x', '--peers', peers, '--lease', '3s', '--json']);
+    servers.push(client);
+    await client.until('a view', () => (client.stdout.includes('"clients":["x"]') ? true : undefined));
+    let status = await statusOf(1);
+    while (status.view?.clients.length !== 1) status = await statusOf(1);
+    expect(status.view.clients).toEqual(['x']);
+    const { stdout } = await run(['group', 'status', '--http', https[0] ?? '']);
+    expect(stdout).toMatch(/^ {2}clients +1 in the view, [01] attached here$/m);
+    client.child.kill('SIGTERM');
+    while (status.view?.clients.length !== 0) status = await statusOf(1);
+    const refused = await run(['group', 'join', '--name', 'a', '--peers', peers]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--name is a') });
   });
 
   it('say what is wrong with their options, in the words of the command line', async () => {

@@ -7,6 +7,7 @@ import { duration, type JsonOption, show, table } from '../output.ts';
 import { GROUP_SERVER } from '../respondents.ts';
 import { serviceStatusCommand, serviceWatchCommand } from '../service/commands.ts';
 import { type PlaceOption, placeOption, serviceApi } from '../service/place.ts';
+import { groupJoinCommand } from './group-join.ts';
 import { groupServeCommand } from './group-serve.ts';
 
 /** The longest that a send can take with any `--lease`: then it has failed, or a view has changed. */
@@ -18,12 +19,13 @@ export function groupCommand(context: Context): Command {
   const command = new Command('group')
     .summary('Servers that agree on which of them are there')
     .description(
-      'Servers that agree on which of them are there, and stop before the others go on without them. "serve" is one server; the others ask a running one.',
+      'Servers that agree on which of them are there, and stop before the others go on without them. "serve" is one server, "join" one client; the others ask a running server.',
     )
     .helpCommand('help [command]', 'print the help of a command')
     .enablePositionalOptions();
   for (const each of [
     groupServeCommand(context),
+    groupJoinCommand(context),
     serviceStatusCommand(context, WORDS),
     serviceWatchCommand(context, { respondent: GROUP_SERVER, group: 'group' }),
     sendCommand(context),
@@ -32,6 +34,7 @@ export function groupCommand(context: Context): Command {
   }
   return withExamples(command, context, [
     ['group serve --name a --listen 127.0.0.1:7700 --peers b=127.0.0.1:7710', 'one of two servers'],
+    ['group join --name x --peers a=127.0.0.1:7700,b=127.0.0.1:7710', 'a client of the two'],
     ['group status', 'the view, and how each peer is reached'],
     ['group send --to b hello', 'answers when b has it'],
   ]);
@@ -74,10 +77,12 @@ const STANDING = {
 } as const;
 
 function statusLines(status: GroupStatus & StatusHead): readonly string[] {
-  const { name, group, state, stateForMs, standing, view, peers, graph, leaseMs, counters } = status;
+  const { name, group, state, stateForMs, standing, view, peers, graph, leaseMs, counters, attachedClients } =
+    status;
   return [
     `Server ${name} of group ${group} ${STANDING[standing]}`,
     `  view         ${view === null || view === undefined ? 'none' : `${view.id}: ${view.members.join(', ')}`}`,
+    `  clients      ${view?.clients.length ?? 0} in the view, ${attachedClients} attached here`,
     `  state        ${state} for ${duration(stateForMs)}; ${counters.views} views, ${counters.panics} panics`,
     `  lease        ${duration(leaseMs)}`,
     '',

@@ -28,11 +28,34 @@ export interface Durations {
   readonly panicMs: number;
   /** A record outside the own component is forgotten after this time. */
   readonly forgetMs: number;
+  readonly clients: ClientDurations;
 }
 
-export type DurationOptions = Partial<Omit<Durations, 'promiseMs'>>;
+/** How a server and its clients part; see `clients.ts` and `client.ts`. They follow from the lease. */
+export interface ClientDurations {
+  /** A client sends a stamp so often. */
+  readonly stampMs: number;
+  /** Changes of the list of clients are gathered for so long into one view. */
+  readonly gatherMs: number;
+  /** If a view is not agreed on or acknowledged by then, the next change of the list no longer waits for it. */
+  readonly gatherMaxMs: number;
+  /** A client that has had no answer for so long tries another server. */
+  readonly silentMs: number;
+  /** A server drops a client that it has not heard for so long. */
+  readonly dropMs: number;
+  /** A server drops a client that does not acknowledge a view for so long. */
+  readonly acknowledgeMs: number;
+  /** A server neither acts in nor confirms a view with a client that has proved nothing for so long. */
+  readonly countMs: number;
+  /** For so long after a client's last stamp to a server, a view may act that counts the client there. */
+  readonly countedMs: number;
+}
 
-const DEFAULTS: Omit<Durations, 'promiseMs'> = {
+type Chosen = Omit<Durations, 'promiseMs' | 'clients'>;
+
+export type DurationOptions = Partial<Chosen>;
+
+const DEFAULTS: Chosen = {
   heartbeatMs: 250,
   downMs: 1_000,
   upMs: 500,
@@ -76,7 +99,20 @@ export function resolveDurations(options: DurationOptions = {}): Durations {
       chosen.forgetMs,
       'it must be at least twice as long as a promise',
     );
-  return { ...chosen, promiseMs };
+  return { ...chosen, promiseMs, clients: clientDurationsOf(chosen) };
+}
+
+/** With a longer lease nobody wants to wait longer for a client that joins. */
+const GATHER_MS = 100;
+
+function clientDurationsOf({ leaseMs, suspensionToleranceMs }: Chosen): ClientDurations {
+  const countMs = (leaseMs * 10) / 3;
+  return {
+    ...{ stampMs: leaseMs / 3, gatherMs: Math.min(GATHER_MS, leaseMs / 15), gatherMaxMs: (leaseMs * 2) / 3 },
+    ...{ silentMs: 2 * leaseMs, dropMs: (leaseMs * 8) / 3, acknowledgeMs: 2 * leaseMs, countMs },
+    // Counted by three clocks, one after the other: the server's, then that of a member or client that acts on the server's word.
+    countedMs: holdMsOf({ leaseMs: countMs + leaseMs + suspensionToleranceMs, suspensionToleranceMs }),
+  };
 }
 
 /**

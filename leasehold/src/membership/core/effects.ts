@@ -2,11 +2,13 @@
 
 import type { TraceEffect } from '../../runtime/trace.ts';
 import type { MemberId } from './incarnation.ts';
-import type { Datagram, Message } from './messages.ts';
+import type { Datagram, Message, ToClient } from './messages.ts';
 import type { View } from './view.ts';
 
 export type MemberEffect =
   | { readonly do: 'send'; readonly to: string; readonly message: Message }
+  /** `to` is the connection on which the client was last heard. */
+  | { readonly do: 'send-to-client'; readonly to: string; readonly message: ToClient }
   /** The present view is about to end: be careful. */
   | { readonly do: 'start-change' }
   | { readonly do: 'deliver-view'; readonly view: View }
@@ -29,5 +31,10 @@ export type Standing = 'acts' | 'continues' | 'none';
 /** A message that waits for its acknowledgement under this id; none if there is no such member. */
 export interface Sent {
   readonly id: number | undefined;
+  readonly effects: MemberEffect[];
+}
+
+export interface Broadcast {
+  readonly ids: readonly number[];
   readonly effects: MemberEffect[];
 }

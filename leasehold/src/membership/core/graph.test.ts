@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { NO_CLIENTS } from './attachment.ts';
 import { Graph } from './graph.ts';
 import type { MemberId } from './incarnation.ts';
 import type { ServerRecord } from './messages.ts';
@@ -7,7 +8,16 @@ const idOf = (name: string, startedMs = 1): MemberId => ({ name, incarnation: { 
 
 function record(name: string, links: readonly MemberId[], changes: Partial<ServerRecord> = {}): ServerRecord {
   const proposal = { key: '', members: [], number: 1, holdMs: 0, chain: [] };
-  return { ...idOf(name), sequence: 1, links, cannotReach: [], proposal, hasLeft: false, ...changes };
+  return {
+    ...idOf(name),
+    sequence: 1,
+    links,
+    cannotReach: [],
+    list: NO_CLIENTS,
+    proposal,
+    hasLeft: false,
+    ...changes,
+  };
 }
 
 const graphOf = (...records: readonly ServerRecord[]): Graph =>

@@ -20,6 +20,7 @@ import {
   type MemberId,
   type Membership,
   membershipOf,
+  type SetMember,
 } from './incarnation.ts';
 import type { ServerRecord } from './messages.ts';
 
@@ -30,7 +31,7 @@ const NOBODY: ReadonlySet<string> = new Set();
 export class Graph {
   readonly #records: Records;
   readonly #neighbours = new Map<string, string[]>();
-  #membership: { readonly self: MemberId; readonly set: Membership } | undefined;
+  #membership: { readonly self: SetMember; readonly set: Membership } | undefined;
   readonly #nextHops = new Map<string, ReadonlyMap<string, string>>();
 
   constructor(records: Records) {
@@ -63,14 +64,17 @@ export class Graph {
     return removed.has(name) ? new Set([name]) : this.component(name, removed);
   }
 
-  /** {@link membersWith} this process, as a set of processes. Worked out once for each graph and incarnation. */
-  membershipWith(self: MemberId): Membership {
+  /** {@link membersWith} this process, as a set of processes. Worked out once for each graph, incarnation and list of clients. */
+  membershipWith(self: SetMember): Membership {
     const known = this.#membership;
-    if (known?.self.name === self.name && known.self.incarnation === self.incarnation) return known.set;
-    const members: MemberId[] = [];
+    const isSame = known?.self.name === self.name && known.self.incarnation === self.incarnation;
+    if (isSame && known.self.listVersion === self.listVersion) return known.set;
+    const members: SetMember[] = [];
     for (const name of this.membersWith(self.name)) {
-      const incarnation = name === self.name ? self.incarnation : this.#records.get(name)?.record.incarnation;
-      if (incarnation !== undefined) members.push({ name, incarnation });
+      const record = this.#records.get(name)?.record;
+      if (name === self.name) members.push(self);
+      else if (record !== undefined)
+        members.push({ name, incarnation: record.incarnation, listVersion: record.list.version });
     }
     const set = membershipOf(members);
     this.#membership = { self, set };

@@ -7,6 +7,8 @@
  * greater one still ({@link incarnationAfter}).
  */
 
+const NONCE_LIMIT = 2 ** 32;
+
 export interface Incarnation {
   /** The wall clock when the process started, or one more than a refuted incarnation. */
   readonly startedMs: number;
@@ -31,9 +33,33 @@ export const incarnationAfter = (other: Incarnation, nonce: number): Incarnation
   nonce,
 });
 
+/** A later incarnation of a name than this one. */
+export const laterIncarnation = (other: Incarnation, random: () => number): Incarnation =>
+  incarnationAfter(other, Math.floor(random() * NONCE_LIMIT));
+
 export const keyOf = ({ name, incarnation }: MemberId): string =>
   `${name}#${incarnation.startedMs}.${incarnation.nonce}`;
 
+/** A server in a set, with the version of its list of clients (`attachment.ts`): another list of clients makes another set. */
+export interface SetMember extends MemberId {
+  readonly listVersion: number;
+}
+
+/** A set of servers as a value: sorted by name, with a key that is equal for equal sets. */
+export interface Membership {
+  readonly key: string;
+  readonly members: readonly SetMember[];
+}
+
+export function membershipOf(members: readonly SetMember[]): Membership {
+  const sorted = members.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  return { key: sorted.map((member) => `${keyOf(member)}@${member.listVersion}`).join(' '), members: sorted };
+}
+
+export const incarnationIn = ({ members }: Membership, name: string): Incarnation | undefined =>
+  members.find((member) => member.name === name)?.incarnation;
+
+/** Whether two lists name the same processes in the same order. */
 export const areSameMembers = (one: readonly MemberId[], other: readonly MemberId[]): boolean =>
   one.length === other.length &&
   one.every((member, index) => {
@@ -44,17 +70,3 @@ export const areSameMembers = (one: readonly MemberId[], other: readonly MemberI
       isSameIncarnation(member.incarnation, peer.incarnation)
     );
   });
-
-/** A set of processes as a value: sorted by name, with a key that is equal for equal sets. */
-export interface Membership {
-  readonly key: string;
-  readonly members: readonly MemberId[];
-}
-
-export function membershipOf(members: readonly MemberId[]): Membership {
-  const sorted = members.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-  return { key: sorted.map(keyOf).join(' '), members: sorted };
-}
-
-export const incarnationIn = ({ members }: Membership, name: string): Incarnation | undefined =>
-  members.find((member) => member.name === name)?.incarnation;

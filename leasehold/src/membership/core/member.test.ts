@@ -83,6 +83,17 @@ describe('a member', () => {
     expect(group.told).toEqual(['b hears a', 'a: 1 delivered']);
   });
 
+  it('passes a record on at once to a server that its publisher has no link to', () => {
+    const group = new Group('a', 'b', 'c');
+    group.pass(5_000);
+    group.cut('a', 'b');
+    group.pass(5_000);
+    const a = group.at('a');
+    group.do(a, a.report('c', group.now));
+    const { record } = group.at('b').records.get('a') ?? {};
+    expect(record?.cannotReach.map(({ name }) => name)).toEqual(['c']);
+  });
+
   it('sends to nobody outside its view, nor to itself', () => {
     const group = new Group('a', 'b');
     group.pass(5_000);

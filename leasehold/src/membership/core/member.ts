@@ -1,9 +1,9 @@
 /**
  * One server of a group, without I/O.
  *
- * Each server publishes one numbered record: the links, the members out of reach, and the set of servers proposed as the next
- * view. A proposal is not chosen but computed, from all records (`graph.ts`), and a view is delivered as soon as every server of
- * the set proposes exactly this set. One round suffices, messages may be lost, repeated and reordered, and nobody coordinates.
+ * Each server publishes one numbered record: the links, the members out of reach, the clients, and the set of servers proposed as the next view. A proposal is
+ * not chosen but computed, from all records (`graph.ts`), and a view is delivered as soon as every server of the set proposes exactly this set. One
+ * round suffices, messages may be lost, repeated and reordered, and nobody coordinates.
  *
  *                    all propose the same set
  *     changing ───────────────────────────────────► in view
@@ -25,69 +25,56 @@
  *     the promise is counted on two clocks, one after the other, neither of which is faster than p's by more than the bound
  *     (decision 0052), and q acts after p has stopped.
  *  4. If the views share a name but not the incarnation, the later process covers the promises of the earlier one with a hold of a whole
- *     promise, and the same process under a new incarnation remembers them (`promises.ts`).
+ *     promise, and the same process under a new incarnation remembers them (`promises.ts`). `clients.ts` goes on with clients.
  *
- * The argument needs: clocks within `CLOCK_RATE_BOUND` of each other, one live process a name, and that suspensions longer than the
- * tolerance are noticed. Servers that see a clock outside the bound (`clock-watch.ts`) are in conflict, and share no view.
+ * The argument needs: clocks within `CLOCK_RATE_BOUND` of each other, one live process a name, and that suspensions beyond the tolerance are noticed. Servers
+ * that see a clock outside the bound (`clock-watch.ts`) are in conflict, and share no view.
  */
 
 import { assert } from '../../runtime/assert.ts';
 import type { Core } from '../../runtime/driver.ts';
-import { instant, later, soonest, type Instant } from '../../runtime/time.ts';
+import { earliest, instant, later, soonest, type Instant } from '../../runtime/time.ts';
 import { trace } from '../../runtime/trace.ts';
 import { type Chain, chainAfter, UNKNOWN_CHAIN } from './chain.ts';
+import { Clients, type ServerOfClients } from './clients.ts';
 import { Conflicts } from './conflicts.ts';
 import type { Durations } from './durations.ts';
-import type { MemberEffect, SendOutcome, Sent, Standing } from './effects.ts';
+import type { Broadcast, MemberEffect, SendOutcome, Sent, Standing } from './effects.ts';
 import type { Graph } from './graph.ts';
 import { HeardWords } from './heard-words.ts';
 import {
   areSameMembers,
   compareIncarnations,
   type Incarnation,
-  incarnationAfter,
   incarnationIn,
   isSameIncarnation,
   keyOf,
+  laterIncarnation,
   type MemberId,
   type Membership,
 } from './incarnation.ts';
-import { Link } from './link.ts';
-import type { Heartbeat, Message, Packet, Payload, Proposal, ServerRecord, Word } from './messages.ts';
-import { HOPS_MAX, Overlay } from './overlay.ts';
+import { Links } from './links.ts';
+import type { MemberSettings } from './member-settings.ts';
+import type { State } from './member-state.ts';
+import type { FromClient, Heartbeat, Message, Packet, Proposal, ServerRecord, Word } from './messages.ts';
+import { Overlay } from './overlay.ts';
 import { Promises } from './promises.ts';
 import { RecordTable } from './record-table.ts';
+import { Refutations } from './refutations.ts';
 import { type View, viewOf } from './view.ts';
 import { ViewLease } from './view-lease.ts';
-
-export interface MemberSettings {
-  readonly name: string;
-  readonly incarnation: Incarnation;
-  /** The names of other servers, to which heartbeats go for ever. More servers may join through them. */
-  readonly peers: readonly string[];
-  readonly durations: Durations;
-  random(): number;
-}
-
-type State =
-  | { readonly kind: 'changing'; readonly since: Instant; readonly view: View | undefined }
-  | { readonly kind: 'in-view'; readonly lease: ViewLease; readonly chain: Chain }
-  | { readonly kind: 'panicking' }
-  | { readonly kind: 'left' };
-
-const REFUTATIONS_MAX = 3;
-const REFUTATIONS_WITHIN_MS = 60_000;
-const NONCE_LIMIT = 2 ** 32;
 
 export class Member implements Core<MemberEffect> {
   readonly #settings: MemberSettings;
   readonly #durations: Durations;
-  readonly #links = new Map<string, Link>();
+  readonly #links: Links;
   readonly #heard = new HeardWords();
   readonly #table = new RecordTable();
   readonly #promises: Promises;
   readonly #conflicts: Conflicts;
-  readonly #overlay = new Overlay();
+  readonly #overlay: Overlay;
+  readonly #clients: Clients;
+  readonly #refutations = new Refutations();
   #incarnation: Incarnation;
   #sequence = 0;
   #proposal: Proposal | undefined;
@@ -99,7 +86,7 @@ export class Member implements Core<MemberEffect> {
   #proposedAt: Instant = instant(Number.NEGATIVE_INFINITY);
   /** When to propose what may not be proposed yet. */
   #proposeAt: Instant | undefined;
-  #refutedAt: Instant[] = [];
+  #isLeaving = false;
   #effects: MemberEffect[] = [];
 
   constructor(settings: MemberSettings, now: Instant) {
@@ -107,9 +94,15 @@ export class Member implements Core<MemberEffect> {
     this.#settings = settings;
     this.#durations = durations;
     this.#incarnation = incarnation;
-    for (const name of peers) this.#linkTo(name);
+    this.#links = new Links(peers, durations);
     this.#promises = new Promises(durations.promiseMs, now);
     this.#conflicts = new Conflicts(durations, random);
+    this.#overlay = new Overlay({
+      self: () => this.id,
+      nextHop: (name) => this.#graph.nextHop(this.name, name),
+      emit: (effect) => this.#effects.push(effect),
+    });
+    this.#clients = new Clients(durations, this.#serverOfClients());
     this.#state = { kind: 'changing', since: now, view: undefined };
     this.#heartbeatAt = now; // The first wake proposes, and says so to all peers.
   }
@@ -123,7 +116,13 @@ export class Member implements Core<MemberEffect> {
   }
 
   get wakeAt(): Instant | undefined {
-    return soonest(this.#heartbeatAt, this.#proposeAt);
+    if (this.hasLeft) return this.#heartbeatAt;
+    return soonest(soonest(this.#heartbeatAt, this.#proposeAt), this.#clients.wakeAt);
+  }
+
+  /** False while a server that leaves waits for its clients. */
+  get hasLeft(): boolean {
+    return this.#state.kind === 'left';
   }
 
   /** The present view; during a change, the last one; undefined in panic. */
@@ -146,6 +145,11 @@ export class Member implements Core<MemberEffect> {
     return this.#promises.endAt;
   }
 
+  /** How many clients are attached to this server. */
+  get clientCount(): number {
+    return this.#clients.count;
+  }
+
   get records(): ReadonlyMap<string, { readonly record: ServerRecord }> {
     return this.#table.records;
   }
@@ -154,6 +158,7 @@ export class Member implements Core<MemberEffect> {
   standing(now: Instant): Standing {
     const state = this.#state;
     if (state.kind !== 'in-view' || !state.lease.isConfirmed(now)) return 'none';
+    if (!this.#clients.isClear(now)) return 'none';
     if (state.lease.isHoldOver(now)) return 'acts';
     return state.chain.length === 0 ? 'none' : 'continues';
   }
@@ -170,9 +175,27 @@ export class Member implements Core<MemberEffect> {
 
   /** @param isUrgent a peer speaks of a later view: ask the others at once for records that are missing here */
   wake(now: Instant, isUrgent = false): MemberEffect[] {
+    if (this.#isLeaving) this.#leaveIfDrained(now);
     this.#proposeAt = undefined; // Set again if it is still too early.
     if (isUrgent || now >= this.#heartbeatAt) this.#beat(now);
     else this.#settle(now);
+    if (!this.hasLeft) this.#gatherClients(now);
+    this.#answerClients(now);
+    return this.#take();
+  }
+
+  /** A message of a client, over this connection. */
+  receiveFromClient(route: string, message: FromClient, now: Instant): MemberEffect[] {
+    if (this.hasLeft) return this.#take();
+    this.#clients.receive(route, message, now);
+    this.#confirmIfClear(now);
+    this.#answerClients(now);
+    if (this.#isLeaving) this.#leaveIfDrained(now);
+    return this.#take();
+  }
+
+  clientBroke(route: string, now: Instant): MemberEffect[] {
+    if (!this.hasLeft) this.#clients.connectionBroke(route, now);
     return this.#take();
   }
 
@@ -190,6 +213,7 @@ export class Member implements Core<MemberEffect> {
         break;
     }
     this.#settle(now);
+    this.#answerClients(now);
     return this.#take();
   }
 
@@ -210,58 +234,66 @@ export class Member implements Core<MemberEffect> {
     this.#startChange(now);
     this.#chain = UNKNOWN_CHAIN;
     this.#state = { kind: 'changing', since: now, view: undefined };
-    this.#becomeIncarnation(incarnationAfter(this.#incarnation, this.#drawNonce()), now);
+    this.#becomeIncarnation(laterIncarnation(this.#incarnation, this.#settings.random), now);
     this.#settle(now);
     return this.#take();
   }
 
-  /** Stops acting and announces that this server leaves. No server holds for a server that has left. */
+  /**
+   * Waits until no client acts on the word of this server, stops acting, and announces that this server leaves. No server holds for
+   * a server that has left.
+   */
   leave(now: Instant): MemberEffect[] {
-    if (this.#state.kind === 'left') return this.#take();
+    if (this.hasLeft || this.#isLeaving) return this.#take();
+    this.#isLeaving = true;
+    this.#clients.leave();
+    this.#leaveIfDrained(now);
+    return this.#take();
+  }
+
+  #leaveIfDrained(now: Instant): void {
+    if (this.hasLeft || now < this.#clients.drainedAt) return;
     this.#state = { kind: 'left' };
     this.#failSends(undefined, 'panic');
     this.#publish(now, true);
-    return this.#take();
   }
 
   /** Sends to a member of the present view. Undefined if there is no such member. */
   send(name: string, body: Uint8Array, now: Instant): Sent {
-    const to = this.view?.members.find((member) => member.name === name);
-    if (to === undefined || name === this.name) return { id: undefined, effects: this.#take() };
+    const to = this.#otherMember(name);
+    if (to === undefined) return { id: undefined, effects: this.#take() };
     const id = this.#overlay.add(to, body, now);
-    this.#sendPending(id);
+    this.#overlay.send(id);
     return { id, effects: this.#take() };
   }
 
   /** Sends to every other member of the present view; each message is acknowledged, or fails, by its own id. */
-  broadcast(
-    body: Uint8Array,
-    now: Instant,
-  ): { readonly ids: readonly number[]; readonly effects: MemberEffect[] } {
+  broadcast(body: Uint8Array, now: Instant): Broadcast {
     const others = (this.view?.members ?? []).filter(({ name }) => name !== this.name);
     const ids = others.map((to) => this.#overlay.add(to, body, now));
-    for (const id of ids) this.#sendPending(id);
+    for (const id of ids) this.#overlay.send(id);
     return { ids, effects: this.#take() };
   }
 
   /** Sends to a member of the present view once, unacknowledged: over the direct link even if that seems down, or over links that work. */
   datagram(name: string, channel: string, body: Uint8Array, isDirect: boolean): MemberEffect[] {
-    const to = this.view?.members.find((member) => member.name === name);
-    if (to === undefined || name === this.name) return this.#take();
-    const payload: Payload = { kind: 'datagram', channel, body };
-    if (isDirect) this.#send(name, { kind: 'packet', from: this.id, to, hopsLeft: 0, payload });
-    else this.#route(to, payload);
+    const to = this.#otherMember(name);
+    if (to !== undefined) this.#overlay.datagram(to, { kind: 'datagram', channel, body }, isDirect);
     return this.#take();
   }
 
   /** The application cannot talk to this member, and wants no view with both. */
   report(name: string, now: Instant): MemberEffect[] {
-    const member = this.view?.members.find((each) => each.name === name);
-    if (member === undefined || name === this.name) return this.#take();
+    const member = this.#otherMember(name);
+    if (member === undefined) return this.#take();
     this.#doubt(member, now);
     this.#publish(now);
     this.#settle(now);
     return this.#take();
+  }
+
+  #otherMember(name: string): MemberId | undefined {
+    return name === this.name ? undefined : this.view?.members.find((member) => member.name === name);
   }
 
   // Heartbeats: proof of a round trip, confirmation of a view, and which records are known.
@@ -271,10 +303,11 @@ export class Member implements Core<MemberEffect> {
     this.#heartbeatAt = later(now, heartbeatMs * (0.9 + 0.2 * this.#settings.random()));
     if (this.#state.kind === 'left') {
       const record = this.#table.of(this.name); // Said again, in case it was lost.
-      if (record !== undefined) this.#flood(record);
+      if (record !== undefined) this.#sendRecord(record, undefined);
       return;
     }
     for (const link of this.#links.values()) link.update(now);
+    this.#clients.beat(now);
     this.#doubtMembers(now);
     this.#publish(now);
     this.#settle(now);
@@ -286,17 +319,18 @@ export class Member implements Core<MemberEffect> {
       const word = this.#wordTo(name, now);
       this.#send(name, { kind: 'heartbeat', word, linkEcho: heard, digest, versions: lacked });
     }
-    for (const { name } of this.view?.members ?? []) {
-      if (name !== this.name && this.#links.get(name)?.isUp !== true) this.#confirmOverOverlay(name, now);
-    }
-    for (const id of this.#overlay.waitingIds()) this.#sendPending(id);
-    this.#dropSilentGuests(now);
+    for (const { name } of this.view?.members ?? [])
+      if (this.#links.get(name)?.isUp !== true) this.#confirmOverOverlay(name, now);
+    for (const id of this.#overlay.waitingIds()) this.#overlay.send(id);
+    this.#links.dropSilentGuests(this.#heard, now);
     this.#forget(component, now);
   }
 
   /** What is said to this server in a heartbeat. Naming a view gives a promise. */
   #wordTo(name: string, now: Instant): Word {
-    const view = this.#state.kind === 'in-view' ? this.#state.lease.view : undefined;
+    // No view is confirmed before the clients have stopped in the views before and agreed to this one.
+    const isClear = this.#clients.isClear(now);
+    const view = this.#state.kind === 'in-view' && isClear ? this.#state.lease.view : undefined;
     const member = view?.members.find((each) => each.name === name);
     const heard = this.#heard.newestOf(name);
     if (member !== undefined && heard !== undefined) this.#promises.give(member, heard.at);
@@ -305,7 +339,7 @@ export class Member implements Core<MemberEffect> {
   }
 
   #hearHeartbeat(from: string, { word, linkEcho, digest, versions }: Heartbeat, now: Instant): void {
-    const link = this.#linkTo(from);
+    const link = this.#links.to(from);
     if (!link.hear(word.incarnation, word.stamp)) return;
     if (linkEcho !== undefined) {
       this.#refute(linkEcho.incarnation, now);
@@ -337,18 +371,19 @@ export class Member implements Core<MemberEffect> {
       return;
     }
     if (!this.#table.isNews(record)) return;
+    const known = this.#table.of(record.name);
+    if (record.list.version !== known?.list.version || record.incarnation !== known.incarnation)
+      this.#clients.listedElsewhere(record.list, now);
     this.#table.put(record, now);
-    this.#passOn(record, from);
+    this.#sendRecord(record, from);
   }
 
   /** Another process of this name had a greater incarnation, so all records of this one would be taken for old. */
   #refute(other: Incarnation, now: Instant): void {
     if (compareIncarnations(other, this.#incarnation) <= 0) return;
-    this.#refutedAt = [...this.#refutedAt, now].filter((at) => now - at < REFUTATIONS_WITHIN_MS);
-    if (this.#refutedAt.length >= REFUTATIONS_MAX) {
+    if (this.#refutations.add(now))
       this.#effects.push({ do: 'name-taken', by: { name: this.name, incarnation: other } });
-    }
-    this.#becomeIncarnation(incarnationAfter(other, this.#drawNonce()), now);
+    this.#becomeIncarnation(laterIncarnation(other, this.#settings.random), now);
   }
 
   #becomeIncarnation(incarnation: Incarnation, now: Instant): void {
@@ -362,55 +397,32 @@ export class Member implements Core<MemberEffect> {
   #publish(now: Instant, hasLeft = false): void {
     const proposal = this.#proposal;
     if (proposal === undefined) return;
-    const links: MemberId[] = [];
-    for (const { name, incarnation, isUp } of this.#links.values()) {
-      if (isUp && incarnation !== undefined) links.push({ name, incarnation });
-    }
+    const links = this.#links.up();
     const cannotReach = this.#conflicts.at(now);
+    const { list } = this.#clients;
     const old = this.#table.of(this.name);
     const isSame =
       old !== undefined &&
       old.proposal === proposal &&
       old.hasLeft === hasLeft &&
+      old.list === list &&
       isSameIncarnation(old.incarnation, this.#incarnation) &&
       areSameMembers(old.links, links) &&
       areSameMembers(old.cannotReach, cannotReach);
     if (isSame) return;
     this.#sequence += 1;
-    const record = { ...this.id, sequence: this.#sequence, links, cannotReach, proposal, hasLeft };
+    const record = { ...this.id, sequence: this.#sequence, links, cannotReach, list, proposal, hasLeft };
     this.#table.put(record, now);
-    this.#flood(record);
+    this.#sendRecord(record, undefined);
   }
 
   get #graph(): Graph {
     return this.#table.graph;
   }
 
-  /** The own record, to every linked peer. */
-  #flood(record: ServerRecord): void {
+  #sendRecord(record: ServerRecord, source: string | undefined): void {
     const message: Message = { kind: 'records', records: [record] };
-    for (const { name, isUp } of this.#links.values()) if (isUp) this.#send(name, message);
-  }
-
-  /**
-   * A record of another server, to the linked peers that the record does not list: its publisher has sent the record to those listed. With
-   * 50 servers, a change floods 50 times fewer messages. A flood that was lost on the way to a listed peer is repaired by heartbeats.
-   */
-  #passOn(record: ServerRecord, source: string): void {
-    const listed = new Set(record.links.map(({ name }) => name));
-    const message: Message = { kind: 'records', records: [record] };
-    for (const { name, isUp } of this.#links.values())
-      if (isUp && name !== source && name !== record.name && !listed.has(name)) this.#send(name, message);
-  }
-
-  /** Heartbeats go for ever to the configured peers only: another server dials this one when it is back, and names must not add up. */
-  #dropSilentGuests(now: Instant): void {
-    const { panicMs } = this.#durations;
-    for (const { name, isUp } of this.#links.values()) {
-      if (isUp || this.#settings.peers.includes(name)) continue;
-      const heard = this.#heard.newestOf(name);
-      if (heard === undefined || now - heard.at > panicMs) this.#links.delete(name);
-    }
+    for (const name of this.#links.receiversOf(record, source)) this.#send(name, message);
   }
 
   #forget(component: ReadonlySet<string>, now: Instant): void {
@@ -418,7 +430,7 @@ export class Member implements Core<MemberEffect> {
     for (const name of forgotten) {
       this.#overlay.forget(name);
       this.#heard.forget(name);
-      if (!this.#settings.peers.includes(name)) this.#links.delete(name);
+      this.#links.forget(name);
     }
   }
 
@@ -433,7 +445,7 @@ export class Member implements Core<MemberEffect> {
   #settle(now: Instant): void {
     if (this.#state.kind === 'left' || this.#settledChanges === this.#table.changes) return;
     for (;;) {
-      const computed = this.#graph.membershipWith(this.id);
+      const computed = this.#graph.membershipWith({ ...this.id, listVersion: this.#clients.list.version });
       if (computed.key === this.#proposal?.key) break;
       const proposedAs = this.#proposal && incarnationIn(this.#proposal, this.name);
       const isSame = proposedAs !== undefined && isSameIncarnation(proposedAs, this.#incarnation);
@@ -471,7 +483,7 @@ export class Member implements Core<MemberEffect> {
     const proposal = this.#proposal;
     assert(proposal !== undefined, 'a member has always proposed something');
     const records = proposal.members.map(({ name }) => this.#table.of(name));
-    const view = viewOf(proposal, records, this.name);
+    const view = viewOf(proposal, records, this.name, this.view);
     if (view === undefined) return;
     const state = this.#state;
     if (state.kind === 'in-view') {
@@ -485,9 +497,8 @@ export class Member implements Core<MemberEffect> {
     this.#effects.push({ do: 'deliver-view', view });
     this.#failSends(view, 'new-view');
     for (const [name, word] of this.#heard.takeNaming()) this.#hearConfirmation(name, word);
-    for (const { name } of view.members) {
-      if (name !== this.name) this.#confirmOverOverlay(name, now);
-    }
+    this.#clients.delivered(view, now);
+    this.#confirmIfClear(now);
   }
 
   #panicIfLate(now: Instant): void {
@@ -496,6 +507,42 @@ export class Member implements Core<MemberEffect> {
     this.#state = { kind: 'panicking' };
     this.#effects.push({ do: 'panic' });
     this.#failSends(undefined, 'panic');
+  }
+
+  // Clients.
+
+  #gatherClients(now: Instant): void {
+    if (!this.#clients.gather(this.standing(now) === 'acts', now)) return;
+    this.#settledChanges = -1;
+    this.#settle(now);
+  }
+
+  /** Confirms the view to all members as soon as that may be done. */
+  #confirmIfClear(now: Instant): void {
+    const { view } = this;
+    if (this.#state.kind !== 'in-view' || view === undefined || !this.#clients.becomesClear(now)) return;
+    for (const { name } of view.members) this.#confirmOverOverlay(name, now);
+  }
+
+  #answerClients(now: Instant): void {
+    if (this.#clients.waitForActing && this.standing(now) === 'acts') this.#clients.beginsToAct(now);
+  }
+
+  #actsUntil(now: Instant): Instant | undefined {
+    const state = this.#state;
+    if (state.kind !== 'in-view' || this.standing(now) !== 'acts') return undefined;
+    return earliest(state.lease.confirmedUntil(now), this.#clients.clearUntil);
+  }
+
+  #serverOfClients(): ServerOfClients {
+    return {
+      name: this.name,
+      incarnation: () => this.#incarnation,
+      hasView: () => this.view !== undefined,
+      actsUntil: (now) => this.#actsUntil(now),
+      listedElsewhere: (name) => this.#table.listedElsewhere(name, this.name),
+      sendToClient: (to, message) => this.#effects.push({ do: 'send-to-client', to, message }),
+    };
   }
 
   // Doubt.
@@ -511,8 +558,8 @@ export class Member implements Core<MemberEffect> {
     const state = this.#state;
     if (state.kind !== 'in-view') return;
     for (const name of state.lease.unconfirmedFor(doubtMs, now)) {
-      const incarnation = incarnationIn(state.lease.view, name);
-      if (incarnation !== undefined) this.#doubt({ name, incarnation }, now);
+      const member = this.#otherMember(name);
+      if (member !== undefined) this.#doubt(member, now);
     }
   }
 
@@ -524,67 +571,21 @@ export class Member implements Core<MemberEffect> {
   // The overlay.
 
   #confirmOverOverlay(name: string, now: Instant): void {
-    const incarnation = this.view === undefined ? undefined : incarnationIn(this.view, name);
-    if (incarnation === undefined) return;
-    this.#route({ name, incarnation }, { kind: 'word', word: this.#wordTo(name, now) });
-  }
-
-  #sendPending(id: number): void {
-    const message = this.#overlay.payloadOf(id);
-    if (message !== undefined) this.#route(message.to, message.payload);
-  }
-
-  #route(to: MemberId, payload: Payload): void {
-    this.#forward({ kind: 'packet', from: this.id, to, hopsLeft: HOPS_MAX, payload });
-  }
-
-  #forward(packet: Packet): void {
-    const hop = this.#graph.nextHop(this.name, packet.to.name);
-    if (hop !== undefined) this.#send(hop, packet);
+    const to = this.#otherMember(name);
+    if (to !== undefined) this.#overlay.route(to, { kind: 'word', word: this.#wordTo(name, now) });
   }
 
   #hearPacket(packet: Packet, now: Instant): void {
-    const { from, to, hopsLeft, payload } = packet;
-    if (to.name !== this.name) {
-      if (hopsLeft > 0) this.#forward({ ...packet, hopsLeft: hopsLeft - 1 });
-      return;
-    }
-    if (!isSameIncarnation(to.incarnation, this.#incarnation)) return;
-    switch (payload.kind) {
-      case 'word':
-        this.#hearWord(from.name, payload.word, now);
-        break;
-      case 'data':
-        if (this.#overlay.accepts(from, payload))
-          this.#effects.push({ do: 'hand-over', from, body: payload.body });
-        this.#route(from, { kind: 'acknowledgement', id: payload.id });
-        break;
-      case 'datagram':
-        this.#effects.push({ do: 'hand-over-datagram', from, datagram: payload });
-        break;
-      case 'acknowledgement':
-        if (this.#overlay.acknowledged(from, payload.id)) {
-          this.#effects.push({ do: 'settle-send', id: payload.id, outcome: 'delivered' });
-        }
-        break;
+    const { from, to, payload } = packet;
+    if (to.name !== this.name) this.#overlay.passOn(packet);
+    else if (isSameIncarnation(to.incarnation, this.#incarnation)) {
+      if (payload.kind === 'word') this.#hearWord(from.name, payload.word, now);
+      else this.#overlay.receive(from, payload);
     }
   }
 
   #failSends(view: View | undefined, outcome: SendOutcome): void {
     for (const id of this.#overlay.failedBy(view)) this.#effects.push({ do: 'settle-send', id, outcome });
-  }
-
-  #linkTo(name: string): Link {
-    let link = this.#links.get(name);
-    if (link === undefined) {
-      link = new Link(name, this.#durations);
-      this.#links.set(name, link);
-    }
-    return link;
-  }
-
-  #drawNonce(): number {
-    return Math.floor(this.#settings.random() * NONCE_LIMIT);
   }
 
   #send(to: string, message: Message): void {

@@ -1,10 +1,15 @@
 /**
  * What servers say to each other. A heartbeat proves a link and confirms a view, a record says what a server
  * knows and proposes, and a packet carries a payload over links that work between two servers without one.
+ *
+ * And what a server and its clients say to each other: a client sends stamps, a server answers each with the rest of its own lease,
+ * and tells views as differences.
  */
 
 import type { Instant } from '../../runtime/time.ts';
+import type { Attachment, ClientList } from './attachment.ts';
 import type { Incarnation, MemberId, Membership } from './incarnation.ts';
+import type { ViewDifference } from './view-difference.ts';
 
 /** A server's proposal, decided in one step and never changed; a later proposal has a greater number. */
 export interface Proposal extends Membership {
@@ -22,6 +27,8 @@ export interface ServerRecord extends MemberId {
   readonly links: readonly MemberId[];
   /** The members that this server cannot reach, not even over other servers. */
   readonly cannotReach: readonly MemberId[];
+  /** The clients attached to this server. */
+  readonly list: ClientList;
   readonly proposal: Proposal;
   /** The server has stopped acting and leaves the group for good. */
   readonly hasLeft: boolean;
@@ -93,3 +100,64 @@ export interface Packet {
 }
 
 export type Message = Heartbeat | Records | Packet;
+
+/** A client's heartbeat. The first one to a server attaches the client there. */
+export interface Stamp {
+  readonly kind: 'stamp';
+  readonly client: Attachment;
+  /** The server that is meant: the address may lead to another one. */
+  readonly to: string;
+  /** The client's clock at sending. The server only repeats this instant. */
+  readonly stamp: Instant;
+  /** The process to which the client is attached; undefined until the first answer. */
+  readonly server: Incarnation | undefined;
+  /** The newest stamp that this process of the server has said. */
+  readonly echo: Instant | undefined;
+  /** The view that the client holds, by the server's number; 0 for none. This acknowledges the view and ends every earlier one at the client. */
+  readonly holds: number;
+  /** Whether the server may list the client; see `client.ts`. */
+  readonly isCountable: boolean;
+}
+
+/** The client uses nothing any more on the word of this server. */
+export interface Detach {
+  readonly kind: 'detach';
+  readonly client: Attachment;
+}
+
+export interface Answer {
+  readonly kind: 'answer';
+  /** The attachment that is answered. */
+  readonly client: Attachment;
+  readonly incarnation: Incarnation;
+  /** The client's stamp that is answered, and the server's clock. */
+  readonly stamp: Instant;
+  readonly ownStamp: Instant;
+  /** The server's present view; 0 in panic. */
+  readonly number: number;
+  /** For how long the client may act in this view, from its stamp on; 0 for not at all. */
+  readonly leaseMs: number;
+}
+
+export interface ViewForClient {
+  readonly kind: 'view';
+  readonly client: Attachment;
+  readonly incarnation: Incarnation;
+  readonly number: number;
+  readonly difference: ViewDifference;
+}
+
+/** The server does not list the client, or no longer. */
+export interface Refusal {
+  readonly kind: 'refusal';
+  readonly client: Attachment;
+  readonly incarnation: Incarnation;
+  /** `leaving`: the server waits for the client to detach. `outbid`: a higher attachment of this name is known. */
+  readonly reason: 'leaving' | 'full' | 'silent' | 'outbid';
+  /** The higher attachment, if outbid. */
+  readonly by: Attachment | undefined;
+}
+
+export type FromClient = Stamp | Detach;
+export type ToClient = Answer | ViewForClient | Refusal;
+export type AnyMessage = Message | FromClient | ToClient;

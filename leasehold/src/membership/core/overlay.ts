@@ -22,7 +22,8 @@
 
 import type { Instant } from '../../runtime/time.ts';
 import { compareIncarnations, type Incarnation, isSameIncarnation, type MemberId } from './incarnation.ts';
-import type { Payload } from './messages.ts';
+import type { MemberEffect } from './effects.ts';
+import type { Datagram, Packet, Payload } from './messages.ts';
 import type { View } from './view.ts';
 
 /** A path of more hops than this is longer than any group of the supported size needs, unless a packet goes in circles. */
@@ -44,11 +45,68 @@ interface Received {
 }
 
 type Data = Extract<Payload, { kind: 'data' }>;
+type ForServer = Exclude<Payload, { kind: 'word' }>;
+
+/** The server that sends and forwards. */
+export interface Router {
+  self(): MemberId;
+  nextHop(name: string): string | undefined;
+  emit(effect: MemberEffect): void;
+}
 
 export class Overlay {
+  readonly #router: Router;
   readonly #pending = new Map<number, Pending>();
   readonly #received = new Map<string, Received>();
   #lastId = 0;
+
+  constructor(router: Router) {
+    this.#router = router;
+  }
+
+  /** Sends a payload over the first server of a shortest path, if there is one. */
+  route(to: MemberId, payload: Payload): void {
+    this.#forward({ kind: 'packet', from: this.#router.self(), to, hopsLeft: HOPS_MAX, payload });
+  }
+
+  /** Sends once, over the direct link even if that seems down, or over links that work. */
+  datagram(to: MemberId, payload: Datagram, isDirect: boolean): void {
+    const message = { kind: 'packet', from: this.#router.self(), to, hopsLeft: 0, payload } as const;
+    if (isDirect) this.#router.emit({ do: 'send', to: to.name, message });
+    else this.route(to, payload);
+  }
+
+  /** A packet for another server. */
+  passOn(packet: Packet): void {
+    const { hopsLeft } = packet;
+    if (hopsLeft > 0) this.#forward({ ...packet, hopsLeft: hopsLeft - 1 });
+  }
+
+  /** Sends a message that waits, for the first time or again. */
+  send(id: number): void {
+    const message = this.payloadOf(id);
+    if (message !== undefined) this.route(message.to, message.payload);
+  }
+
+  /** A message for this server, or an acknowledgement. */
+  receive(from: MemberId, payload: ForServer): void {
+    if (payload.kind === 'datagram') {
+      this.#router.emit({ do: 'hand-over-datagram', from, datagram: payload });
+      return;
+    }
+    const { id } = payload;
+    if (payload.kind === 'acknowledgement') {
+      if (this.acknowledged(from, id)) this.#router.emit({ do: 'settle-send', id, outcome: 'delivered' });
+      return;
+    }
+    if (this.accepts(from, payload)) this.#router.emit({ do: 'hand-over', from, body: payload.body });
+    this.route(from, { kind: 'acknowledgement', id });
+  }
+
+  #forward(packet: Packet): void {
+    const hop = this.#router.nextHop(packet.to.name);
+    if (hop !== undefined) this.#router.emit({ do: 'send', to: hop, message: packet });
+  }
 
   add(to: MemberId, body: Uint8Array, now: Instant): number {
     this.#lastId += 1;

@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
-import { type MemberId, membershipOf } from './incarnation.ts';
+import { NO_CLIENTS } from './attachment.ts';
+import { membershipOf, type SetMember } from './incarnation.ts';
 import type { ServerRecord } from './messages.ts';
 import { Promises } from './promises.ts';
 
-const idOf = (name: string, startedMs = 5): MemberId => ({ name, incarnation: { startedMs, nonce: 0 } });
+const idOf = (name: string, startedMs = 5): SetMember => ({
+  name,
+  incarnation: { startedMs, nonce: 0 },
+  listVersion: 0,
+});
 const [a, b] = [idOf('a'), idOf('b')];
 const alone = membershipOf([a]);
 const unknown = (): undefined => undefined;
@@ -16,8 +21,9 @@ function promised(): Promises {
   return promises;
 }
 
-const recordOf = (id: MemberId, hasLeft: boolean): ServerRecord => ({
+const recordOf = (id: SetMember, hasLeft: boolean): ServerRecord => ({
   ...id,
+  list: NO_CLIENTS,
   ...{ sequence: 1, links: [], cannotReach: [], hasLeft },
   proposal: { ...membershipOf([id]), number: 1, holdMs: 0, chain: [] },
 });

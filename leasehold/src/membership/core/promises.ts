@@ -7,9 +7,10 @@
  * proposal carries the rest of the longest such promise as its *hold*, and no member of the resulting view acts before the
  * hold is over.
  *
- * A promise ends early in two ways: the receiver, or a later incarnation of its name, is in the new set (and so has left V), or the receiver
- * has left the group. A record of a greater incarnation alone ends nothing: after a restart with a clock that went back, the greater incarnation
- * is the *earlier* process, and the process that heard the promise still acts on it.
+ * A promise ends early in two ways: the receiver, or a later process of its name, is in the new set, or the receiver has left the group. A
+ * receiver that is in the new set confirms that set only when the clients of that receiver have stopped in V, and a later process holds for a whole promise. A
+ * receiver that leaves first waits for those clients. A record of a greater incarnation alone ends nothing: the process that heard the promise may be gone while
+ * clients of that process act on (decision 0057), and after a restart with a clock that went back, the greater incarnation is the *earlier* process.
  *
  * A process that has just started does not know the promises of the process before. So the new process holds for a whole promise from the start,
  * whatever the set contains: no list of names proves that a server outside does not exist (decision 0055). A suspended process does not
@@ -45,8 +46,8 @@ export class Promises {
   /** @param heardAt when the stamp arrived that the promise answers */
   give({ name, incarnation }: MemberId, heardAt: Instant): void {
     const known = this.#given.get(name);
-    const isSame = known !== undefined && isSameIncarnation(known.incarnation, incarnation);
-    this.#given.set(name, { incarnation, at: isSame ? latest(known.at, heardAt) : heardAt });
+    // A promise to the process before goes on: its clients may still act.
+    this.#given.set(name, { incarnation, at: known === undefined ? heardAt : latest(known.at, heardAt) });
   }
 
   /** When every promise has run out, those of an earlier process under this name included. */

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
+import { NO_CLIENTS } from './attachment.ts';
 import { membershipOf } from './incarnation.ts';
 import type { ServerRecord } from './messages.ts';
 import { RecordTable } from './record-table.ts';
 
 function record(name: string, startedMs: number, sequence: number, number = 1): ServerRecord {
   const id = { name, incarnation: { startedMs, nonce: 0 } };
-  const proposal = { ...membershipOf([id]), number, holdMs: 0, chain: [] };
-  return { ...id, sequence, links: [], cannotReach: [], proposal, hasLeft: false };
+  const proposal = { ...membershipOf([{ ...id, listVersion: 0 }]), number, holdMs: 0, chain: [] };
+  return { ...id, sequence, links: [], cannotReach: [], list: NO_CLIENTS, proposal, hasLeft: false };
 }
 
 const names = (records: readonly ServerRecord[]): string[] => records.map(({ name }) => name);

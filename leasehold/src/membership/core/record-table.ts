@@ -18,7 +18,8 @@
  */
 
 import { digest } from '../../runtime/digest.ts';
-import { latest, later, type Instant } from '../../runtime/time.ts';
+import { type Instant, later, latest } from '../../runtime/time.ts';
+import { type Attachment, compareAttachments } from './attachment.ts';
 import { Graph } from './graph.ts';
 import {
   areSameMembers,
@@ -76,6 +77,20 @@ export class RecordTable {
 
   proposedAt(name: string): Instant | undefined {
     return this.#kept.get(name)?.proposedAt;
+  }
+
+  /** The highest attachment of a client in the lists of the other servers, and how many clients these list. */
+  listedElsewhere(client: string, self: string): { highest: Attachment | undefined; count: number } {
+    let highest: Attachment | undefined;
+    let count = 0;
+    for (const { record } of this.#kept.values()) {
+      if (record.name === self) continue;
+      count += record.list.clients.length;
+      const listed = record.list.clients.find(({ name }) => name === client);
+      if (listed !== undefined && (highest === undefined || compareAttachments(listed, highest) > 0))
+        highest = listed;
+    }
+    return { highest, count };
   }
 
   /** When the holds of all these servers are over: each counts from the arrival of its proposal. */
@@ -163,8 +178,10 @@ interface Numbered {
 }
 
 /** Whether two records of one server mean the same for the graph. */
+/** And the same clients, because the set that a server proposes is remembered for as long as the graph is the same. */
 const hasSameEdges = (one: ServerRecord, other: ServerRecord): boolean =>
   one.hasLeft === other.hasLeft &&
+  one.list.version === other.list.version &&
   compareIncarnations(one.incarnation, other.incarnation) === 0 &&
   areSameMembers(one.links, other.links) &&
   areSameMembers(one.cannotReach, other.cannotReach);

@@ -7,7 +7,7 @@
  */
 
 import { isLeased } from '../../runtime/lease-time.ts';
-import { earliest, instant, type Instant } from '../../runtime/time.ts';
+import { earliest, instant, type Instant, later } from '../../runtime/time.ts';
 import type { View } from './view.ts';
 
 export class ViewLease {
@@ -42,6 +42,13 @@ export class ViewLease {
     if (this.#echoed.size === 0) return true;
     this.#oldest ??= [...this.#echoed.values()].reduce(earliest);
     return isLeased(this.#oldest, this.#leaseMs, now);
+  }
+
+  /** Until when the view is confirmed; at most a lease from now on, if there is no other member. */
+  confirmedUntil(now: Instant): Instant {
+    let until = later(now, this.#leaseMs);
+    for (const stamp of this.#echoed.values()) until = earliest(until, later(stamp, this.#leaseMs));
+    return until;
   }
 
   isHoldOver(now: Instant): boolean {

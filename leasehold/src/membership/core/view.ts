@@ -8,6 +8,7 @@
  */
 
 import { digest } from '../../runtime/digest.ts';
+import { type Attachment, type ClientList, clientsOf } from './attachment.ts';
 import { keyOf, type MemberId, type Membership } from './incarnation.ts';
 import type { Proposal, ServerRecord } from './messages.ts';
 
@@ -15,34 +16,41 @@ export interface View extends Membership {
   readonly id: string;
   readonly greatestNumber: number;
   readonly sumOfNumbers: number;
+  /** The clients of all members, sorted by name, each once. */
+  readonly clients: readonly Attachment[];
   /** The members that have gone through the same views as this server since they last acted. */
   readonly kept: readonly MemberId[];
 }
 
 const DIGEST_LENGTH = 16;
 
-/** The view that these records make up, or undefined while they disagree. */
+/** The view that these records make up, which may be the one that is known; undefined while they disagree. */
 export function viewOf(
   own: Proposal,
   records: readonly (ServerRecord | undefined)[],
   self: string,
+  known?: View,
 ): View | undefined {
   // Most often one of them disagrees, so nothing else is worked out before.
   if (records.some((record) => record?.proposal.key !== own.key)) return undefined;
   let [greatestNumber, sumOfNumbers, text] = [0, 0, ''];
   const kept: MemberId[] = [];
+  const lists: ClientList[] = [];
   const chainKey = chainKeyOf(own.chain);
   for (const record of records) {
     if (record === undefined) return undefined;
     const { number, chain } = record.proposal;
     greatestNumber = Math.max(greatestNumber, number);
     sumOfNumbers += number;
+    lists.push(record.list);
     text += `${keyOf(record)}@${number} `;
     const isKept = record.name === self || (chainKey !== '' && chainKeyOf(chain) === chainKey);
     if (isKept) kept.push({ name: record.name, incarnation: record.incarnation });
   }
   const id = `${greatestNumber}.${sumOfNumbers}.${digest(text).slice(0, DIGEST_LENGTH)}`;
-  return { key: own.key, members: own.members, id, greatestNumber, sumOfNumbers, kept };
+  if (known?.id === id) return known;
+  const clients = clientsOf(lists);
+  return { key: own.key, members: own.members, id, greatestNumber, sumOfNumbers, kept, clients };
 }
 
 const chainKeyOf = (chain: readonly Membership[]): string => chain.map(({ key }) => key).join('|');

@@ -22,8 +22,9 @@ import { Condition } from '../../runtime/condition.ts';
 import type { Durations } from '../core/durations.ts';
 import type { MemberEffect, Standing } from '../core/effects.ts';
 import type { MemberId } from '../core/incarnation.ts';
-import { Member, type MemberSettings } from '../core/member.ts';
-import type { Message } from '../core/messages.ts';
+import { Member } from '../core/member.ts';
+import type { MemberSettings } from '../core/member-settings.ts';
+import type { AnyMessage, FromClient, Message } from '../core/messages.ts';
 import type { View } from '../core/view.ts';
 import { LeftGroupError, MessageTooLargeError, NotAMemberError } from '../errors.ts';
 import { BODY_BYTES_MAX, SERVERS_MAX } from '../wire/bounds.ts';
@@ -35,8 +36,10 @@ import { clockWords, type GroupStatus, type GroupState, statusOf } from './statu
 export interface GroupView {
   /** Greater than the id of every view before at this server; equal at all members. */
   readonly id: string;
-  /** Sorted by name, this server included. */
+  /** The servers, sorted by name, this one included. */
   readonly members: readonly string[];
+  /** The clients of all servers, sorted by name. */
+  readonly clients: readonly string[];
   /** The members that have come through the same views as this server since they last acted; see `docs/membership.md`. */
   readonly kept: readonly string[];
   /** The members of the view before at this server that are not in this one. */
@@ -49,21 +52,26 @@ export type GroupEvent =
       readonly kind: 'view';
       readonly view: string;
       readonly members: readonly string[];
+      /** How many clients the view has. */
+      readonly clients: number;
       readonly lost: readonly string[];
     }
   | { readonly kind: 'panic' }
   | { readonly kind: 'left'; readonly why: string | null };
 
-export interface GroupCallbacks {
+export interface ClientCallbacks {
   /** The present view is about to end: finish, and begin nothing that needs the whole view. */
   onStartChange?: (() => void) | undefined;
   onView?: ((view: GroupView) => void) | undefined;
   /** No view could be agreed on for `panicMs`. The next `onView` ends the panic. */
   onPanic?: (() => void) | undefined;
-  /** A message of another member, handed over once. */
-  onMessage?: ((from: string, bytes: Uint8Array) => void) | undefined;
   /** This process has left, by itself or because of an error such as `NAME_TAKEN`. */
   onEnd?: ((why: LeaseholdError | undefined) => void) | undefined;
+}
+
+export interface GroupCallbacks extends ClientCallbacks {
+  /** A message of another member, handed over once. */
+  onMessage?: ((from: string, bytes: Uint8Array) => void) | undefined;
 }
 
 export interface BroadcastOutcome {
@@ -80,7 +88,7 @@ export interface GroupDependencies {
   readonly durations: Durations;
   readonly runtime: Runtime;
   readonly logger: Logger;
-  readonly mesh: Mesh<Uint8Array, Message>;
+  readonly mesh: Mesh<Uint8Array, AnyMessage>;
   readonly callbacks: GroupCallbacks;
   atEndOfTurn(callback: () => void): void;
 }
@@ -338,9 +346,20 @@ export class Group implements AsyncDisposable {
   }
 
   /** @internal */
-  receive(from: string, message: Message): void {
-    if (this.#closing !== undefined || !this.#knows(from)) return;
+  receive(from: string, message: AnyMessage): void {
+    if (this.#member.hasLeft || !this.#knows(from) || !isOfServers(message)) return;
     this.#driver.input((now) => this.#member.receive(from, message, now));
+  }
+
+  /** @internal A server that leaves still listens to its clients, which have to stop first. */
+  receiveFromClient(connection: string, message: AnyMessage): void {
+    if (!isOfClients(message)) return;
+    this.#driver.input((now) => this.#member.receiveFromClient(connection, message, now));
+  }
+
+  /** @internal */
+  clientDisconnected(connection: string): void {
+    this.#driver.input((now) => this.#member.clientBroke(connection, now));
   }
 
   /** @internal */
@@ -397,9 +416,14 @@ export class Group implements AsyncDisposable {
 
   #execute(effect: MemberEffect): void {
     const { mesh, callbacks, logger } = this.#use;
+    const isMessage = effect.do === 'send' || effect.do === 'send-to-client';
+    if (this.#closing !== undefined && !isMessage) return;
     switch (effect.do) {
       case 'send':
         for (const frame of this.#framesOf(effect.message)) mesh.send(effect.to, frame);
+        return;
+      case 'send-to-client':
+        for (const frame of encodeMessage(effect.message)) mesh.sendToClient(effect.to, frame);
         return;
       case 'start-change':
         this.#enter('changing');
@@ -449,16 +473,19 @@ export class Group implements AsyncDisposable {
     return this.#encoded.frames;
   }
 
-  #deliver({ id, members, kept }: View): void {
+  #deliver({ id, members, kept, ...rest }: View): void {
     const { logger, size, callbacks } = this.#use;
     const names = members.map(({ name }) => name);
     const lost = (this.#view?.members ?? []).filter((name) => !names.includes(name));
-    const view = { id, members: names, kept: kept.map(({ name }) => name), lost };
+    const clients = rest.clients.map(({ name }) => name);
+    const view = { id, members: names, clients, kept: kept.map(({ name }) => name), lost };
     this.#view = view;
     this.#enter('in-view');
     this.#counters.views += 1;
-    this.#note({ kind: 'view', view: id, members: names, lost });
-    logger.info('new view', { id, members: names.join(', '), lost: lost.join(', ') });
+    this.#note({ kind: 'view', view: id, members: names, clients: clients.length, lost });
+    logger.info('new view', {
+      ...{ id, members: names.join(', '), clients: clients.length, lost: lost.join(', ') },
+    });
     if (size !== undefined && names.length > size) {
       logger.error('the view has more members than size: raise size at all servers before adding one', {
         size,
@@ -508,6 +535,8 @@ export class Group implements AsyncDisposable {
     this.#sends.end();
     this.#changed.look();
     for (const part of this.#parts.values()) part.left();
+    // Clients first have to stop acting on the word of this server, which takes a promise at most.
+    await this.#changed.until(() => this.#member.hasLeft || undefined);
     // A message may be lost, so the last record is sent again with each heartbeat.
     await pause(runtime, LEAVING_HEARTBEATS * durations.heartbeatMs);
     this.#driver.stop();
@@ -518,6 +547,12 @@ export class Group implements AsyncDisposable {
 }
 
 showAs(Group, 'Group', (group) => group.status());
+
+const isOfClients = (message: AnyMessage): message is FromClient =>
+  message.kind === 'stamp' || message.kind === 'detach';
+
+const isOfServers = (message: AnyMessage): message is Message =>
+  message.kind === 'heartbeat' || message.kind === 'records' || message.kind === 'packet';
 
 function isAddress(address: string): boolean {
   try {

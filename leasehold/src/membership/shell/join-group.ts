@@ -1,5 +1,5 @@
 /**
- * Joins a group from a running process: `joinGroup` and its options.
+ * Joins a group from a running process: `joinGroup` and its options. `join-client.ts` has the case of a process that does not listen.
  *
  * Resolves as soon as the server listens. The first view, of this server alone, follows at once, and a larger one as soon as others
  * are reached. No new process acts for the length of a promise (1.92 s by default), because the process before it under
@@ -14,24 +14,25 @@ import { nodeRuntime } from '../../node/runtime.ts';
 import { formatAddress } from '../../node/tcp/address.ts';
 import { isLoopback } from '../../node/tcp/binding.ts';
 import { PortInUseError } from '../../node/tcp/errors.ts';
-import type { TcpLimits } from '../../node/tcp/limits.ts';
 import { atEndOfTurn } from '../../node/turn.ts';
 import { warnings } from '../../node/warnings.ts';
-import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { nameOption } from '../../runtime/text-option.ts';
-import { type Durations, resolveDurations } from '../core/durations.ts';
+import { CLIENTS_MAX } from '../core/clients.ts';
 import { NAME_CHARACTERS_MAX, SERVERS_MAX } from '../wire/bounds.ts';
 import { MEMBERSHIP_PROTOCOL, membershipCodec } from '../wire/codec.ts';
 import { Group, type GroupCallbacks } from './group.ts';
+import type { GroupClient } from './group-client.ts';
+import { joinAsClient, type JoinGroupClientOptions } from './join-client.ts';
+import { agreedOf, durationsOf, limitsOf } from './settings.ts';
 
 export interface JoinGroupOptions extends GroupCallbacks {
   /** The name of this server, the same after a restart. Never two processes at a time under one name. */
   name: string;
 
-  /** Where to listen, as `10.0.0.3:7700` or `0.0.0.0:7700`. */
+  /** Where to listen, as `10.0.0.3:7700` or `0.0.0.0:7700`. Without it, this process is a client ({@link JoinGroupClientOptions}). */
   listen: string;
 
   /**
@@ -74,26 +75,28 @@ const OPTIONS: OptionNames<JoinGroupOptions> = {
   ...{ onStartChange: true, onView: true, onPanic: true, onMessage: true, onEnd: true },
 };
 
-const LEASE_MS = { default: 1_500, least: 100, most: 60_000 };
 const NONCE_LIMIT = 2 ** 32;
 
-/** A server that sends more than this is not read for a while. */
-const RATES = { messagesPerSecondIn: 20_000, messagesBurstIn: 20_000, bytesPerSecondIn: 64 * 1024 * 1024 };
-
-/** The core notices a silent link much earlier; this is when the connection is dialled anew. */
-function limitsOf({ leaseMs }: Durations): Partial<TcpLimits> {
-  const silentAfterMs = Math.max(2_000, 4 * leaseMs);
-  return { ...RATES, silentAfterMs, heartbeatEveryMs: silentAfterMs / 4 };
-}
+/** As many clients as a server lists, those that are on their way, and two connections for each server. */
+const CONNECTIONS_MAX: number = 2 * CLIENTS_MAX + 4 * SERVERS_MAX;
 
 /**
- * Resolves when the server listens.
+ * With `listen`, this process is a server, and the promise resolves when the server listens. Without, it is a client of one of the servers in
+ * `peers`, and the promise resolves at once; wait for `acting()`.
  *
  * @throws {InvalidOptionError} before anything has started
  * @throws {PortInUseError} if another process listens there
  * @throws {AddressUnavailableError} if this machine has no such address
  */
-export async function joinGroup(options: JoinGroupOptions): Promise<Group> {
+export function joinGroup(options: JoinGroupOptions): Promise<Group>;
+export function joinGroup(options: JoinGroupClientOptions): Promise<GroupClient>;
+export async function joinGroup(
+  options: JoinGroupOptions | JoinGroupClientOptions,
+): Promise<Group | GroupClient> {
+  return options.listen === undefined ? joinAsClient(options) : joinAsServer(options);
+}
+
+async function joinAsServer(options: JoinGroupOptions): Promise<Group> {
   checkOptionNames('', options, OPTIONS);
   const { signal, insecure, size } = options;
   signal?.throwIfAborted();
@@ -104,7 +107,7 @@ export async function joinGroup(options: JoinGroupOptions): Promise<Group> {
   const address = options.address ?? peers.get(name) ?? formatAddress(listen);
   checkAddress('address', address);
   checkSize(size, new Set([...peers.keys(), name]).size);
-  const durations = durationsOf(options.leaseMs ?? LEASE_MS.default);
+  const durations = durationsOf(options.leaseMs);
   const secure = mutualTlsOption(options.tls);
   const logger = options.logger ?? warnings;
   if (secure === undefined && !isLoopback(listen.host)) {
@@ -125,15 +128,17 @@ export async function joinGroup(options: JoinGroupOptions): Promise<Group> {
     ...{
       runtime,
       logger,
-      limits: limitsOf(durations),
+      limits: { ...limitsOf(durations), connections: CONNECTIONS_MAX },
       incarnation: `${incarnation.startedMs}.${incarnation.nonce}`,
     },
-    agreed: {
-      leaseMs: String(durations.leaseMs),
-      suspensionToleranceMs: String(durations.suspensionToleranceMs),
-      clockRateBound: String(CLOCK_RATE_BOUND),
-    },
+    agreed: agreedOf(durations),
     receive: (from, message) => server?.receive(from, message),
+    clients: {
+      receive: (connection, message) => server?.receiveFromClient(connection, message),
+      onClient: ({ id }, state) => {
+        if (state === 'disconnected') server?.clientDisconnected(id);
+      },
+    },
     onPeer: (peer, state) => {
       if (state === 'disconnected') server?.disconnected(peer);
       if (state === 'duplicated' && peer === name) server?.nameTaken();
@@ -173,18 +178,6 @@ function checkSize(size: number | undefined, servers: number): void {
       size,
       `peers and this server are ${servers}: raise size at all servers first`,
     );
-}
-
-/** The proportions of the design, which the simulation has tried: one decision, not seven. */
-function durationsOf(leaseMs: number): Durations {
-  const { least, most } = LEASE_MS;
-  if (typeof leaseMs !== 'number' || !(leaseMs >= least && leaseMs <= most))
-    throw new InvalidOptionError('leaseMs', leaseMs, `it must be a number from ${least} to ${most}`);
-  return resolveDurations({
-    ...{ leaseMs, heartbeatMs: leaseMs / 6, downMs: (leaseMs * 2) / 3, upMs: leaseMs / 3 },
-    ...{ upMaxMs: (leaseMs * 8) / 3, suspensionToleranceMs: leaseMs / 15, doubtMs: (leaseMs * 8) / 3 },
-    ...{ conflictMs: 2 * leaseMs, conflictMaxMs: 40 * leaseMs, panicMs: 4 * leaseMs },
-  });
 }
 
 /** Another port would do no good: the other servers would not dial it. */

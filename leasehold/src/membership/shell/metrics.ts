@@ -9,6 +9,16 @@ export const METRICS: readonly Metric<GroupStatus>[] = [
     'Members of the present view; 0 without a view.',
     ({ view }) => view?.members.length ?? 0,
   ),
+  gauge(
+    'leasehold_group_clients',
+    'Clients of the present view, over all servers; 0 without a view.',
+    ({ view }) => view?.clients.length ?? 0,
+  ),
+  gauge(
+    'leasehold_group_attached_clients',
+    'Clients that are attached to this server.',
+    ({ attachedClients }) => attachedClients,
+  ),
   labelled(
     'gauge',
     'leasehold_group_standing',

@@ -30,7 +30,8 @@ const STATUS: GroupStatus = {
     stateForMs: 1,
     standing: 'acts',
   },
-  view: { id: '1.2.x', members: ['a', 'b', 'c'], kept: [], lost: [] },
+  view: { id: '1.2.x', members: ['a', 'b', 'c'], clients: ['x'], kept: [], lost: [] },
+  attachedClients: 1,
   waiting: 0,
   peers: [peer('a', 'direct'), peer('c', 'overlay'), peer('d', undefined, 'gone'), peer('e', undefined)],
   graph: [

@@ -50,7 +50,8 @@ const names = (description: string) => listOf(text('a name'), description);
 
 const VIEW = object({
   id: text('equal at all members'),
-  members: names('all members, sorted'),
+  members: names('all servers of the view, sorted'),
+  clients: names('all clients of the view, sorted'),
   kept: names('the members that came through the same views'),
   lost: names('the members of the view before that are gone'),
 });
@@ -69,6 +70,7 @@ export const groupService = (group: Group): Service<GroupEvent> => ({
     standing: oneOf(['acts', 'continues', 'none'], 'whether this server may act at this instant'),
     view: orNull(VIEW),
     waiting: whole('messages that wait to be acknowledged'),
+    attachedClients: whole('clients that are attached to this server'),
     peers: listOf(
       object({
         name: text('the peer'),

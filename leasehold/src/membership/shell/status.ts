@@ -50,6 +50,8 @@ export interface GroupStatus {
   readonly view: GroupView | undefined;
   /** Messages that wait to be acknowledged. */
   readonly waiting: number;
+  /** Clients that are attached to this server. */
+  readonly attachedClients: number;
   readonly peers: readonly GroupPeer[];
   readonly graph: readonly GroupNode[];
   readonly counters: GroupCounters;
@@ -67,7 +69,7 @@ interface Facts
     isConnected(name: string): boolean;
     problemOf(name: string): string | undefined;
   };
-  readonly member: Pick<Member, 'reach' | 'records' | 'clockRateOf'>;
+  readonly member: Pick<Member, 'reach' | 'records' | 'clockRateOf' | 'clientCount'>;
 }
 
 /** @internal */
@@ -76,6 +78,7 @@ export function statusOf({ durations, mesh, member, counters, ...facts }: Facts)
   return {
     ...facts,
     leaseMs: durations.leaseMs,
+    attachedClients: member.clientCount,
     peers: peers.map(([name, address]) => ({
       ...{ name, address, isMember: facts.view?.members.includes(name) === true },
       ...{ isConnected: mesh.isConnected(name), reach: member.reach(name) },

@@ -28,13 +28,14 @@ export class Calm {
   }
 
   run(maxEvents: number): void {
-    const { world, drawn, servers, network, random } = this.#group;
+    const { world, drawn, servers, clients, network, random } = this.#group;
     if (drawn.kind === 'deaf-middle') {
       world.run({ untilMs: world.trueMs + DEAF_MIDDLE_MS, maxEvents });
       this.#allActed(DEAF_ACTED_WITHIN_MS, 'fate-sharing');
       return;
     }
-    const restAt = Math.max(world.trueMs, ...servers.map(({ stoppedUntilMs }) => stoppedUntilMs)) + 500;
+    const restAt =
+      Math.max(world.trueMs, ...[...servers, ...clients].map((each) => each.stoppedUntilMs)) + 500;
     world.run({ untilMs: restAt, maxEvents });
     network.heal();
     for (const server of servers) {
@@ -43,6 +44,10 @@ export class Calm {
       server.losesData = false;
     }
     for (const server of servers) if (random.chance(0.85)) this.#group.startServer(server);
+    for (const client of this.#group.clients) {
+      if (client.core?.state === 'left') client.process.crash();
+      this.#group.startClient(client);
+    }
     if (random.chance(0.5)) this.#cutForGood();
     const lossChance = drawn.links.inOrder === true ? 0 : CALM_LOSS;
     network.setFaults({ lossChance, duplicateChance: 0, slowChance: 0, breakChance: 0 });
@@ -51,6 +56,28 @@ export class Calm {
     world.run({ untilMs: world.trueMs + QUIET_MS, maxEvents });
     this.#allActed(ACTED_WITHIN_MS, 'liveness');
     this.#oneViewEach();
+    this.#clientsAreInViews();
+  }
+
+  /** Every client acts in the view of its server, and is in no other. */
+  #clientsAreInViews(): void {
+    const { world, servers, clients, checker } = this.#group;
+    if (!servers.some(({ process }) => process.alive)) return;
+    for (const client of clients) {
+      const counting = servers.filter(({ member }) =>
+        member?.view?.clients.some(({ name }) => name === client.name),
+      );
+      const serverView = counting.find(({ name }) => name === client.core?.server)?.member?.view;
+      const ids = new Set(counting.map(({ member }) => member?.view?.id));
+      const actedAtMs = checker.actedAtMs(client) ?? Number.NEGATIVE_INFINITY;
+      const isWell = ids.size === 1 && serverView !== undefined && serverView.id === client.core?.view?.id;
+      if (isWell && actedAtMs > world.trueMs - ACTED_WITHIN_MS) continue;
+      const { view, server } = client.core ?? {};
+      throw world.broken(
+        'liveness',
+        `${client.name} of ${server} is in view ${view?.id}, its server in ${serverView?.id}, acted at ${actedAtMs}; counted in ${[...ids].join()}`,
+      );
+    }
   }
 
   #cutForGood(): void {

@@ -4,6 +4,7 @@ import type { Random } from '../../sim/random.ts';
 import { Calm } from './calm.ts';
 import { drawRate, drawWorld } from './drawn-world.ts';
 import { GroupWorld } from './group-world.ts';
+import type { ClientProcess } from './client.ts';
 import type { Server } from './server.ts';
 
 /** So many events are never needed, unless servers talk for ever. */
@@ -13,10 +14,12 @@ const LEAVING_MS = 400;
 export class Chaos {
   readonly group: GroupWorld;
   readonly #random: Random;
+  readonly #clientRandom: Random;
 
   constructor(seed: number, trace: boolean) {
     this.group = new GroupWorld(seed, trace, drawWorld(seed));
     this.#random = this.group.world.random.fork('chaos');
+    this.#clientRandom = this.group.world.random.fork('faults of clients');
   }
 
   run(): void {
@@ -28,6 +31,10 @@ export class Chaos {
     if (drawn.kind === 'data-lost') world.at(2_000, () => this.#loseData());
     for (let fault = 0; fault < drawn.faults; fault++) {
       world.at(this.#random.between(1_000, drawn.chaosMs), () => this.#fault());
+    }
+    for (const client of group.clients) {
+      for (let fault = 0; fault < drawn.faults / 3; fault++)
+        world.at(this.#clientRandom.between(2_000, drawn.chaosMs), () => this.#clientFault(client));
     }
     if (drawn.kind === 'drifting') world.every([4_000, 8_000], () => this.#stopSlowest());
     world.run({ untilMs: drawn.chaosMs, maxEvents: EVENTS_MAX });
@@ -112,10 +119,82 @@ export class Chaos {
     world.count('leaves');
     server.leave();
     const { incarnation } = server.process;
-    world.after(LEAVING_MS, () => {
-      if (server.process.incarnation === incarnation) server.crash();
+    const awayMs = this.#random.between(0, 2_000);
+    const end = (): void => {
+      if (server.process.incarnation === incarnation) {
+        if (server.process.alive && server.member?.hasLeft === false) {
+          world.after(LEAVING_MS, end);
+          return;
+        }
+        server.crash();
+      }
+      world.after(awayMs, () => this.group.startServer(server));
+    };
+    world.after(LEAVING_MS, end);
+  }
+
+  #clientFault(client: ClientProcess): void {
+    const random = this.#clientRandom;
+    const { servers, network, world } = this.group;
+    const server = random.pick(servers);
+    const own = client.core?.server ?? server.name;
+    const kinds: readonly (() => void)[] = [
+      () => network.cutBoth(client.name, own),
+      () => network.cutBoth(client.name, own),
+      () => network.cut(own, client.name),
+      () => network.cut(client.name, own),
+      () => this.#part(client, own),
+      () => this.#part(client, own),
+      () => client.pause(random.between(0, 4_000)),
+      () => client.suspend(random.between(50, 4_000)),
+      () => client.suspend(random.between(10, 99)),
+      () => client.process.setRate(drawRate(random)),
+      () => this.#restart(client),
+      () => this.#restartServerOf(client, own),
+      () => this.#restartServerOf(client, own),
+      () => client.leave(),
+    ];
+    world.count('faults of clients');
+    kinds[random.integer(0, kinds.length - 1)]?.();
+  }
+
+  /** The server of a client is cut off from all others, and then the client from that server. */
+  #part(client: ClientProcess, own: string): void {
+    const { servers, network } = this.group;
+    for (const { name } of servers) if (name !== own) network.cutBoth(own, name);
+    this.#later([1_000, 6_000], () => {
+      network.cutBoth(client.name, own);
+      // A process that is stopped may use its standing at any instant until it goes on.
+      if (this.#clientRandom.chance(0.5))
+        this.#serverOf(own)?.pause(this.#clientRandom.between(8_000, 14_000));
     });
-    world.after(LEAVING_MS + this.#random.between(0, 2_000), () => this.group.startServer(server));
+  }
+
+  /** The server of a client is replaced so soon that nobody misses it, while the client hears nothing. */
+  #restartServerOf(client: ClientProcess, own: string): void {
+    const server = this.#serverOf(own);
+    if (server === undefined) return;
+    if (this.#clientRandom.chance(0.5)) client.pause(this.#clientRandom.between(1_000, 3_000));
+    else this.group.network.cut(own, client.name);
+    this.#crash(server, this.#clientRandom.between(0, 200));
+  }
+
+  #serverOf(name: string): Server | undefined {
+    return this.group.servers.find((server) => server.name === name);
+  }
+
+  /** Not in the calm. */
+  #later([low, high]: readonly [number, number], act: () => void): void {
+    const { world, drawn } = this.group;
+    world.after(this.#clientRandom.between(low, high), () => {
+      if (world.trueMs < drawn.chaosMs) act();
+    });
+  }
+
+  #restart(client: ClientProcess): void {
+    client.process.crash();
+    if (this.#random.chance(0.4)) client.process.stepWall(-this.#random.between(1_000, 30_000));
+    this.group.world.after(this.#random.between(0, 2_000), () => this.group.startClient(client));
   }
 
   #partition(): void {

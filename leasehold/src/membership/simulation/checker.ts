@@ -11,6 +11,9 @@
  *  - **not-obsolete.** A delivered view is what the server's own records describe at that instant.
  *  - **fate-sharing.** A message that is reported as delivered was handed over. A message fails only with a new view or with panic, and
  *    every message is settled within a stated time.
+ *  - **clients-agree.** A client holds the view that servers delivered under this id: the same servers, the same clients, itself among them, no name
+ *    twice.
+ *  - **client-counted-once.** Views in which anybody acts at the same instant share no client.
  *  - **handed-over-once.** No message is handed over twice.
  *  - **liveness.** See `calm.ts`.
  *  - **comes-to-an-end.** Time goes on, which the world notices by the number of events.
@@ -19,9 +22,13 @@
 import type { World } from '../../sim/world.ts';
 import { type Durations, fateSharingMs } from '../core/durations.ts';
 import type { MemberEffect, SendOutcome } from '../core/effects.ts';
+import type { Attachment } from '../core/attachment.ts';
 import { isSameIncarnation, keyOf, type MemberId, type Membership } from '../core/incarnation.ts';
 import type { ServerRecord } from '../core/messages.ts';
 import type { View } from '../core/view.ts';
+import type { ClientEffect } from '../core/client.ts';
+import type { ClientView } from '../core/view-difference.ts';
+import type { ClientObserver, ClientProcess } from './client.ts';
 import type { Observer, Server } from './server.ts';
 
 export const PROMISES = [
@@ -33,6 +40,8 @@ export const PROMISES = [
   'not-obsolete',
   'fate-sharing',
   'handed-over-once',
+  'clients-agree',
+  'client-counted-once',
   'liveness',
   'comes-to-an-end',
 ] as const;
@@ -51,9 +60,10 @@ interface Sent {
   readonly atMs: number;
 }
 
-export class Checker implements Observer {
+export class Checker implements Observer, ClientObserver {
   readonly #world: World;
   readonly #servers: readonly Server[];
+  readonly #clients: readonly ClientProcess[];
   readonly #settledWithinMs: number;
   readonly #setOfId = new Map<string, string>();
   readonly #proposed = new Set<string>();
@@ -63,28 +73,61 @@ export class Checker implements Observer {
   readonly #handedOver = new Set<string>();
   /** The servers that delivered a view or panicked in the present input. */
   readonly #changedAtMs = new Map<Server, number>();
-  readonly #actedAtMs = new Map<Server, number>();
+  readonly #actedAtMs = new Map<Server | ClientProcess, number>();
   /** The views in which servers act at this instant, and of each name the view that claims it. */
   readonly #acting = new Map<string, View>();
   readonly #viewsAt = new Map<string, number>();
   #lookedAtMs: number = Number.NEGATIVE_INFINITY;
+  /** The view of an id, as a server delivered it. */
+  readonly #viewOfId = new Map<string, View>();
 
-  constructor(world: World, servers: readonly Server[], durations: Durations, lateMs: number) {
+  constructor(
+    world: World,
+    actors: { readonly servers: readonly Server[]; readonly clients: readonly ClientProcess[] },
+    durations: Durations,
+    lateMs: number,
+  ) {
     this.#world = world;
-    this.#servers = servers;
+    this.#servers = actors.servers;
+    this.#clients = actors.clients;
     // By the slowest clock; and each of a few timers may be late.
     this.#settledWithinMs = 1.12 * (fateSharingMs(durations) + 4 * lateMs);
     world.afterEach(() => {
       // With 50 servers ten things happen in a millisecond, and each look asks all of them.
-      if (servers.length > LARGE && world.trueMs < this.#lookedAtMs + 1) return;
+      if (actors.servers.length > LARGE && world.trueMs < this.#lookedAtMs + 1) return;
       this.#lookedAtMs = world.trueMs;
       this.#oneViewActs();
     });
     world.every([100, 100], () => this.#allSettled());
   }
 
-  actedAtMs(server: Server): number | undefined {
-    return this.#actedAtMs.get(server);
+  actedAtMs(actor: Server | ClientProcess): number | undefined {
+    return this.#actedAtMs.get(actor);
+  }
+
+  clientDoes(client: ClientProcess, effect: ClientEffect): void {
+    const world = this.#world;
+    if (effect.do === 'trace') {
+      world.count(effect.event.what);
+      world.note(client.name, effect.event);
+    } else if (effect.do !== 'send') {
+      world.count(`clients: ${effect.do}`);
+      const facts = effect.do === 'deliver-view' ? { id: effect.view.id } : {};
+      world.note(client.name, { what: effect.do, facts });
+    }
+    if (effect.do === 'deliver-view') this.#clientAgrees(client, effect.view);
+  }
+
+  #clientAgrees(client: ClientProcess, view: ClientView): void {
+    const known = this.#viewOfId.get(view.id);
+    const text = (servers: readonly MemberId[], clients: readonly Attachment[]): string =>
+      [...servers.map(keyOf), ...clients.map((each) => `${keyOf(each)}/${each.count}`)].join(' ');
+    const [held, delivered] = [text(view.servers, view.clients), known && text(known.members, known.clients)];
+    if (held !== delivered)
+      throw this.#world.broken('clients-agree', `${client.name} holds {${held}}, and not {${delivered}}`);
+    const names = [...view.servers, ...view.clients].map(({ name }) => name);
+    if (!names.includes(client.name) || new Set(names).size < names.length)
+      throw this.#world.broken('clients-agree', `${client.name} holds {${held}}: it is not in it once`);
   }
 
   /** How many views were delivered at the server of this name, in all its lives. */
@@ -165,6 +208,7 @@ export class Checker implements Observer {
     if (known !== undefined && known !== key)
       throw world.broken('agreement', `${id} is {${known}} and {${key}}`);
     this.#setOfId.set(id, key);
+    this.#viewOfId.set(id, view);
     const self = server.member?.id;
     if (self === undefined || !members.some((each) => keyOf(each) === keyOf(self))) {
       throw world.broken('self-inclusion', `${server.name} delivers {${key}}`);
@@ -227,6 +271,14 @@ export class Checker implements Observer {
       this.#actedAtMs.set(server, this.#world.trueMs);
       acting.set(view.key, view);
     }
+    for (const client of this.#clients) {
+      const id = client.core?.view?.id;
+      const view = id === undefined || client.standing() !== 'acts' ? undefined : this.#viewOfId.get(id);
+      if (view === undefined) continue;
+      this.#world.count('instants at which a client acts');
+      this.#actedAtMs.set(client, this.#world.trueMs);
+      acting.set(view.key, view);
+    }
     if (acting.size > 1) this.#areDisjoint(acting.values());
     if (continues === 0) return;
     this.#world.count('instants at which a server continues');
@@ -235,14 +287,16 @@ export class Checker implements Observer {
 
   #areDisjoint(views: Iterable<View>): void {
     const claims = new Map<string, string>();
-    for (const { key, members } of views) {
-      for (const { name } of members) {
-        const claim = claims.get(name);
-        claims.set(name, key);
-        if (claim === undefined) continue;
-        const detail = `a server acts in {${key}} while a server acts in {${claim}}, and both have ${name}`;
-        throw this.#world.broken('one-view-acts', detail);
-      }
+    const claim = (name: string, key: string, promise: string): void => {
+      const other = claims.get(name);
+      claims.set(name, key);
+      if (other === undefined) return;
+      const detail = `one process acts in {${key}} while another acts in {${other}}, and both have ${name}`;
+      throw this.#world.broken(promise, detail);
+    };
+    for (const { key, members, clients } of views) {
+      for (const { name } of members) claim(name, key, 'one-view-acts');
+      for (const client of clients) claim(keyOf(client), key, 'client-counted-once');
     }
   }
 

@@ -20,6 +20,8 @@ export type WorldKind = 'mixed' | 'slow-pair' | 'drifting' | 'deaf-middle' | 'da
 export interface DrawnWorld {
   readonly kind: WorldKind;
   readonly names: readonly string[];
+  /** The clients, each with the rate of its clock. */
+  readonly clients?: readonly { readonly name: string; readonly rate: number }[] | undefined;
   readonly durations: Durations;
   readonly links: Partial<LinkFaults>;
   /** How fast each server's clock runs; the fastest at most {@link CLOCK_RATE_BOUND} times as fast as the slowest. */
@@ -43,6 +45,7 @@ export function drawWorld(seed: number): DrawnWorld {
   return {
     kind,
     names,
+    clients: seed % 2 === 0 ? drawClients(kind, new Random(seed).fork('clients')) : [],
     durations: resolveDurations({ conflictMaxMs: 6_000 }),
     links: linksOf(kind, inOrder, random),
     rates: names.map((_, index) =>
@@ -59,6 +62,12 @@ const hasNoDrawnFaults = (kind: WorldKind): boolean => kind !== 'mixed' && kind 
 function sizeOf(kind: WorldKind, random: Random): number {
   if (kind === 'mixed') return random.integer(2, 6);
   return kind === 'slow-pair' || kind === 'drifting' ? 2 : 3;
+}
+
+/** The worlds of odd seeds have no clients: views that clients change again and again hide what servers do wrong by themselves. */
+function drawClients(kind: WorldKind, random: Random): { name: string; rate: number }[] {
+  const count = kind === 'mixed' || kind === 'slow-pair' ? random.integer(1, 4) : 0;
+  return Array.from({ length: count }, (_, index) => ({ name: `c${index}`, rate: drawRate(random) }));
 }
 
 /** Often at the very ends of what is allowed. */

@@ -6,7 +6,11 @@
 import type { Mutant } from '../../sim/simulation.ts';
 
 const CHAIN = 'membership/core/chain.ts';
+const CLIENT = 'membership/core/client.ts';
+const CLIENTS = 'membership/core/clients.ts';
+const DIFFERENCE = 'membership/core/view-difference.ts';
 const GRAPH = 'membership/core/graph.ts';
+const HEARD = 'membership/core/heard-words.ts';
 const MEMBER = 'membership/core/member.ts';
 const OVERLAY = 'membership/core/overlay.ts';
 const PROMISES = 'membership/core/promises.ts';
@@ -59,20 +63,12 @@ export const mutants: readonly Mutant[] = [
     to: 'const { incarnation } = record;\n      const sequence = 0;',
   },
   {
-    name: 'records-not-passed-on',
-    promise: 'liveness',
-    story: 'A record reaches only the servers that its publisher has a link to.',
-    file: MEMBER,
-    from: '    this.#passOn(record, from);\n',
-    to: '',
-  },
-  {
     name: 'no-forwarding',
     promise: 'liveness',
     story: 'Packets for others are dropped, so a view over a cut link is never confirmed.',
-    file: MEMBER,
+    file: OVERLAY,
     from: 'if (hopsLeft > 0) this.#forward({ ...packet, hopsLeft: hopsLeft - 1 });',
-    to: '',
+    to: 'void hopsLeft;',
   },
   {
     name: 'no-refutation',
@@ -82,6 +78,15 @@ export const mutants: readonly Mutant[] = [
     file: MEMBER,
     from: 'if (compareIncarnations(other, this.#incarnation) <= 0) return;',
     to: 'if (compareIncarnations(other, this.#incarnation) <= 1e99) return;',
+  },
+  {
+    name: 'lower-incarnation-not-echoed',
+    promise: 'liveness',
+    story:
+      'A server restarted with a clock that went back. A member that heard the process before echoes none of its stamps over the overlay.',
+    file: HEARD,
+    from: '!isSameIncarnation(incarnation, known.incarnation) || stamp > known.stamp)',
+    to: 'incarnation.startedMs > known.incarnation.startedMs || (isSameIncarnation(incarnation, known.incarnation) && stamp > known.stamp))',
   },
   {
     name: 'old-records-accepted',
@@ -163,8 +168,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-view-acts',
     story: 'Only the first promise to a member counts, and not those that renewed it.',
     file: PROMISES,
-    from: 'at: isSame ? latest(known.at, heardAt) : heardAt',
-    to: 'at: isSame ? latest(known.at, known.at) : heardAt',
+    from: 'at: known === undefined ? heardAt : latest(known.at, heardAt)',
+    to: 'at: known === undefined ? heardAt : latest(known.at, known.at)',
   },
   {
     name: 'no-hold',
@@ -280,9 +285,9 @@ export const mutants: readonly Mutant[] = [
     promise: 'fate-sharing',
     story:
       'A server that forwards a message acknowledges it, although it may be lost on the rest of the way.',
-    file: MEMBER,
-    from: '      if (hopsLeft > 0) this.#forward',
-    to: "      if (payload.kind === 'data') this.#forward({ ...packet, from: to, to: from, payload: { kind: 'acknowledgement', id: payload.id } });\n      if (hopsLeft > 0) this.#forward",
+    file: OVERLAY,
+    from: '    const { hopsLeft } = packet;\n',
+    to: "    const { hopsLeft, from, to, payload } = packet;\n    if (payload.kind === 'data') this.#forward({ ...packet, from: to, to: from, payload: { kind: 'acknowledgement', id: payload.id } });\n",
   },
   {
     name: 'repeated-message-handed-over',
@@ -291,5 +296,87 @@ export const mutants: readonly Mutant[] = [
     file: OVERLAY,
     from: 'if (id < received.oldestId || received.ids.has(id)) return false;',
     to: 'if (id < received.oldestId) return false;',
+  },
+  // Clients.
+  {
+    name: 'view-confirmed-before-clients-stop',
+    promise: 'one-view-acts',
+    story: 'A server goes over to the next view while its clients act in the last one.',
+    file: CLIENTS,
+    from: 'return this.#givenBefore.size === 0 && this.#awaited === 0 && now < this.#provedUntil;',
+    to: 'return now < this.#provedUntil;',
+  },
+  {
+    name: 'client-counted-without-agreeing',
+    promise: 'client-counted-once',
+    story: 'A server counts a client that has moved in the meantime, because it is still in the list.',
+    file: CLIENTS,
+    from: 'this.#givenBefore.size === 0 && this.#awaited === 0 && now',
+    to: 'this.#givenBefore.size === 0 && now',
+  },
+  {
+    name: 'client-counted-without-proof',
+    promise: 'client-counted-once',
+    story: 'A server that is cut off goes on counting a client that was last heard long ago.',
+    file: CLIENTS,
+    from: ' && now < this.#provedUntil;',
+    to: ';',
+  },
+  {
+    name: 'moved-client-counted-at-once',
+    promise: 'client-counted-once',
+    story:
+      'A client that moves to the other side of a partition is counted there while the first side counts it.',
+    file: CLIENT,
+    from: 'return this.#countedBefore === undefined || this.#countedBefore.common.has(name);',
+    to: "return this.#countedBefore === undefined || name !== '';",
+  },
+  {
+    name: 'client-takes-an-answer-for-another-view',
+    promise: 'one-view-acts',
+    story: 'An answer that was given for the last view makes a client act.',
+    file: CLIENT,
+    from: 'if (leaseMs <= 0 || number !== server.number || ',
+    to: 'if (leaseMs <= 0 || ',
+  },
+  {
+    name: 'client-lease-counted-from-the-answer',
+    promise: 'one-view-acts',
+    story: 'A client counts its lease from when the answer arrived, and outlasts the lease of its server.',
+    file: CLIENT,
+    from: 'latest(this.#actsUntil, later(stamp, leaseMs));',
+    to: 'latest(this.#actsUntil, later(now, 0 * stamp + leaseMs));',
+  },
+  {
+    name: 'client-lease-as-long-as-a-lease',
+    promise: 'one-view-acts',
+    story: 'A server gives its clients a whole lease, and not the rest of its own.',
+    file: CLIENTS,
+    from: 'const leaseMs = actsUntil - now - suspensionToleranceMs;',
+    to: 'const leaseMs = this.#durations.leaseMs + 0 * (actsUntil - now);',
+  },
+  {
+    name: 'leaves-before-its-clients-stop',
+    promise: 'one-view-acts',
+    story: 'A server says that it has left, nobody holds for it, and its clients act.',
+    file: MEMBER,
+    from: 'if (this.hasLeft || now < this.#clients.drainedAt) return;',
+    to: 'if (this.hasLeft) return;',
+  },
+  {
+    name: 'difference-applied-to-another-base',
+    promise: 'clients-agree',
+    story: 'A client applies a difference to the view that it happens to hold.',
+    file: CLIENT,
+    from: '    if (difference.base !== undefined && difference.base !== server.number) return;\n',
+    to: '',
+  },
+  {
+    name: 'difference-without-those-that-are-gone',
+    promise: 'clients-agree',
+    story: 'A difference names new clients, and not those that are gone.',
+    file: DIFFERENCE,
+    from: 'clientsGone: gone(base.clients, next.clients),',
+    to: 'clientsGone: gone(base.clients, base.clients),',
   },
 ];

@@ -15,7 +15,7 @@ import type { World } from '../../sim/world.ts';
 import type { Durations } from '../core/durations.ts';
 import type { MemberEffect, Standing } from '../core/effects.ts';
 import { Member } from '../core/member.ts';
-import type { Message } from '../core/messages.ts';
+import type { AnyMessage } from '../core/messages.ts';
 
 export interface Observer {
   /** An effect, at the instant at which it is carried out. */
@@ -27,8 +27,10 @@ export interface Observer {
 export interface ServerOptions {
   readonly name: string;
   readonly names: readonly string[];
+  /** The names of clients. @default none */
+  readonly clients?: readonly string[] | undefined;
   readonly durations: Durations;
-  readonly network: Network<Message>;
+  readonly network: Network<AnyMessage>;
   readonly clock: SimClock;
   readonly lateMs: number;
   readonly observer: Observer;
@@ -128,14 +130,14 @@ export class Server {
     if (this.world.tracing) this.world.note(this.name, { what, facts });
   }
 
-  #loses(message: Message): boolean {
+  #loses(message: AnyMessage): boolean {
     const isData = message.kind === 'packet' && message.payload.kind === 'data';
     const isLarge = isData || message.kind === 'records';
     return (this.losesData && isData) || (this.losesLargeMessages && isLarge);
   }
 
   #start(runtime: SimRuntime): void {
-    const { name, names, durations, network, observer } = this.#options;
+    const { name, names, durations, network, observer, clients = [] } = this.#options;
     const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
     const member = new Member(
       {
@@ -153,7 +155,10 @@ export class Server {
     this.#guard = guard;
     this.#member = member;
     const transport = runtime.transport(network, {
-      onBreak: (peer) => driver.input((now) => member.connectionBroke(peer, now)),
+      onBreak: (peer) =>
+        driver.input((now) =>
+          clients.includes(peer) ? member.clientBroke(peer, now) : member.connectionBroke(peer, now),
+        ),
     });
     const driver = new Driver<MemberEffect>({
       core: member,
@@ -162,6 +167,7 @@ export class Server {
       alarm: (wake) => runtime.alarm(wake),
       suspended: () => this.world.count('suspensions noticed'),
       execute: (effect) => {
+        if (effect.do === 'send-to-client') transport.send(effect.to, effect.message);
         if (effect.do === 'send' && !this.#loses(effect.message)) transport.send(effect.to, effect.message);
         observer.does(this, effect);
       },
@@ -169,7 +175,19 @@ export class Server {
     this.#driver = driver;
     transport.listen((from, message) => {
       if (this.isDeaf && message.kind === 'packet' && message.to.name !== name) return;
-      driver.input((now) => member.receive(from, message, now));
+      driver.input((now) => {
+        switch (message.kind) {
+          case 'stamp':
+          case 'detach':
+            return member.receiveFromClient(from, message, now);
+          case 'answer':
+          case 'view':
+          case 'refusal':
+            return [];
+          default:
+            return member.receive(from, message, now);
+        }
+      });
     });
     observer.began(this);
     driver.input((now) => member.wake(now));

@@ -1,10 +1,15 @@
 /** The bounds of a message. Every list that a peer sends has one, so a message costs a known amount. */
 
+import { GROUP_CLIENTS_MAX } from '../core/clients.ts';
+
 /** In UTF-16 units, of a server's name and of the group's. */
 export const NAME_CHARACTERS_MAX = 128;
 
 /** Servers that one list may name: several times the supported size, so that a group that is too large still talks and says so. */
 export const SERVERS_MAX = 256;
+
+/** Clients of one view: twice as many as a group takes, because two parts of a group may come together. */
+export const CLIENTS_OF_VIEW_MAX: number = 2 * GROUP_CLIENTS_MAX;
 
 /** The largest message of an application. */
 export const BODY_BYTES_MAX: number = 64 * 1024;
@@ -22,4 +27,4 @@ export const DIGEST_BYTES_MAX = 64;
 export const HOLD_MS_MAX: number = 24 * 3_600_000;
 
 /** Records go into another frame from here on. */
-export const FRAME_BYTES: number = 256 * 1024;
+export const FRAME_BYTES: number = 128 * 1024;

@@ -4,16 +4,17 @@
  *     heartbeat   1  word  echo?  digest  (count (id sequence)…)?
  *     records     2  record record … until the frame ends
  *     packet      3  from  to  hopsLeft  payload
+ *     4 to 8         between a server and a client: `client-messages.ts`
  *
  *     word        startedMs nonce  stamp  echo?  viewId?
  *     echo        startedMs nonce  stamp
- *     record      id  sequence  hasLeft  links  cannotReach  number  holdMs  set  count set…
+ *     record      id  sequence  hasLeft  links  cannotReach  version clients  number  holdMs  set  count set…
  *     payload     1 word | 2 id oldestId body until the frame ends | 3 id | 4 channel body until the frame ends
- *     set, links  count id…
+ *     links       count id…
+ *     clients     count (id count)…
+ *     set         count (id listVersion)…
  *
- * Numbers are varints; stamps and `holdMs` are doubles; `?` is a byte 0 or 1 before the part. One frame names the same processes many
- * times over: with 50 servers a record has 500 ids. So an id is a place among the ids of this frame. The first
- * free place means that name and incarnation follow, and have that place from then on.
+ * `parts.ts` has the form of numbers and ids.
  *
  * **Nothing that can be computed is believed.** The key of a set of members is not on the wire: two sets with equal keys are the same
  * set, and the agreement on views rests on that. The reader computes the key, and refuses a set that is not sorted or has a
@@ -23,20 +24,12 @@
  */
 
 import type { Codec } from '../../runtime/codec.ts';
-import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
-import { Flaw, inside, refusing } from '../../runtime/msgpack/flaw.ts';
-import { instant } from '../../runtime/time.ts';
-import {
-  type Incarnation,
-  keyOf,
-  type MemberId,
-  type Membership,
-  membershipOf,
-} from '../core/incarnation.ts';
+import { Flaw, refusing } from '../../runtime/msgpack/flaw.ts';
+import { CLIENTS_MAX } from '../core/clients.ts';
 import type {
+  AnyMessage,
   Echo,
   Heartbeat,
-  Message,
   Packet,
   Payload,
   Proposal,
@@ -51,28 +44,38 @@ import {
   CHANNEL_BYTES_MAX,
   DIGEST_BYTES_MAX,
   FRAME_BYTES,
-  HOLD_MS_MAX,
-  NAME_CHARACTERS_MAX,
   SERVERS_MAX,
   VIEW_ID_BYTES_MAX,
 } from './bounds.ts';
+import {
+  readAnswer,
+  readDetach,
+  readRefusal,
+  readStamp,
+  readView,
+  writeClientMessage,
+} from './client-messages.ts';
+import { at, duration, finished, In, Out } from './parts.ts';
 
 export const MEMBERSHIP_PROTOCOL: {
   readonly name: string;
   readonly version: number;
   readonly oldest: number;
-} = { name: 'leasehold-membership', version: 1, oldest: 1 };
+} = { name: 'leasehold-membership', version: 2, oldest: 2 };
 
 /** What goes out is frames already, because records may take several. */
-export const membershipCodec: Codec<Uint8Array, Message> = {
+export const membershipCodec: Codec<Uint8Array, AnyMessage> = {
   encode: (frame) => frame,
   decode: decodeMessage,
 };
 
-const MESSAGE = { heartbeat: 1, records: 2, packet: 3 } as const;
+const MESSAGE = {
+  ...{ heartbeat: 1, records: 2, packet: 3 },
+  ...{ stamp: 4, detach: 5, answer: 6, view: 7, refusal: 8 },
+} as const;
 const PAYLOAD = { word: 1, data: 2, acknowledgement: 3, datagram: 4 } as const;
 
-export function encodeMessage(message: Message): Uint8Array[] {
+export function encodeMessage(message: AnyMessage): Uint8Array[] {
   switch (message.kind) {
     case 'heartbeat': {
       const out = new Out(MESSAGE.heartbeat);
@@ -86,11 +89,16 @@ export function encodeMessage(message: Message): Uint8Array[] {
       writePacket(out, message);
       return [out.take()];
     }
+    default: {
+      const out = new Out(MESSAGE[message.kind]);
+      writeClientMessage(out, message);
+      return [out.take()];
+    }
   }
 }
 
 /** @throws {MalformedMessageError} and nothing else */
-export function decodeMessage(frame: Uint8Array): Message {
+export function decodeMessage(frame: Uint8Array): AnyMessage {
   return refusing(() => {
     const input = new In(frame);
     const kind = input.reader.uint8();
@@ -101,6 +109,16 @@ export function decodeMessage(frame: Uint8Array): Message {
         return { kind: 'records', records: readRecords(input) };
       case MESSAGE.packet:
         return finished(input, readPacket(input));
+      case MESSAGE.stamp:
+        return finished(input, readStamp(input));
+      case MESSAGE.detach:
+        return finished(input, readDetach(input));
+      case MESSAGE.answer:
+        return finished(input, readAnswer(input));
+      case MESSAGE.view:
+        return finished(input, readView(input));
+      case MESSAGE.refusal:
+        return finished(input, readRefusal(input));
       default:
         throw new Flaw(`is of kind ${kind}, which there is not`);
     }
@@ -178,16 +196,18 @@ function readRecords(input: In): ServerRecord[] {
 }
 
 function writeRecord(out: Out, record: ServerRecord): void {
-  const { sequence, hasLeft, links, cannotReach, proposal } = record;
+  const { sequence, hasLeft, links, cannotReach, list, proposal } = record;
   out.id(record);
   out.writer.varint(sequence);
   out.writer.uint8(hasLeft ? 1 : 0);
   out.ids(links);
   out.ids(cannotReach);
+  out.writer.varint(list.version);
+  out.list(list.clients, (client) => out.attachment(client));
   out.writer.varint(proposal.number);
   out.writer.float64(proposal.holdMs);
-  out.ids(proposal.members);
-  out.list(proposal.chain, ({ members }) => out.ids(members));
+  out.set(proposal.members);
+  out.list(proposal.chain, ({ members }) => out.set(members));
 }
 
 function readRecord(input: In): ServerRecord {
@@ -197,12 +217,14 @@ function readRecord(input: In): ServerRecord {
   const hasLeft = input.flag();
   const links = at('links', () => input.ids());
   const cannotReach = at('cannotReach', () => input.ids());
+  const version = reader.varint();
+  const clients = at('clients', () => input.attachments(CLIENTS_MAX));
   const number = reader.varint();
-  const holdMs = at('holdMs', () => hold(reader.float64()));
+  const holdMs = at('holdMs', () => duration(reader.float64()));
   const set = at('set', () => input.set());
   const chain = at('chain', () => input.list(CHAIN_MAX, () => input.set()));
   const proposal: Proposal = { ...set, number, holdMs, chain };
-  return { ...id, sequence, links, cannotReach, proposal, hasLeft };
+  return { ...id, sequence, links, cannotReach, list: { version, clients }, proposal, hasLeft };
 }
 
 // Packets.
@@ -260,149 +282,4 @@ function readPayload(input: In): Payload {
 function readBody({ reader }: In): Uint8Array {
   if (reader.left > BODY_BYTES_MAX) throw new Flaw(`must have a body of at most ${BODY_BYTES_MAX} bytes`);
   return new Uint8Array(reader.bytes(reader.left));
-}
-
-// The parts of which all messages are made.
-
-/** One for all messages: encoding one ends before the next begins. */
-const writer = new ByteWriter();
-
-class Out {
-  readonly writer: ByteWriter = writer;
-  readonly #places = new Map<string, number>();
-
-  constructor(kind: number) {
-    writer.clear(); // If the message before could not be written, nothing is left of it.
-    writer.uint8(kind);
-  }
-
-  take(): Uint8Array {
-    return this.writer.take();
-  }
-
-  text(text: string): void {
-    this.writer.text(text, (length) => this.writer.varint(length));
-  }
-
-  incarnation({ startedMs, nonce }: Incarnation): void {
-    this.writer.varint(startedMs);
-    this.writer.varint(nonce);
-  }
-
-  id(member: MemberId): void {
-    const key = keyOf(member);
-    const place = this.#places.get(key);
-    this.writer.varint(place ?? this.#places.size);
-    if (place !== undefined) return;
-    this.#places.set(key, this.#places.size);
-    this.text(member.name);
-    this.incarnation(member.incarnation);
-  }
-
-  ids(members: readonly MemberId[]): void {
-    this.list(members, (member) => this.id(member));
-  }
-
-  list<T>(items: readonly T[], write: (item: T) => void): void {
-    this.writer.varint(items.length);
-    for (const item of items) write(item);
-  }
-
-  optional<T>(part: T | undefined, write: (part: T) => void): void {
-    this.writer.uint8(part === undefined ? 0 : 1);
-    if (part !== undefined) write(part);
-  }
-}
-
-class In {
-  readonly reader: ByteReader;
-  readonly #ids: MemberId[] = [];
-  readonly #keys = new Set<string>();
-
-  constructor(frame: Uint8Array) {
-    this.reader = new ByteReader(frame);
-  }
-
-  flag(): boolean {
-    const flag = this.reader.uint8();
-    if (flag > 1) throw new Flaw('must be 0 or 1');
-    return flag === 1;
-  }
-
-  stamp(): Word['stamp'] {
-    const ms = this.reader.float64();
-    if (Number.isFinite(ms)) return instant(ms);
-    throw new Flaw('must be a finite time');
-  }
-
-  text(bytesMax: number): string {
-    const length = this.reader.varint();
-    if (length > 0 && length <= bytesMax) return this.reader.text(length);
-    throw new Flaw(`must be a text of 1 to ${bytesMax} bytes`);
-  }
-
-  incarnation(): Incarnation {
-    return { startedMs: this.reader.varint(), nonce: this.reader.varint() };
-  }
-
-  id(): MemberId {
-    const place = this.reader.varint();
-    const known = this.#ids[place];
-    if (known !== undefined) return known;
-    if (place !== this.#ids.length) throw new Flaw('refers to a process that was not named before');
-    // A character takes at most three bytes for each of its UTF-16 units.
-    const name = this.text(3 * NAME_CHARACTERS_MAX);
-    if (name.length > NAME_CHARACTERS_MAX)
-      throw new Flaw(`must have names of at most ${NAME_CHARACTERS_MAX} characters`);
-    const member = { name, incarnation: this.incarnation() };
-    const key = keyOf(member);
-    if (this.#keys.has(key)) throw new Flaw('names a process twice that has a place already');
-    this.#keys.add(key);
-    this.#ids.push(member);
-    return member;
-  }
-
-  ids(): MemberId[] {
-    return this.list(SERVERS_MAX, () => this.id());
-  }
-
-  set(): Membership {
-    const members = this.ids();
-    for (const [index, { name }] of members.entries()) {
-      const before = members[index - 1];
-      if (before !== undefined && before.name >= name)
-        throw new Flaw('must be sorted by name, each name once');
-    }
-    return membershipOf(members);
-  }
-
-  list<T>(most: number, read: () => T): T[] {
-    const count = this.reader.varint();
-    if (count > most) throw new Flaw(`must have at most ${most} items`);
-    const items: T[] = [];
-    for (let index = 0; index < count; index += 1) items.push(at(`[${index}]`, read));
-    return items;
-  }
-
-  optional<T>(read: () => T): T | undefined {
-    return this.flag() ? read() : undefined;
-  }
-}
-
-function finished(input: In, message: Message): Message {
-  input.reader.finish();
-  return message;
-}
-
-function at<T>(place: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw inside(place, error);
-  }
-}
-
-function hold(ms: number): number {
-  if (ms >= 0 && ms <= HOLD_MS_MAX) return ms + 0;
-  throw new Flaw('must be a number of milliseconds of at most a day');
 }

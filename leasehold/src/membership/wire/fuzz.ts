@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Dice } from '../../runtime/dice.ts';
 import { MalformedMessageError } from '../../runtime/errors.ts';
 import { hostileBytes } from '../../runtime/msgpack/hostile-bytes.ts';
-import type { Message } from '../core/messages.ts';
+import type { AnyMessage } from '../core/messages.ts';
 import { decodeMessage, encodeMessage } from './codec.ts';
 import { SAMPLES } from './samples.ts';
 
@@ -40,7 +40,7 @@ export function fuzzMembership(runs: number, seed: number): FuzzOutcome {
 }
 
 function isAccepted(input: Uint8Array): boolean {
-  let message: Message;
+  let message: AnyMessage;
   try {
     message = decodeMessage(input);
   } catch (error) {
@@ -51,7 +51,7 @@ function isAccepted(input: Uint8Array): boolean {
   return true;
 }
 
-function readBack(message: Message): void {
+function readBack(message: AnyMessage): void {
   const [frame = new Uint8Array()] = encodeMessage(message); // So little fits into one frame.
   if (!isDeepStrictEqual(decodeMessage(frame), message)) throw new Error('read back as another message');
 }

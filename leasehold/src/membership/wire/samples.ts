@@ -1,11 +1,14 @@
 /** A message of every kind, with everything in it: for tests, for the fuzzer and for the document. */
 
 import { instant } from '../../runtime/time.ts';
+import type { Attachment } from '../core/attachment.ts';
 import { type MemberId, membershipOf } from '../core/incarnation.ts';
-import type { Message, ServerRecord, Word } from '../core/messages.ts';
+import type { AnyMessage, ServerRecord, Word } from '../core/messages.ts';
 
 const A: MemberId = { name: 'a', incarnation: { startedMs: 1_700_000_000_000, nonce: 7 } };
 const B: MemberId = { name: 'b', incarnation: { startedMs: 1_700_000_000_100, nonce: 9 } };
+const C: Attachment = { name: 'c', incarnation: { startedMs: 1_700_000_000_200, nonce: 11 }, count: 2 };
+const D: Attachment = { name: 'd', incarnation: { startedMs: 1_700_000_000_300, nonce: 13 }, count: 1 };
 
 const word: Word = {
   incarnation: A.incarnation,
@@ -19,11 +22,18 @@ const record: ServerRecord = {
   sequence: 300,
   links: [B],
   cannotReach: [],
-  proposal: { ...membershipOf([A, B]), number: 3, holdMs: 1_920, chain: [membershipOf([A])] },
+  list: { version: 4, clients: [C, D] },
+  proposal: {
+    ...membershipOf([
+      { ...A, listVersion: 4 },
+      { ...B, listVersion: 0 },
+    ]),
+    ...{ number: 3, holdMs: 1_920, chain: [membershipOf([{ ...A, listVersion: 3 }])] },
+  },
   hasLeft: false,
 };
 
-export const SAMPLES: Readonly<Record<string, Message>> = {
+export const SAMPLES: Readonly<Record<string, AnyMessage>> = {
   membership_heartbeat: {
     kind: 'heartbeat',
     word,
@@ -73,5 +83,35 @@ export const SAMPLES: Readonly<Record<string, Message>> = {
     to: A,
     hopsLeft: 8,
     payload: { kind: 'acknowledgement', id: 130 },
+  },
+  membership_stamp: {
+    ...{
+      kind: 'stamp',
+      client: C,
+      to: 'a',
+      stamp: instant(77.25),
+      server: A.incarnation,
+      echo: instant(1_250.5),
+    },
+    ...{ holds: 12, isCountable: true },
+  },
+  membership_first_stamp: {
+    ...{ kind: 'stamp', client: C, to: 'a', stamp: instant(7), server: undefined, echo: undefined },
+    ...{ holds: 0, isCountable: false },
+  },
+  membership_detach: { kind: 'detach', client: C },
+  membership_answer: {
+    ...{ kind: 'answer', client: C, incarnation: A.incarnation, stamp: instant(77.25) },
+    ...{ ownStamp: instant(1_300), number: 12, leaseMs: 1_210.5 },
+  },
+  membership_view: {
+    ...{ kind: 'view', client: C, incarnation: A.incarnation, number: 12 },
+    difference: {
+      ...{ id: '3.5.00112233aabbccdd', base: 11, servers: [B], clients: [C, D] },
+      ...{ serversGone: ['x'], clientsGone: ['y', 'z'] },
+    },
+  },
+  membership_refusal: {
+    ...{ kind: 'refusal', client: C, incarnation: A.incarnation, reason: 'outbid', by: { ...C, count: 3 } },
   },
 };

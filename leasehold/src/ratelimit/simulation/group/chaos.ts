@@ -1,7 +1,7 @@
 /** One life of a group of servers that share a limit: faults of every kind, and requests that come in rushes. */
 
 import { Server as GroupServer } from '../../../membership/simulation/server.ts';
-import type { Message } from '../../../membership/core/messages.ts';
+import type { AnyMessage } from '../../../membership/core/messages.ts';
 import { SimClock } from '../../../sim/clock.ts';
 import { Network } from '../../../sim/network.ts';
 import type { Random } from '../../../sim/random.ts';
@@ -21,7 +21,7 @@ export class GroupLimits {
   readonly world: World;
   readonly drawn: DrawnWorld;
   readonly servers: readonly LimitedServer[];
-  readonly network: Network<Message>;
+  readonly network: Network<AnyMessage>;
   readonly asks: Network<LimitMessage>;
   readonly checker: Checker;
 
@@ -31,7 +31,9 @@ export class GroupLimits {
     const { names, durations, lateMs, links } = drawn;
     const { world } = this;
     const random = world.random.fork('group');
-    this.network = new Network<Message>(world, { faults: { ...links, lossChance: links.lossChance ?? 0 } });
+    this.network = new Network<AnyMessage>(world, {
+      faults: { ...links, lossChance: links.lossChance ?? 0 },
+    });
     this.asks = new Network<LimitMessage>(world, { faults: links });
     this.checker = new Checker(world, drawn);
     const servers: LimitedServer[] = [];

@@ -3,7 +3,7 @@
 import { resolveRate } from '../../core/rate.ts';
 import type { Durations } from '../../../membership/core/durations.ts';
 import type { MemberEffect } from '../../../membership/core/effects.ts';
-import type { Message } from '../../../membership/core/messages.ts';
+import type { AnyMessage } from '../../../membership/core/messages.ts';
 import { type Observer, Server } from '../../../membership/simulation/server.ts';
 import { SimClock } from '../../../sim/clock.ts';
 import { type LinkFaults, Network } from '../../../sim/network.ts';
@@ -48,7 +48,7 @@ const REQUESTS_IN_LUMP = { most: 24, least: 3, tokens: 4 };
 export class SpreadWorld implements Observer {
   readonly world: World;
   readonly options: SpreadWorldOptions;
-  readonly network: Network<Message>;
+  readonly network: Network<AnyMessage>;
   readonly members: readonly SpreadMember[];
   readonly traffic: readonly Traffic[];
   readonly checker: SpreadChecker;

@@ -1,0 +1,37 @@
+/** The settings that all processes of a group have in common, servers and clients. */
+
+import type { Texts } from '../../node/tcp/handshake.ts';
+import type { TcpLimits } from '../../node/tcp/limits.ts';
+import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
+import { type Durations, resolveDurations } from '../core/durations.ts';
+
+const LEASE_MS = { default: 1_500, least: 100, most: 60_000 };
+
+/** A process that sends more than this is not read for a while. */
+const RATES = { messagesPerSecondIn: 20_000, messagesBurstIn: 20_000, bytesPerSecondIn: 64 * 1024 * 1024 };
+
+/** The core notices a silent link much earlier; this is when the connection is dialled anew. */
+export function limitsOf({ leaseMs }: Durations): Partial<TcpLimits> {
+  const silentAfterMs = Math.max(2_000, 4 * leaseMs);
+  return { ...RATES, silentAfterMs, heartbeatEveryMs: silentAfterMs / 4 };
+}
+
+/** The settings on which one process relies at the other, compared in the handshake. */
+export const agreedOf = ({ leaseMs, suspensionToleranceMs }: Durations): Texts => ({
+  leaseMs: String(leaseMs),
+  suspensionToleranceMs: String(suspensionToleranceMs),
+  clockRateBound: String(CLOCK_RATE_BOUND),
+});
+
+/** The proportions of the design, which the simulation has tried: one decision, not seven. */
+export function durationsOf(leaseMs: number = LEASE_MS.default): Durations {
+  const { least, most } = LEASE_MS;
+  if (typeof leaseMs !== 'number' || !(leaseMs >= least && leaseMs <= most))
+    throw new InvalidOptionError('leaseMs', leaseMs, `it must be a number from ${least} to ${most}`);
+  return resolveDurations({
+    ...{ leaseMs, heartbeatMs: leaseMs / 6, downMs: (leaseMs * 2) / 3, upMs: leaseMs / 3 },
+    ...{ upMaxMs: (leaseMs * 8) / 3, suspensionToleranceMs: leaseMs / 15, doubtMs: (leaseMs * 8) / 3 },
+    ...{ conflictMs: 2 * leaseMs, conflictMaxMs: 40 * leaseMs, panicMs: 4 * leaseMs },
+  });
+}

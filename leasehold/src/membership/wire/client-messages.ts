@@ -1,0 +1,117 @@
+/**
+ * The messages between a server and its clients.
+ *
+ *     stamp       4  client  to  stamp  server?  echo?  holds  isCountable
+ *     detach      5  client
+ *     answer      6  client  incarnation  stamp  ownStamp  number  leaseMs
+ *     view        7  client  incarnation  number  id  base  servers  clients  count name…  count name…
+ *     refusal     8  client  incarnation  reason  by?
+ *
+ *     client      id  count
+ *
+ * A base of 0 means that the difference is the whole view: numbers of views begin at 1.
+ */
+
+import { Flaw } from '../../runtime/msgpack/flaw.ts';
+import type {
+  Answer,
+  Detach,
+  FromClient,
+  Refusal,
+  Stamp,
+  ToClient,
+  ViewForClient,
+} from '../core/messages.ts';
+import type { ViewDifference } from '../core/view-difference.ts';
+import { CLIENTS_OF_VIEW_MAX, SERVERS_MAX, VIEW_ID_BYTES_MAX } from './bounds.ts';
+import { at, duration, type In, type Out } from './parts.ts';
+
+const REASONS = ['leaving', 'full', 'silent', 'outbid'] as const;
+
+export function writeClientMessage(out: Out, message: FromClient | ToClient): void {
+  out.attachment(message.client);
+  switch (message.kind) {
+    case 'stamp':
+      out.text(message.to);
+      out.writer.float64(message.stamp);
+      out.optional(message.server, (incarnation) => out.incarnation(incarnation));
+      out.optional(message.echo, (echo) => out.writer.float64(echo));
+      out.writer.varint(message.holds);
+      out.writer.uint8(message.isCountable ? 1 : 0);
+      return;
+    case 'detach':
+      return;
+    case 'answer':
+      out.incarnation(message.incarnation);
+      out.writer.float64(message.stamp);
+      out.writer.float64(message.ownStamp);
+      out.writer.varint(message.number);
+      out.writer.float64(message.leaseMs);
+      return;
+    case 'view':
+      out.incarnation(message.incarnation);
+      out.writer.varint(message.number);
+      writeDifference(out, message.difference);
+      return;
+    case 'refusal':
+      out.incarnation(message.incarnation);
+      out.writer.uint8(REASONS.indexOf(message.reason));
+      out.optional(message.by, (by) => out.attachment(by));
+      return;
+  }
+}
+
+export function readStamp(input: In): Stamp {
+  const client = input.attachment();
+  const to = input.name();
+  const stamp = input.stamp();
+  const server = input.optional(() => input.incarnation());
+  const echo = input.optional(() => input.stamp());
+  const holds = input.reader.varint();
+  return { kind: 'stamp', client, to, stamp, server, echo, holds, isCountable: input.flag() };
+}
+
+export const readDetach = (input: In): Detach => ({ kind: 'detach', client: input.attachment() });
+
+export function readAnswer(input: In): Answer {
+  const client = input.attachment();
+  const incarnation = input.incarnation();
+  const [stamp, ownStamp, number] = [input.stamp(), input.stamp(), input.reader.varint()];
+  const leaseMs = at('leaseMs', () => duration(input.reader.float64()));
+  return { kind: 'answer', client, incarnation, stamp, ownStamp, number, leaseMs };
+}
+
+export function readView(input: In): ViewForClient {
+  const client = input.attachment();
+  const incarnation = input.incarnation();
+  const number = input.reader.varint();
+  const difference = at('difference', () => readDifference(input));
+  return { kind: 'view', client, incarnation, number, difference };
+}
+
+export function readRefusal(input: In): Refusal {
+  const client = input.attachment();
+  const incarnation = input.incarnation();
+  const reason = REASONS[input.reader.uint8()];
+  if (reason === undefined) throw new Flaw('has a reason that there is not');
+  return { kind: 'refusal', client, incarnation, reason, by: input.optional(() => input.attachment()) };
+}
+
+function writeDifference(out: Out, difference: ViewDifference): void {
+  out.text(difference.id);
+  out.writer.varint(difference.base ?? 0);
+  out.ids(difference.servers);
+  out.list(difference.clients, (client) => out.attachment(client));
+  out.list(difference.serversGone, (name) => out.text(name));
+  out.list(difference.clientsGone, (name) => out.text(name));
+}
+
+function readDifference(input: In): ViewDifference {
+  const id = input.text(VIEW_ID_BYTES_MAX);
+  const base = input.reader.varint();
+  const servers = at('servers', () => input.ids());
+  const clients = at('clients', () => input.attachments(CLIENTS_OF_VIEW_MAX));
+  const serversGone = at('serversGone', () => input.list(SERVERS_MAX, () => input.name()));
+  const clientsGone = at('clientsGone', () => input.list(CLIENTS_OF_VIEW_MAX, () => input.name()));
+  return { id, base: base === 0 ? undefined : base, servers, clients, serversGone, clientsGone };
+}
