@@ -91,6 +91,7 @@ describe.skipIf(!isInstalled)('on a real etcd of three members', { timeout: LONG
         await cluster.heal();
       }
       const { acknowledged } = appending;
+      while (acknowledged.length <= 50) await appending.goesOn();
       appending[Symbol.dispose]();
       const { batches } = await read(log);
       const found = new Map(batches.map(({ position, bytes }) => [position, Buffer.from(bytes).toString()]));

@@ -139,7 +139,7 @@ describe.skipIf(isMissing)(
       const manager = waiting();
       const page = await visit((await serve(manager)).url);
       await eventually(() => page.locator('#notice').textContent()).toContain(
-        'not known yet: it waits 9.0 s',
+        'not known yet: this Manager waits 9.0 s',
       );
       await page.locator('#key').fill('alice');
       await page.locator('#ask button').click();
