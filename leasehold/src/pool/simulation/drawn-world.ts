@@ -41,7 +41,7 @@ export interface LeaderChangeRules {
   readonly leaderLeaseShare?: number;
   /** It is this one: what a log was opened with stays. */
   readonly leaderLeaseMs?: number;
-  /** Look-ups must not call themselves cut off during a leader change: they also wait for a round of probes then. */
+  /** Look-ups must not call themselves cut off during a leader change: they also wait for two rounds of probes then, which a dead Manager does not answer. */
   readonly outlastsLeaderChange?: boolean;
 }
 
@@ -59,7 +59,7 @@ export function drawDurations(
   const toleranceMs = marginMs * dice.between(0.05, 0.5);
   const hasHold = dice.chance(0.6);
   const syncEveryMs = dice.between(2, 6) * renewEveryMs;
-  const leaderlessMs = outlastsLeaderChange ? CLOCK_RATE_BOUND * (leaderChangeMs + 6 * retryMs) : 0;
+  const leaderlessMs = outlastsLeaderChange ? CLOCK_RATE_BOUND * (leaderChangeMs + 12 * retryMs) : 0;
   const durations = resolveDurations({
     leaseMs,
     holdMs: hasHold ? leaseMs + marginMs : undefined,
@@ -92,7 +92,9 @@ export function drawWorld(dice: Random, seed: number, trace: boolean): DrawnWorl
   const managerDurations = drawnForManagers.map((one) => one.durations);
   const pools = dice.chance(0.25) ? ['pool', 'other'] : ['pool'];
   const longer = (): Drawn =>
-    drawDurations(dice, leaseMs * dice.between(1.5, 3), { leaderLeaseMs: durations.leaderLeaseMs });
+    drawDurations(dice, leaseMs * dice.between(1.5, 3), {
+      ...{ leaderLeaseMs: durations.leaderLeaseMs, outlastsLeaderChange: isCalm },
+    });
   const isReconfigured = !isCalm && !differ && dice.chance(0.3);
   const later = isReconfigured ? [longer(), longer()] : [];
   const ofTheOther = !differ && pools.length > 1 ? [longer()] : [];
