@@ -78,9 +78,15 @@ describe('a group that is told nonsense', () => {
           socket.write(Buffer.concat(frames), () => resolve());
         });
       }
-      await group.act(NAMES);
-      const sent = await group.at('b').ask('send', { to: 'a', text: 'still there' });
-      expect(sent.error).toBeUndefined();
+      // The flood may delay a heartbeat long enough to cost a view. Then a send fails, and is repeated in the next view.
+      let error: unknown;
+      for (let tries = 0; tries < 5; tries += 1) {
+        await group.act(NAMES);
+        ({ error } = await group.at('b').ask('send', { to: 'a', text: 'still there' }));
+        if (error === undefined) break;
+        expect(error).toMatchObject({ name: 'NewViewError' });
+      }
+      expect(error).toBeUndefined();
       for (const name of NAMES)
         expect(
           group
