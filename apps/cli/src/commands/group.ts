@@ -101,7 +101,17 @@ function statusLines(status: GroupStatus & StatusHead): readonly string[] {
     '',
     ...table(
       ['SERVER', 'LINKS', 'CANNOT REACH'],
-      graph.map((node) => [node.name, node.links.join(', ') || '-', node.cannotReach.join(', ') || '-']),
+      graph.map((node) => [node.name, linksOf(node, graph), node.cannotReach.join(', ') || '-']),
     ),
   ];
+}
+
+type GroupNode = GroupStatus['graph'][number];
+
+/** The links that both ends list. The last record of a server that is gone still lists links. */
+function linksOf({ name, links, hasLeft }: GroupNode, graph: readonly GroupNode[]): string {
+  if (hasLeft) return 'has left';
+  const isListed = (other: string): boolean =>
+    graph.some((node) => node.name === other && !node.hasLeft && node.links.includes(name));
+  return links.filter(isListed).join(', ') || '-';
 }

@@ -62,7 +62,7 @@ export function statusLines(status: ReplicaStatus): readonly string[] {
     `  holds        ${counted(keys, 'key')}, ${counted(sessions, 'session')}`,
     `  serves       ${counted(clients, 'client')}, ${counted(watches, 'watch').replace(/watchs$/, 'watches')}; ${counted(waiting, 'call')} waiting`,
     ...(status.isDiskFull ? ['  disk         full: nothing is acknowledged until there is room'] : []),
-    ...(others.length > 0 ? [`  no members   ${others.join(', ')}`] : []),
+    ...(others.length > 0 ? [`  not members  ${others.join(', ')}`] : []),
     '',
     ...(members.length === 0
       ? ['No members are known yet.']
