@@ -25,6 +25,7 @@ import {
 } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import process from 'node:process';
+import { threadId } from 'node:worker_threads';
 import { CommandError } from './command.mjs';
 import { cache, root } from './project.mjs';
 
@@ -161,7 +162,8 @@ function keep(name, contents) {
     utimesSync(path, new Date(), new Date());
   } else {
     forgetOld();
-    const draft = `${path}.${process.pid}.draft`;
+    // Threads of one process may write the same bundle at once.
+    const draft = `${path}.${process.pid}.${threadId}.draft`;
     writeFileSync(draft, contents);
     renameSync(draft, path);
   }
