@@ -30,6 +30,7 @@ function bench(signal?: AbortSignal, withinMs = 1_000, current: readonly string[
           return state.isIn ? true : undefined;
         }, until)
         .then(() => {}),
+    leadersElsewhere: new Map<string, string>(),
     get refusal() {
       return refusals.last;
     },
@@ -82,6 +83,16 @@ describe('whoever enters a pool', () => {
     );
     letIn();
     await entering;
+  });
+
+  it('says that the leader is not in the list of Managers, while it waits and when it gives up', async () => {
+    const { runtime, entrant, entering, warnings } = bench(undefined, 3_000, ['connected:1', 'connected:2']);
+    entrant.leadersElsewhere.set('connected:2', 'm7:1');
+    runtime.pass(3_000);
+    const sentence =
+      'the Manager at connected:2 is a standby of the leader at m7:1, which is not in `managers`: list every Manager';
+    expect(warnings[0]?.['why']).toMatch(new RegExp(`^${sentence}; connected to connected:1, without`));
+    await expect(entering).rejects.toThrow(`connected:1 (no answer), connected:2 (${sentence})`);
   });
 
   it('is in when a Manager says so, and no timer is left', async () => {

@@ -15,7 +15,12 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
 import { deadline } from '../../runtime/deadline.ts';
 import { HandshakeRefusedError } from '../../node/tcp/errors.ts';
-import { type ManagersDisagreeError, ManagersUnreachableError, RefusedError } from './errors.ts';
+import {
+  leaderIsElsewhere,
+  type ManagersDisagreeError,
+  ManagersUnreachableError,
+  RefusedError,
+} from './errors.ts';
 
 /** An owner or a look-up that has just begun to ask. */
 export interface Entrant {
@@ -23,6 +28,8 @@ export interface Entrant {
   entered(signal: AbortSignal): Promise<void>;
   /** A Manager's refusal, if there was one. */
   readonly refusal: RefusedError | ManagersDisagreeError | undefined;
+  /** Standbys that named a leader which is not in the list of Managers, each with the leader's address. */
+  readonly leadersElsewhere?: ReadonlyMap<string, string>;
   giveUp(): Promise<void>;
 }
 
@@ -74,7 +81,7 @@ export async function enter<T extends Entrant>(entrant: T, options: EnteringOpti
     throw (
       gaveUp(entrant.refusal, withinMs) ??
       whyFull(problems) ??
-      new ManagersUnreachableError(addresses.current, withinMs, problems)
+      new ManagersUnreachableError(addresses.current, withinMs, problems, entrant.leadersElsewhere)
     );
   }
 }
@@ -105,7 +112,8 @@ function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { i
     timer = runtime.wakeAt(later(runtime.now(), ms), () => {
       // The reason of a refusal was logged when the refusal began.
       const code = entrant.refusal?.code;
-      const reason = code === undefined ? { why: whatIsInTheWay(addresses.current, dialer) } : { code };
+      const reason =
+        code === undefined ? { why: whatIsInTheWay(entrant, addresses.current, dialer) } : { code };
       logger.warn('still waiting to be admitted', {
         ...reason,
         waitedMs: waitedMs(),
@@ -125,11 +133,17 @@ function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { i
 }
 
 /** A Manager that is connected and silent may be all right: a standby admits nobody, nor does a leader that waits. */
-function whatIsInTheWay(addresses: readonly string[], dialer: EnteringOptions['dialer']): string {
+function whatIsInTheWay(
+  { leadersElsewhere = new Map() }: Entrant,
+  addresses: readonly string[],
+  dialer: EnteringOptions['dialer'],
+): string {
   const problems = dialer.problems();
-  const connected = addresses.filter((address) => dialer.welcome(address) !== undefined);
+  const isConnected = (address: string): boolean => dialer.welcome(address) !== undefined;
+  const connected = addresses.filter((address) => isConnected(address) && !leadersElsewhere.has(address));
+  const standbys = [...leadersElsewhere].map(([address, leader]) => leaderIsElsewhere(address, leader));
   const others = addresses
-    .filter((address) => !connected.includes(address))
+    .filter((address) => !isConnected(address))
     .map((address) => problems.get(address)?.message ?? `${address} is not connected yet`);
   const silence =
     connected.length === 0
@@ -137,5 +151,5 @@ function whatIsInTheWay(addresses: readonly string[], dialer: EnteringOptions['d
       : [
           `connected to ${connected.join(', ')}, without an answer: perhaps no Manager leads yet, or the leader waits for earlier leases to expire before it grants keys`,
         ];
-  return [...silence, ...others].join('; ');
+  return [...standbys, ...silence, ...others].join('; ');
 }

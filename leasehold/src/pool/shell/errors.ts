@@ -64,6 +64,9 @@ export class GuardWithinGuardError extends LeaseholdError {
   }
 }
 
+export const leaderIsElsewhere = (standby: string, leader: string): string =>
+  `the Manager at ${standby} is a standby of the leader at ${leader}, which is not in \`managers\`: list every Manager`;
+
 /** No Manager answered in time. Nothing was joined or opened; see the result of each address. */
 export class ManagersUnreachableError extends LeaseholdError {
   override readonly name = 'ManagersUnreachableError';
@@ -71,8 +74,18 @@ export class ManagersUnreachableError extends LeaseholdError {
   readonly retryable = true;
   readonly managers: readonly string[];
 
-  constructor(managers: readonly string[], waitedMs: number, problems: ReadonlyMap<string, Error>) {
-    const each = managers.map((address) => `${address} (${problems.get(address)?.message ?? 'no answer'})`);
+  constructor(
+    managers: readonly string[],
+    waitedMs: number,
+    problems: ReadonlyMap<string, Error>,
+    leadersElsewhere: ReadonlyMap<string, string> = new Map(),
+  ) {
+    const resultOf = (address: string): string => {
+      const leader = leadersElsewhere.get(address);
+      const isStandby = leader === undefined ? undefined : leaderIsElsewhere(address, leader);
+      return problems.get(address)?.message ?? isStandby ?? 'no answer';
+    };
+    const each = managers.map((address) => `${address} (${resultOf(address)})`);
     super(
       `no Manager answered within ${Math.round(waitedMs)} ms: ${each.join(', ')}. Is one running (leasehold manager), and is this its address?`,
       { cause: problems.values().next().value },

@@ -82,6 +82,8 @@ export class PoolOwner implements AsyncDisposable {
   /** Callers that wait to be admitted, to have left, or for a key. */
   readonly #waiters = new Condition();
   readonly #refusals: Refusals;
+  /** @internal Standbys that named a leader outside the list of Managers. */
+  readonly leadersElsewhere: Map<string, string> = new Map();
   #state: 'open' | 'leaving' | 'left' = 'open';
   /** The machine was suspended and the core does not know yet, because the core is busy. */
   #coreIsUnaware = false;
@@ -137,8 +139,10 @@ export class PoolOwner implements AsyncDisposable {
         this.#leaveDeadline?.heard(this.#heardAt);
         this.#driver.input((now) => this.#core.receive(from, message, now));
       }
-      if (message.kind === 'notLeader')
+      if (message.kind === 'notLeader') {
+        if (!addresses.current.includes(message.leader)) this.leadersElsewhere.set(from, message.leader);
         this.#driver.input((now) => this.#core.redirected(from, message, now));
+      }
       if (message.kind === 'role') this.#driver.input((now) => this.#core.hearRole(from, message, now));
       if (message.kind === 'refused') this.#refused(message);
     });

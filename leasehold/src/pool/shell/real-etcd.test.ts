@@ -308,6 +308,7 @@ describe('a log in etcd that somebody has deleted', { timeout: LONG_MS }, () => 
       const before = await one.whenOwned('alice');
       const asking = new PromiseClient(realClient(scene.cluster));
       done(await asking.transact({ success: [{ do: 'delete', key: scene.prefix, end: scene.end }] }));
+      await first.close(); // Or it could be elected on the new log, and grant the key to its old owner.
       const second = all.use(await start(scene, 'm2', { defaults }));
       const two = await join('b', second);
       const number = await two.whenOwned('alice');
