@@ -9,11 +9,11 @@
 
 import { Agent, request } from 'node:http';
 import process from 'node:process';
-import type { EtcdTransaction } from '../leasehold/src/log/etcd/client.ts';
-import { transactionBody } from '../leasehold/src/log/etcd/gateway/requests.ts';
-import { PromiseClient, done, put } from '../leasehold/src/log/etcd/testing/promise-client.ts';
-import { EtcdCluster, installed } from '../leasehold/src/log/etcd/testing/etcd-cluster.ts';
-import { realClient } from '../leasehold/src/log/etcd/testing/real-client.ts';
+import type { EtcdTransaction } from '../leasehold/src/etcd/client.ts';
+import { transactionBody } from '../leasehold/src/etcd/gateway/requests.ts';
+import { PromiseClient, done, put } from '../leasehold/src/etcd/testing/promise-client.ts';
+import { EtcdCluster, installed } from '../leasehold/src/etcd/testing/etcd-cluster.ts';
+import { realClient } from '../leasehold/src/etcd/testing/real-client.ts';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
 import { machineConditions } from './support/machine.ts';
 import { leftOut } from './support/processes/peers.ts';

@@ -10,7 +10,7 @@
 
 import { Agent, request } from 'node:http';
 import process from 'node:process';
-import { EtcdCluster } from '../leasehold/src/log/etcd/testing/etcd-cluster.ts';
+import { EtcdCluster } from '../leasehold/src/etcd/testing/etcd-cluster.ts';
 import { connectQuorum, type QuorumClient, silent } from '../leasehold/src/quorum/index.ts';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
 import { machineConditions } from './support/machine.ts';

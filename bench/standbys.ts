@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { EtcdCluster, installed } from '../leasehold/src/log/etcd/testing/etcd-cluster.ts';
+import { EtcdCluster, installed } from '../leasehold/src/etcd/testing/etcd-cluster.ts';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
 import { Pinned } from './support/fleet/fleet.ts';
 import { machineConditions } from './support/machine.ts';

@@ -62,7 +62,9 @@ describe('imports', () => {
     ['pool/owner/owner.test.ts', '../../sim/world.ts'],
     ['pool/shell/join-pool.ts', '../../node/runtime.ts'],
     ['log/file/file-log.test.ts', '../../node/storage.ts'],
-    ['log/etcd/testing/etcd-cluster.ts', '../../../node/runtime.ts'],
+    ['etcd/testing/etcd-cluster.ts', '../../node/runtime.ts'],
+    ['etcd/simulation/simulated-etcd.ts', '../../sim/world.ts'],
+    ['membership/etcd/keeper.ts', '../../etcd/client.ts'],
     ['pool/simulation/world.ts', '../../sim/index.ts'],
     ['pool/owner/owner.ts', 'fast-check'],
   ])('%s may import %s', (path, module) => {
@@ -128,7 +130,7 @@ describe('surroundings', () => {
 
   it('may be touched by a test, and a hash be computed in one place', () => {
     expect(surroundingsComplaints(src('pool/owner.test.ts', 'Math.random()'))).toEqual([]);
-    expect(surroundingsComplaints(src('log/etcd/testing/a.ts', 'Math.random()'))).toEqual([]);
+    expect(surroundingsComplaints(src('etcd/testing/a.ts', 'Math.random()'))).toEqual([]);
     const text = "import { createHash } from 'node:crypto';";
     expect(surroundingsComplaints(src('runtime/digest.ts', text))).toEqual([]);
   });

@@ -5,7 +5,7 @@
 
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { EtcdCluster } from '../../leasehold/src/log/etcd/testing/etcd-cluster.ts';
+import { EtcdCluster } from '../../leasehold/src/etcd/testing/etcd-cluster.ts';
 import { Network } from './network.ts';
 import { lastingPort } from './ports.ts';
 import type { Program } from './program.ts';

@@ -3,8 +3,8 @@
  *
  *     runtime ◄── node, sim
  *        ▲
- *        ├────── log ◄── pool, flease, quorum, membership, ratelimit
- *        └──────────────────┘
+ *        ├── etcd ◄── log ◄── pool, flease, quorum, membership, ratelimit
+ *        └──────────────────────┘
  *
  * so that a protocol can be read, tested and simulated without the next one. Only a Manager that keeps nothing is elected by
  * flease, and one whose log is in a quorum group has a replica beside it; that is put together where its core meets the world, real (`pool/shell/`) or simulated. A rate limit is shared in a pool (`ratelimit/shell/`), or spread over a group (`membership`). Two kinds of files
@@ -20,12 +20,14 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   runtime: [],
   node: ['runtime'],
   sim: ['runtime'],
-  log: ['runtime'],
-  pool: ['runtime', 'log'],
+  // A client of etcd, and a simulated etcd.
+  etcd: ['runtime'],
+  log: ['runtime', 'etcd'],
+  pool: ['runtime', 'etcd', 'log'],
   flease: ['runtime', 'log'],
   quorum: ['runtime', 'log'],
-  membership: ['runtime', 'log'],
-  ratelimit: ['runtime', 'log', 'membership'],
+  membership: ['runtime', 'etcd', 'log'],
+  ratelimit: ['runtime', 'etcd', 'log', 'membership'],
   // What `import 'leasehold'` opens.
   'index.ts': ['pool', 'flease'],
   // What the command line opens, and nobody else can.
@@ -83,6 +85,7 @@ const layerOf = (path: string): string =>
 
 function maySimulate(path: string, layer: string): boolean {
   const isProof = path.endsWith('.test.ts');
+  if (layer === 'etcd') return isProof || path.startsWith(`${ROOT}etcd/simulation/`);
   if (layer === 'log' && posix.basename(path).startsWith('simulated')) return true;
   if (layer === 'log') return isProof || /^log\/\w+\/simulation\//.test(path.slice(ROOT.length));
   const isProtocol = LAYERS[layer]?.includes('log') === true;

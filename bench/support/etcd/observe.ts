@@ -5,9 +5,9 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { PromiseClient, done, put, Watched } from '../../../leasehold/src/log/etcd/testing/promise-client.ts';
-import { EtcdCluster, type EtcdMember, endOf } from '../../../leasehold/src/log/etcd/testing/etcd-cluster.ts';
-import { realClient } from '../../../leasehold/src/log/etcd/testing/real-client.ts';
+import { PromiseClient, done, put, Watched } from '../../../leasehold/src/etcd/testing/promise-client.ts';
+import { EtcdCluster, type EtcdMember, endOf } from '../../../leasehold/src/etcd/testing/etcd-cluster.ts';
+import { realClient } from '../../../leasehold/src/etcd/testing/real-client.ts';
 import { percentile } from '../processes/statistics.ts';
 
 const PREFIX = 'observed/';

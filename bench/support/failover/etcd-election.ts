@@ -7,9 +7,9 @@
  * many can be killed at once, each at another time after its last word.
  */
 
-import { PromiseClient, done, put, Watched } from '../../../leasehold/src/log/etcd/testing/promise-client.ts';
-import { type EtcdCluster, endOf } from '../../../leasehold/src/log/etcd/testing/etcd-cluster.ts';
-import { realClient } from '../../../leasehold/src/log/etcd/testing/real-client.ts';
+import { PromiseClient, done, put, Watched } from '../../../leasehold/src/etcd/testing/promise-client.ts';
+import { type EtcdCluster, endOf } from '../../../leasehold/src/etcd/testing/etcd-cluster.ts';
+import { realClient } from '../../../leasehold/src/etcd/testing/real-client.ts';
 import { nowMs, pause } from '../processes/conversation.ts';
 
 const LEASE_SECONDS = 2;

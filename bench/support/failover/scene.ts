@@ -7,7 +7,7 @@
  * `register.ts`) and collected after every fault.
  */
 
-import { EtcdCluster } from '../../../leasehold/src/log/etcd/testing/etcd-cluster.ts';
+import { EtcdCluster } from '../../../leasehold/src/etcd/testing/etcd-cluster.ts';
 import { nowMs, pause } from '../processes/conversation.ts';
 import type { Program } from '../processes/program.ts';
 import { freePort, type Workshop } from '../processes/workshop.ts';

@@ -1,6 +1,6 @@
 /** An etcd of three members. A lease is a grant and then a transaction that puts a key under it if nobody has the key. */
 
-import { EtcdCluster } from '../../../leasehold/src/log/etcd/testing/etcd-cluster.ts';
+import { EtcdCluster } from '../../../leasehold/src/etcd/testing/etcd-cluster.ts';
 import { installed, leftOut } from '../processes/peers.ts';
 import type { Workshop } from '../processes/workshop.ts';
 import type { EtcdConfig } from './etcd-process.ts';

@@ -3,7 +3,7 @@
  * others is what it asks them.
  */
 
-import { freePort } from '../../../leasehold/src/log/etcd/testing/free-ports.ts';
+import { freePort } from '../../../leasehold/src/etcd/testing/free-ports.ts';
 import type { Program } from '../processes/program.ts';
 import type { Workshop } from '../processes/workshop.ts';
 import type { MemberConfig } from './flease-process.ts';

@@ -6,7 +6,7 @@
  * moment into one, which few who use redlock know of; both are measured.
  */
 
-import { freePort } from '../../../leasehold/src/log/etcd/testing/free-ports.ts';
+import { freePort } from '../../../leasehold/src/etcd/testing/free-ports.ts';
 import { installed, leftOut, up } from '../processes/peers.ts';
 import type { Workshop } from '../processes/workshop.ts';
 import type { LeasePeer, PeerKind } from './peer.ts';

@@ -7,7 +7,7 @@
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../../../leasehold/src/log/etcd/testing/free-ports.ts';
+import { freePort } from '../../../leasehold/src/etcd/testing/free-ports.ts';
 import { installed, leftOut, up } from '../processes/peers.ts';
 import type { Workshop } from '../processes/workshop.ts';
 import type { LeasePeer, PeerKind } from './peer.ts';

@@ -1,8 +1,8 @@
 /** The Manager as a function: `leasehold/manager`. */
 
+export { EtcdUnavailableError } from '../etcd/errors.ts';
 export {
   DamagedEtcdLogError,
-  EtcdUnavailableError,
   LeaderAliveError,
   PrefixInUseError,
   StoreWentBackError,

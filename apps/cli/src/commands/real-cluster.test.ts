@@ -6,7 +6,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { joinPool, type PoolOwner, silent } from 'leasehold/pool';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { LONG_MS, type Scene, sharedEtcd } from '../../../../leasehold/src/log/etcd/testing/on-etcd.ts';
+import { LONG_MS, type Scene, sharedEtcd } from '../../../../leasehold/src/etcd/testing/on-etcd.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { run, type Started, start } from '../testing/started.ts';
 

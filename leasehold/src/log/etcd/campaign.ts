@@ -36,13 +36,14 @@
 import { type Instant, later } from '../../runtime/time.ts';
 import type { DeposedReason, LeaderEvents } from '../log.ts';
 import { newHistoryKey } from '../history.ts';
-import type { EtcdOperation, EtcdTransactionResult } from './client.ts';
+import type { EtcdOperation, EtcdTransactionResult } from '../../etcd/client.ts';
 import type { LogContext } from './context.ts';
 import { Fence } from './fence.ts';
-import { afterKey, decodeHalt, encodeLeader, encodeMeta, type Halt, type Meta, sameBytes } from './layout.ts';
+import { afterKey, decodeHalt, encodeLeader, encodeMeta, type Halt, type Meta } from './layout.ts';
+import { sameBytes } from '../../etcd/values.ts';
 import { type KeptLease, keepLease } from './leader-lease.ts';
 import { Leading } from './leadership.ts';
-import { Lifetime } from './lifetime.ts';
+import { Lifetime } from '../../runtime/lifetime.ts';
 import type { Contents } from './reading.ts';
 
 interface Attempt extends KeptLease {

@@ -21,11 +21,12 @@
 
 import { checksum } from '../file/checksum.ts';
 import type { DeposedReason } from '../log.ts';
-import type { EtcdCompare, EtcdOperation, EtcdTransactionResult } from './client.ts';
+import type { EtcdCompare, EtcdOperation, EtcdTransactionResult } from '../../etcd/client.ts';
 import type { LogContext } from './context.ts';
 import type { Fence } from './fence.ts';
-import { encodePointer, sameBytes } from './layout.ts';
-import type { Lifetime } from './lifetime.ts';
+import { encodePointer } from './layout.ts';
+import { sameBytes } from '../../etcd/values.ts';
+import type { Lifetime } from '../../runtime/lifetime.ts';
 
 export interface CompactionOptions {
   readonly lifetime: Lifetime;

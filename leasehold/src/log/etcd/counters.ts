@@ -23,7 +23,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import type { RaisedCounters } from '../file/raise-counters.ts';
 import { newHistory } from '../history.ts';
 import { Requester, type Hearing } from './requester.ts';
-import type { EtcdClient, EtcdTransactionResult } from './client.ts';
+import type { EtcdClient, EtcdTransactionResult } from '../../etcd/client.ts';
 import { LeaderAliveError, PrefixInUseError } from './errors.ts';
 import {
   decodeHalt,
@@ -35,7 +35,7 @@ import {
   leaderName,
   type Meta,
 } from './layout.ts';
-import { Lifetime } from './lifetime.ts';
+import { Lifetime } from '../../runtime/lifetime.ts';
 import { checkPrefix } from './options.ts';
 
 export interface EtcdCountersOptions {

@@ -11,8 +11,8 @@
  */
 
 import type { DeposedReason } from '../log.ts';
-import type { EtcdCompare, EtcdKeyValue } from './client.ts';
-import { sameBytes } from './layout.ts';
+import type { EtcdCompare, EtcdKeyValue } from '../../etcd/client.ts';
+import { sameBytes } from '../../etcd/values.ts';
 
 export class Fence {
   readonly createRevision: number;

@@ -28,8 +28,8 @@
 import type { FollowerEvents, Following, LogBatch } from '../log.ts';
 import type { History } from '../history.ts';
 import type { LogContext } from './context.ts';
-import { sameBytes } from './layout.ts';
-import { Lifetime } from './lifetime.ts';
+import { sameBytes } from '../../etcd/values.ts';
+import { Lifetime } from '../../runtime/lifetime.ts';
 import type { Contents, Overview } from './reading.ts';
 
 /** How far we have come. */

@@ -16,9 +16,9 @@ import { LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Requester, Hearing } from './requester.ts';
-import type { EtcdKeyValue } from './client.ts';
+import type { EtcdKeyValue } from '../../etcd/client.ts';
 import { decodeHalt, decodeMeta, encodeHalt, type Halt, type Layout } from './layout.ts';
-import { Lifetime } from './lifetime.ts';
+import { Lifetime } from '../../runtime/lifetime.ts';
 
 /** The highest counters seen, and the history. */
 export interface HaltedHistory extends Halt {

@@ -23,8 +23,9 @@
 
 import { UnknownLogFormatError } from '../file/errors.ts';
 import { type History, isHistoryKey } from '../history.ts';
-import type { EtcdKeyValue } from './client.ts';
+import type { EtcdKeyValue } from '../../etcd/client.ts';
 import { DamagedEtcdLogError, PrefixInUseError } from './errors.ts';
+import { encodeJson, decodeJson } from '../../etcd/values.ts';
 
 const FORMAT = 1;
 
@@ -196,25 +197,9 @@ export function leaderName({ value }: EtcdKeyValue): string {
   return String(id ?? candidate ?? 'somebody');
 }
 
-export const sameBytes = (one: Uint8Array, other: Uint8Array): boolean =>
-  one.length === other.length && one.every((byte, at) => byte === other[at]);
-
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const encodeText = (text: string): Uint8Array => encoder.encode(text);
 const decodeText = (bytes: Uint8Array): string => decoder.decode(bytes);
-export const encodeJson = (fields: Readonly<Record<string, unknown>>): Uint8Array =>
-  encodeText(JSON.stringify(fields));
-
-/** No fields if the value is not ours. */
-export function decodeJson(value: Uint8Array): Partial<Record<string, unknown>> {
-  try {
-    const fields: unknown = JSON.parse(decodeText(value));
-    return typeof fields === 'object' && fields !== null ? { ...fields } : {};
-  } catch (error) {
-    if (error instanceof SyntaxError) return {};
-    throw error;
-  }
-}
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

@@ -39,10 +39,10 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
 import type { DeposedReason } from '../log.ts';
 import type { Requester } from './requester.ts';
-import type { EtcdKeyValue } from './client.ts';
+import type { EtcdKeyValue } from '../../etcd/client.ts';
 import type { LogContext } from './context.ts';
 import type { Fence } from './fence.ts';
-import type { Lifetime } from './lifetime.ts';
+import type { Lifetime } from '../../runtime/lifetime.ts';
 
 /** The number of tries within a leader lease, if etcd answers at once. */
 const TRIES = 4;

@@ -28,13 +28,14 @@
 import { assert } from '../../runtime/assert.ts';
 import type { AppendOutcome, DeposedReason, Leadership, LogBatch, LogStart } from '../log.ts';
 import { LeaseholdError } from '../../runtime/errors.ts';
-import type { EtcdKeyValue, EtcdRefusal, EtcdTransaction, EtcdTransactionResult } from './client.ts';
+import type { EtcdKeyValue, EtcdRefusal, EtcdTransaction, EtcdTransactionResult } from '../../etcd/client.ts';
 import { Compaction } from './compaction.ts';
 import type { LogContext } from './context.ts';
 import { DamagedEtcdLogError, StoreWentBackError } from './errors.ts';
 import type { Fence } from './fence.ts';
-import { decodeHead, encodeHead, sameBytes } from './layout.ts';
-import type { Lifetime } from './lifetime.ts';
+import { decodeHead, encodeHead } from './layout.ts';
+import { sameBytes } from '../../etcd/values.ts';
+import type { Lifetime } from '../../runtime/lifetime.ts';
 import type { Contents } from './reading.ts';
 
 export interface LeadingOptions {

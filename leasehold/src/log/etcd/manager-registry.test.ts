@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type LogFacts, type Logger, silent } from '../../runtime/logger.ts';
 import { SimProcess, type SimRuntime } from '../../sim/process.ts';
 import { World } from '../../sim/world.ts';
-import type { EtcdAnswer, EtcdOperation } from './client.ts';
+import type { EtcdAnswer, EtcdOperation } from '../../etcd/client.ts';
 import { beginEtcdLog } from './etcd-log.ts';
 import { resolveEtcdLogOptions } from './options.ts';
 import { ManagerRegistry, type ManagerEntry } from './manager-registry.ts';
-import { noFaults, SimulatedEtcdClient } from './simulation/simulated-client.ts';
-import { SimulatedEtcd } from './simulation/simulated-etcd.ts';
+import { noFaults, SimulatedEtcdClient } from '../../etcd/simulation/simulated-client.ts';
+import { SimulatedEtcd } from '../../etcd/simulation/simulated-etcd.ts';
 
 const PREFIX = 'p/';
 /** A little more than a look takes. */

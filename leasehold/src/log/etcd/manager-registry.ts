@@ -31,9 +31,10 @@ import type {
   EtcdRange,
   EtcdRangeResult,
   EtcdTransactionResult,
-} from './client.ts';
-import { decodeJson, encodeJson, Layout } from './layout.ts';
-import { Lifetime } from './lifetime.ts';
+} from '../../etcd/client.ts';
+import { Layout } from './layout.ts';
+import { decodeJson, encodeJson } from '../../etcd/values.ts';
+import { Lifetime } from '../../runtime/lifetime.ts';
 import { EpisodeLog } from '../../runtime/episode-log.ts';
 
 /** One Manager, as described by itself. */

@@ -14,10 +14,10 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { newHistory } from '../history.ts';
 import { newLogFloor } from '../new-log.ts';
 import type { Requester, Hearing } from './requester.ts';
-import type { EtcdKeyValue } from './client.ts';
+import type { EtcdKeyValue } from '../../etcd/client.ts';
 import { PrefixInUseError } from './errors.ts';
 import { decodeMeta, encodeMeta, type Layout } from './layout.ts';
-import { Lifetime } from './lifetime.ts';
+import { Lifetime } from '../../runtime/lifetime.ts';
 
 export interface OpeningOptions {
   readonly requester: Requester;

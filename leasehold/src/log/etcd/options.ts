@@ -7,7 +7,7 @@
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import type { EtcdClient } from './client.ts';
+import type { EtcdClient } from '../../etcd/client.ts';
 
 export interface EtcdLogOptions {
   readonly client: EtcdClient;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EtcdClient } from './client.ts';
+import type { EtcdClient } from '../../etcd/client.ts';
 import { contents, QuietEtcd, Standing } from './simulation/quiet-etcd.ts';
 
 /** A log of small batches and then of large ones, and a client that says how it was asked for pages. */

@@ -20,7 +20,7 @@ import type { Instant } from '../../runtime/time.ts';
 import { checksum } from '../file/checksum.ts';
 import type { LogBatch, LogStart } from '../log.ts';
 import type { Requester } from './requester.ts';
-import type { EtcdKeyValue, EtcdRangeResult, EtcdTransactionResult } from './client.ts';
+import type { EtcdKeyValue, EtcdRangeResult, EtcdTransactionResult } from '../../etcd/client.ts';
 import { DamagedEtcdLogError } from './errors.ts';
 import {
   afterKey,
@@ -32,7 +32,7 @@ import {
   type Meta,
   type SnapshotPointer,
 } from './layout.ts';
-import type { Lifetime } from './lifetime.ts';
+import type { Lifetime } from '../../runtime/lifetime.ts';
 
 /** The small keys. */
 export interface Overview {

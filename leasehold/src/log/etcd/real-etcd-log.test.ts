@@ -6,10 +6,10 @@ import { type ConformanceBench, describeFencedLog } from '../conformance.ts';
 import type { Leadership, LogStart } from '../log.ts';
 import { type EtcdLog, openEtcdLog } from './etcd-log.ts';
 import { encodeMeta } from './layout.ts';
-import { PromiseClient, done } from './testing/promise-client.ts';
-import { type EtcdCluster, installed } from './testing/etcd-cluster.ts';
-import { LONG_MS, leaveOutWithoutEtcd, sharedEtcd } from './testing/on-etcd.ts';
-import { realClient } from './testing/real-client.ts';
+import { PromiseClient, done } from '../../etcd/testing/promise-client.ts';
+import { type EtcdCluster, installed } from '../../etcd/testing/etcd-cluster.ts';
+import { LONG_MS, leaveOutWithoutEtcd, sharedEtcd } from '../../etcd/testing/on-etcd.ts';
+import { realClient } from '../../etcd/testing/real-client.ts';
 
 const CLIENTS = ['a', 'b', 'c'] as const;
 

@@ -18,9 +18,9 @@ import type {
   EtcdRefusalReason,
   EtcdTransaction,
   EtcdTransactionResult,
-} from './client.ts';
-import { EtcdUnavailableError } from './errors.ts';
-import type { Lifetime } from './lifetime.ts';
+} from '../../etcd/client.ts';
+import { EtcdUnavailableError } from '../../etcd/errors.ts';
+import type { Lifetime } from '../../runtime/lifetime.ts';
 import { EpisodeLog } from '../../runtime/episode-log.ts';
 
 type Hear<T> = (answer: EtcdAnswer<T>) => void;

@@ -3,15 +3,11 @@
  * and passwords go into the client and nowhere else.
  */
 
-import type { EtcdClient } from '../../log/etcd/client.ts';
-import { parseEtcdAddress } from '../../log/etcd/gateway/address.ts';
-import { gatewayClient } from '../../log/etcd/gateway/gateway-client.ts';
-import { httpClient } from '../../node/http-client/http-client.ts';
-import { secureContext } from '../../node/http-client/secure-context.ts';
+import { connectEtcd, type EtcdConnection } from '../../etcd/shell/connection.ts';
+import { parseEtcdAddress } from '../../etcd/gateway/address.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { EtcdStore } from './store.ts';
-import { SurroundingsUntil } from './surroundings-until.ts';
 
 export const DEFAULT_CLUSTER = 'leasehold';
 
@@ -22,10 +18,6 @@ export interface EtcdPlace {
   /** The beginning of all keys. */
   readonly prefix: string;
   readonly cluster: string;
-}
-
-export interface EtcdConnection extends EtcdPlace, Disposable {
-  readonly client: EtcdClient;
 }
 
 /**
@@ -40,22 +32,10 @@ export function storePlace(store: string | EtcdStore): EtcdPlace {
 }
 
 /** @throws {InvalidOptionError} also if a certificate cannot be read */
-export function connectEtcd(
+export function connectStore(
   options: EtcdStore,
-  { runtime, logger }: { readonly runtime: Runtime; readonly logger: Logger },
-): EtcdConnection {
-  const { endpoints, credentials, isSecure } = parseEtcdAddress(options.etcd, 'store');
-  const { ca, cert, key } = options;
-  const kept = httpClient(isSecure ? { secureContext: secureContext({ ca, cert, key }) } : {});
-  const surroundings = new SurroundingsUntil(runtime, kept);
-  const { http } = surroundings;
-  const client = gatewayClient({ endpoints, credentials, http, runtime: surroundings.runtime, logger });
-  return {
-    ...storePlace(options),
-    client,
-    [Symbol.dispose]: () => {
-      surroundings[Symbol.dispose]();
-      kept[Symbol.dispose]();
-    },
-  };
+  around: { readonly runtime: Runtime; readonly logger: Logger },
+): EtcdConnection & EtcdPlace {
+  const { etcd: address, ca, cert, key } = options;
+  return Object.assign(connectEtcd({ address, option: 'store', ca, cert, key }, around), storePlace(options));
 }

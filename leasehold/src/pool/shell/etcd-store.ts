@@ -7,13 +7,14 @@
  * mend end the attempts at once: wrong credentials, a prefix of another cluster.
  */
 
-import type { EtcdMemberHealth } from '../../log/etcd/client.ts';
+import type { EtcdMemberHealth } from '../../etcd/client.ts';
 import { type EtcdLog, openEtcdLog } from '../../log/etcd/etcd-log.ts';
 import { ManagerRegistry, type ManagerEntry } from '../../log/etcd/manager-registry.ts';
 import { randomId } from '../../node/id.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
-import { connectEtcd, type EtcdConnection } from './etcd-connection.ts';
+import type { EtcdConnection } from '../../etcd/shell/connection.ts';
+import { connectStore, type EtcdPlace } from './etcd-connection.ts';
 import type { EtcdStore, Store, StoreDependencies } from './store.ts';
 
 /**
@@ -26,7 +27,7 @@ export const OPEN_WITHIN_MS = 60_000;
 const OTHER_WITHIN_MS = 3_000;
 
 export async function openEtcdStore(options: EtcdStore, around: StoreDependencies): Promise<Store> {
-  const connection = connectEtcd(options, around);
+  const connection = connectStore(options, around);
   const { client, prefix } = connection;
   const { runtime, logger, leaderLeaseMs } = around;
   let log: EtcdLog;
@@ -64,7 +65,7 @@ export async function openEtcdStore(options: EtcdStore, around: StoreDependencie
 }
 
 async function openLog(
-  { client, prefix, cluster, members }: EtcdConnection,
+  { client, prefix, cluster, members }: EtcdConnection & EtcdPlace,
   around: StoreDependencies,
   openWithinMs: number,
 ): Promise<EtcdLog> {

@@ -1,10 +1,10 @@
 /** Managers in one process, on a real etcd: an operator's view of them in good and in bad times. */
 
 import { describe, expect, it, vi } from 'vitest';
-import { PromiseClient, done, put } from '../../log/etcd/testing/promise-client.ts';
-import type { EtcdCluster } from '../../log/etcd/testing/etcd-cluster.ts';
-import { LONG_MS, type Scene, sharedEtcd } from '../../log/etcd/testing/on-etcd.ts';
-import { realClient } from '../../log/etcd/testing/real-client.ts';
+import { PromiseClient, done, put } from '../../etcd/testing/promise-client.ts';
+import type { EtcdCluster } from '../../etcd/testing/etcd-cluster.ts';
+import { LONG_MS, type Scene, sharedEtcd } from '../../etcd/testing/on-etcd.ts';
+import { realClient } from '../../etcd/testing/real-client.ts';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { StatusAnswer } from '../http/answers.ts';

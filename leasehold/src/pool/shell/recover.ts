@@ -26,7 +26,7 @@ import { openExistingDirectory } from '../../node/storage.ts';
 import { warnings } from '../../node/warnings.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { connectEtcd } from './etcd-connection.ts';
+import { connectStore } from './etcd-connection.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { type AnyStore, type EtcdStore, planStore } from './store.ts';
 
@@ -155,12 +155,12 @@ function logOn(options: EtcdStore, logger: Logger): StoredLog {
   const around = { runtime: nodeRuntime(), logger };
   return {
     read: async () => {
-      using connection = connectEtcd(options, around);
+      using connection = connectStore(options, around);
       const { halt, ...found } = await readEtcdCounters({ ...connection, ...around });
       return { found, noted: halt };
     },
     raise: async (above) => {
-      using connection = connectEtcd(options, around);
+      using connection = connectStore(options, around);
       return await raiseEtcdCounters({ ...connection, ...around, ...above, randomId });
     },
   };

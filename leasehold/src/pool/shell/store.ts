@@ -4,7 +4,7 @@
  * facts about a store, for operators, have one shape for all kinds.
  */
 
-import { parseEtcdAddress } from '../../log/etcd/gateway/address.ts';
+import { parseEtcdAddress } from '../../etcd/gateway/address.ts';
 import type { HaltedHistory } from '../../log/etcd/halting.ts';
 import type { ManagerEntry } from '../../log/etcd/manager-registry.ts';
 import { inMemory } from '../../log/file/fence.ts';

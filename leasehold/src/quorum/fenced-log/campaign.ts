@@ -24,7 +24,7 @@
  * A try of unknown outcome is repeated. If `term` already has our name and number, an earlier copy went through.
  */
 
-import { Lifetime } from '../../log/etcd/lifetime.ts';
+import { Lifetime } from '../../runtime/lifetime.ts';
 import type { DeposedReason, LeaderEvents } from '../../log/log.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { instant } from '../../runtime/time.ts';

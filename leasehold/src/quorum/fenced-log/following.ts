@@ -9,7 +9,7 @@
  * leader, a majority or the log. `askedAt` is the clock before the very read that was answered.
  */
 
-import { Lifetime } from '../../log/etcd/lifetime.ts';
+import { Lifetime } from '../../runtime/lifetime.ts';
 import type { FollowerEvents, Following, LogStart } from '../../log/log.ts';
 import type { LogContext } from './context.ts';
 import { decodeHead, HEAD_KEY } from './layout.ts';

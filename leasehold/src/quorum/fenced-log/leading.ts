@@ -17,7 +17,7 @@
  */
 
 import { assert } from '../../runtime/assert.ts';
-import type { Lifetime } from '../../log/etcd/lifetime.ts';
+import type { Lifetime } from '../../runtime/lifetime.ts';
 import type { AppendOutcome, Leadership, LogBatch, LogStart } from '../../log/log.ts';
 import { type Revision, slotOf } from '../core/operation.ts';
 import { Compaction } from './compaction.ts';

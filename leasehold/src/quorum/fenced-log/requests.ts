@@ -11,7 +11,7 @@
 
 import type { Runtime } from '../../runtime/runtime.ts';
 import { assert } from '../../runtime/assert.ts';
-import { Lifetime } from '../../log/etcd/lifetime.ts';
+import { Lifetime } from '../../runtime/lifetime.ts';
 import type { Answer } from '../core/answer.ts';
 import { type Action, type Condition, NO_SESSION, type Revision, transaction } from '../core/operation.ts';
 import type { Found, Result } from '../core/result.ts';

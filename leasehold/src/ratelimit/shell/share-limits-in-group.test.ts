@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Group, joinGroup } from '../../membership/index.ts';
-import { freePort } from '../../log/etcd/testing/free-ports.ts';
+import { freePort } from '../../etcd/testing/free-ports.ts';
 import { MalformedMessageError } from '../../runtime/errors.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { RateLimitResult } from '../core/result.ts';

@@ -27,8 +27,8 @@
 
 import type { AppendOutcome, LogBatch, LogStart } from '../../log.ts';
 import { decodeHalt, decodePointer, Layout } from '../layout.ts';
-import type { Cause } from './simulated-etcd.ts';
-import type { Change, SimulatedStore } from './simulated-store.ts';
+import type { Cause } from '../../../etcd/simulation/simulated-etcd.ts';
+import type { Change, SimulatedStore } from '../../../etcd/simulation/simulated-store.ts';
 import { batchBytes, batchId, Line } from './truth.ts';
 
 export const PROMISES = [

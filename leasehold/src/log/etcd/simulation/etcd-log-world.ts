@@ -20,9 +20,13 @@ import { decodePointer, Layout } from '../layout.ts';
 import { beginRaising } from '../counters.ts';
 import { Checker, type PromiseName, RECOVERED } from './checker.ts';
 import { Member } from './member.ts';
-import { type ClientFaults, noFaults, SimulatedEtcdClient } from './simulated-client.ts';
-import { type Cause, SimulatedEtcd } from './simulated-etcd.ts';
-import type { Change } from './simulated-store.ts';
+import {
+  type ClientFaults,
+  noFaults,
+  SimulatedEtcdClient,
+} from '../../../etcd/simulation/simulated-client.ts';
+import { type Cause, SimulatedEtcd } from '../../../etcd/simulation/simulated-etcd.ts';
+import type { Change } from '../../../etcd/simulation/simulated-store.ts';
 
 const CHAOS_MS = 12_000;
 /** Until every delayed message has arrived, and every lease of the dead is over. */

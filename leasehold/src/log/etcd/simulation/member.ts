@@ -11,7 +11,7 @@ import { type Instant, later } from '../../../runtime/time.ts';
 import type { SimProcess, SimRuntime } from '../../../sim/process.ts';
 import type { Random } from '../../../sim/random.ts';
 import type { Following, Leadership } from '../../log.ts';
-import type { EtcdClient } from '../client.ts';
+import type { EtcdClient } from '../../../etcd/client.ts';
 import { beginEtcdLog, type OpenEtcdLog } from '../etcd-log.ts';
 import { type EtcdLogOptions, resolveEtcdLogOptions } from '../options.ts';
 import type { Checker, Election, PromiseName } from './checker.ts';

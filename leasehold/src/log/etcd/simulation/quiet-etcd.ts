@@ -8,13 +8,17 @@ import { SimProcess, type SimRuntime } from '../../../sim/process.ts';
 import { World } from '../../../sim/world.ts';
 import type { DeposedReason, Leadership, LogStart } from '../../log.ts';
 import type { RaisedCounters } from '../../file/raise-counters.ts';
-import type { EtcdAnswer, EtcdClient, EtcdRefusalReason } from '../client.ts';
+import type { EtcdAnswer, EtcdClient, EtcdRefusalReason } from '../../../etcd/client.ts';
 import { beginRaising, beginReading, type EtcdCounters, type RaiseEtcdCountersOptions } from '../counters.ts';
 import { beginEtcdLog, type OpenEtcdLog } from '../etcd-log.ts';
 import { type EtcdLogOptions, resolveEtcdLogOptions } from '../options.ts';
-import { type ClientFaults, noFaults, SimulatedEtcdClient } from './simulated-client.ts';
-import { SimulatedEtcd } from './simulated-etcd.ts';
-import { noSpace, refused } from './simulated-store.ts';
+import {
+  type ClientFaults,
+  noFaults,
+  SimulatedEtcdClient,
+} from '../../../etcd/simulation/simulated-client.ts';
+import { SimulatedEtcd } from '../../../etcd/simulation/simulated-etcd.ts';
+import { noSpace, refused } from '../../../etcd/simulation/simulated-store.ts';
 
 export const PREFIX = '/test/';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { World } from '../../../sim/world.ts';
 import { bytes, text } from './quiet-etcd.ts';
-import { type Cause, SimulatedEtcd } from './simulated-etcd.ts';
+import { type Cause, SimulatedEtcd } from '../../../etcd/simulation/simulated-etcd.ts';
 
 function scene() {
   const world = new World({ seed: 1 });

@@ -16,9 +16,9 @@
  * apart. Only the beginning has a time limit of its own.
  */
 
-import { MalformedMessageError } from '../../../runtime/errors.ts';
-import type { HttpExchange } from '../../../runtime/http.ts';
-import { later } from '../../../runtime/time.ts';
+import { MalformedMessageError } from '../../runtime/errors.ts';
+import type { HttpExchange } from '../../runtime/http.ts';
+import { later } from '../../runtime/time.ts';
 import type { EtcdAnswer, EtcdWatchEvents } from '../client.ts';
 import { objectOf, readWatch, type WatchAnswer, type WatchEvent } from './answers.ts';
 import { Lines } from './body.ts';

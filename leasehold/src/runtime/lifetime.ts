@@ -5,8 +5,8 @@
  * answers. Without this class every callback would have to check whether it is still wanted.
  */
 
-import type { Runtime } from '../../runtime/runtime.ts';
-import { later } from '../../runtime/time.ts';
+import type { Runtime } from './runtime.ts';
+import { later } from './time.ts';
 
 export class Lifetime implements Disposable {
   readonly #runtime: Runtime;

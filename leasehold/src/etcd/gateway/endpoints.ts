@@ -8,8 +8,8 @@
  * member is told when a request there got no answer.
  */
 
-import { present } from '../../../runtime/assert.ts';
-import type { EpisodeLog } from '../../../runtime/episode-log.ts';
+import { present } from '../../runtime/assert.ts';
+import type { EpisodeLog } from '../../runtime/episode-log.ts';
 
 export class Endpoints {
   readonly all: readonly string[];

@@ -11,7 +11,7 @@
  * A mistake in such a line is often a password in the wrong place, so no error repeats any part.
  */
 
-import { InvalidOptionError } from '../../../runtime/errors.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
 
 export interface EtcdAddress {
   /** `https://10.0.0.1:2379`, for each member. */

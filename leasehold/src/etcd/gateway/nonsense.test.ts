@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { HandMovedRuntime } from '../../../node/tcp/socket-script.ts';
-import { silent } from '../../../runtime/logger.ts';
+import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
+import { silent } from '../../runtime/logger.ts';
 import type { EtcdClient } from '../client.ts';
 import { gatewayClient } from './gateway-client.ts';
 import { ScriptedHttp } from './http-script.ts';

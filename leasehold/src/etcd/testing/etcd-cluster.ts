@@ -21,10 +21,10 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { httpClient } from '../../../node/http-client/http-client.ts';
-import { secureContext } from '../../../node/http-client/secure-context.ts';
-import type { HttpClient } from '../../../runtime/http.ts';
-import { type Certificates, makeCertificates } from '../../../node/http-client/certificates-script.ts';
+import { httpClient } from '../../node/http-client/http-client.ts';
+import { secureContext } from '../../node/http-client/secure-context.ts';
+import type { HttpClient } from '../../runtime/http.ts';
+import { type Certificates, makeCertificates } from '../../node/http-client/certificates-script.ts';
 import { freePort } from './free-ports.ts';
 import { PeerRelay } from './peer-relay.ts';
 

@@ -15,7 +15,7 @@
  * For a single endpoint there is nothing to compare with: the first answer counts.
  */
 
-import { later } from '../../../runtime/time.ts';
+import { later } from '../../runtime/time.ts';
 import type { EtcdAnswer, EtcdRefusal } from '../client.ts';
 import { clusterOf } from './answers.ts';
 import { Call, type Tokens } from './call.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HandMovedRuntime, listeningLogger } from '../../../node/tcp/socket-script.ts';
+import { HandMovedRuntime, listeningLogger } from '../../node/tcp/socket-script.ts';
 import type { EtcdAnswer, EtcdClient } from '../client.ts';
 import { gatewayClient } from './gateway-client.ts';
 import { ScriptedHttp, type ScriptedPost } from './http-script.ts';

@@ -5,11 +5,11 @@
  * This file says which request goes where, and which may be sent twice; `call.ts` handles the outcome.
  */
 
-import { assert } from '../../../runtime/assert.ts';
-import type { HttpClient } from '../../../runtime/http.ts';
-import type { Logger } from '../../../runtime/logger.ts';
-import type { Runtime } from '../../../runtime/runtime.ts';
-import { later } from '../../../runtime/time.ts';
+import { assert } from '../../runtime/assert.ts';
+import type { HttpClient } from '../../runtime/http.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { later } from '../../runtime/time.ts';
 import type {
   EtcdAnswer,
   EtcdClient,
@@ -20,7 +20,7 @@ import type {
   EtcdTransactionResult,
   EtcdWatchEvents,
 } from '../client.ts';
-import { EpisodeLog } from '../../../runtime/episode-log.ts';
+import { EpisodeLog } from '../../runtime/episode-log.ts';
 import type { EtcdCredentials } from './address.ts';
 import {
   type Fields,

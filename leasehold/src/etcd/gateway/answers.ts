@@ -4,7 +4,7 @@
  * is zero; every other irregularity is refused with the place, as `kvs[3].mod_revision`.
  */
 
-import { MalformedMessageError } from '../../../runtime/errors.ts';
+import { MalformedMessageError } from '../../runtime/errors.ts';
 import type {
   EtcdKeyValue,
   EtcdMemberHealth,

@@ -1,8 +1,8 @@
 /** The parts that all requests of one client share. */
 
-import type { HttpClient } from '../../../runtime/http.ts';
-import type { Runtime } from '../../../runtime/runtime.ts';
-import type { EpisodeLog } from '../../../runtime/episode-log.ts';
+import type { HttpClient } from '../../runtime/http.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { EpisodeLog } from '../../runtime/episode-log.ts';
 import { clusterOf, type Fields } from './answers.ts';
 import type { Endpoints } from './endpoints.ts';
 

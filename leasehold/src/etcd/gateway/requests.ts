@@ -3,7 +3,7 @@
  * strings of digits, fields by their names in the protocol.
  */
 
-import { unreachable } from '../../../runtime/assert.ts';
+import { unreachable } from '../../runtime/assert.ts';
 import type { EtcdCompare, EtcdOperation, EtcdRange, EtcdTransaction } from '../client.ts';
 import type { EtcdCredentials } from './address.ts';
 

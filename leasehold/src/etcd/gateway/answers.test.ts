@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MalformedMessageError } from '../../../runtime/errors.ts';
+import { MalformedMessageError } from '../../runtime/errors.ts';
 import type { EtcdTransaction } from '../client.ts';
 import {
   clusterOf,

@@ -16,7 +16,7 @@ import type {
   EtcdTransaction,
   EtcdTransactionResult,
 } from '../client.ts';
-import { sameBytes } from '../layout.ts';
+import { sameBytes } from '../values.ts';
 
 /** The effect of one transaction on one key. */
 export interface Change {

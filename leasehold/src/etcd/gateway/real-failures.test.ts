@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listeningLogger } from '../../../node/tcp/socket-script.ts';
+import { listeningLogger } from '../../node/tcp/socket-script.ts';
 import { PromiseClient, done, put, Watched } from '../testing/promise-client.ts';
 import type { EtcdCluster, EtcdMember } from '../testing/etcd-cluster.ts';
 import { LONG_MS, sharedEtcd } from '../testing/on-etcd.ts';

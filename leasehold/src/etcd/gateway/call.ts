@@ -24,10 +24,10 @@
  * the one that is meant (`identity.ts`).
  */
 
-import { present, unreachable } from '../../../runtime/assert.ts';
-import { MalformedMessageError } from '../../../runtime/errors.ts';
-import type { HttpExchange } from '../../../runtime/http.ts';
-import { type Instant, later } from '../../../runtime/time.ts';
+import { present, unreachable } from '../../runtime/assert.ts';
+import { MalformedMessageError } from '../../runtime/errors.ts';
+import type { HttpExchange } from '../../runtime/http.ts';
+import { type Instant, later } from '../../runtime/time.ts';
 import type { EtcdAnswer, EtcdRefusal, EtcdRefusalReason } from '../client.ts';
 import { type Fields, objectOf } from './answers.ts';
 import { Body } from './body.ts';

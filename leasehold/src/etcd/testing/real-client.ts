@@ -1,9 +1,9 @@
 /** A client of a real etcd, in real surroundings. */
 
-import { httpClient } from '../../../node/http-client/http-client.ts';
-import { secureContext } from '../../../node/http-client/secure-context.ts';
-import { nodeRuntime } from '../../../node/runtime.ts';
-import { type Logger, silent } from '../../../runtime/logger.ts';
+import { httpClient } from '../../node/http-client/http-client.ts';
+import { secureContext } from '../../node/http-client/secure-context.ts';
+import { nodeRuntime } from '../../node/runtime.ts';
+import { type Logger, silent } from '../../runtime/logger.ts';
 import type { EtcdClient } from '../client.ts';
 import type { EtcdCredentials } from '../gateway/address.ts';
 import { gatewayClient } from '../gateway/gateway-client.ts';

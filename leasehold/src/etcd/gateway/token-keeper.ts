@@ -8,7 +8,7 @@
  * switched authentication on, etcd reports a missing token, and one is fetched as for a refused token.
  */
 
-import { later } from '../../../runtime/time.ts';
+import { later } from '../../runtime/time.ts';
 import type { EtcdAnswer } from '../client.ts';
 import type { EtcdCredentials } from './address.ts';
 import { readToken } from './answers.ts';

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { InvalidOptionError } from '../../../runtime/errors.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
 import { parseEtcdAddress } from './address.ts';
 
 describe('an address of etcd', () => {

@@ -9,10 +9,10 @@
  * the first seems lost.
  */
 
-import { later } from '../../../runtime/time.ts';
-import type { SimProcess, SimRuntime } from '../../../sim/process.ts';
-import type { Random } from '../../../sim/random.ts';
-import type { World } from '../../../sim/world.ts';
+import { later } from '../../runtime/time.ts';
+import type { SimProcess, SimRuntime } from '../../sim/process.ts';
+import type { Random } from '../../sim/random.ts';
+import type { World } from '../../sim/world.ts';
 import type {
   EtcdAnswer,
   EtcdClient,

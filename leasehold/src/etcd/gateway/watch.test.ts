@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HandMovedRuntime, listeningLogger } from '../../../node/tcp/socket-script.ts';
+import { HandMovedRuntime, listeningLogger } from '../../node/tcp/socket-script.ts';
 import type { EtcdClient } from '../client.ts';
 import { type GatewayOptions, gatewayClient } from './gateway-client.ts';
 import { ScriptedHttp } from './http-script.ts';

@@ -14,8 +14,8 @@
  * Requests come through a client (`simulated-client.ts`), which loses, delays and gives up.
  */
 
-import type { Random } from '../../../sim/random.ts';
-import type { World } from '../../../sim/world.ts';
+import type { Random } from '../../sim/random.ts';
+import type { World } from '../../sim/world.ts';
 import type {
   EtcdAnswer,
   EtcdRange,

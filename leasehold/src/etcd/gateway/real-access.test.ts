@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { httpClient } from '../../../node/http-client/http-client.ts';
-import { secureContext } from '../../../node/http-client/secure-context.ts';
-import { nodeRuntime } from '../../../node/runtime.ts';
-import { listeningLogger } from '../../../node/tcp/socket-script.ts';
-import { silent } from '../../../runtime/logger.ts';
+import { httpClient } from '../../node/http-client/http-client.ts';
+import { secureContext } from '../../node/http-client/secure-context.ts';
+import { nodeRuntime } from '../../node/runtime.ts';
+import { listeningLogger } from '../../node/tcp/socket-script.ts';
+import { silent } from '../../runtime/logger.ts';
 import { PromiseClient, done, Watched } from '../testing/promise-client.ts';
 import type { EtcdCluster } from '../testing/etcd-cluster.ts';
 import { LONG_MS, sharedEtcd } from '../testing/on-etcd.ts';

@@ -1,6 +1,6 @@
 /** For tests only: an HTTP client; the test plays the server. */
 
-import type { HttpClient, HttpEvents, HttpExchange, HttpPost } from '../../../runtime/http.ts';
+import type { HttpClient, HttpEvents, HttpExchange, HttpPost } from '../../runtime/http.ts';
 
 export class ScriptedHttp implements HttpClient {
   readonly posts: ScriptedPost[] = [];
