@@ -148,6 +148,11 @@ export class Network<Message = unknown> {
     for (const link of node.links.values()) if (link.faults.inOrder) this.#break(link);
   }
 
+  /** Whether a node with that name receives. */
+  isAttached(name: string): boolean {
+    return this.#node(name).receive !== undefined;
+  }
+
   send(from: string, to: string, message: Message): void {
     const link = this.#link(from, to);
     const { counts } = this;

@@ -86,15 +86,18 @@ export class LocalLimiter {
     if (this.#find(key) !== NOWHERE) this.#table.forget(key);
   }
 
-  /** When the key's bucket is full; not after `now` if it is. */
-  fullAt(key: string, now: number): number {
-    const place = this.#table.find(key);
+  /** Where the key's bucket is, for {@link fullAt} and {@link setFullAt} of the same instant. */
+  placeOf(key: string): number {
+    return this.#table.find(key);
+  }
+
+  /** When the bucket in this place is full; not after `now` if it is. */
+  fullAt(place: number, now: number): number {
     return place === NOWHERE ? now : this.#table.fullAt(place);
   }
 
   /** Sets when the key's bucket is full. False when the table is full and new keys are denied. */
-  setFullAt(key: string, fullAt: number, now: number): boolean {
-    const found = this.#table.find(key);
+  setFullAt(key: string, found: number, fullAt: number, now: number): boolean {
     const place = found === NOWHERE ? this.#table.place(key, now) : found;
     if (place === NOWHERE) return this.#options.whenFull === 'admit';
     this.#table.set(place, fullAt);

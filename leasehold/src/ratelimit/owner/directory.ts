@@ -54,7 +54,10 @@ const NO_CUTS: readonly Cut[] = [];
 
 /** The right of the only owner, which began at `since` when the last holder had stopped. */
 export const wholeRight = (since: Instant, now: Instant): Right => ({
-  ...{ at: now, since, isOpen: isOpen(since, now), share: 1 },
+  at: now,
+  since,
+  isOpen: isOpen(since, now),
+  share: 1,
   cuts: NO_CUTS,
 });
 

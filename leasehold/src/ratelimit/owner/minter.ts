@@ -57,7 +57,8 @@ export class Minter {
   consume(key: string, cost: number, rate: Rate, right: Right, onLoss: OnLoss): RateLimitResult {
     const now = right.at;
     const shared = this.#shared.get(key);
-    const fullAt = this.#fullAt(key, shared, rate, right, onLoss);
+    const place = this.levels.placeOf(key);
+    const fullAt = this.#fullAt(place, shared, rate, right, onLoss);
     const charged = fullAfter(fullAt, now, cost, rate);
     const ahead = shared?.turns.ahead(HERE, now) ?? 0;
     const debt = debtMs(charged, now, rate) + ahead * rate.msPerToken;
@@ -65,7 +66,7 @@ export class Minter {
       shared?.turns.denied(HERE, cost, debt, now);
       return byOwner(resultOf(fullAt, rate, now, 'rate', debt, 'owner'), right);
     }
-    if (!this.levels.setFullAt(key, charged, now)) {
+    if (!this.levels.setFullAt(key, place, charged, now)) {
       return byOwner(resultOf(fullAt, rate, now, 'full', rate.refillMs, 'owner'), right);
     }
     shared?.turns.served(HERE);
@@ -78,13 +79,14 @@ export class Minter {
     const now = right.at;
     const shared = this.#share(key, rate, right);
     shared.loans.report(borrower, id, ask.left, rate, right);
-    const fullAt = this.#fullAt(key, shared, rate, right, onLoss);
+    const place = this.levels.placeOf(key);
+    const fullAt = this.#fullAt(place, shared, rate, right, onLoss);
     const ahead = shared.turns.ahead(borrower, now);
     const there = wholeTokensIn(fullAt + ahead * rate.msPerToken, now, rate);
     const wanted = Math.min(ask.want, Math.max(need, Math.floor(rate.burst * GRANT_SHARE)));
     const tokens = Math.min(wanted, there);
     const charged = fullAfter(fullAt, now, tokens, rate);
-    if (tokens < need || !this.levels.setFullAt(key, charged, now)) {
+    if (tokens < need || !this.levels.setFullAt(key, place, charged, now)) {
       const short = debtMs(fullAfter(fullAt, now, need, rate), now, rate) + ahead * rate.msPerToken;
       const retryAfterMs = Math.max(short, rate.msPerToken);
       shared.turns.denied(borrower, need, retryAfterMs, now);
@@ -105,16 +107,16 @@ export class Minter {
   /** The level of the key; nothing is taken. */
   peek(key: string, rate: Rate, right: Right, onLoss: OnLoss): RateLimitResult {
     const now = right.at;
-    const fullAt = this.#fullAt(key, this.#shared.get(key), rate, right, onLoss);
+    const fullAt = this.#fullAt(this.levels.placeOf(key), this.#shared.get(key), rate, right, onLoss);
     const debt = debtMs(fullAfter(fullAt, now, 1, rate), now, rate);
     return isPermitted(debt, rate)
       ? byOwner(resultOf(fullAt, rate, now, undefined, 0, 'owner'), right)
       : byOwner(resultOf(fullAt, rate, now, 'rate', debt, 'owner'), right);
   }
 
-  #fullAt(key: string, shared: SharedKey | undefined, rate: Rate, right: Right, onLoss: OnLoss): number {
+  #fullAt(place: number, shared: SharedKey | undefined, rate: Rate, right: Right, onLoss: OnLoss): number {
     const { at, since, share, cuts } = right;
-    let fullAt = Math.max(at + (1 - share) * rate.refillMs, this.levels.fullAt(key, at));
+    let fullAt = Math.max(at + (1 - share) * rate.refillMs, this.levels.fullAt(place, at));
     for (const cut of cuts) fullAt = Math.max(fullAt, cut.at + (1 - cut.share) * rate.refillMs);
     if (shared !== undefined) fullAt = Math.max(fullAt, shared.loans.fullAt(rate, right));
     if (onLoss === 'full') return fullAt;

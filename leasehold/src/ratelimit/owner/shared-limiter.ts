@@ -10,7 +10,10 @@
  * A request that does not wait (`tryConsume`) is denied where another would wait, and its ask lets a later request find tokens.
  *
  * Once a request has waited in vain, or requests that do not wait had no answer for `waitMs`, later requests for the key are decided by
- * `whenCutOff` at once, until an owner answers. So an owner that is gone costs each key one wait of `waitMs`.
+ * `whenCutOff` at once, until an owner answers. So an owner that does not answer costs each key one wait of `waitMs`.
+ *
+ * An owner whose address refuses connections is *gone*: its process has ended. Requests for its keys do not wait. To wait would be in vain, because the
+ * next owner of the key mints nothing for the first `LOAN_MS`.
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
@@ -37,6 +40,10 @@ export interface SharedLimiterOptions {
 
 /** Tokens for so long are asked for at once, at the present rate of requests. */
 const BATCH_MS = 100;
+/** The same while the owner has plenty of tokens. Shorter than `GRANT_MS` by more than the time for which a batch is asked for ahead. */
+const AMPLE_BATCH_MS = 250;
+/** The owner has plenty if it has so many times the tokens of a longer batch. A batch that is lost then costs the others little. */
+const AMPLE_TIMES = 8;
 /** Tokens that are not needed yet are asked for at most so often. */
 const AHEAD_EVERY_MS = 20;
 /** A key that is asked for seldom has a rate, too: it is counted over at least this time. */
@@ -51,6 +58,7 @@ export class SharedLimiter {
   readonly minter: Minter;
   readonly #directory: Directory;
   readonly #newId: () => number;
+  readonly #gone: ReadonlySet<string>;
   readonly #cutOff: CutOffLimiter;
   readonly #keys = new Map<string, BorrowedKey>();
   /** The asks whose answers count. */
@@ -59,16 +67,21 @@ export class SharedLimiter {
   readonly #deadlines: { readonly at: Instant; readonly key: BorrowedKey }[] = [];
   #tryAgain: { readonly at: Instant; readonly keys: Set<BorrowedKey> } | undefined;
 
-  /** @param minter the minter of this name so far, if others asked before this limiter was made */
+  /**
+   * @param gone the addresses that refuse connections; the set changes
+   * @param minter the minter of this name so far, if others asked before this limiter was made
+   */
   constructor(
     options: SharedLimiterOptions,
     directory: Directory,
     newId: () => number,
+    gone: ReadonlySet<string>,
     minter: Minter | undefined,
   ) {
     this.options = options;
     this.#directory = directory;
     this.#newId = newId;
+    this.#gone = gone;
     this.minter = minter ?? new Minter(options);
     this.#cutOff = new CutOffLimiter(options.whenCutOff, options.maxKeys);
   }
@@ -93,20 +106,33 @@ export class SharedLimiter {
     return this.wantsToSpeak(key, rate, now) ? [settled, ...this.speak(key, rate, now)] : [settled];
   }
 
+  /** What is known of a key that another process owns; undefined: nothing. For {@link decide} and {@link wantsToSpeak}, which then need not look for it. */
+  find(key: string): BorrowedKey | undefined {
+    return this.#keys.size > 0 ? this.#keys.get(key) : undefined;
+  }
+
   /** Decides with the tokens and denials at hand; undefined: the owner has to be asked. */
-  decide(key: string, cost: number, rate: Rate, now: Instant): RateLimitResult | undefined {
+  decide(
+    key: string,
+    cost: number,
+    rate: Rate,
+    now: Instant,
+    borrowed: BorrowedKey | undefined = this.find(key),
+  ): RateLimitResult | undefined {
     if (cost > rate.burst) {
       return resultOf(now, rate, now, 'cost', Number.POSITIVE_INFINITY, 'owner');
     }
-    const borrowed = this.#keys.size > 0 ? this.#keys.get(key) : undefined;
-    const blockedMs = borrowed?.blockedForMs(now) ?? 0;
-    if (borrowed !== undefined && blockedMs > 0) return deniedResult(borrowed, blockedMs, rate, now);
-    const tokens = borrowed?.tokens(now) ?? 0;
-    const deniedMs = borrowed?.deniedForMs(cost - tokens, now) ?? 0;
-    // Tokens in hand are good whoever owns the key by now, and cost no look at the directory.
-    if (borrowed !== undefined && tokens >= cost && deniedMs <= 0) {
-      borrowed.take(cost);
-      return resultOfTokens(borrowed, tokens - cost, rate, now);
+    let deniedMs = 0;
+    if (borrowed !== undefined) {
+      const blockedMs = borrowed.blockedForMs(now);
+      if (blockedMs > 0) return deniedResult(borrowed, blockedMs, rate, now);
+      const tokens = borrowed.tokens(now);
+      deniedMs = borrowed.deniedForMs(cost - tokens, now);
+      // Tokens in hand are good whichever process owns the key by now, and cost no look at the directory.
+      if (tokens >= cost && deniedMs <= 0) {
+        borrowed.take(cost);
+        return resultOfTokens(borrowed, tokens - cost, rate, now);
+      }
     }
     const right = this.#directory.rightTo(this.options.name, key, now);
     if (right !== undefined) {
@@ -120,9 +146,12 @@ export class SharedLimiter {
   }
 
   /** Whether the owner should be asked or told something, although the last request was decided. */
-  wantsToSpeak(key: string, rate: Rate, now: Instant): boolean {
-    if (this.#keys.size === 0) return false;
-    const borrowed = this.#keys.get(key);
+  wantsToSpeak(
+    key: string,
+    rate: Rate,
+    now: Instant,
+    borrowed: BorrowedKey | undefined = this.find(key),
+  ): boolean {
     if (borrowed === undefined || borrowed.askUnderWay(now) !== undefined) return false;
     return (
       borrowed.cutOff !== undefined || this.#runsOut(borrowed, now) || this.#shouldReport(borrowed, rate, now)
@@ -228,6 +257,12 @@ export class SharedLimiter {
       borrowed.endAsk();
       if (borrowed.waiting.length > 0) this.#scheduleTryAgain(borrowed, now);
     }
+  }
+
+  /** Nothing listens at this address: requests that wait for an answer from there are decided without the owner. */
+  ownerGone(address: string, now: Instant): SharingEffect[] {
+    this.ownerLost(address, now);
+    return this.directoryChanged(now);
   }
 
   /** The machine was suspended: no batch can be trusted. */
@@ -355,21 +390,23 @@ export class SharedLimiter {
     const before = borrowed.ask(ask, want);
     if (before !== undefined) this.#asked.delete(before);
     this.#asked.set(id, { ask, borrowed });
-    return [{ do: 'ask', to, ask: message }];
+    const asking: SharingEffect = { do: 'ask', to, ask: message };
+    return this.#gone.has(to) ? [asking, ...this.#giveUpWaiting(borrowed, now, true)] : [asking];
   }
 
-  /** Tokens for the next {@link BATCH_MS}, at the rate since the last ask, with those that wait. */
-  #wanted({ lastAskedAt, used, waiting }: BorrowedKey, now: Instant): number {
+  /** Tokens for the next {@link BATCH_MS} or {@link AMPLE_BATCH_MS}, at the rate since the last ask, with those that wait. */
+  #wanted({ lastAskedAt, used, waiting, remaining }: BorrowedKey, now: Instant): number {
     const waitingCost = waiting.reduce((sum, { cost }) => sum + cost, 0);
     if (lastAskedAt === undefined) return Math.ceil(waitingCost);
-    const overMs = Math.max(RATE_OVER_MS, now - lastAskedAt);
-    return Math.ceil(Math.max(waitingCost, ((used + waitingCost) / overMs) * BATCH_MS));
+    const perMs = (used + waitingCost) / Math.max(RATE_OVER_MS, now - lastAskedAt);
+    const isAmple = remaining >= AMPLE_TIMES * perMs * AMPLE_BATCH_MS;
+    return Math.ceil(Math.max(waitingCost, perMs * (isAmple ? AMPLE_BATCH_MS : BATCH_MS)));
   }
 
-  #giveUpWaiting(borrowed: BorrowedKey, now: Instant): SharingEffect[] {
+  #giveUpWaiting(borrowed: BorrowedKey, now: Instant, all: boolean = false): SharingEffect[] {
     const effects: SharingEffect[] = [];
     const { waiting } = borrowed;
-    while (waiting[0] !== undefined && waiting[0].until <= now) {
+    while (waiting[0] !== undefined && (all || waiting[0].until <= now)) {
       const { id, cost, rate } = waiting[0];
       waiting.shift();
       borrowed.cutOff ??= { since: now, lastAt: now };

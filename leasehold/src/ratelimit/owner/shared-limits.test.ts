@@ -55,6 +55,11 @@ class Pair {
     this.#do('ben', this.ben.wake(this.now));
   }
 
+  /** What ben hears of ada's address. */
+  benHears(what: 'ownerLost' | 'ownerGone' | 'ownerBack'): void {
+    this.#do('ben', this.ben[what]('ada', this.now));
+  }
+
   asks(): readonly Ask[] {
     return this.effects.flatMap((effect) => (effect.do === 'ask' ? [effect.ask] : []));
   }
@@ -222,6 +227,61 @@ describe('a request that does not wait, for a key that another process owns', ()
     for (const key of ['ann', 'bob', 'eve', 'kim']) pair.tryConsume(1, key);
     expect(pair.ben.limiters.get('api')?.keys).toBe(2);
     expect(pair.tryConsume(1, 'eve')).toMatchObject({ allowed: false, denied: 'full' });
+  });
+});
+
+describe('an owner whose process has ended', () => {
+  it('keeps no request waiting once its address refuses connections', () => {
+    const pair = new Pair({ whenCutOff: { kind: 'open', factor: 1, forMs: 10_000 } });
+    pair.isCut = true;
+    expect(pair.consume('ben', 1)).toBeUndefined();
+    pair.benHears('ownerLost');
+    expect(pair.consume('ben', 1)).toBeUndefined();
+    pair.benHears('ownerGone');
+    expect(pair.settled.get(1)).toMatchObject({ allowed: true, by: 'open' });
+    expect(pair.consume('ben', 2, 1, 'bob')).toMatchObject({ allowed: true, by: 'open' });
+  });
+
+  it('is asked again when there is a connection again', () => {
+    const pair = new Pair();
+    pair.isCut = true;
+    pair.benHears('ownerGone');
+    expect(pair.consume('ben', 1)).toMatchObject({ allowed: false, denied: 'cut-off' });
+    pair.benHears('ownerBack');
+    pair.isCut = false;
+    expect(pair.consume('ben', 2, 1, 'bob')).toMatchObject({ allowed: true, by: 'batch' });
+    pair.now = instant(pair.now + GRANT_MS);
+    pair.consume('ben', 3);
+    expect(pair.consume('ben', 4)).toMatchObject({ allowed: true, by: 'batch' });
+  });
+
+  it('keeps requests waiting no longer than waitMs if its address only became silent', () => {
+    const pair = new Pair();
+    pair.isCut = true;
+    pair.consume('ben', 1);
+    pair.benHears('ownerLost');
+    pair.wakeBen(99);
+    expect(pair.settled.has(1)).toBe(false);
+    pair.wakeBen(1);
+    expect(pair.settled.get(1)).toMatchObject({ allowed: false, denied: 'cut-off' });
+  });
+});
+
+describe('a batch', () => {
+  const wantsOf = (limit: number): number => {
+    const pair = new Pair({ rate: resolveRate({ limit, burst: limit }) });
+    for (let ms = 0, id = 1; ms < 500; ms += 1) {
+      pair.now = instant(pair.now + 1);
+      for (let count = 0; count < 2; count += 1, id += 1) pair.consume('ben', id);
+    }
+    return pair.asks().at(-1)?.want ?? 0;
+  };
+
+  it('has tokens for 100 ms, and for 250 ms if the owner has plenty', () => {
+    expect(wantsOf(3_000)).toBeGreaterThan(150);
+    expect(wantsOf(3_000)).toBeLessThan(250);
+    expect(wantsOf(100_000)).toBeGreaterThan(400);
+    expect(wantsOf(100_000)).toBeLessThan(600);
   });
 });
 

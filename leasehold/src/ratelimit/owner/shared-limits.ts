@@ -19,6 +19,7 @@ import { GRANT_MS } from './timing.ts';
 /** Limits of other processes that this process does not have. More are not minted for. */
 const FOREIGN_MAX = 1_000;
 const FOREIGN_KEYS_MAX = 1_000_000;
+const GONE_MAX = 1_000;
 /** Differences that are remembered, so that each is reported once. */
 const DIFFERENCES_MAX = 1_000;
 
@@ -27,6 +28,8 @@ export class SharedLimits {
   readonly #limiters = new Map<string, SharedLimiter>();
   readonly #foreign = new Map<string, SharedLimiter>();
   readonly #differences = new Set<string>();
+  /** Addresses that refuse connections. */
+  readonly #gone = new Set<string>();
   #ids = 0;
 
   constructor(directory: Directory) {
@@ -82,6 +85,20 @@ export class SharedLimits {
     return [];
   }
 
+  /** Nothing listens at this address. */
+  ownerGone(address: string, now: Instant): SharingEffect[] {
+    // Addresses of processes that ended long ago: to forget them costs a wait at most.
+    if (this.#gone.size >= GONE_MAX) this.#gone.clear();
+    this.#gone.add(address);
+    return [...this.#limiters.values()].flatMap((limiter) => limiter.ownerGone(address, now));
+  }
+
+  /** There is a connection to this address. */
+  ownerBack(address: string): SharingEffect[] {
+    this.#gone.delete(address);
+    return [];
+  }
+
   directoryChanged(now: Instant): SharingEffect[] {
     this.#directory.wake?.(now);
     return [...this.#limiters.values()].flatMap((limiter) => limiter.directoryChanged(now));
@@ -112,7 +129,7 @@ export class SharedLimits {
       this.#ids += 1;
       return this.#ids;
     };
-    return new SharedLimiter(options, this.#directory, newId, minter);
+    return new SharedLimiter(options, this.#directory, newId, this.#gone, minter);
   }
 
   #isNew(difference: string): boolean {

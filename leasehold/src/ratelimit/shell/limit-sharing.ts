@@ -7,6 +7,7 @@
  * Each process listens for asks, and dials the owners of the keys that it needs. An answer goes back over the connection of the ask.
  */
 
+import { atEndOfTurn } from '../../node/turn.ts';
 import { EventLog } from '../../node/service/event-log.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
@@ -81,8 +82,11 @@ export interface SharingStatus {
 /** The events of a cut-off are told at most so often for each limiter. */
 const CUT_OFF_EVENT_EVERY_MS = 1_000;
 
+type Counts = Record<DecidedBy, number>;
+
 interface Tally {
-  readonly decisions: Map<string, number>;
+  readonly allowed: Counts;
+  readonly denied: Counts;
   cutOffToldAt: number;
 }
 
@@ -110,7 +114,8 @@ export class LimitSharing implements AsyncDisposable {
       core: this.#core,
       clock: runtime,
       guard: this.#guard,
-      alarm: (wake) => alarmOn(runtime, wake),
+      // Sockets are read first: a process that was held up must not give up a request whose answer has come.
+      alarm: (wake) => alarmOn(runtime, () => atEndOfTurn(wake)),
       execute: (effect) => this.#execute(effect),
     });
   }
@@ -150,7 +155,7 @@ export class LimitSharing implements AsyncDisposable {
         burst: options.rate.burst,
       },
       ...{ onLoss: options.onLoss, whenCutOff: options.whenCutOff.kind, keys },
-      decisions: Object.fromEntries(this.#tally(options.name).decisions),
+      decisions: decisionsOf(this.#tally(options.name)),
     }));
     const isClosed = this.#closed !== undefined;
     return { name, isClosed, pool, address, limiters, differences: this.#differences };
@@ -192,6 +197,16 @@ export class LimitSharing implements AsyncDisposable {
     this.#driver.input((now) => this.#core.ownerLost(address, now));
   }
 
+  /** @internal Nothing listens at this address. */
+  ownerGone(address: string): void {
+    this.#driver.input((now) => this.#core.ownerGone(address, now));
+  }
+
+  /** @internal There is a connection to this address. */
+  ownerBack(address: string): void {
+    this.#driver.input(() => this.#core.ownerBack(address));
+  }
+
   /** @internal Keys may have other owners. */
   directoryChanged(): void {
     this.#driver.input((now) => this.#core.directoryChanged(now));
@@ -199,24 +214,25 @@ export class LimitSharing implements AsyncDisposable {
 
   #decider(limiter: SharedLimiter): Decider {
     const { runtime } = this.#around;
+    const tally = this.#tally(limiter.options.name);
     return {
       get keys() {
         return limiter.keys;
       },
       consume: (key, cost, rate) => {
-        const decided = this.#decide(limiter, key, cost, rate);
+        const decided = this.#decide(limiter, tally, key, cost, rate);
         if (decided !== undefined) return decided;
         return new Promise((resolve) => {
           this.#ids += 1;
           const id = this.#ids;
-          this.#waiting.set(id, (result) => resolve(this.#counted(limiter, result)));
+          this.#waiting.set(id, (result) => resolve(this.#counted(limiter, tally, result)));
           this.#driver.input((now) => limiter.wait(key, id, cost, rate, now));
         });
       },
       tryConsume: (key, cost, rate) => {
-        const decided = this.#decide(limiter, key, cost, rate);
+        const decided = this.#decide(limiter, tally, key, cost, rate);
         if (decided !== undefined) return decided;
-        const result = this.#counted(limiter, limiter.resultWithoutWaiting(key, rate, runtime.now()));
+        const result = this.#counted(limiter, tally, limiter.resultWithoutWaiting(key, rate, runtime.now()));
         this.#driver.input((now) => limiter.borrow(key, cost, rate, now));
         return result;
       },
@@ -233,41 +249,47 @@ export class LimitSharing implements AsyncDisposable {
     };
   }
 
-  #decide(limiter: SharedLimiter, key: string, cost: number, rate: Rate): RateLimitResult | undefined {
+  #decide(
+    limiter: SharedLimiter,
+    tally: Tally,
+    key: string,
+    cost: number,
+    rate: Rate,
+  ): RateLimitResult | undefined {
     checked(key);
     checkNotNegative('cost', cost);
     const now = this.#now();
-    const decided = limiter.decide(key, cost, rate, now);
+    const borrowed = limiter.find(key);
+    const decided = limiter.decide(key, cost, rate, now, borrowed);
     if (decided === undefined) return undefined;
-    const counted = this.#counted(limiter, decided);
-    if (limiter.wantsToSpeak(key, rate, now)) {
+    const counted = this.#counted(limiter, tally, decided);
+    if (borrowed !== undefined && limiter.wantsToSpeak(key, rate, now, borrowed)) {
       this.#driver.input((present) => limiter.speak(key, rate, present));
     }
     return counted;
   }
 
   /** Counts a result. The owner of a key cannot answer a process that has closed its sharing, and the result says so. */
-  #counted(limiter: SharedLimiter, result: RateLimitResult): RateLimitResult {
-    this.#count(limiter.options.name, result);
+  #counted(limiter: SharedLimiter, tally: Tally, result: RateLimitResult): RateLimitResult {
+    this.#count(limiter, tally, result);
     const isClosed = this.#closed !== undefined && result.denied === 'cut-off';
     return isClosed ? { ...result, denied: 'closed' } : result;
   }
 
-  #count(limiter: string, { allowed, by }: RateLimitResult): void {
-    const tally = this.#tally(limiter);
-    const outcome = allowed ? ALLOWED[by] : DENIED[by];
-    tally.decisions.set(outcome, (tally.decisions.get(outcome) ?? 0) + 1);
+  #count({ options }: SharedLimiter, tally: Tally, { allowed, by }: RateLimitResult): void {
+    const counts = allowed ? tally.allowed : tally.denied;
+    counts[by] += 1;
     if (by !== 'closed' && by !== 'share' && by !== 'open') return;
     const now = this.#around.runtime.now();
     if (now < tally.cutOffToldAt + CUT_OFF_EVENT_EVERY_MS) return;
     tally.cutOffToldAt = now;
-    this.events.append([{ kind: 'cut-off', limiter, by }], this.#around.runtime.wallMs());
+    this.events.append([{ kind: 'cut-off', limiter: options.name, by }], this.#around.runtime.wallMs());
   }
 
   #tally(limiter: string): Tally {
     const known = this.#tallies.get(limiter);
     if (known !== undefined) return known;
-    const tally = { decisions: new Map<string, number>(), cutOffToldAt: Number.NEGATIVE_INFINITY };
+    const tally = { allowed: noCounts(), denied: noCounts(), cutOffToldAt: Number.NEGATIVE_INFINITY };
     this.#tallies.set(limiter, tally);
     return tally;
   }
@@ -317,14 +339,16 @@ export class LimitSharing implements AsyncDisposable {
   }
 }
 
-/** Made once: a text for each decision would cost more than the decision. */
-const outcomesOf = (result: string): Readonly<Record<DecidedBy, string>> => ({
-  ...{ local: `${result} by local`, owner: `${result} by owner`, batch: `${result} by batch` },
-  ...{ cached: `${result} by cached`, share: `${result} by share`, open: `${result} by open` },
-  ...{ closed: `${result} by closed`, spread: `${result} by spread` },
+const noCounts = (): Counts => ({
+  ...{ local: 0, owner: 0, batch: 0, cached: 0, share: 0, open: 0, closed: 0, spread: 0 },
 });
-const ALLOWED = outcomesOf('allowed');
-const DENIED = outcomesOf('denied');
+
+const decisionsOf = ({ allowed, denied }: Tally): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries({ allowed, denied }).flatMap(([outcome, counts]) =>
+      Object.entries(counts).flatMap(([by, count]) => (count === 0 ? [] : [[`${outcome} by ${by}`, count]])),
+    ),
+  );
 
 const limitText = (limit: number, perMs: number, burst: number, onLoss: string, size: number): string =>
   `${limit} per ${perMs} ms, burst ${burst}, onLoss ${onLoss}${size === 0 ? '' : `, size ${size}`}`;

@@ -12,6 +12,7 @@ import { nodeRuntime } from '../../node/runtime.ts';
 import { formatAddress } from '../../node/tcp/address.ts';
 import { isLoopback } from '../../node/tcp/binding.ts';
 import { dialTcp } from '../../node/tcp/dial.ts';
+import { UnreachableError } from '../../node/tcp/errors.ts';
 import { listenTcp } from '../../node/tcp/listen.ts';
 import { warnings } from '../../node/warnings.ts';
 import type { ManagerAddresses } from '../../pool/shell/addresses.ts';
@@ -22,6 +23,7 @@ import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { nameOption } from '../../runtime/text-option.ts';
+import type { Instant } from '../../runtime/time.ts';
 import { answerCodec, askCodec, LIMIT_PROTOCOL, NAME_MAX } from '../wire/codec.ts';
 import { AskingProcesses } from './asking-processes.ts';
 import { LimitSharing } from './limit-sharing.ts';
@@ -71,6 +73,9 @@ const EVERYWHERE = new Set(['0.0.0.0', '::']);
 /** After a cut, TCP alone would take minutes to notice. */
 const LIMITS = { heartbeatEveryMs: 1_000, silentAfterMs: 5_000, connections: 1_000 };
 
+/** A peer that closes every connection is not dialled more often. */
+const HURRY_EVERY_MS = 1_000;
+
 /**
  * Resolves when this process is a member of the pool and knows the owners of all keys.
  *
@@ -107,6 +112,7 @@ export async function shareLimits(options: ShareLimitsOptions): Promise<LimitSha
   const asking = new AskingProcesses();
   let sharing: LimitSharing | undefined;
   let directory: PoolDirectory | undefined;
+  const hurriedAt = new Map<string, Instant>();
 
   const listener = opening.use(
     await listenTcp({
@@ -128,8 +134,20 @@ export async function shareLimits(options: ShareLimitsOptions): Promise<LimitSha
         secure,
         limits: LIMITS,
       },
-      onState: (at, state) => {
-        if (state === 'disconnected') sharing?.ownerLost(at);
+      onState: (at, state, why) => {
+        if (state === 'connected') {
+          sharing?.ownerBack(at);
+        } else if (why instanceof UnreachableError) {
+          hurriedAt.delete(at);
+          sharing?.ownerGone(at);
+        } else {
+          sharing?.ownerLost(at);
+          // Either the process is there, and the connection is back at once; or the connection is refused, and requests need not wait.
+          const now = runtime.now();
+          if (now < (hurriedAt.get(at) ?? Number.NEGATIVE_INFINITY) + HURRY_EVERY_MS) return;
+          hurriedAt.set(at, now);
+          dialer.hurry(at);
+        }
       },
     }),
   );

@@ -50,6 +50,8 @@ interface Request {
 export const LIMITER = 'api';
 /** So few that a table is full at times. */
 const MAX_KEYS = 60;
+/** How long it takes until a connection is made or refused. */
+const DIAL_MS = 20;
 /** In a mixed world each request of so many does not wait. */
 const NOT_WAITING_EVERY = 5;
 
@@ -197,7 +199,10 @@ export class Server {
     if (isLate) runtime.wakeAt((runtime.now() + 1_500) as Instant, addLimiter);
     else addLimiter();
     const transport = runtime.transport(this.#network, {
-      onBreak: (peer) => driver.input((now) => limits.ownerLost(peer, now)),
+      onBreak: (peer) => {
+        driver.input((now) => limits.ownerLost(peer, now));
+        this.#dial(peer, runtime, driver, limits);
+      },
     });
     const driver = new Driver<SharingEffect>({
       core: limits,
@@ -227,6 +232,20 @@ export class Server {
         if (answer.kind !== 'later') this.#observer.answered(this, this.#asked.get(answer.id) ?? '');
         driver.input((now) => limits.receiveAnswer(answer, now));
       }
+    });
+  }
+
+  /** A connection that was lost is made again, or refused if nothing listens there; a link that is cut does neither. */
+  #dial(peer: string, runtime: SimRuntime, driver: Driver<SharingEffect>, limits: SharedLimits): void {
+    runtime.wakeAt((runtime.now() + DIAL_MS) as Instant, () => {
+      const isCut = this.#network.isCut(this.name, peer) || this.#network.isCut(peer, this.name);
+      const isThere = this.#network.isAttached(peer);
+      if (!isCut && isThere) {
+        driver.input(() => limits.ownerBack(peer));
+        return;
+      }
+      if (!isCut) driver.input((now) => limits.ownerGone(peer, now));
+      this.#dial(peer, runtime, driver, limits);
     });
   }
 

@@ -95,8 +95,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'sum',
     story: 'A server with a part of the limit has the burst of the whole.',
     file: MINTER,
-    from: 'Math.max(at + (1 - share) * rate.refillMs, this.levels.fullAt(key, at));',
-    to: 'Math.max(at, this.levels.fullAt(key, at));',
+    from: 'Math.max(at + (1 - share) * rate.refillMs, this.levels.fullAt(place, at));',
+    to: 'Math.max(at, this.levels.fullAt(place, at));',
   },
   {
     name: 'empty-start-is-full',
