@@ -8,8 +8,19 @@ import { existsSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { dirname, join, normalize } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { JOIN_FLEASE_OPTIONS } from '../leasehold/src/flease/shell/join-flease.ts';
+import { SERVE_OPTIONS } from '../leasehold/src/node/service/serve-service.ts';
+import { CALL_OPTIONS } from '../leasehold/src/pool/shell/call-owner.ts';
+import { POOL_OPTIONS } from '../leasehold/src/pool/shell/configuration.ts';
+import { JOIN_POOL_OPTIONS } from '../leasehold/src/pool/shell/join-pool.ts';
+import { OPEN_LOOKUP_OPTIONS } from '../leasehold/src/pool/shell/open-lookup.ts';
+import { RECOVERY_OPTIONS } from '../leasehold/src/pool/shell/recover.ts';
+import { START_MANAGER_OPTIONS } from '../leasehold/src/pool/shell/start-manager.ts';
+import { ETCD_STORE_OPTIONS } from '../leasehold/src/pool/shell/store.ts';
+import { SUPERVISE_OPTIONS } from '../leasehold/src/pool/shell/supervise-command.ts';
 import { lossBoundMs, resolveDurations } from '../leasehold/src/pool/options.ts';
 import { startManager } from '../leasehold/src/pool/shell/start-manager.ts';
+import type { OptionRow } from '../leasehold/src/runtime/option-table.ts';
 import { type DeclaredError, errorsOf, logLinesOf, membersOf, optionsOf } from './docs/declarations.ts';
 import { ExampleProject } from './docs/examples.ts';
 import { type Document, readDocument } from './docs/markdown.ts';
@@ -247,6 +258,35 @@ describe('docs/options.md', () => {
     expect(declared.length).toBeGreaterThan(0);
     expect([...namesUnder(documentAt('docs/options.md'), heading)].sort()).toEqual([...declared].sort());
   });
+
+  it.each([
+    ['joinPool', JOIN_POOL_OPTIONS],
+    ['openLookup', OPEN_LOOKUP_OPTIONS],
+    ['lookup.call', CALL_OPTIONS],
+    ['startManager', START_MANAGER_OPTIONS],
+    ['A store in etcd', ETCD_STORE_OPTIONS],
+    ['planRecovery', RECOVERY_OPTIONS],
+    ['A pool', POOL_OPTIONS],
+    ['superviseCommand', SUPERVISE_OPTIONS],
+    ['joinFlease', JOIN_FLEASE_OPTIONS],
+    ['serveFlease', SERVE_OPTIONS],
+  ] as const)(
+    'has the default and the rule of each option of %s, as its table in the source has them',
+    (heading, table) => {
+      const rows = (documentAt('docs/options.md').rows.get(heading) ?? []).slice(2);
+      const said = rows.map(([name = '', fallback, ...rest]) => [name, fallback, rest.at(-1) ?? ''] as const);
+      expect(said.map(([name, fallback, text]) => `${name} | ${fallback} | ${text}`)).toEqual(
+        said.map(([name, fallback, text]) => {
+          const row = (table as Readonly<Record<string, OptionRow<unknown>>>)[name.replaceAll('`', '')];
+          if (row === undefined) return `there is no option ${name}`;
+          const rule = row.rule.charAt(0).toUpperCase() + row.rule.slice(1);
+          const isPortOfService = row.presence === 'optional' && row.words === "the service's own";
+          const words = row.presence === 'required' ? 'required' : isPortOfService ? fallback : row.words;
+          return `${name} | ${words} | ${text.startsWith(rule) ? text : `${rule}. ${text}`}`;
+        }),
+      );
+    },
+  );
 });
 
 describe('docs/reference.md', () => {

@@ -24,6 +24,8 @@
  */
 
 import { InvalidOptionError } from '../runtime/errors.ts';
+import * as is from '../runtime/option-kinds.ts';
+import { fillIn, type OptionTable, optional, or } from '../runtime/option-table.ts';
 
 export interface FleaseDurations {
   /**
@@ -78,14 +80,20 @@ export interface ResolvedFleaseDurations {
   readonly takeoverMs: number;
 }
 
-const DEFAULT_LEASE_MS = 10_000;
-const DEFAULT_CLOCK_SKEW_MS = 500;
-
+/** No duration of a group is longer: a day. */
+export const DURATION_MS_MAX: number = 24 * 3_600_000;
 /** Clocks are read in whole milliseconds: two that show the same may seem to differ by this much. */
 const CLOCK_SKEW_MS_MIN = 2;
-const LEASE_MS_MIN = 20;
-/** No duration of a group is longer. */
-export const DURATION_MS_MAX: number = 24 * 3_600_000;
+const CLOCK_SKEW_MS_DEFAULT_MAX = 500;
+const ANSWER_MS_DEFAULT_MAX = 1_000;
+
+/** @internal */
+export const FLEASE_DURATIONS: OptionTable<FleaseDurations, 'leaseMs'> = {
+  leaseMs: or(10_000, is.from(20, DURATION_MS_MAX)),
+  clockSkewMs: optional(is.from(CLOCK_SKEW_MS_MIN), '`leaseMs` / 10, at most 500'),
+  answerMs: optional(is.duration, '`leaseMs` / 10, at most 1,000'),
+  noticeMs: optional(is.from(0), '`leaseMs` / 10'),
+};
 
 /** @throws {InvalidOptionError} naming the first broken rule */
 export function resolveFleaseDurations(
@@ -94,48 +102,24 @@ export function resolveFleaseDurations(
 ): ResolvedFleaseDurations {
   const isTakeoverInRange = takeoverMs >= 0 && takeoverMs <= DURATION_MS_MAX;
   demand('takeoverMs', takeoverMs, isTakeoverInRange, 'it must be from 0 to a day');
-  const leaseMs = durations.leaseMs ?? DEFAULT_LEASE_MS;
-  const isLeaseInRange = leaseMs >= LEASE_MS_MIN && leaseMs <= DURATION_MS_MAX;
-  demand('leaseMs', leaseMs, isLeaseInRange, 'it must be from 20 ms to a day');
-
-  const clockSkewMs = durations.clockSkewMs ?? Math.min(DEFAULT_CLOCK_SKEW_MS, leaseMs / 10);
-  const canBeRead = clockSkewMs >= CLOCK_SKEW_MS_MIN;
-  demand(
-    'clockSkewMs',
-    clockSkewMs,
-    canBeRead,
-    'it must be at least 2: clocks are read in whole milliseconds',
-  );
+  const { leaseMs, ...given } = fillIn('', durations, FLEASE_DURATIONS);
   const attemptMs = leaseMs / 2;
-  const leavesTime = clockSkewMs < attemptMs;
+  const clockSkewMs = given.clockSkewMs ?? Math.min(leaseMs / 10, CLOCK_SKEW_MS_DEFAULT_MAX);
   demand(
     'clockSkewMs',
     clockSkewMs,
-    leavesTime,
+    clockSkewMs < attemptMs,
     `it must be less than half of leaseMs, which is ${leaseMs}: with clocks so far apart nobody would get a lease in time`,
   );
-
-  const answerMs = durations.answerMs ?? Math.min(leaseMs / 10, 1_000);
+  const answerMs = given.answerMs ?? Math.min(leaseMs / 10, ANSWER_MS_DEFAULT_MAX);
   const answerMaxMs = attemptMs - clockSkewMs;
-  const isAnswerInTime = answerMs > 0 && answerMs <= answerMaxMs;
-  demand(
-    'answerMs',
-    answerMs,
-    isAnswerInTime,
-    `it must be positive and at most leaseMs / 2 - clockSkewMs, which is ${answerMaxMs}`,
-  );
-
-  const noticeMs = durations.noticeMs ?? leaseMs / 10;
+  const answerRule = `it must be at most leaseMs / 2 - clockSkewMs, which is ${answerMaxMs}`;
+  demand('answerMs', answerMs, answerMs <= answerMaxMs, answerRule);
+  const noticeMs = given.noticeMs ?? leaseMs / 10;
   const renewAfterMs = leaseMs * 0.4;
   const noticeMaxMs = leaseMs - renewAfterMs - answerMs;
-  const isNoticeAfterRenewal = noticeMs >= 0 && noticeMs <= noticeMaxMs;
-  demand(
-    'noticeMs',
-    noticeMs,
-    isNoticeAfterRenewal,
-    `it must not be negative, and at most ${noticeMaxMs}, so that a renewal can be answered before`,
-  );
-
+  const noticeRule = `it must be at most ${noticeMaxMs}, so that a renewal can be answered before`;
+  demand('noticeMs', noticeMs, noticeMs <= noticeMaxMs, noticeRule);
   return {
     leaseMs,
     clockSkewMs,
@@ -149,8 +133,5 @@ export function resolveFleaseDurations(
 }
 
 function demand(option: string, value: number, holds: boolean, rule: string): void {
-  // Callers without a compiler can pass anything.
-  if (typeof value !== 'number')
-    throw new InvalidOptionError(option, value, 'it must be a number of milliseconds');
-  if (!holds || !Number.isFinite(value)) throw new InvalidOptionError(option, value, rule);
+  if (!holds) throw new InvalidOptionError(option, value, rule);
 }

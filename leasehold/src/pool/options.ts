@@ -25,6 +25,8 @@
  */
 
 import { InvalidOptionError } from '../runtime/errors.ts';
+import * as is from '../runtime/option-kinds.ts';
+import { fillIn, type OptionTable, optional, or } from '../runtime/option-table.ts';
 import { holdMsOf, rateBoundOf } from '../runtime/lease-time.ts';
 import type { LookupPace, OwnerPace } from './messages.ts';
 
@@ -105,15 +107,32 @@ export const PAPER_DURATIONS: PoolDurations = {
   syncEveryMs: 30_000,
 };
 
+/** @internal */
+export const POOL_DURATIONS: OptionTable<PoolDurations, 'leaseMs' | 'syncEveryMs'> = {
+  leaseMs: or(9_000, is.duration),
+  holdMs: optional(is.duration, '(`leaseMs` + `suspensionToleranceMs`) × 1.2'),
+  renewEveryMs: optional(is.duration, '`leaseMs` / 6'),
+  retryMs: optional(is.duration, '`renewEveryMs` / 3'),
+  leaderLeaseMs: optional(is.duration, '`leaseMs` × 2/9'),
+  leaderChangeMs: optional(is.duration, '`leaseMs` × 5/9'),
+  revokeWithinMs: optional(is.duration, '`leaseMs` / 3'),
+  syncEveryMs: or(10_000, is.duration),
+  staleAfterMs: optional(is.duration, '`syncEveryMs` × 3'),
+  suspensionToleranceMs: optional(
+    is.duration,
+    '`leaseMs` / 60, or (`holdMs` − `leaseMs`) / 10 if `holdMs` is given',
+  ),
+};
+
 /** Fills in the defaults and checks the rules. An `undefined` option counts as left out. */
-export function resolveDurations(options: PoolDurations = {}): ResolvedDurations {
-  const leaseMs = options.leaseMs ?? 9_000;
+export function resolveDurations(given: PoolDurations = {}): ResolvedDurations {
+  const options = fillIn('', given, POOL_DURATIONS);
+  const { leaseMs, syncEveryMs } = options;
   const suspensionToleranceMs =
     options.suspensionToleranceMs ??
     (options.holdMs === undefined ? leaseMs / 60 : (options.holdMs - leaseMs) / 10);
   const holdMs = options.holdMs ?? holdMsOf({ leaseMs, suspensionToleranceMs });
   const renewEveryMs = options.renewEveryMs ?? leaseMs / 6;
-  const syncEveryMs = options.syncEveryMs ?? 10_000;
   const durations: ResolvedDurations = {
     leaseMs,
     holdMs,
@@ -126,7 +145,7 @@ export function resolveDurations(options: PoolDurations = {}): ResolvedDurations
     staleAfterMs: options.staleAfterMs ?? syncEveryMs * 3,
     suspensionToleranceMs,
   };
-  for (const { option, holds, rule } of rulesFor(durations, options)) {
+  for (const { option, holds, rule } of rulesFor(durations)) {
     if (!holds) throw new InvalidOptionError(option, durations[option], rule);
   }
   return durations;
@@ -138,19 +157,11 @@ interface Rule {
   readonly rule: string;
 }
 
-function rulesFor(d: ResolvedDurations, given: PoolDurations): readonly Rule[] {
+function rulesFor(d: ResolvedDurations): readonly Rule[] {
   const marginMs = d.holdMs - d.leaseMs;
   const leaseAtLeastMs = d.renewEveryMs + d.leaderChangeMs + 2 * d.retryMs;
   const staleAtLeastMs = d.syncEveryMs + 2 * d.retryMs;
-  const positive = (option: keyof ResolvedDurations): Rule => ({
-    option,
-    holds: d[option] > 0 && d[option] < Number.POSITIVE_INFINITY,
-    rule: 'it must be a positive number of milliseconds',
-  });
-  const names = Object.keys(d) as (keyof ResolvedDurations)[];
   return [
-    // Only those that were given: a default is wrong only if the option it follows from is, and that one is named.
-    ...names.filter((name) => given[name] !== undefined).map(positive),
     {
       option: 'holdMs',
       holds: d.holdMs > d.leaseMs,

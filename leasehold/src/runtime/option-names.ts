@@ -7,7 +7,7 @@
 import { InvalidOptionError } from './errors.ts';
 
 /** The name of every option. */
-export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
+export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>;
 
 /** @throws {InvalidOptionError} if the options have a name that is not known, or are none */
 export function checkOptionNames<Options>(

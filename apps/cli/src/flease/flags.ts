@@ -88,4 +88,4 @@ function flagOf(option: string, { durations, others }: Flags): string | undefine
 }
 
 /** The rules of durations have bare milliseconds at the end of a clause. */
-const withUnits = (rule: string): string => rule.replace(/(\d)(?=[,:]|$)/g, '$1 ms');
+const withUnits = (rule: string): string => rule.replace(/(\d)(?=[,:](?!\d)|$)/g, '$1 ms');

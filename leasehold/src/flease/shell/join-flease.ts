@@ -19,10 +19,17 @@ import { atEndOfTurn } from '../../node/turn.ts';
 import { warnings } from '../../node/warnings.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
-import { nameOption } from '../../runtime/text-option.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import {
+  type OptionTable,
+  optional,
+  or,
+  required,
+  resolveOptions,
+  LOGGER_WORDS,
+} from '../../runtime/option-table.ts';
 import { NAME_CHARACTERS_MAX, type Packet } from '../messages.ts';
-import { type FleaseDurations, resolveFleaseDurations } from '../options.ts';
+import { FLEASE_DURATIONS, type FleaseDurations, resolveFleaseDurations } from '../options.ts';
 import { checkView } from '../view.ts';
 import { fleaseCodec, FLEASE_PROTOCOL } from '../wire/codec.ts';
 import { firstLeaseWords } from '../wording.ts';
@@ -66,9 +73,21 @@ export interface JoinFleaseOptions extends FleaseDurations {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: OptionNames<JoinFleaseOptions> = {
-  ...{ id: true, peers: true, group: true, view: true, before: true, listen: true, tls: true },
-  ...{ insecure: true, logger: true, leaseMs: true, clockSkewMs: true, answerMs: true, noticeMs: true },
+/** @internal */
+export const JOIN_FLEASE_OPTIONS: OptionTable<
+  JoinFleaseOptions,
+  'group' | 'view' | 'insecure' | 'logger' | 'leaseMs'
+> = {
+  id: required(is.name(NAME_CHARACTERS_MAX)),
+  peers: required(is.anything()),
+  group: or('default', is.name(NAME_CHARACTERS_MAX)),
+  view: or(1, is.whole(1)),
+  before: optional(is.anything()),
+  listen: optional(is.anything(), 'its own address in `peers`'),
+  tls: optional(is.anything(), 'plain TCP'),
+  insecure: or(false, is.flag),
+  logger: or(warnings, is.logger, LOGGER_WORDS),
+  ...FLEASE_DURATIONS,
 };
 
 /** So many random bytes make an incarnation, and every double can hold them. */
@@ -90,9 +109,7 @@ export const joinFlease = (options: JoinFleaseOptions): Promise<Flease> => joinG
  * of those promises. @internal
  */
 export async function joinGroup(options: JoinFleaseOptions, takeoverMs: number): Promise<Flease> {
-  checkOptionNames('', options, OPTIONS);
-  const id = nameOption('id', options.id, NAME_CHARACTERS_MAX);
-  const group = nameOption('group', options.group ?? 'default', NAME_CHARACTERS_MAX);
+  const { id, group, insecure, logger, view: number } = resolveOptions('', options, JOIN_FLEASE_OPTIONS);
   const peers = checkPeers('peers', options.peers);
   const before = options.before === undefined ? undefined : checkPeers('before', options.before);
   const own = peers.get(id);
@@ -104,7 +121,7 @@ export async function joinGroup(options: JoinFleaseOptions, takeoverMs: number):
     );
   }
   const view = {
-    number: options.view ?? 1,
+    number,
     members: [...peers.keys()],
     before: before && [...before.keys()],
   };
@@ -119,14 +136,13 @@ export async function joinGroup(options: JoinFleaseOptions, takeoverMs: number):
   const durations = resolveFleaseDurations(options, takeoverMs);
   const listen = checkAddress('listen', options.listen ?? own);
   const secure = mutualTlsOption(options.tls);
-  if (secure === undefined && options.insecure !== true && !isLoopback(listen.host)) {
+  if (secure === undefined && !insecure && !isLoopback(listen.host)) {
     throw new InvalidOptionError(
       'listen',
       options.listen ?? own,
       'everybody who can connect there could take part; listen on 127.0.0.1, give tls (--ca, --cert, --key), or say insecure: true (--insecure) if the network keeps others away',
     );
   }
-  const logger = options.logger ?? warnings;
   if (secure === undefined && !isLoopback(listen.host))
     logger.warn(NOT_PROTECTED, { listen: formatAddress(listen) });
   const runtime = nodeRuntime({

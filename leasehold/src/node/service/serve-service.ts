@@ -8,7 +8,8 @@
 import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { type OptionTable, optional, or, resolveOptions, LOGGER_WORDS } from '../../runtime/option-table.ts';
 import { ProcessMonitor } from '../http/process-usage.ts';
 import { serveHttp } from '../http/server.ts';
 import { nodeRuntime } from '../runtime.ts';
@@ -35,15 +36,14 @@ export interface ServeOptions {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: OptionNames<ServeOptions> = {
-  host: true,
-  port: true,
-  allowedHosts: true,
-  insecure: true,
-  logger: true,
+/** @internal */
+export const SERVE_OPTIONS: OptionTable<ServeOptions, 'host' | 'insecure' | 'logger'> = {
+  host: or('127.0.0.1', is.string),
+  port: optional(is.port, "the service's own"),
+  allowedHosts: optional(is.anything()),
+  insecure: or(false, is.flag),
+  logger: or(warnings, is.logger, LOGGER_WORDS),
 };
-
-const PORT_MAX = 65_535;
 
 export interface ServiceServer extends AsyncDisposable {
   /** `http://127.0.0.1:7501` */
@@ -64,12 +64,9 @@ export async function serveService<Event extends ServiceEvent>(
   options: ServeOptions,
   defaultPort: number,
 ): Promise<ServiceServer> {
-  checkOptionNames('', options, OPTIONS);
-  const { host = '127.0.0.1', port = defaultPort, allowedHosts, insecure, logger = warnings } = options;
-  if (!Number.isInteger(port) || port < 0 || port > PORT_MAX) {
-    throw new InvalidOptionError('port', port, `it must be a whole number from 0 to ${PORT_MAX}`);
-  }
-  if (insecure !== true && !isLoopback(host)) {
+  const resolved = resolveOptions('', options, SERVE_OPTIONS);
+  const { host, port = defaultPort, allowedHosts, insecure, logger } = resolved;
+  if (!insecure && !isLoopback(host)) {
     throw new InvalidOptionError(
       'host',
       host,

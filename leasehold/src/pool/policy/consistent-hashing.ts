@@ -29,10 +29,16 @@ interface Point {
   readonly name: string;
 }
 
+export const VIRTUAL_NODES_MAX = 4_096;
+
 export function consistentHashing(options: ConsistentHashingOptions = {}): Policy {
   const virtualNodes = options.virtualNodes ?? 64;
-  if (!(Number.isInteger(virtualNodes) && virtualNodes >= 1 && virtualNodes <= 4_096)) {
-    throw new InvalidOptionError('virtualNodes', virtualNodes, 'it must be a whole number from 1 to 4096');
+  if (!(Number.isInteger(virtualNodes) && virtualNodes >= 1 && virtualNodes <= VIRTUAL_NODES_MAX)) {
+    throw new InvalidOptionError(
+      'virtualNodes',
+      virtualNodes,
+      `it must be a whole number from 1 to ${VIRTUAL_NODES_MAX}`,
+    );
   }
   const pointsOf = new Map<string, readonly Point[]>();
   /** The ring as it was last asked for. */

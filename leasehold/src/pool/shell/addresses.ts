@@ -17,9 +17,17 @@ import { parseAddress } from '../../node/tcp/address.ts';
 import { watchFile } from '../../node/watch-file.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { type OptionalRow, optional } from '../../runtime/option-table.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 
 export type ManagerAddresses = readonly string[] | { readonly file: string };
+
+/** The row of `managers` in every table; `resolveAddresses` has the rest of the rules. @internal */
+export const MANAGERS_ROW: OptionalRow<ManagerAddresses> = optional(
+  is.anything(),
+  'see [where the Managers are](#where-the-managers-are)',
+);
 
 const DEFAULT_MANAGER = '127.0.0.1:7400';
 

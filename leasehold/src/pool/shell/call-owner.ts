@@ -16,9 +16,10 @@
  */
 
 import { deadline } from '../../runtime/deadline.ts';
-import { InvalidOptionError, isCoded } from '../../runtime/errors.ts';
+import { isCoded } from '../../runtime/errors.ts';
 import type { Key } from '../../runtime/keys/hash.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { type OptionTable, optional, or, resolveOptions } from '../../runtime/option-table.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { NotServedError } from './errors.ts';
 import { isMisdirected, mayHaveRun } from './http-answer.ts';
@@ -49,7 +50,14 @@ export interface CallDependencies {
   otherThan(owner: FoundOwner | undefined, key: Key, withinMs: number, signal: AbortSignal): Promise<void>;
 }
 
-const WITHIN_MS = 15_000;
+/** @internal */
+export const CALL_OPTIONS: OptionTable<CallOptions, 'withinMs' | 'attempts' | 'idempotent'> = {
+  signal: optional(is.signal),
+  withinMs: or(15_000, is.timeLimit),
+  attempts: or(Number.POSITIVE_INFINITY, is.from(1, Number.POSITIVE_INFINITY), 'any number'),
+  idempotent: or(false, is.flag),
+};
+
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 250;
 
@@ -60,7 +68,7 @@ export async function callOwner<T>(
   options: CallOptions,
   around: CallDependencies,
 ): Promise<T> {
-  const { signal, withinMs, attempts, idempotent } = resolve(options);
+  const { signal, withinMs, attempts, idempotent } = resolveOptions('', options, CALL_OPTIONS);
   signal?.throwIfAborted();
   using time = deadline(around.runtime, withinMs, signal);
   let waitMs = FIRST_WAIT_MS;
@@ -80,17 +88,6 @@ export async function callOwner<T>(
       await around.otherThan(owner, key, pauseMs, time.signal).catch(unless(() => time.isOver));
   }
   throw new NotServedError(key, idempotent, last);
-}
-
-const OPTIONS: OptionNames<CallOptions> = { signal: true, withinMs: true, attempts: true, idempotent: true };
-
-function resolve(options: CallOptions) {
-  checkOptionNames('', options, OPTIONS);
-  const { signal, withinMs = WITHIN_MS, attempts = Number.POSITIVE_INFINITY, idempotent = false } = options;
-  if (!(withinMs > 0))
-    throw new InvalidOptionError('withinMs', withinMs, 'it must be a positive number of milliseconds');
-  if (!(attempts >= 1)) throw new InvalidOptionError('attempts', attempts, 'it must be at least 1');
-  return { signal, withinMs, attempts, idempotent };
 }
 
 type Outcome<T> =

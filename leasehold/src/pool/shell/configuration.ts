@@ -6,9 +6,10 @@
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import type { ManagerSettings, PoolSettings } from '../manager/settings.ts';
-import { type PoolDurations, resolveDurations } from '../options.ts';
-import { consistentHashing } from '../policy/consistent-hashing.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import { POOL_DURATIONS, type PoolDurations, resolveDurations } from '../options.ts';
+import { consistentHashing, VIRTUAL_NODES_MAX } from '../policy/consistent-hashing.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { type OptionTable, optional, or, resolveOptions } from '../../runtime/option-table.ts';
 import { nameOption } from '../../runtime/text-option.ts';
 
 /** Of one pool. An omitted value is as for all pools, or the default. */
@@ -28,15 +29,17 @@ export interface ManagerConfiguration {
   createPools?: 'on-first-use' | 'declared' | undefined;
 }
 
-const POOL_OPTIONS: OptionNames<PoolConfiguration> = {
-  ...{ leaseMs: true, holdMs: true, renewEveryMs: true, retryMs: true, leaderLeaseMs: true },
-  ...{ leaderChangeMs: true, revokeWithinMs: true, syncEveryMs: true, staleAfterMs: true },
-  ...{ suspensionToleranceMs: true, virtualNodes: true },
+/** @internal */
+export const POOL_OPTIONS: OptionTable<PoolConfiguration, 'virtualNodes' | 'leaseMs' | 'syncEveryMs'> = {
+  virtualNodes: or(64, is.whole(1, VIRTUAL_NODES_MAX)),
+  ...POOL_DURATIONS,
 };
-export const CONFIGURATION_OPTIONS: OptionNames<ManagerConfiguration> = {
-  defaults: true,
-  pools: true,
-  createPools: true,
+
+/** @internal */
+export const CONFIGURATION_OPTIONS: OptionTable<ManagerConfiguration, 'createPools'> = {
+  defaults: optional(is.anything(), 'the defaults below'),
+  pools: optional(is.anything()),
+  createPools: or('on-first-use', is.oneOf('on-first-use', 'declared')),
 };
 
 /** The values in force for pools, beyond the core's needs. */
@@ -52,12 +55,9 @@ export interface ResolvedPool extends PoolSettings {
 
 /** @throws {InvalidOptionError} */
 export function resolveConfiguration(configuration: ManagerConfiguration): ResolvedConfiguration {
-  checkOptionNames('', configuration, CONFIGURATION_OPTIONS);
-  const { createPools = 'on-first-use', defaults = {}, pools = {} } = configuration;
-  if (createPools !== 'on-first-use' && createPools !== 'declared') {
-    throw new InvalidOptionError('createPools', createPools, "it must be 'on-first-use' or 'declared'");
-  }
-  checkOptionNames('defaults.', defaults, POOL_OPTIONS);
+  const resolved = resolveOptions('', configuration, CONFIGURATION_OPTIONS);
+  const { createPools, defaults = {}, pools = {} } = resolved;
+  resolveOptions('defaults.', defaults, POOL_OPTIONS);
   return {
     createPools,
     defaults: inPlace('defaults', () => resolvePool(defaults)),
@@ -65,7 +65,7 @@ export function resolveConfiguration(configuration: ManagerConfiguration): Resol
       Object.entries(pools).map(([name, own]) => {
         nameOption('the name of a pool', name, LONGEST_NAME);
         const place = `pools.${name}`;
-        checkOptionNames(`${place}.`, own, POOL_OPTIONS);
+        resolveOptions(`${place}.`, own, POOL_OPTIONS);
         return [name, inPlace(place, () => resolvePool({ ...defaults, ...own }))] as const;
       }),
     ),

@@ -3,7 +3,7 @@ import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
 import { UnreachableError } from '../../node/tcp/errors.ts';
 import { type LogFacts, silent } from '../../runtime/logger.ts';
 import type { Refused } from '../messages.ts';
-import { enter, withinOption } from './entering.ts';
+import { enter } from './entering.ts';
 import { Refusals } from './refusals.ts';
 import { Condition } from '../../runtime/condition.ts';
 
@@ -160,15 +160,5 @@ describe('whoever enters a pool', () => {
       { ...waiting, waitedMs: 7_000 },
       { message: 'was admitted', waitedMs: 7_000 },
     ]);
-  });
-});
-
-describe('the time to enter within', () => {
-  it('is half a minute unless it is said', () => {
-    expect([withinOption('joinWithinMs', undefined), withinOption('joinWithinMs', 5)]).toEqual([30_000, 5]);
-  });
-
-  it.each([0, -1, Number.NaN])('cannot be %d', (value) => {
-    expect(() => withinOption('joinWithinMs', value)).toThrow('option joinWithinMs is');
   });
 });

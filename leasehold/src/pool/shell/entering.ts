@@ -9,7 +9,7 @@
  * is thrown when the time is over, not when a Manager has heard of the end.
  */
 
-import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
+import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
@@ -49,17 +49,11 @@ export interface EnteringOptions {
   };
 }
 
-const WITHIN_MS = 30_000;
+/** How long to try by default. */
+export const WITHIN_MS = 30_000;
 /** Somebody may be watching, and wonder. */
 const PROGRESS_AFTER_MS = 2_000;
 const PROGRESS_EVERY_MS = 5_000;
-
-/** @throws {InvalidOptionError} */
-export function withinOption(option: string, value: number | undefined): number {
-  const withinMs = value ?? WITHIN_MS;
-  if (withinMs > 0) return withinMs;
-  throw new InvalidOptionError(option, withinMs, 'it must be a positive number of milliseconds');
-}
 
 /**
  * @throws {ManagersUnreachableError} if none answers in time, with the result of each address

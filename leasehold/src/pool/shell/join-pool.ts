@@ -17,15 +17,22 @@ import { LONGEST_NAME, LONGEST_URL } from '../wire/rules.ts';
 import { prove } from '../incarnation.ts';
 import type { Prove } from '../messages.ts';
 import { resolveDurations } from '../options.ts';
-import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
+import { MANAGERS_ROW, type ManagerAddresses, resolveAddresses } from './addresses.ts';
 import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import { dialManagers } from './dial-managers.ts';
-import { enter, withinOption } from './entering.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import { enter, WITHIN_MS } from './entering.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import {
+  type OptionTable,
+  optional,
+  or,
+  required,
+  resolveOptions,
+  LOGGER_WORDS,
+} from '../../runtime/option-table.ts';
 import { PoolOwner } from './pool-owner.ts';
 import { LOCK_WAIT_MS } from './supervision/locked-proof.ts';
 import { proveDeath } from './supervision/prove-death.ts';
-import { nameOption } from '../../runtime/text-option.ts';
 import type { Upcall } from './upcalls.ts';
 
 export interface JoinOptions {
@@ -77,9 +84,20 @@ export interface JoinOptions {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: OptionNames<JoinOptions> = {
-  ...{ managers: true, pool: true, name: true, url: true, onGrant: true, onRevoke: true, onLost: true },
-  ...{ load: true, lockFile: true, joinWithinMs: true, signal: true, logger: true },
+/** @internal */
+export const JOIN_POOL_OPTIONS: OptionTable<JoinOptions, 'joinWithinMs' | 'logger'> = {
+  managers: MANAGERS_ROW,
+  pool: required(is.name(LONGEST_NAME)),
+  name: required(is.name(LONGEST_NAME)),
+  url: required(is.name(LONGEST_URL)),
+  onGrant: optional(is.callback(), 'none: served at once'),
+  onRevoke: optional(is.callback()),
+  onLost: optional(is.callback()),
+  load: optional(is.callback(), '0'),
+  lockFile: optional(is.string),
+  joinWithinMs: or(WITHIN_MS, is.timeLimit),
+  signal: optional(is.signal),
+  logger: or(warnings, is.logger, LOGGER_WORDS),
 };
 
 /**
@@ -95,12 +113,8 @@ const OPTIONS: OptionNames<JoinOptions> = {
  * @throws {StorageError} if that file cannot be opened or written
  */
 export async function joinPool(options: JoinOptions): Promise<PoolOwner> {
-  checkOptionNames('', options, OPTIONS);
-  const pool = nameOption('pool', options.pool, LONGEST_NAME);
-  const name = nameOption('name', options.name, LONGEST_NAME);
-  const url = nameOption('url', options.url, LONGEST_URL);
-  const withinMs = withinOption('joinWithinMs', options.joinWithinMs);
-  const { lockFile, signal, logger = warnings } = options;
+  const resolved = resolveOptions('', options, JOIN_POOL_OPTIONS);
+  const { pool, name, url, lockFile, joinWithinMs: withinMs, signal, logger } = resolved;
   signal?.throwIfAborted();
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; what is held is dropped and taken anew', { ms }),

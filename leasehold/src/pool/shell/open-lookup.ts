@@ -12,13 +12,20 @@ import { warnings } from '../../node/warnings.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { LONGEST_NAME } from '../wire/rules.ts';
 import { resolveDurations } from '../options.ts';
-import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
+import { MANAGERS_ROW, type ManagerAddresses, resolveAddresses } from './addresses.ts';
 import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import { dialManagers } from './dial-managers.ts';
-import { enter, withinOption } from './entering.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import { enter, WITHIN_MS } from './entering.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import {
+  type OptionTable,
+  optional,
+  or,
+  required,
+  resolveOptions,
+  LOGGER_WORDS,
+} from '../../runtime/option-table.ts';
 import { type Loss, type LookupPosition, PoolLookup } from './pool-lookup.ts';
-import { nameOption } from '../../runtime/text-option.ts';
 
 export interface OpenLookupOptions {
   /** Where the Managers are. @default LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, 127.0.0.1:7400 */
@@ -53,9 +60,18 @@ export interface OpenLookupOptions {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: OptionNames<OpenLookupOptions> = {
-  ...{ managers: true, pool: true, resumeFrom: true, onLoss: true, onChange: true, syncEveryMs: true },
-  ...{ staleAfterMs: true, openWithinMs: true, signal: true, logger: true },
+/** @internal */
+export const OPEN_LOOKUP_OPTIONS: OptionTable<OpenLookupOptions, 'openWithinMs' | 'logger'> = {
+  managers: MANAGERS_ROW,
+  pool: required(is.name(LONGEST_NAME)),
+  resumeFrom: optional(is.anything(), 'none: nothing is reported at first'),
+  onLoss: optional(is.callback()),
+  onChange: optional(is.callback()),
+  syncEveryMs: optional(is.timeLimit, 'as the Manager says, 10,000'),
+  staleAfterMs: optional(is.timeLimit, '`syncEveryMs` × 3'),
+  openWithinMs: or(WITHIN_MS, is.timeLimit),
+  signal: optional(is.signal),
+  logger: or(warnings, is.logger, LOGGER_WORDS),
 };
 
 /**
@@ -67,10 +83,9 @@ const OPTIONS: OptionNames<OpenLookupOptions> = {
  * @throws {ManagersDisagreeError} if Managers of the list lead different logs
  */
 export async function openLookup(options: OpenLookupOptions): Promise<PoolLookup> {
-  checkOptionNames('', options, OPTIONS);
-  const pool = nameOption('pool', options.pool, LONGEST_NAME);
-  const withinMs = withinOption('openWithinMs', options.openWithinMs);
-  const { syncEveryMs, staleAfterMs, resumeFrom, onLoss, onChange, signal, logger = warnings } = options;
+  const resolved = resolveOptions('', options, OPEN_LOOKUP_OPTIONS);
+  const { pool, syncEveryMs, staleAfterMs, openWithinMs: withinMs, resumeFrom } = resolved;
+  const { onLoss, onChange, signal, logger } = resolved;
   signal?.throwIfAborted();
   const durations = resolveDurations({ syncEveryMs, staleAfterMs });
   // The two go together: a caller with one of them has its own values for both.

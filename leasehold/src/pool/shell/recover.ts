@@ -27,7 +27,8 @@ import { warnings } from '../../node/warnings.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { connectStore } from './etcd-connection.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { type OptionTable, optional, or, resolveOptions, LOGGER_WORDS } from '../../runtime/option-table.ts';
 import { type AnyStore, type EtcdStore, planStore } from './store.ts';
 
 export type { RaisedCounters } from '../../log/file/raise-counters.ts';
@@ -57,9 +58,16 @@ export interface RecoveryOptions {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: OptionNames<RecoveryOptions> = {
-  ...{ directory: true, store: true, seenTerm: true, seenPosition: true, logger: true },
-  ...{ allowNetworkDirectory: true },
+const SEEN_WORDS = 'what the log has, and 2^40';
+
+/** @internal */
+export const RECOVERY_OPTIONS: OptionTable<RecoveryOptions, 'allowNetworkDirectory' | 'logger'> = {
+  directory: optional(is.string),
+  store: optional(is.anything()),
+  allowNetworkDirectory: or(false, is.flag),
+  seenTerm: optional(is.whole(0, SEEN_MOST), SEEN_WORDS),
+  seenPosition: optional(is.whole(0, SEEN_MOST), SEEN_WORDS),
+  logger: or(warnings, is.logger, LOGGER_WORDS),
 };
 
 /** Where a log has got to. */
@@ -90,12 +98,8 @@ export interface Recovery {
  * @throws {DamagedLogError} and every other error that keeps a Manager from starting on the log
  */
 export async function planRecovery(options: RecoveryOptions): Promise<Recovery> {
-  checkOptionNames('', options, OPTIONS);
-  for (const name of ['seenTerm', 'seenPosition'] as const) {
-    const value = options[name];
-    if (value === undefined || (Number.isSafeInteger(value) && value >= 0 && value <= SEEN_MOST)) continue;
-    throw new InvalidOptionError(name, value, `it must be a whole number from 0 to ${SEEN_MOST}`);
-  }
+  const resolved = resolveOptions('', options, RECOVERY_OPTIONS);
+  const { seenTerm, seenPosition, logger, allowNetworkDirectory } = resolved;
   const plan = planStore(options.directory, options.store);
   if (plan.kind === 'memory') {
     throw new InvalidOptionError('directory', 'not given', 'either it or store must say where the log is');
@@ -109,11 +113,9 @@ export async function planRecovery(options: RecoveryOptions): Promise<Recovery> 
       'replicas refuse a directory that was put back from a backup, so the log of a group does not go back; to begin anew, empty all directories';
     throw new InvalidOptionError('store', 'quorum', rule);
   }
-  const { logger = warnings, allowNetworkDirectory = false } = options;
   const log =
     plan.kind === 'file' ? logIn(plan.directory, logger, allowNetworkDirectory) : logOn(plan.options, logger);
   const { found, noted } = await log.read();
-  const { seenTerm, seenPosition } = options;
   const above = {
     term: Math.max(found.term, noted?.term ?? 0, seenTerm ?? found.term + LEAP),
     position: Math.max(found.position + 1, noted?.position ?? 0, seenPosition ?? found.position + LEAP),

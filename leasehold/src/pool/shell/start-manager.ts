@@ -33,7 +33,8 @@ import {
   shortestLeaderChangeMs,
   shortestLeaderLeaseMs,
 } from './configuration.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { type OptionTable, optional, or, resolveOptions, LOGGER_WORDS } from '../../runtime/option-table.ts';
 import {
   ofTransport,
   type ResolvedStrangerLimits,
@@ -44,7 +45,6 @@ import {
 import { type ManagerDependencies, PoolManager } from './pool-manager.ts';
 import { takeoverMsOf } from './flease-store.ts';
 import { type AnyStore, openStore, planStore, type StorePlan } from './store.ts';
-import { nameOption } from '../../runtime/text-option.ts';
 
 export interface StartManagerOptions extends ManagerConfiguration {
   /** Where owners and look-ups connect. @default '127.0.0.1' */
@@ -120,21 +120,29 @@ export interface StartManagerOptions extends ManagerConfiguration {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: OptionNames<StartManagerOptions> = {
-  ...CONFIGURATION_OPTIONS,
-  ...{ host: true, port: true, http: true, directory: true, store: true, advertise: true, id: true },
-  ...{
-    limits: true,
-    firstStart: true,
-    allowNetworkDirectory: true,
-    insecure: true,
-    logger: true,
-    signal: true,
-  },
-};
-
 export const DEFAULT_PORT = 7400;
 export const DEFAULT_HTTP_PORT = 7401;
+
+/** @internal */
+export const START_MANAGER_OPTIONS: OptionTable<
+  StartManagerOptions,
+  'host' | 'port' | 'allowNetworkDirectory' | 'firstStart' | 'insecure' | 'logger' | 'createPools'
+> = {
+  host: or('127.0.0.1', is.string),
+  port: or(DEFAULT_PORT, is.port, '7400'),
+  http: optional(is.anything(), '`{ host, port: 7401 }`; any port if `port` is 0'),
+  directory: optional(is.string, 'none: everything is in memory'),
+  store: optional(is.anything()),
+  allowNetworkDirectory: or(false, is.flag),
+  firstStart: or(false, is.flag),
+  advertise: optional(is.anything(), 'where it listens'),
+  id: optional(is.name(LONGEST_NAME), 'random; with `store.flease` or `store.quorum`, its name there'),
+  signal: optional(is.signal),
+  insecure: or(false, is.flag),
+  limits: optional(is.anything(), 'see [limits](#limits)'),
+  logger: or(warnings, is.logger, LOGGER_WORDS),
+  ...CONFIGURATION_OPTIONS,
+};
 
 /**
  * Resolves when the Manager leads or, with others, is a standby.
@@ -156,11 +164,11 @@ export const DEFAULT_HTTP_PORT = 7401;
  * @throws {ReplicaRefusedError} if the group knows the replica with another directory
  */
 export async function startManager(options: StartManagerOptions = {}): Promise<PoolManager> {
-  checkOptionNames('', options, OPTIONS);
-  const { host = '127.0.0.1', port = DEFAULT_PORT, defaults, pools, createPools } = options;
+  const resolved = resolveOptions('', options, START_MANAGER_OPTIONS);
+  const { host, port, firstStart, insecure, signal, logger, defaults, pools, createPools } = resolved;
   const limits = withinOpenFiles(resolveStrangerLimits(options.limits), openFilesMost());
   const plan = planStore(options.directory, options.store, options.insecure);
-  if (options.firstStart === true && plan.kind === 'flease') {
+  if (firstStart && plan.kind === 'flease') {
     const rule = 'Managers that elect each other keep nothing, and wait for earlier leases at each election';
     throw new InvalidOptionError('firstStart', true, rule);
   }
@@ -175,18 +183,16 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
     ['host', host],
     ['http.host', http?.host ?? host],
   ] as const) {
-    if (options.insecure === true || isLoopback(address)) continue;
+    if (insecure || isLoopback(address)) continue;
     throw new InvalidOptionError(
       option,
       address,
       'everybody who can connect there could do everything; listen on 127.0.0.1, or say insecure: true (--insecure) if the network keeps others away',
     );
   }
-  const id = nameOption('id', options.id ?? ownNameOf(plan), LONGEST_NAME);
+  const id = options.id ?? ownNameOf(plan);
   checkAdvertise(options.advertise, host, plan.kind === 'etcd' || plan.kind === 'quorum');
-  const { signal } = options;
   signal?.throwIfAborted();
-  const logger = options.logger ?? warnings;
   sayIfFewer(logger, options.limits, limits);
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; leadership is given up and taken anew', { ms }),

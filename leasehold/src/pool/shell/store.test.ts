@@ -20,7 +20,11 @@ describe('where a Manager is told to keep its log', () => {
     [undefined, 'http://h', 'it must begin with etcd://'],
     [undefined, { etcd: 'etcd://h', ca: 'ca.pem' }, 'write etcds:// instead'],
     [undefined, { etcd: 'etcd://h', cluster: '' }, 'option cluster is'],
-    [undefined, { etcd: 'etcd://h', openWithinMs: 0 }, 'option openWithinMs is 0, but it must be above 0'],
+    [
+      undefined,
+      { etcd: 'etcd://h', openWithinMs: 0 },
+      'option openWithinMs is 0, but it must be a positive number of milliseconds',
+    ],
     [undefined, 7 as unknown as string, 'option store is number'],
     [undefined, null as unknown as string, 'option store is object'],
   ])('makes sense: not %j with %j', (directory, store, complaint) => {

@@ -25,8 +25,8 @@ import { DEFAULT_CLUSTER } from './etcd-connection.ts';
 import { openEtcdStore } from './etcd-store.ts';
 import { checkFleaseStore, type FleaseStore, openFleaseStore } from './flease-store.ts';
 import { checkQuorumStore, openQuorumStore, type QuorumStore } from './quorum-store.ts';
-import type { OptionNames } from '../../runtime/option-names.ts';
-import { nameOption } from '../../runtime/text-option.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { type OptionTable, optional, or, required, fillIn } from '../../runtime/option-table.ts';
 
 export interface EtcdStore {
   /** `etcd://10.0.0.1:2379,10.0.0.2:2379/prefix`, or `etcds://…` for TLS; `user:password@` may come first. */
@@ -51,8 +51,14 @@ export interface EtcdStore {
   openWithinMs?: number | undefined;
 }
 
-const OPTIONS: OptionNames<EtcdStore> = {
-  ...{ etcd: true, cluster: true, ca: true, cert: true, key: true, openWithinMs: true },
+/** @internal */
+export const ETCD_STORE_OPTIONS: OptionTable<EtcdStore, 'cluster' | 'openWithinMs'> = {
+  etcd: required(is.anything()),
+  cluster: or(DEFAULT_CLUSTER, is.name(LONGEST_NAME)),
+  ca: optional(is.anything(), 'those that come with Node'),
+  cert: optional(is.anything()),
+  key: optional(is.anything()),
+  openWithinMs: or(60_000, is.timeLimit),
 };
 
 /** A store as configured. */
@@ -149,8 +155,8 @@ export function planStore(
   }
   const options = typeof store === 'string' ? { etcd: store } : store;
   checkNames(options);
+  fillIn('', options, ETCD_STORE_OPTIONS);
   const { isSecure } = parseEtcdAddress(options.etcd, 'store');
-  nameOption('cluster', options.cluster ?? DEFAULT_CLUSTER, LONGEST_NAME);
   for (const option of ['ca', 'cert', 'key'] as const) {
     if (options[option] === undefined || isSecure) continue;
     throw new InvalidOptionError(
@@ -159,8 +165,6 @@ export function planStore(
       'certificates are of no use without TLS: write etcds:// instead of etcd://',
     );
   }
-  const { openWithinMs = 1 } = options;
-  if (!(openWithinMs > 0)) throw new InvalidOptionError('openWithinMs', openWithinMs, 'it must be above 0');
   return { kind: 'etcd', options };
 }
 
@@ -179,9 +183,9 @@ function checkNames(options: unknown): void {
       "it must be 'etcd://…', or an object with etcd, quorum or flease in it",
     );
   }
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(OPTIONS, name));
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(ETCD_STORE_OPTIONS, name));
   if (unknown === undefined) return;
-  const rule = `there is no such option; there are ${Object.keys(OPTIONS).join(', ')}`;
+  const rule = `there is no such option; there are ${Object.keys(ETCD_STORE_OPTIONS).join(', ')}`;
   throw new InvalidOptionError(`store.${unknown}`, 'given', rule);
 }
 

@@ -6,10 +6,18 @@
 import { CommandError } from '../../node/command-error.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { warnings } from '../../node/warnings.ts';
-import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { type ManagerAddresses, resolveAddresses } from './addresses.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import { MANAGERS_ROW, type ManagerAddresses, resolveAddresses } from './addresses.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import {
+  type OptionTable,
+  optional,
+  or,
+  required,
+  resolveOptions,
+  LOGGER_WORDS,
+} from '../../runtime/option-table.ts';
+import { CERTIFY_FOR_MS } from './supervision/certification.ts';
 import { supervise } from './supervision/supervise.ts';
 import type { SupervisedEnd } from './supervision/supervised-end.ts';
 
@@ -39,7 +47,7 @@ export interface SuperviseCommandOptions {
    * How long to tell the Managers of the command's death when none answers, in milliseconds; three seconds at most if
    * none was reached during the command's life. Longer than a hold is of little use: by then the keys are free.
    *
-   * @default 10_000
+   * @default 12_000
    */
   certifyForMs?: number | undefined;
 
@@ -55,9 +63,19 @@ export interface SuperviseCommandOptions {
   logger?: Logger | undefined;
 }
 
-const OPTIONS: OptionNames<SuperviseCommandOptions> = {
-  ...{ command: true, args: true, managers: true, environment: true, onChild: true },
-  ...{ certifyForMs: true, forwardSignals: true, logger: true },
+/** @internal */
+export const SUPERVISE_OPTIONS: OptionTable<
+  SuperviseCommandOptions,
+  'certifyForMs' | 'forwardSignals' | 'logger'
+> = {
+  command: required(is.string),
+  args: optional(is.anything()),
+  managers: MANAGERS_ROW,
+  environment: optional(is.anything()),
+  onChild: optional(is.callback()),
+  certifyForMs: or(CERTIFY_FOR_MS, is.from(0)),
+  forwardSignals: or(true, is.flag),
+  logger: or(warnings, is.logger, LOGGER_WORDS),
 };
 
 /**
@@ -67,15 +85,11 @@ const OPTIONS: OptionNames<SuperviseCommandOptions> = {
  * @throws {CommandError} if the command does not start; end with the error's `exitCode`
  */
 export async function superviseCommand(options: SuperviseCommandOptions): Promise<SupervisedEnd> {
-  checkOptionNames('', options, OPTIONS);
-  const { managers, args = [], certifyForMs, logger = warnings, ...rest } = options;
-  if (certifyForMs !== undefined && !(certifyForMs >= 0)) {
-    throw new InvalidOptionError('certifyForMs', certifyForMs, 'it must be a number of milliseconds');
-  }
+  const { managers, args = [], logger, ...rest } = resolveOptions('', options, SUPERVISE_OPTIONS);
   const runtime = nodeRuntime();
   using addresses = await resolveAddresses(managers, runtime, logger);
   return await supervise({
-    ...{ ...rest, args, certifyForMs, runtime, logger },
+    ...{ ...rest, args, runtime, logger },
     managers: () => addresses.current,
   });
 }

@@ -42,7 +42,7 @@ export interface CertificationOptions {
 export type CertificationOutcome = 'certified' | 'ran-out' | 'dropped';
 
 /** A hold, and a little: `certifier.ts` says why. */
-const CERTIFY_FOR_MS = 12_000;
+export const CERTIFY_FOR_MS = 12_000;
 const RETRY_MS = 500;
 
 const UNCONFIRMED =
