@@ -17,7 +17,13 @@
  *    each other: every packet names them, and a packet with other numbers is not answered (`peer-table.ts`).
  *  - `takeover` is a third number of that kind, for a holder that makes promises under its lease which outlast the lease,
  *    like a Manager that grants leases on keys. A member does not know those promises; it only ensures that all
- *    members agree how long a new holder waits for those of the holder before (`soft-log.ts`).
+ *    members agree how long a new holder waits for those of the holder before (`soft-log.ts`). To lose such a lease is
+ *    expensive, and a process that makes many promises has long turns of its event loop. An attempt takes two rounds of
+ *    questions, and each round at least one turn. So such a holder renews earlier, and waits longer for answers:
+ *
+ *        asked ├─ 0.2 lease ─┤ renew, 1st attempt ├── 0.3 lease ──┤ 2nd ├── 0.3 lease ──┤ 2 × skew ┤ end
+ *
+ *    With 0.4 and 0.1 instead, two turns of 100 ms fail every attempt at a lease of 2 s, until the lease ends.
  *
  * The paper's interval is `lease − skew`, and the paper has no end of an attempt; any interval up to that would do
  * for its own argument.
@@ -111,12 +117,16 @@ export function resolveFleaseDurations(
     clockSkewMs < attemptMs,
     `it must be less than half of leaseMs, which is ${leaseMs}: with clocks so far apart nobody would get a lease in time`,
   );
-  const answerMs = given.answerMs ?? Math.min(leaseMs / 10, ANSWER_MS_DEFAULT_MAX);
+  const isCostlyToLose = takeoverMs > 0;
+  const answerDefaultMs = isCostlyToLose
+    ? Math.max(leaseMs / 10, leaseMs * 0.4 - clockSkewMs)
+    : Math.min(leaseMs / 10, ANSWER_MS_DEFAULT_MAX);
+  const answerMs = given.answerMs ?? answerDefaultMs;
   const answerMaxMs = attemptMs - clockSkewMs;
   const answerRule = `it must be at most leaseMs / 2 - clockSkewMs, which is ${answerMaxMs}`;
   demand('answerMs', answerMs, answerMs <= answerMaxMs, answerRule);
   const noticeMs = given.noticeMs ?? leaseMs / 10;
-  const renewAfterMs = leaseMs * 0.4;
+  const renewAfterMs = leaseMs * (isCostlyToLose ? 0.2 : 0.4);
   const noticeMaxMs = leaseMs - renewAfterMs - answerMs;
   const noticeRule = `it must be at most ${noticeMaxMs}, so that a renewal can be answered before`;
   demand('noticeMs', noticeMs, noticeMs <= noticeMaxMs, noticeRule);

@@ -13,6 +13,8 @@ export interface QuietGroupOptions {
   readonly members?: number;
   readonly leaseMs?: number;
   readonly clockSkewMs?: number;
+  /** As for Managers that elect each other. */
+  readonly takeoverMs?: number;
   readonly deviationsMs?: Readonly<Record<string, number>>;
   readonly comparesClocks?: boolean;
   readonly links?: Partial<LinkFaults>;
@@ -26,7 +28,7 @@ export class QuietGroup {
   /** All members have recovered. */
   constructor(options: QuietGroupOptions = {}) {
     const { members = 3, leaseMs = 1_000, clockSkewMs = 50, links = { delayMs: [1, 1] } } = options;
-    const durations = resolveFleaseDurations({ leaseMs, clockSkewMs });
+    const durations = resolveFleaseDurations({ leaseMs, clockSkewMs }, options.takeoverMs);
     this.flease = new FleaseWorld({
       ...{ seed: 1, trace: false, comparesClocks: options.comparesClocks ?? true },
       deviationsMs: options.deviationsMs ?? {},

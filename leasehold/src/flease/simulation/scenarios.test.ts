@@ -251,3 +251,25 @@ describe('a member whose clock jumps', () => {
     for (const { events } of [before, then]) expect(events.map((event) => event.kind)).toEqual(['failed']);
   });
 });
+
+describe('a holder for which each round of questions takes 240 ms, as behind long turns of its event loop', () => {
+  const links = { delayMs: [120, 120] } as const;
+
+  it('keeps a lease of 2 s for which it makes promises', () => {
+    const group = new QuietGroup({ members: 2, leaseMs: 2_000, clockSkewMs: 200, takeoverMs: 15_000, links });
+    const { events, held } = after10s(group);
+    expect(events.map(({ kind }) => kind)).toEqual(['granted']);
+    expect(held?.state).toBe('held');
+  });
+
+  it('never gets such a lease if it waits for answers for 200 ms, as a holder without promises does', () => {
+    const group = new QuietGroup({ members: 2, leaseMs: 2_000, clockSkewMs: 200, links });
+    expect(after10s(group).events).toEqual([]);
+  });
+
+  function after10s(group: QuietGroup): Asked {
+    const asked = group.acquire('a');
+    group.pass(10_000);
+    return asked;
+  }
+});

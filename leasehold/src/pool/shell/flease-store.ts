@@ -113,8 +113,8 @@ export const fleasePlace = ({ flease, cluster = DEFAULT_CLUSTER }: FleaseStore):
 
 /**
  * The durations of the group, by the leader lease and the skew. A leader believes in the lease for twice the skew
- * less; the rest must be enough for a renewal. A renewal begins after four tenths of a lease, and waits for a tenth at
- * most, so half of a lease is left for twice the skew.
+ * less; the rest must be enough for two attempts to renew, which begin after a fifth of a lease. With the greatest skew, a quarter
+ * of a lease, each attempt has 0.15 of a lease.
  *
  * @throws {InvalidOptionError}
  */
