@@ -78,7 +78,7 @@ describe('an owner whose event loop stands still for longer than its lease', () 
   );
 
   it(
-    'gives no result to whoever asked for guarded work, and does not begin what waits for the key',
+    'gives no result of guarded work to the caller, and does not begin the work that waits for the key',
     onScene(async (scene) => {
       const { a, key } = await twoOwners(scene);
       const [first, second] = a.askAtOnce(['guard', { key, busyMs }], ['guard', { key }]);

@@ -174,7 +174,7 @@ describe('the checks of code', () => {
 });
 
 describe('links', () => {
-  it('lead somewhere', () => {
+  it('lead to a file and a heading that exist', () => {
     expect(documents.length).toBeGreaterThan(10);
     expect(documents.flatMap((document) => brokenLinks(document, documents))).toEqual([]);
   });

@@ -14,6 +14,7 @@ import { lowered, PLAIN, proseComplaints, type Ratchet } from './tidy/prose.ts';
 import { source } from './tidy/source.ts';
 import { mentionComplaints } from './tidy/mentions.ts';
 import { surroundingsComplaints } from './tidy/surroundings.ts';
+import { testNameComplaints, testNamesOf } from './tidy/test-names.ts';
 
 const src = (path: string, text: string) => source(`leasehold/src/${path}`, text);
 const imports = (path: string, module: string) =>
@@ -243,6 +244,44 @@ describe('the prose of comments', () => {
   });
 });
 
+describe('the name of a test', () => {
+  const test = (text: string) => ({ path: 'leasehold/src/a.test.ts', text });
+
+  it('is read with its groups, also after a table of cases', () => {
+    const text = `describe('a', () => {
+  describe.each([1])('b', () => {
+    it.each([
+      [1],
+    ])('c %i', () => {});
+  });
+  it(
+    "d",
+    () => {},
+  );
+});
+it('e has no group', () => {});`;
+    expect(testNamesOf(test(text)).map(({ line, groups, name }) => [line, ...groups, name])).toEqual([
+      [3, 'a', 'b', 'c %i'],
+      [7, 'a', 'd'],
+      [12, 'e has no group'],
+    ]);
+  });
+
+  it.each([
+    ["describe('who waits', () => {\n  it('is told to look, once', () => {});\n});", 'without a subject'],
+    ["describe('a member', () => {\n  it('it waits for the end', () => {});\n});", 'pronoun'],
+    ["describe('a member', () => {\n  it('waits for whoever leads', () => {});\n});", 'whoever'],
+    ["describe('a world', () => {\n  it('counts', () => {});\n});", 'no sentence'],
+  ])('is complained about: %j', (text, complaint) => {
+    expect(testNameComplaints(test(text))).toEqual([expect.stringContaining(complaint)]);
+  });
+
+  it('passes if it is a sentence', () => {
+    const text = "describe('a member', () => {\n  it('waits for the end of the lease', () => {});\n});";
+    expect(testNameComplaints(test(text))).toEqual([]);
+  });
+});
+
 describe('this repository', () => {
   const files = readRepository(root);
   const code = files.filter(isCode);
@@ -267,6 +306,10 @@ describe('this repository', () => {
   it('has comments that are no harder to read than before: see npm run prose -- --files', () => {
     const ratchet: Ratchet = JSON.parse(readFileSync(join(root, 'scripts/tidy/prose-ratchet.json'), 'utf8'));
     expect(code.flatMap((file) => proseComplaints(file, ratchet))).toEqual([]);
+  });
+
+  it('has tests whose names stand alone in a failure report', () => {
+    expect(code.flatMap(testNameComplaints)).toEqual([]);
   });
 
   it('names no file that is not there', () => {

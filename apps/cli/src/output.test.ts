@@ -67,7 +67,7 @@ describe('numbers for people', () => {
   });
 });
 
-describe('what is shown', () => {
+describe('the output of a command', () => {
   it('is text for people, and JSON for programs', () => {
     const [people, program] = [recordedContext(), recordedContext()];
     show(people, {}, { a: 1 }, () => ['one', 'two']);

@@ -106,7 +106,7 @@ describe('the command line', () => {
     );
   });
 
-  it('shows an example to whoever left something out', async () => {
+  it('shows an example if an argument was left out', async () => {
     expect((await run('lookup', 'presence')).complained).toBe(
       "leasehold: missing required argument 'keys'\nFor example: leasehold lookup presence alice\nSee leasehold lookup --help.\n",
     );
@@ -206,7 +206,7 @@ describe('the command line', () => {
     expect((await run('manager', 'recovr')).complained).toContain('did you mean step-down or recover?');
   });
 
-  it('complains in JSON to whoever wants JSON', async () => {
+  it('complains in JSON with --json', async () => {
     const { code, complained } = await run('status', '--json', '--bogus');
     expect(code).toBe(2);
     expect(JSON.parse(complained)).toEqual({ error: { code: 'USAGE', message: "unknown option '--bogus'" } });

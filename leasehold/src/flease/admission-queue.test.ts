@@ -28,8 +28,8 @@ function bench() {
   return { admissionQueue, wait, admit };
 }
 
-describe('a crowd', () => {
-  it('lets in whoever comes while there is room', () => {
+describe('an admission queue', () => {
+  it('admits each resource at once while there is room', () => {
     const { admissionQueue } = bench();
     expect(admissionQueue.enter(claimed('r'), 'take', FULL - 1)).toBe(true);
     expect(admissionQueue.isEmpty).toBe(true);
@@ -56,7 +56,7 @@ describe('a crowd', () => {
     expect(admit(9)).toEqual(['r3', 'r1', 'r4']);
   });
 
-  it('forgets who has left, and puts who has changed its mind at the end of the other line', () => {
+  it('forgets a resource that left, and puts one that changed its operation at the end of the other line', () => {
     const { wait, admit, admissionQueue } = bench();
     const [one, two] = [wait('r1'), wait('r2'), wait('r3')] as const;
     admissionQueue.leave(one);

@@ -40,7 +40,7 @@ describe('an attempt', () => {
     expect(attempt.answer('a', promised())).toBe('waiting');
   });
 
-  it('does not count who is not a member', () => {
+  it('does not count an answer of a process that is not a member', () => {
     const attempt = begin('a', 'b', 'c');
     attempt.answer('a', promised());
     expect(attempt.answer('x', promised())).toBe('waiting');
@@ -57,14 +57,14 @@ describe('an attempt', () => {
     expect(attempt.answer('c', promised())).toBe('waiting');
   });
 
-  it('finds what was written under the highest ballot', () => {
+  it('finds the lease written under the highest ballot', () => {
     const attempt = begin('a', 'b', 'c');
     attempt.answer('a', promised(200, 'old'));
     attempt.answer('b', promised(900, 'recent'));
     expect(attempt.found?.holder).toBe('recent');
   });
 
-  it('is certain of what it found only if all who answered have the very same', () => {
+  it('is certain of the lease it found only if all answers have the same lease', () => {
     const same = begin('a', 'b', 'c');
     same.answer('a', promised(900));
     same.answer('b', promised(900));
@@ -145,7 +145,7 @@ describe('an attempt', () => {
     expect(outbid.isOutbid).toBe(true);
   });
 
-  it('as a query, counts what was found and no promise; otherwise a promise and not what was found', () => {
+  it('counts found leases and no promises as a query, and promises but no found leases otherwise', () => {
     const found = { ...promised(900), kind: 'found' } as const;
     const query = new Attempt('job', BALLOT, asking('ask', ['a', 'b', 'c']));
     query.answer('a', found);

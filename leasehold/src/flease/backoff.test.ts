@@ -82,7 +82,7 @@ describe('a back-off', () => {
     ]);
   });
 
-  it('are forgotten when something else is to be done, but not who was faster', () => {
+  it('forgets failures when another operation begins, but not the round of the rival', () => {
     const backoff = after(refused(1_000, 7), refused(1_100, 9));
     expect(backoff.isActive).toBe(true);
     backoff.reset();

@@ -20,7 +20,7 @@ const reading = (found: Lease | undefined, nowMs: number, isCertain = true): Rea
 const ours = (changes: Partial<Lease> = {}): Lease => lease({ holder: 'a', incarnation: 3, ...changes });
 const NOBODY = { named: undefined, first: undefined };
 
-describe('who wants to take a lease', () => {
+describe('a member that wants to take a lease', () => {
   it('writes its own where there is none, from when it asked and under the number of that instant', () => {
     expect(decideToTake(SELF, reading(undefined, 520))).toEqual({
       do: 'write',
@@ -47,7 +47,7 @@ describe('who wants to take a lease', () => {
     expect(decideToTake(SELF, reading(found, nowMs))).toMatchObject({ do: 'write', lease: { holder: 'a' } });
   });
 
-  it('never takes up what it has let go of: it writes it anew, under a higher number', () => {
+  it('never takes up a lease that it has released: it writes a new one, under a higher number', () => {
     const decision = decideToTake(SELF, reading(ours({ number: 990_000 }), 1_000));
     expect(decision).toMatchObject({ do: 'write', lease: { number: 990_001 } });
   });
@@ -58,7 +58,7 @@ describe('who wants to take a lease', () => {
   });
 });
 
-describe('who wants to renew a lease', () => {
+describe('a member that wants to renew its lease', () => {
   it('writes it with a later end and nothing else changed', () => {
     expect(decideToRenew(SELF, 7, reading(ours(), 1_420))).toEqual({
       do: 'write',
@@ -77,7 +77,7 @@ describe('who wants to renew a lease', () => {
   });
 });
 
-describe('who has let go of a lease', () => {
+describe('a member that releases a lease', () => {
   it('writes that it is free, if nobody waits', () => {
     expect(decideToFree(SELF, 7, NOBODY, reading(ours(), 1_420))).toEqual({
       do: 'write',
@@ -85,7 +85,7 @@ describe('who has let go of a lease', () => {
     });
   });
 
-  it('leaves it for whoever has waited longest, for as long as that takes to come', () => {
+  it('leaves it for the member that has waited longest, for as long as that member takes to come', () => {
     expect(decideToFree(SELF, 7, { named: undefined, first: 'b' }, reading(ours(), 1_420))).toEqual({
       do: 'write',
       lease: ours({ untilMs: 1_700, state: 'left', successor: 'b' }),
@@ -108,7 +108,7 @@ describe('who has let go of a lease', () => {
     expect(decideToFree(SELF, 6, NOBODY, reading(ours(), 1_420))).toEqual({ do: 'give-up' });
   });
 
-  it('leaves it for the one it was handed over to, for a lease, whoever waits', () => {
+  it('leaves it for the named successor, for a lease, although others wait', () => {
     expect(decideToFree(SELF, 7, { named: 'c', first: 'b' }, reading(ours(), 1_420))).toEqual({
       do: 'write',
       lease: ours({ untilMs: 2_400, state: 'left', successor: 'c' }),
@@ -132,7 +132,7 @@ describe('who has let go of a lease', () => {
   });
 });
 
-describe('who asks for the holder', () => {
+describe('a member that asks for the holder', () => {
   it('asks again if it was not over when it asked, and is by now: it may have been renewed meanwhile', () => {
     expect(decideToTell(SELF, reading(lease(), 2_050.1))).toEqual({ do: 'try-later' });
   });

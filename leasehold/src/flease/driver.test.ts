@@ -115,7 +115,7 @@ describe('a driver', () => {
   });
 
   it.each([false, true])(
-    'throws what such a packet could not be sent for first, once, when the turn ends, and not at whoever asked: stopped %s',
+    'throws the first error of sending such a packet once, when the turn ends, and not to the caller: stopped %s',
     (isStopped) => {
       const { driver, speak, acquire, endTurn, hooks } = bench(['a', 'b', 'c']);
       speak();
@@ -131,7 +131,7 @@ describe('a driver', () => {
     },
   );
 
-  it('sends what is brought in while such packets are sent after all of them', () => {
+  it('sends the packets of an input that arrives meanwhile after all full packets', () => {
     const { speak, acquire, endTurn, hooks, sent } = bench(['a', 'b', 'c']);
     speak();
     let id = 0;
@@ -159,7 +159,7 @@ describe('a driver', () => {
     expect(asked).toEqual([clock.ms - 7, clock.ms]);
   });
 
-  it('takes an input from whoever is told of an event, and carries it out after all that came before', () => {
+  it('takes an input from a listener of an event, and executes it after all earlier inputs', () => {
     const { speak, acquire, endTurn, hooks, events } = bench();
     speak();
     hooks.tell = (event) => {
@@ -196,7 +196,7 @@ describe('a driver', () => {
     expect(events).toEqual([]);
   });
 
-  it('tells nobody that it holds what is over by then, but asks for it anew, and says nothing of it', () => {
+  it('hands out no lease that has expired by then, but asks for it anew, and says nothing of it', () => {
     const { driver, speak, acquire, endTurn, clock, events } = bench();
     speak();
     acquire('r', 1);
@@ -230,7 +230,7 @@ describe('a driver', () => {
     }
   });
 
-  it('throws what the member throws at whoever asked, and goes on', () => {
+  it('throws the error of the member to the caller, and goes on', () => {
     const { driver, speak, acquire, endTurn, kinds } = bench();
     speak();
     const move = (): void => driver.input((member, reading) => member.move([], reading));
@@ -240,7 +240,7 @@ describe('a driver', () => {
     expect(kinds()).toEqual(['granted']);
   });
 
-  it('does nothing more once it was stopped, not even what it was about to do', () => {
+  it('does nothing more once it was stopped, not even the work that was due', () => {
     const { driver, speak, acquire, endTurn, kinds, alarms } = bench();
     speak();
     acquire('r', 1);

@@ -24,15 +24,15 @@ describe('the round to begin with', () => {
     expect(firstRound(undefined, true, 1_200, INTERVAL_MS)).toBe(1);
   });
 
-  it('exceeds what was promised, if nobody has it', () => {
+  it('exceeds the promised round, if no member holds the lease', () => {
     expect([begin('free', true), begin(undefined, true)]).toEqual([8, 8]);
   });
 
-  it('exceeds it for those who had it or have waited for it, whoever has it', () => {
+  it('exceeds the promised round for members that held the lease or waited for it', () => {
     expect([begin('held', false), begin('left', false)]).toEqual([8, 8]);
   });
 
-  it('is the first for those who have just come while somebody has it, or is about to', () => {
+  it('is the first round for a new request while another member holds the lease, or is about to', () => {
     expect([begin('held', true), begin('left', true)]).toEqual([1, 1]);
   });
 

@@ -30,7 +30,7 @@ describe('a member that begins', () => {
   });
 });
 
-describe('an answer', () => {
+describe('an answer to a question of this incarnation', () => {
   const asking = (): LoneMember => {
     const group = new LoneMember();
     group.at(1_101);
@@ -39,7 +39,7 @@ describe('an answer', () => {
   };
   const hasRead = (group: LoneMember): boolean => group.saidTo('c').some(({ kind }) => kind === 'write');
 
-  it('counts', () => {
+  it('counts towards a majority', () => {
     const group = asking();
     group.hears('b', [promised(1)]);
     expect(hasRead(group)).toBe(true);
@@ -163,7 +163,7 @@ describe('a lease that is let go of', () => {
     expect(held?.state).toBe('given-back');
   });
 
-  it('is given back, too, if whoever it was left to has it although it was written in part', () => {
+  it('is given back, too, if its successor has it although the release was written in part', () => {
     const { group, held } = letGo('c');
     group.hears('b', [found(group, 2)]);
     group.at(1_250); // Nobody but a itself has it written, as far as it knows.
@@ -180,7 +180,7 @@ describe('a lease that is let go of', () => {
     expect(group.told('left')).toHaveLength(1);
   });
 
-  it('was given back, too, if whoever it was left to has had it, and another has it by now', () => {
+  it('was given back, too, if its successor has had it, and another member has it by now', () => {
     const { group, held } = letGo('c');
     group.hears('b', [found(group, 2)]);
     group.at(1_250);
@@ -203,7 +203,7 @@ describe('a lease that is let go of', () => {
   });
 });
 
-describe('those who wait for what it holds', () => {
+describe('members that wait for a held lease', () => {
   const enqueue = (member: string): Item => ({ kind: 'enqueue', resource: 'job', member });
 
   it('are given it in the order in which they came, and the first is told of the others', () => {
@@ -268,7 +268,7 @@ describe('those who wait for what it holds', () => {
 });
 
 describe('a holder that is outbid', () => {
-  it('soon leaps over whoever outbids it', () => {
+  it('soon leaps over the rival that outbids it', () => {
     const group = holding();
     group.sent.length = 0;
     const rounds: number[] = [];
@@ -315,7 +315,7 @@ describe('a member that only looks', () => {
     }
   };
 
-  it('to try, asks for no promise if somebody has it, whoever else knows of that', () => {
+  it('asks for no promise when it tries and another member has the lease, whichever members know of that', () => {
     const group = new LoneMember();
     group.at(1_101);
     look(group, 'try');
@@ -403,7 +403,7 @@ describe('a member that only looks', () => {
   });
 });
 
-describe('what cannot be true', () => {
+describe('a packet that cannot be true', () => {
   const NOW_MS = WALL_MS + 1_101;
   const lie = (untilMs: number, askedMs: number, number: number): Item => ({
     ...{ kind: 'promised', attempt: 1 },

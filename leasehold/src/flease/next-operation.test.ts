@@ -50,12 +50,12 @@ function outbid(state: ResourceState, operation: Operation): ResourceState {
 const operation = (state: ResourceState, nowMs = 1_000): Operation | undefined =>
   nextOperation(state, SELF, nowMs);
 
-describe('what to do about a claim', () => {
+describe('the next operation on a resource', () => {
   it('is nothing, if nobody wants it', () => {
     expect(operation(wanting())).toBeUndefined();
   });
 
-  it('is to take it for those who want it, and to ask for those who ask, who come first', () => {
+  it('is to take the lease for requests that want it, and to ask for requests that ask, which come first', () => {
     expect(operation(wanting('acquire'))).toBe('take');
     expect(operation(wanting('try'))).toBe('take');
     expect(operation(wanting('acquire', 'ask'))).toBe('ask');
@@ -71,7 +71,7 @@ describe('what to do about a claim', () => {
     expect([operation(state, 1_999), operation(state, 2_000)]).toEqual(['ask', 'take']);
   });
 
-  it('is to renew what is held, from when that is due, whoever else waits here', () => {
+  it('is to renew a held lease, from when that is due, also if other requests wait here', () => {
     const state = holding('acquire', 'ask');
     expect(operation(state, UNTIL_MS - 6_001)).toBe('ask');
     expect(operation(state, UNTIL_MS - 6_000)).toBe('renew');
@@ -79,7 +79,7 @@ describe('what to do about a claim', () => {
   });
 });
 
-describe('what was let go of', () => {
+describe('a released lease', () => {
   it('is said to be free, if nobody waits', () => {
     expect(operation(leaving(wanting()))).toBe('free');
     expect(operation(leaving(wanting('ask')))).toBe('free');
@@ -93,19 +93,19 @@ describe('what was let go of', () => {
     expect(operation(leaving(state))).toBe('free');
   });
 
-  it('is taken again for those who do not wait only if nobody waits', () => {
+  it('is taken again for a try only if no request waits', () => {
     expect(operation(leaving(wanting('try')))).toBe('take');
     const state = wanting('try');
     state.enqueue('b');
     expect(operation(leaving(state))).toBe('free');
   });
 
-  it('goes to whom it was handed over to, whoever waits here', () => {
+  it('goes to the named successor, also if requests wait here', () => {
     expect(operation(leaving(wanting('acquire'), 'b'))).toBe('free');
   });
 });
 
-describe('looking before anybody has to promise anything', () => {
+describe('a query before the first read', () => {
   it('is for those who ask, until the answers have differed three times', () => {
     const state = wanting('ask');
     for (const isLook of [true, true, true, false]) {

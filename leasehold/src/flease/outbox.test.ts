@@ -6,7 +6,7 @@ const notify = (resource: string): Item => ({ kind: 'notify', resource });
 const accepted = (attempt: number) => ({ kind: 'accepted', attempt }) as const;
 const sizes = (taken: ReturnType<Outbox['take']>) => taken.map(([to, { items }]) => [to, items.length]);
 
-describe('what is to be said', () => {
+describe('a message in the outbox', () => {
   it('waits for more, each for whom it is for, and is there once', () => {
     const outbox = new Outbox();
     outbox.add('b', notify('r1'));

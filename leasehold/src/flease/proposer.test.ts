@@ -9,7 +9,7 @@ const plays = (script: string, busyFrom?: number): void => {
   expect(went).toBe(written);
 };
 
-describe('who wants a lease', () => {
+describe('a member that wants a lease', () => {
   it('has it when a majority has it written, from when it asked', () =>
     plays(`
       1000  acquire 1
@@ -53,7 +53,7 @@ describe('who wants a lease', () => {
     `));
 });
 
-describe('who lets go of a lease', () => {
+describe('a member that releases a lease', () => {
   it('gives up the renewal that is under way, so that the others are told', () =>
     plays(`
       1000  acquire 1
@@ -103,7 +103,7 @@ describe('who lets go of a lease', () => {
     `));
 });
 
-describe('who is told that it was left for it', () => {
+describe('a member that is told of a lease left for it', () => {
   it('takes it before those who ask are told, even if one of them is about to ask again', () =>
     plays(`
       1000  acquire 1
@@ -123,14 +123,14 @@ describe('who is told that it was left for it', () => {
     `));
 });
 
-describe('who waits behind others', () => {
-  it('is told to look, by one who neither has it nor wants it', () =>
+describe('a member that waits behind others', () => {
+  it('is told to look, by a member that neither has the lease nor wants it', () =>
     plays(`
       1000  enqueue b
               > notify to b
     `));
 
-  it('is told to look, when the one before it gives up, and who is behind it', () =>
+  it('is told to look when the waiter before it gives up, and is told of the waiters behind it', () =>
     plays(`
       1000  acquire 1
               > read 1 to abc
@@ -163,7 +163,7 @@ describe('who waits behind others', () => {
               > notify to b
     `));
 
-  it('stands in line with whoever has it, when that is found', () =>
+  it('stands in line with the holder, when the holder is found', () =>
     plays(`
       1000  acquire 1
               > read 1 to abc
@@ -392,7 +392,7 @@ describe('a lease that is to be given back', () => {
     `));
 });
 
-describe('whoever gives back', () => {
+describe('a member that gives a lease back', () => {
   it('waits no longer than the lease would have lasted, though the next one here cannot have it either', () =>
     plays(`
       1000  acquire 1
@@ -412,7 +412,7 @@ describe('whoever gives back', () => {
     `));
 });
 
-describe('who asks for the holder', () => {
+describe('a member that asks for the holder', () => {
   it('leaves nothing behind when it has been told', () => {
     const { remembered } = play(`
       1000  ask 1
@@ -461,7 +461,7 @@ describe('who asks for the holder', () => {
               > query 2 to abc
     `));
 
-  it('waits as long as whoever came before it, if an attempt has failed', () =>
+  it('waits as long as the request before it, if an attempt has failed', () =>
     plays(`
       1000  acquire 1
               > read 1 to abc
@@ -478,7 +478,7 @@ describe('who asks for the holder', () => {
               > query 4 to abc
     `));
 
-  it('waits as long as whoever came before it, if answers have differed', () =>
+  it('waits as long as the request before it, if answers have differed', () =>
     plays(`
       1000  ask 1
               > query 1 to abc
@@ -491,8 +491,8 @@ describe('who asks for the holder', () => {
     `));
 });
 
-describe('who is busy', () => {
-  it('asks those who were quick, and the others only if they are not', () =>
+describe('a busy member', () => {
+  it('asks the members that were quick, and the others only if those are late', () =>
     plays(
       `
       1000  acquire 1

@@ -4,7 +4,7 @@ import { Quorums } from './view.ts';
 
 const ofThree = () => new QuorumPicker('a', new Quorums({ members: ['a', 'b', 'c'], before: undefined }), 2);
 
-describe('whom to ask', () => {
+describe('the set of members to ask', () => {
   it('is everybody while there is little to do', () => {
     expect(ofThree().pick(0)).toEqual(['a', 'b', 'c']);
     expect(ofThree().pick(1)).toEqual(['a', 'b', 'c']);
@@ -20,7 +20,7 @@ describe('whom to ask', () => {
     ]);
   });
 
-  it('is whoever was quick', () => {
+  it('has the members that were quick', () => {
     const picker = ofThree();
     picker.wasQuick('c');
     expect(picker.pick(9)).toEqual(['a', 'c']);
@@ -29,7 +29,7 @@ describe('whom to ask', () => {
     expect(picker.pick(9)).toEqual(['a', 'c']);
   });
 
-  it('is not who was late, if there are others', () => {
+  it('has no member that was late, if there are others', () => {
     const picker = ofThree();
     picker.wasLate('b');
     expect(picker.pick(9)).toEqual(['a', 'c']);
@@ -44,7 +44,7 @@ describe('whom to ask', () => {
     expect(new QuorumPicker('a', quorums, 0).pick(0)).toEqual(['a', 'd', 'e', 'b']);
   });
 
-  it('is a majority of a group that it is not in, for who leaves it', () => {
+  it('is a majority of the group, for a member that leaves the group', () => {
     const quorums = new Quorums({ members: ['b', 'c', 'd'], before: undefined });
     expect(new QuorumPicker('a', quorums, 0).pick(0)).toEqual(['b', 'c']);
   });

@@ -44,7 +44,7 @@ function bench() {
 }
 
 describe('a register', () => {
-  it('promises, and says what is written', () => {
+  it('promises, and tells the written lease', () => {
     const { registers, read, write } = bench();
     expect(read(ballot(0), 10)).toBe('promised');
     expect(registers.written('job')).toMatchObject({ written: undefined, lease: undefined });
@@ -54,7 +54,7 @@ describe('a register', () => {
     expect(registers.written('job')).toMatchObject({ written: ballot(0), lease: lease(0) });
   });
 
-  it('refuses what is lower than what it has promised, to read and to write', () => {
+  it('refuses reads and writes below the ballot it has promised', () => {
     const { read, write } = bench();
     read(ballot(0, 3), 10);
     expect(read(ballot(20, 2), 30)).toBe('outbid');
@@ -78,7 +78,7 @@ describe('a register', () => {
     expect(registers.written('job').lease).toEqual(lease(0));
   });
 
-  it('accepts a write that it has promised nothing for, from whoever it is', () => {
+  it('accepts a write without a promise, from any member', () => {
     expect(bench().write(ballot(0), lease(0), 10)).toBe('accepted');
   });
 
@@ -131,7 +131,7 @@ describe('a register is forgotten', () => {
     expect(registers.size).toBe(0);
   });
 
-  it('later, if what is written ends later than what was promised would', () => {
+  it('later, if the written lease ends later than the promised one would', () => {
     const { registers, write, sweep } = bench();
     write(ballot(70), lease(110), 70);
     sweep(1_130); // A stretch of the sweep is over at 1,125, and what was promised would be at 1,120.

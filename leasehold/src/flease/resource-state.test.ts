@@ -38,14 +38,14 @@ function concluded(state: ResourceState, operation: Operation, takeAtMs?: number
   return state;
 }
 
-describe('those who want it in one process', () => {
-  it('are given it in the order in which they came, whether they would wait or not', () => {
+describe('requests for one resource in one process', () => {
+  it('are granted in the order in which they came, whether they would wait or not', () => {
     const state = wanting('try', 'acquire', 'try');
     expect([state.shift()?.id, state.shift()?.id, state.shift()?.id]).toEqual([1, 2, 3]);
     expect(state.isIdle).toBe(true);
   });
 
-  it('are given it before those who only ask, who are not given it at all', () => {
+  it('are granted before requests that only ask, which are never granted', () => {
     const state = wanting('ask', 'acquire');
     expect(state.shift()?.id).toBe(2);
     expect(state.shift()).toBeUndefined();
@@ -59,7 +59,7 @@ describe('those who want it in one process', () => {
   });
 });
 
-describe('the line', () => {
+describe('the line of waiting members', () => {
   it('has us in it once, where the first of ours came who waits, for as long as one does', () => {
     const state = wanting('try', 'ask');
     state.enqueue('b');
@@ -81,7 +81,7 @@ describe('the line', () => {
     expect(state.waiters).toEqual(['b', 'a']);
   });
 
-  it('is that of whoever has it: of ours only we are left, until we have it', () => {
+  it('is that of the holder: of ours only this member is left, until it holds the lease', () => {
     const state = wanting('acquire');
     state.enqueue('b');
     state.saw(LEASE);
@@ -128,7 +128,7 @@ describe('when to try again', () => {
     expect(state.tryAtMs).toBe(1_025);
   });
 
-  it('is at once, when who has it says so, whatever others have said; and after a pause, when it says so again', () => {
+  it('is at once when the holder says so, whatever others have said; and after a pause when it says so again', () => {
     const state = wanting('acquire');
     state.begun(attempt('take'));
     state.saw({
@@ -231,19 +231,19 @@ describe('when to try again', () => {
   });
 });
 
-describe('whose turn it is', () => {
-  it('is that of those who want it, after those who asked and when it may be had', () => {
+describe('the turn of a request', () => {
+  it('comes for requests that want the lease after those that asked, when the lease may be had', () => {
     expect(concluded(wanting('ask', 'try'), 'ask').isTurnOfTakers(1_000)).toBe(true);
     expect(concluded(wanting('ask', 'acquire'), 'ask', 1_850).isTurnOfTakers(1_849)).toBe(false);
     expect(concluded(wanting('ask', 'acquire'), 'ask', 1_850).isTurnOfTakers(1_850)).toBe(true);
   });
 
-  it('is that of those who ask, after others, or if nobody wants it', () => {
+  it('comes for requests that ask after others, or if no request wants the lease', () => {
     expect(concluded(wanting('ask', 'try'), 'take').isTurnOfTakers(1_000)).toBe(false);
     expect(concluded(wanting('ask'), 'ask').isTurnOfTakers(1_000)).toBe(false);
   });
 
-  it('is that of those who want it, when it is said to be free', () => {
+  it('comes for requests that want the lease when it is said to be free', () => {
     const state = concluded(wanting('ask', 'acquire'), 'ask', 1_850);
     state.notified('b', 1_000, 25);
     expect(state.isTurnOfTakers(1_000)).toBe(true);

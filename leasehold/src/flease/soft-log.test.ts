@@ -156,7 +156,7 @@ describe('one that withdraws', () => {
   });
 });
 
-describe('whoever follows', () => {
+describe('a follower of a log that keeps nothing', () => {
   it('hears of nothing, and nobody vouches for anything', () => {
     const { group, log, one, first } = bench();
     const told: string[] = [];

@@ -6,7 +6,7 @@ const BALLOT = { askedMs: 1_000, round: 1, member: 'a', incarnation: 1, attempt:
 const sizeOf = (table: Table): number => [...table.entries()].length;
 
 describe('the table of resources', () => {
-  it('has one entry for a resource, whoever asks', () => {
+  it('has one entry for a resource, however often it is asked for', () => {
     const table = new Table();
     expect(table.find('job')).toBeUndefined();
     const entry = table.findOrAdd('job');

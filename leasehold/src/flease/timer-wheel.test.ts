@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { TimerWheel } from './timer-wheel.ts';
 
-describe('an agenda', () => {
-  it('hands out what is due, up to a stretch late and never early', () => {
+describe('a timer wheel', () => {
+  it('hands out timers that are due, up to one slot late and never early', () => {
     const wheel = new TimerWheel<string>(10);
     wheel.add(25, 'later');
     wheel.add(11, 'first');

@@ -47,7 +47,7 @@ describe('while a change is not settled', () => {
     expect(growing.suffices(setOf(growing, 'abd'))).toBe(true);
   });
 
-  it('it is out of reach when one of them is', () => {
+  it('a majority is out of reach when that of one view is', () => {
     expect(quorums.canSuffice(setOf(quorums, 'ac'))).toBe(false);
     expect(quorums.canSuffice(setOf(quorums, 'cd'))).toBe(true);
   });

@@ -11,7 +11,7 @@ const has = (number: number): Table => {
   return table;
 };
 
-describe('those who waited behind a successor', () => {
+describe('members that waited behind a successor', () => {
   it('are told when anybody may have it, once', () => {
     const waiterWakeups = new WaiterWakeups(10);
     waiterWakeups.add(left('bd', 1_000));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PeerTrouble } from './peer-table.ts';
 import { disagreementWords, peerRecoveryWords, recoveryWords, troubleWords } from './wording.ts';
 
-describe('what is the matter with a peer', () => {
+describe('the state of a peer', () => {
   it.each<[PeerTrouble, string]>([
     [{ why: 'other-group', group: 'x' }, 'it is of group "x"'],
     [{ why: 'not-a-member' }, 'it is not in this view of the group'],
@@ -36,7 +36,7 @@ describe('what is the matter with a peer', () => {
   });
 });
 
-describe('who has to agree, and did not', () => {
+describe('a missing majority', () => {
   const reasons = new Map([
     ['b', 'outbid'],
     ['c', 'silent'],

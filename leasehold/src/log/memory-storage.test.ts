@@ -38,7 +38,7 @@ describe('files in memory', () => {
     await expect(storage.rename('a', 'b')).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('are still there for whoever has them open when they are removed', async () => {
+  it('can still be read through an open handle when they are removed', async () => {
     const storage = memoryStorage();
     const file = await storage.open('a');
     await file.write(0, bytes('a'));

@@ -351,7 +351,7 @@ describe('a list of spans', () => {
   });
 });
 
-describe('what a peer adds', () => {
+describe('a field that a newer peer adds', () => {
   it('is left behind, wherever it is', () => {
     for (const { decode, fields, message } of Object.values(SAMPLES)) {
       for (const steps of [[], ...placesIn(fields)]) {

@@ -156,7 +156,7 @@ describe('durations that do not go together', () => {
   });
 });
 
-describe('what follows from the durations', () => {
+describe('a bound that follows from the durations', () => {
   const durations = resolveDurations({
     leaseMs: 10_000,
     holdMs: 11_110,

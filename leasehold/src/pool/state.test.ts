@@ -226,7 +226,7 @@ describe('a pool that was removed', () => {
     .apply(4, batch('p', { kind: 'leave', incarnation: 'a', why: 'left' }))
     .apply(7, batch('p', { kind: 'remove' }));
 
-  it('is gone, and what was ever kept in it was lost then, for whoever did not hear of it', () => {
+  it('is gone, and its keys were lost then, for look-ups that did not hear of it', () => {
     expect([...removed.pools.keys()]).toEqual([]);
     expect(removed.pool('p').changedSince(5)).toMatchObject([
       { start: 0n, end: RING_SIZE, owner: undefined, lostAt: 7 },
@@ -255,7 +255,7 @@ describe('a pool that was removed', () => {
   });
 });
 
-describe('what this version cannot read', () => {
+describe('a state that this version cannot read', () => {
   const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
   const readers: readonly ((bytes: Uint8Array) => unknown)[] = [
     decodeBatch,
@@ -328,7 +328,7 @@ describe('what this version cannot read', () => {
         );
   });
 
-  it('says what was wrong with it', () => {
+  it('names the flaw in an error', () => {
     let thrown: unknown;
     try {
       decodeBatch(bytesOf('{"format":1,"term":1,"leader":"m","takeoverMs":1}'));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AsyncDisposableStack } from './async-disposable-stack.ts';
 
-describe('what was opened', () => {
+describe('a stack of opened things', () => {
   it('is closed in the opposite order, whatever kind of thing it is', async () => {
     const story: string[] = [];
     const closing = new AsyncDisposableStack();

@@ -89,7 +89,7 @@ describe('an input', () => {
 });
 
 describe('an effect that throws', () => {
-  it('is thrown to whoever brought it about, and the alarm is set all the same', () => {
+  it('is thrown to the caller of the input, and the alarm is set all the same', () => {
     const { story, driver } = bench();
     expect(() => driver.input(() => ['one', 'bad', 'never'])).toThrow(FAULT);
     expect(story).toEqual(['one', 'alarm 1500', 'afterwards']);

@@ -184,7 +184,7 @@ describe('a process that is paused between reading one clock and the next', () =
   });
 });
 
-describe('what cannot be seen from inside', () => {
+describe('a suspension that cannot be seen from inside', () => {
   it('is a pause that stops the time since boot as well', () => {
     const { clocks, guard } = bench();
     clocks.freeze(5_000);

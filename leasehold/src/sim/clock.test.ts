@@ -83,8 +83,8 @@ describe('a monotonic clock', () => {
   });
 });
 
-describe('whatever has happened to a clock', () => {
-  it('it never goes back, nor does the uptime', () =>
+describe('a clock, after any changes', () => {
+  it('never goes back, nor does the uptime', () =>
     fc.assert(
       fc.property(wornClock, ms, ms, ({ clock, trueMs }, passed, more) => {
         const at = trueMs + passed;
@@ -99,7 +99,7 @@ describe('whatever has happened to a clock', () => {
       }),
     ));
 
-  it('it shows an instant at the true time of that instant, and not before', () =>
+  it('shows an instant at the true time of that instant, and not before', () =>
     fc.assert(
       fc.property(wornClock, ms, ({ clock, trueMs }, ahead) => {
         const at = later(clock.now(trueMs), ahead);
@@ -113,13 +113,13 @@ describe('whatever has happened to a clock', () => {
       }),
     ));
 
-  it('an instant long past has come already', () => {
+  it('has an instant long past behind it', () => {
     const clock = new SimClock({ originMs: 1_000 });
     clock.setRate(500, 1.1);
     expect(clock.trueMsOf(instant(3))).toBe(500);
   });
 
-  it('everybody who asked is told of every change', () => {
+  it('tells each listener of every change', () => {
     const clock = new SimClock();
     let told = 0;
     clock.onChange(() => (told += 1));

@@ -107,7 +107,7 @@ describe('a world', () => {
     );
   });
 
-  it('counts', () => {
+  it('counts the events of a run', () => {
     const world = new World({ seed: 1 });
     world.count('grants');
     world.count('bytes', 20);

@@ -100,7 +100,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     expect(await other.ended).toBe(5);
   });
 
-  it('who has a resource is told to whoever watches, at first and whenever it changes', async () => {
+  it('the holder of a resource is told to a watching command, at first and at each change', async () => {
     const watching = await start(['flease', 'watch', 'seen', '--http', http, '--json']);
     holders.push(watching);
     const told = (): readonly (string | null)[] =>

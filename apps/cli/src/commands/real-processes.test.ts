@@ -246,7 +246,7 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
     expect(await statusFor(place.http, 'elsewhere.internal')).toBe(403);
   });
 
-  it('shows where an error came from to whoever looks for a fault', async () => {
+  it('shows where an error came from when it is asked to', async () => {
     const argv = ['manager', '--memory', '--host', '0.0.0.0', '--port', '0', '--no-http'];
     const { stderr } = await run(argv, { environment: { LEASEHOLD_DEBUG: '1' } });
     expect(stderr).toContain('    at ');

@@ -29,7 +29,7 @@ describe('leasehold manager recover', () => {
   };
   const LEAP = /above +1099511627\d{3}\n/;
 
-  it('says what it will do and what follows, and does it for whoever types yes', async () => {
+  it('says what it will do and what follows, and does it when the operator types yes', async () => {
     const { code, printed } = await recover('yes');
     expect(questions).toHaveLength(1);
     expect(code).toBe(0);

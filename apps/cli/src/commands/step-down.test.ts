@@ -91,7 +91,7 @@ describe('leasehold manager step-down', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('fails if there is no other, and says so in JSON to whoever wants JSON', async () => {
+  it('fails if there is no other Manager, and says so in JSON with --json', async () => {
     const m1 = await serve('m1', 409, alone);
     expect(await stepDown(m1)).toMatchObject({
       ...{ code: 1, complained: 'leasehold: this Manager cannot step down (ALONE)\n' },

@@ -6,7 +6,7 @@ import { behindGateIfItFits, fitsGate } from './gate.ts';
 
 const LASTING = ['sh', '-c', 'echo runs; while :; do sleep 0.05; done'];
 
-describe('a command behind a gate, when whoever started it is killed', () => {
+describe('a command behind a gate, when its starter is killed', () => {
   let program: string;
   beforeAll(async () => {
     program = await bundled('apps/cli/src/testing/killed-while-starting.ts');
@@ -28,7 +28,7 @@ describe('a command behind a gate, when whoever started it is killed', () => {
 });
 
 describe('a command that is too long for the system', () => {
-  it('is not behind a gate, and whoever starts it without one is told why', () => {
+  it('is not behind a gate, and its starter is told why', () => {
     const tooLong = 'x'.repeat(1_000_000);
     const options = { env: { PATH: process.env['PATH'] }, detached: false };
     expect(behindGateIfItFits('true', [tooLong], options)).toBeUndefined();

@@ -83,7 +83,7 @@ describe('a command that is to run under a lease', () => {
 });
 
 describe('a command that runs under a lease', { timeout: TIMEOUT_MS }, () => {
-  it('is killed at the end of the lease if whoever holds it stands still, and that is said when it goes on', async () => {
+  it('is killed at the end of the lease if the holder stands still, and the holder says so when it goes on', async () => {
     await using board = await switchboard();
     await using holder = await holding(board.command);
     const call = await board.calling;

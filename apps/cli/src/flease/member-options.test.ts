@@ -5,7 +5,7 @@ import { httpOf, joinOptionsOf, peersOf } from './member-options.ts';
 
 const PEERS = 'ada=10.0.0.1:7500,ben=10.0.0.2:7500';
 
-describe('who this is, and who the others are', () => {
+describe('the identity of a member and its peers', () => {
   it('is said by options, in the words of joinFlease', () => {
     const options = {
       id: 'ada',

@@ -37,7 +37,7 @@ describe('a command that cannot be started', () => {
     ['a name of what may not be executed', 'plain', 'COMMAND_NOT_STARTED'],
     ['what may not be executed', plain, 'COMMAND_NOT_STARTED'],
     ['a folder', folder, 'COMMAND_NOT_STARTED'],
-  ])('is known before, in the words of whoever starts it: %s', async (_, command, code) => {
+  ])('is known before the start, in the words of the system: %s', async (_, command, code) => {
     const [looked, tried] = await saidOf(command, { PATH: `/nowhere:${folder}` });
     expect(looked?.code).toBe(code);
     expect([looked?.message, looked?.exitCode]).toEqual([tried?.message, tried?.exitCode]);

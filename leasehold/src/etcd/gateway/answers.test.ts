@@ -38,7 +38,7 @@ describe('an answer to a range', () => {
     ]);
   });
 
-  it('leaves out what is zero or empty', () => {
+  it('leaves out fields that are zero or empty', () => {
     expect(readRange({ header })).toEqual({ revision: 42, keyValues: [], more: false });
     const [only] = readRange({ header, kvs: [{ key: base64('a'), mod_revision: 5 }] }).keyValues;
     expect(only).toEqual({ key: 'a', value: Buffer.alloc(0), createRevision: 0, modRevision: 5, lease: '0' });
@@ -99,8 +99,8 @@ describe('an answer to a transaction', () => {
   });
 });
 
-describe('what a watch says', () => {
-  it('is what was put and what was deleted, with revisions', () => {
+describe('an answer to a watch', () => {
+  it('has the keys that were put and deleted, with revisions', () => {
     const events = [
       { kv: { key: base64('a'), value: base64('1'), create_revision: '5', mod_revision: '5' } },
       { type: 'DELETE', kv: { key: base64('a'), mod_revision: '6' } },

@@ -323,7 +323,7 @@ describe('a member of another cluster', () => {
   });
 });
 
-describe('what is said about it', () => {
+describe('the log of a gateway client', () => {
   it('is one line for a member that fails, and one when it answers again', () => {
     const bench = new Bench({ endpoints: ['http://a', 'http://b'] });
     for (let round = 0; round < 3; round += 1) {

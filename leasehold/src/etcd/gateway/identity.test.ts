@@ -39,7 +39,7 @@ const [A, B, C] = ['http://a', 'http://b', 'http://c'] as const;
 const STATUSES = ['a', 'b', 'c'].map((name) => `${name}/v3/maintenance/status`);
 
 describe('a list of endpoints', () => {
-  it('is asked which cluster it is before anything else, whoever is asked first', () => {
+  it('is asked which cluster it is before anything else, whichever endpoint is asked first', () => {
     const bench = new Bench(A, B, C);
     bench.read();
     bench.read();

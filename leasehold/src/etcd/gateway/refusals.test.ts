@@ -25,7 +25,7 @@ describe('an error of the gateway', () => {
   });
 });
 
-describe('what etcd says when it says no', () => {
+describe('a refusal of etcd', () => {
   it.each([
     ['etcdserver: mvcc: database space exceeded', 8, 'settled', 'no-space'],
     ['etcdserver: request is too large', 3, 'refused', 'too-large'],

@@ -120,13 +120,13 @@ describe('without a majority', { timeout: LONG_MS }, () => {
     );
   });
 
-  it('whoever does not want to wait is told as well', async () => {
+  it('a request that does not wait is told as well', async () => {
     await using group = await TestGroup.start(['a', 'b', 'c'], {}, 1);
     await expect(group.of('a').tryAcquire('s')).rejects.toThrow(NoMajorityError);
     await expect(group.of('a').holder('s')).rejects.toThrow(NoMajorityError);
   });
 
-  it('whoever waits goes on waiting, and gets it when there is one', async () => {
+  it('a request that waits goes on waiting, and gets the lease when there is a majority', async () => {
     await using group = await TestGroup.start(['a', 'b', 'c'], {}, 1);
     const waiting = group.of('a').acquire('r');
     await using _ = await join('b', group.peers);

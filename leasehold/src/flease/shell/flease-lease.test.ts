@@ -48,7 +48,7 @@ describe('a lease', () => {
     expect(bench().lease.leftMs).toBe(1_000);
   });
 
-  it('tells whoever wants to know of every renewal, for as long as they do', () => {
+  it('tells each listener of every renewal, until the listener is removed', () => {
     const { lease } = bench();
     const told = vi.fn();
     const wanting = lease.onRenewal(told);

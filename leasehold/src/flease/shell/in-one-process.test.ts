@@ -98,7 +98,7 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
     expect((await group.of('c').acquire('r5')).isHeld()).toBe(true);
   });
 
-  it('hand a lease over to the one that is named, whoever else waits', async () => {
+  it('hand a lease over to the named member, although others wait', async () => {
     const lease = await group.of('a').acquire('r6');
     const taken: string[] = [];
     const take = async (member: string): Promise<void> => {

@@ -8,7 +8,7 @@ const LEASE_MS = 5_000;
 const SOON_MS = LEASE_MS / 2;
 const IN_LINE_MS = 300;
 
-describe('letting go', { timeout: LONG_MS }, () => {
+describe('a release', { timeout: LONG_MS }, () => {
   let groups: TestGroup[];
   beforeAll(async () => {
     const start = (): Promise<TestGroup> =>
@@ -38,7 +38,7 @@ describe('letting go', { timeout: LONG_MS }, () => {
     return performance.now() - sinceMs;
   };
 
-  it('of a place in the line, by who closes: whoever is behind it need not wait for it', async () => {
+  it('of a place in the line by a closing member: waiters behind it need not wait for it', async () => {
     await using group = fresh();
     const held = await group.of('c').acquire('job');
     await inLine(group, 'a');
@@ -51,7 +51,7 @@ describe('letting go', { timeout: LONG_MS }, () => {
     expect(waitedMs).toBeLessThan(SOON_MS);
   });
 
-  it('of what is about to be taken, by who closes', async () => {
+  it('of a lease that is about to be taken, by a closing member', async () => {
     await using group = fresh();
     const wanted = group.of('b').acquire('job');
     wanted.catch(() => {});
@@ -61,7 +61,7 @@ describe('letting go', { timeout: LONG_MS }, () => {
     expect(await tookMs(() => group.of('a').acquire('job'))).toBeLessThan(SOON_MS);
   });
 
-  it('by handing it over, although whoever hears of the end lets go of it as well', async () => {
+  it('by handing it over succeeds, although a listener of the end releases it as well', async () => {
     await using group = fresh();
     const lease = await group.of('a').acquire('job');
     lease.signal.addEventListener('abort', () => void lease.release());
@@ -79,7 +79,7 @@ describe('letting go', { timeout: LONG_MS }, () => {
     expect(hasOther).toBe(false);
   });
 
-  it('although whoever hears of it closes everything', async () => {
+  it('succeeds, although a listener of the end closes the group', async () => {
     await using group = fresh();
     const lease = await group.of('a').acquire('job');
     const closed = new Promise((resolve) => {

@@ -30,8 +30,8 @@ function bench(...finds: readonly (Holder | Error | undefined)[]) {
   return { looks, over, waits };
 }
 
-describe('who looks again and again who has a resource', () => {
-  it('finds who has it, that nobody has, and that nobody knows', async () => {
+describe('a look for the holder of a resource, again and again', () => {
+  it('finds the holder, that there is none, and that no member knows', async () => {
     const first = async (find: Holder | Error | undefined) => (await bench(find).looks.next()).value;
     expect(await first(ADA)).toEqual({ holder: ADA });
     expect(await first(undefined)).toEqual({ holder: undefined });

@@ -98,7 +98,7 @@ describe('a member that recovers itself', () => {
   });
 });
 
-describe('who has to agree', () => {
+describe('the set of members that has to agree', () => {
   it('is a majority of the members before as well, while the group changes', () => {
     const view = { number: 2, members: ['a', 'b', 'd'], before: ['a', 'b', 'c', 'e'] };
     const { wakeAt, reasons } = started(view);

@@ -154,7 +154,7 @@ describe('a race of those who try', () => {
   });
 });
 
-describe('those who wait', () => {
+describe('waiting members', () => {
   it('have it one after the other, in the order in which they came, however it is given back', () => {
     const group = new QuietGroup({ members: 5 });
     const order: string[] = [];

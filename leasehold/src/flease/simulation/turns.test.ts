@@ -84,7 +84,7 @@ describe('one that asks while it is being given back', () => {
 });
 
 describe('a lease that is taken for the next one in the same process, which gives up', () => {
-  it('is given back, and whoever waits elsewhere has it soon', () => {
+  it('is given back, and a member that waits elsewhere has it soon', () => {
     for (const asksAtMs of steps(-4, 6, 20))
       for (const givesUpAtMs of steps(1, 38, 12)) {
         const group = groupOf(3, 2);

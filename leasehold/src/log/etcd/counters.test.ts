@@ -47,7 +47,7 @@ describe('reading the counters of a log on etcd', () => {
     expect(bench.world.trueMs - before).toBeLessThan(100);
   });
 
-  it('gives up in time, with what was in the way', () => {
+  it('gives up in time, with the reason', () => {
     const { bench, operator } = scene();
     bench.etcd.isDown = true;
     const before = bench.world.trueMs;
@@ -101,7 +101,7 @@ describe('raising the counters of a log on etcd', () => {
     expect([contents(start), start.floor]).toEqual(['1 a 7 b', 8]);
   });
 
-  it('goes above what was noted by whoever found out that the log went back, and takes the note away', () => {
+  it('goes above the counters that a Manager noted when it found that the log went back, and removes the note', () => {
     const { bench, operator, leader, log, lead } = scene();
     log.halt({ history: 'history-1', term: 2_000, position: 90, why: 'a test' });
     bench.until(() => leader.told.includes('deposed resigned'));

@@ -97,7 +97,7 @@ describe('a follower', () => {
     expect(c.client.asked.filter((what) => what === 'range')).toHaveLength(5);
   });
 
-  it('is reset when what it lacks is in a snapshot', () => {
+  it('is reset when the entries it lacks are in a snapshot', () => {
     const { bench, c, leader, told } = scene();
     c.faults.isCut = true;
     bench.etcd.breakWatches(1, 'deafen');
@@ -120,7 +120,7 @@ describe('a follower', () => {
     expect(told).toEqual(['reset 1 a', 'reset 1 a', '51 b']);
   });
 
-  it('is reset when the store went back in time, so that whoever follows can tell', () => {
+  it('is reset when the store went back in time, so that the Manager can tell', () => {
     const { bench, leader, told } = scene();
     const restore = bench.etcd.backup();
     leader.append(2, 'b');
@@ -171,8 +171,8 @@ describe('a follower', () => {
   });
 });
 
-describe('the head', () => {
-  it('is that of the log and not of what was followed so far', () => {
+describe('the head of a log on etcd', () => {
+  it('is that of the log, not that of the entries followed so far', () => {
     const { bench, leader, told, following } = scene();
     bench.etcd.breakWatches(1, 'deafen');
     leader.append(7, 'b');

@@ -33,7 +33,7 @@ describe('a log that somebody has found to have gone back in time', () => {
     expect(leading.term).toBeGreaterThan(2_000);
   });
 
-  it('is let go of by whoever leads on it, with its next extension', () => {
+  it('is let go of by its leader, with the next extension', () => {
     const { bench, logB, standA } = scene();
     const leader = standA().elected();
     logB.halt(SEEN);
@@ -112,7 +112,7 @@ describe('a note that comes too late', () => {
     expect(bench.keys()).toEqual([]);
   });
 
-  it('is not waited for by whoever closes the log for longer than a request', () => {
+  it('is not waited for by a closing log for longer than a request', () => {
     const { bench, logA } = scene();
     bench.etcd.isDown = true;
     logA.halt(SEEN);

@@ -108,7 +108,7 @@ describe('an append', () => {
     expect([leader.outcomes, leader.told.at(-1)]).toEqual([[], 'deposed lease-ended']);
   });
 
-  it('of one who was superseded does nothing, however late it arrives', () => {
+  it('of a superseded leader does nothing, however late it arrives', () => {
     const { bench, a, b, logB, leader } = scene();
     a.client.fail('transact', { lateMs: 1_000 }, 'log/');
     leader.submit(1, 'stale');

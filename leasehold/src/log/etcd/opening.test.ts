@@ -69,7 +69,7 @@ describe('opening a log on etcd', () => {
     expect(bench.get('meta')).toBe(made);
   });
 
-  it('finds what it has made itself if the answer is lost', () => {
+  it('finds the keys it has made itself if the answer is lost', () => {
     const bench = new QuietEtcd();
     const a = bench.machine('a');
     a.client.fail('transact', 'unanswered', 'meta');
@@ -105,7 +105,7 @@ describe('opening a log on etcd', () => {
     expect(bench.keys()).toEqual(['meta']);
   });
 
-  it('gives up in time if etcd does not answer, and says what is wrong', () => {
+  it('gives up in time if etcd does not answer, and says why', () => {
     const bench = new QuietEtcd();
     bench.etcd.isDown = true;
     const { error } = bench.tryToOpen(bench.machine('a'), { openWithinMs: 1_000 });
@@ -192,7 +192,7 @@ describe('closing a log on etcd', () => {
     expect(closedAtMs).toEqual([expect.closeTo(500, 0)]);
   });
 
-  it('tells whoever leads, and nobody else; afterwards nobody is told anything', async () => {
+  it('tells the leader, and nobody else; afterwards nobody is told anything', async () => {
     const bench = new QuietEtcd();
     const a = bench.machine('a');
     const log = bench.open(a);

@@ -26,7 +26,7 @@ const file = (name: string, text: string): string => {
   return path;
 };
 
-describe('whom to trust and who we are', () => {
+describe('the certificate of a client', () => {
   it('is read from files, or given as text', (context) => {
     leaveOutWithoutOpenssl(context);
     const { ca, client } = certificates;

@@ -7,7 +7,7 @@ function block(ms: number): void {
   while (performance.now() < until);
 }
 
-describe('what a process uses', () => {
+describe('the usage of a process', () => {
   it('grows by what it does, and shows that the event loop stood still', async () => {
     using monitor = new ProcessMonitor();
     const before = monitor.usage();

@@ -81,7 +81,7 @@ describe('the router', () => {
     });
   });
 
-  it('says how to ask to whoever would only look at what does something', () => {
+  it('names the method to use for a GET of a route that acts', () => {
     const answer = router([{ ...echo('/act'), method: 'POST' }])('GET', '/act', () => undefined);
     expect(answer).toMatchObject({ status: 405, headers: { allow: 'POST' } });
     expect(answer).toMatchObject({ body: expect.stringContaining('GET is not possible here, only POST is') });

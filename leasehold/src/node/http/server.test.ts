@@ -168,7 +168,7 @@ describe('an HTTP server', () => {
   });
 });
 
-describe('what takes a while', { timeout: 30_000 }, () => {
+describe('a request that takes a while', { timeout: 30_000 }, () => {
   type Answer = HttpAnswer & { kind: 'text' };
   const done: Answer = { kind: 'text', status: 200, headers: {}, body: 'done' };
 
@@ -216,7 +216,7 @@ describe('what takes a while', { timeout: 30_000 }, () => {
     ]);
   });
 
-  it('is answered to nobody when whoever asked has gone', async () => {
+  it('is not answered when the client has gone', async () => {
     const slow = new Slow();
     const { lines, ...logger } = listeningLogger();
     const server = await serve({ routes: [slow.route, text], logger, limits: { answerMs: 10 } });
@@ -232,7 +232,7 @@ describe('what takes a while', { timeout: 30_000 }, () => {
   });
 });
 
-describe('who may ask', () => {
+describe('the host that a request names', () => {
   const asFor = (server: HttpServer, host: string): Promise<number | undefined> =>
     new Promise((resolve, reject) => {
       const { port } = server;
@@ -244,7 +244,7 @@ describe('who may ask', () => {
         .end();
     });
 
-  it('is whoever asks for an address, localhost or an allowed name', async () => {
+  it('must be an address, localhost or an allowed name', async () => {
     const server = await serve({ allowedHosts: ['manager.internal'] });
     expect(await asFor(server, `127.0.0.1:${server.port}`)).toBe(200);
     expect(await asFor(server, 'localhost')).toBe(200);
@@ -252,18 +252,18 @@ describe('who may ask', () => {
     expect(await asFor(server, 'evil.example')).toBe(403);
   });
 
-  it('need not say for whom it asks in HTTP/1.0, as old health checks do not', async () => {
+  it('may be left out in HTTP/1.0, as old health checks do', async () => {
     const server = await serve();
     expect(statusOf(await raw(server, 'GET /text HTTP/1.0\r\n\r\n'))).toBe(200);
     expect(statusOf(await raw(server, 'GET /text HTTP/1.1\r\n\r\n'))).toBe(400);
   });
 });
 
-describe('what a stranger may send', { timeout: 30_000 }, () => {
+describe('a request of a stranger', { timeout: 30_000 }, () => {
   const request = (path: string, headers = ''): string =>
     `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n`;
 
-  it('is no longer URL than allowed', async () => {
+  it('has no longer URL than allowed', async () => {
     const server = await serve({ limits: { urlCharacters: 100 } });
     const response = await fetch(`${server.url}/text?${'x'.repeat(100)}`);
     expect([response.status, await response.json()]).toMatchObject([
@@ -272,7 +272,7 @@ describe('what a stranger may send', { timeout: 30_000 }, () => {
     ]);
   });
 
-  it('is no more head than allowed', async () => {
+  it('has no longer head than allowed', async () => {
     const got = await raw(
       await serve({ limits: { headBytes: 2_000 } }),
       request('/text', `x: ${'x'.repeat(3_000)}\r\n`),

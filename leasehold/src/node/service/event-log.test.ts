@@ -28,7 +28,7 @@ describe('an event log', () => {
     expect(filled(1).recent(10)).toEqual([{ id: 'life1-1', atMs: 1_001, kind: 'elected', term: 1 }]);
   });
 
-  it('keeps no more than its capacity, whoever asks and however', () => {
+  it('keeps no more than its capacity, however it is asked', () => {
     for (const events of [6, 10, 11, 12, 23]) {
       const log = filled(events);
       expect(log.recent(100).map(({ id }) => id)).toHaveLength(5);

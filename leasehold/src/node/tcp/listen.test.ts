@@ -35,7 +35,7 @@ async function introduced(listener: TcpListener<string, string>): Promise<RawPee
 const said = (text: string): Uint8Array => framed(Buffer.from(text));
 
 describe('a listener', () => {
-  it('welcomes whoever introduces itself, and passes messages both ways', async () => {
+  it('welcomes a peer that introduces itself, and passes messages both ways', async () => {
     const { listener, heard } = await bench({ greeting: { http: 'http://127.0.0.1:7401' } });
     await using _ = listener;
     using peer = await introduced(listener);

@@ -25,7 +25,7 @@ async function deafPeer(port: number): Promise<RawPeer> {
   return peer;
 }
 
-describe('what waits for a peer that does not read', () => {
+describe('the queue for a peer that does not read', () => {
   it('is bounded; the rest is dropped, and at last the peer', async () => {
     const { runtime, listener } = await bench();
     await using _ = listener;
@@ -75,7 +75,7 @@ describe('what waits for a peer that does not read', () => {
   });
 });
 
-describe('what is said in one turn of the event loop', () => {
+describe('a message sent in one turn of the event loop with others', () => {
   it('leaves in one write, in its order', async () => {
     const { listener } = await bench();
     await using _ = listener;

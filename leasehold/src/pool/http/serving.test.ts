@@ -86,7 +86,7 @@ describe('the API, served', { timeout: 30_000 }, () => {
     expect(response.headers.has('access-control-allow-origin')).toBe(false);
   });
 
-  it('says what there is to whoever asks for something else', async () => {
+  it('lists its routes when it is asked for another', async () => {
     const { url } = await serve(threeOwners());
     const lost = await fetch(`${url}/v2/status`);
     expect([lost.status, await lost.json()]).toMatchObject([404, { error: { code: 'UNKNOWN_ROUTE' } }]);

@@ -164,7 +164,7 @@ describe('a look-up that has just been opened', () => {
               > unknown
     `));
 
-  it('syncs again after a while, with whoever answered', () =>
+  it('syncs again after a while, with the Manager that answered', () =>
     plays(`
       0     wake
               > m2: sync 1
@@ -178,7 +178,7 @@ describe('a look-up that has just been opened', () => {
     `));
 });
 
-describe('what a look-up leaves to chance', () => {
+describe('the random choice of a look-up', () => {
   const drawing = (draw: number): Lookup =>
     lookupFrom(undefined, { managers: ['m1', 'm2', 'm3'], random: () => draw });
   const asked = (effects: readonly LookupEffect[]): string[] =>
@@ -275,7 +275,7 @@ describe('a push that was missed', () => {
     `));
 });
 
-describe('what comes too late', () => {
+describe('an answer that comes too late', () => {
   it('is of an older term, and has no effect, not even as an answer', () =>
     plays(`
       0     wake

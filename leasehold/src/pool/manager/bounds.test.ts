@@ -12,7 +12,7 @@ import { Stamps } from './stamps.ts';
 
 const sync = (pool: string): Sync => ({ kind: 'sync', pool, lookup: 'l.1', sequence: 1, seen: undefined });
 
-describe('what a leader remembers of those who prove deaths', () => {
+describe('the memory of a leader for death certificates', () => {
   const limits = { certificates: 6, certificatesPerConnection: 3 };
   const bring = (deaths: Deaths, from: string, numbers: readonly number[], isMember = false): void => {
     for (const number of numbers) deaths.hear(`${from} ${number}`, from, instant(0), () => isMember);
@@ -47,7 +47,7 @@ describe('what a leader remembers of those who prove deaths', () => {
     ]);
   });
 
-  it('is told once, and only when it has taken effect', () => {
+  it('confirms each once, and only when it has taken effect', () => {
     const deaths = new Deaths(
       () => 1_000,
       () => limits,
@@ -76,7 +76,7 @@ const reportOf = (incarnation: string): Report => ({
   ...{ held: [{ start: 0n, end: 1n, number: 7 }], letGo: [], leaving: false, load: 0 },
 });
 
-describe('what a leader remembers of owners that are no members', () => {
+describe('the memory of a leader for owners that are no members', () => {
   const nobody = ManagerState.empty;
   const member = { incarnation: 'm.1', name: 'm.1', url: 'http://m.1', proof: undefined };
   const pools = [{ pool: 'p', records: [{ kind: 'join', member } as const] }];
@@ -118,7 +118,7 @@ describe('what a leader remembers of owners that are no members', () => {
   });
 });
 
-describe("what a leader keeps of a member's report", () => {
+describe('the memory of a leader for the report of a member', () => {
   const member = { incarnation: 'm.1', name: 'm.1', url: 'http://m.1', proof: undefined };
   const spans = [
     { start: 0n, end: 100_000n },
@@ -171,7 +171,7 @@ describe("what a leader keeps of a member's report", () => {
   });
 });
 
-describe('what a leader remembers of look-ups', () => {
+describe('the memory of a leader for look-ups', () => {
   it('is forgotten when they have not asked for long, whatever pool they asked for', () => {
     const subscribers = new Subscribers(() => 1_000);
     subscribers.hear('one', sync('p'), instant(0));

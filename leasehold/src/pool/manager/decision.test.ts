@@ -122,24 +122,24 @@ describe('a pool that an operator wants removed', () => {
   });
 });
 
-describe('who comes and goes', () => {
-  it('whoever is heard of and is no member joins, and can be granted keys in the same batch', () => {
+describe('owners that come and go', () => {
+  it('an owner that reports and is no member joins, and can be granted keys in the same batch', () => {
     expect(decided(PoolTable.empty, { sessions: [says('c')], target: ['0-16 c'] })).toEqual([
       'join c',
       'grant c 0-16',
     ]);
   });
 
-  it('whoever has not shown that it lives does not join', () => {
+  it('an owner that has not shown that it lives does not join', () => {
     expect(decided(PoolTable.empty, { sessions: [says('c')], absent: ['c'] })).toEqual([]);
     expect(decided(table, { sessions: [says('a')], absent: ['a'], target: AS_IT_IS })).toEqual([]);
   });
 
-  it('whoever wants to leave does not join', () => {
+  it('an owner that wants to leave does not join', () => {
     expect(decided(PoolTable.empty, { sessions: [says('c', { leaving: true })] })).toEqual([]);
   });
 
-  it('whoever is gone leaves, with the reason; its keys are free for others at once', () => {
+  it('an owner that is gone leaves, with the reason; its keys are free for others at once', () => {
     expect(decided(table, { gone: { a: 'expired' }, target: ['0-16 b'] })).toEqual([
       'leave a expired',
       'grant b 0-8',
@@ -148,7 +148,7 @@ describe('who comes and goes', () => {
     expect(decided(table, { gone: { a: 'certified' } })).toEqual(['leave a certified', '(condemned a)']);
   });
 
-  it('whoever wants to leave leaves when it has nothing any more, not before', () => {
+  it('an owner that wants to leave leaves when it has no keys any more, not before', () => {
     const leaving = [says('a', { leaving: true, held: ['0-8#2'] })];
     expect(decided(table, { sessions: leaving, target: ['0-16 b'] })).toEqual(['(recall a 0-8#2)']);
     const empty = table.apply([{ kind: 'free', spans: [span('0-8')] }], 4);
@@ -159,7 +159,7 @@ describe('who comes and goes', () => {
     ]);
   });
 
-  it('whoever wants to leave leaves in the batch that takes back its last keys', () => {
+  it('an owner that wants to leave leaves in the batch that takes back its last keys', () => {
     const leaving = (...parts: string[]) => [says('a', { leaving: true, letGo: parts })];
     expect(decided(table, { sessions: leaving('released:0-8#2'), target: ['0-16 b'] })).toEqual([
       'free 0-8',
@@ -175,7 +175,7 @@ describe('who comes and goes', () => {
   });
 });
 
-describe('what was let go of', () => {
+describe('a released span', () => {
   it('is free if it was released, and is granted again in the same batch', () => {
     const sessions = [says('a', { letGo: ['released:0-4#2'] })];
     expect(decided(table, { sessions, target: ['0-4 b', '4-8 a', '8-16 b'] })).toEqual([
@@ -265,7 +265,7 @@ describe('what was let go of', () => {
 });
 
 describe('where keys should be', () => {
-  it('what another should own is asked back first', () => {
+  it('keys that another owner should have are asked back first', () => {
     expect(decided(table, { target: ['0-4 b', '4-8 a', '8-16 b'] })).toEqual(['(recall a 0-4#2)']);
   });
 
@@ -310,7 +310,7 @@ describe('more than fits into a batch', () => {
     expect(joining(3)).toEqual(['join c', 'join d', 'join e']);
   });
 
-  it('includes what was let go of', () => {
+  it('includes released keys', () => {
     const parts = (how: string) => [`${how}:0-1#2`, `${how}:2-3#2`, `${how}:4-5#2`];
     const letting = (how: string, most: number) =>
       decided(table, { sessions: [says('a', { letGo: parts(how) })], most });
@@ -320,7 +320,7 @@ describe('more than fits into a batch', () => {
     expect(letting('lapsed', 3)).toEqual(['renumber 0-1 2-3 4-5']);
   });
 
-  it('is the first of what was let go of, whoever it was', () => {
+  it('begins with the released keys, of whichever owner', () => {
     const sessions = [says('b', { letGo: ['released:8-9#3'] }), says('a', { letGo: ['released:0-1#2'] })];
     expect(decided(table, { sessions, most: 1 })).toEqual(['free 0-1', '(unfinished)']);
   });

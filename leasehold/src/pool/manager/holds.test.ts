@@ -73,7 +73,7 @@ describe('a hold', () => {
   });
 });
 
-describe('what a successor must wait for', () => {
+describe('the wait of a successor', () => {
   it('is what leases of before and of after need, for as long as those of before may run', () => {
     const holds = new Holds(settingsOf(18_000), ManagerState.empty, instant(0));
     holds.configure(settingsOf(9_000), instant(100_000));

@@ -391,7 +391,7 @@ describe('an owner that reports but confirms nothing', () => {
     `));
 });
 
-describe('what is new to an owner', () => {
+describe('an update with news for an owner', () => {
   it('is said once and then again until it was heard, one message at a time', () =>
     plays(`${TWO_OWNERS}
       549   wake

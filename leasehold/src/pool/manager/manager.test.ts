@@ -178,7 +178,7 @@ describe('a leader on a store that was restored, with its counters raised above 
       { floor: 500 },
     ));
 
-  it('has not recovered until the last is removed, and says so to whoever leads next', () =>
+  it('has not recovered until the last is removed, and says so to the next leader', () =>
     plays(
       `
       0     log 1 1 join:a grant:a:0-8 join:b grant:b:8-16
@@ -320,7 +320,7 @@ describe('a Manager', () => {
     ]);
   });
 
-  describe('that has halted', () => {
+  describe('a Manager that has halted', () => {
     const batches = [1, 2].map((position) => ({ position, bytes: batchOf(position) }));
     const start = { ...HISTORY, snapshot: undefined, batches, floor: 0 };
     const shown = (manager: Manager) => {

@@ -35,14 +35,14 @@ describe('from a target placement to steps', () => {
     expect(steps(rows('0-16#0'), target())).toEqual([]);
   });
 
-  it('what nobody owns is granted, cut as the target cuts it', () => {
+  it('keys without an owner are granted, cut as the target cuts them', () => {
     expect(steps(rows('0-16#0'), target('0-4 a', '4-8 b', '8-16 a'))).toEqual([
       'grant a 0-4 8-16',
       'grant b 4-8',
     ]);
   });
 
-  it('what another owns is recalled from it under its number, and not yet granted', () => {
+  it('keys of another owner are recalled under their number, and not yet granted', () => {
     expect(steps(rows('0-16#3 a'), target('0-4 a', '4-6 b', '6-16 a'))).toEqual(['recall a 4-6#3']);
   });
 

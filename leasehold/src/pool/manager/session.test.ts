@@ -69,7 +69,7 @@ describe('an owner knows a row', () => {
   });
 });
 
-describe('what an update says', () => {
+describe('the content of an update', () => {
   it('is every row, and nothing twice unless it has changed', () => {
     const owner = session();
     const rows = [row('0-4#1'), row('8-16#2', '8-16#1')];

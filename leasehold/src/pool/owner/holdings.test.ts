@@ -113,7 +113,7 @@ describe('the pieces an owner holds', () => {
   });
 });
 
-describe('what was let go of', () => {
+describe('a released span', () => {
   it('is told in every report until a complete set, made after the first of them was heard, lacks it', () => {
     const holdings = holding('0-4#2');
     holdings.expire(instant(9_000), noTransitions());

@@ -161,7 +161,7 @@ describe('an older message', () => {
     `));
 });
 
-describe('what an update does not mention', () => {
+describe('a span that an update does not mention', () => {
   it('keeps its own end: absence means nothing', () =>
     plays(`${HOLDING}
       1500  wake

@@ -57,7 +57,7 @@ function bench(signal?: AbortSignal, withinMs = 1_000, current: readonly string[
   return { runtime, entrant, entering, say, letIn, state, warnings };
 }
 
-describe('whoever enters a pool', () => {
+describe('an owner or look-up that enters a pool', () => {
   it('says what it waits for, after a little while and then again', async () => {
     const { runtime, entering, letIn, warnings } = bench(undefined, 30_000);
     runtime.pass(1_999);
@@ -73,7 +73,7 @@ describe('whoever enters a pool', () => {
     expect(runtime.timers).toBe(0);
   });
 
-  it('tells who is connected and does not answer from who is not connected', async () => {
+  it('tells Managers that are connected and do not answer from those that are not connected', async () => {
     const addresses = ['m1:1', 'connected:1', 'dialled:1', 'connected:2'];
     const { runtime, entering, letIn, warnings } = bench(undefined, 30_000, addresses);
     runtime.pass(2_000);

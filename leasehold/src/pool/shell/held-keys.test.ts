@@ -76,7 +76,7 @@ describe('the signal of a held key', () => {
     expect([keys.watched, runtime.timers]).toEqual([0, 0]);
   });
 
-  it('follows the signal of whoever asked, too', () => {
+  it('follows the signal of the caller, too', () => {
     const { keys } = bench();
     const stop = new AbortController();
     const { signal } = keys.hold('alice', 7, stop.signal);

@@ -68,7 +68,7 @@ async function ownerOf(key: string, leaseMs?: number) {
   };
 }
 
-describe('what a server answers', () => {
+describe('the answer of a server', () => {
   it.each([
     ['503', 'to repeat elsewhere', new NotOwnerError('alice')],
     ['503', 'to repeat elsewhere', new ClosedError('the owner')],

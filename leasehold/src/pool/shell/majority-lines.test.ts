@@ -24,7 +24,7 @@ const MISSED = [
 ];
 const HEARD = ['info', 'a majority of the electing members answers again', undefined];
 
-describe('that nobody can be elected', () => {
+describe('the line that no Manager can be elected', () => {
   it('is said once it has lasted, with what is the matter with each, and when it is over', () => {
     const { clock, lines, told } = opened();
     lines.missed({ reasons: REASONS });

@@ -56,7 +56,7 @@ async function bench() {
   return { runtime, manager, [Symbol.asyncDispose]: close };
 }
 
-describe('what a Manager counts as a suspension', () => {
+describe('a suspension as a Manager counts it', () => {
   it('is every one, whether it led or not', async () => {
     await using standby = await bench();
     const { runtime, manager } = standby;
@@ -142,7 +142,7 @@ function logOf(...names: readonly string[]): LogStart {
   return { history: 'h', key: digest('the key of h'), snapshot: undefined, batches, floor: 0 };
 }
 
-describe('what a Manager tells of owners that go one right after the other', () => {
+describe('the log of a Manager about owners that go one right after the other', () => {
   it('is why each of them is gone, although the next batch is on its way by then', () => {
     using manager = leading();
     const { watch, hears, isWritten } = manager;
@@ -198,7 +198,7 @@ describe('a leader that waits for leases of an earlier log', () => {
   });
 });
 
-describe('what a Manager logs of refusals', () => {
+describe('the log of a Manager about refusals', () => {
   it('is one line for each code, however many incarnations are refused', () => {
     const warn = vi.fn();
     const core = new Manager({

@@ -94,7 +94,7 @@ describe('a look-up of a pool that nobody has ever owned', () => {
   });
 });
 
-describe('what a look-up says is wrong', () => {
+describe('the problem that a look-up reports', () => {
   it('is over when a Manager is heard again', () => {
     const { runtime, answer, warnings } = bench();
     answer(3, OWNER);

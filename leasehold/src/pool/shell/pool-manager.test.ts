@@ -54,7 +54,7 @@ describe('a Manager whose directory was replaced by an older copy', () => {
   }, 60_000);
 });
 
-describe('what a Manager counts', () => {
+describe('the counters of a Manager', () => {
   it('are messages that were none', async () => {
     await using manager = await startManager({ port: 0, http: false, firstStart: true });
     expect(manager.source.traffic().messagesMalformed).toBe(0);

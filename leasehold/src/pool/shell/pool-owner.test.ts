@@ -99,7 +99,7 @@ const never = (): never => {
   throw new Error('this is not to begin');
 };
 
-describe('who waits for a key behind work that hangs', () => {
+describe('a caller that waits for a key behind work that hangs', () => {
   it('is turned away when the key has to be given back, and no other', async () => {
     const { owner, recallLeft } = bench();
     let finish = (): void => {};
@@ -257,7 +257,7 @@ describe('an owner that leaves', () => {
   });
 });
 
-describe('what an owner says of its leases', () => {
+describe('the report of an owner about its leases', () => {
   it('is that they ran out, and that they were taken up again', () => {
     const { runtime, tell, warnings } = bench();
     runtime.pass(durations.leaseMs);

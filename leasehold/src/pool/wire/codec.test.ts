@@ -256,7 +256,7 @@ describe('encoding', () => {
     expect(managerCodec.encode({ ...push })).not.toBe(managerCodec.encode(push));
   });
 
-  it('packs the rows of a table once, and puts them last, whoever is answered', () => {
+  it('packs the rows of a table once for all look-ups, and puts them last', () => {
     const table = { ...snapshot, rows: rowsOf(1_000) };
     const [one, other] = [1, 2].map((sequence) =>
       managerCodec.encode({ ...table, answers: { lookup: 'l', sequence } }),

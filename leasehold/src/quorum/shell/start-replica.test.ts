@@ -239,7 +239,7 @@ describe('startReplica', () => {
     ['a heartbeat that is too slow', { heartbeatMs: 900, electionMs: 1_000 }],
     ['a name with a tilde', { name: 'a~b', peers: { 'a~b': '127.0.0.1:1' } }],
     ['a misspelt option', { leasMs: 3 } as object],
-  ])('refuses %s', async (_, options) => {
+  ])('refuses options with %s', async (_, options) => {
     await using group = await TestGroup.of('a');
     await expect(group.start('a', options)).rejects.toThrow(InvalidOptionError);
   });

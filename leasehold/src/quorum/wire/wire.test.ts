@@ -9,7 +9,7 @@ import { fuzzQuorum } from './fuzz.ts';
 import { decodeMessage, encodeMessage } from './messages.ts';
 import { CALLS, FRAMES, MESSAGES, REPLIES } from './samples.ts';
 
-describe('what replicas and clients say, as bytes', () => {
+describe('the codec of replicas and clients', () => {
   it.each(MESSAGES.map((message) => [message.kind, message] as const))(
     'reads a message as it was written: %s',
     (_, message) => {

@@ -293,7 +293,7 @@ const NO_KEYS = [
   RING_SIZE,
 ] as unknown as Key[];
 
-describe('what is no key', () => {
+describe('a value that is no key', () => {
   it.each(NO_KEYS)('is refused: %s', (key) => {
     const refusal = { code: 'INVALID_KEY', retryable: false };
     expect(() => keyPosition(key)).toThrow(expect.objectContaining(refusal));

@@ -92,7 +92,7 @@ describe('an envelope', () => {
   });
 });
 
-describe('what is no envelope is refused where it is seen', () => {
+describe('bytes that are no envelope are refused where that is seen', () => {
   it.each([
     ['nothing', '', 'ends too early'],
     ['a number', '01', 'must be a map'],
@@ -152,7 +152,7 @@ describe('what is no envelope is refused where it is seen', () => {
   });
 });
 
-describe('what is written', () => {
+describe('a written value', () => {
   const entry = (write: (writer: ByteWriter) => void): Uint8Array => {
     const writer = new ByteWriter();
     write(new MapWriter(writer).key('a'));

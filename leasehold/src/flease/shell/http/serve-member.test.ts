@@ -190,7 +190,7 @@ describe('a member that is not ready, or alone', { timeout: LONG_MS }, () => {
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
   });
 
-  it('says that it was closed, to whoever asks after that', async () => {
+  it('says that it was closed, to each request after that', async () => {
     await using group = await TestGroup.start(['a']);
     await using server = await serveFlease(group.of('a'), { port: 0, logger: silent });
     await group.of('a').close();

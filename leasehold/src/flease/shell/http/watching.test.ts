@@ -31,8 +31,8 @@ async function told(...looks: readonly Look[]): Promise<readonly unknown[]> {
   return all;
 }
 
-describe('who watches a resource', () => {
-  it('is told who has it at first, and whenever that changes', async () => {
+describe('a request that watches a resource', () => {
+  it('is told the holder at first, and at each change', async () => {
     expect(await told(has(undefined), has(undefined), has(ADA), has(ADA), has(BEN), has(undefined))).toEqual([
       'nobody',
       'ada',
@@ -54,7 +54,7 @@ describe('who watches a resource', () => {
     expect(await told(both, one, both, other, one, both)).toEqual(['ben cyd']);
   });
 
-  it('is told again if somebody else stands in the way, and who has it when that is known, also if it is the same', async () => {
+  it('is told again if another obstacle stands in the way, and the holder when the holder is known, also if it is the same', async () => {
     expect(
       await told(has(ADA), without('ada'), without('ada'), without('ben'), without('ada'), has(ADA)),
     ).toEqual(['ada', 'ada', 'ben', 'ada']);

@@ -80,7 +80,7 @@ describe('after the death', () => {
               > m2: secret s
     `));
 
-  it('they hear of it again until one has answered, and then no more', () =>
+  it('the Managers hear of it again until one has answered, and then no more', () =>
     playCertifier(`
       0     died
               > m1: secret s
@@ -134,7 +134,7 @@ describe('after the death', () => {
 });
 
 describe('when no Manager answers', () => {
-  it('it says once that it waits, and for how long', () =>
+  it('the certifier says once that it waits, and for how long', () =>
     playCertifier(`
       0      managers
       0      died
@@ -144,7 +144,7 @@ describe('when no Manager answers', () => {
       1500   wake
     `));
 
-  it('it gives up at the deadline and says so', () =>
+  it('the certifier gives up at the deadline and says so', () =>
     playCertifier(`
       0      managers
       0      died
@@ -158,7 +158,7 @@ describe('when no Manager answers', () => {
       10002  certified s
     `));
 
-  it('it goes on for two seconds when asked to end, and not at all when asked again', () =>
+  it('the certifier goes on for two seconds when asked to end, and not at all when asked again', () =>
     playCertifier(`
       0      managers
       0      died
@@ -194,7 +194,7 @@ describe('when no Manager answers', () => {
 });
 
 describe('when no Manager was ever reached', () => {
-  it('it does not wait for long: whom nobody could reach had no lease to be freed', () =>
+  it('the certifier does not wait for long: an owner without a Manager had no lease to be freed', () =>
     playCertifier(
       `
       0      managers

@@ -5,7 +5,7 @@ const secret = (digit: string): string => digit.repeat(64);
 const place = { boot: 'b1', file: '8:77' };
 const left = { ...place, secret: secret('a'), earlier: [secret('b')] };
 
-describe('what a process leaves in its lock file', () => {
+describe('the secret that a process leaves in its lock file', () => {
   it('proves its death, and those it had not yet told of, to the next one', () => {
     expect(readDeathSecrets(writeDeathSecret(left), place)).toEqual({ dead: [secret('a'), secret('b')] });
   });

@@ -22,7 +22,7 @@ function bench() {
   return { runtime, ask, isWaiting };
 }
 
-describe('who waits for the lock of a predecessor', () => {
+describe('a process that waits for the lock of a predecessor', () => {
   it('gives up when it is told to, without waiting for the next try; others wait on', async () => {
     const lock = await acquireLock(path);
     const { runtime, ask, isWaiting } = bench();
@@ -53,7 +53,7 @@ describe('who waits for the lock of a predecessor', () => {
     release();
   });
 
-  it('hears who has it when the time is over', async () => {
+  it('hears which process has the lock when the time is over', async () => {
     using _ = await acquireLock(path);
     const { runtime, ask, isWaiting } = bench();
     const waiting = ask({ waitMs: 40 });

@@ -39,7 +39,7 @@ describe('a signal that a supervisor gets', () => {
   });
 });
 
-describe('what is left of the group when the command has ended', () => {
+describe('the rest of the process group when the command has ended', () => {
   it('gets the signal to end that the command got alone', () => {
     const router = new SignalRouter();
     router.route('SIGTERM', elsewhere(0));
