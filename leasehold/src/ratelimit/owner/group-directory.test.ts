@@ -102,6 +102,39 @@ describe('a server of a group', () => {
     expect(right?.since).toBeGreaterThan(since);
   });
 
+  it('has the burst of the kept members only, in a view that acts at once with members from elsewhere', () => {
+    const scene = new Scene();
+    const rate = resolveRate({ limit: 40, burst: 40 });
+    const limits = new SharedLimits(scene.directory);
+    const limiter = limits.add({
+      ...{ name: 'api', rate, onLoss: 'full', whenCutOff: { kind: 'closed' } },
+      ...{ waitMs: 80, maxKeys: 10, whenFull: 'deny' },
+    });
+    scene.view('acts', 'abcd');
+    scene.right(mine);
+    expect(scene.right(mine, 10_000)).toMatchObject({ share: 1, isOpen: true });
+    // b and c act without a meanwhile, and spend their part of the burst; d is gone.
+    scene.standing('none');
+    scene.ms += 5_000;
+    scene.view('acts', 'abc', 'a', ['abcd']);
+    const take = (): boolean => limiter.decide(mine, 1, rate, instant(scene.ms))?.allowed === true;
+    expect(Array.from({ length: 40 }, take).filter((isAllowed) => isAllowed)).toHaveLength(10);
+  });
+
+  it('begins anew with a key that it last minted before the views of its chain', () => {
+    const scene = new Scene();
+    scene.view('acts', 'abcd');
+    scene.right(mine);
+    scene.right(mine, 10_000);
+    // The hold of abc ends although the view is never confirmed; before it, another server may have minted the key.
+    scene.view('none', 'abc');
+    expect(scene.right(mine, 5_000)).toBeUndefined();
+    scene.view('continues', 'ab', 'ab', ['abc']);
+    expect(scene.right(mine)).toBeUndefined();
+    scene.standing('acts');
+    expect(scene.right(mine)).toMatchObject({ isOpen: false });
+  });
+
   it('begins anew when its chain is not known', () => {
     const scene = new Scene();
     scene.view('acts', 'abcd');

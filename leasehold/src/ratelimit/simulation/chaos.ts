@@ -12,6 +12,8 @@ import { type Message, Server } from './server.ts';
 const EPOCH_MS = 1_750_000_000_000;
 const EVENTS_MAX = 600_000;
 const KEYS = ['k0', 'k1', 'k2'];
+/** The rate of requests may change after this time. */
+const LOOK_AGAIN_MS = 200;
 /** Before that, owners may not mint yet. */
 const BEGIN_MS = 1_500;
 
@@ -87,9 +89,12 @@ export class Chaos {
       const isEven = drawn.kind === 'flood' || drawn.kind === 'calm';
       const part = isEven ? 1 / size : isHot ? 0.8 : 0.2 / size;
       const perMs = (drawn.demand * part * this.#pressure) / drawn.rate.msPerToken;
-      world.after(Math.min(200, random.between(0, 2 / perMs)), () => {
+      // Exponential, and therefore without memory: a rate that changes meanwhile can be drawn anew.
+      const waitMs = random.exponential(1 / perMs);
+      world.after(Math.min(LOOK_AGAIN_MS, waitMs), () => {
         if (this.#isOver || this.#hasQuit(server)) return;
-        if (this.#pressure > 0.01) this.#request(server, key, random.chance(0.05) ? 3 : 1);
+        if (waitMs <= LOOK_AGAIN_MS && this.#pressure > 0.01)
+          this.#request(server, key, random.chance(0.05) ? 3 : 1);
         next();
       });
     };

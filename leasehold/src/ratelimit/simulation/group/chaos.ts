@@ -7,7 +7,7 @@ import { Network } from '../../../sim/network.ts';
 import type { Random } from '../../../sim/random.ts';
 import { World } from '../../../sim/world.ts';
 import { Checker } from './checker.ts';
-import { drawClockRate, type DrawnWorld, drawWorld } from './drawn-world.ts';
+import { drawClockRate, type DrawnWorld, drawWorld, type WorldKind } from './drawn-world.ts';
 import { type LimitMessage, LimitedServer } from './limited-server.ts';
 
 const EPOCH_MS = 1_750_000_000_000;
@@ -16,6 +16,8 @@ const EVENTS_MAX = 2_000_000;
 const BEGIN_MS = 4_000;
 export const KEYS: readonly string[] = ['k0', 'k1', 'k2', 'k3'];
 const LEAVING_MS = 400;
+/** The rate of requests may change after this time. */
+const LOOK_AGAIN_MS = 100;
 
 export class GroupLimits {
   readonly world: World;
@@ -133,7 +135,10 @@ export class Chaos {
     for (const server of servers) world.after(this.#random.between(0, 300), () => limits.start(server));
     world.run({ untilMs: BEGIN_MS, maxEvents: EVENTS_MAX });
     for (const server of servers) for (const key of KEYS) this.#askFor(server, key);
-    world.every([300, 1_500], () => (this.#hot = this.#random.integer(0, servers.length - 1)));
+    world.every(
+      kind === 'one-hot' ? [2_000, 8_000] : [300, 1_500],
+      () => (this.#hot = this.#random.integer(0, servers.length - 1)),
+    );
     world.every([60, 140], () => checker.look(servers, KEYS));
     for (let fault = 0; fault < faults; fault++) {
       world.at(this.#random.between(BEGIN_MS, BEGIN_MS + stormMs), () => this.#fault());
@@ -157,10 +162,12 @@ export class Chaos {
     const random = this.#random.fork(`${server.name} ${key}`);
     const next = (): void => {
       const isHot = servers[this.#hot] === server;
-      const part = drawn.kind === 'calm' ? 1 / servers.length : isHot ? 0.7 : 0.3 / servers.length;
+      const part = partOf(drawn.kind, isHot, servers.length);
       const perMs = (drawn.demand * part * this.#pressure) / drawn.rate.msPerToken;
-      world.after(Math.min(100, random.between(0, 2 / perMs)), () => {
-        if (this.#pressure > 0.01) this.limits.request(server, key);
+      // Exponential, and therefore without memory: a rate that changes meanwhile can be drawn anew.
+      const waitMs = random.exponential(1 / perMs);
+      world.after(Math.min(LOOK_AGAIN_MS, waitMs), () => {
+        if (waitMs <= LOOK_AGAIN_MS && this.#pressure > 0.01) this.limits.request(server, key);
         next();
       });
     };
@@ -334,4 +341,11 @@ export class Chaos {
     const central = world.counts.get('calm: tokens of a central limiter') ?? 0;
     if (allowed < 0.8 * central) throw world.broken('calm-use', `${allowed} of ${central} tokens`);
   }
+}
+
+/** The part of all requests for a key that comes to a server. */
+function partOf(kind: WorldKind, isHot: boolean, servers: number): number {
+  if (kind === 'calm') return 1 / servers;
+  if (kind === 'one-hot') return isHot ? 1 : 0.02;
+  return isHot ? 0.7 : 0.3 / servers;
 }

@@ -34,8 +34,11 @@ export class Checker implements LimitObserver {
     this.#drawn = drawn;
   }
 
-  get #group(): string {
-    return this.#drawn.kind === 'calm' ? 'calm' : 'storm';
+  /** Counts tokens of this world's kind: of calm worlds, or of all others together, and of worlds with one hot server apart. */
+  #count(tokens: string): void {
+    const { kind } = this.#drawn;
+    this.#world.count(`${kind === 'calm' ? 'calm' : 'storm'}: tokens ${tokens}`);
+    if (kind === 'one-hot') this.#world.count(`one-hot: tokens ${tokens}`);
   }
 
   /** The tokens that a central limiter, and static parts of the limit, would allow of the same requests. */
@@ -48,17 +51,16 @@ export class Checker implements LimitObserver {
       map.set(name, bucket);
       return bucket;
     };
-    if (bucketOf(this.#central, key, 1).tryTake(1, trueMs))
-      this.#world.count(`${this.#group}: tokens of a central limiter`);
+    if (bucketOf(this.#central, key, 1).tryTake(1, trueMs)) this.#count('of a central limiter');
     if (bucketOf(this.#statics, `${server.name} ${key}`, 1 / names.length).tryTake(1, trueMs))
-      this.#world.count(`${this.#group}: tokens of static parts`);
+      this.#count('of static parts');
   }
 
   decided(server: LimitedServer, key: string, { allowed, by }: RateLimitResult): void {
     this.#world.count(`${allowed ? 'allowed' : 'denied'}, ${by}`);
     if (!allowed) return;
     this.admissions.set(key, (this.admissions.get(key) ?? 0) + 1);
-    this.#world.count(`${this.#group}: tokens allowed`);
+    this.#count('allowed');
     const level = this.#bucket(key).take(1, this.#world.trueMs);
     if (level >= -SLACK_TOKENS) return;
     throw this.#world.broken('sum', `${server.name} uses ${key}: ${(-level).toFixed(2)} too many`);

@@ -6,6 +6,7 @@
  *  - `there-and-back`: a server joins, gets keys, spends them and leaves, and the keys come back.
  *  - `leaving`: the owner of keys leaves while its tokens lie idle elsewhere, and then all spend.
  *  - `comes-over`: a server leaves its view for another, while the members that it left do not notice.
+ *  - `one-hot`: nearly all requests come to one server for seconds, and faults of every kind: how much of the limit is used in storms.
  *  - `parted`: owner and borrower are parted from the rest, keep their tokens, and all spend when the rest has begun.
  */
 
@@ -23,7 +24,8 @@ export type WorldKind =
   | 'there-and-back'
   | 'leaving'
   | 'comes-over'
-  | 'parted';
+  | 'parted'
+  | 'one-hot';
 
 export interface DrawnWorld {
   readonly kind: WorldKind;
@@ -46,6 +48,7 @@ export const FASTEST: number = Math.sqrt(CLOCK_RATE_BOUND);
 const KINDS: readonly WorldKind[] = [
   ...Array<WorldKind>(6).fill('mixed'),
   ...(['calm', 'sleeping', 'there-and-back', 'leaving', 'comes-over', 'comes-over', 'parted'] as const),
+  ...(['one-hot', 'one-hot'] as const),
 ];
 
 export function drawWorld(seed: number): DrawnWorld {
@@ -61,13 +64,24 @@ export function drawWorld(seed: number): DrawnWorld {
     links: isCalm ? { delayMs: [0.5, 3] } : drawLinks(random),
     rates: names.map(() => (isCalm ? 1 : drawClockRate(random))),
     lateMs: isCalm ? 0 : random.pick([0, 0, 10, 40]),
-    faults: kind === 'mixed' ? random.integer(6, 14) : 0,
+    faults: faultsOf(kind, random),
     demand: demandOf(kind, random),
-    stormMs: kind === 'mixed' || kind === 'sleeping' ? 20_000 : 17_000,
+    stormMs: stormMsOf(kind),
   };
 }
 
+function faultsOf(kind: WorldKind, random: Random): number {
+  if (kind === 'one-hot') return 10;
+  return kind === 'mixed' ? random.integer(6, 14) : 0;
+}
+
+function stormMsOf(kind: WorldKind): number {
+  if (kind === 'one-hot') return 36_000;
+  return kind === 'mixed' || kind === 'sleeping' ? 20_000 : 17_000;
+}
+
 function demandOf(kind: WorldKind, random: Random): number {
+  if (kind === 'one-hot') return 1.3;
   // So little that some of what is borrowed is not used.
   if (kind === 'leaving' || kind === 'parted') return 0.6;
   return kind === 'calm' ? random.pick([0.7, 1.4]) : random.pick([0.8, 1.5, 3]);
@@ -92,6 +106,7 @@ function drawRate(kind: WorldKind, random: Random): Rate {
   // Batches are large beside the part of one server.
   if (kind === 'leaving') return resolveRate({ limit: 600, burst: 60 });
   if (kind === 'parted') return resolveRate({ limit: 100, burst: 100 });
+  if (kind === 'one-hot') return resolveRate({ limit: 40, burst: 40 });
   if (kind !== 'mixed' && kind !== 'calm') return resolveRate({ limit: 40, burst: 160 });
   return resolveRate(
     random.pick([

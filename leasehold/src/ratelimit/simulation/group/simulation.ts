@@ -22,19 +22,27 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'worlds, leaving': 0.03,
   'worlds, comes-over': 0.06,
   'worlds, parted': 0.03,
+  'worlds, one-hot': 0.06,
 };
 
-/** How much of the tokens of a central limiter, which is never cut off, must be allowed in all worlds of a kind together. */
-const USE_AT_LEAST: Readonly<Record<string, number>> = { calm: 0.95, storm: 0.6 };
+/**
+ * How much of the tokens of a central limiter, which is never cut off, must be allowed in all worlds of a kind together; and how many times the tokens of
+ * static parts. Static parts are at their worst when one server has nearly all requests, and at their best when every server has more than its part.
+ */
+const USE_AT_LEAST: Readonly<Record<string, { readonly ofCentral: number; readonly ofStatic: number }>> = {
+  calm: { ofCentral: 0.95, ofStatic: 1 },
+  storm: { ofCentral: 0.6, ofStatic: 0 },
+  'one-hot': { ofCentral: 0.6, ofStatic: 1.5 },
+};
 const ENOUGH_SEEDS = 300;
 
 function unused(totals: Readonly<Record<string, number>>): readonly string[] {
   return Object.entries(USE_AT_LEAST).flatMap(([kind, least]) => {
-    const use =
-      (totals[`${kind}: tokens allowed`] ?? 0) / (totals[`${kind}: tokens of a central limiter`] ?? 1);
-    return use >= least
-      ? []
-      : [`${kind}: ${(100 * use).toFixed(1)} % of the limit is used, not ${100 * least} %`];
+    const tokens = (what: string): number => totals[`${kind}: tokens ${what}`] ?? 0;
+    const ofCentral = tokens('allowed') / tokens('of a central limiter');
+    const ofStatic = tokens('allowed') / tokens('of static parts');
+    const told = `${kind}: ${(100 * ofCentral).toFixed(1)} % of a central limiter, ${ofStatic.toFixed(2)} times static parts`;
+    return ofCentral >= least.ofCentral && ofStatic >= least.ofStatic ? [] : [told];
   });
 }
 
