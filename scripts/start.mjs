@@ -52,8 +52,29 @@ async function demo(argv) {
   return exitCode;
 }
 
-/** Four processes with one limit; Ctrl-C ends them. */
-async function limits() {
+const LIMITS_HELP = `Starts four API processes with one limit of 1,000 requests a second, and a client that asks them in turn.
+
+  npm start -- limits
+
+  --help   this text
+
+Shows what the processes admit in each second, while the network between them is cut in two for 10 seconds and one
+of them is killed. Takes 40 seconds, uses the loopback only and writes no files. Ctrl-C ends it and all processes.
+
+The program of a process has 30 lines: examples/limits/server.ts. The guide: docs/ratelimit.md.`;
+
+/**
+ * Four processes with one limit; Ctrl-C ends them.
+ *
+ * @param {readonly string[]} argv
+ */
+async function limits(argv) {
+  const { words, flags } = parseArguments(argv, { flags: ['help'], values: [] });
+  if (flags.has('help')) {
+    console.log(LIMITS_HELP);
+    return 0;
+  }
+  if (words.length > 0) throw new UsageError(`nothing is expected after limits, but got ${words.join(' ')}`);
   const server = await bundle('examples/limits/server.ts');
   /** @type {{ playLimits(options: { server: string, write(line: string): void, signal: AbortSignal }): Promise<unknown> }} */
   const { playLimits } = await import(pathToFileURL(await bundle('examples/limits/demo.ts')).href);
@@ -65,6 +86,6 @@ async function limits() {
 
 await runCommand('npm start --', () => {
   const argv = process.argv.slice(2);
-  if (argv[0] === 'limits' && argv.length === 1) return limits();
+  if (argv[0] === 'limits') return limits(argv.slice(1));
   return argv.includes('--story') ? story(argv) : demo(argv);
 });

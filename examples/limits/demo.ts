@@ -20,6 +20,8 @@ import type { ServerConfig } from './server.ts';
 const NAMES = ['api-1', 'api-2', 'api-3', 'api-4'] as const;
 const LIMIT = 1_000;
 const BURST = 100;
+/** The bound on the rates of two clocks. */
+const CLOCK_RATE = 1.2;
 /** Requests for each token. */
 const DEMAND = 1.3;
 
@@ -67,7 +69,9 @@ export async function playLimits({ server, write, signal }: DemoOptions): Promis
   };
 
   try {
-    write('four API processes start …');
+    write(
+      `four API processes start; together they may admit ${LIMIT} requests a second, and get ${DEMAND * LIMIT}; Ctrl-C ends them …`,
+    );
     await startAll(server, relays, processes, signal);
     const client = runClient(processes, agent, admitted, signal);
     await pause(3_000, undefined, { signal });
@@ -83,6 +87,7 @@ export async function playLimits({ server, write, signal }: DemoOptions): Promis
       acts[second]?.();
     }
     client[Symbol.dispose]();
+    for (const line of closing(seconds)) write(line);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
@@ -97,6 +102,20 @@ export async function playLimits({ server, write, signal }: DemoOptions): Promis
     for (const relay of relays.values()) relay.close();
   }
   return seconds;
+}
+
+/** What was to be seen. */
+export function closing(seconds: readonly (readonly number[])[]): readonly string[] {
+  const totals = seconds.map((counts) => counts.reduce((sum, count) => sum + count, 0));
+  const used = Math.round(
+    (100 * totals.reduce((sum, total) => sum + total, 0)) / Math.max(1, LIMIT * totals.length),
+  );
+  return [
+    '',
+    `Used ${used} % of the limit; at most ${Math.max(0, ...totals)} in one second. Promised: at most ${CLOCK_RATE * LIMIT + BURST} (the limit, times ${CLOCK_RATE} for clocks that differ, and the burst of ${BURST}), and a burst more if another process becomes the owner of the limit in that second.`,
+    'After the cut, one half went on at once with half of the limit. The other half waited about 2 s, until no process could still count on it; then it used its own.',
+    'The program of a process: examples/limits/server.ts. The guide, with all that is promised: docs/ratelimit.md.',
+  ];
 }
 
 async function startAll(

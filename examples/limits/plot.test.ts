@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { closing } from './demo.ts';
 import { plotLine } from './plot.ts';
 
 const line = (admitted: readonly number[], event = ''): string =>
@@ -15,5 +16,15 @@ describe('a second of the demonstration of limits', () => {
 
   it('is empty when nothing was admitted', () => {
     expect(line([0, 0])).toBe(`  7 s ${' '.repeat(50)}│     0`);
+  });
+});
+
+describe('the end of the demonstration of limits', () => {
+  it('says how much of the limit was used, and the most of a second beside what is promised', () => {
+    const [, first] = closing([
+      [250, 250, 250, 250],
+      [500, 0, 300, 0],
+    ]);
+    expect(first).toMatch(/^Used 90 % of the limit; at most 1000 in one second\. Promised: at most 1300 /);
   });
 });
