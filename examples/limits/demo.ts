@@ -104,7 +104,7 @@ export async function playLimits({ server, write, signal }: DemoOptions): Promis
   return seconds;
 }
 
-/** What was to be seen. */
+/** The last lines of the demonstration: the use of the limit, and where to read on. */
 export function closing(seconds: readonly (readonly number[])[]): readonly string[] {
   const totals = seconds.map((counts) => counts.reduce((sum, count) => sum + count, 0));
   const used = Math.round(
