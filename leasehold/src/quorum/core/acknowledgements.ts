@@ -24,12 +24,19 @@ export interface Acknowledgement {
 export class Acknowledgements {
   #ballot: Ballot = 0;
   readonly #newest = new Map<string, Acknowledgement>();
+  #changes = 0;
+
+  /** How often something has changed here. */
+  get changes(): number {
+    return this.#changes;
+  }
 
   /** Forgets what was said in other ballots. */
   begin(ballot: Ballot): void {
     if (ballot === this.#ballot) return;
     this.#ballot = ballot;
     this.#newest.clear();
+    this.#changes += 1;
   }
 
   /** Takes note; false if it is of another ballot or older than what is known. */
@@ -38,6 +45,7 @@ export class Acknowledgements {
     const known = this.#newest.get(storage);
     if (known !== undefined && !isNewer(said, known)) return false;
     this.#newest.set(storage, said);
+    this.#changes += 1;
     return true;
   }
 

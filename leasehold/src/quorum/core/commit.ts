@@ -57,6 +57,23 @@ export function judge(log: ReplicatedLog, acknowledged: Acknowledgements, upTo: 
   return committed;
 }
 
+/**
+ * Judges when there is something to judge. A judgement rests on the log and on what was acknowledged, not on time; after
+ * one that changed nothing, another has nothing to find until one of these has changed. Most inputs, such as reads, change neither.
+ */
+export class Judge {
+  #seen = { log: -1, acknowledged: -1, upTo: -1 };
+
+  judge(log: ReplicatedLog, acknowledged: Acknowledgements, upTo: number): number[] {
+    const seen = this.#seen;
+    const isSeen =
+      seen.log === log.changes && seen.acknowledged === acknowledged.changes && seen.upTo === upTo;
+    if (isSeen) return [];
+    this.#seen = { log: log.changes, acknowledged: acknowledged.changes, upTo };
+    return judge(log, acknowledged, upTo);
+  }
+}
+
 /** The configurations that have a say about a slot. */
 function electorateOf(log: ReplicatedLog, slot: number, operation: Operation): Configuration[] {
   const configurations = log.configurationsFor(slot);

@@ -45,6 +45,7 @@ export class ReplicatedLog {
   readonly #writers = new Map<string, number[]>();
   /** By slot, rising; the first one is committed. */
   #configurations: PlacedConfiguration[];
+  #changes = 0;
 
   constructor({ slot, configuration }: LogBase) {
     this.#base = slot;
@@ -72,6 +73,11 @@ export class ReplicatedLog {
     return this.#committed;
   }
 
+  /** How often something has changed here that the judgement of a slot rests on. */
+  get changes(): number {
+    return this.#changes;
+  }
+
   at(slot: number): Entry {
     return present(this.#entries[slot - this.#base - 1], `slot ${slot} of ${this.#base + 1} to ${this.last}`);
   }
@@ -97,6 +103,7 @@ export class ReplicatedLog {
       `slot ${slot} set, chosen ${this.#chosen}, last ${this.last}`,
     );
     const old = this.find(slot);
+    this.#changes += 1;
     this.#entries[slot - this.#base - 1] = entry;
     if (old?.operation === entry.operation) return;
     if (old !== undefined) this.#unindex(slot, old.operation);
@@ -106,6 +113,7 @@ export class ReplicatedLog {
   /** Drops everything beyond a slot, none of which is chosen. */
   truncate(last: number): void {
     assert(last >= this.#chosen, `truncated to ${last}, but chosen up to ${this.#chosen}`);
+    this.#changes += 1;
     for (let slot = this.last; slot > last; slot -= 1) this.#unindex(slot, this.at(slot).operation);
     this.#entries.length = Math.min(this.#entries.length, last - this.#base);
   }
@@ -117,6 +125,7 @@ export class ReplicatedLog {
 
   commit(slot: number): void {
     assert(slot <= this.#chosen, `slot ${slot} committed, chosen ${this.#chosen}`);
+    this.#changes += 1;
     if (slot > this.#committed) this.#committedBeyond.add(slot);
     while (this.#committedBeyond.delete(this.#committed + 1)) {
       this.#committed += 1;
@@ -192,6 +201,7 @@ export class ReplicatedLog {
    */
   install({ slot, configuration }: LogBase): void {
     assert(slot > this.#chosen, `a snapshot of slot ${slot} over the chosen prefix ${this.#chosen}`);
+    this.#changes += 1;
     const kept = slot < this.last ? this.slice(slot + 1, this.last) : [];
     this.#entries = [];
     this.#writers.clear();

@@ -27,7 +27,7 @@ import { Acceptor } from './acceptor.ts';
 import type { Answer, ReadAnswer } from './answer.ts';
 import { Application } from './application.ts';
 import { type Ballot, ballotAfter } from './ballot.ts';
-import { judge } from './commit.ts';
+import { Judge } from './commit.ts';
 import { type Configuration, isQuorumOfEach, isSeated, memberOf } from './configuration.ts';
 import { Context, type Effect, type ReplicaOptions } from './context.ts';
 import { Candidacy, type Merged } from './election.ts';
@@ -66,6 +66,7 @@ export class Replica implements Core<Effect> {
   readonly #exchange: LeaseExchange;
   readonly #application: Application;
   readonly #claim: KeyClaim;
+  readonly #judge: Judge = new Judge();
   #role: Role = { name: 'follower', leader: undefined };
   #heardLeaderAt: Instant;
   #electAt: Instant;
@@ -542,7 +543,7 @@ export class Replica implements Core<Effect> {
     this.#acceptor.acknowledge(now);
     const isActive =
       context.ballot > 0 && (this.#role.name !== 'leader' || context.promised === context.ballot);
-    const committed = isActive ? judge(context.log, context.acknowledged, context.upTo) : [];
+    const committed = isActive ? this.#judge.judge(context.log, context.acknowledged, context.upTo) : [];
     for (const slot of committed) this.#application.committed(slot); // Those that are applied: the lower ones.
     this.#application.applyChosen();
   }
