@@ -3,7 +3,7 @@
 export { InvalidKeyError, InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
 export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
 export type { Served } from './core/answer.ts';
-export type { Placement } from './core/configuration.ts';
+export type { Placement, PlacementChange } from './core/configuration.ts';
 export type { Action, Condition } from './core/operation.ts';
 export type { QuorumDurations } from './core/options.ts';
 export type { ReadMode } from './core/reads.ts';
@@ -37,6 +37,8 @@ export type {
 } from './shell/client-types.ts';
 export type { QuorumClient } from './shell/quorum-client.ts';
 export type { QuorumReplica } from './shell/quorum-replica.ts';
+export type { PlacingStatus } from './core/placing.ts';
+export { READERS, type Readers, type ReadersStatus } from './shell/readers-status.ts';
 export { isHealthy, type MemberStatus, type ReplicaStatus } from './shell/replica-status.ts';
 export { startReplica, type StartReplicaOptions } from './shell/start-replica.ts';
 export type { Watch, WatchEvent, WatchOptions } from './shell/watch.ts';

@@ -1,4 +1,5 @@
-import { Command } from 'commander';
+import { Argument, Command } from 'commander';
+import { READERS, type Readers } from 'leasehold/quorum';
 import type { Context } from '../context.ts';
 import { jsonOption, withExamples } from '../options.ts';
 import { show } from '../output.ts';
@@ -33,7 +34,27 @@ export const quorumChangeCommands = (context: Context): readonly Command[] => [
     done: (name) => `${name} was told to lead.`,
     example: 'b',
   }),
+  placeCommand(context),
 ];
+
+function placeCommand(context: Context): Command {
+  const command = withClientOptions(new Command('place').summary('Say which replicas read locally'))
+    .description(
+      'Say which replicas hold keys and read them locally: all, the leader, or automatic: those that the leader chooses, key by key, by what is read and written where.',
+    )
+    .addArgument(new Argument('<readers>', 'which replicas read locally').choices(READERS))
+    .addOption(jsonOption())
+    .action((readers: Readers, options: ClientOptions) =>
+      withClient(context, options, async (client) => {
+        await client.place(readers, client.options);
+        show(context, options, { readers, done: 'place' }, () => [`Readers: ${readers}.`]);
+      }),
+    );
+  return withExamples(command, context, [
+    ['quorum place automatic', 'for sites that are far apart'],
+    ['quorum place all', 'every replica reads every key locally'],
+  ]);
+}
 
 interface ChangeWords {
   readonly name: string;

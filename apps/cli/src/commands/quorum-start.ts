@@ -1,6 +1,12 @@
 import process from 'node:process';
 import { Command, Option } from 'commander';
-import { DEFAULT_QUORUM_HTTP_PORT, serveReplica, startReplica } from 'leasehold/quorum';
+import {
+  DEFAULT_QUORUM_HTTP_PORT,
+  READERS,
+  type Readers,
+  serveReplica,
+  startReplica,
+} from 'leasehold/quorum';
 import { VERSION } from 'leasehold/manager';
 import { aborted, type Context, interruption } from '../context.ts';
 import { UsageError } from '../failure.ts';
@@ -16,7 +22,7 @@ interface StartOptions extends JsonOption {
   readonly group?: string;
   readonly listen?: string;
   readonly join?: true;
-  readonly readers?: 'all' | 'leader';
+  readonly readers?: Readers;
   readonly lease?: number;
   readonly election?: number;
   readonly ca?: string;
@@ -46,10 +52,9 @@ export function quorumStartCommand(context: Context): Command {
     .option('--listen <address>', 'where to listen, if not at the own address in --peers, as 0.0.0.0:7600')
     .option('--join', 'join a group that exists, instead of founding one')
     .addOption(
-      new Option('--readers <which>', 'which replicas read locally in a new group (default: all)').choices([
-        'all',
-        'leader',
-      ]),
+      new Option('--readers <which>', 'which replicas read locally in a new group (default: all)').choices(
+        READERS,
+      ),
     )
     .addOption(
       new Option('--lease <time>', 'how long a replica reads locally after asking (default: 2s)').argParser(

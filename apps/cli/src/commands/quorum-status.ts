@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { MemberStatus, ReplicaStatus } from 'leasehold/quorum';
+import type { MemberStatus, PlacingStatus, ReadersStatus, ReplicaStatus } from 'leasehold/quorum';
 import type { Context } from '../context.ts';
 import { jsonOption, withExamples } from '../options.ts';
 import { counted, duration, show, table } from '../output.ts';
@@ -27,25 +27,56 @@ export const quorumStatusCommands = (context: Context): readonly Command[] => [
       .addOption(jsonOption())
       .action((options: ClientOptions) =>
         withClient(context, options, async (client) => {
-          const { name, isLeased, leaseMs, placement, members } = await client.status(client.options);
+          const { name, isLeased, leaseMs, placement, readers, members } = await client.status(
+            client.options,
+          );
           const leases = members.map(({ name: member, promiseLeftMs, isSelf }) => ({
             member,
             promiseLeftMs,
             isSelf,
           }));
-          show(context, options, { name, isLeased, leaseMs, placement, leases }, () => [
+          show(context, options, { name, isLeased, leaseMs, placement, readers, leases }, () => [
             `Replica ${name} ${isLeased ? 'reads locally' : 'may not read locally now'}; leases of ${duration(leaseMs)}, readers: ${placement}`,
             '',
             ...table(
               ['GRANTOR', 'PROMISE LEFT'],
               leases.map((each) => [each.member, each.isSelf ? 'itself' : leftWords(each.promiseLeftMs)]),
             ),
+            ...readersLines(readers),
           ]);
         }),
       ),
     context,
     [['quorum leases --servers 10.0.0.1:7600', 'the promises that this replica holds']],
   ),
+];
+
+/** What is held where, and why. */
+export function readersLines({ mode, holders, slices, objects, weight, placing }: ReadersStatus): string[] {
+  if (mode === 'all' || mode === 'leader') return [];
+  const share = (part: number, whole: number): string =>
+    whole === 0 ? '-' : `${part} (${Math.round((100 * part) / whole)} %)`;
+  return [
+    '',
+    ...table(
+      ['HOLDER', `OF ${slices} SLICES`, `OF ${objects} SINGLE OBJECTS`],
+      holders.map((each) => [each.name, share(each.slices, slices), share(each.objects, objects)]),
+    ),
+    'The leader holds everything besides. Objects without holders of their own are held as their slice.',
+    // Over the wire an undefined value is null.
+    ...(typeof weight === 'number'
+      ? [`Automatic: a millisecond of a writer counts as ${weight.toFixed(2)} of readers.`]
+      : []),
+    ...(placing ? placingLines(placing) : []),
+  ];
+}
+
+const placingLines = ({ worstLocalShare, silent, movesLeft, changes }: PlacingStatus): string[] => [
+  typeof worstLocalShare === 'number'
+    ? `At the member with the fewest local reads ${(100 * worstLocalShare).toFixed(1)} % were answered at once.`
+    : 'No member has read enough in the last period to say how many reads are local.',
+  ...(silent.length > 0 ? [`Nothing is moved until these have reported: ${silent.join(', ')}.`] : []),
+  `${counted(changes, 'change')} in this term, ${counted(movesLeft, 'object')} still to be moved.`,
 ];
 
 const leftWords = (ms: number): string => (ms > 0 ? duration(ms) : 'none');

@@ -74,6 +74,19 @@ describe('leasehold quorum', () => {
     expect(JSON.parse((await run('status', '--json')).text)).toMatchObject({ leader: 'a' });
   });
 
+  it('changes the readers, and shows who holds how much and why', async () => {
+    expect(await run('place', 'automatic')).toEqual({ code: 0, text: 'Readers: automatic.\n' });
+    const { text } = await run('leases');
+    expect(text).toContain('readers: automatic: all');
+    expect(text).toMatch(/HOLDER +OF 256 SLICES +OF 0 SINGLE OBJECTS\s+a +256 \(100 %\)/);
+    expect(text).toContain('a millisecond of a writer counts as 1.00 of readers');
+    expect(JSON.parse((await run('leases', '--json')).text)).toMatchObject({
+      readers: { mode: 'automatic' },
+    });
+    expect((await run('place', 'all')).code).toBe(0);
+    expect((await run('place', 'some')).code).toBe(2);
+  });
+
   it('says why the group cannot be changed, and what to do', async () => {
     const { code, text } = await run('add', 'x', '--timeout', '2s');
     expect(code).toBe(1);

@@ -32,7 +32,7 @@
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
-import { type Configuration, isQuorum, isSeated } from './configuration.ts';
+import { type Configuration, type Electorate, isQuorum, isSeated } from './configuration.ts';
 import type { Effect } from './context.ts';
 import type { CheckedIn, Message } from './messages.ts';
 import type { Recovered } from './recovery.ts';
@@ -148,7 +148,7 @@ export class CheckIn {
 
 interface PlacedConfiguration {
   readonly slot: number;
-  readonly configuration: Configuration;
+  readonly configuration: Electorate;
 }
 
 /** What a replica that does not run yet has heard of another one, as far as its disk says. */

@@ -21,7 +21,7 @@
 import type { Acknowledgements } from './acknowledgements.ts';
 import {
   type Configuration,
-  holdersOf,
+  holdersOfAny,
   isQuorumOfEach,
   type Mask,
   maskOf,
@@ -77,7 +77,7 @@ export class Judge {
 /** The configurations that have a say about a slot. */
 function electorateOf(log: ReplicatedLog, slot: number, operation: Operation): Configuration[] {
   const configurations = log.configurationsFor(slot);
-  if (operation.kind === 'configuration') configurations.push(operation.configuration);
+  if (operation.kind === 'configuration') configurations.push(log.configurationAt(slot));
   return configurations;
 }
 
@@ -90,7 +90,7 @@ function missingHolders(
   let missing = 0;
   for (const configuration of configurations) {
     let needed = operation.kind === 'configuration' ? membersMask(configuration) : 0;
-    for (const key of keysOf(operation).written) needed |= holdersOf(configuration, key);
+    needed |= holdersOfAny(configuration, keysOf(operation).written);
     missing |= needed & ~maskOf(configuration, hasAccepted);
   }
   return missing;

@@ -44,17 +44,77 @@ export type Placement =
       readonly slices: readonly Mask[];
       /** Holders of single objects, by the hash of their key or tag; they override the slice. */
       readonly objects: ReadonlyMap<number, Mask>;
+      /** The leader goes on choosing by what is read and written (`core/placing.ts`), with this weight of writes; or an operator chose. */
+      readonly automatic: { readonly weight: number } | undefined;
     };
 
-export interface Configuration {
+/** The differences to the tables before: an object without a mask is no longer in them. */
+export interface PlacementChange {
+  readonly mode: 'changed';
+  readonly slices: readonly Mask[] | undefined;
+  readonly objects: ReadonlyMap<number, Mask | undefined>;
+  /** The weight of writes from now on, if the placement is automatic. */
+  readonly weight: number | undefined;
+}
+
+export const UNCHANGED: PlacementChange = {
+  mode: 'changed',
+  slices: undefined,
+  objects: new Map(),
+  weight: undefined,
+};
+
+/** Every key held by all at first, and the leader chooses. */
+export const AUTOMATIC: Placement = {
+  mode: 'chosen',
+  slices: Array.from({ length: 256 }, () => EVERYBODY),
+  objects: new Map(),
+  automatic: { weight: 1 },
+};
+
+/** The members and their votes. */
+export interface Electorate {
   readonly members: readonly Member[];
   /** The seat of the term's leader, which holds every key; undefined only in the initial configuration. */
   readonly leader: number | undefined;
-  readonly placement: Placement;
   /** How many of the members decide: all of them only in the initial configuration. */
   readonly quorum: 'majority' | 'all';
   /** Every storage id that ever was a member and is none any more: it is never seated again. */
   readonly removed: readonly string[];
+}
+
+export interface Configuration extends Electorate {
+  readonly placement: Placement;
+}
+
+/**
+ * A configuration as the log has it. The placement may be a change of the one before it in the log, whichever that is: tables can
+ * have a megabyte, and every change is an entry. Replicas agree on all entries up to a chosen one, so also on the tables that follow from them.
+ */
+export interface ProposedConfiguration extends Electorate {
+  readonly placement: Placement | PlacementChange;
+}
+
+/** The configuration that follows from a sequence of entries. A change of tables means nothing where there are none. */
+export function resolved(before: Configuration, proposed: readonly ProposedConfiguration[]): Configuration {
+  const last = proposed.at(-1);
+  if (last === undefined) return before;
+  let { placement } = before;
+  let copy: Map<number, Mask> | undefined;
+  for (const { placement: next } of proposed) {
+    if (next.mode !== 'changed') {
+      placement = next;
+      copy = undefined;
+    } else if (placement.mode === 'chosen' && (next.objects.size > 0 || next.slices !== undefined)) {
+      copy ??= new Map(placement.objects);
+      for (const [object, mask] of next.objects)
+        if (mask === undefined) copy.delete(object);
+        else copy.set(object, mask);
+      const automatic = placement.automatic && { weight: next.weight ?? placement.automatic.weight };
+      placement = { ...placement, slices: next.slices ?? placement.slices, objects: copy, automatic };
+    }
+  }
+  return { ...last, placement };
 }
 
 export const initialConfiguration = (members: readonly Member[], placement: Placement): Configuration => ({
@@ -68,24 +128,24 @@ export const initialConfiguration = (members: readonly Member[], placement: Plac
 /** What a replica starts with that has no seat and knows nothing of the group: nobody decides anything in it. */
 export const UNKNOWN_GROUP: Configuration = initialConfiguration([], { mode: 'leader' });
 
-export function memberOf(configuration: Configuration, storage: string): Member | undefined {
+export function memberOf(configuration: Electorate, storage: string): Member | undefined {
   return configuration.members.find((member) => member.storage === storage);
 }
 
-export const isSeated = (configuration: Configuration, storage: string): boolean =>
+export const isSeated = (configuration: Electorate, storage: string): boolean =>
   memberOf(configuration, storage) !== undefined;
 
-export const membersMask = (configuration: Configuration): Mask => maskOf(configuration, () => true);
+export const membersMask = (configuration: Electorate): Mask => maskOf(configuration, () => true);
 
 /** The seats of those members whose storage id satisfies the test. */
-export function maskOf(configuration: Configuration, test: (storage: string) => boolean): Mask {
+export function maskOf(configuration: Electorate, test: (storage: string) => boolean): Mask {
   let mask = 0;
   for (const { seat, storage } of configuration.members) if (test(storage)) mask |= bit(seat);
   return mask;
 }
 
 /** Whether the members that voted are enough. Only members of this configuration have a vote in it. */
-export function isQuorum(configuration: Configuration, hasVoted: (storage: string) => boolean): boolean {
+export function isQuorum(configuration: Electorate, hasVoted: (storage: string) => boolean): boolean {
   const { members, quorum } = configuration;
   let votes = 0;
   for (const { storage } of members) if (hasVoted(storage)) votes += 1;
@@ -93,12 +153,15 @@ export function isQuorum(configuration: Configuration, hasVoted: (storage: strin
 }
 
 export const isQuorumOfEach = (
-  configurations: readonly Configuration[],
+  configurations: readonly Electorate[],
   hasVoted: (storage: string) => boolean,
 ): boolean => configurations.every((configuration) => isQuorum(configuration, hasVoted));
 
 /** Which members hold the key: they may read it locally, and no write of it commits behind their backs. */
-export function holdersOf(configuration: Configuration, key: string): Mask {
+export const holdersOf = (configuration: Configuration, key: string): Mask =>
+  holdersOfObject(configuration, () => objectOf(key));
+
+function holdersOfObject(configuration: Configuration, object: () => number): Mask {
   const { placement, leader } = configuration;
   const leaderMask = leader === undefined ? 0 : bit(leader);
   switch (placement.mode) {
@@ -107,12 +170,28 @@ export function holdersOf(configuration: Configuration, key: string): Mask {
     case 'all':
       return membersMask(configuration);
     case 'chosen':
-      return leaderMask | (placedOn(placement, objectOf(key)) & membersMask(configuration));
+      return leaderMask | (placedOn(placement, object()) & membersMask(configuration));
   }
 }
 
 function placedOn({ slices, objects }: Extract<Placement, { mode: 'chosen' }>, object: number): Mask {
   return objects.get(object) ?? slices[object & (slices.length - 1)] ?? 0;
+}
+
+const hashes = new WeakMap<readonly string[], Uint32Array>();
+
+/** Which members hold one of the keys. The list must not change: its hashes are kept with it. */
+export function holdersOfAny(configuration: Configuration, keys: readonly string[]): Mask {
+  const { mode } = configuration.placement;
+  if (mode !== 'chosen') return keys.length === 0 ? 0 : holdersOfObject(configuration, () => 0);
+  let objects = hashes.get(keys);
+  if (objects === undefined) {
+    objects = Uint32Array.from(keys, objectOf);
+    hashes.set(keys, objects);
+  }
+  let holders = 0;
+  for (const object of objects) holders |= holdersOfObject(configuration, () => object);
+  return holders;
 }
 
 const words = new Uint32Array(4);
@@ -124,7 +203,7 @@ export function objectOf(key: string): number {
 }
 
 /** The lowest seat that is free in all of these configurations; undefined if every seat is taken. */
-export function freeSeat(configurations: readonly Configuration[]): number | undefined {
+export function freeSeat(configurations: readonly Electorate[]): number | undefined {
   const taken = new Set(configurations.flatMap(({ members }) => members.map(({ seat }) => seat)));
   for (let seat = 0; seat < SEATS_MAX; seat += 1) if (!taken.has(seat)) return seat;
   return undefined;

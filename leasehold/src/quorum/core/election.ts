@@ -17,7 +17,7 @@
  */
 
 import type { Ballot } from './ballot.ts';
-import { type Configuration, isQuorum, isSeated } from './configuration.ts';
+import { type Electorate, isQuorum, isSeated } from './configuration.ts';
 import type { Entry, ReplicatedLog } from './log.ts';
 import type { Prepared } from './messages.ts';
 import type { Operation } from './operation.ts';
@@ -57,7 +57,7 @@ export class Candidacy {
     const hasReported = (member: string): boolean => this.#reports.has(member);
     const isDecided = configurations.every((configuration) => isQuorum(configuration, hasReported));
     if (!isDecided) return { is: 'open' };
-    const newest = configurations[0] as Configuration;
+    const newest = configurations[0] as Electorate;
     return isSeated(newest, self) ? { is: 'elected', merged } : { is: 'hopeless' };
   }
 
@@ -86,8 +86,8 @@ function highest(reports: readonly Prepared[], place: number): Entry | undefined
 }
 
 /** The last chosen configuration and every later one, the newest first. */
-function countingAfterMerge({ first, operations, chosen }: Merged, log: ReplicatedLog): Configuration[] {
-  const counting: Configuration[] = [];
+function countingAfterMerge({ first, operations, chosen }: Merged, log: ReplicatedLog): Electorate[] {
+  const counting: Electorate[] = [];
   for (let place = operations.length - 1; place >= 0; place -= 1) {
     const operation = operations[place] as Operation;
     if (operation.kind !== 'configuration') continue;

@@ -15,7 +15,14 @@
 
 import { type Instant, instant, later } from '../../runtime/time.ts';
 import type { Ballot } from './ballot.ts';
-import { type Configuration, holdersOf, isQuorum, type Mask } from './configuration.ts';
+import {
+  type Electorate,
+  holdersOfAny,
+  isQuorum,
+  type Mask,
+  type Placement,
+  type PlacementChange,
+} from './configuration.ts';
 import type { Context } from './context.ts';
 import type { Entry } from './log.ts';
 import type { Gap, Installing } from './messages.ts';
@@ -206,7 +213,7 @@ export class Leadership {
   }
 
   /** Whether a configuration could be decided at once by those that are heard, and all of its new members follow. */
-  canDecide(configuration: Configuration, now: Instant): boolean {
+  canDecide(configuration: Electorate, now: Instant): boolean {
     const { log, limits, durations, self } = this.#context;
     const since = later(now, -durations.electionMs);
     const isNear = ({ storage }: { storage: string }): boolean =>
@@ -242,7 +249,7 @@ export class Leadership {
     this.#context.send(transfer.to, { kind: 'lead-now', ballot: this.ballot });
   }
 
-  #hears(configuration: Configuration, since: Instant): boolean {
+  #hears(configuration: Electorate, since: Instant): boolean {
     const { self } = this.#context;
     return isQuorum(
       configuration,
@@ -300,7 +307,7 @@ export class Leadership {
     const { written } = touchedBy([command]);
     let holders = 0;
     for (const configuration of this.#context.log.countingConfigurations) {
-      for (const key of written) holders |= holdersOf(configuration, key);
+      holders |= holdersOfAny(configuration, written);
     }
     return holders;
   }
@@ -324,9 +331,13 @@ function fitting(entries: readonly Entry[], bytesMax: number): Operation[] {
   const operations: Operation[] = [];
   let bytes = 0;
   for (const { operation } of entries) {
-    bytes += operation.kind === 'batch' ? operation.bytes : 0;
+    bytes += operation.kind === 'batch' ? operation.bytes : tableBytes(operation.configuration.placement);
     if (bytes > bytesMax && operations.length > 0) break;
     operations.push(operation);
   }
   return operations;
 }
+
+/** The rough size of the tables of a placement. */
+const tableBytes = (placement: Placement | PlacementChange): number =>
+  'objects' in placement ? 8 * placement.objects.size : 0;

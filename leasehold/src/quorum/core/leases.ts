@@ -83,6 +83,11 @@ export class LeaseMachine {
     return { life: this.#life, number: this.#asks };
   }
 
+  /** When a question was asked that may still be answered. */
+  askedAt({ life, number }: AskNumber): Instant | undefined {
+    return life === this.#life ? this.#asked.get(number)?.at : undefined;
+  }
+
   /** A member has promised, and its log goes up to `last`. */
   promised(grantor: string, { life, number }: AskNumber, last: number, now: Instant): void {
     const asked = this.#asked.get(number);

@@ -16,7 +16,7 @@
 
 import { assert, present } from '../../runtime/assert.ts';
 import type { Ballot } from './ballot.ts';
-import type { Configuration } from './configuration.ts';
+import { type Configuration, type ProposedConfiguration, resolved } from './configuration.ts';
 import { keysOf, type Operation } from './operation.ts';
 
 export interface Entry {
@@ -26,7 +26,9 @@ export interface Entry {
 
 interface PlacedConfiguration {
   readonly slot: number;
-  readonly configuration: Configuration;
+  readonly proposed: ProposedConfiguration;
+  /** What it comes to; undefined if nobody has asked, or for one that a committed one has followed. */
+  configuration: Configuration | undefined;
 }
 
 /** What a log starts from: everything up to and including this slot is in a snapshot, or slot 0 of a new group. */
@@ -51,7 +53,7 @@ export class ReplicatedLog {
     this.#base = slot;
     this.#chosen = slot;
     this.#committed = slot;
-    this.#configurations = [{ slot, configuration }];
+    this.#configurations = [{ slot, proposed: configuration, configuration }];
   }
 
   /** Everything up to this slot is in the snapshot alone. */
@@ -129,8 +131,9 @@ export class ReplicatedLog {
     if (slot > this.#committed) this.#committedBeyond.add(slot);
     while (this.#committedBeyond.delete(this.#committed + 1)) {
       this.#committed += 1;
-      for (const key of keysOf(this.at(this.#committed).operation).written)
-        this.#removeWriter(key, this.#committed);
+      const { operation } = this.at(this.#committed);
+      for (const key of keysOf(operation).written) this.#removeWriter(key, this.#committed);
+      if (operation.kind === 'configuration') this.#forgetResolved(this.#committed);
     }
   }
 
@@ -146,7 +149,7 @@ export class ReplicatedLog {
 
   /** The newest configuration, whether committed or not. */
   get newestConfiguration(): Configuration {
-    return (this.#configurations.at(-1) as PlacedConfiguration).configuration;
+    return this.#resolved(this.#configurations.length - 1);
   }
 
   get newestConfigurationSlot(): number {
@@ -159,7 +162,7 @@ export class ReplicatedLog {
     for (let at = this.#configurations.length - 1; at >= 0; at -= 1) {
       const placed = this.#configurations[at] as PlacedConfiguration;
       if (placed.slot >= slot) continue;
-      counting.push(placed.configuration);
+      counting.push(this.#resolved(at));
       if (this.isCommitted(placed.slot)) break;
     }
     return counting;
@@ -173,13 +176,17 @@ export class ReplicatedLog {
   /** The configurations that decide who leads: the last one that is known to be chosen, and every later one. */
   get electingConfigurations(): Configuration[] {
     const last = this.#configurations.findLastIndex(({ slot }) => slot <= this.#chosen);
-    return this.#configurations.slice(Math.max(0, last)).map(({ configuration }) => configuration);
+    const electing: Configuration[] = [];
+    for (let at = Math.max(0, last); at < this.#configurations.length; at += 1)
+      electing.push(this.#resolved(at));
+    return electing;
   }
 
   /** The configuration that was in force at a committed slot. */
   configurationAt(slot: number): Configuration {
-    const placed = this.#configurations.findLast((each) => each.slot <= slot);
-    return present(placed, `a configuration at or before slot ${slot}`).configuration;
+    const at = this.#configurations.findLastIndex((each) => each.slot <= slot);
+    assert(at >= 0, `a configuration at or before slot ${slot}`);
+    return this.#resolved(at);
   }
 
   /** Forgets the entries up to a committed slot, which a snapshot now stands for. */
@@ -189,7 +196,7 @@ export class ReplicatedLog {
     const configuration = this.configurationAt(slot);
     this.#entries.splice(0, slot - this.#base);
     this.#configurations = [
-      { slot, configuration },
+      { slot, proposed: configuration, configuration },
       ...this.#configurations.filter((each) => each.slot > slot),
     ];
     this.#base = slot;
@@ -209,15 +216,41 @@ export class ReplicatedLog {
     this.#base = slot;
     this.#chosen = slot;
     this.#committed = slot;
-    this.#configurations = [{ slot, configuration }];
+    this.#configurations = [{ slot, proposed: configuration, configuration }];
     kept.forEach((entry, place) => this.set(slot + 1 + place, entry));
+  }
+
+  /** What a configuration comes to, after all before it. */
+  #resolved(at: number): Configuration {
+    const placed = this.#configurations[at] as PlacedConfiguration;
+    if (placed.configuration !== undefined) return placed.configuration;
+    const known = this.#configurations.findLastIndex(
+      (each, place) => place < at && each.configuration !== undefined,
+    );
+    const before = (this.#configurations[known] as PlacedConfiguration).configuration as Configuration;
+    const proposed = this.#configurations.slice(known + 1, at + 1).map((each) => each.proposed);
+    placed.configuration = resolved(before, proposed);
+    return placed.configuration;
+  }
+
+  /** Something has changed before these, or among them. */
+  #unresolve(slot: number): void {
+    for (const placed of this.#configurations.slice(1))
+      if (placed.slot >= slot) placed.configuration = undefined;
+  }
+
+  /** Tables are large: of configurations that count no more only the first is kept resolved, and the others follow from it. */
+  #forgetResolved(committed: number): void {
+    for (const placed of this.#configurations.slice(1))
+      if (placed.slot < committed) placed.configuration = undefined;
   }
 
   #index(slot: number, operation: Operation): void {
     if (operation.kind === 'configuration') {
-      const { configuration } = operation;
+      const { configuration: proposed } = operation;
       const at = this.#configurations.findLastIndex((each) => each.slot < slot);
-      this.#configurations.splice(at + 1, 0, { slot, configuration });
+      this.#configurations.splice(at + 1, 0, { slot, proposed, configuration: undefined });
+      this.#unresolve(slot);
       return;
     }
     for (const key of operation.keys.written) {
@@ -230,6 +263,7 @@ export class ReplicatedLog {
   #unindex(slot: number, operation: Operation): void {
     if (operation.kind === 'configuration') {
       this.#configurations = this.#configurations.filter((each) => each.slot !== slot);
+      this.#unresolve(slot);
       return;
     }
     for (const key of operation.keys.written) this.#removeWriter(key, slot);

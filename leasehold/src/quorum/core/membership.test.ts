@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type Configuration, initialConfiguration } from './configuration.ts';
+import { encodeMessage } from '../wire/messages.ts';
+import {
+  type Configuration,
+  initialConfiguration,
+  type ProposedConfiguration,
+  resolved,
+} from './configuration.ts';
+import type { Accept } from './messages.ts';
 import { type Change, changed, isInForce } from './membership.ts';
 
 const GROUP = initialConfiguration(
@@ -10,7 +17,7 @@ const GROUP = initialConfiguration(
 function after(configuration: Configuration, change: Change): Configuration {
   const next = changed([configuration], change, 'a');
   if (typeof next === 'string') throw new Error(next);
-  return next;
+  return resolved(configuration, [next]);
 }
 
 describe('a change of members', () => {
@@ -35,4 +42,18 @@ describe('a change of members', () => {
       false,
     );
   });
+
+  it('carries no tables of the placement, however large they are', () => {
+    const objects = new Map(Array.from({ length: 65_536 }, (_, object) => [object, 1]));
+    const placement = { mode: 'chosen', slices: [7], objects, automatic: { weight: 1 } } as const;
+    const next = changed([{ ...GROUP, placement }], { kind: 'add', storage: 'd' }, 'a');
+    if (typeof next === 'string') throw new Error(next);
+    expect(encodeMessage(acceptOf(next)).length).toBeLessThan(100);
+    expect(resolved({ ...GROUP, placement }, [next]).placement).toBe(placement);
+  });
+});
+
+const acceptOf = (configuration: ProposedConfiguration): Accept => ({
+  ...{ kind: 'accept' as const, ballot: 33, merged: 1, first: 2, chosen: 1, committed: 1 },
+  operations: [{ kind: 'configuration', configuration }],
 });

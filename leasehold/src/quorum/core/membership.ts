@@ -16,10 +16,18 @@
  * is committed the removed member has either accepted it, or every promise to it has run out.
  */
 
-import { type Configuration, freeSeat, isSeated, type Placement } from './configuration.ts';
+import {
+  type Configuration,
+  freeSeat,
+  isSeated,
+  type Placement,
+  type PlacementChange,
+  type ProposedConfiguration,
+  UNCHANGED,
+} from './configuration.ts';
 
 export type Change =
-  | { readonly kind: 'placement'; readonly placement: Placement }
+  | { readonly kind: 'placement'; readonly placement: Placement | PlacementChange }
   | { readonly kind: 'add'; readonly storage: string }
   | { readonly kind: 'remove'; readonly storage: string }
   | { readonly kind: 'replace'; readonly storage: string; readonly by: string };
@@ -37,8 +45,8 @@ export function changed(
   counting: readonly Configuration[],
   change: Change,
   leader: string,
-): Configuration | ChangeRefusal {
-  const newest = counting[0] as Configuration;
+): ProposedConfiguration | ChangeRefusal {
+  const newest: ProposedConfiguration = { ...(counting[0] as Configuration), placement: UNCHANGED };
   const { members } = newest;
   switch (change.kind) {
     case 'placement':
@@ -61,11 +69,11 @@ export function changed(
 }
 
 /** Whether the change has been made: a copy of it has nothing left to do. */
-export function isInForce({ members, removed }: Configuration, change: Change): boolean {
+export function isInForce({ members, removed, placement }: Configuration, change: Change): boolean {
   const isMember = (id: string): boolean => members.some(({ storage }) => storage === id);
   switch (change.kind) {
     case 'placement':
-      return false;
+      return isAutomatic(change.placement) && isAutomatic(placement); // Tables that were chosen since stay.
     case 'add':
       return isMember(change.storage);
     case 'remove':
@@ -75,16 +83,19 @@ export function isInForce({ members, removed }: Configuration, change: Change): 
   }
 }
 
-function without(configuration: Configuration, storage: string): Configuration {
+export const isAutomatic = (placement: Placement | PlacementChange): boolean =>
+  placement.mode === 'chosen' && placement.automatic !== undefined;
+
+function without(configuration: ProposedConfiguration, storage: string): ProposedConfiguration {
   const members = configuration.members.filter((member) => member.storage !== storage);
   return { ...configuration, members, removed: [...configuration.removed, storage] };
 }
 
 function seated(
-  newest: Configuration,
+  newest: ProposedConfiguration,
   counting: readonly Configuration[],
   storage: string,
-): Configuration | ChangeRefusal {
+): ProposedConfiguration | ChangeRefusal {
   if (isSeated(newest, storage)) return 'already-a-member';
   if (newest.removed.includes(storage)) return 'removed-before';
   const seat = freeSeat(counting);

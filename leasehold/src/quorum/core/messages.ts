@@ -7,13 +7,14 @@
  */
 
 import type { Ballot } from './ballot.ts';
-import type { Configuration, Mask } from './configuration.ts';
+import type { Configuration, Electorate, Mask } from './configuration.ts';
 import type { Entry } from './log.ts';
 import type { Operation, Request } from './operation.ts';
 import type { ReadAnswer } from './answer.ts';
 import type { Found } from './result.ts';
 import type { SessionSnapshot } from './sessions.ts';
 import type { Snapshot } from './snapshot.ts';
+import type { Usage } from '../placement/usage.ts';
 
 /** Candidate → members. "Would you promise this ballot? I have the log up to `last`." Changes nothing. */
 export interface PreVote {
@@ -84,7 +85,7 @@ export interface Install {
   readonly first: number;
   readonly count: number;
   readonly values: readonly Found[];
-  /** In the last part; empty before. */
+  /** In the last part, where the configuration is whole, too; empty before. */
   readonly sessions: readonly SessionSnapshot[];
 }
 
@@ -198,6 +199,12 @@ export interface Fetched {
   readonly snapshot: Snapshot | undefined;
 }
 
+/** Member → leader. What its clients read and write, and how far away the others are; for automatic placement. */
+export interface UsageReport {
+  readonly kind: 'usage';
+  readonly usage: Usage;
+}
+
 /** A replica that has started → members. "How many frames with votes have you heard of me?" */
 export interface CheckIn {
   readonly kind: 'check-in';
@@ -210,9 +217,9 @@ export interface CheckedIn {
   readonly kind: 'checked-in';
   readonly nonce: number;
   readonly votes: number;
-  /** The newest configuration in the sender's log, and its slot. */
+  /** The newest configuration in the sender's log, without the placement, and its slot. */
   readonly slot: number;
-  readonly configuration: Configuration;
+  readonly configuration: Electorate;
 }
 
 export type Message =
@@ -238,5 +245,6 @@ export type Message =
   | LeadNow
   | Fetch
   | Fetched
+  | UsageReport
   | CheckIn
   | CheckedIn;

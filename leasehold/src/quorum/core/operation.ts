@@ -11,7 +11,7 @@
  * version, and a compare-and-set could overwrite what its client has never seen.
  */
 
-import type { Configuration } from './configuration.ts';
+import type { ProposedConfiguration } from './configuration.ts';
 
 export type Value = Uint8Array;
 
@@ -76,7 +76,7 @@ export interface Request {
 }
 
 export type Operation =
-  | { readonly kind: 'configuration'; readonly configuration: Configuration }
+  | { readonly kind: 'configuration'; readonly configuration: ProposedConfiguration }
   | {
       readonly kind: 'batch';
       readonly requests: readonly Request[];

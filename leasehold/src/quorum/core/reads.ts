@@ -59,6 +59,12 @@ export interface Elsewhere {
   log(keys: readonly string[], deliver: (result: Result | undefined, slot: number) => void): void;
 }
 
+/** Counts reads of callers in this process, and those that were answered at once. */
+export interface Traffic {
+  read(keys: readonly string[]): void;
+  answeredLocally(keys: number): void;
+}
+
 /** After so many rounds without a majority the caller is told to try elsewhere. */
 const QUORUM_ROUNDS = 8;
 
@@ -69,13 +75,15 @@ const FOREVER = instant(Number.POSITIVE_INFINITY);
 
 export class Reads {
   readonly #context: Context;
+  readonly #traffic: Traffic;
   readonly #elsewhere: Elsewhere;
   #waiting: Waiting[] = [];
   /** Unlike those of any other life: the answer to a question of an earlier life is older than the read. */
   #ids: number;
 
-  constructor(context: Context, elsewhere: Elsewhere) {
+  constructor(context: Context, traffic: Traffic, elsewhere: Elsewhere) {
     this.#context = context;
+    this.#traffic = traffic;
     this.#elsewhere = elsewhere;
     this.#ids = context.life * IDS_PER_LIFE;
   }
@@ -91,8 +99,10 @@ export class Reads {
   }
 
   read(reader: Reader, keys: readonly string[], mode: ReadMode, now: Instant): void {
-    if (mode === 'best') this.#here(reader, keys, now);
-    else if (mode === 'stale') this.#answer(reader, keys, 'stale', this.#context.log.committed);
+    if (mode === 'best') {
+      if (reader.at === 'here') this.#traffic.read(keys);
+      this.#here(reader, keys, now);
+    } else if (mode === 'stale') this.#answer(reader, keys, 'stale', this.#context.log.committed);
     else if (mode === 'quorum' && keys.length === 1) this.#query(reader, keys, now);
     else this.#log(reader, keys);
   }
@@ -155,6 +165,8 @@ export class Reads {
     const position = this.isLeased([key], now) ? this.#cleanPosition([key]) : undefined;
     if (position === undefined) return undefined;
     const found = [this.#context.machine.read(key, position)];
+    this.#traffic.read([key]);
+    this.#traffic.answeredLocally(1);
     return { kind: 'read', served: 'local', found, position };
   }
 
@@ -273,8 +285,10 @@ export class Reads {
   }
 
   #deliver(reader: Reader, answer: ReadAnswer): void {
-    if (reader.at === 'here') this.#context.answer(reader.id, answer);
-    else this.#context.send(reader.peer, { kind: 'remote-answer', id: reader.id, answer });
+    if (reader.at === 'here') {
+      if (answer.served === 'local') this.#traffic.answeredLocally(answer.found.length);
+      this.#context.answer(reader.id, answer);
+    } else this.#context.send(reader.peer, { kind: 'remote-answer', id: reader.id, answer });
   }
 
   #refuse(reader: Reader): void {

@@ -24,19 +24,27 @@ import { unreachable } from '../../runtime/assert.ts';
 import type { Core } from '../../runtime/driver.ts';
 import { type Instant, later, soonest } from '../../runtime/time.ts';
 import { Acceptor } from './acceptor.ts';
-import type { Answer, ReadAnswer } from './answer.ts';
+import type { ReadAnswer } from './answer.ts';
 import { Application } from './application.ts';
 import { type Ballot, ballotAfter } from './ballot.ts';
+import { Changes } from './changes.ts';
 import { Judge } from './commit.ts';
-import { type Configuration, isQuorumOfEach, isSeated, memberOf } from './configuration.ts';
+import {
+  isQuorumOfEach,
+  isSeated,
+  memberOf,
+  type ProposedConfiguration,
+  UNCHANGED,
+} from './configuration.ts';
 import { Context, type Effect, type ReplicaOptions } from './context.ts';
 import { Candidacy, type Merged } from './election.ts';
 import { type Claimed, KeyClaim } from './key-claim.ts';
 import { Leadership } from './leadership.ts';
 import { LeaseExchange } from './lease-exchange.ts';
-import { type Change, changed, isInForce } from './membership.ts';
+import type { Change } from './membership.ts';
 import type { Accepted, Message, PreVote, Refused } from './messages.ts';
 import { isReadOnly, NO_SESSION, type Request, transaction } from './operation.ts';
+import { Placing, type PlacingStatus } from './placing.ts';
 import { type ReadMode, Reads } from './reads.ts';
 import { type ReplicaCall, Requests, type Submission } from './requests.ts';
 import type { Result } from './result.ts';
@@ -51,8 +59,6 @@ type Role =
 
 export type { ReplicaCall, Submission };
 
-const NOT_READY: Answer = { kind: 'refused', why: 'not-ready' };
-
 /** So long after the last frame the marks follow it to the disk (D1). */
 const MARKS_AFTER_MS = 50;
 
@@ -66,6 +72,8 @@ export class Replica implements Core<Effect> {
   readonly #exchange: LeaseExchange;
   readonly #application: Application;
   readonly #claim: KeyClaim;
+  readonly #changes: Changes;
+  readonly #placing: Placing;
   readonly #judge: Judge = new Judge();
   #role: Role = { name: 'follower', leader: undefined };
   #heardLeaderAt: Instant;
@@ -76,7 +84,6 @@ export class Replica implements Core<Effect> {
   /** The instant of the last input. */
   #now: Instant;
   #internalIds = 0;
-  #change: { readonly slot: number; readonly id: number } | undefined;
 
   constructor(options: ReplicaOptions, now: Instant) {
     const context = new Context(options, now);
@@ -84,9 +91,11 @@ export class Replica implements Core<Effect> {
     this.#standings = new Standings(context, options.vouched);
     this.#incoming = new IncomingSnapshot(context);
     this.#acceptor = new Acceptor(context);
+    this.#changes = new Changes(context);
+    this.#placing = new Placing(context, this.#changes);
     this.#requests = new Requests(context);
     const self = this;
-    this.#reads = new Reads(context, {
+    this.#reads = new Reads(context, this.#placing, {
       get leader() {
         return self.#leader === context.self ? undefined : self.#leader;
       },
@@ -117,7 +126,7 @@ export class Replica implements Core<Effect> {
     at = soonest(at, soonest(this.#reads.wakeAt, this.#requests.wakeAt));
     const isWaiting = log.committed < log.last;
     if (isWaiting) at = soonest(at, leases.nextExpiry(this.#now));
-    return soonest(at, this.#marksAt);
+    return soonest(soonest(at, this.#marksAt), this.#placing.wakeAt);
   }
 
   // ── for status and checks ──
@@ -149,6 +158,11 @@ export class Replica implements Core<Effect> {
     return this.#reads.peek(key, now);
   }
 
+  /** How automatic placement gets on, if this replica leads and the placement is automatic. */
+  get placing(): PlacingStatus | undefined {
+    return this.#placing.status;
+  }
+
   /** How many callers wait for something. */
   get waiting(): number {
     return this.#reads.count + this.#requests.count;
@@ -175,7 +189,10 @@ export class Replica implements Core<Effect> {
       this.#context.answer(id, { kind: 'refused', why: 'session-required' });
     } else if (this.#requests.count >= this.#context.limits.requestsWaiting) {
       this.#context.answer(id, { kind: 'refused', why: 'busy' });
-    } else this.#requests.add({ session, number, answeredBelow, command, ...this.#origin(id) }, now);
+    } else {
+      this.#placing.wrote(command);
+      this.#requests.add({ session, number, answeredBelow, command, ...this.#origin(id) }, now);
+    }
   }
 
   read(id: number, keys: readonly string[], mode: ReadMode, now: Instant): Effect[] {
@@ -194,25 +211,7 @@ export class Replica implements Core<Effect> {
 
   /** Changes the members or the holders; only the leader can. It is answered when the change is committed. */
   reconfigure(id: number, change: Change, now: Instant): Effect[] {
-    const { log, self } = this.#context;
-    const role = this.#role;
-    const newest = log.newestConfigurationSlot;
-    const isIdle =
-      change.kind === 'placement'
-        ? newest > 0 && log.isCommitted(newest)
-        : role.name === 'leader' && role.leadership.isSettled(newest);
-    const next = changed(log.countingConfigurations, change, self);
-    const canPropose =
-      role.name === 'leader' && !role.leadership.isTransferring && isIdle && this.#change === undefined;
-    const isMade = isInForce(log.newestConfiguration, change);
-    const answer = (given: Answer): void => this.#context.answer(id, given);
-    if (isMade) answer(isIdle ? { kind: 'changed', position: newest } : NOT_READY);
-    else if (typeof next === 'string') answer({ kind: 'not-changed', why: next });
-    else if (!canPropose || !role.leadership.canDecide(next, now)) answer(NOT_READY);
-    else {
-      role.leadership.append({ kind: 'configuration', configuration: next });
-      this.#change = { slot: log.last, id };
-    }
+    this.#changes.begin(id, change, this.#leadership, now);
     return this.#settle(now);
   }
 
@@ -256,6 +255,7 @@ export class Replica implements Core<Effect> {
       role.leadership.wake(now);
       if (!role.leadership.isAlive(now)) this.#follow(undefined, now);
     } else if (this.#electAt <= now) this.#stand(now, 'pre-vote');
+    this.#placing.wake(this.#leader, this.#leadership, now);
     return this.#settle(now);
   }
 
@@ -331,6 +331,7 @@ export class Replica implements Core<Effect> {
         this.#exchange.grant(from, message, now);
         return;
       case 'promise':
+        this.#placing.promised(from, context.leases.askedAt(message), now);
         context.leases.promised(from, message, message.last, now);
         return;
       case 'release':
@@ -362,6 +363,9 @@ export class Replica implements Core<Effect> {
         return;
       case 'fetched':
         if (standing === 'member') this.#standings.learn(message, this.#application);
+        return;
+      case 'usage':
+        if (standing === 'member') this.#placing.hear(from, message.usage, now);
         return;
       case 'checked-in':
         return; // Only a replica that starts asks, and that is not one yet.
@@ -411,6 +415,10 @@ export class Replica implements Core<Effect> {
   }
 
   // ── elections ──
+
+  get #leadership(): Leadership | undefined {
+    return this.#role.name === 'leader' ? this.#role.leadership : undefined;
+  }
 
   get #leader(): string | undefined {
     const role = this.#role;
@@ -484,9 +492,7 @@ export class Replica implements Core<Effect> {
     const old = this.#role;
     if (old.name === 'leader') this.#context.trace('steps-down', { ballot: old.leadership.ballot });
     this.#role = role;
-    if (this.#change === undefined) return;
-    this.#context.answer(this.#change.id, NOT_READY);
-    this.#change = undefined;
+    this.#changes.abandon();
   }
 
   /** The ballot is won. Everything that was merged is proposed again, then a configuration that names the leader. */
@@ -507,10 +513,12 @@ export class Replica implements Core<Effect> {
     this.#takeOver(chosen, committed);
     const leadership = new Leadership(context, ballot, now);
     const newest = log.newestConfiguration;
-    const configuration: Configuration = {
+    const configuration: ProposedConfiguration = {
       ...newest,
       leader: memberOf(newest, context.self)?.seat,
       quorum: 'majority',
+      // At the beginning the members may have been told different ones: the first leader's counts.
+      placement: log.newestConfigurationSlot === 0 ? newest.placement : UNCHANGED,
     };
     leadership.append({ kind: 'configuration', configuration });
     this.#role = { name: 'leader', leadership };
@@ -530,9 +538,10 @@ export class Replica implements Core<Effect> {
     this.#advance(now);
     this.#reads.retry(now);
     if (this.#role.name === 'leader') this.#role.leadership.feed(now);
-    this.#answerChange();
+    this.#changes.answer(this.#leadership);
     this.#application.tidy();
     this.#exchange.note(now);
+    this.#placing.follow(now);
     return context.takeEffects();
   }
 
@@ -546,15 +555,6 @@ export class Replica implements Core<Effect> {
     const committed = isActive ? this.#judge.judge(context.log, context.acknowledged, context.upTo) : [];
     for (const slot of committed) this.#application.committed(slot); // Those that are applied: the lower ones.
     this.#application.applyChosen();
-  }
-
-  /** A change is done when a majority of the new members will know that it is committed, even after a restart. */
-  #answerChange(): void {
-    const role = this.#role;
-    const change = this.#change;
-    if (change === undefined || role.name !== 'leader' || !role.leadership.isSettled(change.slot)) return;
-    this.#context.answer(change.id, { kind: 'changed', position: change.slot });
-    this.#change = undefined;
   }
 
   #persist(now: Instant): void {

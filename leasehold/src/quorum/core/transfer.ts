@@ -14,6 +14,7 @@
  */
 
 import type { Application } from './application.ts';
+import type { Configuration } from './configuration.ts';
 import type { Context } from './context.ts';
 import type { Install } from './messages.ts';
 import type { Found } from './result.ts';
@@ -25,7 +26,11 @@ export type Part = Pick<Install, 'slot' | 'configuration' | 'first' | 'count' | 
 const VALUE_BYTES = 16;
 
 /** The values from `first` on that fit into so many bytes; one at least, if there is one. */
-export function partOf({ slot, configuration, state }: Snapshot, first: number, bytesMax: number): Part {
+export function partOf(
+  { slot, configuration: whole, state }: Snapshot,
+  first: number,
+  bytesMax: number,
+): Part {
   const count = state.values.length;
   let end = first;
   for (let bytes = 0; end < count; end += 1) {
@@ -33,7 +38,9 @@ export function partOf({ slot, configuration, state }: Snapshot, first: number, 
     bytes += VALUE_BYTES + key.length + (value?.length ?? 0);
     if (bytes > bytesMax && end > first) break;
   }
-  const sessions = end === count ? state.sessions : [];
+  const isLast = end === count;
+  const sessions = isLast ? state.sessions : [];
+  const configuration: Configuration = isLast ? whole : { ...whole, placement: { mode: 'leader' } }; // Tables may be large.
   return { slot, configuration, first, count, values: state.values.slice(first, end), sessions };
 }
 

@@ -34,7 +34,7 @@ import { decodeJournalFrame, encodeJournalFrame } from '../wire/frames.ts';
 
 const HEAD_BYTES = 32;
 const MAGIC = new TextEncoder().encode('LHQUORUM');
-const FORMAT = 2;
+const FORMAT = 3;
 
 export interface JournalDiskOptions {
   readonly storage: Storage;

@@ -10,7 +10,7 @@ import { onAbort } from '../../runtime/on-abort.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, instant, later } from '../../runtime/time.ts';
 import type { Answer, Served } from '../core/answer.ts';
-import type { Placement } from '../core/configuration.ts';
+import type { Placement, PlacementChange } from '../core/configuration.ts';
 import { type Action, type Command, type Condition, NO_SESSION } from '../core/operation.ts';
 import type { ReadMode } from '../core/reads.ts';
 import type { Found, Result } from '../core/result.ts';
@@ -29,6 +29,7 @@ import type { CallOptions, Entry, Expected, Outcome, ReadEntry, ReadOptions } fr
 import { ClientSession, type NumberedWrite } from './client-session.ts';
 import { additionOf, type Resolved } from './newcomer.ts';
 import type { ReplicaStatus } from './replica-status.ts';
+import { checkReaders, placementOf, type Readers } from './readers-status.ts';
 import { Watch, type WatchOptions } from './watch.ts';
 
 interface Pending {
@@ -234,8 +235,9 @@ export class QuorumClient implements AsyncDisposable {
     await this.#change({ kind: 'remove', storage: member }, options);
   }
 
-  /** Says which replicas hold which keys. */
-  place(placement: Placement, options: CallOptions = {}): Promise<void> {
+  /** Says which replicas hold which keys: in a word, or with tables. Resolves when the group goes by it. */
+  place(readers: Readers | Placement | PlacementChange, options: CallOptions = {}): Promise<void> {
+    const placement = typeof readers === 'object' ? readers : placementOf(checkReaders('readers', readers));
     return this.#change({ kind: 'placement', placement }, options);
   }
 

@@ -2,10 +2,10 @@
 
 import type { Instant } from '../../runtime/time.ts';
 import type { Placement } from '../core/configuration.ts';
-import { bit } from '../core/configuration.ts';
 import type { ResolvedQuorumDurations } from '../core/options.ts';
 import { type Identity, nameOf } from '../disk/identity.ts';
 import type { PeerLinks } from './peer-links.ts';
+import { placementWords, readersStatus, type ReadersStatus } from './readers-status.ts';
 import type { HostCounters, ReplicaHost } from './replica-host.ts';
 
 export interface MemberStatus {
@@ -48,7 +48,9 @@ export interface ReplicaStatus {
   readonly members: readonly MemberStatus[];
   /** Replicas that were heard of and are no members. */
   readonly others: readonly string[];
+  /** Which replicas hold keys, in words. */
   readonly placement: string;
+  readonly readers: ReadersStatus;
   readonly log: {
     readonly base: number;
     readonly committed: number;
@@ -118,6 +120,7 @@ export function statusOf(sources: StatusSources): ReplicaStatus {
     }),
     others: sources.known.filter((each) => !members.some((member) => member.storage === each)),
     placement: placementWords(placement, members),
+    readers: readersStatus(placement, members, leader, replica?.placing),
     log: {
       ...{ base: view?.log.base ?? 0, committed: view?.log.committed ?? 0 },
       ...{ chosen: view?.log.chosen ?? 0, last: view?.log.last ?? 0 },
@@ -131,17 +134,6 @@ export function statusOf(sources: StatusSources): ReplicaStatus {
     leaseMs: durations.leaseMs,
     counters: host?.counters,
   };
-}
-
-function placementWords(placement: Placement, members: readonly { seat: number; storage: string }[]): string {
-  if (placement.mode !== 'chosen') return placement.mode;
-  const slices = placement.slices.map((mask) =>
-    members
-      .filter(({ seat }) => (mask & bit(seat)) !== 0)
-      .map((member) => nameOf(member.storage))
-      .join('+'),
-  );
-  return `chosen: ${[...new Set(slices)].join(', ')}`;
 }
 
 /** Whether the replica does what it should: a member that knows a leader, or a learner that is fed. */

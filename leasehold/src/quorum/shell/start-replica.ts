@@ -36,6 +36,7 @@ import { CALL_FRAME_BYTES_MAX, NAME_CHARACTERS_MAX } from '../wire/bounds.ts';
 import { listenerCodec, QUORUM_PROTOCOL } from '../wire/codec.ts';
 import { PEER_LIMITS } from './peer-links.ts';
 import { QuorumReplica } from './quorum-replica.ts';
+import { checkReaders, placementOf, type Readers } from './readers-status.ts';
 
 export interface StartReplicaOptions extends QuorumDurations {
   /** Which of the replicas this is. */
@@ -60,12 +61,12 @@ export interface StartReplicaOptions extends QuorumDurations {
   join?: boolean | undefined;
 
   /**
-   * Which replicas hold keys and read them locally, when the group is founded: every one, or the leader alone. Holders make
-   * reads fast and writes slow: a write waits for each holder that lives.
+   * Which replicas hold keys and read them locally, when the group is founded: every one, the leader alone, or those that the
+   * leader chooses by what is read and written where. Holders make reads fast and writes slow: a write waits for each holder that lives.
    *
    * @default 'all'
    */
-  readers?: 'all' | 'leader' | undefined;
+  readers?: Readers | undefined;
 
   /**
    * Encrypts all connections, and admits only replicas and clients with a certificate of `ca`. Each is a path, or the text of
@@ -89,7 +90,7 @@ const OPTIONS: OptionNames<StartReplicaOptions> = {
   ...{ name: true, directory: true, peers: true, group: true, listen: true, join: true, readers: true },
   ...{ tls: true, insecure: true, allowNetworkDirectory: true, logger: true },
   ...{ leaseMs: true, renewMs: true, electionMs: true, heartbeatMs: true, graceMs: true, holdMs: true },
-  sessionMs: true,
+  ...{ sessionMs: true, reportMs: true },
 };
 
 /**
@@ -206,7 +207,7 @@ export function checkReplicaOptions(options: StartReplicaOptions): CheckedOption
       'everybody who can connect there could read and write; listen on 127.0.0.1, give tls (--ca, --cert, --key), or say insecure: true (--insecure) if the network keeps others away',
     );
   }
-  const placement: Placement = { mode: checkReaders(options.readers ?? 'all') };
+  const placement = placementOf(checkReaders('readers', options.readers ?? 'all'));
   return { name, group, peers, join, own, durations, listen, secure, placement };
 }
 
@@ -274,11 +275,6 @@ function replicaName(option: string, value: unknown): string {
   const name = nameOption(option, value, NAME_CHARACTERS_MAX);
   if (name.includes('~')) throw new InvalidOptionError(option, name, 'it must have no ~ in it');
   return name;
-}
-
-function checkReaders(readers: unknown): 'all' | 'leader' {
-  if (readers === 'all' || readers === 'leader') return readers;
-  throw new InvalidOptionError('readers', readers, "it must be 'all' or 'leader'");
 }
 
 function parsed(option: string, address: unknown): { readonly host: string; readonly port: number } {

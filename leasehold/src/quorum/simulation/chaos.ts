@@ -5,7 +5,7 @@ import { BALLOT_MAX } from '../core/ballot.ts';
 import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
 import type { Message } from '../core/messages.ts';
 import { seeCalm } from './calm.ts';
-import { drawPlacement, drawRate } from './drawn-world.ts';
+import { drawPlacement, drawPlacementChange, drawRate } from './drawn-world.ts';
 import type { ReplicaNode } from './node.ts';
 import type { QuorumWorld } from './quorum-world.ts';
 
@@ -107,6 +107,7 @@ export class Chaos {
     world.run({ untilMs: drawn.durations.electionMs * this.#random.between(1, 6) });
     const troubles = world.every(drawn.troubleMs, () => this.#trouble());
     const { placementMs } = drawn;
+    if (placementMs !== undefined) world.count('worlds whose holders change all the time');
     const placements =
       placementMs === undefined
         ? undefined
@@ -140,7 +141,10 @@ export class Chaos {
 
   #changePlacement(): void {
     const { leader, nodes } = this.quorum.operator;
-    leader?.reconfigure({ kind: 'placement', placement: drawPlacement(this.#random, nodes.length) });
+    const placement = this.#random.chance(0.5)
+      ? drawPlacement(this.#random, nodes.length)
+      : drawPlacementChange(this.#random, nodes.length);
+    leader?.reconfigure({ kind: 'placement', placement });
   }
 
   #crash(node: ReplicaNode): void {

@@ -5,7 +5,14 @@
 
 import type { LinkFaults } from '../../sim/network.ts';
 import type { Random } from '../../sim/random.ts';
-import { bit, type Mask, type Placement } from '../core/configuration.ts';
+import {
+  AUTOMATIC,
+  bit,
+  type Mask,
+  objectOf,
+  type Placement,
+  type PlacementChange,
+} from '../core/configuration.ts';
 import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import { type QuorumLimits, type ResolvedQuorumDurations, resolveQuorumDurations } from '../core/options.ts';
 
@@ -44,14 +51,26 @@ export function drawDurations(dice: Random): ResolvedQuorumDurations {
     graceMs: dice.between(30, leaseMs),
     holdMs: dice.between(10, electionMs),
     sessionMs: dice.pick([300, 2_000, 60_000]),
+    reportMs: dice.between(20, 150),
   });
 }
 
 export function drawPlacement(dice: Random, seats: number): Placement {
-  const mode = dice.pick(['leader', 'all', 'chosen', 'chosen', 'chosen'] as const);
+  const mode = dice.pick(['leader', 'all', 'automatic', 'automatic', 'chosen', 'chosen'] as const);
+  if (mode === 'automatic') return AUTOMATIC;
   if (mode !== 'chosen') return { mode };
   const slices = Array.from({ length: 4 }, () => drawMask(dice, seats));
-  return { mode, slices, objects: new Map() };
+  return { mode, slices, objects: new Map(), automatic: undefined };
+}
+
+/** Some keys get other holders, or those of their slice again, and sometimes the slices change. */
+export function drawPlacementChange(dice: Random, seats: number): PlacementChange {
+  const keys = KEYS.filter(() => dice.chance(0.5));
+  const objects = new Map(
+    keys.map((key) => [objectOf(key), dice.chance(0.7) ? drawMask(dice, seats) : undefined]),
+  );
+  const slices = dice.chance(0.3) ? Array.from({ length: 4 }, () => drawMask(dice, seats)) : undefined;
+  return { mode: 'changed', slices, objects, weight: undefined };
 }
 
 function drawMask(dice: Random, seats: number): Mask {

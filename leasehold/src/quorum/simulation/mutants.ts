@@ -445,4 +445,21 @@ export const mutants: readonly Mutant[] = [
     from: '    cursor.next = from;\n',
     to: '',
   },
+  {
+    name: 'first-configuration-without-placement',
+    promise: 'no-stale-read',
+    story:
+      'The first configuration says "as before", and a replica that joins takes nothing for that: no holder but the leader.',
+    file: REPLICA,
+    from: 'log.newestConfigurationSlot === 0 ? newest.placement : UNCHANGED',
+    to: 'UNCHANGED',
+  },
+  {
+    name: 'snapshot-without-placement',
+    promise: 'no-stale-read',
+    story: 'A snapshot that is sent in parts arrives without the tables of its placement.',
+    file: 'quorum/core/transfer.ts',
+    from: 'isLast ? whole : {',
+    to: 'whole.removed.length < 0 ? whole : {',
+  },
 ];

@@ -35,6 +35,8 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'traced: compacted': 10,
   'traced: installed': 0.4,
   'changed: placement': 1.5,
+  'worlds whose holders change all the time': 0.33,
+  'traced: places': 0.8,
   'changed: replace': 0.4,
   'changed: add': 0.08,
   'changed: remove': 0.02,

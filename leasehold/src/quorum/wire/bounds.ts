@@ -44,3 +44,13 @@ export const PEER_FRAME_BYTES_MAX: number = 512 * 1024 * 1024;
 
 /** The largest frame of a client: a transaction with several large values fits. */
 export const CALL_FRAME_BYTES_MAX: number = 16 * 1024 * 1024;
+
+/** The weight of writes in an automatic placement. */
+export const WEIGHT_MAX = 1_000;
+
+/** A count of reads or writes that has faded. */
+export const COUNT_MAX: number = 2 ** 40;
+
+/** Objects that a replica reports, and a round trip in milliseconds. */
+export const REPORTED_MAX = 65_536;
+export const ROUND_TRIP_MS_MAX: number = 24 * 3_600_000;

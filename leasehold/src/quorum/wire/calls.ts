@@ -11,7 +11,7 @@ import type { Found } from '../core/result.ts';
 import { STORAGE_BYTES_MAX } from './bounds.ts';
 import { flag, type Form, list, optional, text, union, whole, word } from './form.ts';
 import { decode, encode } from './messages.ts';
-import { answer, command, found, key, keys, placement, storage } from './parts.ts';
+import { answer, command, found, key, keys, proposedPlacement, storage } from './parts.ts';
 
 /** The keys from `first` on, and below `end` if there is an end. */
 export interface KeyRange {
@@ -60,7 +60,7 @@ const name = text(STORAGE_BYTES_MAX);
 const MESSAGE_BYTES_MAX = 65_536;
 
 const change: Form<Change> = union<'kind', Change>('kind', {
-  placement: { placement },
+  placement: { placement: proposedPlacement },
   add: { storage },
   remove: { storage },
   replace: { storage, by: storage },

@@ -53,15 +53,18 @@ export const wholeOrInfinite: Form<number> = {
   },
 };
 
-/** A number of milliseconds, from 0 to `longest`. */
-export const milliseconds = (longest: number): Form<number> => ({
+/** A number from 0 to `largest`, with a fraction. */
+export const upTo = (largest: number, unit = ''): Form<number> => ({
   write: (writer, value) => writer.float64(value),
   read: (reader) => {
     const value = reader.float64();
-    if (value >= 0 && value <= longest) return value + 0;
-    throw new Flaw(`must be a number of milliseconds, from 0 to ${longest}`);
+    if (value >= 0 && value <= largest) return value + 0;
+    throw new Flaw(`must be a number${unit}, from 0 to ${largest}`);
   },
 });
+
+/** A number of milliseconds, from 0 to `longest`. */
+export const milliseconds = (longest: number): Form<number> => upTo(longest, ' of milliseconds');
 
 export const flag: Form<boolean> = {
   write: (writer, value) => writer.uint8(value ? 1 : 0),
@@ -120,6 +123,28 @@ export const list = <T>(form: Form<T>, longest: number = Number.POSITIVE_INFINIT
     return values;
   },
 });
+
+/** Pairs of a key and a value. */
+export const map = <Key, Value>(
+  key: Form<Key>,
+  value: Form<Value>,
+  longest: number = Number.POSITIVE_INFINITY,
+): Form<ReadonlyMap<Key, Value>> => {
+  const pairs = list<readonly [Key, Value]>(
+    {
+      write: (writer, pair) => {
+        key.write(writer, pair[0]);
+        value.write(writer, pair[1]);
+      },
+      read: (reader) => [key.read(reader), value.read(reader)],
+    },
+    longest,
+  );
+  return {
+    write: (writer, entries) => pairs.write(writer, [...entries]),
+    read: (reader) => new Map(pairs.read(reader)),
+  };
+};
 
 /** One of a few words, as its place among them. */
 export const word = <T extends string>(...words: readonly T[]): Form<T> => ({

@@ -2,15 +2,11 @@
 
 import type { Frame } from '../core/journal.ts';
 import { HOLD_MS_MAX } from './bounds.ts';
-import { flag, type Form, list, mapped, milliseconds, optional, record, wholeOrInfinite } from './form.ts';
+import { flag, type Form, list, map, milliseconds, optional, record, wholeOrInfinite } from './form.ts';
 import { decode, encode } from './messages.ts';
 import { ballot, entry, life, slot, snapshot, storage } from './parts.ts';
 
-const heard: Form<ReadonlyMap<string, number>> = mapped(
-  list(record<{ readonly storage: string; readonly votes: number }>({ storage, votes: life })),
-  (map: ReadonlyMap<string, number>) => Array.from(map, ([id, votes]) => ({ storage: id, votes })),
-  (pairs) => new Map(pairs.map(({ storage: id, votes }) => [id, votes])),
-);
+const heard: Form<ReadonlyMap<string, number>> = map(storage, life);
 
 const frame: Form<Frame> = record<Frame>({
   promised: ballot,

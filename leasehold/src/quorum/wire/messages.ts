@@ -8,28 +8,43 @@ import { Flaw, refusing } from '../../runtime/msgpack/flaw.ts';
 import type { Member } from '../core/configuration.ts';
 import type { Message } from '../core/messages.ts';
 import { SEATS_MAX } from '../core/ballot.ts';
-import { ADDRESS_BYTES_MAX, LEASE_MS_MAX, SLOT_MAX, STORAGE_BYTES_MAX } from './bounds.ts';
+import type { Usage } from '../placement/usage.ts';
+import {
+  ADDRESS_BYTES_MAX,
+  COUNT_MAX,
+  LEASE_MS_MAX,
+  REPORTED_MAX,
+  ROUND_TRIP_MS_MAX,
+  SLICES_MAX,
+  SLOT_MAX,
+  STORAGE_BYTES_MAX,
+} from './bounds.ts';
 import {
   flag,
   type Form,
   integer,
   list,
+  map,
   mapped,
   milliseconds,
   optional,
+  record,
   text,
   union,
   whole,
+  wholeUpTo,
 } from './form.ts';
 import {
   ballot,
   configuration,
+  electorate,
   entry,
   found,
   keys,
   life,
   mask,
   member,
+  object,
   operation,
   readAnswer,
   request,
@@ -67,6 +82,22 @@ const slotOrNone: Form<number> = mapped(
     return value;
   },
 );
+
+/** Counts fade, and a sixteenth of a read is as exact as it needs to be. */
+const count: Form<number> = mapped(
+  wholeUpTo(16 * COUNT_MAX),
+  (value: number) => Math.round(16 * value),
+  (sixteenths) => sixteenths / 16,
+);
+
+const usage: Form<Usage> = record<Usage>({
+  reads: whole,
+  localReads: whole,
+  sliceReads: list(count, SLICES_MAX),
+  sliceWrites: list(count, SLICES_MAX),
+  objects: list(record<Usage['objects'][number]>({ object, reads: count, writes: count }), REPORTED_MAX),
+  roundTrips: map(storage, milliseconds(ROUND_TRIP_MS_MAX), SEATS_MAX),
+});
 
 const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
   'pre-vote': { ballot, last: slot },
@@ -110,8 +141,9 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
   'lead-now': { ballot },
   fetch: { first: slot, last: slot },
   fetched: { first: slot, operations: list(operation), snapshot: optional(snapshot) },
+  usage: { usage },
   'check-in': { nonce: whole },
-  'checked-in': { nonce: whole, votes: life, slot, configuration },
+  'checked-in': { nonce: whole, votes: life, slot, configuration: electorate },
   hello: {
     group: name,
     storage,

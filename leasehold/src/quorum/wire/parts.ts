@@ -1,7 +1,15 @@
 /** The forms of everything that messages, calls and the disk have in common: operations, configurations, snapshots, results. */
 
 import type { Answer, ReadAnswer, Served } from '../core/answer.ts';
-import { type Configuration, EVERYBODY, type Member, type Placement } from '../core/configuration.ts';
+import {
+  type Configuration,
+  type Electorate,
+  EVERYBODY,
+  type Member,
+  type Placement,
+  type PlacementChange,
+  type ProposedConfiguration,
+} from '../core/configuration.ts';
 import { BALLOT_MAX, SEATS_MAX } from '../core/ballot.ts';
 import type { Entry } from '../core/log.ts';
 import {
@@ -25,17 +33,20 @@ import {
   SLOT_MAX,
   STORAGE_BYTES_MAX,
   VALUE_BYTES_MAX,
+  WEIGHT_MAX,
 } from './bounds.ts';
 import {
   bytes,
   type Form,
   integer,
   list,
+  map,
   mapped,
   optional,
   record,
   text,
   union,
+  upTo,
   whole,
   wholeUpTo,
   word,
@@ -80,13 +91,15 @@ const seat: Form<number> = wholeUpTo(SEATS_MAX - 1);
 
 export const member: Form<Member> = record<Member>({ seat, storage });
 
-const objects: Form<ReadonlyMap<number, number>> = mapped(
-  list(
-    record<{ readonly object: number; readonly holders: number }>({ object: whole, holders: mask }),
-    OBJECTS_MAX,
-  ),
-  (map: ReadonlyMap<number, number>) => [...map].map(([object, holders]) => ({ object, holders })),
-  (pairs) => new Map(pairs.map(({ object, holders }) => [object, holders])),
+/** The hash of a key or tag. */
+export const object: Form<number> = wholeUpTo(2 ** 32 - 1);
+
+const objects: Form<ReadonlyMap<number, number>> = map(object, mask, OBJECTS_MAX);
+
+const changedObjects: Form<ReadonlyMap<number, number | undefined>> = map(
+  object,
+  optional(mask),
+  OBJECTS_MAX,
 );
 
 const slices: Form<readonly number[]> = mapped(
@@ -98,24 +111,41 @@ const slices: Form<readonly number[]> = mapped(
   },
 );
 
-export const placement: Form<Placement> = union('mode', {
+const weight: Form<number> = upTo(WEIGHT_MAX);
+
+const wholePlacements = {
   leader: {},
   all: {},
-  chosen: { slices, objects },
+  chosen: { slices, objects, automatic: optional(record({ weight })) },
+} as const;
+
+const placement: Form<Placement> = union('mode', wholePlacements);
+
+export const proposedPlacement: Form<Placement | PlacementChange> = union('mode', {
+  ...wholePlacements,
+  changed: { slices: optional(slices), objects: changedObjects, weight: optional(weight) },
 });
 
-export const configuration: Form<Configuration> = record<Configuration>({
+const electorateFields = {
   members: list(member, SEATS_MAX),
   leader: optional(seat),
-  placement,
   quorum: word('majority', 'all'),
   removed: list(storage),
+} as const;
+
+export const electorate: Form<Electorate> = record<Electorate>(electorateFields);
+
+export const configuration: Form<Configuration> = record<Configuration>({ ...electorateFields, placement });
+
+const proposedConfiguration: Form<ProposedConfiguration> = record<ProposedConfiguration>({
+  ...electorateFields,
+  placement: proposedPlacement,
 });
 
 /** The keys that a batch touches are computed again by its reader: a peer could leave some out. */
 export const operation: Form<Operation> = mapped(
   union<'kind', WireOperation>('kind', {
-    configuration: { configuration },
+    configuration: { configuration: proposedConfiguration },
     batch: { requests: list(request) },
   }),
   (operation: Operation): WireOperation => operation,
@@ -123,7 +153,7 @@ export const operation: Form<Operation> = mapped(
 );
 
 type WireOperation =
-  | { readonly kind: 'configuration'; readonly configuration: Configuration }
+  | { readonly kind: 'configuration'; readonly configuration: ProposedConfiguration }
   | { readonly kind: 'batch'; readonly requests: readonly Request[] };
 
 export const entry: Form<Entry> = record<Entry>({ ballot, operation });

@@ -1,6 +1,6 @@
 /** One message, call and reply of every kind, with every optional part present in one of them: for tests and for the fuzzer. */
 
-import type { Configuration } from '../core/configuration.ts';
+import type { Configuration, PlacementChange } from '../core/configuration.ts';
 import type { Frame } from '../core/journal.ts';
 import { batch, compareAndSet, get, put, remove, type Request } from '../core/operation.ts';
 import type { Found } from '../core/result.ts';
@@ -18,10 +18,25 @@ const members = [
 const configuration: Configuration = {
   members,
   leader: 0,
-  placement: { mode: 'chosen', slices: [3, 0], objects: new Map([[4_294_967_295, 5]]) },
+  placement: {
+    mode: 'chosen',
+    slices: [3, 0],
+    objects: new Map([[4_294_967_295, 5]]),
+    automatic: { weight: 2.5 },
+  },
   quorum: 'majority',
   removed: ['b~3d'],
 };
+
+const change: PlacementChange = {
+  ...{ mode: 'changed', slices: [1, 2, 3, 4], weight: 0.5 },
+  objects: new Map([
+    [0, 3],
+    [77, undefined],
+  ]),
+};
+
+const { placement: _, ...electorate } = configuration;
 
 const request = (command: Request['command'], id: number): Request => ({
   ...{ session: 40_960, number: 3, answeredBelow: 2, command, origin: 'a~1f', life: 7, id },
@@ -39,6 +54,7 @@ const operations = [
     request({ kind: 'expire-session', session: 40_960 }, 0),
   ]),
   { kind: 'configuration', configuration } as const,
+  { kind: 'configuration', configuration: { ...configuration, placement: change } } as const,
 ];
 
 const found: readonly Found[] = [
@@ -113,7 +129,15 @@ export const MESSAGES: readonly PeerMessage[] = [
   { kind: 'fetch', first: 3, last: 5 },
   { kind: 'fetched', first: 3, operations, snapshot },
   { kind: 'check-in', nonce: 2 ** 48 },
-  { kind: 'checked-in', nonce: 2 ** 48, votes: 42, slot: 7, configuration },
+  { kind: 'checked-in', nonce: 2 ** 48, votes: 42, slot: 7, configuration: electorate },
+  {
+    kind: 'usage',
+    usage: {
+      ...{ reads: 100, localReads: 91, sliceReads: [1.5, 0], sliceWrites: [0, 2.25] },
+      objects: [{ object: 4_294_967_295, reads: 1.5, writes: 0.0625 }],
+      roundTrips: new Map([['a~1f', 120.25]]),
+    },
+  },
   {
     kind: 'hello',
     ...{ group: 'default', storage: 'a~1f', life: 7, process: 'ab12', address: '10.0.0.1:7600' },

@@ -95,6 +95,28 @@ export const METRICS: readonly Metric<ReplicaStatus>[] = [
     '1 while this replica may read locally, otherwise 0.',
     ({ isLeased }) => (isLeased ? 1 : 0),
   ),
+  labelled(
+    'gauge',
+    'leasehold_quorum_held_objects',
+    'member',
+    'Objects with readers of their own that the member holds.',
+    ({ readers }) => readers.holders.map(({ name, objects }) => [name, objects]),
+  ),
+  gauge(
+    'leasehold_quorum_placed_objects',
+    'Objects with readers of their own.',
+    ({ readers }) => readers.objects,
+  ),
+  gauge(
+    'leasehold_quorum_placement_changes',
+    'Changes of readers that this replica has proposed in its term; 0 unless it leads and readers are automatic.',
+    ({ readers }) => readers.placing?.changes ?? 0,
+  ),
+  gauge(
+    'leasehold_quorum_worst_local_share',
+    'The smallest share of reads that any member answered at once in the last period; 0 unless known here.',
+    ({ readers }) => readers.placing?.worstLocalShare ?? 0,
+  ),
   gauge('leasehold_quorum_members', 'Members of the group.', ({ members }) => members.length),
   labelled(
     'gauge',

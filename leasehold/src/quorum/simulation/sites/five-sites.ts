@@ -1,6 +1,6 @@
 /**
  * The paper's five sites in simulated time: replicas as they ship, links with the paper's delays, clients in a closed loop. Nothing goes
- * wrong here; what is asked is how long reads and writes take, and where reads are served.
+ * wrong here: the questions are how long reads and writes take, and where reads are served.
  *
  * The clients of a site share a session, and each has one call under way: the next call leaves when the answer arrives.
  */
@@ -16,6 +16,7 @@ import { put } from '../../core/operation.ts';
 import { DEFAULT_LIMITS, resolveQuorumDurations } from '../../core/options.ts';
 import { type Call, type Observer, ReplicaNode, type Reply } from '../node.ts';
 import { LEADER, LOCAL_MS, roundTripMs, type Site, SITES } from './round-trips.ts';
+import { type SiteSummary, summaryOf } from './summary.ts';
 import { type Distribution, type Draw, Workload } from './workload.ts';
 
 export interface FiveSitesOptions {
@@ -28,9 +29,11 @@ export interface FiveSitesOptions {
   readonly requestsPerClient: number;
   /** The first requests of each client, which are not counted. */
   readonly warmUp: number;
+  /** How often holders are chosen anew. @default 10_000 */
+  readonly reportMs?: number | undefined;
 }
 
-/** What the clients of one site saw, in milliseconds. */
+/** Latencies that the clients of one site saw, in milliseconds. */
 export interface SiteFindings {
   readonly reads: number[];
   readonly writes: number[];
@@ -48,7 +51,7 @@ export class FiveSites {
   readonly findings: ReadonlyMap<Site, SiteFindings>;
   readonly #options: FiveSitesOptions;
   readonly #replicas: Network<Message>;
-  readonly #calls: Network<Call | Reply>;
+  readonly calls: Network<Call | Reply>;
   #open = 0;
 
   constructor(options: FiveSitesOptions) {
@@ -57,7 +60,7 @@ export class FiveSites {
     this.#options = options;
     this.#replicas = new Network(world, { name: 'replicas' });
     const local = LOCAL_MS / 2;
-    this.#calls = new Network(world, { name: 'calls', faults: { delayMs: [local, local] } });
+    this.calls = new Network(world, { name: 'calls', faults: { delayMs: [local, local] } });
     for (const from of SITES)
       for (const to of SITES) {
         const delayMs = roundTripMs(from, to) / 2;
@@ -65,6 +68,12 @@ export class FiveSites {
       }
     this.nodes = new Map(SITES.map((site) => [site, this.#build(site)]));
     this.findings = new Map(SITES.map((site) => [site, nothingFound()]));
+  }
+
+  /** The findings of a site in a few numbers. */
+  summary(site: Site): SiteSummary {
+    const { reads, writes, served } = this.findings.get(site) as SiteFindings;
+    return summaryOf(site, { reads, writes, localReads: served.local });
   }
 
   /** The node of a site. */
@@ -95,7 +104,9 @@ export class FiveSites {
       const draw = workload.site(random);
       for (let client = 0; client < clientsPerSite; client += 1) {
         this.#open += 1;
-        new LoopedClient(this, site, `${site}/${client}`, this.#calls, draw, random, this.#options).start();
+        const name = `${site}/${client}`;
+        const own = { sites: this, site, name, calls: this.calls, draw, random };
+        new LoopedClient({ ...this.#options, ...own }).start();
       }
     }
     while (this.#open > 0) world.run({ untilMs: world.trueMs + 1_000, maxEvents: 1e9 });
@@ -122,68 +133,78 @@ export class FiveSites {
       initial: initialConfiguration(members, this.#options.placement),
       clock: new SimClock({ originMs: random.between(0, 1e8) }),
       replicas: this.#replicas,
-      calls: this.#calls,
-      durations: () => resolveQuorumDurations(),
+      calls: this.calls,
+      durations: () => resolveQuorumDurations({ reportMs: this.#options.reportMs }),
       contacts: () => SITES.filter((each) => each !== site),
       observer: NOBODY,
     });
   }
 }
 
+interface LoopedClientOptions extends FiveSitesOptions {
+  readonly sites: FiveSites;
+  readonly site: Site;
+  readonly name: string;
+  readonly calls: Network<Call | Reply>;
+  readonly draw: Draw;
+  readonly random: Random;
+}
+
 /** One client: the next call follows the answer to the last. */
 class LoopedClient {
+  readonly #options: LoopedClientOptions;
   #session = 0;
   #number = 0;
   #made = 0;
   #askedMs = 0;
   #isRead = false;
 
-  constructor(
-    readonly sites: FiveSites,
-    readonly site: Site,
-    readonly name: string,
-    readonly calls: Network<Call | Reply>,
-    readonly draw: Draw,
-    readonly random: Random,
-    readonly options: FiveSitesOptions,
-  ) {}
+  constructor(options: LoopedClientOptions) {
+    this.#options = options;
+  }
 
   start(): void {
-    this.calls.attach(this.name, (_, reply) => {
+    const { calls, name, site } = this.#options;
+    calls.attach(name, (_, reply) => {
       if (reply.kind === 'reply') this.#answered(reply.answer);
     });
-    const submission = { session: 0, number: 0, answeredBelow: 0, command: { kind: 'open-session' } } as const;
-    this.calls.send(this.name, this.site, { kind: 'submit', id: 0, client: this.name, submission });
+    const submission = {
+      session: 0,
+      number: 0,
+      answeredBelow: 0,
+      command: { kind: 'open-session' },
+    } as const;
+    calls.send(name, site, { kind: 'submit', id: 0, client: name, submission });
   }
 
   #answered(answer: Answer): void {
-    const { site, options, sites } = this;
-    if (answer.kind === 'refused') throw new Error(`${this.name} was refused: ${answer.why}`);
+    const { site, name, sites, warmUp, requestsPerClient } = this.#options;
+    if (answer.kind === 'refused') throw new Error(`${name} was refused: ${answer.why}`);
     if (answer.kind === 'result' && answer.result.kind === 'opened') this.#session = answer.result.session;
-    else if (this.#made > options.warmUp) {
+    else if (this.#made > warmUp) {
       const found = sites.findings.get(site) as SiteFindings;
       const ms = sites.world.trueMs - this.#askedMs;
       if (this.#isRead) found.reads.push(ms);
       else found.writes.push(ms);
       if (answer.kind === 'read') found.served[answer.served] += 1;
     }
-    if (this.#made === options.requestsPerClient) sites.clientIsDone();
+    if (this.#made === requestsPerClient) sites.clientIsDone();
     else this.#call();
   }
 
   #call(): void {
     this.#made += 1;
-    this.#askedMs = this.sites.world.trueMs;
-    const key = this.draw();
-    this.#isRead = !this.random.chance(this.options.writeShare);
-    const call = { id: this.#made, client: this.name };
-    if (this.#isRead)
-      this.calls.send(this.name, this.site, { ...call, kind: 'read', keys: [key], mode: 'best' });
+    const { sites, site, name, calls, draw, random, writeShare } = this.#options;
+    this.#askedMs = sites.world.trueMs;
+    const key = draw();
+    this.#isRead = !random.chance(writeShare);
+    const call = { id: this.#made, client: name };
+    if (this.#isRead) calls.send(name, site, { ...call, kind: 'read', keys: [key], mode: 'best' });
     else {
       this.#number += 1;
       const number = this.#number;
       const submission = { session: this.#session, number, answeredBelow: number, command: put(key, VALUE) };
-      this.calls.send(this.name, this.site, { ...call, kind: 'submit', submission });
+      calls.send(name, site, { ...call, kind: 'submit', submission });
     }
   }
 }

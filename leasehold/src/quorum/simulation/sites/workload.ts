@@ -1,5 +1,5 @@
 /**
- * The load of the paper: each site draws keys by Zipf's law with the exponent 0.99, each from a permutation of its own, so that every
+ * The load of the paper: each site draws keys by Zipf's law with the exponent 0.99, each site from another permutation, so that every
  * site has favourites and shares few of them; or all keys alike.
  */
 
@@ -28,7 +28,7 @@ export class Workload {
     this.#cumulated = cumulated.map((each) => each / sum);
   }
 
-  /** A site with favourites of its own. */
+  /** A site with other favourites than the rest. */
   site(random: Random): Draw {
     const cumulated = this.#cumulated;
     const count = this.#keys;
