@@ -1,104 +1,121 @@
 import { describe, expect, it } from 'vitest';
 import { LIMIT, LimitedServers, RoundRobinClient } from './harness/limited-servers.ts';
-import { onScene } from './harness/scene.ts';
+import { onScene, type Scene } from './harness/scene.ts';
 import { nowMs, pause, until } from './harness/time.ts';
 
-const CALM_MS = 4_000;
+/** With LIMITS_CALM_MS=12000, more than a minute: calm times of this length also between the faults. */
+const LONG_CALM_MS = Number(process.env['LIMITS_CALM_MS'] ?? 0);
+const CALM_MS = Math.max(3_000, LONG_CALM_MS);
+/** Others use the machine, too: a calm time in which servers did not get the processor is made again. */
+const CALM_TRIES = 3;
 const AWAY_MS = 3_000;
+/** Of the limit, when calm. */
+const ENOUGH = 0.9;
+
+/** What the servers admitted, and the client that asks them. */
+class Use {
+  readonly startedMs: number = nowMs();
+  /** The part of the limit that was used in each calm time. */
+  readonly shares: number[] = [];
+  readonly #servers: LimitedServers;
+
+  constructor(servers: LimitedServers) {
+    this.#servers = servers;
+  }
+
+  /** Until at least this part of the limit was used in the last second, all of it after this call. */
+  atLeast(part: number): Promise<true> {
+    const fromMs = nowMs();
+    return until(`${part} of the limit is in use`, () => {
+      const isSoon = nowMs() < fromMs + 1_000;
+      return isSoon || this.#servers.admittedSince(nowMs() - 1_000) < part * LIMIT ? undefined : true;
+    });
+  }
+
+  async calm(ms: number): Promise<void> {
+    if (ms === 0) return;
+    let share = 0;
+    for (let tries = 0; tries < CALM_TRIES && share <= ENOUGH; tries += 1) {
+      const fromMs = nowMs();
+      await pause(ms);
+      const admitted = this.#servers.admittedAt().filter((atMs) => atMs >= fromMs && atMs < fromMs + ms);
+      share = admitted.length / LIMIT / (ms / 1_000);
+    }
+    this.shares.push(share);
+  }
+
+  expectKept(statuses: ReadonlyMap<number, number>): void {
+    const answers = [...statuses].map(([status, count]) => `${count} × ${status}`).join(', ');
+    const told = `admitted in each second: ${this.#servers.perSecond(this.startedMs).join(' ')}; answers ${answers}`;
+    expect(this.#servers.mostAbovePromise(this.startedMs), told).toBeLessThanOrEqual(0);
+    for (const share of this.shares) expect(share, told).toBeGreaterThan(ENOUGH);
+    const calm = this.shares.map((share) => `${(100 * share).toFixed(1)} %`).join(', ');
+    console.info(`${told}; in calm times ${calm}`);
+  }
+}
+
+/** Calm, a killed owner, an owner that stands still, an owner that is cut off, calm. */
+async function live(
+  scene: Scene,
+  on: 'pool' | 'group',
+  whileCut: (servers: LimitedServers) => Promise<unknown>,
+): Promise<RoundRobinClient> {
+  const servers = await LimitedServers.start(scene, on);
+  using client = new RoundRobinClient(servers);
+  await new Use(servers).atLeast(0.85);
+  const use = new Use(servers);
+  await use.calm(CALM_MS);
+
+  const killed = await servers.owner();
+  killed.signal('SIGKILL');
+  await killed.ended;
+  await use.atLeast(on === 'pool' ? 0.85 : 0.6);
+  await servers.restart(killed);
+  await use.atLeast(0.85);
+  await use.calm(LONG_CALM_MS);
+
+  const stopped = await servers.owner();
+  stopped.signal('SIGSTOP');
+  await pause(AWAY_MS);
+  stopped.signal('SIGCONT');
+  await use.atLeast(0.85);
+  await use.calm(LONG_CALM_MS);
+
+  await servers.cutOff(await servers.owner());
+  await whileCut(servers);
+  await servers.heal();
+  await use.atLeast(0.85);
+  await use.calm(CALM_MS);
+  use.expectKept(client.statuses);
+  return client;
+}
 
 describe('four servers with one limit of 1,000 a second, behind a client that asks them in turn', () => {
   it(
-    'use the limit when calm, and never more, though the owner of the key is killed, stopped and cut off',
+    'on a pool use the limit when calm, and never more, though the owner of the key is killed, stopped and cut off',
     onScene(
       async (scene) => {
-        const servers = await LimitedServers.start(scene, 'pool');
-        using client = new RoundRobinClient(servers);
-        const inUse = (): Promise<true> => {
-          const fromMs = nowMs();
-          return until('the limit is in use', () => {
-            const isSoon = nowMs() < fromMs + 1_000;
-            return isSoon || servers.admittedSince(nowMs() - 1_000) < 0.85 * LIMIT ? undefined : true;
-          });
-        };
-        await inUse();
-        const startedMs = nowMs();
-        const calm = async (): Promise<number> => {
-          const fromMs = nowMs();
-          await pause(CALM_MS);
-          return servers.admittedAt().filter((ms) => ms >= fromMs && ms < fromMs + CALM_MS).length;
-        };
-        const shares = [(await calm()) / LIMIT / (CALM_MS / 1_000)];
-
-        const killed = await servers.owner();
-        killed.signal('SIGKILL');
-        await killed.ended;
-        await inUse();
-        await servers.restart(killed);
-
-        const stopped = await servers.owner();
-        stopped.signal('SIGSTOP');
-        await pause(AWAY_MS);
-        stopped.signal('SIGCONT');
-        await inUse();
-
-        const cut = await servers.owner();
-        await servers.cutOff(cut);
-        await pause(AWAY_MS);
-        await servers.heal();
-        await inUse();
-        shares.push((await calm()) / LIMIT / (CALM_MS / 1_000));
-
-        const told = `admitted in each second: ${servers.perSecond(startedMs).join(' ')}`;
-        expect(servers.mostAbovePromise(startedMs), told).toBeLessThanOrEqual(0);
-        for (const share of shares) expect(share, told).toBeGreaterThan(0.9);
-        expect([...client.statuses.keys()]).toEqual(expect.arrayContaining([200, 429, 503]));
-        console.info(told);
+        const { statuses } = await live(scene, 'pool', () => pause(AWAY_MS));
+        expect([...statuses.keys()]).toEqual(expect.arrayContaining([200, 429, 503]));
       },
       { needs: ['network namespaces'] },
     ),
   );
 
   it(
-    'on a group use their part of the limit on each side of a partition and after a crash, and never more',
+    'in a group do the same, and use their parts of the limit on both sides of a cut',
     onScene(
       async (scene) => {
-        const servers = await LimitedServers.start(scene, 'group');
-        using _client = new RoundRobinClient(servers);
-        const inUse = (least: number): Promise<true> => {
-          const fromMs = nowMs();
-          return until(`${least} of the limit is in use`, () => {
-            const isSoon = nowMs() < fromMs + 1_500;
-            return isSoon || servers.admittedSince(nowMs() - 1_000) < least * LIMIT ? undefined : true;
+        await live(scene, 'group', async (servers) => {
+          const cut = await servers.owner();
+          const admittedByCut = (): number => cut.events.filter(({ event }) => event === 'admitted').length;
+          await until('the owner acts alone, and the others use the rest', async () => {
+            const before = admittedByCut();
+            await pause(1_000);
+            const isInUse = servers.admittedSince(nowMs() - 1_000) > 0.8 * LIMIT;
+            return admittedByCut() - before > 0.1 * LIMIT && isInUse ? true : undefined;
           });
-        };
-        await inUse(0.85);
-        const startedMs = nowMs();
-        await pause(CALM_MS);
-        const calm = servers.admittedAt().filter((ms) => ms < startedMs + CALM_MS && ms >= startedMs).length;
-
-        const cut = await servers.owner();
-        await servers.cutOff(cut);
-        const admittedByCut = (): number => cut.events.filter(({ event }) => event === 'admitted').length;
-        await until('the owner acts alone', async () => {
-          const before = admittedByCut();
-          await pause(1_000);
-          return admittedByCut() - before > 0.1 * LIMIT &&
-            servers.admittedSince(nowMs() - 1_000) > 0.8 * LIMIT
-            ? true
-            : undefined;
         });
-        await servers.heal();
-        await inUse(0.85);
-
-        const killed = await servers.owner();
-        killed.signal('SIGKILL');
-        await killed.ended;
-        await inUse(0.6);
-
-        const told = `admitted in each second: ${servers.perSecond(startedMs).join(' ')}`;
-        expect(servers.mostAbovePromise(startedMs), told).toBeLessThanOrEqual(0);
-        expect(calm / LIMIT / (CALM_MS / 1_000), told).toBeGreaterThan(0.9);
-        console.info(told);
       },
       { needs: ['network namespaces'] },
     ),
