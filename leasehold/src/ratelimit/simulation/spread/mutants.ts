@@ -57,6 +57,24 @@ export const mutants: readonly Mutant[] = [
     from: '    this.#settle(now); // The level has fallen before any gift leaves.\n',
     to: '',
   },
+  {
+    name: 'credits-used-before-all-have-spoken',
+    promise: 'levels',
+    story:
+      'A member that acts uses the credits of an earlier view before it knows whether it keeps them (decision 0065).',
+    file: LEVEL,
+    from: 'takesPart ? credits : Math.min(1, credits)',
+    to: 'credits',
+  },
+  {
+    name: 'whole-part-before-all-have-spoken',
+    promise: 'levels',
+    story:
+      'A member that gave most of its credits away takes 1/n at every new view, until all have spoken (decision 0065).',
+    file: LEVEL,
+    from: 'takesPart ? credits : Math.min(1, credits)',
+    to: 'takesPart ? credits : 1',
+  },
   // The bucket.
   {
     name: 'bucket-not-cut',
