@@ -139,6 +139,7 @@ interface FleetFigures {
   readonly name: string;
   readonly perSecond: number;
   readonly cpuMicros: number;
+  readonly asksPerThousand: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly longestMs: number;
@@ -152,6 +153,7 @@ interface Contestant {
   readonly fleet: Fleet;
   readonly perSecond: number[];
   readonly cpuMicros: number[];
+  readonly asksPerThousand: number[];
   undecided: number;
 }
 
@@ -163,20 +165,22 @@ async function measureFleets(
   for (let round = 1; round <= FLEET_ROUNDS; round += 1) {
     report(`hot keys, round ${round} …`);
     for (const each of fleets) {
-      const { perSecond, denied, failed, cpuMicros } = await each.fleet.hotKeys(HOT_KEYS);
+      const { calls, perSecond, denied, failed, cpuMicros, asks } = await each.fleet.hotKeys(HOT_KEYS);
       if (denied > 0) throw new Error(`${each.name} denied ${denied} requests below the limit`);
       each.perSecond.push(perSecond);
       each.cpuMicros.push(cpuMicros);
+      each.asksPerThousand.push((1_000 * asks) / calls);
       each.undecided += failed;
     }
   }
   const figures: FleetFigures[] = [];
-  for (const { name, fleet, perSecond, cpuMicros, undecided } of fleets) {
+  for (const { name, fleet, perSecond, cpuMicros, asksPerThousand, undecided } of fleets) {
     report(`cold keys, and the death of a server: ${name} …`);
     const cold = await fleet.coldKeys();
     const lost = await fleet.loss();
     figures.push({
       ...{ name, perSecond: median(perSecond), cpuMicros: median(cpuMicros), undecidedHot: undecided },
+      asksPerThousand: median(asksPerThousand),
       p50Ms: median(cold.map(({ p50Ms }) => p50Ms)),
       p99Ms: Math.max(...cold.map(({ p99Ms }) => p99Ms)),
       longestMs: Math.max(...lost.map(({ longestMs }) => longestMs)),
@@ -218,6 +222,7 @@ function fleetFigures(ours: FleetFigures, rivals: readonly FleetFigures[]): read
       ...{ peers: perSecond, ratio: times, goal: '10 times the best peer', met: times >= 10 },
     },
     lower('processor time of a decision, servers included', (each) => each.cpuMicros, undefined, 'µs'),
+    lower('asks for 1,000 decisions', (each) => each.asksPerThousand, undefined, 'messages'),
     lower('a cold key, p50', (each) => each.p50Ms, 1),
     lower('a cold key, p99', (each) => each.p99Ms),
     lower('longest wait when a server dies', (each) => each.longestMs, 100),
@@ -238,7 +243,7 @@ async function manyProcesses(report: (line: string) => void, tools: BenchTools):
   ]) {
     report(`four processes of ${name} start …`);
     const fleet = opened.use(await Fleet.start(workshop, kind));
-    fleets.push({ name, fleet, perSecond: [], cpuMicros: [], undecided: 0 });
+    fleets.push({ name, fleet, perSecond: [], cpuMicros: [], asksPerThousand: [], undecided: 0 });
   }
   const [ours, ...rivals] = await measureFleets(fleets, report);
   return ours === undefined ? [] : fleetFigures(ours, rivals);

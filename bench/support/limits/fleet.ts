@@ -65,6 +65,7 @@ export class Fleet implements AsyncDisposable {
       perSecond: sum(({ perSecond }) => perSecond),
       denied: sum(({ denied }) => denied),
       failed: sum(({ failed }) => failed),
+      asks: sum(({ asks }) => asks),
     };
   }
 

@@ -17,6 +17,8 @@ export interface Throughput {
   readonly denied: number;
   /** Requests without a decision: no answer came in time. */
   readonly failed: number;
+  /** Questions to another process. */
+  readonly asks: number;
 }
 
 export interface Latencies {
@@ -28,12 +30,13 @@ export interface Latencies {
 }
 
 const config = told<LimitConfig>();
-const consume = await makeLimiter(config);
+const { consume, asks } = await makeLimiter(config);
 
 /** As many requests as can be decided, with so many under way at once. */
 async function hot({ keys, ms }: { keys: number; ms: number }): Promise<Throughput> {
   const names = Array.from({ length: keys }, (_, at) => `hot-${at}`);
   let [calls, denied, failed] = [0, 0, 0];
+  const askedBefore = asks();
   const startedMs = performance.now();
   const untilMs = startedMs + ms;
   const lane = async (_: unknown, from: number): Promise<void> => {
@@ -48,7 +51,8 @@ async function hot({ keys, ms }: { keys: number; ms: number }): Promise<Throughp
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
-  return { calls, perSecond: (1_000 * calls) / (performance.now() - startedMs), denied, failed };
+  const perSecond = (1_000 * calls) / (performance.now() - startedMs);
+  return { calls, perSecond, denied, failed, asks: asks() - askedBefore };
 }
 
 /** Requests for keys that were never used, one after the other. */

@@ -28,16 +28,25 @@ export interface LimitConfig {
 }
 
 /** Resolves to whether the request is allowed. Rejects if there was no decision. */
-export type Consume = (key: string) => Promise<boolean>;
+type Consume = (key: string) => Promise<boolean>;
 
-const makers: Readonly<Record<LimiterKind, (config: LimitConfig) => Promise<Consume>>> = {
+export interface ComparedLimiter {
+  readonly consume: Consume;
+  /** Questions that were sent to another process so far. */
+  asks(): number;
+}
+
+const makers: Readonly<Record<LimiterKind, (config: LimitConfig) => Promise<Consume | ComparedLimiter>>> = {
   leasehold: async ({ managers, name, limit }) => {
     const sharing = await shareLimits({ managers, name });
     const limiter = ratelimit({ name: 'api', limit, sharing });
-    return async (key) => {
-      const { allowed, denied } = await limiter.consume(key);
-      if (denied === 'cut-off') throw new Error('the owner of the key did not answer in time');
-      return allowed;
+    return {
+      consume: async (key) => {
+        const { allowed, denied } = await limiter.consume(key);
+        if (denied === 'cut-off') throw new Error('the owner of the key did not answer in time');
+        return allowed;
+      },
+      asks: () => sharing.status().limiters[0]?.asks ?? 0,
     };
   },
   flexible: async (config) => flexible(new RateLimiterRedis(await flexibleOptions(config, 'waits'))),
@@ -68,7 +77,17 @@ const makers: Readonly<Record<LimiterKind, (config: LimitConfig) => Promise<Cons
   },
 };
 
-export const makeLimiter = (config: LimitConfig): Promise<Consume> => makers[config.kind](config);
+/** The rivals ask Redis about every request. */
+export async function makeLimiter(config: LimitConfig): Promise<ComparedLimiter> {
+  const made = await makers[config.kind](config);
+  if (typeof made !== 'function') return made;
+  let asks = 0;
+  const consume: Consume = (key) => {
+    asks += 1;
+    return made(key);
+  };
+  return { consume, asks: () => asks };
+}
 
 const flexible =
   (limiter: RateLimiterRedis): Consume =>

@@ -67,6 +67,8 @@ export interface LimiterStatus {
   readonly keys: number;
   /** How many requests were decided, by result and place: `allowed by owner`. */
   readonly decisions: Readonly<Record<string, number>>;
+  /** How often owners of keys were asked for tokens, or told of used ones. */
+  readonly asks: number;
 }
 
 export interface SharingStatus {
@@ -87,6 +89,7 @@ type Counts = Record<DecidedBy, number>;
 interface Tally {
   readonly allowed: Counts;
   readonly denied: Counts;
+  asks: number;
   cutOffToldAt: number;
 }
 
@@ -156,6 +159,7 @@ export class LimitSharing implements AsyncDisposable {
       },
       ...{ onLoss: options.onLoss, whenCutOff: options.whenCutOff.kind, keys },
       decisions: decisionsOf(this.#tally(options.name)),
+      asks: this.#tally(options.name).asks,
     }));
     const isClosed = this.#closed !== undefined;
     return { name, isClosed, pool, address, limiters, differences: this.#differences };
@@ -289,7 +293,10 @@ export class LimitSharing implements AsyncDisposable {
   #tally(limiter: string): Tally {
     const known = this.#tallies.get(limiter);
     if (known !== undefined) return known;
-    const tally = { allowed: noCounts(), denied: noCounts(), cutOffToldAt: Number.NEGATIVE_INFINITY };
+    const tally = {
+      ...{ allowed: noCounts(), denied: noCounts(), asks: 0 },
+      cutOffToldAt: Number.NEGATIVE_INFINITY,
+    };
     this.#tallies.set(limiter, tally);
     return tally;
   }
@@ -305,6 +312,7 @@ export class LimitSharing implements AsyncDisposable {
     const { logger, sendAsk, sendAnswer } = this.#around;
     switch (effect.do) {
       case 'ask':
+        this.#tally(effect.ask.limiter).asks += 1;
         sendAsk(effect.to, effect.ask);
         break;
       case 'answer':

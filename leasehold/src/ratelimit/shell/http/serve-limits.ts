@@ -82,6 +82,11 @@ export const METRICS: readonly Metric<SharingStatus>[] = [
     read: decisions,
   },
   {
+    ...{ name: 'leasehold_ratelimit_asks_total', type: 'counter', labels: ['limiter'] },
+    help: 'Asks for tokens, and reports of used ones, that this process sent to owners of keys.',
+    read: ({ limiters }) => limiters.map(({ name, asks }) => ({ labels: { limiter: name }, value: asks })),
+  },
+  {
     ...{ name: 'leasehold_ratelimit_keys', type: 'gauge', labels: ['limiter'] },
     help: 'Keys of which this process remembers something.',
     read: ({ limiters }) => limiters.map(({ name, keys }) => ({ labels: { limiter: name }, value: keys })),
