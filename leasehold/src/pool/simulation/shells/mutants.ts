@@ -47,4 +47,20 @@ export const mutants: readonly Mutant[] = [
     from: "      next.end('turn');\n      return;\n",
     to: '      return;\n',
   },
+  {
+    name: 'map-returns-any-entry',
+    promise: 'memory-is-current',
+    story: 'A LeasedMap returns an entry although another owner may have changed the state since.',
+    file: 'pool/shell/leased-map.ts',
+    from: 'if (entry === undefined || this.#isContinuous(held.key, entry.number)) return entry?.value;',
+    to: 'if (entry === undefined || held.isContinuous()) return entry?.value;',
+  },
+  {
+    name: 'numbers-wrap-around',
+    promise: 'numbers-grow',
+    story: 'The number of a grant is kept in too few bits, so a later owner works under a lower number.',
+    file: 'pool/table.ts',
+    from: '} owns it`);\n  return { ...row, owner, number: position,',
+    to: '} owns it`);\n  return { ...row, owner, number: 1 + (position % 64),',
+  },
 ];

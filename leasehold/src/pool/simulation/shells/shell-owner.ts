@@ -13,7 +13,7 @@ import { SimProcess, type SimRuntime } from '../../../sim/process.ts';
 import type { FromManager } from '../../messages.ts';
 import { ClosedError, LeaseLostError, NotOwnerError } from '../../shell/errors.ts';
 import type { HeldKey } from '../../shell/held-keys.ts';
-import type { LeasedMap } from '../../shell/leased-map.ts';
+import { LeasedMap } from '../../shell/leased-map.ts';
 import { PoolOwner } from '../../shell/pool-owner.ts';
 import type { NodeDependencies } from '../nodes.ts';
 import type { Ledger, Remembered, Work } from './ledger.ts';
@@ -90,8 +90,10 @@ export class ShellOwner {
       close: async () => {},
     });
     this.#owner = owner;
-    const map = owner.leasedMap<Remembered>();
-    const tracked = { runtime, owner, map, serving, incarnation };
+    // Of the second map the owner does not know, so no entry is ever freed there: only the check protects its readers.
+    const unfreed = new LeasedMap<Remembered>((key, number) => owner.checkLeaseContinuous(key, number));
+    const maps = [owner.leasedMap<Remembered>(), unfreed];
+    const tracked = { runtime, owner, maps, serving, incarnation };
     for (let caller = 0; caller < CALLERS; caller += 1) void this.#call(tracked, keys);
   }
 
@@ -166,19 +168,22 @@ export class ShellOwner {
     return { position, by: incarnation, number, beganAtMs: world.trueMs, endedAtMs: world.trueMs };
   }
 
-  async #work({ runtime, map, incarnation }: Tracked, held: HeldKey): Promise<void> {
+  async #work({ runtime, maps, incarnation }: Tracked, held: HeldKey): Promise<void> {
     const { ledger, workMs } = this.#options;
-    const found = map.get(held);
-    if (found !== undefined) ledger.remembers(keyPosition(held.key), incarnation, found);
+    for (const map of maps) {
+      const found = map.get(held);
+      if (found !== undefined) ledger.remembers(keyPosition(held.key), incarnation, found);
+    }
     await pause(runtime, workMs, held.signal);
-    if (runtime.random() < 0.7) map.set(held, { by: incarnation, atMs: this.#around.world.trueMs });
+    const own = { by: incarnation, atMs: this.#around.world.trueMs };
+    if (runtime.random() < 0.7) for (const map of maps) map.set(held, own);
   }
 }
 
 interface Tracked {
   readonly runtime: SimRuntime;
   readonly owner: PoolOwner;
-  readonly map: LeasedMap<Remembered>;
+  readonly maps: readonly LeasedMap<Remembered>[];
   readonly serving: ReadonlyMap<Position, Serving>;
   readonly incarnation: string;
 }
