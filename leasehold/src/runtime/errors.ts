@@ -65,6 +65,8 @@ export class InvalidKeyError extends LeaseholdError {
 
 function whyNoKey(key: unknown): string {
   const rule = 'a key is a string, or a position: a bigint in [0, 2^64)';
+  if (typeof key === 'string' && key.length <= LONGEST_KEY)
+    return 'a key must be well-formed Unicode, and this one has half of a surrogate pair: other processes would read another key';
   if (typeof key === 'string')
     return `a key of ${key.length} characters is too long: at most ${LONGEST_KEY}; use a digest of it as the key`;
   if (typeof key === 'bigint') return `${key} is not a key: ${rule}`;

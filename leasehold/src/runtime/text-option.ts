@@ -4,6 +4,9 @@ import { hasControls } from './printable.ts';
 /** Of one that is too long the rest says nothing more. */
 const SHOWN_CHARACTERS = 32;
 
+/** Half of a pair of surrogates has no UTF-8: what comes back from the wire would be another text. */
+export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
+
 /** @throws {InvalidOptionError} unless it is a text that the wire can carry */
 export function textOption(option: string, value: unknown, longest: number): string {
   if (typeof value !== 'string' || value === '' || value.length > longest) {
@@ -11,9 +14,7 @@ export function textOption(option: string, value: unknown, longest: number): str
     const shown = isTooLong ? `${value.slice(0, SHOWN_CHARACTERS)}… (${value.length} characters)` : value;
     throw new InvalidOptionError(option, shown, `it must be a text of 1 to ${longest} characters`);
   }
-  // Half of a pair of surrogates has no UTF-8: what comes back from the wire would be another text.
-  if (/\p{Surrogate}/u.test(value))
-    throw new InvalidOptionError(option, value, 'it must be well-formed Unicode');
+  if (!isWellFormed(value)) throw new InvalidOptionError(option, value, 'it must be well-formed Unicode');
   return value;
 }
 

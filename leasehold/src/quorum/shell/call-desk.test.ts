@@ -25,9 +25,8 @@ it('begins a live watch anew when a snapshot contains changes that the watch was
   const calls: Call[] = [];
   const caller = new Caller((given) => replies.push(...given));
   const watch = new Watch(
-    1,
     { prefix: '' },
-    { send: (call) => calls.push(call), refused: () => {}, ended: () => {} },
+    { send: (call) => calls.push(call), renumber: () => 1, refused: () => {}, ended: () => {} },
   );
   const travel = (): void => {
     while (calls.length + replies.length > 0) {

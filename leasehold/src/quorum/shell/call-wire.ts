@@ -11,6 +11,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Call, Reply } from '../wire/calls.ts';
 import { clientCodec, QUORUM_PROTOCOL } from '../wire/codec.ts';
+import { ownReply } from './client-checks.ts';
 import { PEER_LIMITS } from './peer-links.ts';
 
 /** Told to the client. */
@@ -18,6 +19,8 @@ export interface WireEvents {
   replies(replies: readonly Reply[]): void;
   /** Calls under way may be lost: another server is used, or the same one again. */
   renewed(): void;
+  /** Another server is used, and was connected already. Calls that wait for the server before are repeated in a moment. */
+  moved(): void;
 }
 
 export interface CallWire extends AsyncDisposable {
@@ -70,6 +73,7 @@ export class TcpWire implements CallWire {
     });
     this.#dialer.listen((address, replies) => {
       if (address === this.#server) this.#events.replies(replies);
+      else this.#endWatches(address, replies);
     });
   }
 
@@ -104,8 +108,17 @@ export class TcpWire implements CallWire {
   redirect(address: string): void {
     let at = this.#servers.indexOf(address);
     if (at < 0) at = this.#servers.push(address) - 1;
+    if (at === this.#at) return;
     this.#at = at;
-    if (!this.isOpen) this.open();
+    if (this.isOpen) this.#events.moved();
+    else this.open();
+  }
+
+  /** A server that is no longer used goes on to serve watches, until it is told. */
+  #endWatches(address: string, replies: readonly Reply[]): void {
+    const watches = new Set(replies.flatMap(({ kind, id }) => (kind === 'changes' ? [id] : [])));
+    const calls = [...watches].map((id): Call => ({ kind: 'unwatch', id }));
+    if (calls.length > 0) this.#dialer.send(address, calls);
   }
 
   problems(): string {
@@ -134,7 +147,7 @@ export class LocalWire implements CallWire {
     events: WireEvents,
   ) {
     this.sessionMs = sessionMs;
-    this.#desk = desk((replies) => events.replies(replies));
+    this.#desk = desk((replies) => events.replies(replies.map(ownReply)));
   }
 
   readonly isOpen = true;

@@ -19,6 +19,19 @@ export interface ReadEntry extends Entry {
   readonly position: number;
 }
 
+/** A value that a client gives: a text stands for its UTF-8. */
+export type Given = Uint8Array | string;
+
+export type GivenCondition =
+  | { readonly key: string; readonly is: 'absent' }
+  | { readonly key: string; readonly is: 'revision'; readonly revision: number }
+  | { readonly key: string; readonly is: 'value'; readonly value: Given };
+
+export type GivenAction =
+  | { readonly do: 'get'; readonly key: string }
+  | { readonly do: 'put'; readonly key: string; readonly value: Given }
+  | { readonly do: 'delete'; readonly key: string };
+
 export interface CallOptions {
   /** Ends the wait; a write may take effect all the same. */
   signal?: AbortSignal | undefined;

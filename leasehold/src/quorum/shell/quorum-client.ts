@@ -11,8 +11,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, instant, later } from '../../runtime/time.ts';
 import type { Answer, Served } from '../core/answer.ts';
 import type { Placement, PlacementChange } from '../core/configuration.ts';
-import { type Action, type Command, type Condition, NO_SESSION } from '../core/operation.ts';
-import type { ReadMode } from '../core/reads.ts';
+import { type Command, NO_SESSION } from '../core/operation.ts';
 import type { Found, Result } from '../core/result.ts';
 import {
   ChangeRefusedError,
@@ -24,12 +23,22 @@ import {
 import type { Change } from '../core/membership.ts';
 import type { Call, Reply } from '../wire/calls.ts';
 import { type CallWire, type LocalDesk, LocalWire, type WireEvents } from './call-wire.ts';
-import { bytesOf, checkKey, checkTransaction, conditionOf, outcomeOf } from './client-checks.ts';
-import type { CallOptions, Entry, Expected, Outcome, ReadEntry, ReadOptions } from './client-types.ts';
+import { checkCall, checkKey, checkTransaction, conditionOf, outcomeOf, readCall } from './client-checks.ts';
+import type {
+  CallOptions,
+  Entry,
+  Expected,
+  GivenAction,
+  GivenCondition,
+  Outcome,
+  ReadEntry,
+  ReadOptions,
+} from './client-types.ts';
 import { ClientSession, type NumberedWrite } from './client-session.ts';
 import { additionOf, type Resolved } from './newcomer.ts';
 import type { ReplicaStatus } from './replica-status.ts';
 import { checkReaders, placementOf, type Readers } from './readers-status.ts';
+import { together } from './together.ts';
 import { Watch, type WatchOptions } from './watch.ts';
 
 interface Pending {
@@ -82,6 +91,7 @@ export class QuorumClient implements AsyncDisposable {
         for (const reply of replies) this.#replied(reply);
       },
       renewed: () => this.#resendAll(),
+      moved: () => this.#moved(),
     });
   }
 
@@ -113,7 +123,7 @@ export class QuorumClient implements AsyncDisposable {
   /** Many reads of one key each, with one promise for all: faster, but not as of one instant. */
   gets(keys: readonly string[], options: ReadOptions = {}): Promise<readonly Entry[]> {
     const entries: Entry[] = new Array(keys.length);
-    return this.#together(keys.length, options, (place, settle, reject) => {
+    return together(keys.length, options.signal, (place, settle, reject) => {
       const key = checkKey(keys[place]);
       this.#ask(readCall([key], options.mode), options, reject, (reply) => {
         if (reply.kind !== 'answer' || reply.answer.kind !== 'read') return;
@@ -130,7 +140,7 @@ export class QuorumClient implements AsyncDisposable {
     value: Uint8Array | string,
     options: CallOptions = {},
   ): Promise<{ revision: number }> {
-    const outcome = await this.multi([], [{ do: 'put', key, value: bytesOf(value) }], options);
+    const outcome = await this.multi([], [{ do: 'put', key, value }], options);
     return { revision: outcome.isDone ? outcome.revision : 0 };
   }
 
@@ -145,13 +155,13 @@ export class QuorumClient implements AsyncDisposable {
     value: Uint8Array | string,
     options: CallOptions = {},
   ): Promise<Outcome> {
-    return this.multi([conditionOf(key, expected)], [{ do: 'put', key, value: bytesOf(value) }], options);
+    return this.multi([conditionOf(key, expected)], [{ do: 'put', key, value }], options);
   }
 
   /** All actions at one instant, if all conditions hold then. */
   multi(
-    conditions: readonly Condition[],
-    actions: readonly Action[],
+    conditions: readonly GivenCondition[],
+    actions: readonly GivenAction[],
     options: CallOptions = {},
   ): Promise<Outcome> {
     return new Promise((resolve, reject) => {
@@ -165,9 +175,9 @@ export class QuorumClient implements AsyncDisposable {
     entries: readonly { readonly key: string; readonly value: Uint8Array | string }[],
     options: CallOptions = {},
   ): Promise<void> {
-    return this.#together(entries.length, options, (place, settle, reject) => {
+    return together(entries.length, options.signal, (place, settle, reject) => {
       const { key, value } = entries[place] as { key: string; value: Uint8Array | string };
-      const command = checkTransaction([], [{ do: 'put', key, value: bytesOf(value) }]);
+      const command = checkTransaction([], [{ do: 'put', key, value }]);
       this.#write(command, options, reject, settle);
     });
   }
@@ -182,9 +192,13 @@ export class QuorumClient implements AsyncDisposable {
    */
   watch(options: WatchOptions): Watch {
     this.#checkOpen();
-    this.#ids += 1;
-    const id = this.#ids;
-    const watch: Watch = new Watch(id, options, {
+    const watch: Watch = new Watch(options, {
+      renumber: (before, of) => {
+        if (before !== undefined) this.#watches.delete(before);
+        this.#ids += 1;
+        this.#watches.set(this.#ids, of);
+        return this.#ids;
+      },
       send: (call) => {
         if (this.#wire.isOpen) this.#send(call);
         else this.#wire.open(); // All watches begin again when there is a connection.
@@ -193,12 +207,11 @@ export class QuorumClient implements AsyncDisposable {
         this.#runtime.wakeAt(later(this.#runtime.now(), RETRY_MS), () => watch.tryAgain());
         this.#moveOn();
       },
-      ended: () => {
+      ended: (id) => {
         this.#watches.delete(id);
         this.#holdForWatches();
       },
     });
-    this.#watches.set(id, watch);
     this.#holdForWatches();
     return watch;
   }
@@ -236,14 +249,15 @@ export class QuorumClient implements AsyncDisposable {
   }
 
   /** Says which replicas hold which keys: in a word, or with tables. Resolves when the group goes by it. */
-  place(readers: Readers | Placement | PlacementChange, options: CallOptions = {}): Promise<void> {
+  async place(readers: Readers | Placement | PlacementChange, options: CallOptions = {}): Promise<void> {
     const placement = typeof readers === 'object' ? readers : placementOf(checkReaders('readers', readers));
     return this.#change({ kind: 'placement', placement }, options);
   }
 
   /** Hands the leadership to a member. The election is under way when the promise resolves. */
-  transfer(name: string, options: CallOptions = {}): Promise<void> {
-    return this.#operate((id) => ({ kind: 'transfer', id, to: name }), options);
+  async transfer(name: string, options: CallOptions = {}): Promise<void> {
+    const call = checkCall('name', name, { kind: 'transfer', id: 0, to: name });
+    return this.#operate((id) => ({ ...call, id }), options);
   }
 
   /** Closes the session. Calls that wait are rejected; writes may take effect all the same. */
@@ -281,10 +295,11 @@ export class QuorumClient implements AsyncDisposable {
     });
   }
 
-  #resolve(name: string, options: CallOptions): Promise<Resolved> {
+  async #resolve(name: string, options: CallOptions): Promise<Resolved> {
+    const call = checkCall('name', name, { kind: 'resolve', id: 0, name });
     return new Promise((resolve, reject) => {
       this.#ask(
-        (id) => ({ kind: 'resolve', id, name }),
+        (id) => ({ ...call, id }),
         options,
         reject,
         (reply) => {
@@ -294,8 +309,10 @@ export class QuorumClient implements AsyncDisposable {
     });
   }
 
-  #change(change: Change, options: CallOptions): Promise<void> {
-    return this.#operate((id) => ({ kind: 'change', id, change }), options);
+  async #change(change: Change, options: CallOptions): Promise<void> {
+    const value = change.kind === 'placement' ? change.placement : change;
+    const call = checkCall(change.kind, value, { kind: 'change', id: 0, change });
+    return this.#operate((id) => ({ ...call, id }), options);
   }
 
   /** Asks again while the group is not ready. */
@@ -446,24 +463,13 @@ export class QuorumClient implements AsyncDisposable {
     const now = this.#runtime.now();
     for (const pending of this.#pending.values())
       if (pending.sent > 0 || pending.isDue) this.#dispatch(pending, now);
-    for (const watch of this.#watches.values()) watch.begin();
+    for (const watch of [...this.#watches.values()]) watch.begin();
   }
 
-  #together(
-    count: number,
-    options: CallOptions,
-    start: (place: number, settle: () => void, reject: (error: unknown) => void) => void,
-  ): Promise<void> {
-    options.signal?.throwIfAborted();
-    return new Promise((resolve, reject) => {
-      let left = count;
-      if (left === 0) resolve();
-      const settle = (): void => {
-        left -= 1;
-        if (left === 0) resolve();
-      };
-      for (let place = 0; place < count; place += 1) start(place, settle, reject);
-    });
+  /** Two servers that send each other's clients on must not keep a client busy: calls are repeated after a pause. */
+  #moved(): void {
+    for (const pending of this.#pending.values()) if (pending.sent > 0) this.#later(pending);
+    for (const watch of [...this.#watches.values()]) watch.begin();
   }
 
   #checkOpen(): void {
@@ -585,7 +591,3 @@ const NO_NUMBER = { session: NO_SESSION, number: 0, answeredBelow: 0 } as const;
 const NOT_MADE = (): Call => {
   throw new Error('a call is made before it is sent');
 };
-
-const readCall =
-  (keys: readonly string[], mode: ReadMode = 'best') =>
-  (id: number): Call => ({ kind: 'read', id, mode, keys });

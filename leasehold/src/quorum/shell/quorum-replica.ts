@@ -35,7 +35,7 @@ import type { Inbound } from '../wire/codec.ts';
 import type { Hello } from '../wire/messages.ts';
 import { CallDesk, Caller } from './call-desk.ts';
 import type { HistoryEvents } from './change-history.ts';
-import { checkKey } from './client-checks.ts';
+import { checkKey, ownFound } from './client-checks.ts';
 import type { ReadEntry } from './client-types.ts';
 import { PeerLinks, type PeerLinksOptions } from './peer-links.ts';
 import { QuorumClient } from './quorum-client.ts';
@@ -159,7 +159,7 @@ export class QuorumReplica implements AsyncDisposable {
   getLocal(key: string): ReadEntry | undefined {
     const answer = this.#serving?.host.peek(checkKey(key));
     const found = answer?.found[0];
-    return answer && found && { ...found, served: answer.served, position: answer.position };
+    return answer && found && { ...ownFound(found), served: answer.served, position: answer.position };
   }
 
   /** Resolves when this replica is a member and knows a leader. @throws the error that ended the replica, or the signal's reason */

@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { TestGroup } from './testing/groups.ts';
-import type { Watch } from './watch.ts';
+import type { Call } from '../wire/calls.ts';
+import { Watch } from './watch.ts';
 
 const text = (value: Uint8Array | undefined): string =>
   value === undefined ? 'deleted' : new TextDecoder().decode(value);
@@ -55,6 +56,54 @@ describe('a watch', () => {
     expect(await next(watch)).toBe('k=2');
   });
 
+  it('goes on at a leader to which its client was sent, and which was connected already', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    const client = group.connect('a', 'b', 'c');
+    const leadBy = async (name: string): Promise<void> => {
+      await client.transfer(name, { timeoutMs: 20_000 });
+      await vi.waitFor(() => expect(group.leader).toBe(name), { timeout: 20_000, interval: 20 });
+    };
+    await leadBy('b');
+    await client.put('k', '1', { timeoutMs: 20_000 });
+    await using watch = client.watch({ key: 'k' });
+    expect(await next(watch)).toBe('whole k=1');
+    // Each transfer sends the client on to the leader; after two transfers the client is connected to all of them.
+    for (const [place, name] of ['a', 'b', 'c'].entries()) {
+      await leadBy(name);
+      await client.put('k', String(place + 2), { timeoutMs: 20_000 });
+      expect(await next(watch)).toBe(`k=${place + 2}`);
+    }
+  }, 60_000);
+
+  it('begins under another number each time, so that no reply of a server that was left behind is taken for its next change', async () => {
+    const numbers: number[] = [];
+    const watch = new Watch(
+      { key: 'n' },
+      {
+        renumber: () => numbers.push(numbers.length + 1),
+        ...{ send: () => {}, refused: () => {}, ended: () => {} },
+      },
+    );
+    watch.begin(); // At another server.
+    expect(numbers).toEqual([1, 2]);
+  });
+
+  it.each([
+    ['jobs/', 'jobs0'],
+    ['a\ud7ff', 'a\u{10000}'],
+    ['a\u{10ffff}', 'a\ue000'],
+    ['a\u{1f600}', 'a\u{1f601}'],
+    ['a\uffff', 'b'],
+    ['\uffff', undefined],
+  ])('of the prefix %j ends before %j, a text that the wire can carry', (prefix, end) => {
+    const calls: Call[] = [];
+    new Watch(
+      { prefix },
+      { renumber: () => 1, send: (call) => calls.push(call), refused: () => {}, ended: () => {} },
+    );
+    expect(calls).toMatchObject([{ kind: 'watch', first: prefix, end }]);
+  });
+
   it('is ended by its signal, and by the end of its client', async () => {
     await using group = await TestGroup.started('a');
     const client = group.connect('a');
@@ -74,6 +123,8 @@ describe('a watch', () => {
     const client = group.connect('a');
     expect(() => client.watch({})).toThrow(InvalidOptionError);
     expect(() => client.watch({ key: 'a', prefix: 'b' })).toThrow(InvalidOptionError);
+    expect(() => client.watch({ key: 'a', from: -1 })).toThrow(InvalidOptionError);
+    expect(() => client.watch({ prefix: '\ud800' })).toThrow('well-formed Unicode');
   });
 
   it('is no more at the server when its client is gone', async () => {

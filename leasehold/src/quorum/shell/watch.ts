@@ -6,11 +6,15 @@
  * A watch survives the loss of a server and continues from the last position at the next one. If that server no longer keeps the
  * changes since, the watch begins anew with all values there are (`isWhole`). While the reader is slow, the watch pauses at the
  * server, and resumes from the last position when the reader has caught up.
+ *
+ * Each beginning has a number of its own, and replies to an earlier one are ignored. A server that was left behind may still
+ * speak, and be used again: a change that follows *its* last one, taken for the next one of the watch, would hide the changes between.
  */
 
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { onAbort } from '../../runtime/on-abort.ts';
 import { WatchBehindError } from '../errors.ts';
+import { checkKey, checkWhole } from './client-checks.ts';
 import type { Call, KeyRange, Reply } from '../wire/calls.ts';
 import type { Entry } from './client-types.ts';
 
@@ -36,20 +40,22 @@ export interface WatchEvent {
 }
 
 interface WatchWire {
+  /** A new number, under which replies come to this watch; none come under the number before. */
+  renumber(before: number | undefined, watch: Watch): number;
   send(call: Call): void;
   /** The server cannot serve the watch now: {@link Watch.tryAgain} is due in a moment. */
   refused(): void;
-  ended(): void;
+  ended(id: number): void;
 }
 
 const QUEUE_MAX = 10_000;
 
 export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable {
-  readonly #id: number;
   readonly #range: KeyRange;
   readonly #wire: WatchWire;
   readonly #isFromGiven: boolean;
   readonly #aborting: Disposable;
+  #id: number | undefined;
   #position: number | undefined;
   #queue: WatchEvent[] = [];
   #waiting: { resolve(result: IteratorResult<WatchEvent>): void; reject(error: unknown): void } | undefined;
@@ -58,9 +64,9 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
   #isRefused = false;
   #isOver = false;
 
-  constructor(id: number, options: WatchOptions, wire: WatchWire) {
+  constructor(options: WatchOptions, wire: WatchWire) {
     const { from, signal } = options;
-    this.#id = id;
+    if (from !== undefined) checkWhole('from', from);
     this.#range = rangeOf(options);
     this.#wire = wire;
     this.#isFromGiven = from !== undefined;
@@ -74,6 +80,8 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
   begin(): void {
     if (this.#isOver || this.#isPaused) return;
     this.#isRefused = false;
+    if (this.#id !== undefined) this.#wire.send({ kind: 'unwatch', id: this.#id });
+    this.#id = this.#wire.renumber(this.#id, this);
     this.#wire.send({ kind: 'watch', id: this.#id, from: this.#position, ...this.#range });
   }
 
@@ -89,7 +97,7 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
       this.#wire.refused();
       return;
     }
-    if (reply.kind === 'watch-behind') this.#behind(reply.oldest);
+    if (reply.kind === 'watch-behind') this.#behind(reply);
     else if (reply.kind === 'changes') this.#changed(reply);
   }
 
@@ -131,27 +139,29 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
     if (this.#isOver) return;
     this.#isOver = true;
     this.#aborting[Symbol.dispose]();
-    this.#wire.send({ kind: 'unwatch', id: this.#id });
-    this.#wire.ended();
+    if (this.#id !== undefined) {
+      this.#wire.send({ kind: 'unwatch', id: this.#id });
+      this.#wire.ended(this.#id);
+    }
     const waiting = this.#waiting;
     this.#waiting = undefined;
     if (this.#failure !== undefined) waiting?.reject(this.#failure.error);
     else waiting?.resolve({ done: true, value: undefined });
   }
 
-  #behind(oldest: number): void {
+  #behind(reply: Extract<Reply, { kind: 'watch-behind' }>): void {
     const isFirst = this.#isFromGiven && !this.#hasHeard;
-    if (isFirst) this.fail(new WatchBehindError(this.#position ?? 0, oldest));
+    if (isFirst) this.fail(new WatchBehindError(this.#position ?? 0, reply.oldest));
     else {
       this.#isRestarting = true;
-      this.#wire.send({ kind: 'watch', id: this.#id, from: undefined, ...this.#range });
+      this.#wire.send({ kind: 'watch', id: reply.id, from: undefined, ...this.#range });
     }
   }
 
   #hasHeard = false;
   #isRestarting = false;
 
-  #changed({ position, found, isWhole }: Extract<Reply, { kind: 'changes' }>): void {
+  #changed({ id, position, found, isWhole }: Extract<Reply, { kind: 'changes' }>): void {
     // A repeated answer, or a server that lags behind this watcher.
     if (this.#position !== undefined && this.#hasHeard && position <= this.#position) return;
     if (isWhole && this.#hasHeard && !this.#isRestarting) return;
@@ -166,7 +176,7 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
     else this.#queue.push(event);
     if (this.#queue.length < QUEUE_MAX || this.#isPaused) return;
     this.#isPaused = true;
-    this.#wire.send({ kind: 'unwatch', id: this.#id });
+    this.#wire.send({ kind: 'unwatch', id });
   }
 }
 
@@ -175,6 +185,7 @@ function rangeOf({ key, prefix, range }: WatchOptions): KeyRange {
   const given = [key, prefix, range].filter((each) => each !== undefined);
   if (given.length !== 1)
     throw new InvalidOptionError('watch', given.length, 'exactly one of key, prefix and range must be given');
+  for (const bound of [key, prefix, range?.first, range?.end]) if (bound !== undefined) checkKey(bound);
   if (key !== undefined) return { first: key, end: `${key}\0` };
   if (prefix !== undefined) return { first: prefix, end: endOf(prefix) };
   return { first: range?.first ?? '', end: range?.end };
@@ -182,9 +193,17 @@ function rangeOf({ key, prefix, range }: WatchOptions): KeyRange {
 
 /** The first text behind all that begin with the prefix; undefined if there is none. */
 function endOf(prefix: string): string | undefined {
-  for (let length = prefix.length; length > 0; length -= 1) {
-    const code = prefix.charCodeAt(length - 1);
-    if (code < 0xffff) return prefix.slice(0, length - 1) + String.fromCharCode(code + 1);
+  const characters = [...prefix];
+  for (let character = characters.pop(); character !== undefined; character = characters.pop()) {
+    const next = nextInOrder(character.codePointAt(0) as number);
+    if (next !== undefined) return characters.join('') + String.fromCodePoint(next);
   }
   return undefined;
+}
+
+/** Texts are ordered by their UTF-16 units. The characters that take two of them lie between U+D7FF and U+E000. */
+function nextInOrder(codePoint: number): number | undefined {
+  if (codePoint === 0xd7ff) return 0x10000;
+  if (codePoint === 0x10ffff) return 0xe000;
+  return codePoint === 0xffff ? undefined : codePoint + 1;
 }

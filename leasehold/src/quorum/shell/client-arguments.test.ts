@@ -1,0 +1,122 @@
+/** The arguments of clients, in the process of a replica and over TCP: all replicas agree on them, or they are refused at once. */
+
+import { describe, expect, it, vi } from 'vitest';
+import type { QuorumClient } from './quorum-client.ts';
+import { TestGroup } from './testing/groups.ts';
+
+const text = (value: Uint8Array | undefined): string | undefined =>
+  value === undefined ? undefined : new TextDecoder().decode(value);
+const encode = (value: string): Uint8Array => new TextEncoder().encode(value);
+
+/** The value of the key at each replica. */
+async function everywhere(group: TestGroup, key: string): Promise<readonly (string | undefined)[]> {
+  const reads = [...group.replicas.keys()].map((name) => group.connect(name).get(key, { timeoutMs: 20_000 }));
+  return (await Promise.all(reads)).map(({ value }) => text(value));
+}
+
+describe('the client in the process of the leader', () => {
+  it('keeps nothing that its caller can change after a write', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    const leader = group.replicas.get(group.leader ?? '') ?? expect.unreachable();
+    const values = ['first', 'Buffer', 'condition'].map((word) => Buffer.from(word));
+    const [plain, buffer, condition] = values as [Buffer, Buffer, Buffer];
+    await leader.client.put('plain', new Uint8Array(plain.buffer, plain.byteOffset, plain.length));
+    await leader.client.multi([], [{ do: 'put', key: 'buffer', value: buffer }]);
+    await leader.client.compareAndSet('condition', { value: condition }, condition);
+    await leader.client.compareAndSet('condition', 'absent', condition);
+    for (const value of values) value.fill(0x21);
+    expect(await everywhere(group, 'plain')).toEqual(['first', 'first', 'first']);
+    expect(await everywhere(group, 'buffer')).toEqual(['Buffer', 'Buffer', 'Buffer']);
+    expect(await everywhere(group, 'condition')).toEqual(['condition', 'condition', 'condition']);
+  });
+
+  it('gives out nothing with which its caller can change the state', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    const leader = group.replicas.get(group.leader ?? '') ?? expect.unreachable();
+    const { client } = leader;
+    await client.put('k', 'first');
+    await using watch = client.watch({ key: 'k' });
+    const given = [
+      (await client.get('k')).value,
+      (await client.getAll(['k'])).entries[0]?.value,
+      (await client.gets(['k']))[0]?.value,
+      (await client.multi([], [{ do: 'get', key: 'k' }])).found[0]?.value,
+      (await client.compareAndSet('k', 'absent', 'x')).found[0]?.value,
+      (await watch.next()).value.changes[0].value,
+      await vi.waitUntil(() => leader.getLocal('k')?.value),
+    ];
+    for (const value of given) {
+      expect(text(value)).toBe('first');
+      value?.fill(0x21);
+    }
+    expect(await everywhere(group, 'k')).toEqual(['first', 'first', 'first']);
+  });
+
+  it('takes a text for its UTF-8 in a transaction', async () => {
+    await using group = await TestGroup.started('a', 'b', 'c');
+    const leader = group.replicas.get(group.leader ?? '') ?? expect.unreachable();
+    await leader.client.multi([], [{ do: 'put', key: 'k', value: 'Zürich' }]);
+    expect(await everywhere(group, 'k')).toEqual(['Zürich', 'Zürich', 'Zürich']);
+  });
+});
+
+describe('an argument that a replica could not write down', () => {
+  const REFUSED: readonly [string, string, (client: QuorumClient) => Promise<unknown>][] = [
+    ['a key with half a surrogate pair', 'INVALID_KEY', (client) => client.put('\ud800', 'v')],
+    ['a key that is no text', 'INVALID_KEY', (client) => client.get(5 as never)],
+    ['a value that is no bytes', 'INVALID_OPTION', (client) => client.put('k', { a: 1 } as never)],
+    ['no value', 'INVALID_OPTION', (client) => client.put('k', undefined as never)],
+    ['units of two bytes', 'INVALID_OPTION', (client) => client.put('k', new Uint16Array(2) as never)],
+    [
+      'a list in a transaction',
+      'INVALID_OPTION',
+      (client) => client.multi([], [{ do: 'put', key: 'k', value: [1] as never }]),
+    ],
+    [
+      'an unknown action',
+      'INVALID_OPTION',
+      (client) => client.multi([], [{ do: 'incr', key: 'k' } as never]),
+    ],
+    [
+      'an unknown condition',
+      'INVALID_OPTION',
+      (client) => client.multi([{ key: 'k', is: 'odd' } as never], []),
+    ],
+    ['a negative revision', 'INVALID_OPTION', (client) => client.compareAndSet('k', { revision: -1 }, 'v')],
+    [
+      'a revision beyond all',
+      'INVALID_OPTION',
+      (client) => client.compareAndSet('k', { revision: 2 ** 60 }, 'v'),
+    ],
+    [
+      'a fraction of a revision',
+      'INVALID_OPTION',
+      (client) => client.compareAndSet('k', { revision: 0.5 }, 'v'),
+    ],
+    ['an unknown mode', 'INVALID_OPTION', (client) => client.get('k', { mode: 'fast' as never })],
+    [
+      'three slices',
+      'INVALID_OPTION',
+      (client) =>
+        client.place({ mode: 'chosen', slices: [1, 2, 3], objects: new Map(), automatic: undefined }),
+    ],
+    [
+      'a placement that does not exist',
+      'INVALID_OPTION',
+      (client) => client.place({ mode: 'wild' } as never),
+    ],
+    ['a member that is no text', 'INVALID_OPTION', (client) => client.add(5 as never)],
+  ];
+
+  it('is refused at once with a typed error, over TCP and in the process, and the replica starts again', async () => {
+    await using group = await TestGroup.started('a');
+    const replica = group.replicas.get('a') ?? expect.unreachable();
+    for (const client of [group.connect('a'), replica.client])
+      for (const [what, code, act] of REFUSED)
+        await expect(act(client), what).rejects.toMatchObject({ code, retryable: false });
+    await replica.client.put('k', encode('v'));
+    await group.stop('a');
+    await group.serves('a');
+    expect(await everywhere(group, 'k')).toEqual(['v']);
+  });
+});
