@@ -49,15 +49,18 @@ export class Chooser {
     this.#expectedWrites = new Float64Array(members);
   }
 
-  /** The set for the object or slice whose numbers begin at `first`; negative counts are taken for 0. */
-  choose({ reads, writes }: Traffic, first: number, present: number): number {
+  /**
+   * The set for the object or slice whose numbers begin at `first`; negative counts are taken for 0. Writes count with this share
+   * of their weight.
+   */
+  choose({ reads, writes }: Traffic, first: number, present: number, share = 1): number {
     const { sets, members, remoteReadMs } = this.#latencies;
     for (let member = 0; member < members; member += 1) {
       const read = Math.max(0, reads[first + member] as number);
       const written = Math.max(0, writes[first + member] as number);
       const ratio = this.#writesPerRead[member] as number;
       this.#savings[member] = (read + READS_BEFORE) * (remoteReadMs[member] as number);
-      this.#expectedWrites[member] = written / 2 + (read / 2 + READS_BEFORE) * ratio;
+      this.#expectedWrites[member] = share * (written / 2 + (read / 2 + READS_BEFORE) * ratio);
     }
     const presentWorth = this.#worth(present, members);
     let best = present;

@@ -73,11 +73,18 @@ describe('a plan', () => {
     expect(plan?.next(65_534, 1)?.objects.size).toBe(2);
   });
 
-  it('chooses the holders of a slice by all that its other objects do', () => {
-    const writes = { sliceReads: Array(SLICES).fill(10), sliceWrites: Array(SLICES).fill(1_000) };
+  it('chooses the holders of slices by all that their other objects do, one slice after the other', () => {
+    const writes = { sliceReads: Array(SLICES).fill(60), sliceWrites: Array(SLICES).fill(100) };
     const mostlyWritten = Object.fromEntries(SITES.map((site) => [site, usage(site, [], writes)]));
-    const slices = planned(mostlyWritten)?.next(0, 1)?.slices;
-    expect(new Set(slices)).toEqual(new Set([bit(LEADER)]));
+    const held = (weight: number): number => {
+      const slices = planned(mostlyWritten, { weight })?.next(0, 1)?.slices;
+      return slices?.filter((mask) => mask === EVERYBODY).length ?? SLICES;
+    };
+    const counts = [0.25, 0.5, 1, 2, 8].map(held);
+    expect(counts[0]).toBe(SLICES);
+    expect(counts).toEqual([...counts].sort((a, b) => b - a));
+    expect(counts[2]).toBeLessThan(SLICES);
+    expect(counts[2]).toBeGreaterThan(0);
   });
 
   it('is not made while a member has not reported, or does not know how far the others are', () => {

@@ -24,6 +24,13 @@ export const OBJECTS_TRACKED = 65_536;
 /** Objects that are judged in one step. */
 const OBJECTS_PER_STEP = 1_024;
 
+/**
+ * Slices are much alike, and with one weight all of them would change their holders at once, each way, with every move of the weight. So
+ * each has a share of the weight, up to this one: as the weight moves, slices follow one by one. The share is below 1 because
+ * reads of keys that were never seen before come from everywhere.
+ */
+const SLICE_WEIGHT = 0.5;
+
 export interface PlanInput {
   readonly members: readonly Member[];
   /** The seat of the leader. */
@@ -188,7 +195,8 @@ export class Plan {
   #judgeSlices(): void {
     const masks = this.#input.slices.map((mask, slice) => {
       const present = this.#setOf(mask);
-      const holders = this.#chooser.choose(this.#sliceTraffic, slice * this.#count, present);
+      const share = (SLICE_WEIGHT * (slice + 1)) / SLICES;
+      const holders = this.#chooser.choose(this.#sliceTraffic, slice * this.#count, present, share);
       return holders === present ? mask : this.#maskOf(holders);
     });
     if (masks.some((mask, slice) => mask !== this.#input.slices[slice])) this.#slices = masks;
