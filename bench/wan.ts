@@ -218,8 +218,9 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
       ...machineConditions(),
       ...{ keys: KEYS, 'clients a site': CLIENTS, 'share of the paper’s size': SHARE },
       'real processes': why ?? 'in network namespaces, links delayed in user space',
-      'at once':
-        'local: not held for a write under way; minimum: at most a twentieth above the derived latency',
+      'at once': 'from memory, and not held for a write under way',
+      'minimum latency, simulated': 'at most a twentieth above what follows from the round trips',
+      'minimum latency, processes': 'at most a fifth above the median with the leader lease in the same run',
     },
     figures: [
       ...(simulated === undefined ? [] : simulatedFigures(simulated)),

@@ -15,7 +15,7 @@ import {
   type Site,
   SITES,
 } from '../../../leasehold/src/quorum/simulation/sites/round-trips.ts';
-import { PERCENTILES, type SiteSummary } from '../../../leasehold/src/quorum/simulation/sites/summary.ts';
+import type { SiteSummary } from '../../../leasehold/src/quorum/simulation/sites/summary.ts';
 import { nowMs, pause } from '../processes/conversation.ts';
 import type { Program } from '../processes/program.ts';
 import type { Workshop } from '../processes/workshop.ts';
@@ -168,7 +168,7 @@ export async function playReal(
   const load = LOADS[0] as Load;
   // Disks and processes take time, too, and how much depends on the machine: the leader's lease shows it, which comes first.
   const least = (site: Site): number | undefined =>
-    played[0]?.summaries.find((each) => each.site === site)?.writes.percentiles[PERCENTILES.indexOf(95)];
+    played[0]?.summaries.find((each) => each.site === site)?.leastMs;
   for (const mode of MODES) {
     const [warmUpMs, ms] = mode === 'automatic' ? [180_000 * share, 60_000 * share] : [5_000, 15_000];
     report(`real processes: ${mode}, ${loadWords(load)}, ${Math.round((warmUpMs + ms) / 1_000)} s`);

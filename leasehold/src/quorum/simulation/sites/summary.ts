@@ -22,8 +22,9 @@ export interface Distribution {
 export interface SiteSummary {
   readonly site: Site;
   readonly localShare: number;
-  /** Writes that took no longer than if the leader alone held the key. */
+  /** Writes that took no longer than `leastMs`: as if the leader alone held the key. */
   readonly writesAtLeast: number;
+  readonly leastMs: number;
   readonly reads: Distribution;
   readonly writes: Distribution;
 }
@@ -31,16 +32,17 @@ export interface SiteSummary {
 /** As the round trips say; a twentieth more is allowed for disks and processes. */
 export const leastWriteMs = (site: Site): number => 1.05 * writeMs(site, [LEADER]);
 
-/** @param least how long a write may take that counts as one for which nobody waits but a majority */
+/** @param leastMs how long a write may take that counts as one for which nobody waits but a majority */
 export function summaryOf(
   site: Site,
   { reads, writes, localReads }: Latencies,
-  least: number = leastWriteMs(site),
+  leastMs: number = leastWriteMs(site),
 ): SiteSummary {
   return {
     site,
     localShare: localReads / reads.length,
-    writesAtLeast: writes.filter((ms) => ms <= least).length,
+    writesAtLeast: writes.filter((ms) => ms <= leastMs).length,
+    leastMs,
     reads: distributionOf(reads),
     writes: distributionOf(writes),
   };
