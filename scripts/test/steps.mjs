@@ -272,8 +272,9 @@ export const steps = [
 ];
 
 /**
- * What to run after every change, in under a minute: `npm test -- --only quick`. Unit tests are those that import, by
- * however many steps, a file that differs from the last commit.
+ * Steps to run after every change, in under a minute: `npm test -- --only quick`. Unit tests are those that import, by
+ * however many steps, a file that differs from the last commit; but not those with real servers and processes
+ * (`real-*.test.ts`), which wait for minutes.
  *
  * @type {readonly Step[]}
  */
@@ -287,8 +288,10 @@ export const quickSteps = [
   },
   {
     name: 'changed',
-    what: 'unit tests of what differs from the last commit',
-    commands: [[tools.vitest, 'run', '--changed', '--passWithNoTests', ...json]],
+    what: 'unit tests of what differs from the last commit, but for real servers and processes (real-*.test.ts)',
+    commands: [
+      [tools.vitest, 'run', '--changed', '--passWithNoTests', '--exclude', '**/real-*.test.ts', ...json],
+    ],
     counts: true,
   },
 ];
