@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
-import { outputOf } from './context.ts';
+import { calledAs, outputOf } from './context.ts';
 
 const sizeOf = (isTTY: boolean, columns: number | undefined, rows: number | undefined) => {
   const stream = Object.assign(new PassThrough(), { isTTY, columns, rows });
@@ -48,5 +48,18 @@ describe('an output that nobody reads any more', () => {
   it('is a fault if it is anything else that keeps a result from being printed', () => {
     const { stream } = written();
     expect(() => stream.emit('error', broken('ENOSPC'))).toThrow('ENOSPC');
+  });
+});
+
+describe('the words that start this program, as hints repeat them', () => {
+  const BIN = '/app/node_modules/.bin/leasehold';
+
+  it.each([
+    ['leasehold', {}, BIN],
+    ['npx leasehold', { npm_command: 'exec' }, BIN],
+    ['leasehold', { npm_command: 'exec' }, '/app/cli.js'],
+    ['npm run leasehold --', { npm_command: 'exec', LEASEHOLD_CALLED_AS: 'npm run leasehold --' }, BIN],
+  ])('are "%s" with %j and %s', (words, environment, program) => {
+    expect(calledAs(environment, program)).toBe(words);
   });
 });

@@ -29,7 +29,7 @@ export interface Context {
   /** Asks a person, and resolves with the typed answer; undefined without a person. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The words that start this program: `leasehold`, or `npm run leasehold --` in a checkout. */
+  /** The words that start this program: `leasehold`, `npx leasehold`, or `npm run leasehold --` in a checkout. */
   readonly calledAs: string;
   /** The words that start the demo, if there is something shorter: `npm start --` in a checkout. */
   readonly demoCalledAs: string | undefined;
@@ -56,6 +56,16 @@ export type Colors = ReturnType<typeof createColors>;
 export const colorsFor = (output: Output, { environment }: Pick<Context, 'environment'>): Colors =>
   createColors(output.isTerminal && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb');
 
+/**
+ * The words that start this program. A user who types `npx leasehold` has no `leasehold` on the path, so hints say `npx` as well.
+ *
+ * @param program the file that Node was started with
+ */
+export function calledAs(environment: Context['environment'], program: string): string {
+  const isByNpx = environment['npm_command'] === 'exec' && /[\\/]\.bin[\\/]/.test(program);
+  return environment['LEASEHOLD_CALLED_AS'] || (isByNpx ? 'npx leasehold' : 'leasehold');
+}
+
 export function processContext(): Context {
   const err = outputOf(process.stderr);
   err.goOnUnread(); // No command is called only to see the log.
@@ -64,7 +74,7 @@ export function processContext(): Context {
     err,
     ask: process.stdin.isTTY && process.stderr.isTTY ? askTerminal : undefined,
     environment: process.env,
-    calledAs: process.env['LEASEHOLD_CALLED_AS'] || 'leasehold',
+    calledAs: calledAs(process.env, process.argv[1] ?? ''),
     demoCalledAs: process.env['LEASEHOLD_DEMO_CALLED_AS'] || undefined,
     exitCode: 0,
   };

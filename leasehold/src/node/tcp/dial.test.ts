@@ -64,6 +64,20 @@ describe('a dialler', () => {
     expect(warnings).toEqual(['not connected', 'connected again']);
   });
 
+  it('says of a first connection that it came at last, not again', async () => {
+    const closed = await listening();
+    const { port } = closed;
+    await closed[Symbol.asyncDispose]();
+    const logger = listeningLogger();
+    const { dialer, told } = bench({ logger });
+    dialer.send(`127.0.0.1:${port}`, 'hello');
+    await until(() => told.length > 0);
+    await using _ = await listening(port);
+    await until(() => told.at(-1) === 'connected');
+    const warnings = logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(warnings).toEqual(['not connected', 'connected at last']);
+  });
+
   it('drops what is sent to nobody, and never throws', async () => {
     const closed = await listening();
     await closed[Symbol.asyncDispose]();

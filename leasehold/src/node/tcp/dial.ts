@@ -182,6 +182,8 @@ class Link<Out, In> implements ConnectionKeeper {
   #waitingBytes = 0;
   #pause: Disposable | undefined;
   #failures = 0;
+  /** There has been a connection before. */
+  #hasConnected = false;
   #usedAt: number;
   /** Something was said to us over the present connection. */
   #hasAnswered = false;
@@ -296,7 +298,9 @@ class Link<Out, In> implements ConnectionKeeper {
     this.#failures = 0;
     connectionSet.counters.opened += 1;
     options.logger.debug('connected', { address: this.#address, version: this.welcome.version });
-    this.#dialer.complaints.over(this.#address, 'connected again');
+    const words = this.#hasConnected ? 'connected again' : 'connected at last';
+    this.#dialer.complaints.over(this.#address, words);
+    this.#hasConnected = true;
     for (const message of options.preface?.(this.welcome) ?? [])
       connection.send(options.codec.encode(message));
     for (const payload of this.#waiting) connection.send(payload);
