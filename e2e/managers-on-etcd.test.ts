@@ -171,7 +171,9 @@ describe('Managers that share an etcd', () => {
       });
       for (const { program, after } of everybody) {
         const said = complaints(program, after);
-        expect(said.filter((line) => !/^(not connected|connected again|connected at last) /.test(line))).toEqual([]);
+        expect(
+          said.filter((line) => !/^(not connected|connected again|connected at last) /.test(line)),
+        ).toEqual([]);
         expect(said.length, said.join('\n')).toBeLessThanOrEqual(2 * programs.length);
       }
     }, ETCD),
