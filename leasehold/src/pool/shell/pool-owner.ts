@@ -291,12 +291,9 @@ export class PoolOwner implements AsyncDisposable {
     await this.leave();
   }
 
-  /**
-   * @internal The first number of the unbroken time for which the key is held; undefined: not servable now.
-   *
-   * @param now a reading of the monotonic clock of this process, just made
-   */
-  tenure(key: string, now: Instant = this.#around.runtime.now()): number | undefined {
+  /** @internal The first number of the unbroken time for which the key is held; undefined: not servable now. */
+  tenure(key: string): number | undefined {
+    const now = this.#around.runtime.now();
     if (this.#wasSuspended(now)) return undefined;
     hashKey(key, words);
     const [high, low] = [words[0] as number, words[1] as number];

@@ -26,7 +26,7 @@ export class PoolDirectory implements Directory {
 
   rightTo(limiter: string, key: string, now: Instant): Right | undefined {
     if (this.#isClosed) return undefined;
-    const tenure = this.#owner.tenure(poolKey(limiter, key), now);
+    const tenure = this.#owner.tenure(poolKey(limiter, key));
     return tenure === undefined ? undefined : wholeRight(this.#since(tenure, now), now);
   }
 
