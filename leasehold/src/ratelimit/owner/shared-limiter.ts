@@ -44,6 +44,13 @@ const BATCH_MS = 100;
 const AMPLE_BATCH_MS = 250;
 /** The owner has plenty if it has so many times the tokens of a longer batch. A batch that is lost then costs the others little. */
 const AMPLE_TIMES = 8;
+/**
+ * While the owner has plenty, a batch has at least the tokens that come back in this time. Otherwise a slow answer would make itself slower: requests wait,
+ * so few are counted, so the next batch is small and is asked for again soon.
+ */
+const AMPLE_REFILL_MS = 25;
+/** After so many requests since the last ask a key counts as busy: its next batch is asked for before the last one ends. */
+const BUSY = 4;
 /** Tokens that are not needed yet are asked for at most so often. */
 const AHEAD_EVERY_MS = 20;
 /** A key that is asked for seldom has a rate, too: it is counted over at least this time. */
@@ -338,11 +345,13 @@ export class SharedLimiter {
       : effects;
   }
 
-  /** Less than half a batch is left of a key that is asked for often. */
+  /** Less than half a batch is left of a key that is asked for often, or half of its time. */
   #runsOut(borrowed: BorrowedKey, now: Instant): boolean {
-    const { lastWant, lastAskedAt } = borrowed;
+    const { lastWant, lastAskedAt, used, remaining } = borrowed;
     if (lastWant <= 1 || lastAskedAt === undefined || now < later(lastAskedAt, AHEAD_EVERY_MS)) return false;
-    return borrowed.tokens(now) < lastWant / 2 && borrowed.deniedForMs(1, now) <= 0;
+    const isOld =
+      used >= BUSY && remaining >= AMPLE_TIMES * lastWant && now >= later(lastAskedAt, GRANT_MS / 2);
+    return (isOld || borrowed.tokens(now) < lastWant / 2) && borrowed.deniedForMs(1, now) <= 0;
   }
 
   #shouldReport(borrowed: BorrowedKey, rate: Rate, now: Instant): boolean {
@@ -384,7 +393,7 @@ export class SharedLimiter {
       return [];
     }
     const id = this.#newId();
-    const want = Math.max(need, this.#wanted(borrowed, now));
+    const want = Math.max(need, this.#wanted(borrowed, rate, now));
     const message = this.#askOf(borrowed, id, need, want, rate, now);
     const ask = { id, to, need, at: now };
     const before = borrowed.ask(ask, want);
@@ -395,12 +404,13 @@ export class SharedLimiter {
   }
 
   /** Tokens for the next {@link BATCH_MS} or {@link AMPLE_BATCH_MS}, at the rate since the last ask, with those that wait. */
-  #wanted({ lastAskedAt, used, waiting, remaining }: BorrowedKey, now: Instant): number {
+  #wanted({ lastAskedAt, used, waiting, remaining }: BorrowedKey, rate: Rate, now: Instant): number {
     const waitingCost = waiting.reduce((sum, { cost }) => sum + cost, 0);
     if (lastAskedAt === undefined) return Math.ceil(waitingCost);
     const perMs = (used + waitingCost) / Math.max(RATE_OVER_MS, now - lastAskedAt);
-    const isAmple = remaining >= AMPLE_TIMES * perMs * AMPLE_BATCH_MS;
-    return Math.ceil(Math.max(waitingCost, perMs * (isAmple ? AMPLE_BATCH_MS : BATCH_MS)));
+    const most = Math.max(perMs * AMPLE_BATCH_MS, Math.floor(AMPLE_REFILL_MS / rate.msPerToken));
+    const isAmple = remaining >= AMPLE_TIMES * most;
+    return Math.ceil(Math.max(waitingCost, isAmple ? most : perMs * BATCH_MS));
   }
 
   #giveUpWaiting(borrowed: BorrowedKey, now: Instant, all: boolean = false): SharingEffect[] {

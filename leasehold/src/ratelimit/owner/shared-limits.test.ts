@@ -268,20 +268,27 @@ describe('an owner whose process has ended', () => {
 });
 
 describe('a batch', () => {
-  const wantsOf = (limit: number): number => {
+  /** What ben asks for, with one or two requests a millisecond for half a second. */
+  const wantsOf = (limit: number, everyMs = 1, each = 2): readonly number[] => {
     const pair = new Pair({ rate: resolveRate({ limit, burst: limit }) });
-    for (let ms = 0, id = 1; ms < 500; ms += 1) {
-      pair.now = instant(pair.now + 1);
-      for (let count = 0; count < 2; count += 1, id += 1) pair.consume('ben', id);
+    for (let ms = 0, id = 1; ms < 500; ms += everyMs) {
+      pair.now = instant(pair.now + everyMs);
+      for (let count = 0; count < each; count += 1, id += 1) pair.consume('ben', id);
     }
-    return pair.asks().at(-1)?.want ?? 0;
+    return pair.asks().map(({ want }) => want);
   };
 
   it('has tokens for 100 ms, and for 250 ms if the owner has plenty', () => {
-    expect(wantsOf(3_000)).toBeGreaterThan(150);
-    expect(wantsOf(3_000)).toBeLessThan(250);
-    expect(wantsOf(100_000)).toBeGreaterThan(400);
-    expect(wantsOf(100_000)).toBeLessThan(600);
+    expect(wantsOf(3_000).at(-1)).toBeGreaterThan(150);
+    expect(wantsOf(3_000).at(-1)).toBeLessThan(250);
+    expect(wantsOf(20_000).at(-1)).toBeGreaterThan(400);
+    expect(wantsOf(20_000).at(-1)).toBeLessThan(600);
+  });
+
+  it('has at least the tokens that come back in 25 ms, if the owner has plenty, and is asked for in good time', () => {
+    const wants = wantsOf(20_000, 20, 1);
+    expect(wants.slice(0, 3)).toEqual([1, 500, 500]);
+    expect(wants.length).toBeLessThan(6);
   });
 });
 
