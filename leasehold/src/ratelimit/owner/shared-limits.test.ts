@@ -55,7 +55,7 @@ class Pair {
     this.#do('ben', this.ben.wake(this.now));
   }
 
-  /** What ben hears of ada's address. */
+  /** News of the address of ada, for ben. */
   benHears(what: 'ownerLost' | 'ownerGone' | 'ownerBack'): void {
     this.#do('ben', this.ben[what]('ada', this.now));
   }
@@ -268,7 +268,7 @@ describe('an owner whose process has ended', () => {
 });
 
 describe('a batch', () => {
-  /** What ben asks for, with one or two requests a millisecond for half a second. */
+  /** The asks of ben in half a second of requests. */
   const wantsOf = (limit: number, everyMs = 1, each = 2): readonly number[] => {
     const pair = new Pair({ rate: resolveRate({ limit, burst: limit }) });
     for (let ms = 0, id = 1; ms < 500; ms += everyMs) {
