@@ -1,4 +1,4 @@
-/** The cores of the pool, for those who drive them themselves: in a simulation, in a proof, in other surroundings. */
+/** The cores of the pool, for programs that drive them themselves: in a simulation, in a proof, in other surroundings. */
 
 export { decodeFromManager, decodeToManager } from './decode.ts';
 export { Lookup, type LookupEffect, type LookupSettings, type LossReason } from './lookup/lookup.ts';

@@ -1,8 +1,8 @@
 /**
  * From the bytes that a peer sent to a message, or to nothing.
  *
- * The cores assert what they believe and stop when it is not so. That is right for our own mistakes
- * and must not be within reach of a peer's: one owner whose report overlaps with itself would halt
+ * The cores assert their assumptions and stop when one is false. That is right for our own mistakes
+ * and must not be within reach of a peer's: one owner with a report that overlaps with itself would halt
  * the Manager for everybody. So everything a core relies on without looking is checked here, once,
  * before it gets there:
  *
@@ -13,8 +13,8 @@
  *                                so nothing has changed; close the connection
  *
  * A message that passes is a new object with the fields we know, in our order. No part of the frame is
- * kept, no property is looked up by a name the peer chose, and what it has beyond that is left
- * behind. What may be missing is missing when absent or nil.
+ * kept, no property is looked up by a name the peer chose, and every other property is left
+ * behind. An optional field is missing when absent or nil.
  *
  * Time and memory are proportional to the length of the frame; lists are measured before they are walked.
  */

@@ -8,7 +8,7 @@
  *     round k     ├ probe ──► A: I lead x ──► B: I lead y ┤         x and y were led once: perhaps y has just replaced x
  *     round k+1                                             ├ probe ──► A: x ──► B: y ┤    both are led: the Managers disagree
  *
- * **What counts as proof.** A log that was lost is replaced by a new one, so a second history alone proves nothing: x may be
+ * **The proof.** A log that was lost is replaced by a new one, so a second history alone proves nothing: x may be
  * gone. An answer is made after its probe was sent, and answers of a round that is over do not count. So answers of a later
  * round are made later. If x and y were both heard, each in a first and a last round, and the later of the two first rounds
  * is before the earlier of the two last rounds, then one of the histories was led before and after the other. A history
@@ -34,11 +34,11 @@
  * go of the key since, B may grant the key at once. But a client that hears both uses no word of B while A leads, and an owner that
  * reports to B shows the position it has seen under A, which halts B (`manager/rollback-detector.ts`).
  *
- * **What follows.** The client uses neither history: an owner lets go of everything, a look-up has no table. The disagreement
+ * **The consequence.** The client uses neither history: an owner lets go of everything, a look-up has no table. The disagreement
  * ends when one history alone is led and every other one was last heard a whole hold ago, because until then an owner that
  * reached only the other Manager may still hold keys.
  *
- * **What is used meanwhile.** A grant or table counts only if a round is over, and every other history was last heard a whole hold
+ * **In the meantime.** A grant or table counts only if a round is over, and every other history was last heard a whole hold
  * ago. So a client that has just started has asked every Manager before it uses anything, and a client that followed x follows
  * y only when the leases that were given under x, as far as it heard, are over. A round is over when every Manager has
  * answered or cannot be reached, or when the time for it is up: Managers that are down delay a client once, by one round.
@@ -47,14 +47,14 @@
  * process that reaches the ports of Managers and clients can therefore cause no disagreement. One that listens at an
  * address of the list can, but that one could also grant keys.
  *
- * **What cannot be seen.** If no client has both Managers in its list, or none reaches both, nobody hears of both. A client that
+ * **The limit.** If no client has both Managers in its list, or none reaches both, nobody hears of both. A client that
  * reaches only the copy takes keys that are free in the copy, at once, although they may be held under the original. A client that
  * cannot reach the copy goes on with the original. With leases below 5 s the pause of a dialler may be longer than the wait of B
  * allows. A Manager that stands by does not count: only leaders grant keys.
  *
  * With one address in the list there is nothing to compare, and nothing is asked.
  *
- * This file does no I/O: {@link HistoryWatch.wake} at {@link HistoryWatch.wakeAt}, and send what it returns.
+ * This file does no I/O: {@link HistoryWatch.wake} at {@link HistoryWatch.wakeAt}, and send the probes that it returns.
  */
 
 import { type Instant, later } from '../runtime/time.ts';

@@ -1,7 +1,7 @@
 /**
  * An incarnation is the hash of a public key, and only the process that made the key can speak for it.
  *
- * Incarnations are public: look-ups are told them with every row. A report decides what becomes of keys: "released all,
+ * Incarnations are public: look-ups are told them with every row. A report decides about keys: "released all,
  * leaving", sent in the incarnation of another owner, would free keys that the other owner still serves. So before its
  * first report on a connection an owner proves its incarnation, once:
  *
@@ -12,7 +12,7 @@
  *     signature   = Ed25519 over "leasehold-incarnation-1\0" ‖ channel ‖ pool ‖ incarnation, each after its length
  *
  * The channel makes a proof worthless on any other connection. The pool and the lengths make it a proof of one
- * statement. Without TLS nobody proves who answers: a process that an owner dials can relay its proof. With TLS the
+ * statement. Without TLS nothing proves which process answers: a process that an owner dials can relay its proof. With TLS the
  * channel will be the exporter of the session.
  */
 
@@ -34,7 +34,7 @@ export function isProof(
   return verifier.isSigned(key, statement(channel, pool, incarnation), signature);
 }
 
-/** What is signed. The lengths are 4 bytes, big-endian. */
+/** The signed bytes. The lengths are 4 bytes, big-endian. */
 function statement(channel: string, pool: string, incarnation: string): Uint8Array {
   const parts = [channel, pool, incarnation].flatMap((part) => {
     const bytes = Buffer.from(part, 'utf8');

@@ -1,5 +1,5 @@
 /**
- * What owners, look-ups, supervisors and Managers say to each other.
+ * The messages between owners, look-ups, supervisors and Managers.
  *
  * Every message can be lost, repeated, delayed without bound, or overtaken by a later one. Two
  * orders put that right: a Manager's messages to an owner are ordered by (term, sequence), an
@@ -34,7 +34,7 @@ export interface LetGo extends NumberedSpan {
 }
 
 /**
- * Owner → Manager. "I live; this is what I hold, this is what I have let go of."
+ * Owner → Manager. "I live; these keys I hold, and these I have let go of."
  *
  * The sender promises never again to use a number for keys it has let go of under it. What is in
  * neither list means nothing. The lease that an answer gives runs from the instant this was sent.
@@ -60,7 +60,7 @@ export interface Report {
   readonly letGo: readonly LetGo[];
   /** The owner wants to hold nothing any more. */
   readonly leaving: boolean;
-  /** Requests per second, or whatever the policy in use understands. */
+  /** Requests per second, or another figure that the policy in use understands. */
   readonly load: number;
 }
 
@@ -104,7 +104,7 @@ export interface Update {
   readonly position: number;
   /** Of term and position, see `manager/stamps.ts`; undefined if the log has no key yet. */
   readonly stamp?: string | undefined;
-  /** The report whose sending starts the lease. */
+  /** The report that starts the lease, when it is sent. */
   readonly acknowledges: number;
   readonly leaseMs: number;
   readonly pace: OwnerPace;
@@ -184,7 +184,7 @@ export interface Certificate {
   readonly secret: string;
 }
 
-/** Manager → supervisor. "What that process held is free, or it held nothing." */
+/** Manager → supervisor. "The keys of that process are free, or it held none." */
 export interface Certified {
   readonly kind: 'certified';
   readonly proof: string;
@@ -257,7 +257,7 @@ export interface Leadership {
 }
 
 export type ToManager = Report | Sync | Certificate | Probe;
-/** What a Manager's gate hears; the core hears no proofs. */
+/** The messages that a Manager's gate hears; the core hears no proofs. */
 export type ToGate = ToManager | Prove;
 export type ToOwner = Update | Refused | NotLeader | Role;
 export type ToLookup = Changes | Refused | Role;

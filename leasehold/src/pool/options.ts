@@ -32,7 +32,7 @@ import type { LookupPace, OwnerPace } from './messages.ts';
 
 export interface PoolDurations {
   /**
-   * How long an owner may use what it holds after the instant it asked, in milliseconds. Shorter
+   * How long an owner may use its keys after the instant it asked, in milliseconds. Shorter
    * frees a crashed owner's keys sooner; longer survives longer pauses.
    *
    * @default 9_000
@@ -67,7 +67,7 @@ export interface PoolDurations {
 
   /**
    * The longest time without a leader that owners are to survive, in milliseconds. The log's engine
-   * decides what is possible; with etcd 5 s is.
+   * decides how short it can be; with etcd 5 s.
    *
    * @default leaseMs * 5 / 9
    */
@@ -200,7 +200,7 @@ function rulesFor(d: ResolvedDurations): readonly Rule[] {
   ];
 }
 
-/** What an owner is told of the durations of its pool. */
+/** The durations that an owner is told. */
 export const ownerPace = (d: ResolvedDurations): OwnerPace => ({
   renewEveryMs: d.renewEveryMs,
   retryMs: d.retryMs,
@@ -208,7 +208,7 @@ export const ownerPace = (d: ResolvedDurations): OwnerPace => ({
   suspensionToleranceMs: d.suspensionToleranceMs,
 });
 
-/** What a look-up is told of them. */
+/** The durations that a look-up is told. */
 export const lookupPace = (d: ResolvedDurations): LookupPace => ({
   syncEveryMs: d.syncEveryMs,
   staleAfterMs: d.staleAfterMs,

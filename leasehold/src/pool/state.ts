@@ -1,17 +1,17 @@
 /**
  * Everything a Manager must not forget, and its form in the log.
  *
- * The state is what the batches of the log come to when applied in order; nothing else changes it.
+ * The state is the result of the batches of the log, applied in order; nothing else changes it.
  * So a standby that follows, a leader that has just read the log, and a checker that replays it all
  * have the same state at the same position, and "the log replays to the table" can be tested.
  *
  * **A pool can be removed**, and then nothing is kept of its name. But a look-up that was away may not have heard of losses in
  * it, and would find an empty pool without any. So one number is kept for all that were ever removed together, the
- * position of the last removal (`removedAt`): a pool that is not there is one unowned row whose keys were lost then. A
+ * position of the last removal (`removedAt`): a pool that is not there is one unowned row with keys that were lost then. A
  * look-up of a pool that never was is told of a loss too many, never of one too few. Lease numbers are positions
  * of the log and go on growing, so a pool that begins anew under an old name gives no number twice.
  *
- * Batches and snapshots are JSON: a person with the file can read what happened, and positions
+ * Batches and snapshots are JSON: a person with the file can read the events, and positions
  * (64 bits) are written in hexadecimal. `docs/decisions/0004` has the cost.
  */
 
@@ -22,7 +22,7 @@ import type { Span } from '../runtime/keys/range.ts';
 import type { NumberedSpan } from './messages.ts';
 import { type LeaveReason, type Member, PoolTable, type Row, type TableRecord } from './table.ts';
 
-/** Which leader wrote a batch, and what the next leader has to know of it. */
+/** Which leader wrote a batch, and the facts about it that the next leader needs. */
 export interface LeaderRecord {
   readonly term: number;
   /** The Manager that led. */
@@ -38,7 +38,7 @@ export interface LeaderRecord {
   readonly takeoverMs: number;
 }
 
-/** What one append carries: everything decided in one turn. */
+/** The content of one append: everything decided in one turn. */
 export interface Batch extends LeaderRecord {
   readonly pools: readonly { readonly pool: string; readonly records: readonly TableRecord[] }[];
 }
@@ -59,7 +59,7 @@ export class ManagerState {
   /** The record of the last batch. */
   readonly leaderRecord: LeaderRecord;
   readonly pools: ReadonlyMap<string, PoolTable>;
-  /** What a pool is like that is not among them. */
+  /** The state of a pool that is not among them. */
   readonly #absent: PoolTable;
 
   constructor(
@@ -135,7 +135,7 @@ const decoder = new TextDecoder();
 
 const bytesOf = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
-/** What is no JSON, of another format, or damaged, is unreadable: whoever reads it has changed nothing yet. */
+/** Bytes that are no JSON, of another format, or damaged, are unreadable: the reader has changed nothing yet. */
 function readable<Written, T>(
   bytes: Uint8Array,
   read: (written: Written) => T,

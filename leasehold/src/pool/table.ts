@@ -1,6 +1,6 @@
 /**
- * The lease table of one pool: who owns which keys, under which number, and when they last lost
- * their state. It is what the log replays to, and it changes only by committed records.
+ * The lease table of one pool: the owner of each key, under which number, and when they last lost
+ * their state. It is the result of replaying the log, and it changes only by committed records.
  *
  * Every fact a reader may later need is a fact of a row, not of a change, because a reader may
  * have missed any number of changes:
@@ -15,7 +15,7 @@
  *  - `continues` says which numbers the same owner held the keys under just before, when only the
  *    number has changed. It is there until the number changes again.
  *
- * What each record does to a row:
+ * The effect of each record on a row:
  *
  *     record     owner      number    lostAt    requires
  *     free       none       same      position  owned
@@ -83,7 +83,7 @@ const UNOWNED: Row = {
 export class PoolTable {
   static readonly empty: PoolTable = new PoolTable([UNOWNED], new Map(), 0);
 
-  /** Nobody owns anything, and whatever was kept of any key before this position is lost. */
+  /** Nobody owns anything, and all state of any key before this position is lost. */
   static unowned(lostAt: number): PoolTable {
     return new PoolTable([{ ...UNOWNED, lostAt, changedAt: lostAt }], new Map(), lostAt);
   }
@@ -150,11 +150,11 @@ export class PoolTable {
     return new PoolTable(rows, members, position);
   }
 
-  /** What a look-up at position `from` does not know. From 0, everything. */
+  /** The rows that a look-up at position `from` does not know. From 0, everything. */
   changedSince(from: number): readonly TableRow[] {
     if (from > 0 && from >= this.changedAt) return [];
     if (from > 0) {
-      // Most who ask are at the same place: where the last push left them.
+      // Most look-ups are at the same place: where the last push left them.
       if (this.#since?.from !== from) {
         const changed = this.rows.filter((row) => row.changedAt > from);
         this.#since = { from, rows: changed.map((row) => this.#lookupRow(row)) };
@@ -192,7 +192,7 @@ export class PoolTable {
 const lookupRows = new WeakMap<Row, TableRow>();
 const addresses = new WeakMap<Member, OwnerAddress>();
 
-/** What others may know of a member: not what would prove its death. */
+/** The public facts of a member, without the proof of its death. */
 function addressOf(member: Member): OwnerAddress {
   let address = addresses.get(member);
   if (address === undefined) {
@@ -235,7 +235,7 @@ function grantsFrom(records: readonly TableRecord[], from: number): readonly Gra
   return grants;
 }
 
-/** Those who leave one after the other from here on. */
+/** The owners that leave one after the other from here on. */
 function leavesFrom(records: readonly TableRecord[], from: number): ReadonlySet<string> {
   const gone = new Set<string>();
   for (let index = from; records[index]?.kind === 'leave'; index += 1)

@@ -2,7 +2,7 @@
  * How often a pool admits owners. To admit later is always safe; this is about cost.
  *
  * Every owner that joins takes keys from the others, so a batch with joins makes each member give some back, confirm, and
- * hear of what is left: several messages a member, however many owners join in that batch. If a thousand owners start at
+ * hear of the keys that are left: several messages a member, however many owners join in that batch. If a thousand owners start at
  * once and each is admitted when it comes, all of them together do that work again and again. So a pool rests after a
  * batch with joins for as long as its members need to digest the batch. If further candidates come meanwhile, the rest goes
  * on until no candidate has come for a while: then all of them are admitted together:
@@ -13,13 +13,13 @@
  *                        ├── rest ──┼── while others come ──┤
  *
  * A pool of a few owners does not rest. A candidate that comes to a pool at rest waits for {@link Rest.longestMs} at most,
- * which is far below a lease: what the candidate has confirmed still counts.
+ * which is far below a lease: the confirmation of the candidate still counts.
  */
 
 import { earliest, type Instant, later, latest } from '../../runtime/time.ts';
 import type { ResolvedDurations } from '../options.ts';
 
-/** What a member and the Manager together were seen to need for the messages that follow a batch with joins. */
+/** The time that a member and the Manager together were seen to need for the messages that follow a batch with joins. */
 const REST_MS_PER_MEMBER = 2;
 const MEMBERS_WITHOUT_REST = 10;
 /** Owners that start together come at shorter intervals than this, on a busy machine too. */
@@ -63,7 +63,7 @@ export class Admissions {
     this.#resting.set(pool, { ...rest, until });
   }
 
-  /** Pools whose rest is over: owners may wait there. */
+  /** Pools after their rest: owners may wait there. */
   rested(now: Instant): string[] {
     const over = [...this.#resting].filter(([, { until }]) => until <= now).map(([pool]) => pool);
     for (const pool of over) this.#resting.delete(pool);

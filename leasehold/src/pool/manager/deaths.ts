@@ -8,7 +8,7 @@
  * leases of that process end by themselves.
  *
  * A proof is kept for one hold, because a report of the dead may still be on its way and must not
- * make it a member once more; and those who brought the proof are told when it has taken effect.
+ * make it a member once more; and the connections that brought the proof are told when it has taken effect.
  */
 
 import { digest } from '../../runtime/digest.ts';
@@ -28,7 +28,7 @@ export class Deaths {
   #unknowns = 0;
   /** By digest of the secret. */
   readonly #proofs = new Map<string, Instant>();
-  /** Who waits to hear that a death has taken effect, by proof. */
+  /** The connections that wait to hear that a death has taken effect, by proof. */
   readonly #untold = new Map<string, Set<string>>();
 
   constructor(keepMs: () => number, limits: () => DeathLimits) {
@@ -55,7 +55,7 @@ export class Deaths {
     for (const [proof, forgetAt] of this.#proofs) if (forgetAt <= now) this.#drop(proof);
   }
 
-  /** Whom to tell that a death has taken effect, once each. */
+  /** The connections to tell that a death has taken effect, once each. */
   confirm(isMember: (proof: string) => boolean): { readonly to: string; readonly proof: string }[] {
     const told: { to: string; proof: string }[] = [];
     for (const [proof, waiting] of this.#untold) {

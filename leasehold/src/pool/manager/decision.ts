@@ -1,12 +1,12 @@
 /**
- * What follows, for one pool, from the committed table and from what the leader has heard.
+ * The next records for one pool, from the committed table and the reports that the leader has heard.
  *
  * The steps build on one another within a single batch, so that a range can be taken back and
  * granted again in one commit:
  *
- *     who comes and goes  →  what was let go of  →  what is free is granted  →  fragments are merged
+ *     joins and leaves    →  released keys are freed →  free keys are granted  →  fragments are merged
  *
- * Pure: the same facts give the same records. Whether an owner is gone is judged by the leader, who
+ * Pure: the same facts give the same records. Whether an owner is gone is judged by the leader, which
  * has the clock (`whyGone`); where keys belong, by the policy (`target`).
  */
 
@@ -27,7 +27,7 @@ export interface Facts {
   mayJoin(session: Session): boolean;
   whyGone(member: Member): LeaveReason | undefined;
   target(table: PoolTable): readonly Placement[];
-  /** Who of these members is to be called silent in the log, or silent no longer. */
+  /** The members to be called silent in the log, or silent no longer. */
   silences(members: PoolTable['members']): readonly TableRecord[];
   /** An operator wants the pool removed. */
   readonly isToBeRemoved?: boolean | undefined;
@@ -38,7 +38,7 @@ export interface Decision {
   readonly records: readonly TableRecord[];
   /** Members that are removed. */
   readonly condemned: readonly string[];
-  /** What to ask back from whom, once the records are committed. */
+  /** The spans to ask back from each owner, once the records are committed. */
   readonly recalls: Recalls;
   /** There is more to do than fits into one batch. */
   readonly unfinished: boolean;
@@ -58,7 +58,7 @@ export function decide(table: PoolTable, position: number, facts: Facts): Decisi
   const left = leaves(afterLetGo, (member) => (hasLeft(member, afterLetGo, facts) ? 'left' : undefined));
   const afterLeft = afterLetGo.apply(left, position);
 
-  // As long as some who are gone are still members, nothing is granted: it might be to them.
+  // As long as some owners that are gone are still members, nothing is granted: it might be to them.
   const isCut = removed.length < gone.length;
   const target = isCut ? [] : facts.target(afterLeft);
   const steps = plan(afterLeft.rows, target, (row) => ownerKnows(row, facts));
@@ -85,7 +85,7 @@ const REMOVAL: Decision = {
 
 /**
  * Only a pool without members: a member may hold keys, and the table is all that keeps others from being granted them.
- * Whoever is about to join comes first, because it has been asked to.
+ * An owner that is about to join comes first, because it has been asked to.
  */
 const mayBeRemoved = (table: PoolTable, coming: readonly TableRecord[]): boolean =>
   table.members.size === 0 && coming.length === 0;
@@ -138,7 +138,7 @@ function hasLeft({ incarnation }: Member, table: PoolTable, { sessions }: Facts)
   return session.hasWithdrawn || table.rowsOf(incarnation).length === 0;
 }
 
-/** What owners have let go of: released keys become free, lapsed ones get a new number. */
+/** The keys that owners have let go of: released keys become free, lapsed ones get a new number. */
 function takeBack(
   table: PoolTable,
   facts: Facts,

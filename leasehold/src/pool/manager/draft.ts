@@ -1,6 +1,6 @@
 /**
- * One batch, made of what follows for every pool about which something was heard, and no larger than
- * the log takes. What does not fit is left for the next batch: first fewer spans of a pool, then fewer
+ * One batch, made of the decisions for every pool about which something was heard, and no larger than
+ * the log takes. The rest is left for the next batch: first fewer spans of a pool, then fewer
  * pools. A single change of a single pool is written however large it is, because there is nothing
  * left to divide; the log refuses it if it must.
  */
@@ -14,7 +14,7 @@ export interface Draft {
   readonly position: number;
   readonly batch: Batch;
   readonly bytes: Uint8Array;
-  /** Owners whose removal is in it. */
+  /** The owners that it removes. */
   readonly condemned: ReadonlySet<string>;
   /** Owners that are called silent in it. */
   readonly silenced: ReadonlySet<string>;
@@ -24,7 +24,7 @@ export interface Draft {
 }
 
 export interface Known {
-  /** What is committed. */
+  /** The committed state. */
   readonly state: ManagerState;
   /** Where the batch is to go. */
   readonly position: number;
@@ -71,7 +71,7 @@ function draftOf(known: Known, dirty: readonly string[], mostPools: number, most
 const silencedBy = (record: TableRecord): readonly string[] =>
   record.kind === 'silent' ? record.incarnations : [];
 
-/** What is in a batch, for a trace. */
+/** The records of a batch, for a trace. */
 export function describe(batch: Batch): string {
   const kinds = batch.pools.flatMap(({ records }) =>
     records.map((record) => ('spans' in record ? `${record.kind}:${record.spans.length}` : record.kind)),

@@ -2,7 +2,7 @@
  * A Manager core between a fenced log and a transport: it stands for election, follows, leads, and
  * stands again. In a simulated world and in a real process it is the same.
  *
- * The one rule here that safety rests on: what was elected may be over before the core hears of it (a
+ * The one rule here that safety rests on: an election may be over before the core hears of it (a
  * suspension is noticed first, and the core resigns); then the election is not told.
  */
 
@@ -17,7 +17,7 @@ import type { FromManager, ToManager } from '../messages.ts';
 import { UnreadableLogError } from '../state.ts';
 import type { Manager, ManagerEffect } from './manager.ts';
 
-/** Who watches. Called at the instant it happens, before anything else does. */
+/** An observer. Called at the instant it happens, before anything else does. */
 export interface ManagerWatcher {
   sends(to: string, message: FromManager): void;
   receives(from: string, message: ToManager): void;
@@ -27,10 +27,10 @@ export interface ManagerWatcher {
   /** A snapshot takes the place of the log before it. */
   compacts(): void;
   elected(): void;
-  /** The machine was suspended, whatever the core then makes of it. */
+  /** The machine was suspended; the core may or may not react. */
   suspended?(): void;
   halted(reason: string): void;
-  /** The log holds what this version cannot read. */
+  /** The log holds records that this version cannot read. */
   unreadable(error: UnreadableLogError): void;
   traced(event: TraceEvent): void;
   /** After an input and all that came of it. */
@@ -74,7 +74,7 @@ export class ManagerDriver implements Disposable {
     this.#following = this.#follow();
     this.#listening = transport.listen((from, message) => {
       watcher.receives(from, message);
-      // It could not answer, nor ever will: to remember who asks would only fill its memory.
+      // It could not answer, nor ever will: to remember the peers that ask would only fill its memory.
       if (message.kind === 'sync' && core.role === 'standby' && options.log.canBeFollowed === false) return;
       this.input((now) => core.receive(from, message, now));
     });
@@ -85,7 +85,7 @@ export class ManagerDriver implements Disposable {
     try {
       this.#driver.input(act);
     } catch (error) {
-      // Nothing was changed by it, and nothing can be done without: whoever watches has to end this.
+      // Nothing was changed by it, and nothing can be done without: the observer has to end this.
       if (!(error instanceof UnreadableLogError)) throw error;
       this.#options.watcher.unreadable(error);
     }

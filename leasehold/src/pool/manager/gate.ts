@@ -1,9 +1,9 @@
 /**
- * Which messages reach the Manager's core: a function of what a connection has proved, and of the message.
+ * Which messages reach the Manager's core: a function of the proofs of a connection, and of the message.
  *
  * A report passes if its incarnation was proved on the same connection, for the same pool (`../incarnation.ts`). Whatever
  * else an owner's report could do to keys, it then does to that owner's own. Probes, syncs and certificates pass: probes and
- * syncs change nothing, what a sync claims to have seen needs a stamp (`stamps.ts`), and a certificate shows a secret.
+ * syncs change nothing, the position that a sync claims to have seen needs a stamp (`stamps.ts`), and a certificate shows a secret.
  *
  * A refused message has no effect. Its sender is told `NOT_ALLOWED`, and the connection ends.
  */
@@ -22,7 +22,7 @@ export type Ruling =
   | { readonly do: 'remember'; readonly proved: string }
   | { readonly do: 'refuse'; readonly refused: Refused };
 
-/** What a connection is known by, and what it has proved. */
+/** The name of a connection, and the proofs it has given. */
 export interface Standing {
   readonly channel: string;
   readonly proved: ReadonlySet<string>;
@@ -59,7 +59,7 @@ const refuse = ({ pool, incarnation, kind }: Prove | Report, why: string): Rulin
   },
 });
 
-/** A peer said what it may not say, and loses its connection. */
+/** A peer sent a message that it may not send, and loses its connection. */
 export class NotAllowedError extends LeaseholdError {
   override readonly name = 'NotAllowedError';
   readonly code = 'NOT_ALLOWED';
@@ -74,7 +74,7 @@ export interface Lines extends Transport<FromManager, ToGate> {
   dismiss(from: string, why: LeaseholdError, lastWords: FromManager): void;
 }
 
-/** The same connections with the gate before whoever listens. */
+/** The same connections with the gate before the listener. */
 export function gated(lines: Lines, verifier: Verifier): Transport<FromManager, ToManager> {
   const proofs = new WeakMap<object, Set<string>>();
   return {

@@ -26,9 +26,9 @@
  * found until that has run out.
  *
  * **Restarts add up.** A Manager in a crash loop would begin that wait anew each time, and never free the keys of an
- * owner that is dead. So a leader commits who was silent: `silent X for w` says that no leader has renewed X for at
+ * owner that is dead. So a leader commits which owners were silent: `silent X for w` says that no leader has renewed X for at
  * least w, and that none will before it has committed `heard X` (`leader.ts` keeps to that). A successor that
- * finds it waits for X only for what is left of the takeover hold:
+ * finds it waits for X only for the rest of the takeover hold:
  *
  *     X renewed ─┤ at the latest: the leader lease of term 1 is out
  *     term 1  ──┤ dropped
@@ -41,7 +41,7 @@
  * What they count are intervals that do not overlap in true time: a leader counts from after its election until before
  * it makes the batch, and a successor that finds the batch is elected after the batch was written. Each is measured by a clock
  * whose rate is trusted, so their sum is no more than one such clock would have measured. The leader lease of term 1 is
- * in the takeover hold, once. And term 1 was the last indeed: whoever renews X while it is silent in the log has first
+ * in the takeover hold, once. And term 1 was the last indeed: a leader that renews X while it is silent in the log has first
  * committed `heard X`, and that a successor would have found. A leader counts for X only if it has not renewed X itself.
  *
  * That is safety. For fairness a leader commits silences only every {@link Holds.stepMs}, the time within which a living owner
@@ -139,7 +139,7 @@ export class Holds {
     return end;
   }
 
-  /** Nobody could be answered until this instant: nobody is late by that, and only what is in the log counts. */
+  /** Nobody could be answered until this instant: no owner is late by that, and only the log counts. */
   beginAnew(state: ManagerState, now: Instant): void {
     this.#since = now;
     for (const { members } of state.pools.values())
@@ -155,7 +155,7 @@ export class Holds {
     this.#ends.delete(incarnation);
   }
 
-  /** What a successor must wait for: what we found, until that is over, and what we give. */
+  /** The wait of a successor: for the leases we found, until they are over, and for those we give. */
   takeoverMs(now: Instant): number {
     return now < this.#waitUntil ? this.#waitMs : longestTakeoverMs(this.#settings);
   }

@@ -22,7 +22,7 @@
  * A lapse is not a loss. If an owner reports that its lease expired, but the table still shows that owner, no other owner can have
  * held the keys: they get a new number that continues the old one.
  *
- * **A log that was restored from a backup**, and whose counters an operator has then raised (`floor`), knows less than its owners:
+ * **A log that was restored from a backup**, with counters that an operator has then raised (`floor`), knows less than its owners:
  * keys that the log shows as free may be leased, and numbers that the log shows may have been released. So no owner is answered
  * until every possible lease has expired; then all owners are removed, which is a loss, and may join again. If the removal takes
  * more than one batch, each batch but the last says so, and the leader at that time begins once more. A new log has a floor too,
@@ -96,7 +96,7 @@ export class Leader {
   /** After a recovery, or on a log that was begun: when every possible earlier lease has expired. */
   #recoversAt: Instant | undefined;
   readonly #isBegunHere: boolean;
-  /** Until then clients may prove that this log is older than what they have seen. */
+  /** Until then clients may prove that this log is older than the one they have seen. */
   readonly #witnessesUntil: Instant;
   #batchesSinceSnapshot: number;
   /** No later than the first instant at which something is due. */
@@ -382,7 +382,7 @@ export class Leader {
     return staying(table, { sessions, whyGone: (member) => this.#whyGone(member, now) }).find(isRival);
   }
 
-  /** A candidate whose name belongs to a member is told so at each report, and asked to confirm again. */
+  /** A candidate with the name of a member is told so at each report, and asked to confirm again. */
   #hearWaiting(session: Session, holder: Member, now: Instant): LeaderEffect[] {
     this.#due(later(now, this.#durations(session.pool).holdMs)); // Then it is forgotten.
     if (!session.report.wantsAnswer || !this.#mayAnswer(now)) return [];

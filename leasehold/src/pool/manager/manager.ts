@@ -7,7 +7,7 @@
  *        │                  │  a client has seen more of the log than there is
  *        └──────► halted ◄──┘
  *
- * `leader.ts` argues why leading is safe, `standby.ts` why standing by is; this file has the roles and what moves between them.
+ * `leader.ts` argues why leading is safe, `standby.ts` why standing by is; this file has the roles and the moves between them.
  * No I/O: call an input with the present instant, execute the effects in order, call {@link Manager.wake} at
  * {@link Manager.wakeAt}.
  */
@@ -51,7 +51,7 @@ export class Manager {
   readonly #rollback = new RollbackDetector();
   #latestNow: Instant = instant(Number.NEGATIVE_INFINITY);
 
-  /** @throws {InvalidOptionError} if leases would outlast what the group has agreed to wait for */
+  /** @throws {InvalidOptionError} if leases would outlast the wait that the group has agreed on */
   constructor(settings: ManagerSettings) {
     checkTakeover(settings);
     this.#settings = settings;
@@ -250,7 +250,7 @@ export class Manager {
     }
   }
 
-  /** This Manager leads, and the log is not older than what clients have seen, as far as they could tell. */
+  /** This Manager leads, and the log is not older than the one clients have seen, as far as they could tell. */
   isSureOfItsLog(now: Instant): boolean {
     return this.#role.name === 'leading' && this.#role.leader.isSureOfItsLog(now);
   }

@@ -1,6 +1,6 @@
 /**
- * What somebody who watches a Manager can see of it: an API, a metric, a person with a question.
- * Nothing here has a say in what the Manager does.
+ * The visible state of a Manager, for an API, a metric, a person with a question.
+ * Nothing here has a say in the Manager's decisions.
  */
 
 import type { Instant } from '../../runtime/time.ts';
@@ -21,7 +21,7 @@ export interface OwnerObservation extends OwnerAddress {
   /** Until then its keys are kept for it although nothing is heard; undefined for one that is no member. */
   readonly holdUntil: Instant | undefined;
   readonly load: number | undefined;
-  /** What it was asked to give back. */
+  /** The keys it was asked to give back. */
   readonly recalled: readonly NumberedSpan[];
 }
 
@@ -51,7 +51,7 @@ export interface ManagerObservation {
   readonly isBegunHere: boolean;
   /** A batch is being written. */
   readonly isWriting: boolean;
-  /** Members of all pools; of one that leads, also those who want to be. */
+  /** Members of all pools; of one that leads, also the candidates. */
   readonly owners: readonly OwnerObservation[];
   readonly lookups: readonly LookupObservation[];
   /** Where the policy wants the keys of a pool; empty unless it leads. */
@@ -60,13 +60,13 @@ export interface ManagerObservation {
   policy(pool: string): string;
 }
 
-/** What there is to see only of one that leads. */
+/** The part that only a leader has. */
 export type LeaderObservation = Pick<
   ManagerObservation,
   'leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isWriting' | 'owners' | 'target'
 >;
 
-/** One that does not lead hears no owners, and knows of them what the log says. */
+/** One that does not lead hears no owners, and knows of them only by the log. */
 export function observeWithoutLeading(state: ManagerState): LeaderObservation {
   const owners = [...state.pools].flatMap(([pool, table]) =>
     [...table.members.values()].map(

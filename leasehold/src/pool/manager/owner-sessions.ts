@@ -14,11 +14,11 @@
  * **Which owners may be given keys?** Only owners that hear this leader. A report can come late, from a process that is gone. So a
  * candidate becomes a member only while {@link OwnerSessions.isPresent}: the candidate has confirmed an update that was sent less
  * than a lease ago. The confirmation was written after that update, and the lease of the new member counts from the confirmation.
- * A candidate whose confirmation is older is asked again, because a lease that rests on such a report may be over before the
+ * A candidate with an older confirmation is asked again, because a lease that rests on such a report may be over before the
  * grant arrives. One update is to be confirmed at a time, so a candidate is admitted however long a round trip takes, as long as
  * the round trip is shorter than a lease.
  *
- * A candidate whose name belongs to a member waits, and confirms again with each report. If that member is removed, the same
+ * A candidate with the name of a member waits, and confirms again with each report. If that member is removed, the same
  * batch admits the candidate; so a restarted owner gets the keys of its predecessor before other owners can. A candidate that
  * has not confirmed lately may be gone as well by then, and has to report again.
  *
@@ -205,7 +205,7 @@ export class OwnerSessions {
     return told;
   }
 
-  /** Owners whose unconfirmed update must be repeated. */
+  /** Owners with an unconfirmed update that must be repeated. */
   overdue(state: ManagerState, now: Instant): Session[] {
     const told: Session[] = [];
     for (const session of this.#sessions.values()) {

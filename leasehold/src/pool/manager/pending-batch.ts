@@ -10,7 +10,7 @@
  *  - A client may have seen the position of the batch, from a standby that read the log sooner.
  *  - After a leader lease without an outcome the leader vouches for nothing: there may be losses that it does not know.
  *
- * So a second batch is never sent before the outcome of the first. What is heard meanwhile marks a pool for the next decision, and
+ * So a second batch is never sent before the outcome of the first. A message of that time marks a pool for the next decision, and
  * under load batches grow instead of queues.
  */
 

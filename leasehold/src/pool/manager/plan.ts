@@ -1,5 +1,5 @@
 /**
- * From a target to steps: what has to be granted, recalled and merged to bring the table to where the
+ * From a target to steps: the keys to be granted, recalled and merged to bring the table to where the
  * policy wants it?
  *
  *     table    ├──── a ────┼── nobody ──┼──────── b ────────┤

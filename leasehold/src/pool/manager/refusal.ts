@@ -1,8 +1,8 @@
 /**
  * When a Manager says no.
  *
- * A request that cannot be granted could be left unanswered like a lost one, and whoever asked would ask
- * for ever. So what only people can mend is said, with a sentence that tells them how: it ends up in the
+ * A request that cannot be granted could be left unanswered like a lost one, and the client would ask
+ * for ever. So a cause that only people can mend is said, with a sentence that tells them how: it ends up in the
  * error that their program stops with. So a message says how things are and how a person can mend them. It does not say that
  * the program asks again, because the program may give up and throw the message. Saying it promises nothing and takes nothing back.
  */
@@ -33,7 +33,7 @@ export function urlInUse(from: string, { pool, incarnation, url }: Report, by: s
   return refusing(from, { pool, asker: incarnation, code: 'URL_IN_USE', message, retryable: true });
 }
 
-/** The candidate has done all it has to. What it waits for is the Manager, which has much to do. */
+/** The candidate has done all it has to. It waits for the Manager, which has much to do. */
 export function inLine(from: string, { pool, incarnation }: Report, waiting: number): Refusing {
   const message = `this owner is in line to join pool "${pool}": ${waiting} wait to be admitted, each in its turn. If joins give up before, raise joinWithinMs`;
   return refusing(from, { pool, asker: incarnation, code: 'BUSY', message, retryable: true });
@@ -81,7 +81,7 @@ export function nameInUse(
 
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
 
-/** Whoever leads, as far as the log says; if it has died meanwhile, it will not answer, and all are asked. */
+/** The leader, as far as the log says; if it has died meanwhile, it will not answer, and all are asked. */
 export const notLeader = (
   from: string,
   { pool, incarnation }: Report,

@@ -11,7 +11,7 @@
  *    same numbers twice, so this Manager halts, and an operator decides.
  *
  * The terms tell the two apart. A new term is later than every term seen before its election. In its own term only this Manager
- * writes. A client that has not heard of this term can only have seen what the log contained when the term began.
+ * writes. A client that has not heard of this term can only have seen the log as it was when the term began.
  *
  * Every process that reaches the port can claim to have seen something, and only an operator ends a halt. So a claim counts only
  * with the stamp of a Manager (`stamps.ts`). A claim without a true stamp neither halts nor deposes a Manager, and serves only to
@@ -31,7 +31,7 @@ interface Led {
   readonly startPosition: number;
 }
 
-/** What a leader has to do about the claim of a client that can have seen this log up to `position`. */
+/** The reaction of a leader to the claim of a client that can have seen this log up to `position`. */
 export function verdictOn(seen: Seen | undefined, led: Led, position: number): Verdict | undefined {
   if (seen === undefined || seen.history !== led.history) return undefined;
   if (seen.term > led.term) return { do: 'resign' };
@@ -77,7 +77,7 @@ export class RollbackDetector {
     return known === undefined || term > known.term || position > known.position;
   }
 
-  /** What a Manager that was elected has to do about everything that was seen. */
+  /** The reaction of an elected Manager to all that clients have seen. */
   verdictOnElection({ history, term, startPosition }: Led): Verdict | undefined {
     const seen = this.in(history) ?? { term: 0, position: 0 };
     const termBefore = this.#before?.history === history ? this.#before.term : 0;

@@ -1,5 +1,5 @@
 /**
- * What a Manager was told to do, for all pools and for each. It can be told otherwise while it runs
+ * The settings of a Manager, for all pools and for each. They can change while it runs
  * ({@link Manager.configure}).
  *
  * Why changing durations under way is safe: every promise is made of the settings in force at its
@@ -7,7 +7,7 @@
  * what a successor must wait for is in the log before the first lease that needs it is given, and stays
  * there until the last lease that needed it has run out.
  *
- * A log that keeps nothing cannot say what a successor must wait for. Managers on such a log agree on one number instead
+ * A log that keeps nothing cannot say how long a successor must wait. Managers on such a log agree on one number instead
  * ({@link ManagerSettings.groupTakeoverMs}): every leader waits that long before it grants anything, and no Manager takes
  * settings that would need longer ({@link checkTakeover}). Then settings may differ and change as they like below it.
  */
@@ -49,23 +49,23 @@ export interface ManagerSettings extends PoolSettings {
   /** Where owners can reach it, for other Managers to tell them. */
   readonly address?: string | undefined;
   /**
-   * When this process opened a log that it did not begin, and that may be older than what clients have seen: a backup that
+   * When this process opened a log that it did not begin, and that may be older than the one clients have seen: a backup that
    * was put back. Undefined if the log cannot be older.
    */
   readonly openedAt?: Instant | undefined;
   /** The operator says that no owner can hold a lease from an earlier log, should this process begin one. */
   readonly firstStart?: boolean | undefined;
-  /** The pools that were declared, with what holds for each. */
+  /** The declared pools, with the settings of each. */
   readonly pools?: ReadonlyMap<string, PoolSettings> | undefined;
-  /** True if a pool that was not declared is refused; otherwise it begins with whoever first asks for it. */
+  /** True if a pool that was not declared is refused; otherwise it begins with the first request for it. */
   readonly declaredOnly?: boolean | undefined;
   /** Of each kind of change no more than this a pool go into one batch; the rest waits for the next. */
   readonly maxSpansPerBatch: number;
-  /** What the log takes in one batch; a larger one is made smaller before it is written. */
+  /** The most bytes that the log takes in one batch; a larger one is made smaller before it is written. */
   readonly maxBatchBytes?: number | undefined;
   /**
-   * What every new leader waits for at least, on a log that keeps nothing, in milliseconds; the same for all Managers of the
-   * group, for as long as one runs. Undefined for a log that says itself what to wait for.
+   * The shortest wait of every new leader, on a log that keeps nothing, in milliseconds; the same for all Managers of the
+   * group, for as long as one runs. Undefined for a log that says itself how long to wait.
    */
   readonly groupTakeoverMs?: number | undefined;
   /** A snapshot replaces the log's beginning after so many batches. */
@@ -85,12 +85,12 @@ export const settingsFor = (settings: ManagerSettings, pool: string): PoolSettin
 export const isKnown = (settings: ManagerSettings, pool: string): boolean =>
   settings.declaredOnly !== true || settings.pools?.has(pool) === true;
 
-/** How long a successor must keep what it finds, whatever pool it is in. */
+/** How long a successor must keep the leases it finds, in any pool. */
 export const longestTakeoverMs = (settings: ManagerSettings): number =>
   Math.max(settings.groupTakeoverMs ?? 0, longest(settings, takeoverHoldMs));
 
 /**
- * Refuses settings whose leases may outlast the wait of a successor that knows nothing of them.
+ * Refuses settings with leases that may outlast the wait of a successor that knows nothing of them.
  *
  * @throws {InvalidOptionError} naming the pool
  */
@@ -118,7 +118,7 @@ export const longestHoldMs = (settings: ManagerSettings): number => longest(sett
 /** Within this every owner that lives, and reaches a leader, has reported to it: `reportWithinMs`. */
 export const longestReportWithinMs = (settings: ManagerSettings): number => longest(settings, reportWithinMs);
 
-/** Within this every client that lives, and reaches the Manager, has told what it has seen: `witnessWithinMs`. */
+/** Within this every client that lives, and reaches the Manager, has told the position it has seen: `witnessWithinMs`. */
 export const longestWitnessWithinMs = (settings: ManagerSettings): number =>
   longest(settings, witnessWithinMs);
 

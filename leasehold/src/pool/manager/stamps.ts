@@ -1,8 +1,8 @@
 /**
- * What a Manager signs, so that it can believe it later: "the log was at this position in this term".
+ * A statement that a Manager signs, so that it can believe it later: "the log was at this position in this term".
  *
  * Owners and look-ups repeat to every Manager how much of the log they have heard of, and a Manager that hears of more
- * than there is halts (`rollback-detector.ts`). Everybody who reaches the port can claim a position. So each position that a
+ * than there is halts (`rollback-detector.ts`). Every process that reaches the port can claim a position. So each position that a
  * Manager tells carries a stamp, made with the key of the history, and a claim counts only with its stamp.
  *
  *     stamp = the first 16 bytes of HMAC-SHA-256(key, "leasehold-seen-1\0" ‖ term ‖ position ‖ history), in hexadecimal

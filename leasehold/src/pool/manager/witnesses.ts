@@ -1,5 +1,5 @@
 /**
- * Until when clients may prove that a log is older than what they have seen.
+ * Until when clients may prove that a log is older than the one they have seen.
  *
  * A log that was put back from a backup, and that nobody has recovered, shows keys as free that owners hold. An owner proves the
  * rollback by the position that it has seen, and the Manager halts (`rollback-detector.ts`). But that takes until the owner
@@ -10,7 +10,7 @@
  *     new owner        joins, asks for k
  *
  * So a process changes nothing in a log that it found before every client that lives, and reaches the Manager, could tell
- * (`witnessWithinMs`). Renewals need no change, and are answered meanwhile: a renewal extends what the owner holds anyway, under
+ * (`witnessWithinMs`). Renewals need no change, and are answered meanwhile: a renewal extends leases that the owner holds anyway, under
  * a number that the owner knows. A standby has followed the log, and need not wait. An owner that is cut off tells
  * nothing; for its sake a log that was put back has to be recovered.
  */

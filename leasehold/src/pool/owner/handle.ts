@@ -1,6 +1,6 @@
 /**
  * PRS's ownership handle: a key, and the number under which it was held when the handle was made.
- * Store it with whatever was made of the key; before that is used, ask whether the key has been
+ * Store it with the result made of the key; before the result is used, ask whether the key has been
  * held ever since.
  *
  *     const handle = owner.hold(high, low, now);        // undefined: not ours
@@ -11,13 +11,13 @@
 
 import type { Instant } from '../../runtime/time.ts';
 
-/** What a handle asks of its owner. */
+/** The checks that a handle asks of its owner. */
 export interface Holder {
   checkLeaseContinuous(high: number, low: number, number: number, now: Instant): boolean;
 }
 
 export class Handle {
-  /** For whoever stores the result to compare: the greater one is the later. */
+  /** For the store of the result to compare: the greater number is the later. */
   readonly number: number;
   readonly #holder: Holder;
   readonly #high: number;

@@ -1,5 +1,5 @@
 /**
- * What an owner holds, held, and still has to tell the Manager about: one piece for every stretch
+ * The keys that an owner holds, held, and still has to tell the Manager about: one piece for every stretch
  * of keys, each in one phase.
  *
  *      granted          loaded            recalled           flushed, deadline
@@ -12,10 +12,10 @@
  * Two rules make it safe, and everything below serves them:
  *
  *  1. **Letting go is permanent.** A piece that is lapsed or released under number m never serves
- *     under m again, whatever message still says so. It stays in the list, and in every report,
+ *     under m again, although a late message may say so. It stays in the list, and in every report,
  *     until the Manager's complete set, made after it heard of that, no longer has it; the table
  *     then has another number for these keys, or another owner, and will never go back.
- *  2. **Continuity is what we remember ourselves.** `since` is the first number of this unbroken
+ *  2. **Continuity rests on our own memory.** `since` is the first number of this unbroken
  *     tenure. It survives a change of number only if the Manager says which number the new one
  *     continues *and* that is the number we have and have not released. If we released it, the
  *     memory is gone although the Manager says nothing was lost; so the new number is released as
@@ -23,7 +23,7 @@
  *
  * A piece that an update does not mention keeps its own end: absence means nothing.
  *
- * (Not in the picture: what is still loading can be recalled, and what lapsed is released if the owner
+ * (Not in the picture: a loading piece can be recalled, and a lapsed piece is released if the owner
  * is leaving. A grant to a leaving owner is released unused, and the application never hears of the grant. What
  * lapses while loading is told as both, lapsed and dropped.)
  */
@@ -50,15 +50,15 @@ export interface Piece extends NumberedSpan {
   toldIn: number | undefined;
 }
 
-/** What the application has to hear about its keys. */
+/** The news for the application about its keys. */
 export interface Transitions {
   /** New to us: load, then serve. */
   readonly granted: NumberedSpan[];
-  /** Stop new work, finish what is under way, then let go. */
+  /** Stop new work, finish running work, then let go. */
   readonly revoking: NumberedSpan[];
   /** Not served for now, but remember. */
   readonly lapsed: NumberedSpan[];
-  /** Lapsed, and now served again: what was remembered is valid. */
+  /** Lapsed, and now served again: the remembered state is valid. */
   readonly resumed: NumberedSpan[];
   /** Forget. */
   readonly dropped: NumberedSpan[];
@@ -90,7 +90,7 @@ export class Holdings {
     return this.#held;
   }
 
-  /** What the checks read. Ask for it each time: other pieces have another one. */
+  /** The index that the checks read. Ask for it each time: other pieces have another one. */
   get index(): LeaseIndex {
     return this.#index;
   }
@@ -107,9 +107,9 @@ export class Holdings {
   }
 
   /**
-   * Brings what is held in line with the Manager's complete set.
+   * Brings the held pieces in line with the Manager's complete set.
    *
-   * @param lease what the update gives; it may already be over
+   * @param lease the lease that the update gives; it may already be over
    * @param acknowledged the latest of our reports that the Manager had heard
    * @returns whether there is something that the Manager should hear of
    */
@@ -128,7 +128,7 @@ export class Holdings {
       const result = reconciled(stretch, piece, span, hearing);
       if (result === undefined) return;
       const previous = next.at(-1);
-      // What is one span for the Manager, and alike for us, is one piece.
+      // Pieces that are one span for the Manager, and alike for us, become one piece.
       if (previous !== undefined && span !== undefined && span === within && continues(previous, result)) {
         next[next.length - 1] = changed(previous, { end: result.end });
       } else next.push(result);
@@ -155,7 +155,7 @@ export class Holdings {
     return true;
   }
 
-  /** Lets go of everything whose lease, or whose time to be given back, has run out. */
+  /** Lets go of every piece with an expired lease, or an expired time to be given back. */
   expire(now: Instant, transitions: Transitions): boolean {
     const due = this.nextExpiry();
     if (due === undefined || now < due) return false;
@@ -212,7 +212,7 @@ export class Holdings {
     this.#replace([]);
   }
 
-  /** What report number `sequence` has to say of everything let go of. */
+  /** The released and lapsed spans that report number `sequence` has to tell. */
   tellLetGo(sequence: number): readonly LetGo[] {
     const letGo: LetGo[] = [];
     for (const piece of this.#pieces) {
@@ -227,7 +227,7 @@ export class Holdings {
     return this.#replace(this.#pieces.map(change));
   }
 
-  /** Changes the parts of pieces that lie in `spans` and whose tenure includes their number. */
+  /** Changes the parts of pieces that lie in `spans`, if the tenure of the piece includes the number of the span. */
   #changeWithin(spans: readonly NumberedSpan[], change: (piece: Piece) => Piece): boolean {
     const next: Piece[] = [];
     eachStretch(this.#pieces, spans, (stretch, piece, span) => {
@@ -254,7 +254,7 @@ export class Holdings {
 export interface Lease {
   readonly until: Instant;
   readonly now: Instant;
-  /** By when what is recalled must be given back. */
+  /** By when recalled pieces must be given back. */
   readonly revokeBy: Instant;
   /** A leaving owner takes nothing new. The Manager did not know of the leave when it granted this. */
   readonly isLeaving: boolean;
@@ -270,7 +270,7 @@ interface Hearing {
 
 const isValid = ({ lease }: Hearing): boolean => lease.now < lease.until;
 
-/** What becomes of one stretch of keys: the piece we have there, if any, and what the Manager says. */
+/** The new piece for one stretch of keys, from the piece we have there, if any, and the word of the Manager. */
 function reconciled(
   stretch: Span,
   piece: Piece | undefined,
@@ -280,12 +280,12 @@ function reconciled(
   if (span === undefined) return piece && unmentioned(clip(piece, stretch), hearing);
   if (piece === undefined) return newcomer(stretch, span, hearing);
   const part = clip(piece, stretch);
-  if (span.number < part.number) return part; // An older word than what we have.
+  if (span.number < part.number) return part; // An older word than ours.
   if (span.number === part.number) return renewed(part, span, hearing);
   return follows(span, part) ? carriedOn(part, span, hearing) : replaced(part, span, hearing);
 }
 
-/** The Manager has heard that it was let go of, and what it heard is committed: then it can be forgotten. */
+/** The Manager has heard of the release, and has committed it: then the piece can be forgotten. */
 function unmentioned(part: Piece, { acknowledged, transitions }: Hearing): Piece | undefined {
   if (isHeld(part.phase) || part.toldIn === undefined || acknowledged < part.toldIn) return part;
   if (part.phase === 'lapsed') transitions.dropped.push(plain(part));
@@ -306,7 +306,7 @@ const follows = ({ continues: line }: GrantedSpan, part: Piece): boolean =>
     part,
   );
 
-/** Another number, and nobody else can have held the keys: what we remember stays valid, if we do. */
+/** Another number, and no other owner can have held the keys: remembered state stays valid. */
 function carriedOn(part: Piece, span: GrantedSpan, hearing: Hearing): Piece {
   if (part.phase === 'released') return letGoUnused(part, span, hearing);
   if (!isValid(hearing)) return part;
@@ -317,7 +317,7 @@ function carriedOn(part: Piece, span: GrantedSpan, hearing: Hearing): Piece {
   return recalledOrNot(changed(next, { phase: 'serving' }), span, hearing);
 }
 
-/** Another number, and others may have held the keys: what we remember is worth nothing. */
+/** Another number, and other owners may have held the keys: remembered state is worth nothing. */
 function replaced(part: Piece, span: GrantedSpan, hearing: Hearing): Piece | undefined {
   if (!isValid(hearing) && isHeld(part.phase)) return part;
   if (part.phase !== 'released') hearing.transitions.dropped.push(plain(part));
@@ -360,7 +360,7 @@ const letGoUnused = ({ start, end }: Span, { number }: GrantedSpan, { lease }: H
   toldIn: undefined,
 });
 
-/** Who was still loading remembers nothing yet, and so has nothing to come back to. */
+/** A piece that was still loading has no remembered state, and so has nothing to come back to. */
 function lapsed(piece: Piece, transitions: Transitions): Piece {
   transitions.lapsed.push(plain(piece));
   if (piece.phase === 'loading') return released(piece, transitions);

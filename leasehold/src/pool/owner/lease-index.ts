@@ -3,7 +3,7 @@
  *
  * A check is made for every message, often twice. To read it off the pieces, one would go from the
  * table to a page of it, to the piece, to the number in which the engine keeps its end: each of them
- * somewhere else in memory, and each known only when the one before has come. So what the checks
+ * somewhere else in memory, and each known only when the one before has come. So the facts that the checks
  * need stands here in columns, a row for each piece and for each gap between pieces:
  *
  *     row             0         1         2         3         4
@@ -13,10 +13,10 @@
  *     number          0         7         7         5         0
  *     since           0         4         7         5         0
  *
- * Which phases count for which check is settled when a row is written; what is not held ends before
+ * Which phases count for which check is settled when a row is written; a row that is not held ends before
  * every instant, and a check only compares.
  *
- * This is a copy, and must never say more than the pieces. Whatever is let go of, or changes its
+ * This is a copy, and must never say more than the pieces. A piece that is let go of, or changes its
  * number, becomes another piece, and other pieces get an index of their own in the same step. The only
  * thing that changes in place is the end of a piece that is held, and it only moves on: until
  * {@link LeaseIndex.extend} has copied it, the index ends too early, never too late.

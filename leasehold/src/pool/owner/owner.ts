@@ -70,9 +70,9 @@ export interface OwnerSettings {
   readonly managers: readonly string[];
   /** The durations to begin with; a Manager's update replaces them. */
   readonly durations: ResolvedDurations;
-  /** True if {@link Owner.loaded} will be called for what is granted; otherwise it is served at once. */
+  /** True if {@link Owner.loaded} will be called for granted keys; otherwise they are served at once. */
   readonly loads: boolean;
-  /** True if {@link Owner.flushed} will be called for what is revoked; otherwise it is let go of at once. */
+  /** True if {@link Owner.flushed} will be called for revoked keys; otherwise they are let go of at once. */
   readonly flushes: boolean;
   readonly random: () => number;
 }
@@ -100,7 +100,7 @@ export class Owner {
   readonly #sentAt = new Map<number, Instant>();
   #heard: { readonly term: number; readonly sequence: number } | undefined;
   #seen: Seen | undefined;
-  /** Who answered last, or whom that one pointed to. */
+  /** The Manager that answered last, or the leader that it pointed to. */
   #leader: string | undefined;
   /** The latest term that somebody pointed us to. */
   #pointedTerm = 0;
@@ -149,7 +149,7 @@ export class Owner {
     return soonest(soonest(reportAt, this.#watch.wakeAt), this.#holdings.nextExpiry());
   }
 
-  /** What is held, was held and is still to be told, in order; for those who watch. */
+  /** The pieces that are held, or were held and are still to be told, in order; for observers. */
   get pieces(): readonly Readonly<Piece>[] {
     return this.#holdings.pieces;
   }
@@ -197,7 +197,7 @@ export class Owner {
     return this.#holdings.index.isContinuous(high, low, number, now);
   }
 
-  /** The same two checks as an object, to be kept with what is made of the key; undefined: not ours. */
+  /** The same two checks as an object, to be kept with the result made of the key; undefined: not ours. */
   hold(high: number, low: number, now: Instant): Handle | undefined {
     const number = this.checkLeaseNow(high, low, now);
     return number === undefined ? undefined : new Handle(this, high, low, number);
@@ -257,7 +257,7 @@ export class Owner {
     this.#admitted = update.admitted;
     effects.push(...this.#tell(transitions));
     if (this.#hasLeft(update)) return [...effects, { do: 'left' }, trace('left')];
-    // A new leader does not know what this owner holds, and can say nothing more before the next report.
+    // A new leader does not know the keys of this owner, and can say nothing more before the next report.
     if (changed || isNewTerm || isWelcome || !update.admitted) effects.push(this.#report(from, false, now));
     return effects;
   }
@@ -265,7 +265,7 @@ export class Owner {
   /**
    * The Manager that we took for the leader says that another leads. It is asked at once, or everybody is, if
    * it is none of those we know. Terms only grow here, so two Managers that point at each other are soon
-   * left alone; and what a pointer says is believed for nothing else.
+   * left alone; and a pointer is believed for nothing else.
    */
   redirected(from: string, { pool, incarnation, term, leader }: NotLeader, now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
@@ -286,14 +286,14 @@ export class Owner {
     return this.wake(now);
   }
 
-  /** The application can serve what it was granted. */
+  /** The application can serve the granted keys. */
   loaded(spans: readonly NumberedSpan[], now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     this.#holdings.loaded(spans);
     return effects;
   }
 
-  /** The application has finished with what is being revoked. */
+  /** The application has finished with the revoked keys. */
   flushed(spans: readonly NumberedSpan[], now: Instant): OwnerEffect[] {
     const effects = this.#expire(now);
     const transitions = noTransitions();
@@ -337,7 +337,7 @@ export class Owner {
     const histories = this.#watch.disagreement;
     if (histories !== undefined && !this.#isQuarantined) return this.#quarantine(histories);
     const effects: OwnerEffect[] = [];
-    // What was let go of under an abandoned history is forgotten, so this incarnation must not return to it.
+    // Releases under an abandoned history are forgotten, so this incarnation must not return to it.
     const isReturn = this.#abandoned.has(this.#watch.onlyLed ?? '');
     if (histories === undefined && this.#isQuarantined && !isReturn) {
       this.#isQuarantined = false;
@@ -369,7 +369,7 @@ export class Owner {
     if (update.acknowledges > this.#sequence) return false;
     const heard = this.#heard;
     if (heard === undefined) return true;
-    // Histories have no order; but the history whose Manager answers a later report than all before is the later one.
+    // Histories have no order; but a history is the later one if its Manager answers a later report than all before.
     if (this.#seen?.history !== update.history) return update.acknowledges > this.#acknowledged;
     return update.term > heard.term || (update.term === heard.term && update.sequence > heard.sequence);
   }

@@ -1,11 +1,11 @@
 /**
- * The papers' policy: every owner has a number of points on the ring, and owns what lies between
+ * The papers' policy: every owner has a number of points on the ring, and owns the keys between
  * each of its points and the next point of anybody.
  *
  *     ──a1────b1──────a2───b2────────c1───a3──►      [b1, a2) is b's
  *
  * The points follow from the owner's name alone. So an owner that joins takes keys only from those
- * whose spans its points cut, nobody else's keys move, and an owner that restarts under its name
+ * with spans that its points cut, no other owner's keys move, and an owner that restarts under its name
  * gets the same keys back.
  *
  * With v points an owner's share has a standard deviation of about 1/√v of the mean: 12 % at 64.
@@ -21,7 +21,7 @@ export interface ConsistentHashingOptions {
   virtualNodes?: number | undefined;
 }
 
-/** Points are kept for members of all pools, and for those who come back; beyond this, worked out anew. */
+/** Points are kept for members of all pools, and for owners that come back; beyond this, worked out anew. */
 const MOST_NAMES_KEPT = 10_000;
 
 interface Point {
@@ -53,7 +53,7 @@ export function consistentHashing(options: ConsistentHashingOptions = {}): Polic
     return known;
   }
 
-  /** All points in order. Those who come and go are few beside those who stay, whose points are in order already. */
+  /** All points in order. Owners that come and go are few beside those that stay, with points in order already. */
   function ringOf(names: ReadonlySet<string>): readonly Point[] {
     const before = last ?? { names: new Set<string>(), ring: [] };
     const come = [...names].filter((name) => !before.names.has(name));
@@ -111,7 +111,7 @@ function spansBetween(
   incarnations: ReadonlyMap<string, string>,
 ): readonly Placement[] {
   const placements: { start: Position; end: Position; incarnation: string }[] = [];
-  // What lies before the first point belongs to the last one, across zero.
+  // Keys before the first point belong to the last one, across zero.
   let owner = incarnations.get(points.at(-1)?.name ?? '');
   let start = 0n;
   const close = (end: bigint): void => {

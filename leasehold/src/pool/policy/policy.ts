@@ -1,7 +1,7 @@
 /**
- * A policy decides where keys should be. It is a pure function: what it is told is all it knows,
+ * A policy decides where keys should be. It is a pure function: its arguments are all it knows,
  * and the returned placement is a target. The Manager moves keys towards the target by recalls and grants, so a
- * policy can be wrong about what is best but cannot make two owners of one key.
+ * policy can be wrong about the best place but cannot make two owners of one key.
  */
 
 import type { Span } from '../../runtime/keys/range.ts';
@@ -11,14 +11,14 @@ export interface PolicyMember {
   readonly incarnation: string;
   /** Stable across restarts; two members never have the same name here. */
   readonly name: string;
-  /** What the owner last reported, or undefined if it has not been heard since the leader took over. */
+  /** The load that the owner last reported, or undefined if it has not been heard since the leader took over. */
   readonly load: number | undefined;
 }
 
 export interface PolicyInput {
   /** The present table. */
   readonly rows: readonly Row[];
-  /** Who may be given keys; no two have the same name. */
+  /** The owners that may be given keys; no two have the same name. */
   readonly members: readonly PolicyMember[];
 }
 
@@ -30,6 +30,6 @@ export interface Policy {
   readonly name: string;
   /** True when {@link place} looks at rows or load: it is then asked at every decision, not only when members change. */
   readonly adaptive: boolean;
-  /** Who should own which keys: spans in order that cover the ring, or none if there is no member. */
+  /** The owner that each key should have: spans in order that cover the ring, or none if there is no member. */
   place(input: PolicyInput): readonly Placement[];
 }
