@@ -11,7 +11,7 @@
  *    same numbers twice, so this Manager halts, and an operator decides.
  *
  * The terms tell the two apart. A new term is later than every term seen before its election. In its own term only this Manager
- * writes. A client that has not heard of this term can only have seen the log as it was when the term began.
+ * writes. A client that has not heard of this term can only have seen the log of the time before the term.
  *
  * Every process that reaches the port can claim to have seen something, and only an operator ends a halt. So a claim counts only
  * with the stamp of a Manager (`stamps.ts`). A claim without a true stamp neither halts nor deposes a Manager, and serves only to
