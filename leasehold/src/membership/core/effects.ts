@@ -14,6 +14,10 @@ export type MemberEffect =
   | { readonly do: 'deliver-view'; readonly view: View }
   /** No view could be agreed on in time. The next view ends the panic. */
   | { readonly do: 'panic' }
+  /** Enter this incarnation in the registry. Only in a group with a registry, and once for each incarnation. */
+  | { readonly do: 'register'; readonly as: MemberId }
+  /** End the registration of every incarnation before, and the attempt to register one. */
+  | { readonly do: 'deregister' }
   | { readonly do: 'hand-over'; readonly from: MemberId; readonly body: Uint8Array }
   | { readonly do: 'hand-over-datagram'; readonly from: MemberId; readonly datagram: Datagram }
   | { readonly do: 'settle-send'; readonly id: number; readonly outcome: SendOutcome }

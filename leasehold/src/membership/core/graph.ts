@@ -8,8 +8,7 @@
  * or a view would hold members that cannot talk: this is how messages and views share their fate. A conflict names an
  * incarnation, so a restart ends the conflict.
  *
- * **Membership.** While a conflict remains in the component, the server in most conflicts is taken out (of equals, the one with
- * the greater name). A server that is taken out is alone; each other server belongs to the component that remains around
+ * **Membership.** While a conflict remains in the component, a server is taken out (`removal.ts`). A server that is taken out is alone; each other server belongs to the component that remains around
  * that server. There is no bound on the hops between two members: "all servers within three hops" is not transitive, and the ends of a
  * chain of five would disagree for ever.
  */
@@ -23,6 +22,7 @@ import {
   type SetMember,
 } from './incarnation.ts';
 import type { ServerRecord } from './messages.ts';
+import { removedOf } from './removal.ts';
 
 type Records = ReadonlyMap<string, { readonly record: ServerRecord }>;
 
@@ -55,12 +55,8 @@ export class Graph {
   /** The servers that belong in a view with this one, this one included. */
   membersWith(name: string): Set<string> {
     const component = this.component(name);
-    const removed = new Set<string>();
-    for (;;) {
-      const worst = this.#mostConflicting(component, removed);
-      if (worst === undefined) break;
-      removed.add(worst);
-    }
+    const records = [...component].flatMap((each) => this.#records.get(each)?.record ?? []);
+    const removed = removedOf(records, (member) => component.has(member.name) && this.#isPresent(member));
     return removed.has(name) ? new Set([name]) : this.component(name, removed);
   }
 
@@ -108,25 +104,6 @@ export class Graph {
     const other = this.#records.get(name)?.record;
     if (other === undefined || one.hasLeft || other.hasLeft) return false;
     return lists(one, other) && lists(other, one);
-  }
-
-  #mostConflicting(component: ReadonlySet<string>, removed: ReadonlySet<string>): string | undefined {
-    const counts = new Map<string, number>();
-    const count = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);
-    for (const name of component) {
-      if (removed.has(name)) continue;
-      for (const other of this.#records.get(name)?.record.cannotReach ?? []) {
-        if (removed.has(other.name) || !component.has(other.name) || !this.#isPresent(other)) continue;
-        count(name);
-        count(other.name);
-      }
-    }
-    let worst: string | undefined;
-    for (const [name, conflicts] of counts) {
-      const most = worst === undefined ? 0 : (counts.get(worst) ?? 0);
-      if (worst === undefined || conflicts > most || (conflicts === most && name > worst)) worst = name;
-    }
-    return worst;
   }
 
   #isPresent({ name, incarnation }: MemberId): boolean {

@@ -8,13 +8,18 @@ import { Link } from './link.ts';
 import type { ServerRecord } from './messages.ts';
 
 export class Links {
-  readonly #peers: readonly string[];
+  #peers: readonly string[] = [];
   readonly #durations: Durations;
   readonly #links = new Map<string, Link>();
 
   constructor(peers: readonly string[], durations: Durations) {
-    this.#peers = peers;
     this.#durations = durations;
+    this.setPeers(peers);
+  }
+
+  /** A server that is no peer any more stays for as long as it is heard. */
+  setPeers(peers: readonly string[]): void {
+    this.#peers = peers;
     for (const name of peers) this.to(name);
   }
 

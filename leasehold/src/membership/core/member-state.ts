@@ -1,4 +1,13 @@
-/** Where a server is: agreeing on the next view, in a view, without one for too long, or gone. */
+/**
+ * Where a server is: agreeing on the next view, in a view, without one for too long, or gone.
+ *
+ *                    all propose the same set
+ *     changing ───────────────────────────────────► in view
+ *      ▲    │ panicMs, or registration lost            │
+ *      │    └────────► panicking ──────────────────►   │ the records or the registry describe another set,
+ *      │                     all propose the same set  │ or the machine was suspended
+ *      └───────────────────────────────────────────────┘
+ */
 
 import type { Instant } from '../../runtime/time.ts';
 import type { Chain } from './chain.ts';

@@ -2,15 +2,8 @@
  * One server of a group, without I/O.
  *
  * Each server publishes one numbered record: the links, the members out of reach, the clients, and the set of servers proposed as the next view. A proposal is
- * not chosen but computed, from all records (`graph.ts`), and a view is delivered as soon as every server of the set proposes exactly this set. One
+ * not chosen but computed, from all records (`graph.ts`) or from a registry (`agreement/`), and a view is delivered as soon as every server of the set proposes exactly this set. One
  * round suffices, messages may be lost, repeated and reordered, and nobody coordinates.
- *
- *                    all propose the same set
- *     changing ───────────────────────────────────► in view
- *      ▲    │ panicMs                                  │
- *      │    └────────► panicking ──────────────────►   │ the records describe another set,
- *      │                     all propose the same set  │ or the machine was suspended
- *      └───────────────────────────────────────────────┘
  *
  * **Why views that act at one time share no server.** Let p act in V and q in W, V ≠ W, and let the two views share a server.
  *
@@ -35,15 +28,18 @@ import { assert } from '../../runtime/assert.ts';
 import type { Core } from '../../runtime/driver.ts';
 import { earliest, instant, later, soonest, type Instant } from '../../runtime/time.ts';
 import { trace } from '../../runtime/trace.ts';
+import { type Agreement, BY_REACH } from './agreement/agreement.ts';
+import { ByRegistry } from './agreement/by-registry.ts';
+import type { Registry } from './agreement/registry.ts';
 import { type Chain, chainAfter, UNKNOWN_CHAIN } from './chain.ts';
 import { Clients, type ServerOfClients } from './clients.ts';
 import { Conflicts } from './conflicts.ts';
+import { doubted } from './doubts.ts';
 import type { Durations } from './durations.ts';
 import type { Broadcast, MemberEffect, SendOutcome, Sent, Standing } from './effects.ts';
 import type { Graph } from './graph.ts';
 import { HeardWords } from './heard-words.ts';
 import {
-  areSameMembers,
   compareIncarnations,
   type Incarnation,
   incarnationIn,
@@ -59,6 +55,7 @@ import type { State } from './member-state.ts';
 import type { FromClient, Heartbeat, Message, Packet, Proposal, ServerRecord, Word } from './messages.ts';
 import { Overlay } from './overlay.ts';
 import { Promises } from './promises.ts';
+import { RecordFlood } from './record-flood.ts';
 import { RecordTable } from './record-table.ts';
 import { Refutations } from './refutations.ts';
 import { type View, viewOf } from './view.ts';
@@ -76,7 +73,8 @@ export class Member implements Core<MemberEffect> {
   readonly #clients: Clients;
   readonly #refutations = new Refutations();
   #incarnation: Incarnation;
-  #sequence = 0;
+  readonly #flood: RecordFlood;
+  readonly #registry: ByRegistry | undefined;
   #proposal: Proposal | undefined;
   /** The change of the table up to which this server has proposed and delivered what follows. */
   #settledChanges = -1;
@@ -95,6 +93,8 @@ export class Member implements Core<MemberEffect> {
     this.#durations = durations;
     this.#incarnation = incarnation;
     this.#links = new Links(peers, durations);
+    this.#registry = settings.registry && new ByRegistry(settings.registry);
+    this.#flood = new RecordFlood(this.#table, this.#links, (to, message) => this.#send(to, message));
     this.#promises = new Promises(durations.promiseMs, now);
     this.#conflicts = new Conflicts(durations, random);
     this.#overlay = new Overlay({
@@ -158,7 +158,7 @@ export class Member implements Core<MemberEffect> {
   standing(now: Instant): Standing {
     const state = this.#state;
     if (state.kind !== 'in-view' || !state.lease.isConfirmed(now)) return 'none';
-    if (!this.#clients.isClear(now)) return 'none';
+    if (!this.#clients.isClear(now) || now >= this.#agreement.actsUntil) return 'none';
     if (state.lease.isHoldOver(now)) return 'acts';
     return state.chain.length === 0 ? 'none' : 'continues';
   }
@@ -201,19 +201,23 @@ export class Member implements Core<MemberEffect> {
 
   receive(from: string, message: Message, now: Instant): MemberEffect[] {
     if (this.#state.kind === 'left') return this.#take();
-    switch (message.kind) {
-      case 'heartbeat':
-        this.#hearHeartbeat(from, message, now);
-        break;
-      case 'records':
-        for (const record of message.records) this.#learn(record, from, now);
-        break;
-      case 'packet':
-        this.#hearPacket(message, now);
-        break;
-    }
+    if (message.kind === 'heartbeat') this.#hearHeartbeat(from, message, now);
+    else if (message.kind === 'packet') this.#hearPacket(message, now);
+    else for (const record of message.records) this.#learn(record, from, now);
     this.#settle(now);
     this.#answerClients(now);
+    return this.#take();
+  }
+
+  /** What a read of the registry found that was sent at `sentAt`. Reads come one after the other. */
+  registryRead(registry: Registry, sentAt: Instant, now: Instant): MemberEffect[] {
+    if (this.#registry === undefined || this.hasLeft) return this.#take();
+    const names = registry.registrations.map(({ name }) => name);
+    this.#links.setPeers(names.filter((name) => name !== this.name));
+    if (!this.#registry.read(registry, { sentAt, now }, this.id, this.#table)) this.#loseRegistration(now);
+    this.#settledChanges = -1;
+    this.#settle(now);
+    this.#review(now);
     return this.#take();
   }
 
@@ -256,23 +260,20 @@ export class Member implements Core<MemberEffect> {
     this.#state = { kind: 'left' };
     this.#failSends(undefined, 'panic');
     this.#publish(now, true);
+    if (this.#registry !== undefined) this.#effects.push({ do: 'deregister' });
   }
 
   /** Sends to a member of the present view. Undefined if there is no such member. */
   send(name: string, body: Uint8Array, now: Instant): Sent {
     const to = this.#otherMember(name);
     if (to === undefined) return { id: undefined, effects: this.#take() };
-    const id = this.#overlay.add(to, body, now);
-    this.#overlay.send(id);
-    return { id, effects: this.#take() };
+    return { id: this.#overlay.begin(to, body, now), effects: this.#take() };
   }
 
   /** Sends to every other member of the present view; each message is acknowledged, or fails, by its own id. */
   broadcast(body: Uint8Array, now: Instant): Broadcast {
     const others = (this.view?.members ?? []).filter(({ name }) => name !== this.name);
-    const ids = others.map((to) => this.#overlay.add(to, body, now));
-    for (const id of ids) this.#overlay.send(id);
-    return { ids, effects: this.#take() };
+    return { ids: others.map((to) => this.#overlay.begin(to, body, now)), effects: this.#take() };
   }
 
   /** Sends to a member of the present view once, unacknowledged: over the direct link even if that seems down, or over links that work. */
@@ -301,15 +302,12 @@ export class Member implements Core<MemberEffect> {
   #beat(now: Instant): void {
     const { heartbeatMs } = this.#durations;
     this.#heartbeatAt = later(now, heartbeatMs * (0.9 + 0.2 * this.#settings.random()));
-    if (this.#state.kind === 'left') {
-      const record = this.#table.of(this.name); // Said again, in case it was lost.
-      if (record !== undefined) this.#sendRecord(record, undefined);
-      return;
-    }
+    if (this.#state.kind === 'left') return this.#flood.repeat(this.name);
     for (const link of this.#links.values()) link.update(now);
     this.#clients.beat(now);
     this.#doubtMembers(now);
     this.#publish(now);
+    this.#review(now);
     this.#settle(now);
     this.#panicIfLate(now);
     const component = this.#graph.component(this.name);
@@ -347,9 +345,7 @@ export class Member implements Core<MemberEffect> {
     }
     this.#hearWord(from, word, now);
     link.digest = digest;
-    if (versions === undefined) return;
-    const records = this.#table.lackedBy(versions, this.#graph.component(this.name));
-    if (records.length > 0) this.#send(from, { kind: 'records', records });
+    if (versions !== undefined) this.#flood.repair(from, versions, this.name);
   }
 
   #hearWord(from: string, word: Word, now: Instant): void {
@@ -366,16 +362,13 @@ export class Member implements Core<MemberEffect> {
   // Records.
 
   #learn(record: ServerRecord, from: string, now: Instant): void {
-    if (record.name === this.name) {
-      this.#refute(record.incarnation, now);
-      return;
-    }
+    if (record.name === this.name) return this.#refute(record.incarnation, now);
     if (!this.#table.isNews(record)) return;
     const known = this.#table.of(record.name);
     if (record.list.version !== known?.list.version || record.incarnation !== known.incarnation)
       this.#clients.listedElsewhere(record.list, now);
     this.#table.put(record, now);
-    this.#sendRecord(record, from);
+    this.#flood.passOn(record, from);
   }
 
   /** Another process of this name had a greater incarnation, so all records of this one would be taken for old. */
@@ -388,6 +381,7 @@ export class Member implements Core<MemberEffect> {
 
   #becomeIncarnation(incarnation: Incarnation, now: Instant): void {
     this.#incarnation = incarnation;
+    if (this.#registry?.forget() === true) this.#effects.push({ do: 'deregister' });
     this.#effects.push(trace('new-incarnation', { id: keyOf(this.id) }));
     this.#publish(now);
     this.#settle(now);
@@ -397,41 +391,19 @@ export class Member implements Core<MemberEffect> {
   #publish(now: Instant, hasLeft = false): void {
     const proposal = this.#proposal;
     if (proposal === undefined) return;
-    const links = this.#links.up();
-    const cannotReach = this.#conflicts.at(now);
+    const [links, cannotReach] = [this.#links.up(), this.#conflicts.at(now)];
     const { list } = this.#clients;
-    const old = this.#table.of(this.name);
-    const isSame =
-      old !== undefined &&
-      old.proposal === proposal &&
-      old.hasLeft === hasLeft &&
-      old.list === list &&
-      isSameIncarnation(old.incarnation, this.#incarnation) &&
-      areSameMembers(old.links, links) &&
-      areSameMembers(old.cannotReach, cannotReach);
-    if (isSame) return;
-    this.#sequence += 1;
-    const record = { ...this.id, sequence: this.#sequence, links, cannotReach, list, proposal, hasLeft };
-    this.#table.put(record, now);
-    this.#sendRecord(record, undefined);
+    this.#flood.publish({ ...this.id, links, cannotReach, list, proposal, hasLeft }, now);
   }
 
   get #graph(): Graph {
     return this.#table.graph;
   }
 
-  #sendRecord(record: ServerRecord, source: string | undefined): void {
-    const message: Message = { kind: 'records', records: [record] };
-    for (const name of this.#links.receiversOf(record, source)) this.#send(name, message);
-  }
-
   #forget(component: ReadonlySet<string>, now: Instant): void {
     const forgotten = this.#table.forget(component, now, this.#durations.forgetMs);
-    for (const name of forgotten) {
-      this.#overlay.forget(name);
-      this.#heard.forget(name);
-      this.#links.forget(name);
-    }
+    for (const part of [this.#overlay, this.#heard, this.#links])
+      for (const name of forgotten) part.forget(name);
   }
 
   // Agreement.
@@ -445,7 +417,8 @@ export class Member implements Core<MemberEffect> {
   #settle(now: Instant): void {
     if (this.#state.kind === 'left' || this.#settledChanges === this.#table.changes) return;
     for (;;) {
-      const computed = this.#graph.membershipWith({ ...this.id, listVersion: this.#clients.list.version });
+      const self = { ...this.id, listVersion: this.#clients.list.version };
+      const computed = this.#agreement.membershipWith(self, this.#table);
       if (computed.key === this.#proposal?.key) break;
       const proposedAs = this.#proposal && incarnationIn(this.#proposal, this.name);
       const isSame = proposedAs !== undefined && isSameIncarnation(proposedAs, this.#incarnation);
@@ -465,9 +438,11 @@ export class Member implements Core<MemberEffect> {
     this.#startChange(now);
     this.#proposedAt = now;
     const set = { key, members };
-    const holdMs = this.#promises.holdMs(set, (name) => this.#table.of(name), now);
+    const promisedMs = this.#promises.holdMs(set, (name) => this.#table.of(name), now);
+    const holdMs = Math.max(promisedMs, this.#agreement.holdMs(now));
     const number = this.#table.greatestNumber + 1;
-    this.#proposal = { ...set, number, holdMs, chain: this.#chain };
+    const { revision } = this.#agreement;
+    this.#proposal = { ...set, number, revision, holdMs, chain: this.#chain };
     this.#publish(now);
   }
 
@@ -482,6 +457,7 @@ export class Member implements Core<MemberEffect> {
   #deliverIfAgreed(now: Instant): void {
     const proposal = this.#proposal;
     assert(proposal !== undefined, 'a member has always proposed something');
+    if (proposal.members.length === 0) return; // This server is not registered.
     const records = proposal.members.map(({ name }) => this.#table.of(name));
     const view = viewOf(proposal, records, this.name, this.view);
     if (view === undefined) return;
@@ -503,10 +479,33 @@ export class Member implements Core<MemberEffect> {
 
   #panicIfLate(now: Instant): void {
     const state = this.#state;
-    if (state.kind !== 'changing' || now - state.since < this.#durations.panicMs) return;
+    if (state.kind === 'changing' && now - state.since >= this.#durations.panicMs) this.#panic();
+  }
+
+  #panic(): void {
     this.#state = { kind: 'panicking' };
     this.#effects.push({ do: 'panic' });
     this.#failSends(undefined, 'panic');
+  }
+
+  // The registry.
+
+  get #agreement(): Agreement {
+    return this.#registry ?? BY_REACH;
+  }
+
+  /** Ends a registration that is over or in conflict, and registers when that disturbs nobody. */
+  #review(now: Instant): void {
+    const [registry, table] = [this.#registry, this.#table];
+    if (registry?.isOver(this.name, table, now) === true) this.#loseRegistration(now);
+    else if (!this.#isLeaving && registry?.registers(this.name, this.#conflicts.at(now), table, now) === true)
+      this.#effects.push({ do: 'register', as: this.id });
+  }
+
+  #loseRegistration(now: Instant): void {
+    this.#startChange(now);
+    if (this.#state.kind === 'changing') this.#panic();
+    this.#becomeIncarnation(laterIncarnation(this.#incarnation, this.#settings.random), now);
   }
 
   // Clients.
@@ -531,7 +530,8 @@ export class Member implements Core<MemberEffect> {
   #actsUntil(now: Instant): Instant | undefined {
     const state = this.#state;
     if (state.kind !== 'in-view' || this.standing(now) !== 'acts') return undefined;
-    return earliest(state.lease.confirmedUntil(now), this.#clients.clearUntil);
+    const until = earliest(state.lease.confirmedUntil(now), this.#clients.clearUntil);
+    return earliest(until, this.#agreement.actsUntil);
   }
 
   #serverOfClients(): ServerOfClients {
@@ -549,17 +549,14 @@ export class Member implements Core<MemberEffect> {
 
   #doubtMembers(now: Instant): void {
     const { doubtMs } = this.#durations;
-    for (const member of this.#overlay.doubtedAfter(doubtMs, now)) this.#doubt(member, now);
+    const lease = this.#state.kind === 'in-view' ? this.#state.lease : undefined;
+    const [overlay, table, registry] = [this.#overlay, this.#table, this.#registry];
+    for (const member of doubted({ self: this.name, doubtMs, overlay, table, registry }, lease, now))
+      this.#doubt(member, now);
     for (const { name, incarnation, clockRate } of this.#links.values()) {
       if (clockRate === undefined || incarnation === undefined) continue;
       this.#conflicts.add({ name, incarnation }, now);
       this.#effects.push({ do: 'clock-outside-the-bound', peer: name, rate: clockRate });
-    }
-    const state = this.#state;
-    if (state.kind !== 'in-view') return;
-    for (const name of state.lease.unconfirmedFor(doubtMs, now)) {
-      const member = this.#otherMember(name);
-      if (member !== undefined) this.#doubt(member, now);
     }
   }
 

@@ -108,6 +108,13 @@ export class Overlay {
     if (hop !== undefined) this.#router.emit({ do: 'send', to: hop, message: packet });
   }
 
+  /** Sends a message for the first time, and returns its id. */
+  begin(to: MemberId, body: Uint8Array, now: Instant): number {
+    const id = this.add(to, body, now);
+    this.send(id);
+    return id;
+  }
+
   add(to: MemberId, body: Uint8Array, now: Instant): number {
     this.#lastId += 1;
     this.#pending.set(this.#lastId, { id: this.#lastId, to, body, sentAt: now, isDoubted: false });

@@ -7,7 +7,13 @@ import { RecordTable } from './record-table.ts';
 
 function record(name: string, startedMs: number, sequence: number, number = 1): ServerRecord {
   const id = { name, incarnation: { startedMs, nonce: 0 } };
-  const proposal = { ...membershipOf([{ ...id, listVersion: 0 }]), number, holdMs: 0, chain: [] };
+  const proposal = {
+    ...membershipOf([{ ...id, listVersion: 0 }]),
+    number,
+    revision: 0,
+    holdMs: 0,
+    chain: [],
+  };
   return { ...id, sequence, links: [], cannotReach: [], list: NO_CLIENTS, proposal, hasLeft: false };
 }
 

@@ -462,6 +462,9 @@ export class Group implements AsyncDisposable {
       case 'name-taken':
         this.nameTaken();
         return;
+      case 'register':
+      case 'deregister':
+        return;
       default:
         logger.debug(effect.event.what, effect.event.facts);
     }

@@ -9,11 +9,14 @@ const CHAIN = 'membership/core/chain.ts';
 const CLIENT = 'membership/core/client.ts';
 const CLIENTS = 'membership/core/clients.ts';
 const DIFFERENCE = 'membership/core/view-difference.ts';
+const DOUBTS = 'membership/core/doubts.ts';
+const FLOOD = 'membership/core/record-flood.ts';
 const GRAPH = 'membership/core/graph.ts';
 const HEARD = 'membership/core/heard-words.ts';
 const MEMBER = 'membership/core/member.ts';
 const OVERLAY = 'membership/core/overlay.ts';
 const PROMISES = 'membership/core/promises.ts';
+const REMOVAL = 'membership/core/removal.ts';
 const TABLE = 'membership/core/record-table.ts';
 const VIEW = 'membership/core/view.ts';
 const LEASE = 'membership/core/view-lease.ts';
@@ -40,8 +43,8 @@ export const mutants: readonly Mutant[] = [
     name: 'no-repair',
     promise: 'liveness',
     story: 'A record that was lost on the way is never sent again.',
-    file: MEMBER,
-    from: "if (records.length > 0) this.#send(from, { kind: 'records', records });",
+    file: FLOOD,
+    from: "if (records.length > 0) this.#send(peer, { kind: 'records', records });",
     to: '',
   },
   {
@@ -260,25 +263,25 @@ export const mutants: readonly Mutant[] = [
     name: 'conflicts-ignored',
     promise: 'fate-sharing',
     story: 'Two members that cannot reach each other stay in one view.',
-    file: GRAPH,
-    from: 'if (worst === undefined) break;',
-    to: 'if (worst === undefined || worst.length < 1e9) break;',
+    file: REMOVAL,
+    from: 'if (worst === undefined) return removed;',
+    to: 'if (worst === undefined || worst.length < 1e9) return removed;',
   },
   {
     name: 'unacknowledged-messages-not-doubted',
     promise: 'fate-sharing',
     story: 'A message that never arrives waits for ever in a view that goes on.',
-    file: MEMBER,
-    from: 'for (const member of this.#overlay.doubtedAfter(doubtMs, now)) this.#doubt(member, now);',
-    to: '',
+    file: DOUBTS,
+    from: 'yield* overlay.doubtedAfter(doubtMs, now);',
+    to: 'void overlay;',
   },
   {
     name: 'send-fails-on-its-own',
     promise: 'fate-sharing',
     story: 'A message that was not acknowledged in time fails, although the view goes on.',
     file: MEMBER,
-    from: 'for (const member of this.#overlay.doubtedAfter(doubtMs, now)) this.#doubt(member, now);',
-    to: "for (const member of this.#overlay.doubtedAfter(doubtMs, now)) this.#failSends(member === undefined ? undefined : this.view, 'new-view');",
+    from: '      this.#doubt(member, now);\n    for (const { name,',
+    to: "      this.#failSends(member === undefined ? undefined : this.view, 'new-view');\n    for (const { name,",
   },
   {
     name: 'acknowledged-by-the-next-server',
