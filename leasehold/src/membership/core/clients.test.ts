@@ -9,7 +9,13 @@ it('sends a view again to a client that does not say to hold the view', () => {
   const incarnation = { startedMs: 1, nonce: 1 };
   const sent: ToClient[] = [];
   const clients = new Clients(resolveDurations(), {
-    ...{ name: 'a', incarnation: () => incarnation, hasView: () => true, actsUntil: () => undefined },
+    ...{
+      name: 'a',
+      incarnation: () => incarnation,
+      hasView: () => true,
+      isOfUse: () => true,
+      actsUntil: () => undefined,
+    },
     listedElsewhere: () => ({ highest: undefined, count: 0 }),
     sendToClient: (_route, message) => sent.push(message),
   });

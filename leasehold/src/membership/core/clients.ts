@@ -83,6 +83,8 @@ export interface ServerOfClients {
   readonly name: string;
   incarnation(): Incarnation;
   hasView(): boolean;
+  /** False for a server outside the registry of its group: the clients go to another server. */
+  isOfUse(): boolean;
   /** Until when this server acts in the present view; undefined for not at all. */
   actsUntil(now: Instant): Instant | undefined;
   /** The highest attachment of a name in the lists of other servers, and how many clients these list. */
@@ -328,6 +330,7 @@ export class Clients {
   }
 
   #answer({ id, route, stamp, holds }: Attached, now: Instant): void {
+    if (!this.#server.isOfUse()) return;
     const incarnation = this.#server.incarnation();
     const number = this.#server.hasView() ? this.#history.number : 0;
     const isCounted = holds === number && this.#countedAs(id) !== undefined;

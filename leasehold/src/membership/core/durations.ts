@@ -4,6 +4,7 @@
  *
  *     lease      a member acts for leaseMs after it sent the stamp that a confirmation echoes
  *     promise    the confirming member keeps its word for a hold (`runtime/lease-time.ts`) after that stamp arrived
+ *     registration   with a registry, a server acts for registrationMs after it sent a read that found its entry; others wait for a hold
  */
 
 import { InvalidOptionError } from '../../runtime/errors.ts';
@@ -20,6 +21,9 @@ export interface Durations {
   /** A suspension of the machine that is shorter than this may go unnoticed. */
   readonly suspensionToleranceMs: number;
   readonly promiseMs: number;
+  /** How long a server acts after it sent a read that found its registration. Only in a group with a registry. */
+  readonly registrationMs: number;
+  readonly registrationHoldMs: number;
   /** A member that has not confirmed the view for so long, or a message not acknowledged for so long, is a conflict. */
   readonly doubtMs: number;
   /** How long a conflict lasts at least; doubled for each repetition up to {@link conflictMaxMs}. */
@@ -51,7 +55,7 @@ export interface ClientDurations {
   readonly countedMs: number;
 }
 
-type Chosen = Omit<Durations, 'promiseMs' | 'clients'>;
+type Chosen = Omit<Durations, 'promiseMs' | 'registrationHoldMs' | 'clients'>;
 
 export type DurationOptions = Partial<Chosen>;
 
@@ -62,6 +66,7 @@ const DEFAULTS: Chosen = {
   upMaxMs: 4_000,
   leaseMs: 1_500,
   suspensionToleranceMs: 100,
+  registrationMs: 3_000,
   doubtMs: 4_000,
   conflictMs: 3_000,
   conflictMaxMs: 60_000,
@@ -99,7 +104,8 @@ export function resolveDurations(options: DurationOptions = {}): Durations {
       chosen.forgetMs,
       'it must be at least twice as long as a promise',
     );
-  return { ...chosen, promiseMs, clients: clientDurationsOf(chosen) };
+  const registrationHoldMs = holdMsOf({ leaseMs: chosen.registrationMs, suspensionToleranceMs });
+  return { ...chosen, promiseMs, registrationHoldMs, clients: clientDurationsOf(chosen) };
 }
 
 /** With a longer lease nobody wants to wait longer for a client that joins. */

@@ -458,7 +458,7 @@ export class Member implements Core<MemberEffect> {
     const proposal = this.#proposal;
     assert(proposal !== undefined, 'a member has always proposed something');
     if (proposal.members.length === 0) return; // This server is not registered.
-    const records = proposal.members.map(({ name }) => this.#table.of(name));
+    const records = proposal.members.map((each) => this.#table.ofProcess(each));
     const view = viewOf(proposal, records, this.name, this.view);
     if (view === undefined) return;
     const state = this.#state;
@@ -539,6 +539,7 @@ export class Member implements Core<MemberEffect> {
       name: this.name,
       incarnation: () => this.#incarnation,
       hasView: () => this.view !== undefined,
+      isOfUse: () => this.#registry?.isRegistered !== false,
       actsUntil: (now) => this.#actsUntil(now),
       listedElsewhere: (name) => this.#table.listedElsewhere(name, this.name),
       sendToClient: (to, message) => this.#effects.push({ do: 'send-to-client', to, message }),

@@ -75,6 +75,14 @@ export class RecordTable {
     return this.#kept.get(name)?.record;
   }
 
+  /** The record of this process, and not of another one under the same name. */
+  ofProcess({ name, incarnation }: MemberId): ServerRecord | undefined {
+    const record = this.of(name);
+    return record !== undefined && compareIncarnations(record.incarnation, incarnation) === 0
+      ? record
+      : undefined;
+  }
+
   proposedAt(name: string): Instant | undefined {
     return this.#kept.get(name)?.proposedAt;
   }

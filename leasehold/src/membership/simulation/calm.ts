@@ -8,6 +8,7 @@
  * view with a member that it cannot reach: each of them acts again and again, in smaller views.
  */
 
+import { noFaults } from '../../etcd/simulation/simulated-client.ts';
 import type { GroupWorld } from './group-world.ts';
 import type { Server } from './server.ts';
 
@@ -15,6 +16,8 @@ import type { Server } from './server.ts';
 const CALM_MS = 16_000;
 const CALM_LOSS = 0.05;
 const QUIET_MS = 10_000;
+/** So much longer with a registry: a server that had to go tries again after a conflict of up to 12 s, and a first registration holds. */
+const REGISTRY_MS = 16_000;
 const DEAF_MIDDLE_MS = 36_000;
 /** In the last part of the calm, every server must have acted at some instant. */
 const ACTED_WITHIN_MS = 2_000;
@@ -31,13 +34,14 @@ export class Calm {
     const { world, drawn, servers, clients, network, random } = this.#group;
     if (drawn.kind === 'deaf-middle') {
       world.run({ untilMs: world.trueMs + DEAF_MIDDLE_MS, maxEvents });
-      this.#allActed(DEAF_ACTED_WITHIN_MS, 'fate-sharing');
+      this.#allActed(servers, DEAF_ACTED_WITHIN_MS, 'fate-sharing');
       return;
     }
     const restAt =
       Math.max(world.trueMs, ...[...servers, ...clients].map((each) => each.stoppedUntilMs)) + 500;
     world.run({ untilMs: restAt, maxEvents });
     network.heal();
+    this.#healEtcd();
     for (const server of servers) {
       server.isDeaf = false;
       server.losesLargeMessages = false;
@@ -54,8 +58,13 @@ export class Calm {
     world.run({ untilMs: world.trueMs + CALM_MS, maxEvents });
     network.setFaults({ lossChance: 0 });
     world.run({ untilMs: world.trueMs + QUIET_MS, maxEvents });
-    this.#allActed(ACTED_WITHIN_MS, 'liveness');
-    this.#oneViewEach();
+    if (this.#group.etcd === undefined) {
+      this.#allActed(servers, ACTED_WITHIN_MS, 'liveness');
+      this.#oneViewEach();
+    } else {
+      world.run({ untilMs: world.trueMs + REGISTRY_MS, maxEvents });
+      this.#onePartActs();
+    }
     this.#clientsAreInViews();
   }
 
@@ -89,8 +98,8 @@ export class Calm {
     }
   }
 
-  #allActed(withinMs: number, promise: string): void {
-    const { world, servers, checker } = this.#group;
+  #allActed(servers: readonly Server[], withinMs: number, promise: string): void {
+    const { world, checker } = this.#group;
     for (const server of servers) {
       if (!server.process.alive) continue;
       const actedAtMs = checker.actedAtMs(server);
@@ -99,8 +108,30 @@ export class Calm {
     }
   }
 
-  #oneViewEach(): void {
+  #healEtcd(): void {
+    const { etcd, servers } = this.#group;
+    if (etcd === undefined) return;
+    etcd.isDown = false;
+    etcd.endStaleness();
+    for (const { etcdFaults } of servers) Object.assign(etcdFaults, noFaults());
+  }
+
+  /** With a registry: the servers of one part act in one view, and all others panic. */
+  #onePartActs(): void {
     const { world, servers } = this.#group;
+    const alive = servers.filter(({ process }) => process.alive);
+    const first = alive.find(({ member }) => member?.view !== undefined);
+    if (first === undefined && alive.length > 0) throw world.broken('liveness', 'no server has a view');
+    const part = first === undefined ? [] : this.#reachable(first);
+    this.#allActed(part, ACTED_WITHIN_MS, 'liveness');
+    this.#oneViewEach(part);
+    const other = alive.find((server) => !part.includes(server) && server.member?.view !== undefined);
+    if (other !== undefined)
+      throw world.broken('liveness', `${other.name} has a view beside that of ${first?.name}`);
+  }
+
+  #oneViewEach(servers: readonly Server[] = this.#group.servers): void {
+    const { world } = this.#group;
     for (const server of servers) {
       if (!server.process.alive) continue;
       const reachable = this.#reachable(server);

@@ -2,6 +2,7 @@
 
 import type { Random } from '../../sim/random.ts';
 import { Calm } from './calm.ts';
+import { EtcdChaos } from './etcd-chaos.ts';
 import { drawRate, drawWorld } from './drawn-world.ts';
 import { GroupWorld } from './group-world.ts';
 import type { ClientProcess } from './client.ts';
@@ -36,6 +37,7 @@ export class Chaos {
       for (let fault = 0; fault < drawn.faults / 3; fault++)
         world.at(this.#clientRandom.between(2_000, drawn.chaosMs), () => this.#clientFault(client));
     }
+    if (group.etcd !== undefined) new EtcdChaos(group, group.etcd).begin();
     if (drawn.kind === 'drifting') world.every([4_000, 8_000], () => this.#stopSlowest());
     world.run({ untilMs: drawn.chaosMs, maxEvents: EVENTS_MAX });
     new Calm(group).run(EVENTS_MAX);

@@ -2,6 +2,7 @@
  * Watches from outside, where all servers can be seen at one instant.
  *
  *  - **one-view-acts.** Two different views in which servers act at the same instant share no name.
+ *  - **one-view.** With a registry: at most one view acts in the world, over all servers and clients.
  *  - **counted-once.** For each of some keys, one server of a view has the right to the key (as the owner of a rate limit has). A server
  *    that acts uses its right on behalf of all members, a server that continues on behalf of the kept members. At no instant is
  *    a name counted by two servers for one key.
@@ -19,6 +20,7 @@
  *  - **comes-to-an-end.** Time goes on, which the world notices by the number of events.
  */
 
+import type { SimulatedEtcd } from '../../etcd/simulation/simulated-etcd.ts';
 import type { World } from '../../sim/world.ts';
 import { type Durations, fateSharingMs } from '../core/durations.ts';
 import type { MemberEffect, SendOutcome } from '../core/effects.ts';
@@ -29,10 +31,12 @@ import type { View } from '../core/view.ts';
 import type { ClientEffect } from '../core/client.ts';
 import type { ClientView } from '../core/view-difference.ts';
 import type { ClientObserver, ClientProcess } from './client.ts';
+import { RegistryTruth } from './registry-truth.ts';
 import type { Observer, Server } from './server.ts';
 
 export const PROMISES = [
   'one-view-acts',
+  'one-view',
   'counted-once',
   'agreement',
   'ids-grow',
@@ -64,6 +68,8 @@ export class Checker implements Observer, ClientObserver {
   readonly #world: World;
   readonly #servers: readonly Server[];
   readonly #clients: readonly ClientProcess[];
+  /** The registry as it really was, if there is one. */
+  readonly #truth: RegistryTruth | undefined;
   readonly #settledWithinMs: number;
   readonly #setOfId = new Map<string, string>();
   readonly #proposed = new Set<string>();
@@ -83,13 +89,19 @@ export class Checker implements Observer, ClientObserver {
 
   constructor(
     world: World,
-    actors: { readonly servers: readonly Server[]; readonly clients: readonly ClientProcess[] },
+    actors: {
+      readonly servers: readonly Server[];
+      readonly clients: readonly ClientProcess[];
+      /** Where servers are registered, if they are. */
+      readonly etcd?: SimulatedEtcd | undefined;
+    },
     durations: Durations,
     lateMs: number,
   ) {
     this.#world = world;
     this.#servers = actors.servers;
     this.#clients = actors.clients;
+    this.#truth = actors.etcd && new RegistryTruth(actors.etcd);
     // By the slowest clock; and each of a few timers may be late.
     this.#settledWithinMs = 1.12 * (fateSharingMs(durations) + 4 * lateMs);
     world.afterEach(() => {
@@ -234,6 +246,14 @@ export class Checker implements Observer, ClientObserver {
   #isNotObsolete(server: Server, view: View): void {
     const records = server.member?.records;
     if (records === undefined) return;
+    if (this.#truth !== undefined) {
+      const set = view.members.map(keyOf).join(' ');
+      if (this.#truth.has(set)) return;
+      throw this.#world.broken(
+        'not-obsolete',
+        `${server.name} delivers {${set}}, which was never registered`,
+      );
+    }
     const found = new Set([server.name]);
     for (const name of found) {
       const record = records.get(name)?.record;
@@ -280,6 +300,8 @@ export class Checker implements Observer, ClientObserver {
       acting.set(view.key, view);
     }
     if (acting.size > 1) this.#areDisjoint(acting.values());
+    if (acting.size > 1 && this.#truth !== undefined)
+      throw this.#world.broken('one-view', `these act at once: {${[...acting.keys()].join('}, {')}}`);
     if (continues === 0) return;
     this.#world.count('instants at which a server continues');
     for (const key of KEYS) this.#countedOnce(key);

@@ -8,6 +8,10 @@
  *    one proposes to go on alone in the same moment: a promise that is too short ends before the lease that rests on it.
  *  - `deaf-middle`: two servers that reach each other only through a third, which forwards nothing.
  *  - `data-lost`: the messages of one server are lost, and nothing else is.
+ *
+ * In one world of five, views come from a registry in etcd. Half of these are drawn for the danger that the registry alone is against:
+ *
+ *  - `usurped`: a server acts; its way to etcd is slow or cut while etcd ends its lease early, and another server, which cannot reach the first, registers.
  */
 
 import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
@@ -15,10 +19,12 @@ import type { LinkFaults } from '../../sim/network.ts';
 import { Random } from '../../sim/random.ts';
 import { type Durations, resolveDurations } from '../core/durations.ts';
 
-export type WorldKind = 'mixed' | 'slow-pair' | 'drifting' | 'deaf-middle' | 'data-lost';
+export type WorldKind = 'mixed' | 'slow-pair' | 'drifting' | 'deaf-middle' | 'data-lost' | 'usurped';
 
 export interface DrawnWorld {
   readonly kind: WorldKind;
+  /** Whether views come from a registry; then, whether an address stays the same after a restart. */
+  readonly registry?: { readonly hasLastingAddress: boolean } | undefined;
   readonly names: readonly string[];
   /** The clients, each with the rate of its clock. */
   readonly clients?: readonly { readonly name: string; readonly rate: number }[] | undefined;
@@ -34,19 +40,33 @@ export interface DrawnWorld {
 const SLOWEST = 1 / Math.sqrt(CLOCK_RATE_BOUND);
 const FASTEST = Math.sqrt(CLOCK_RATE_BOUND);
 
+/** One world of so many has a registry. */
+const REGISTRY_EVERY = 5;
+const REGISTRY_KINDS: readonly WorldKind[] = [
+  'mixed',
+  'mixed',
+  'mixed',
+  'slow-pair',
+  'usurped',
+  'usurped',
+  'usurped',
+];
 const DANGERS: readonly WorldKind[] = ['slow-pair', 'drifting', 'deaf-middle', 'data-lost'];
 
 export function drawWorld(seed: number): DrawnWorld {
   const random = new Random(seed).fork('drawn world');
-  const kind = random.pick<WorldKind>([...Array<WorldKind>(9).fill('mixed'), ...DANGERS]);
+  const hasRegistry = seed % REGISTRY_EVERY === REGISTRY_EVERY - 2;
+  const drawn = random.pick<WorldKind>([...Array<WorldKind>(9).fill('mixed'), ...DANGERS]);
+  const kind = hasRegistry ? random.pick<WorldKind>(REGISTRY_KINDS) : drawn;
   const size = sizeOf(kind, random);
   const names = Array.from({ length: size }, (_, index) => `s${index}`);
   const inOrder = kind === 'mixed' && random.chance(0.3);
   return {
     kind,
+    registry: hasRegistry ? { hasLastingAddress: random.chance(0.6) } : undefined,
     names,
     clients: seed % 2 === 0 ? drawClients(kind, new Random(seed).fork('clients')) : [],
-    durations: resolveDurations({ conflictMaxMs: 6_000 }),
+    durations: resolveDurations({ conflictMaxMs: 6_000, ...(hasRegistry ? { doubtMs: 4_600 } : {}) }),
     links: linksOf(kind, inOrder, random),
     rates: names.map((_, index) =>
       kind === 'drifting' ? (index === 0 ? SLOWEST : FASTEST) : drawRate(random),
@@ -61,6 +81,7 @@ const hasNoDrawnFaults = (kind: WorldKind): boolean => kind !== 'mixed' && kind 
 
 function sizeOf(kind: WorldKind, random: Random): number {
   if (kind === 'mixed') return random.integer(2, 6);
+  if (kind === 'usurped') return random.integer(2, 4);
   return kind === 'slow-pair' || kind === 'drifting' ? 2 : 3;
 }
 

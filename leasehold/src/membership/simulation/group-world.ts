@@ -1,5 +1,6 @@
 /** A group in a simulated world: the servers, the network between them, the application that sends, and the checker. */
 
+import { SimulatedEtcd } from '../../etcd/simulation/simulated-etcd.ts';
 import { SimClock } from '../../sim/clock.ts';
 import { Network } from '../../sim/network.ts';
 import type { Random } from '../../sim/random.ts';
@@ -20,16 +21,19 @@ export class GroupWorld {
   readonly clients: ClientProcess[] = [];
   readonly checker: Checker;
   readonly random: Random;
+  /** Where servers are registered, if they are. */
+  readonly etcd: SimulatedEtcd | undefined;
   #bodies = 0;
 
   constructor(seed: number, trace: boolean, drawn: DrawnWorld) {
     this.world = new World({ seed, trace });
     this.drawn = drawn;
     this.random = this.world.random.fork('group');
+    this.etcd = drawn.registry && new SimulatedEtcd(this.world);
     this.network = new Network(this.world, { faults: drawn.links });
     const { names, durations, lateMs } = drawn;
     const { servers, clients, network } = this;
-    this.checker = new Checker(this.world, { servers, clients }, durations, lateMs);
+    this.checker = new Checker(this.world, { servers, clients, etcd: this.etcd }, durations, lateMs);
     names.forEach((name, index) => {
       this.add(name, names, drawn.rates[index]);
     });
@@ -47,7 +51,11 @@ export class GroupWorld {
     const { network, checker: observer } = this;
     const { durations, lateMs } = this.drawn;
     const clients = (this.drawn.clients ?? []).map((client) => client.name);
-    const options = { name, names, clients, durations, lateMs, network, clock, observer };
+    const registered = this.etcd && {
+      etcd: this.etcd,
+      hasLastingAddress: this.drawn.registry?.hasLastingAddress === true,
+    };
+    const options = { name, names, clients, durations, lateMs, network, clock, observer, registered };
     const server = new Server(this.world, options);
     this.servers.push(server);
     return server;

@@ -5,7 +5,10 @@
  * suspended is noticed before anything else.
  */
 
+import { type ClientFaults, noFaults, SimulatedEtcdClient } from '../../etcd/simulation/simulated-client.ts';
+import type { SimulatedEtcd } from '../../etcd/simulation/simulated-etcd.ts';
 import { Driver } from '../../runtime/driver.ts';
+import { silent } from '../../runtime/logger.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import type { Instant } from '../../runtime/time.ts';
 import type { SimClock } from '../../sim/clock.ts';
@@ -16,6 +19,7 @@ import type { Durations } from '../core/durations.ts';
 import type { MemberEffect, Standing } from '../core/effects.ts';
 import { Member } from '../core/member.ts';
 import type { AnyMessage } from '../core/messages.ts';
+import { RegistryKeeper } from '../etcd/keeper.ts';
 
 export interface Observer {
   /** An effect, at the instant at which it is carried out. */
@@ -34,7 +38,17 @@ export interface ServerOptions {
   readonly clock: SimClock;
   readonly lateMs: number;
   readonly observer: Observer;
+  /** The registry, if there is one. */
+  readonly registered?: RegisteredIn | undefined;
 }
+
+export interface RegisteredIn {
+  readonly etcd: SimulatedEtcd;
+  /** The address stays the same after a restart, so the registration of the process before is replaced at once. */
+  readonly hasLastingAddress: boolean;
+}
+
+export const REGISTRY_PREFIX = 'group/';
 
 export class Server {
   readonly world: World;
@@ -45,6 +59,8 @@ export class Server {
   /** A server whose large messages are lost: records and data do not get out, heartbeats do. */
   losesLargeMessages = false;
   losesData = false;
+  /** On the way to etcd. */
+  readonly etcdFaults: ClientFaults = noFaults();
   /** Until when, by true time, the process was stopped at some instant. */
   stoppedUntilMs: number = Number.NEGATIVE_INFINITY;
   readonly #options: ServerOptions;
@@ -130,6 +146,30 @@ export class Server {
     if (this.world.tracing) this.world.note(this.name, { what, facts });
   }
 
+  /** Reads the registry for the core, and keeps the registration. */
+  #keep(runtime: SimRuntime, member: Member, input: (act: (now: Instant) => MemberEffect[]) => void) {
+    const { name, durations, registered } = this.#options;
+    if (registered === undefined) return undefined;
+    const { etcd, hasLastingAddress } = registered;
+    const client = new SimulatedEtcdClient(etcd, this.process, runtime, this.etcdFaults);
+    const process = `${name}.${this.process.incarnation}`;
+    const entry = { address: hasLastingAddress ? name : process, process, settings: {} };
+    const { registrationMs } = durations;
+    const settings = {
+      client,
+      runtime,
+      logger: silent,
+      prefix: REGISTRY_PREFIX,
+      name,
+      entry,
+      registrationMs,
+    };
+    return new RegistryKeeper(settings, {
+      read: (reading, sentAt) => input((now) => member.registryRead(reading, sentAt, now)),
+      nameTaken: () => this.world.count('registrations under another live process'),
+    });
+  }
+
   #loses(message: AnyMessage): boolean {
     const isData = message.kind === 'packet' && message.payload.kind === 'data';
     const isLarge = isData || message.kind === 'records';
@@ -146,8 +186,9 @@ export class Server {
           startedMs: Math.floor(runtime.wallMs()),
           nonce: Math.floor(runtime.random() * 2 ** 32),
         },
-        peers: names.filter((other) => other !== name),
+        peers: this.#options.registered ? [] : names.filter((other) => other !== name),
         durations,
+        registry: this.#options.registered && durations,
         random: () => runtime.random(),
       },
       runtime.now(),
@@ -169,6 +210,8 @@ export class Server {
       execute: (effect) => {
         if (effect.do === 'send-to-client') transport.send(effect.to, effect.message);
         if (effect.do === 'send' && !this.#loses(effect.message)) transport.send(effect.to, effect.message);
+        if (effect.do === 'register') keeper?.register(effect.as);
+        if (effect.do === 'deregister') keeper?.deregister();
         observer.does(this, effect);
       },
     });
@@ -189,6 +232,7 @@ export class Server {
         }
       });
     });
+    const keeper = this.#keep(runtime, member, (act) => driver.input(act));
     observer.began(this);
     driver.input((now) => member.wake(now));
   }

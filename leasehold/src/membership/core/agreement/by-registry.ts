@@ -34,14 +34,12 @@
 
 import { instant, type Instant, later, latest } from '../../../runtime/time.ts';
 import {
-  type Incarnation,
   isSameIncarnation,
   type MemberId,
   type Membership,
   membershipOf,
   type SetMember,
 } from '../incarnation.ts';
-import type { ServerRecord } from '../messages.ts';
 import type { RecordTable } from '../record-table.ts';
 import { removedOf } from '../removal.ts';
 import type { Agreement } from './agreement.ts';
@@ -175,9 +173,7 @@ export class ByRegistry implements Agreement {
   /** The registered servers that have to go, because they and other registered servers cannot reach each other. */
   #removed(table: RecordTable): ReadonlySet<string> {
     const registrations = this.#registry?.registrations ?? [];
-    const records = registrations.flatMap(
-      ({ name, incarnation }) => recordOf(name, incarnation, table) ?? [],
-    );
+    const records = registrations.flatMap((each) => table.ofProcess(each) ?? []);
     return removedOf(records, (member) => registrations.some((each) => isSame(each, member)));
   }
 
@@ -189,7 +185,7 @@ export class ByRegistry implements Agreement {
 
   #holdFor(elder: Registration, own: Registration, table: RecordTable, now: Instant): void {
     const { registrationHoldMs, promiseMs } = this.#durations;
-    const record = recordOf(elder.name, elder.incarnation, table);
+    const record = table.ofProcess(elder);
     if (record?.hasLeft === true) return;
     const knewOfThis = record !== undefined && record.proposal.revision >= own.revision;
     const until = knewOfThis
@@ -202,13 +198,5 @@ export class ByRegistry implements Agreement {
 const isSame = (one: MemberId, other: MemberId): boolean =>
   one.name === other.name && isSameIncarnation(one.incarnation, other.incarnation);
 
-function recordOf(name: string, incarnation: Incarnation, table: RecordTable): ServerRecord | undefined {
-  const record = table.of(name);
-  return record !== undefined && isSameIncarnation(record.incarnation, incarnation) ? record : undefined;
-}
-
-const isReached = (
-  { name, incarnation }: MemberId,
-  component: ReadonlySet<string>,
-  table: RecordTable,
-): boolean => component.has(name) && recordOf(name, incarnation, table) !== undefined;
+const isReached = (other: MemberId, component: ReadonlySet<string>, table: RecordTable): boolean =>
+  component.has(other.name) && table.ofProcess(other) !== undefined;

@@ -1,0 +1,74 @@
+/**
+ * The registration of a server as a key of etcd: `<prefix><group>/<name>`, with the server's incarnation, its address, and the settings that all
+ * servers of a group must have in common.
+ *
+ * A key under the prefix that holds something else is not ours, and is left out in the same way by every server. A registration that this
+ * version cannot read is not left out: that server belongs to the group, and a view without it might act beside its own.
+ */
+
+import type { EtcdKeyValue } from '../../etcd/client.ts';
+import { decodeJson, encodeJson } from '../../etcd/values.ts';
+import type { Registration } from '../core/agreement/registry.ts';
+import type { Incarnation } from '../core/incarnation.ts';
+
+/** The mark of our keys, in every version. */
+const KIND = 'leasehold-membership';
+const VERSION = 1;
+const TEXT_MAX = 2_048;
+
+export type Settings = Readonly<Record<string, string>>;
+
+export interface Entry {
+  readonly incarnation: Incarnation;
+  /** Where the others dial this server. */
+  readonly address: string;
+  /** One for each process, so that a process knows which entries are its own. */
+  readonly process: string;
+  readonly settings: Settings;
+}
+
+export interface Found extends Registration, Entry {
+  /** In etcd. */
+  readonly lease: string;
+}
+
+export const encodeEntry = ({ incarnation, address, process, settings }: Entry): Uint8Array =>
+  encodeJson({ kind: KIND, version: VERSION, incarnation, address, process, settings });
+
+/** `unreadable`: a registration of a version that is not known here. Undefined: the key holds something else. */
+export function decodeEntry(
+  { key, value, lease, modRevision }: EtcdKeyValue,
+  prefix: string,
+): Found | 'unreadable' | undefined {
+  const fields = decodeJson(value);
+  if (fields['kind'] !== KIND) return undefined;
+  const { version, incarnation, address, process, settings } = fields;
+  const name = key.slice(prefix.length);
+  const isReadable =
+    version === VERSION &&
+    isIncarnation(incarnation) &&
+    isText(address) &&
+    isText(process) &&
+    areSettings(settings);
+  if (!isReadable || name === '') return 'unreadable';
+  const { startedMs, nonce } = incarnation;
+  const entry: Found = {
+    ...{ name, incarnation: { startedMs, nonce }, address, process, settings, lease },
+    revision: modRevision,
+  };
+  return entry;
+}
+
+const isText = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= TEXT_MAX;
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function isIncarnation(value: unknown): value is Incarnation {
+  if (typeof value !== 'object' || value === null) return false;
+  const { startedMs, nonce } = value as Partial<Incarnation>;
+  return isCount(startedMs) && isCount(nonce);
+}
+
+const areSettings = (value: unknown): value is Settings =>
+  typeof value === 'object' && value !== null && Object.values(value).every(isText);

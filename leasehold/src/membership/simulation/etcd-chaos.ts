@@ -1,0 +1,124 @@
+/** What goes wrong with etcd, and on the way there, until the calm. */
+
+import type { SimulatedEtcd } from '../../etcd/simulation/simulated-etcd.ts';
+import type { Random } from '../../sim/random.ts';
+import type { GroupWorld } from './group-world.ts';
+import type { Server } from './server.ts';
+
+export class EtcdChaos {
+  readonly #group: GroupWorld;
+  readonly #etcd: SimulatedEtcd;
+  readonly #random: Random;
+
+  constructor(group: GroupWorld, etcd: SimulatedEtcd) {
+    this.#group = group;
+    this.#etcd = etcd;
+    this.#random = group.world.random.fork('faults of etcd');
+  }
+
+  begin(): void {
+    const { world, drawn, network, servers } = this.#group;
+    world.count('worlds with a registry');
+    if (drawn.kind === 'usurped') {
+      const names = servers.map(({ name }) => name);
+      network.partition(names.map((name) => [name]));
+      world.every([2_000, 7_000], () => this.#unlessCalm(() => this.#usurp()));
+      world.every([6_000, 9_000], () => this.#unlessCalm(() => this.#join(names)));
+      return;
+    }
+    const faults = this.#random.integer(3, 10);
+    for (let fault = 0; fault < faults; fault++)
+      world.at(this.#random.between(1_000, drawn.chaosMs), () => this.#fault());
+  }
+
+  #fault(): void {
+    const random = this.#random;
+    const etcd = this.#etcd;
+    const server = random.pick(this.#group.servers);
+    const kinds: readonly (() => void)[] = [
+      () => this.#cut(server, random.between(200, 8_000)),
+      () => this.#cut(server, random.between(200, 8_000)),
+      () => this.#slow(server),
+      () => this.#takeDown(random.between(200, 6_000)),
+      () => etcd.changeLeader(0),
+      () => etcd.changeLeader(0.5),
+      () => etcd.changeLeader(1),
+      () => etcd.breakWatches(0.5, 'end'),
+      () => etcd.breakWatches(0.5, 'deafen'),
+      () => etcd.store.compact(etcd.store.revision),
+      () => this.#goStale(server),
+      () => this.#usurp(),
+      () => this.#restore(),
+    ];
+    this.#group.world.count('faults of etcd');
+    kinds[random.integer(0, kinds.length - 1)]?.();
+  }
+
+  /** All leases end early, while the servers that act hear late or nothing of etcd. */
+  #usurp(): void {
+    const { servers, world } = this.#group;
+    const random = this.#random;
+    world.count('leases ended early');
+    for (const server of servers) {
+      if (server.standing() === 'none') continue;
+      if (random.chance(0.3)) this.#goStale(server);
+      if (random.chance(0.6)) this.#cut(server, random.between(1_000, 8_000));
+      else this.#slow(server);
+    }
+    world.after(random.between(0, 1_500), () => {
+      if (world.trueMs < this.#group.drawn.chaosMs) this.#etcd.changeLeader(random.pick([0.5, 1, 1]));
+    });
+  }
+
+  /** The servers reach each other for a while, so that a second one can register beside the first. */
+  #join(names: readonly string[]): void {
+    const { network, world, servers } = this.#group;
+    const random = this.#random;
+    network.heal();
+    world.after(random.between(900, 3_000), () =>
+      this.#unlessCalm(() => {
+        for (const server of servers) if (random.chance(0.5)) this.#cut(server, random.between(500, 3_000));
+        network.partition(names.map((name) => [name]));
+        if (random.chance(0.5)) this.#usurp();
+      }),
+    );
+  }
+
+  #cut(server: Server, ms: number): void {
+    server.etcdFaults.isCut = true;
+    this.#group.world.after(ms, () => {
+      server.etcdFaults.isCut = false;
+    });
+  }
+
+  #slow({ etcdFaults }: Server): void {
+    const { registrationMs } = this.#group.drawn.durations;
+    etcdFaults.answerMs = [0, registrationMs / 2];
+    this.#group.world.after(this.#random.between(2_000, 8_000), () => {
+      etcdFaults.answerMs = [0, 0];
+    });
+  }
+
+  #takeDown(ms: number): void {
+    this.#etcd.isDown = true;
+    this.#group.world.after(ms, () => {
+      this.#etcd.isDown = false;
+    });
+  }
+
+  /** The etcd member of one server does not know that it was replaced, and answers keep-alives by itself. */
+  #goStale(server: Server): void {
+    this.#etcd.goStale(`${server.name}.${server.process.incarnation}`);
+    this.#group.world.after(this.#random.between(1_000, 9_000), () => this.#etcd.endStaleness());
+  }
+
+  #restore(): void {
+    const restore = this.#etcd.backup();
+    this.#group.world.after(this.#random.between(500, 6_000), () => this.#unlessCalm(() => restore(true)));
+  }
+
+  #unlessCalm(act: () => void): void {
+    const { world, drawn } = this.#group;
+    if (world.trueMs < drawn.chaosMs) act();
+  }
+}
