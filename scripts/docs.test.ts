@@ -236,6 +236,7 @@ describe('docs/options.md', () => {
         ['leasehold/src/membership/shell/group.ts', 'GroupCallbacks'],
       ],
     ],
+    ['etcd of joinGroup', [['leasehold/src/membership/shell/registry.ts', 'GroupEtcd']]],
     [
       'joinGroup as a client',
       [

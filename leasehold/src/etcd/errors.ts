@@ -1,7 +1,25 @@
-/** The error of a process that cannot reach etcd, with the next step. */
+/** The errors of a process that uses etcd, each with the next step. */
 
 import { LeaseholdError } from '../runtime/errors.ts';
 import type { EtcdRefusalReason } from './client.ts';
+
+const ANOTHER_PREFIX =
+  'Choose another prefix, or the name of the cluster whose log this is; or, if nobody needs what is there, delete all keys under the prefix.';
+
+/**
+ * The keys under the prefix belong to something else: to another cluster of Managers or another group, or to neither. Nothing was written.
+ */
+export class PrefixInUseError extends LeaseholdError {
+  override readonly name = 'PrefixInUseError';
+  readonly code = 'PREFIX_IN_USE';
+  readonly retryable = false;
+  readonly key: string;
+
+  constructor(key: string, finding: string, advice: string = ANOTHER_PREFIX) {
+    super(`the key "${key}" in etcd ${finding}. Nothing was written. ${advice}`);
+    this.key = key;
+  }
+}
 
 /** etcd did not answer in time, or refused. Nothing is open; the requested write may have been made. */
 export class EtcdUnavailableError extends LeaseholdError {

@@ -22,6 +22,8 @@ export type {
 } from './shell/group.ts';
 export type { GroupClient, GroupClientStatus } from './shell/group-client.ts';
 export type { JoinGroupClientOptions } from './shell/join-client.ts';
+export { EtcdUnavailableError, PrefixInUseError } from '../etcd/errors.ts';
+export type { GroupEtcd, GroupRegistry } from './shell/registry.ts';
 export { joinGroup, type JoinGroupOptions } from './shell/join-group.ts';
 export { AddressUnavailableError, PortInUseError } from './shell/mesh-errors.ts';
 export {

@@ -1,10 +1,9 @@
 /** The Manager as a function: `leasehold/manager`. */
 
-export { EtcdUnavailableError } from '../etcd/errors.ts';
+export { EtcdUnavailableError, PrefixInUseError } from '../etcd/errors.ts';
 export {
   DamagedEtcdLogError,
   LeaderAliveError,
-  PrefixInUseError,
   StoreWentBackError,
 } from '../log/etcd/errors.ts';
 export {

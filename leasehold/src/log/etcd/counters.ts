@@ -24,7 +24,8 @@ import type { RaisedCounters } from '../file/raise-counters.ts';
 import { newHistory } from '../history.ts';
 import { Requester, type Hearing } from './requester.ts';
 import type { EtcdClient, EtcdTransactionResult } from '../../etcd/client.ts';
-import { LeaderAliveError, PrefixInUseError } from './errors.ts';
+import { PrefixInUseError } from '../../etcd/errors.ts';
+import { LeaderAliveError } from './errors.ts';
 import {
   decodeHalt,
   decodeHead,

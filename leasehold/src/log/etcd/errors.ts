@@ -3,25 +3,6 @@
 import { LeaseholdError } from '../../runtime/errors.ts';
 
 /**
- * The keys under the prefix belong to something else: to another cluster of Managers, or not to a log
- * at all. Nothing was written.
- */
-export class PrefixInUseError extends LeaseholdError {
-  override readonly name = 'PrefixInUseError';
-  readonly code = 'PREFIX_IN_USE';
-  readonly retryable = false;
-  readonly key: string;
-
-  constructor(key: string, finding: string) {
-    super(
-      `the key "${key}" in etcd ${finding}. Nothing was written. Choose another prefix, or the name of the cluster ` +
-        'whose log this is; or, if nobody needs what is there, delete all keys under the prefix.',
-    );
-    this.key = key;
-  }
-}
-
-/**
  * A key of the log does not hold the written value, or is missing. Lost entries may have been told to others as true,
  * so nothing is skipped.
  */

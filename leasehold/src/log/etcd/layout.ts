@@ -24,7 +24,8 @@
 import { UnknownLogFormatError } from '../file/errors.ts';
 import { type History, isHistoryKey } from '../history.ts';
 import type { EtcdKeyValue } from '../../etcd/client.ts';
-import { DamagedEtcdLogError, PrefixInUseError } from './errors.ts';
+import { PrefixInUseError } from '../../etcd/errors.ts';
+import { DamagedEtcdLogError } from './errors.ts';
 import { encodeJson, decodeJson } from '../../etcd/values.ts';
 
 const FORMAT = 1;

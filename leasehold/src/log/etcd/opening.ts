@@ -15,7 +15,7 @@ import { newHistory } from '../history.ts';
 import { newLogFloor } from '../new-log.ts';
 import type { Requester, Hearing } from './requester.ts';
 import type { EtcdKeyValue } from '../../etcd/client.ts';
-import { PrefixInUseError } from './errors.ts';
+import { PrefixInUseError } from '../../etcd/errors.ts';
 import { decodeMeta, encodeMeta, type Layout } from './layout.ts';
 import { Lifetime } from '../../runtime/lifetime.ts';
 

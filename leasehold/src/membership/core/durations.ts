@@ -4,7 +4,7 @@
  *
  *     lease      a member acts for leaseMs after it sent the stamp that a confirmation echoes
  *     promise    the confirming member keeps its word for a hold (`runtime/lease-time.ts`) after that stamp arrived
- *     registration   with a registry, a server acts for registrationMs after it sent a read that found its entry; others wait for a hold
+ *     registration   with a registry, a server acts for registrationMs after sending a read that found the own entry; others wait for a hold
  */
 
 import { InvalidOptionError } from '../../runtime/errors.ts';
@@ -21,7 +21,7 @@ export interface Durations {
   /** A suspension of the machine that is shorter than this may go unnoticed. */
   readonly suspensionToleranceMs: number;
   readonly promiseMs: number;
-  /** How long a server acts after it sent a read that found its registration. Only in a group with a registry. */
+  /** How long a server acts after sending a read that found the own registration. Only in a group with a registry. */
   readonly registrationMs: number;
   readonly registrationHoldMs: number;
   /** A member that has not confirmed the view for so long, or a message not acknowledged for so long, is a conflict. */

@@ -74,7 +74,8 @@ export class Member implements Core<MemberEffect> {
   readonly #refutations = new Refutations();
   #incarnation: Incarnation;
   readonly #flood: RecordFlood;
-  readonly #registry: ByRegistry | undefined;
+  /** To look at: whether this server is registered, and beside which others. */
+  readonly registry: ByRegistry | undefined;
   #proposal: Proposal | undefined;
   /** The change of the table up to which this server has proposed and delivered what follows. */
   #settledChanges = -1;
@@ -93,7 +94,7 @@ export class Member implements Core<MemberEffect> {
     this.#durations = durations;
     this.#incarnation = incarnation;
     this.#links = new Links(peers, durations);
-    this.#registry = settings.registry && new ByRegistry(settings.registry);
+    this.registry = settings.registry && new ByRegistry(settings.registry);
     this.#flood = new RecordFlood(this.#table, this.#links, (to, message) => this.#send(to, message));
     this.#promises = new Promises(durations.promiseMs, now);
     this.#conflicts = new Conflicts(durations, random);
@@ -209,12 +210,12 @@ export class Member implements Core<MemberEffect> {
     return this.#take();
   }
 
-  /** What a read of the registry found that was sent at `sentAt`. Reads come one after the other. */
+  /** A read of the registry that was sent at `sentAt` found this. Reads come one after the other. */
   registryRead(registry: Registry, sentAt: Instant, now: Instant): MemberEffect[] {
-    if (this.#registry === undefined || this.hasLeft) return this.#take();
+    if (this.registry === undefined || this.hasLeft) return this.#take();
     const names = registry.registrations.map(({ name }) => name);
     this.#links.setPeers(names.filter((name) => name !== this.name));
-    if (!this.#registry.read(registry, { sentAt, now }, this.id, this.#table)) this.#loseRegistration(now);
+    if (!this.registry.read(registry, { sentAt, now }, this.id, this.#table)) this.#loseRegistration(now);
     this.#settledChanges = -1;
     this.#settle(now);
     this.#review(now);
@@ -260,7 +261,7 @@ export class Member implements Core<MemberEffect> {
     this.#state = { kind: 'left' };
     this.#failSends(undefined, 'panic');
     this.#publish(now, true);
-    if (this.#registry !== undefined) this.#effects.push({ do: 'deregister' });
+    if (this.registry !== undefined) this.#effects.push({ do: 'deregister' });
   }
 
   /** Sends to a member of the present view. Undefined if there is no such member. */
@@ -302,7 +303,8 @@ export class Member implements Core<MemberEffect> {
   #beat(now: Instant): void {
     const { heartbeatMs } = this.#durations;
     this.#heartbeatAt = later(now, heartbeatMs * (0.9 + 0.2 * this.#settings.random()));
-    if (this.#state.kind === 'left') return this.#flood.repeat(this.name);
+    if (this.hasLeft) this.#flood.repeat(this.name);
+    if (this.hasLeft) return;
     for (const link of this.#links.values()) link.update(now);
     this.#clients.beat(now);
     this.#doubtMembers(now);
@@ -362,7 +364,8 @@ export class Member implements Core<MemberEffect> {
   // Records.
 
   #learn(record: ServerRecord, from: string, now: Instant): void {
-    if (record.name === this.name) return this.#refute(record.incarnation, now);
+    if (record.name === this.name) this.#refute(record.incarnation, now);
+    if (record.name === this.name) return;
     if (!this.#table.isNews(record)) return;
     const known = this.#table.of(record.name);
     if (record.list.version !== known?.list.version || record.incarnation !== known.incarnation)
@@ -381,7 +384,7 @@ export class Member implements Core<MemberEffect> {
 
   #becomeIncarnation(incarnation: Incarnation, now: Instant): void {
     this.#incarnation = incarnation;
-    if (this.#registry?.forget() === true) this.#effects.push({ do: 'deregister' });
+    if (this.registry?.forget() === true) this.#effects.push({ do: 'deregister' });
     this.#effects.push(trace('new-incarnation', { id: keyOf(this.id) }));
     this.#publish(now);
     this.#settle(now);
@@ -491,12 +494,12 @@ export class Member implements Core<MemberEffect> {
   // The registry.
 
   get #agreement(): Agreement {
-    return this.#registry ?? BY_REACH;
+    return this.registry ?? BY_REACH;
   }
 
   /** Ends a registration that is over or in conflict, and registers when that disturbs nobody. */
   #review(now: Instant): void {
-    const [registry, table] = [this.#registry, this.#table];
+    const [{ registry }, table] = [this, this.#table];
     if (registry?.isOver(this.name, table, now) === true) this.#loseRegistration(now);
     else if (!this.#isLeaving && registry?.registers(this.name, this.#conflicts.at(now), table, now) === true)
       this.#effects.push({ do: 'register', as: this.id });
@@ -539,7 +542,7 @@ export class Member implements Core<MemberEffect> {
       name: this.name,
       incarnation: () => this.#incarnation,
       hasView: () => this.view !== undefined,
-      isOfUse: () => this.#registry?.isRegistered !== false,
+      isOfUse: () => this.registry?.isRegistered !== false,
       actsUntil: (now) => this.#actsUntil(now),
       listedElsewhere: (name) => this.#table.listedElsewhere(name, this.name),
       sendToClient: (to, message) => this.#effects.push({ do: 'send-to-client', to, message }),
@@ -549,10 +552,13 @@ export class Member implements Core<MemberEffect> {
   // Doubt.
 
   #doubtMembers(now: Instant): void {
-    const { doubtMs } = this.#durations;
     const lease = this.#state.kind === 'in-view' ? this.#state.lease : undefined;
-    const [overlay, table, registry] = [this.#overlay, this.#table, this.#registry];
-    for (const member of doubted({ self: this.name, doubtMs, overlay, table, registry }, lease, now))
+    const [overlay, table, { registry }] = [this.#overlay, this.#table, this];
+    for (const member of doubted(
+      { self: this.name, overlay, table, registry, ...this.#durations },
+      lease,
+      now,
+    ))
       this.#doubt(member, now);
     for (const { name, incarnation, clockRate } of this.#links.values()) {
       if (clockRate === undefined || incarnation === undefined) continue;

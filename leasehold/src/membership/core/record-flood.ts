@@ -1,5 +1,5 @@
 /**
- * Records on their way: the own record is published whenever it says something new, records of others are passed on, and those that a peer lacks
+ * Records on their way: the own record is published whenever there is something new to say, records of others are passed on, and those that a peer lacks
  * are sent again. `record-table.ts` argues why that suffices.
  */
 
@@ -23,7 +23,7 @@ export class RecordFlood {
     this.#send = send;
   }
 
-  /** The record of this server, if it says anything new. */
+  /** The record of this server, if there is anything new to say. */
   publish(said: Omit<ServerRecord, 'sequence'>, now: Instant): void {
     const old = this.#table.of(said.name);
     const isSame =
@@ -47,13 +47,13 @@ export class RecordFlood {
     for (const name of this.#links.receiversOf(record, source)) this.#send(name, message);
   }
 
-  /** Says the own record again, in case it was lost. */
+  /** Says the own record again, in case of a loss. */
   repeat(self: string): void {
     const record = this.#table.of(self);
     if (record !== undefined) this.passOn(record, undefined);
   }
 
-  /** Sends a peer that has these versions the records that it lacks. */
+  /** Sends a peer with these versions the records that are newer here. */
   repair(peer: string, versions: readonly Version[], self: string): void {
     const records = this.#table.lackedBy(versions, this.#table.graph.component(self));
     if (records.length > 0) this.#send(peer, { kind: 'records', records });

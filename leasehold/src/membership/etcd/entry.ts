@@ -1,9 +1,9 @@
 /**
- * The registration of a server as a key of etcd: `<prefix><group>/<name>`, with the server's incarnation, its address, and the settings that all
+ * The registration of a server as a key of etcd: `<prefix>groups/<group>/<name>`, with the server's incarnation and address, and the settings that all
  * servers of a group must have in common.
  *
  * A key under the prefix that holds something else is not ours, and is left out in the same way by every server. A registration that this
- * version cannot read is not left out: that server belongs to the group, and a view without it might act beside its own.
+ * version cannot read is not left out: that server belongs to the group, and a view without that server might act beside another.
  */
 
 import type { EtcdKeyValue } from '../../etcd/client.ts';
@@ -43,20 +43,32 @@ export function decodeEntry(
   const fields = decodeJson(value);
   if (fields['kind'] !== KIND) return undefined;
   const { version, incarnation, address, process, settings } = fields;
-  const name = key.slice(prefix.length);
+  const name = nameIn(key, prefix);
   const isReadable =
     version === VERSION &&
     isIncarnation(incarnation) &&
     isText(address) &&
     isText(process) &&
     areSettings(settings);
-  if (!isReadable || name === '') return 'unreadable';
+  if (!isReadable || name === undefined) return 'unreadable';
   const { startedMs, nonce } = incarnation;
   const entry: Found = {
     ...{ name, incarnation: { startedMs, nonce }, address, process, settings, lease },
     revision: modRevision,
   };
   return entry;
+}
+
+/** Names may have any characters, and a name with a slash must not reach into another group. */
+export const keyOfEntry = (prefix: string, name: string): string => `${prefix}${encodeURIComponent(name)}`;
+
+function nameIn(key: string, prefix: string): string | undefined {
+  try {
+    return decodeURIComponent(key.slice(prefix.length)) || undefined;
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
 }
 
 const isText = (value: unknown): value is string =>

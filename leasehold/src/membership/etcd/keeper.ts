@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * Keeps one server's registration in etcd, and reads the registry for the core (`core/agreement/by-registry.ts`), which decides when to register and what
- * follows from a read.
+ * Keeps one server's registration in etcd, and reads the registry for the core (`core/agreement/by-registry.ts`), which decides when to register and
+ * draws the consequences of a read.
  *
  *     look ─► read all keys, linearizably ─► core ─► is the own entry as wanted? ─► grant, put, revoke
  *      ▲                                                                              │
@@ -28,7 +28,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
 import { type Incarnation, isSameIncarnation, type MemberId } from '../core/incarnation.ts';
-import { decodeEntry, encodeEntry, type Entry, type Found } from './entry.ts';
+import { decodeEntry, encodeEntry, type Entry, type Found, keyOfEntry } from './entry.ts';
 
 export interface KeeperOptions {
   readonly client: EtcdClient;
@@ -37,12 +37,12 @@ export interface KeeperOptions {
   /** The beginning of all keys of this group. Ends in `/`. */
   readonly prefix: string;
   readonly name: string;
-  /** What this server's entry says, besides the incarnation. */
+  /** The entry of this server, without the incarnation. */
   readonly entry: Omit<Entry, 'incarnation'>;
   readonly registrationMs: number;
 }
 
-/** What a read found. */
+/** The findings of a read. */
 export interface Reading {
   readonly revision: number;
   readonly registrations: readonly Found[];
@@ -167,10 +167,10 @@ export class RegistryKeeper {
     this.#isLooking = false;
     const isSooner = this.#looksAgain;
     this.#looksAgain = false;
-    if (isSooner) return this.#look();
     const waitMs =
       found === undefined ? this.#everyMs * (0.25 + 0.5 * this.#options.runtime.random()) : this.#everyMs;
-    this.#nextLook = this.#lifetime.after(waitMs, () => this.#look());
+    if (isSooner) this.#look();
+    else this.#nextLook = this.#lifetime.after(waitMs, () => this.#look());
   }
 
   /** Undefined if there is one that cannot be read. */
@@ -220,17 +220,17 @@ export class RegistryKeeper {
   #maintain(own: Found | undefined): void {
     const { process, address } = this.#options.entry;
     const wanted = this.#wanted;
-    if (own === undefined || own.process === process) this.#occupied = undefined;
-    if (
-      own?.process === process &&
-      (wanted === undefined || !isSameIncarnation(own.incarnation, wanted.id.incarnation))
-    )
-      return this.#revoke(own.lease);
-    if (wanted === undefined || wanted.isAsking || wanted.hasFailed || own?.process === process) return;
-    if (own !== undefined && own.address !== address) return this.#wait(own);
-    this.#episodes.over(OCCUPIED);
-    if (wanted.lease === undefined) this.#grant(wanted);
-    else this.#put(wanted, wanted.lease, own?.revision ?? 0);
+    const isOurs = own?.process === process;
+    if (own === undefined || isOurs) this.#occupied = undefined;
+    if (own !== undefined && isOurs) {
+      const isWanted = wanted !== undefined && isSameIncarnation(own.incarnation, wanted.id.incarnation);
+      if (!isWanted) this.#revoke(own.lease);
+    } else if (own !== undefined && own.address !== address) this.#wait(own);
+    else if (wanted !== undefined && !wanted.isAsking && !wanted.hasFailed) {
+      this.#episodes.over(OCCUPIED);
+      if (wanted.lease === undefined) this.#grant(wanted);
+      else this.#put(wanted, wanted.lease, own?.revision ?? 0);
+    }
   }
 
   #wait(other: Found): void {
@@ -261,7 +261,7 @@ export class RegistryKeeper {
   /** @param before the revision of the entry that is replaced; 0 for none */
   #put(wanted: Wanted, lease: string, before: number): void {
     const { client, prefix, name, entry } = this.#options;
-    const key = `${prefix}${name}`;
+    const key = keyOfEntry(prefix, name);
     const value = encodeEntry({ ...entry, incarnation: wanted.id.incarnation });
     const put = { do: 'put', key, value, lease } as const;
     wanted.isAsking = true;

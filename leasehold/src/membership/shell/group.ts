@@ -8,7 +8,6 @@
 import { NameTakenError } from '../../node/mesh/errors.ts';
 import type { Mesh } from '../../node/mesh/mesh.ts';
 import { EventLog } from '../../node/service/event-log.ts';
-import { parseAddress } from '../../node/tcp/address.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { EpisodeLog } from '../../runtime/episode-log.ts';
 import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
@@ -19,6 +18,7 @@ import type { Family } from '../../runtime/metrics-text.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import { Condition } from '../../runtime/condition.ts';
+import type { Instant } from '../../runtime/time.ts';
 import type { Durations } from '../core/durations.ts';
 import type { MemberEffect, Standing } from '../core/effects.ts';
 import type { MemberId } from '../core/incarnation.ts';
@@ -26,10 +26,12 @@ import { Member } from '../core/member.ts';
 import type { MemberSettings } from '../core/member-settings.ts';
 import type { AnyMessage, FromClient, Message } from '../core/messages.ts';
 import type { View } from '../core/view.ts';
+import type { Reading, RegistryKeeper } from '../etcd/keeper.ts';
 import { LeftGroupError, MessageTooLargeError, NotAMemberError } from '../errors.ts';
 import { BODY_BYTES_MAX, SERVERS_MAX } from '../wire/bounds.ts';
 import { encodeMessage } from '../wire/codec.ts';
 import { Sends } from './sends.ts';
+import { isAddress, type RegistryConnection } from './registry.ts';
 import { clockWords, type GroupStatus, type GroupState, statusOf } from './status.ts';
 
 /** A set of servers that all agreed on exactly this set. */
@@ -90,6 +92,8 @@ export interface GroupDependencies {
   readonly logger: Logger;
   readonly mesh: Mesh<Uint8Array, AnyMessage>;
   readonly callbacks: GroupCallbacks;
+  /** Where servers are registered, if views come from etcd. */
+  readonly registry?: RegistryConnection | undefined;
   atEndOfTurn(callback: () => void): void;
 }
 
@@ -117,6 +121,7 @@ export class Group implements AsyncDisposable {
   readonly #driver: Driver<MemberEffect>;
   readonly #guard: SuspensionGuard;
   readonly #episodes: EpisodeLog;
+  readonly #keeper: RegistryKeeper | undefined;
   readonly #sends = new Sends();
   readonly #changed = new Condition();
   /** By the channel of their datagrams. */
@@ -158,6 +163,10 @@ export class Group implements AsyncDisposable {
       afterInput: () => this.#changed.look(),
     });
     mesh.logProblems();
+    this.#keeper = use.registry?.keep({
+      read: (reading, sentAt) => this.#registryRead(reading, sentAt),
+      nameTaken: () => this.nameTaken(),
+    });
     this.#driver.input((now) => this.#member.wake(now));
   }
 
@@ -276,8 +285,9 @@ export class Group implements AsyncDisposable {
   }
 
   status(): GroupStatus {
-    const { durations, mesh, runtime, size } = this.#use;
+    const { durations, mesh, runtime, size, registry } = this.#use;
     return statusOf({
+      registry,
       ...{ name: this.name, group: this.group, size, durations, mesh, member: this.#member, view: this.view },
       ...{
         state: this.#state,
@@ -372,6 +382,29 @@ export class Group implements AsyncDisposable {
     this.#closing ??= this.#close(new NameTakenError(this.name));
   }
 
+  /** Dials the servers that are registered, and tells the core. */
+  #registryRead(reading: Reading, sentAt: Instant): void {
+    const { mesh, registry } = this.#use;
+    const mismatch = registry?.mismatchIn(reading);
+    if (mismatch !== undefined) this.#closing ??= this.#close(mismatch);
+    const addresses = registry?.addressesIn(reading, this.#keptPeers());
+    if (addresses !== undefined) mesh.setPeers(addresses);
+    this.#driver.input((now) => this.#member.registryRead(reading, sentAt, now));
+  }
+
+  /** The peers that are configured, registered or heard of. */
+  #keptPeers(): Map<string, string> {
+    const { mesh, settings } = this.#use;
+    const registered = this.#member.registry?.registry?.registrations ?? [];
+    const isKept = (name: string): boolean =>
+      name === this.name ||
+      settings.peers.includes(name) ||
+      registered.some((each) => each.name === name) ||
+      this.#member.records.has(name) ||
+      mesh.isConnected(name);
+    return new Map([...mesh.peers].filter(([name]) => isKept(name)));
+  }
+
   /**
    * Whether the process that introduced itself so can be answered. A server that is not in the peers says where it is, and is a peer from
    * then on; names that the core has forgotten make room.
@@ -388,21 +421,14 @@ export class Group implements AsyncDisposable {
       );
       return false;
     }
-    const { peers } = this.#use.settings;
-    const kept = [...mesh.peers].filter(
-      ([known]) =>
-        known === this.name ||
-        peers.includes(known) ||
-        this.#member.records.has(known) ||
-        mesh.isConnected(known),
-    );
-    if (kept.length >= SERVERS_MAX) {
+    const kept = this.#keptPeers();
+    if (kept.size >= SERVERS_MAX) {
       this.#episodes.happened('too-many', 'more servers than a group can have; the last one is ignored', {
         name,
       });
       return false;
     }
-    mesh.setPeers(new Map([...kept, [name, address]]));
+    mesh.setPeers(kept.set(name, address));
     return true;
   }
 
@@ -463,7 +489,10 @@ export class Group implements AsyncDisposable {
         this.nameTaken();
         return;
       case 'register':
+        this.#keeper?.register(effect.as);
+        return;
       case 'deregister':
+        this.#keeper?.deregister();
         return;
       default:
         logger.debug(effect.event.what, effect.event.facts);
@@ -543,6 +572,7 @@ export class Group implements AsyncDisposable {
     // A message may be lost, so the last record is sent again with each heartbeat.
     await pause(runtime, LEAVING_HEARTBEATS * durations.heartbeatMs);
     this.#driver.stop();
+    await this.#use.registry?.[Symbol.asyncDispose]();
     this.#episodes[Symbol.dispose]();
     await this.#use.mesh[Symbol.asyncDispose]();
     this.#call(callbacks.onEnd, why);
@@ -556,12 +586,3 @@ const isOfClients = (message: AnyMessage): message is FromClient =>
 
 const isOfServers = (message: AnyMessage): message is Message =>
   message.kind === 'heartbeat' || message.kind === 'records' || message.kind === 'packet';
-
-function isAddress(address: string): boolean {
-  try {
-    parseAddress(address);
-    return true;
-  } catch {
-    return false;
-  }
-}

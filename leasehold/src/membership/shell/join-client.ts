@@ -34,6 +34,9 @@ export interface JoinGroupClientOptions extends ClientCallbacks {
   /** A client does not listen. */
   listen?: undefined;
 
+  /** A client is told the servers in `peers`, also of a group registered in etcd. */
+  etcd?: undefined;
+
   /** Groups of different names refuse each other. @default 'default' */
   group?: string | undefined;
 
@@ -51,7 +54,7 @@ export interface JoinGroupClientOptions extends ClientCallbacks {
 }
 
 const OPTIONS: OptionNames<JoinGroupClientOptions> = {
-  ...{ name: true, peers: true, listen: true, group: true, leaseMs: true, tls: true },
+  ...{ name: true, peers: true, listen: true, etcd: true, group: true, leaseMs: true, tls: true },
   ...{ signal: true, logger: true, onStartChange: true, onView: true, onPanic: true, onEnd: true },
 };
 
@@ -64,6 +67,12 @@ export async function joinAsClient(options: JoinGroupClientOptions): Promise<Gro
   signal?.throwIfAborted();
   const name = nameOption('name', options.name, NAME_CHARACTERS_MAX);
   const group = nameOption('group', options.group ?? 'default', NAME_CHARACTERS_MAX);
+  if (options.etcd !== undefined)
+    throw new InvalidOptionError(
+      'etcd',
+      'given',
+      'a client does not ask etcd: name servers of the group in peers, or give listen to be a server',
+    );
   const peers = checkPeers('peers', options.peers, NAME_CHARACTERS_MAX);
   if (peers.has(name)) throw new InvalidOptionError('name', name, 'it is the name of a server in peers');
   if (peers.size > SERVERS_MAX)

@@ -26,6 +26,7 @@ import { MEMBERSHIP_PROTOCOL, membershipCodec } from '../wire/codec.ts';
 import { Group, type GroupCallbacks } from './group.ts';
 import type { GroupClient } from './group-client.ts';
 import { joinAsClient, type JoinGroupClientOptions } from './join-client.ts';
+import { checkGroupEtcd, type GroupEtcd, RegistryConnection, ttlMsOf } from './registry.ts';
 import { agreedOf, durationsOf, limitsOf } from './settings.ts';
 
 export interface JoinGroupOptions extends GroupCallbacks {
@@ -38,8 +39,15 @@ export interface JoinGroupOptions extends GroupCallbacks {
   /**
    * Other servers by name, with their addresses. This server dials them for ever. A server that is not among them may join by dialling one
    * of them, so the lists need not be equal; but two servers that are in no list of each other have to find each other through a third.
+   * Give this or `etcd`.
    */
-  peers: Peers;
+  peers?: Peers | undefined;
+
+  /**
+   * Where the servers of the group are registered, as `etcd://10.0.0.1:2379/prefix` or with more options. Then they find each other there, there is one view in the world, and a
+   * server that etcd does not answer panics. Give this or `peers`.
+   */
+  etcd?: string | GroupEtcd | undefined;
 
   /** Groups of different names refuse each other. @default 'default' */
   group?: string | undefined;
@@ -70,7 +78,16 @@ export interface JoinGroupOptions extends GroupCallbacks {
 }
 
 const OPTIONS: OptionNames<JoinGroupOptions> = {
-  ...{ name: true, listen: true, peers: true, group: true, address: true, size: true, leaseMs: true },
+  ...{
+    name: true,
+    listen: true,
+    peers: true,
+    etcd: true,
+    group: true,
+    address: true,
+    size: true,
+    leaseMs: true,
+  },
   ...{ tls: true, insecure: true, signal: true, logger: true },
   ...{ onStartChange: true, onView: true, onPanic: true, onMessage: true, onEnd: true },
 };
@@ -87,6 +104,9 @@ const CONNECTIONS_MAX: number = 2 * CLIENTS_MAX + 4 * SERVERS_MAX;
  * @throws {InvalidOptionError} before anything has started
  * @throws {PortInUseError} if another process listens there
  * @throws {AddressUnavailableError} if this machine has no such address
+ * @throws {EtcdUnavailableError} with `etcd`, if etcd does not answer or denies access
+ * @throws {PrefixInUseError} with `etcd`, if the keys there are not those of a group
+ * @throws {ConfigMismatchError} with `etcd`, if a registered server has other settings
  */
 export function joinGroup(options: JoinGroupOptions): Promise<Group>;
 export function joinGroup(options: JoinGroupClientOptions): Promise<GroupClient>;
@@ -103,11 +123,12 @@ async function joinAsServer(options: JoinGroupOptions): Promise<Group> {
   const name = nameOption('name', options.name, NAME_CHARACTERS_MAX);
   const group = nameOption('group', options.group ?? 'default', NAME_CHARACTERS_MAX);
   const listen = checkAddress('listen', options.listen);
+  const etcd = options.etcd === undefined ? undefined : checkGroupEtcd(options.etcd);
   const peers = peersOf(options, name);
   const address = options.address ?? peers.get(name) ?? formatAddress(listen);
   checkAddress('address', address);
   checkSize(size, new Set([...peers.keys(), name]).size);
-  const durations = durationsOf(options.leaseMs);
+  const durations = durationsOf(options.leaseMs, etcd && ttlMsOf(etcd, durationsOf(options.leaseMs).leaseMs));
   const secure = mutualTlsOption(options.tls);
   const logger = options.logger ?? warnings;
   if (secure === undefined && !isLoopback(listen.host)) {
@@ -122,6 +143,8 @@ async function joinAsServer(options: JoinGroupOptions): Promise<Group> {
     startedMs: Math.floor(runtime.wallMs()),
     nonce: Math.floor(runtime.random() * NONCE_LIMIT),
   };
+  const use = { name, group, address, durations, runtime, logger };
+  const registry = etcd && (await RegistryConnection.open(etcd, use, signal));
   let server: Group | undefined;
   const opening = openMesh({
     ...{ codec: membershipCodec, protocol: MEMBERSHIP_PROTOCOL, name, group, listen, address, secure },
@@ -144,7 +167,8 @@ async function joinAsServer(options: JoinGroupOptions): Promise<Group> {
       if (state === 'duplicated' && peer === name) server?.nameTaken();
     },
   });
-  const mesh = await opening.catch((error: unknown) => {
+  const mesh = await opening.catch(async (error: unknown) => {
+    await registry?.[Symbol.asyncDispose]();
     throw error instanceof PortInUseError ? takenBy(name, error) : error;
   });
   mesh.setPeers(new Map([...peers, [name, address]]));
@@ -152,15 +176,25 @@ async function joinAsServer(options: JoinGroupOptions): Promise<Group> {
     settings: {
       ...{ name, incarnation, durations, random: () => runtime.random() },
       peers: [...peers.keys()].filter((peer) => peer !== name),
+      registry: registry && durations,
     },
-    ...{ group, size, durations, runtime, logger, mesh, atEndOfTurn, callbacks: options },
+    ...{ group, size, durations, runtime, logger, mesh, registry, atEndOfTurn, callbacks: options },
   });
   const joined = server;
   signal?.addEventListener('abort', () => void joined.close(), { once: true });
   return joined;
 }
 
-function peersOf({ peers }: JoinGroupOptions, name: string): ReadonlyMap<string, string> {
+function peersOf({ peers, etcd }: JoinGroupOptions, name: string): ReadonlyMap<string, string> {
+  if (etcd !== undefined) {
+    if (peers === undefined) return new Map();
+    throw new InvalidOptionError(
+      'peers',
+      peers,
+      'give peers or etcd, not both: with etcd, servers find each other there',
+    );
+  }
+  if (peers === undefined) throw new InvalidOptionError('peers', peers, 'give the other servers, or etcd');
   const isEmpty = typeof peers === 'object' && peers !== null && Object.keys(peers).length === 0;
   const checked = isEmpty ? new Map<string, string>() : checkPeers('peers', peers, NAME_CHARACTERS_MAX);
   const count = new Set([...checked.keys(), name]).size;

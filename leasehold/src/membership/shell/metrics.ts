@@ -44,6 +44,16 @@ export const METRICS: readonly Metric<GroupStatus>[] = [
       peers.map(({ name, reach }) => [name, reach === 'direct' ? 2 : reach === 'overlay' ? 1 : 0]),
   ),
   gauge(
+    'leasehold_group_registered_servers',
+    'Servers registered in etcd, at the last look; 0 in a group without etcd.',
+    ({ registry }) => registry?.registered.length ?? 0,
+  ),
+  gauge(
+    'leasehold_group_is_registered',
+    '1 while this server is registered in etcd; 0 otherwise, and in a group without etcd.',
+    ({ registry }) => (registry?.isRegistered === true ? 1 : 0),
+  ),
+  gauge(
     'leasehold_group_messages_waiting',
     'Messages that wait to be acknowledged.',
     ({ waiting }) => waiting,

@@ -31,6 +31,7 @@ const STATUS: GroupStatus = {
     standing: 'acts',
   },
   view: { id: '1.2.x', members: ['a', 'b', 'c'], clients: ['x'], kept: [], lost: [] },
+  registry: undefined,
   attachedClients: 1,
   waiting: 0,
   peers: [peer('a', 'direct'), peer('c', 'overlay'), peer('d', undefined, 'gone'), peer('e', undefined)],

@@ -71,6 +71,16 @@ export const groupService = (group: Group): Service<GroupEvent> => ({
     view: orNull(VIEW),
     waiting: whole('messages that wait to be acknowledged'),
     attachedClients: whole('clients that are attached to this server'),
+    registry: orNull(
+      object({
+        members: names('the members of etcd'),
+        prefix: text('the beginning of all keys of the group'),
+        ttlMs: whole('how long a server acts without an answer of etcd'),
+        isRegistered: boolean('this server is registered'),
+        registered: names('all registered servers'),
+        problem: textOrNull('why this server is not registered, or etcd does not answer'),
+      }),
+    ),
     peers: listOf(
       object({
         name: text('the peer'),
@@ -158,8 +168,9 @@ function standingCheck(group: Group): ProgressCheck {
     name: 'view',
     afterMs: 2 * leaseMs,
     standsStill: () => {
-      const { state, standing } = group.status();
+      const { state, standing, registry } = group.status();
       if (standing !== 'none') return undefined;
+      if (registry?.problem !== undefined && state !== 'left') return registry.problem;
       if (state === 'in-view') return 'this server is in a view, and does not act yet';
       if (state === 'left') return 'this server has left the group';
       return state === 'panicking' ? 'no view could be agreed on' : 'the next view is not agreed on yet';

@@ -6,6 +6,9 @@ import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { type Durations, resolveDurations } from '../core/durations.ts';
 
+/** How long after its end etcd may keep a lease. */
+const EXPIRY_MS = 1_000;
+
 const LEASE_MS = { default: 1_500, least: 100, most: 60_000 };
 
 /** A process that sends more than this is not read for a while. */
@@ -25,13 +28,18 @@ export const agreedOf = ({ leaseMs, suspensionToleranceMs }: Durations): Texts =
 });
 
 /** The proportions of the design, which the simulation has tried: one decision, not seven. */
-export function durationsOf(leaseMs: number = LEASE_MS.default): Durations {
+export function durationsOf(leaseMs: number = LEASE_MS.default, ttlMs?: number): Durations {
   const { least, most } = LEASE_MS;
   if (typeof leaseMs !== 'number' || !(leaseMs >= least && leaseMs <= most))
     throw new InvalidOptionError('leaseMs', leaseMs, `it must be a number from ${least} to ${most}`);
+  const doubtMs = (leaseMs * 8) / 3;
   return resolveDurations({
     ...{ leaseMs, heartbeatMs: leaseMs / 6, downMs: (leaseMs * 2) / 3, upMs: leaseMs / 3 },
-    ...{ upMaxMs: (leaseMs * 8) / 3, suspensionToleranceMs: leaseMs / 15, doubtMs: (leaseMs * 8) / 3 },
+    ...{ upMaxMs: (leaseMs * 8) / 3, suspensionToleranceMs: leaseMs / 15, doubtMs },
     ...{ conflictMs: 2 * leaseMs, conflictMaxMs: 40 * leaseMs, panicMs: 4 * leaseMs },
+    // A server that has crashed must be gone from the registry before anybody else goes for it.
+    ...(ttlMs === undefined
+      ? {}
+      : { registrationMs: ttlMs, doubtMs: Math.max(doubtMs, 1.2 * ttlMs + EXPIRY_MS) }),
   });
 }

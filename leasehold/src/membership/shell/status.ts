@@ -5,6 +5,7 @@ import type { Durations } from '../core/durations.ts';
 import type { Standing } from '../core/effects.ts';
 import type { Member } from '../core/member.ts';
 import type { GroupView } from './group.ts';
+import type { GroupRegistry, RegistryConnection } from './registry.ts';
 
 /** `changing`: the next view is not agreed on yet. `panicking`: for so long that the last view counts no more. */
 export type GroupState = 'changing' | 'in-view' | 'panicking' | 'left';
@@ -52,6 +53,8 @@ export interface GroupStatus {
   readonly waiting: number;
   /** Clients that are attached to this server. */
   readonly attachedClients: number;
+  /** The registry in etcd, if views come from one. */
+  readonly registry: GroupRegistry | undefined;
   readonly peers: readonly GroupPeer[];
   readonly graph: readonly GroupNode[];
   readonly counters: GroupCounters;
@@ -69,16 +72,18 @@ interface Facts
     isConnected(name: string): boolean;
     problemOf(name: string): string | undefined;
   };
-  readonly member: Pick<Member, 'reach' | 'records' | 'clockRateOf' | 'clientCount'>;
+  readonly member: Pick<Member, 'reach' | 'records' | 'clockRateOf' | 'clientCount' | 'registry'>;
+  readonly registry: Pick<RegistryConnection, 'members' | 'prefix' | 'problem'> | undefined;
 }
 
 /** @internal */
-export function statusOf({ durations, mesh, member, counters, ...facts }: Facts): GroupStatus {
+export function statusOf({ durations, mesh, member, registry, counters, ...facts }: Facts): GroupStatus {
   const peers = [...mesh.peers].filter(([name]) => name !== facts.name);
   return {
     ...facts,
     leaseMs: durations.leaseMs,
     attachedClients: member.clientCount,
+    registry: registry && registryStatus(facts.name, registry, member, durations.registrationMs),
     peers: peers.map(([name, address]) => ({
       ...{ name, address, isMember: facts.view?.members.includes(name) === true },
       ...{ isConnected: mesh.isConnected(name), reach: member.reach(name) },
@@ -100,4 +105,28 @@ export const clockWords = (peer: string, rate: number): string =>
 
 function clockProblem(name: string, rate: number | undefined): string | undefined {
   return rate === undefined ? undefined : clockWords(name, rate);
+}
+
+function registryStatus(
+  self: string,
+  { members, prefix, problem }: Pick<RegistryConnection, 'members' | 'prefix' | 'problem'>,
+  member: Facts['member'],
+  ttlMs: number,
+): GroupRegistry {
+  const isRegistered = member.registry?.isRegistered === true;
+  const registered = (member.registry?.registry?.registrations ?? []).map(({ name }) => name);
+  const missing = registered.filter((name) => name !== self && member.reach(name) === undefined);
+  const waits =
+    missing.length > 0
+      ? `not registered: waiting for ${missing.join(', ')}, registered and out of reach`
+      : 'not registered yet';
+  const why = problem === undefined ? undefined : `no answer of etcd: ${problem}`;
+  return {
+    members,
+    prefix,
+    ttlMs,
+    isRegistered,
+    registered,
+    problem: why ?? (isRegistered ? undefined : waits),
+  };
 }

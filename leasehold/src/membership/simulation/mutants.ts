@@ -4,6 +4,7 @@
  */
 
 import type { Mutant } from '../../sim/simulation.ts';
+import { registryMutants } from './registry-mutants.ts';
 
 const CHAIN = 'membership/core/chain.ts';
 const CLIENT = 'membership/core/client.ts';
@@ -382,4 +383,6 @@ export const mutants: readonly Mutant[] = [
     from: 'clientsGone: gone(base.clients, next.clients),',
     to: 'clientsGone: gone(base.clients, base.clients),',
   },
+  // The registry.
+  ...registryMutants,
 ];

@@ -1,0 +1,95 @@
+/** A group registered in etcd, wrong by a line each time. `mutants.ts` has the rest. */
+
+import type { Mutant } from '../../sim/simulation.ts';
+
+const AGREEMENT = 'membership/core/agreement/by-registry.ts';
+const CLIENTS = 'membership/core/clients.ts';
+const DOUBTS = 'membership/core/doubts.ts';
+const KEEPER = 'membership/etcd/keeper.ts';
+const MEMBER = 'membership/core/member.ts';
+
+export const registryMutants: readonly Mutant[] = [
+  {
+    name: 'registration-outlasts-the-clock',
+    promise: 'one-view',
+    story: 'A server that reads nothing any more goes on acting.',
+    file: AGREEMENT,
+    from: 'return this.isRegistered ? later(this.#readSentAt, this.#durations.registrationMs) : NEVER;',
+    to: 'return this.isRegistered ? later(this.#readSentAt, 1e9 * this.#durations.registrationMs) : NEVER;',
+  },
+  {
+    name: 'first-registration-does-not-hold',
+    promise: 'one-view',
+    story: 'A server that registers acts at once, while one acts whose registration ended before.',
+    file: AGREEMENT,
+    from: 'this.#eldersUntil = later(now, this.#durations.registrationHoldMs);',
+    to: 'this.#eldersUntil = later(now, 0 * this.#durations.registrationHoldMs);',
+  },
+  {
+    name: 'registration-held-for-a-promise-only',
+    promise: 'one-view',
+    story: 'A server that registers waits for as long as promises last, and registrations last longer.',
+    file: AGREEMENT,
+    from: 'this.#eldersUntil = later(now, this.#durations.registrationHoldMs);',
+    to: 'this.#eldersUntil = later(now, this.#durations.promiseMs);',
+  },
+  {
+    name: 'registered-servers-within-reach-only',
+    promise: 'one-view',
+    story: 'A server proposes the registered servers that it reaches, and the two sides of a partition act.',
+    file: AGREEMENT,
+    from: '(this.#registry?.registrations ?? []).map(({ name, incarnation }) =>',
+    to: '(this.#registry?.registrations ?? []).filter((each) => each.name === self.name || isReached(each, table.graph.component(self.name), table)).map(({ name, incarnation }) =>',
+  },
+  {
+    name: 'record-of-another-process-agrees',
+    promise: 'ids-grow',
+    story:
+      'The record of a later process repeats the proposal of the process before, and counts as its agreement.',
+    file: MEMBER,
+    from: 'proposal.members.map((each) => this.#table.ofProcess(each));',
+    to: 'proposal.members.map(({ name }) => this.#table.of(name));',
+  },
+  {
+    name: 'removed-server-keeps-its-registration',
+    promise: 'liveness',
+    story: 'A server that has to go for a conflict stays registered, and no view can be agreed on.',
+    file: AGREEMENT,
+    from: '(now >= this.actsUntil || this.#removed(table).has(self));',
+    to: 'now >= this.actsUntil;',
+  },
+  {
+    name: 'out-of-reach-not-doubted',
+    promise: 'liveness',
+    story: 'Registered servers that cannot reach each other wait for each other for ever.',
+    file: DOUBTS,
+    from: 'if (registry !== undefined) yield*',
+    to: 'if (registry === null) yield*',
+  },
+  {
+    name: 'registers-whoever-is-out-of-reach',
+    promise: 'liveness',
+    story:
+      'A server registers although it cannot reach the others, again and again, and stops them each time.',
+    file: AGREEMENT,
+    from: '      !isReached(other, component, table) ||\n',
+    to: '',
+  },
+  {
+    name: 'ended-lease-tried-for-ever',
+    promise: 'liveness',
+    story:
+      'The lease of a server ended before its entry was put. The server tries to put it under that lease for ever.',
+    file: AGREEMENT,
+    from: 'return registry.failed === undefined || !isSameIncarnation(registry.failed, self.incarnation);',
+    to: 'return isSameIncarnation(self.incarnation, self.incarnation);',
+  },
+  {
+    name: 'unregistered-server-keeps-its-clients',
+    promise: 'liveness',
+    story: 'A server outside the registry answers its clients, and they do not go to a server that acts.',
+    file: CLIENTS,
+    from: 'if (!this.#server.isOfUse()) return;',
+    to: 'void this.#server;',
+  },
+];
