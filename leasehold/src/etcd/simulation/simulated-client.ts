@@ -37,10 +37,20 @@ export interface ClientFaults {
   answerMs: readonly [low: number, high: number];
   /** Nothing comes through. */
   isCut: boolean;
+  /** The member that is asked has no leader, and answers nothing but keep-alives. */
+  hasNoLeader: boolean;
 }
 
 export const noFaults = (): ClientFaults => ({
-  ...{ lossChance: 0, delayMs: [0.5, 2], slowChance: 0, slowMs: 0, answerMs: [0, 0], isCut: false },
+  ...{
+    lossChance: 0,
+    delayMs: [0.5, 2],
+    slowChance: 0,
+    slowMs: 0,
+    answerMs: [0, 0],
+    isCut: false,
+    hasNoLeader: false,
+  },
 });
 
 const STRANGE = 'this is another cluster than before';
@@ -78,7 +88,7 @@ export class SimulatedEtcdClient implements EtcdClient {
       this.#etcd.losesKeepAlives
         ? refused('unavailable', 'request timed out')
         : this.#etcd.keepAlive(lease, this.#who);
-    this.#ask(execute, timeoutMs, answer, true);
+    this.#ask(execute, timeoutMs, answer, true, true);
   }
 
   revoke(lease: string, timeoutMs: number, answer: Hear<undefined>): void {
@@ -142,8 +152,16 @@ export class SimulatedEtcdClient implements EtcdClient {
     );
   }
 
-  #ask<T>(execute: () => EtcdAnswer<T>, timeoutMs: number, hear: Hear<T>, mayRepeat: boolean): void {
+  #ask<T>(
+    carryOut: () => EtcdAnswer<T>,
+    timeoutMs: number,
+    hear: Hear<T>,
+    mayRepeat: boolean,
+    isKeepAlive = false,
+  ): void {
     if (!this.#runtime.alive) return;
+    const execute = (): EtcdAnswer<T> =>
+      this.#faults.hasNoLeader && !isKeepAlive ? refused('unavailable', 'no leader') : carryOut();
     let isAnswered = false;
     const answer = (given: EtcdAnswer<T>): void => {
       if (isAnswered) return;

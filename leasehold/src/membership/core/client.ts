@@ -229,6 +229,9 @@ export class Client implements Core<ClientEffect> {
     server.answeredAt = latest(server.answeredAt, stamp);
     server.echo = latest(server.echo ?? NEVER, ownStamp);
     if (number === 0 && this.#state === 'in-view') this.#startChange(now);
+    // An answer from before the view said that there is none, and arrived after the view.
+    if (number === server.number && server.held !== undefined && this.#state !== 'in-view')
+      this.#enterIfCounted(server, server.held, now);
     if (leaseMs <= 0 || number !== server.number || this.#state !== 'in-view') return;
     this.#actsUntil = latest(this.#actsUntil, later(stamp, leaseMs));
     if (now >= this.#actsUntil) return;
@@ -244,13 +247,17 @@ export class Client implements Core<ClientEffect> {
     server.held = view;
     server.number = number;
     this.#actsUntil = NEVER;
+    this.#enterIfCounted(server, view, now);
+    this.#sendStamp(server, now);
+  }
+
+  #enterIfCounted(server: Server, view: ClientView, now: Instant): void {
     if (view.clients.some((client) => isSameAttachment(client, server.id))) {
       server.common = intersection(new Set(view.servers.map(({ name }) => name)), server.common);
       this.#view = view;
       this.#state = 'in-view';
       this.#effects.push({ do: 'deliver-view', view });
     } else this.#startChange(now);
-    this.#sendStamp(server, now);
   }
 
   #hearRefusal({ reason, by }: Refusal, now: Instant): void {

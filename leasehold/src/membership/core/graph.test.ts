@@ -7,7 +7,7 @@ import type { ServerRecord } from './messages.ts';
 const idOf = (name: string, startedMs = 1): MemberId => ({ name, incarnation: { startedMs, nonce: 0 } });
 
 function record(name: string, links: readonly MemberId[], changes: Partial<ServerRecord> = {}): ServerRecord {
-  const proposal = { key: '', members: [], number: 1, revision: 0, holdMs: 0, chain: [] };
+  const proposal = { key: '', members: [], number: 1, holdMs: 0, chain: [] };
   return {
     ...idOf(name),
     sequence: 1,

@@ -61,6 +61,7 @@ import { Refutations } from './refutations.ts';
 import { type View, viewOf } from './view.ts';
 import { ViewLease } from './view-lease.ts';
 
+const NEVER: Instant = instant(Number.NEGATIVE_INFINITY);
 export class Member implements Core<MemberEffect> {
   readonly #settings: MemberSettings;
   readonly #durations: Durations;
@@ -82,7 +83,7 @@ export class Member implements Core<MemberEffect> {
   #chain: Chain = UNKNOWN_CHAIN;
   #state: State;
   #heartbeatAt: Instant;
-  #proposedAt: Instant = instant(Number.NEGATIVE_INFINITY);
+  #proposedAt: Instant = NEVER;
   /** When to propose what may not be proposed yet. */
   #proposeAt: Instant | undefined;
   #isLeaving = false;
@@ -213,12 +214,13 @@ export class Member implements Core<MemberEffect> {
   /** A read of the registry that was sent at `sentAt` found this. Reads come one after the other. */
   registryRead(registry: Registry, sentAt: Instant, now: Instant): MemberEffect[] {
     if (this.registry === undefined || this.hasLeft) return this.#take();
-    const names = registry.registrations.map(({ name }) => name);
-    this.#links.setPeers(names.filter((name) => name !== this.name));
-    if (!this.registry.read(registry, { sentAt, now }, this.id, this.#table)) this.#loseRegistration(now);
+    const others = registry.registrations.filter(({ name }) => name !== this.name);
+    this.#links.setPeers(others.map(({ name }) => name));
+    if (!this.registry.read(registry, { sentAt, now }, this.id)) this.#loseRegistration(now);
+    this.#proposedAt = NEVER; // A view that is not registered any more ends in this step.
     this.#settledChanges = -1;
-    this.#settle(now);
     this.#review(now);
+    this.#settle(now);
     return this.#take();
   }
 
@@ -394,8 +396,7 @@ export class Member implements Core<MemberEffect> {
   #publish(now: Instant, hasLeft = false): void {
     const proposal = this.#proposal;
     if (proposal === undefined) return;
-    const [links, cannotReach] = [this.#links.up(), this.#conflicts.at(now)];
-    const { list } = this.#clients;
+    const [links, cannotReach, { list }] = [this.#links.up(), this.#conflicts.at(now), this.#clients];
     this.#flood.publish({ ...this.id, links, cannotReach, list, proposal, hasLeft }, now);
   }
 
@@ -444,8 +445,7 @@ export class Member implements Core<MemberEffect> {
     const promisedMs = this.#promises.holdMs(set, (name) => this.#table.of(name), now);
     const holdMs = Math.max(promisedMs, this.#agreement.holdMs(now));
     const number = this.#table.greatestNumber + 1;
-    const { revision } = this.#agreement;
-    this.#proposal = { ...set, number, revision, holdMs, chain: this.#chain };
+    this.#proposal = { ...set, number, holdMs, chain: this.#chain };
     this.#publish(now);
   }
 
@@ -554,12 +554,8 @@ export class Member implements Core<MemberEffect> {
   #doubtMembers(now: Instant): void {
     const lease = this.#state.kind === 'in-view' ? this.#state.lease : undefined;
     const [overlay, table, { registry }] = [this.#overlay, this.#table, this];
-    for (const member of doubted(
-      { self: this.name, overlay, table, registry, ...this.#durations },
-      lease,
-      now,
-    ))
-      this.#doubt(member, now);
+    const sources = { self: this.name, overlay, table, registry, ...this.#durations };
+    for (const member of doubted(sources, lease, now)) this.#doubt(member, now);
     for (const { name, incarnation, clockRate } of this.#links.values()) {
       if (clockRate === undefined || incarnation === undefined) continue;
       this.#conflicts.add({ name, incarnation }, now);

@@ -14,8 +14,6 @@ import type { ViewDifference } from './view-difference.ts';
 /** A server's proposal, decided in one step and never changed; a later proposal has a greater number. */
 export interface Proposal extends Membership {
   readonly number: number;
-  /** The revision of the registry in which the proposer found this set; 0 in a group without a registry. */
-  readonly revision: number;
   /** For how long, from this proposal on, a server outside the proposal may still act on the proposer's promise. */
   readonly holdMs: number;
   /** See `chain.ts`. */

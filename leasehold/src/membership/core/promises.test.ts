@@ -25,7 +25,7 @@ const recordOf = (id: SetMember, hasLeft: boolean): ServerRecord => ({
   ...id,
   list: NO_CLIENTS,
   ...{ sequence: 1, links: [], cannotReach: [], hasLeft },
-  proposal: { ...membershipOf([id]), number: 1, revision: 0, holdMs: 0, chain: [] },
+  proposal: { ...membershipOf([id]), number: 1, holdMs: 0, chain: [] },
 });
 
 describe('the promises of a server', () => {

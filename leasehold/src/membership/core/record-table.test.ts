@@ -10,7 +10,6 @@ function record(name: string, startedMs: number, sequence: number, number = 1): 
   const proposal = {
     ...membershipOf([{ ...id, listVersion: 0 }]),
     number,
-    revision: 0,
     holdMs: 0,
     chain: [],
   };

@@ -29,7 +29,8 @@ export class Chaos {
     world.count(`worlds, ${drawn.kind}`);
     group.start();
     if (drawn.kind === 'deaf-middle') this.#deafenMiddle();
-    if (drawn.kind === 'data-lost') world.at(2_000, () => this.#loseData());
+    if (drawn.kind === 'data-lost')
+      world.at(group.etcd === undefined ? 2_000 : 5_000, () => this.#loseData());
     for (let fault = 0; fault < drawn.faults; fault++) {
       world.at(this.#random.between(1_000, drawn.chaosMs), () => this.#fault());
     }
@@ -61,7 +62,10 @@ export class Chaos {
 
   #loseData(): void {
     const [server] = this.group.servers;
-    if (server !== undefined) server.losesData = true;
+    if (server === undefined) return;
+    // With a registry the receiver has to go, and must not be told so.
+    if (this.group.etcd === undefined) server.losesData = true;
+    else server.losesLargeMessages = true;
   }
 
   #fault(): void {

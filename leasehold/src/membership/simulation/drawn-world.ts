@@ -43,19 +43,15 @@ const FASTEST = Math.sqrt(CLOCK_RATE_BOUND);
 /** One world of so many has a registry. */
 const REGISTRY_EVERY = 5;
 const REGISTRY_KINDS: readonly WorldKind[] = [
-  'mixed',
-  'mixed',
-  'mixed',
-  'slow-pair',
-  'usurped',
-  'usurped',
-  'usurped',
+  ...Array<WorldKind>(4).fill('mixed'),
+  ...Array<WorldKind>(4).fill('usurped'),
+  ...(['slow-pair', 'data-lost'] as const),
 ];
 const DANGERS: readonly WorldKind[] = ['slow-pair', 'drifting', 'deaf-middle', 'data-lost'];
 
 export function drawWorld(seed: number): DrawnWorld {
   const random = new Random(seed).fork('drawn world');
-  const hasRegistry = seed % REGISTRY_EVERY === REGISTRY_EVERY - 2;
+  const hasRegistry = seed % REGISTRY_EVERY === 2;
   const drawn = random.pick<WorldKind>([...Array<WorldKind>(9).fill('mixed'), ...DANGERS]);
   const kind = hasRegistry ? random.pick<WorldKind>(REGISTRY_KINDS) : drawn;
   const size = sizeOf(kind, random);
@@ -87,7 +83,7 @@ function sizeOf(kind: WorldKind, random: Random): number {
 
 /** The worlds of odd seeds have no clients: views that clients change again and again hide what servers do wrong by themselves. */
 function drawClients(kind: WorldKind, random: Random): { name: string; rate: number }[] {
-  const count = kind === 'mixed' || kind === 'slow-pair' ? random.integer(1, 4) : 0;
+  const count = kind === 'mixed' || kind === 'slow-pair' || kind === 'usurped' ? random.integer(1, 4) : 0;
   return Array.from({ length: count }, (_, index) => ({ name: `c${index}`, rate: drawRate(random) }));
 }
 

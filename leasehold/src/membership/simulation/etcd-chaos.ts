@@ -54,20 +54,25 @@ export class EtcdChaos {
     kinds[random.integer(0, kinds.length - 1)]?.();
   }
 
-  /** All leases end early, while the servers that act hear late or nothing of etcd. */
+  /** All leases end early, while the servers that act hear late or nothing of that. */
   #usurp(): void {
     const { servers, world } = this.#group;
     const random = this.#random;
     world.count('leases ended early');
-    for (const server of servers) {
-      if (server.standing() === 'none') continue;
-      if (random.chance(0.3)) this.#goStale(server);
-      if (random.chance(0.6)) this.#cut(server, random.between(1_000, 8_000));
-      else this.#slow(server);
+    const acting = servers.filter((server) => server.standing() !== 'none');
+    const how = random.pick(['late', 'late', 'stale', 'cut'] as const);
+    for (const server of acting) {
+      if (how === 'stale') this.#goStale(server);
+      if (how === 'late') this.#slow(server);
+      if (how === 'cut') this.#cut(server, random.between(1_000, 8_000));
     }
-    world.after(random.between(0, 1_500), () => {
-      if (world.trueMs < this.#group.drawn.chaosMs) this.#etcd.changeLeader(random.pick([0.5, 1, 1]));
-    });
+    world.after(random.between(800, 2_500), () =>
+      this.#unlessCalm(() => {
+        // An answer that is under way still arrives; nothing after that.
+        if (how === 'late') for (const server of acting) this.#cut(server, random.between(4_000, 8_000));
+        this.#etcd.changeLeader(random.pick([0.5, 1, 1]));
+      }),
+    );
   }
 
   /** The servers reach each other for a while, so that a second one can register beside the first. */
@@ -93,7 +98,7 @@ export class EtcdChaos {
 
   #slow({ etcdFaults }: Server): void {
     const { registrationMs } = this.#group.drawn.durations;
-    etcdFaults.answerMs = [0, registrationMs / 2];
+    etcdFaults.answerMs = [registrationMs / 5, registrationMs / 2];
     this.#group.world.after(this.#random.between(2_000, 8_000), () => {
       etcdFaults.answerMs = [0, 0];
     });
@@ -109,7 +114,11 @@ export class EtcdChaos {
   /** The etcd member of one server does not know that it was replaced, and answers keep-alives by itself. */
   #goStale(server: Server): void {
     this.#etcd.goStale(`${server.name}.${server.process.incarnation}`);
-    this.#group.world.after(this.#random.between(1_000, 9_000), () => this.#etcd.endStaleness());
+    server.etcdFaults.hasNoLeader = true;
+    this.#group.world.after(this.#random.between(1_000, 9_000), () => {
+      server.etcdFaults.hasNoLeader = false;
+      this.#etcd.endStaleness();
+    });
   }
 
   #restore(): void {

@@ -281,8 +281,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'fate-sharing',
     story: 'A message that was not acknowledged in time fails, although the view goes on.',
     file: MEMBER,
-    from: '      this.#doubt(member, now);\n    for (const { name,',
-    to: "      this.#failSends(member === undefined ? undefined : this.view, 'new-view');\n    for (const { name,",
+    from: 'doubted(sources, lease, now)) this.#doubt(member, now);',
+    to: "doubted(sources, lease, now)) this.#failSends(member === undefined ? undefined : this.view, 'new-view');",
   },
   {
     name: 'acknowledged-by-the-next-server',

@@ -10,6 +10,15 @@ const MEMBER = 'membership/core/member.ts';
 
 export const registryMutants: readonly Mutant[] = [
   {
+    name: 'registration-counted-from-the-answer',
+    promise: 'one-view',
+    story:
+      'A server counts its registration from when the answer to a read arrived, and outlasts the hold of its successor.',
+    file: KEEPER,
+    from: 'this.#hearing((found) => this.#looked(found, sentAt)),',
+    to: 'this.#hearing((found) => this.#looked(found, runtime.now() + 0 * sentAt)),',
+  },
+  {
     name: 'registration-outlasts-the-clock',
     promise: 'one-view',
     story: 'A server that reads nothing any more goes on acting.',
@@ -18,20 +27,46 @@ export const registryMutants: readonly Mutant[] = [
     to: 'return this.isRegistered ? later(this.#readSentAt, 1e9 * this.#durations.registrationMs) : NEVER;',
   },
   {
+    name: 'keep-alive-counts-as-a-read',
+    promise: 'one-view',
+    story:
+      'A keep-alive prolongs a registration. An etcd member that was replaced answers it, though the lease has ended.',
+    file: KEEPER,
+    from: '      this.#events.read({ revision, registrations, failed }, sentAt);\n',
+    to: "      this.#events.read({ revision, registrations, failed }, sentAt);\n      const { client, runtime } = this.#options;\n      const lease = this.#wanted?.lease;\n      if (lease !== undefined)\n        this.#lifetime.after(this.#everyMs / 3, () => {\n          const askedAt = runtime.now();\n          client.keepAlive(lease, this.#timeoutMs, (answer) => {\n            if (answer.kind === 'done' && answer.value.ttlSeconds > 0) this.#events.read({ revision, registrations, failed }, askedAt);\n          });\n        });\n",
+  },
+  {
     name: 'first-registration-does-not-hold',
     promise: 'one-view',
     story: 'A server that registers acts at once, while one acts whose registration ended before.',
     file: AGREEMENT,
-    from: 'this.#eldersUntil = later(now, this.#durations.registrationHoldMs);',
-    to: 'this.#eldersUntil = later(now, 0 * this.#durations.registrationHoldMs);',
+    from: 'this.#holdUntil = later(now, this.#durations.registrationHoldMs);',
+    to: 'this.#holdUntil = later(now, 0 * this.#durations.registrationHoldMs);',
   },
   {
     name: 'registration-held-for-a-promise-only',
     promise: 'one-view',
     story: 'A server that registers waits for as long as promises last, and registrations last longer.',
     file: AGREEMENT,
-    from: 'this.#eldersUntil = later(now, this.#durations.registrationHoldMs);',
-    to: 'this.#eldersUntil = later(now, this.#durations.promiseMs);',
+    from: 'this.#holdUntil = later(now, this.#durations.registrationHoldMs);',
+    to: 'this.#holdUntil = later(now, this.#durations.promiseMs);',
+  },
+  {
+    name: 'newest-registration-holds',
+    promise: 'one-view',
+    story: 'A set of several acts without the hold of its oldest registration.',
+    file: AGREEMENT,
+    from: 'all.every(({ revision }) => revision >= own.revision);',
+    to: 'all.length === 1;',
+  },
+  {
+    name: 'obsolete-view-outlasts-the-read',
+    promise: 'one-view-acts',
+    story:
+      'A read that finds another set prolongs the registration, and the view before goes on for a moment.',
+    file: MEMBER,
+    from: 'this.#proposedAt = NEVER; // A view',
+    to: '// A view',
   },
   {
     name: 'registered-servers-within-reach-only',
@@ -40,6 +75,23 @@ export const registryMutants: readonly Mutant[] = [
     file: AGREEMENT,
     from: '(this.#registry?.registrations ?? []).map(({ name, incarnation }) =>',
     to: '(this.#registry?.registrations ?? []).filter((each) => each.name === self.name || isReached(each, table.graph.component(self.name), table)).map(({ name, incarnation }) =>',
+  },
+  {
+    name: 'client-outlasts-the-registration',
+    promise: 'one-view',
+    story:
+      'A client acts for as long as the view is confirmed, though the registration of its server ends before.',
+    file: MEMBER,
+    from: 'return earliest(until, this.#agreement.actsUntil);',
+    to: 'return until;',
+  },
+  {
+    name: 'entry-of-another-incarnation-is-the-own',
+    promise: 'not-obsolete',
+    story: 'A server finds its name in the registry, and does not look which process registered.',
+    file: AGREEMENT,
+    from: 'const found = registry.registrations.find((each) => isSame(each, self));',
+    to: 'const found = registry.registrations.find((each) => each.name === self.name);',
   },
   {
     name: 'record-of-another-process-agrees',
@@ -83,6 +135,15 @@ export const registryMutants: readonly Mutant[] = [
     file: AGREEMENT,
     from: 'return registry.failed === undefined || !isSameIncarnation(registry.failed, self.incarnation);',
     to: 'return isSameIncarnation(self.incarnation, self.incarnation);',
+  },
+  {
+    name: 'view-goes-on-in-a-conflict',
+    promise: 'fate-sharing',
+    story:
+      'A message is not acknowledged, and the view goes on until the receiver is gone from the registry, if ever.',
+    file: AGREEMENT,
+    from: 'if (!this.isRegistered || this.#removed(table).size > 0) return NO_MEMBERS;',
+    to: 'if (!this.isRegistered) return NO_MEMBERS;',
   },
   {
     name: 'unregistered-server-keeps-its-clients',

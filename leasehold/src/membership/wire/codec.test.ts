@@ -28,7 +28,7 @@ function recordOf(id: MemberId, members: readonly MemberId[], views = 8): Server
       list: { version: 0, clients: [] },
       hasLeft: false,
     },
-    proposal: { ...set, number: 1, revision: 0, holdMs: 0, chain: Array(views).fill(set) },
+    proposal: { ...set, number: 1, holdMs: 0, chain: Array(views).fill(set) },
   };
 }
 

@@ -8,7 +8,7 @@
  *
  *     word        startedMs nonce  stamp  echo?  viewId?
  *     echo        startedMs nonce  stamp
- *     record      id  sequence  hasLeft  links  cannotReach  version clients  number  revision  holdMs  set  count set…
+ *     record      id  sequence  hasLeft  links  cannotReach  version clients  number  holdMs  set  count set…
  *     payload     1 word | 2 id oldestId body until the frame ends | 3 id | 4 channel body until the frame ends
  *     links       count id…
  *     clients     count (id count)…
@@ -61,7 +61,7 @@ export const MEMBERSHIP_PROTOCOL: {
   readonly name: string;
   readonly version: number;
   readonly oldest: number;
-} = { name: 'leasehold-membership', version: 3, oldest: 3 };
+} = { name: 'leasehold-membership', version: 2, oldest: 2 };
 
 /** What goes out is frames already, because records may take several. */
 export const membershipCodec: Codec<Uint8Array, AnyMessage> = {
@@ -205,7 +205,6 @@ function writeRecord(out: Out, record: ServerRecord): void {
   out.writer.varint(list.version);
   out.list(list.clients, (client) => out.attachment(client));
   out.writer.varint(proposal.number);
-  out.writer.varint(proposal.revision);
   out.writer.float64(proposal.holdMs);
   out.set(proposal.members);
   out.list(proposal.chain, ({ members }) => out.set(members));
@@ -221,11 +220,10 @@ function readRecord(input: In): ServerRecord {
   const version = reader.varint();
   const clients = at('clients', () => input.attachments(CLIENTS_MAX));
   const number = reader.varint();
-  const revision = reader.varint();
   const holdMs = at('holdMs', () => duration(reader.float64()));
   const set = at('set', () => input.set());
   const chain = at('chain', () => input.list(CHAIN_MAX, () => input.set()));
-  const proposal: Proposal = { ...set, number, revision, holdMs, chain };
+  const proposal: Proposal = { ...set, number, holdMs, chain };
   return { ...id, sequence, links, cannotReach, list: { version, clients }, proposal, hasLeft };
 }
 

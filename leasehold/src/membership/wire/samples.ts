@@ -28,7 +28,7 @@ const record: ServerRecord = {
       { ...A, listVersion: 4 },
       { ...B, listVersion: 0 },
     ]),
-    ...{ number: 3, revision: 41, holdMs: 1_920, chain: [membershipOf([{ ...A, listVersion: 3 }])] },
+    ...{ number: 3, holdMs: 1_920, chain: [membershipOf([{ ...A, listVersion: 3 }])] },
   },
   hasLeft: false,
 };

@@ -11,8 +11,6 @@ import type { Membership, SetMember } from '../incarnation.ts';
 import type { RecordTable } from '../record-table.ts';
 
 export interface Agreement {
-  /** The revision of the registry on which this server's proposals rest; 0 without a registry. */
-  readonly revision: number;
   /** Until when this server may act in any view. */
   readonly actsUntil: Instant;
   /** The set that this server proposes; without members while there is none for this server. */
@@ -22,7 +20,6 @@ export interface Agreement {
 }
 
 export const BY_REACH: Agreement = {
-  revision: 0,
   actsUntil: instant(Number.POSITIVE_INFINITY),
   membershipWith: (self, table) => table.graph.membershipWith(self),
   holdMs: () => 0,

@@ -2,25 +2,23 @@
  * Views by registry: the next view is the set of servers that are registered in etcd, all of them. **At most one view acts in the world.**
  *
  * A server registers by one put of one key, under a lease of its own and with an incarnation of its own, and so a registration begins once and ends
- * once, each at a revision of etcd. Each server reads the whole registry linearizably, again and again, and proposes exactly the registrations found, in
- * whichever revision that was. A view is delivered once all servers in it propose that set, as in the other flavour. A server that does not find its
- * own registration proposes nothing, and panics.
+ * once, each at a revision of etcd. Each server reads the whole registry linearizably, again and again, and proposes exactly the registrations found. A
+ * view is delivered once all servers in it propose that set, as in the other flavour. A server that does not find its own registration proposes
+ * nothing, and panics.
  *
- * **Why one view.** Let p act in V and q in W, V ≠ W. If they share a server, the argument of `member.ts` holds, which does not ask where
- * sets come from. So let them share none. p found V in the registry at revision R, q found W at revision S, and let R < S. (At one revision there is one set.)
+ * **Why one view.** Let p act in V and q in W, V ≠ W. If V and W share a server, the argument of `member.ts` holds, which does not ask where
+ * sets come from. So let them share none.
  *
- *  1. Let w be the oldest registration of W, begun at revision B. Nobody of W is in V, so R < B. And p is not in W, so p's registration ended at some revision E.
- *  2. *p has stopped soon after E.* A server acts for `registrationMs` from when it **sent** the last read that found its registration. The read was
- *     carried out before E, or the registration would not have been found. A keep-alive proves nothing of the kind: an etcd member
- *     that was replaced and does not know goes on answering keep-alives, and etcd may end a lease early.
- *  3. *w waits for that long.* If p's registration had ended when w first read the registry after registering, w cannot know of p, and holds for a whole
- *     registration from that read on. Otherwise w found p there, and later found p gone: w holds for a whole registration from then on, with two
- *     exceptions. p has left, in which case p and the clients of p have stopped before. Or w has a record of p with a proposal at revision B or later. Then p knew
- *     of w, had given up V, and the clients of p stop within a promise.
- *  4. w puts the rest of that hold into the proposal of W, and q waits for the holds of all members, as for promises (decision 0052). So q acts after p has stopped.
+ *  1. *The last read of p found V.* A read that finds anything else ends V at p in the same step. Likewise the last read of q found W. Let p's read be
+ *     the earlier one. (At one revision there is one set.)
+ *  2. *p stops soon after.* A server acts for `registrationMs` from when it **sent** the last read. A keep-alive prolongs nothing: an etcd member that
+ *     was replaced and does not know goes on answering keep-alives, and etcd may end a lease early.
+ *  3. *W begins later.* Let w be the oldest registration of W. Nobody of W is in V, so w registered after the read of p was carried out.
+ *  4. *w waits.* The server w holds for a whole registration from the first read that found its registration, which is later still. The rest of that hold goes into
+ *     w's proposal of W, and q waits for the holds of all members, as for promises (decision 0052). So q acts after p has stopped. Clients of p act for no longer than p.
  *
- * Only the oldest registration of a set needs this hold, by step 1; servers that join later do not delay the others, and neither does a crash.
- * A server that reads late, or misses changes, harms nobody: its registration is in every later set, which cannot act without that server.
+ * Only the oldest registration of a set needs this hold, by step 3; servers that join later do not delay the others, and neither does a crash.
+ * A server that reads late, or misses changes, harms nobody: each later set contains its registration, and cannot act without that server.
  *
  * **Reach.** All registered servers must agree, so one that the others cannot reach would stop them all. Therefore
  *
@@ -32,7 +30,7 @@
  * **A store that went back** to a backup shows in a revision that is lower than the one before. What this server knew of the registry is void then, and it registers anew.
  */
 
-import { instant, type Instant, later, latest } from '../../../runtime/time.ts';
+import { instant, type Instant, later } from '../../../runtime/time.ts';
 import {
   isSameIncarnation,
   type MemberId,
@@ -50,7 +48,6 @@ export interface RegistryDurations {
   readonly registrationMs: number;
   /** How long after that any other server waits. */
   readonly registrationHoldMs: number;
-  readonly promiseMs: number;
 }
 
 export interface ReadTimes {
@@ -69,16 +66,12 @@ export class ByRegistry implements Agreement {
   /** Whether this incarnation has been told to register. */
   #isWanted = false;
   #own: Registration | undefined;
-  /** Until when an elder may act that has gone from the registry. */
-  #eldersUntil: Instant = NEVER;
+  /** Until when a server may act whose registration ended before this one began. */
+  #holdUntil: Instant = NEVER;
   readonly #outOfReachSince = new Map<string, Instant>();
 
   constructor(durations: RegistryDurations) {
     this.#durations = durations;
-  }
-
-  get revision(): number {
-    return this.#registry?.revision ?? 0;
   }
 
   get isRegistered(): boolean {
@@ -104,27 +97,22 @@ export class ByRegistry implements Agreement {
   }
 
   holdMs(now: Instant): number {
-    return this.#isOldest() ? Math.max(0, this.#eldersUntil - now) : 0;
+    return this.#isOldest() ? Math.max(0, this.#holdUntil - now) : 0;
   }
 
   /** Takes what a read found. False if this server's registration is over. */
-  read(registry: Registry, { sentAt, now }: ReadTimes, self: MemberId, table: RecordTable): boolean {
+  read(registry: Registry, { sentAt, now }: ReadTimes, self: MemberId): boolean {
     const before = this.#registry;
     const wentBack = before !== undefined && registry.revision < before.revision;
     this.#registry = registry;
     this.#readSentAt = sentAt;
     const found = registry.registrations.find((each) => isSame(each, self));
-    const own = this.#own;
-    if (own !== undefined) {
-      if (wentBack || found?.revision !== own.revision) return false;
-      for (const elder of before?.registrations ?? [])
-        if (elder.revision < own.revision && !registry.registrations.some((each) => isSame(each, elder)))
-          this.#holdFor(elder, own, table, now);
-    } else if (this.#isWanted && found === undefined) {
+    if (this.#own !== undefined) return !wentBack && found?.revision === this.#own.revision;
+    if (this.#isWanted && found === undefined)
       return registry.failed === undefined || !isSameIncarnation(registry.failed, self.incarnation);
-    } else if (this.#isWanted) {
+    if (this.#isWanted) {
       this.#own = found;
-      this.#eldersUntil = later(now, this.#durations.registrationHoldMs);
+      this.#holdUntil = later(now, this.#durations.registrationHoldMs);
     }
     return true;
   }
@@ -181,17 +169,6 @@ export class ByRegistry implements Agreement {
     const own = this.#own;
     const all = this.#registry?.registrations ?? [];
     return own !== undefined && all.every(({ revision }) => revision >= own.revision);
-  }
-
-  #holdFor(elder: Registration, own: Registration, table: RecordTable, now: Instant): void {
-    const { registrationHoldMs, promiseMs } = this.#durations;
-    const record = table.ofProcess(elder);
-    if (record?.hasLeft === true) return;
-    const knewOfThis = record !== undefined && record.proposal.revision >= own.revision;
-    const until = knewOfThis
-      ? later(table.proposedAt(elder.name) ?? now, promiseMs)
-      : later(now, registrationHoldMs);
-    this.#eldersUntil = latest(this.#eldersUntil, until);
   }
 }
 
