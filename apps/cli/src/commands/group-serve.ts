@@ -1,7 +1,13 @@
 import process from 'node:process';
 import { Command, Option } from 'commander';
 import { VERSION } from 'leasehold/manager';
-import { DEFAULT_GROUP_HTTP_PORT, joinGroup, type JoinGroupOptions, serveGroup } from 'leasehold/membership';
+import {
+  DEFAULT_GROUP_HTTP_PORT,
+  type GroupEtcd,
+  joinGroup,
+  type JoinGroupOptions,
+  serveGroup,
+} from 'leasehold/membership';
 import { aborted, type Context, interruption } from '../context.ts';
 import { UsageError } from '../failure.ts';
 import { type Flags, inFlags } from '../flease/flags.ts';
@@ -14,6 +20,12 @@ interface ServeOptions extends JsonOption {
   readonly name?: string;
   readonly listen?: string;
   readonly peers?: string;
+  readonly etcd?: string;
+  readonly etcdCa?: string;
+  readonly etcdCert?: string;
+  readonly etcdKey?: string;
+  /** In milliseconds. */
+  readonly etcdTtl?: number;
   readonly group?: string;
   readonly address?: string;
   readonly size?: number;
@@ -29,11 +41,20 @@ interface ServeOptions extends JsonOption {
 
 const NAME_VARIABLE = 'LEASEHOLD_GROUP_NAME';
 const PEERS_VARIABLE = 'LEASEHOLD_GROUP_PEERS';
+/** The address may have a password, and everybody on a machine can see the arguments of a process. */
+const ETCD_VARIABLE = 'LEASEHOLD_GROUP_ETCD';
 
 const FLAGS: Flags = {
   durations: { leaseMs: '--lease' },
   others: {
     ...{ name: '--name', listen: '--listen', peers: '--peers', group: '--group', address: '--address' },
+    ...{
+      etcd: '--etcd',
+      'etcd.ttlMs': '--etcd-ttl',
+      ca: '--etcd-ca',
+      cert: '--etcd-cert',
+      key: '--etcd-key',
+    },
     ...{ size: '--size', 'tls.ca': '--ca', 'tls.cert': '--cert', 'tls.key': '--key', host: '--http' },
   },
   inRules: [[/\braise size\b/g, 'raise --size']],
@@ -50,6 +71,19 @@ export function groupServeCommand(context: Context): Command {
     .option(
       '--peers <addresses>',
       `other servers, as b=host:port,c=host:port (default: ${PEERS_VARIABLE}, or none)`,
+    )
+    .option(
+      '--etcd <address>',
+      `where servers are registered, instead of --peers: one view in the world, as etcd://h1:2379,h2:2379/prefix, or etcds:// for TLS (default: ${ETCD_VARIABLE})`,
+    )
+    .option('--etcd-ca <file>', 'certificates of those who may vouch for etcd (default: those of Node)')
+    .option('--etcd-cert <file>', 'our own certificate for etcd; needs --etcd-key')
+    .option('--etcd-key <file>', 'the private key of --etcd-cert')
+    .addOption(
+      new Option(
+        '--etcd-ttl <time>',
+        'how long a server acts without an answer of etcd; the same everywhere (default: twice --lease)',
+      ).argParser(milliseconds),
     )
     .option('--group <name>', 'servers of other groups are refused (default: default)')
     .option('--address <address>', 'where others dial this server (default: --listen)')
@@ -80,7 +114,17 @@ export function groupServeCommand(context: Context): Command {
   return withExamples(command, context, [
     ['group serve --name a --listen 127.0.0.1:7700 --peers b=127.0.0.1:7710', 'the first of two'],
     ['group serve --name b --listen 127.0.0.1:7710 --peers a=127.0.0.1:7700 --http 7711', 'the second'],
+    ['group serve --name a --listen 127.0.0.1:7700 --etcd etcd://127.0.0.1:2379/shop', 'registered in etcd'],
   ]);
+}
+
+function etcdOf(options: ServeOptions, variable: string | undefined): GroupEtcd | undefined {
+  // Peers on the command line count more than an etcd of the environment.
+  const address = options.etcd ?? (options.peers === undefined ? variable || undefined : undefined);
+  const { etcdCa: ca, etcdCert: cert, etcdKey: key, etcdTtl: ttlMs } = options;
+  if (address !== undefined) return { address, ca, cert, key, ttlMs };
+  if ([ca, cert, key, ttlMs].every((each) => each === undefined)) return undefined;
+  throw new UsageError(`which etcd? Give --etcd, or set ${ETCD_VARIABLE}`);
 }
 
 async function serve(context: Context, options: ServeOptions): Promise<void> {
@@ -90,14 +134,27 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   const name = options.name ?? (environment[NAME_VARIABLE] || undefined);
   if (name === undefined) throw new UsageError(`which server is this? Give --name, or set ${NAME_VARIABLE}`);
   const listen = options.listen ?? '';
-  const peers = peersOf('--peers', options.peers ?? environment[PEERS_VARIABLE] ?? '');
-  const http = httpOf(options, { id: name, peers, listen });
+  const etcd = etcdOf(options, environment[ETCD_VARIABLE]);
+  const isGiven = options.peers !== undefined || etcd === undefined;
+  const peers = isGiven ? peersOf('--peers', options.peers ?? environment[PEERS_VARIABLE] ?? '') : undefined;
+  const http = httpOf(options, { id: name, peers: peers ?? {}, listen });
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   const { group: groupName, address, size, insecure } = options;
   const ended = new AbortController();
   let why: Error | undefined;
   const join: JoinGroupOptions = {
-    ...{ name, listen, peers, address, size, insecure, logger, leaseMs: options.lease, tls: tlsOf(options) },
+    ...{
+      name,
+      listen,
+      peers,
+      etcd,
+      address,
+      size,
+      insecure,
+      logger,
+      leaseMs: options.lease,
+      tls: tlsOf(options),
+    },
     group: groupName,
     onMessage: (from, bytes) => {
       const text = new TextDecoder().decode(bytes);

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { GroupStatus } from 'leasehold/membership';
+import type { GroupRegistry, GroupStatus } from 'leasehold/membership';
 import type { StatusHead } from 'leasehold/internal';
 import type { Context } from '../context.ts';
 import { jsonOption, withExamples } from '../options.ts';
@@ -77,14 +77,27 @@ const STANDING = {
 } as const;
 
 function statusLines(status: GroupStatus & StatusHead): readonly string[] {
-  const { name, group, state, stateForMs, standing, view, peers, graph, leaseMs, counters, attachedClients } =
-    status;
+  const {
+    name,
+    group,
+    state,
+    stateForMs,
+    standing,
+    view,
+    peers,
+    graph,
+    leaseMs,
+    counters,
+    attachedClients,
+    registry,
+  } = status;
   return [
     `Server ${name} of group ${group} ${STANDING[standing]}`,
     `  view         ${view === null || view === undefined ? 'none' : `${view.id}: ${view.members.join(', ')}`}`,
     `  clients      ${view?.clients.length ?? 0} in the view, ${attachedClients} attached here`,
     `  state        ${state} for ${duration(stateForMs)}; ${counters.views} views, ${counters.panics} panics`,
     `  lease        ${duration(leaseMs)}`,
+    ...(registry === null || registry === undefined ? [] : registryLines(registry)),
     '',
     ...(peers.length === 0
       ? ['No other server is known.']
@@ -103,6 +116,15 @@ function statusLines(status: GroupStatus & StatusHead): readonly string[] {
       ['SERVER', 'LINKS', 'CANNOT REACH'],
       graph.map((node) => [node.name, linksOf(node, graph), node.cannotReach.join(', ') || '-']),
     ),
+  ];
+}
+
+function registryLines({ members, prefix, isRegistered, registered, problem }: GroupRegistry): string[] {
+  const servers = registered.length === 0 ? 'nobody' : registered.join(', ');
+  return [
+    `  etcd         ${members.join(', ')}, ${prefix}`,
+    `  registered   ${servers}${isRegistered ? '' : '; not this server'}`,
+    ...(problem === null || problem === undefined ? [] : [`  problem      ${problem}`]),
   ];
 }
 

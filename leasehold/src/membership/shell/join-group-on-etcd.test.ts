@@ -9,6 +9,8 @@ import { joinGroup, type JoinGroupOptions } from './join-group.ts';
 
 const onEtcd = sharedEtcd();
 const open: Group[] = [];
+/** Short enough for a test, and long enough that views last on a busy machine. */
+const TTL_MS = 3_000;
 
 afterEach(async () => {
   await Promise.all(open.splice(0).map((group) => group.close()));
@@ -22,7 +24,8 @@ const addressOf = ({ cluster, prefix }: Scene): string =>
 
 async function join(scene: Scene, name: string, options: Partial<JoinGroupOptions> = {}): Promise<Group> {
   const { [name]: listen = '' } = await freeAddresses(name);
-  const group = await joinGroup({ name, listen, etcd: addressOf(scene), logger: silent, ...options });
+  const etcd = { address: addressOf(scene), ttlMs: TTL_MS };
+  const group = await joinGroup({ name, listen, etcd, logger: silent, ...options });
   open.push(group);
   return group;
 }
@@ -30,9 +33,16 @@ async function join(scene: Scene, name: string, options: Partial<JoinGroupOption
 const sees = (group: Group, ...members: string[]): boolean =>
   group.status().state === 'in-view' && group.view?.members.join() === members.join();
 
+const put = ({ cluster, prefix }: Scene, name: string, value: string): Promise<unknown> => {
+  const [key, text] = [`${prefix}groups/default/${name}`, value].map((each) =>
+    Buffer.from(each).toString('base64'),
+  );
+  return cluster.ask(cluster.member('m0'), '/v3/kv/put', { key, value: text });
+};
+
 describe('servers registered in etcd', { timeout: LONG_MS }, () => {
   it(
-    'find each other there, agree on one view, and act in it; one that leaves is gone at once',
+    'find each other there and act in one view; a server that leaves is gone at once',
     onEtcd(async (scene) => {
       const groups = await Promise.all(['a', 'b', 'c'].map((name) => join(scene, name)));
       const [a, b, c] = groups as [Group, Group, Group];
@@ -40,14 +50,103 @@ describe('servers registered in etcd', { timeout: LONG_MS }, () => {
       const views = await Promise.all(groups.map((group) => group.acting()));
       expect(new Set(views.map(({ id }) => id)).size).toBe(1);
       await a.send('b', new Uint8Array([1]));
-      expect(a.status().registry).toMatchObject({
-        isRegistered: true,
-        registered: ['a', 'b', 'c'],
-        ttlMs: 3_000,
-      });
+      const { registry } = a.status();
+      expect(registry).toMatchObject({ isRegistered: true, registered: ['a', 'b', 'c'], ttlMs: TTL_MS });
       await c.close();
       await until(() => sees(a, 'a', 'b') && sees(b, 'a', 'b'));
       expect((await a.acting()).lost).toEqual(['c']);
     }),
   );
+
+  it(
+    'serve clients, which name servers in peers',
+    onEtcd(async (scene) => {
+      const { a: listen } = await freeAddresses('a');
+      await join(scene, 'a', { listen });
+      await using client = await joinGroup({ name: 'x', peers: { a: listen }, logger: silent });
+      expect((await client.acting()).clients).toEqual(['x']);
+    }),
+  );
+
+  it(
+    'are not stopped by a compaction, nor by a member of etcd that is killed',
+    onEtcd(async (scene) => {
+      const { cluster } = scene;
+      const a = await join(scene, 'a');
+      await a.acting();
+      const { counters } = a.status();
+      const leader = await cluster.whenLed();
+      await cluster.ask(leader, '/v3/kv/compaction', { revision: '2' });
+      const [other] = cluster.members.filter((member) => member !== leader);
+      await other?.kill();
+      const b = await join(scene, 'b');
+      await until(() => sees(a, 'a', 'b') && sees(b, 'a', 'b'));
+      expect(a.status().counters.panics).toBe(counters.panics);
+    }),
+  );
+
+  it(
+    'panic when etcd does not answer for longer than a registration, and act again when it is back',
+    onEtcd(async (scene) => {
+      const { cluster } = scene;
+      const onPanic = vi.fn();
+      const a = await join(scene, 'a', { onPanic });
+      const view = await a.acting();
+      for (const member of cluster.members) member.pause();
+      await until(() => onPanic.mock.calls.length > 0);
+      expect([a.standing(view), a.view, a.status().registry?.isRegistered]).toEqual([
+        'none',
+        undefined,
+        false,
+      ]);
+      for (const member of cluster.members) member.resume();
+      expect((await a.acting()).members).toEqual(['a']);
+    }),
+  );
+
+  it(
+    'refuse a prefix in use, settings that differ from those of registered servers, and a name that is taken',
+    onEtcd(async (scene) => {
+      await put(scene, 'z', 'not ours');
+      await expect(join(scene, 'a')).rejects.toMatchObject({ code: 'PREFIX_IN_USE', retryable: false });
+      const group = 'other';
+      const a = await join(scene, 'a', { group });
+      await until(() => sees(a, 'a'));
+      await expect(join(scene, 'b', { group, leaseMs: 2_000 })).rejects.toMatchObject({
+        ...{ code: 'CONFIG_MISMATCH', setting: 'leaseMs' },
+      });
+      const etcd = { address: addressOf(scene), ttlMs: 5_000 };
+      await expect(join(scene, 'b', { group, etcd })).rejects.toMatchObject({ setting: 'ttlMs' });
+      const onEnd = vi.fn();
+      await join(scene, 'a', { group, onEnd });
+      await until(() => onEnd.mock.calls.length > 0);
+      expect(onEnd.mock.calls[0]).toMatchObject([{ code: 'NAME_TAKEN' }]);
+      expect(a.standing()).toBe('acts');
+    }),
+  );
+});
+
+describe('joinGroup with etcd', () => {
+  const listen = '127.0.0.1:1';
+  const joining = (options: object) =>
+    joinGroup({ name: 'a', listen, logger: silent, ...options } as JoinGroupOptions);
+
+  it('rejects an etcd that does not answer, in the time that was given', async () => {
+    const etcd = { address: 'etcd://127.0.0.1:1/x', openWithinMs: 300 };
+    await expect(joining({ etcd })).rejects.toMatchObject({ code: 'ETCD_UNAVAILABLE', retryable: true });
+  });
+
+  it.each([
+    [{}, 'peers'],
+    [{ etcd: 'etcd://h/x', peers: {} }, 'peers'],
+    [{ etcd: 'http://h' }, 'etcd'],
+    [{ etcd: 7 }, 'etcd'],
+    [{ etcd: { address: 'etcd://h', ttl: 3 } }, 'etcd.ttl'],
+    [{ etcd: { address: 'etcd://h', ttlMs: 2_500 } }, 'etcd.ttlMs'],
+    [{ etcd: { address: 'etcd://h', ttlMs: 3_000 }, leaseMs: 4_000 }, 'etcd.ttlMs'],
+    [{ etcd: { address: 'etcd://h', openWithinMs: 0 } }, 'etcd.openWithinMs'],
+    [{ etcd: 'etcd://h', listen: undefined }, 'etcd'],
+  ])('refuses %j and names %s', async (options, option) => {
+    await expect(joining(options)).rejects.toMatchObject({ code: 'INVALID_OPTION', option });
+  });
 });

@@ -62,6 +62,22 @@ describe('the picture of a group', () => {
     expect(routeTo(STATUS, 'd')).toEqual([]);
   });
 
+  it('shows which servers are registered in etcd, and why this one is not', () => {
+    const registry = {
+      members: ['10.0.1.1:2379'],
+      prefix: 'shop/groups/api/',
+      ttlMs: 3_000,
+      isRegistered: false,
+    };
+    const { body } = pageAnswer({
+      ...STATUS,
+      registry: { ...registry, registered: ['a<'], problem: 'waits' },
+    });
+    expect(body).toContain('Registered in etcd (10.0.1.1:2379): a&lt;');
+    expect(body).toContain('<p class="problem">waits</p>');
+    expect(pageAnswer(STATUS).body).not.toContain('Registered');
+  });
+
   it('shows names and problems as text, whatever is in them', () => {
     const evil = '<script>alert("x")</script>';
     const { body, headers } = pageAnswer({ ...STATUS, name: evil, peers: [peer('c', undefined, '<b>&')] });

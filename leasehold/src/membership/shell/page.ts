@@ -75,7 +75,7 @@ function page(status: GroupStatus): string {
 <h1>${escaped(name)} of group ${escaped(group)}</h1>
 <p id="state">${STATES[state]}, standing: <strong>${standing}</strong></p>
 <p id="view">View ${escaped(view?.id ?? '')}: ${escaped(members)}</p>
-<main>
+${registryLine(status)}<main>
 ${picture(status)}
 ${table(status)}
 </main>
@@ -84,6 +84,13 @@ ${table(status)}
 </body>
 </html>
 `;
+}
+
+function registryLine({ registry }: GroupStatus): string {
+  if (registry === undefined) return '';
+  const { registered, members, problem } = registry;
+  const trouble = problem === undefined ? '' : `<p class="problem">${escaped(problem)}</p>\n`;
+  return `<p id="etcd">Registered in etcd (${escaped(members.join(', '))}): ${escaped(registered.join(', '))}</p>\n${trouble}`;
 }
 
 function picture(status: GroupStatus): string {

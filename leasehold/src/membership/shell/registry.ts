@@ -64,7 +64,7 @@ export function checkGroupEtcd(etcd: string | GroupEtcd): GroupEtcd {
       etcd,
       "it must be an address, as 'etcd://10.0.0.1:2379/prefix', or have one",
     );
-  checkOptionNames('etcd', etcd, OPTIONS);
+  checkOptionNames('etcd.', etcd, OPTIONS);
   const { openWithinMs } = etcd;
   if (openWithinMs !== undefined && !(Number.isFinite(openWithinMs) && openWithinMs > 0))
     throw new InvalidOptionError(
