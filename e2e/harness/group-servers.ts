@@ -14,6 +14,8 @@ export interface GroupStart {
   readonly leaseMs: number;
   /** Each server on a machine of its own. */
   readonly network?: Network | undefined;
+  /** Where the servers are registered, instead of in lists of peers. */
+  readonly etcd?: string | undefined;
 }
 
 interface Stretch {
@@ -60,10 +62,11 @@ export class GroupServers<Name extends string> {
   }
 
   start(name: Name): Program {
-    const { network, leaseMs } = this.#start;
-    const peers = Object.fromEntries([...this.#addresses].filter(([peer]) => peer !== name));
+    const { network, leaseMs, etcd } = this.#start;
+    const others = Object.fromEntries([...this.#addresses].filter(([peer]) => peer !== name));
+    const peers = etcd === undefined ? others : undefined;
     const config = {
-      ...{ name, listen: this.#addresses.get(name), peers, leaseMs },
+      ...{ name, listen: this.#addresses.get(name), peers, etcd, leaseMs },
       insecure: network !== undefined,
     };
     const server = this.#scene.start({ name, program: 'group-server', config, under: network?.on(name) });
@@ -113,7 +116,7 @@ export class GroupServers<Name extends string> {
     return this.at(name).events.filter(({ event }) => event === 'view').length;
   }
 
-  /** Views in which servers acted at the same time, and which share a server: there must be none. */
+  /** Views in which servers acted at the same time, and which share a server, or are registered in etcd: there must be none. */
   async overlaps(): Promise<readonly string[]> {
     const stretches: Stretch[] = [];
     for (const program of this.#programs) {
@@ -127,7 +130,8 @@ export class GroupServers<Name extends string> {
       for (const other of stretches.slice(index + 1)) {
         if (one.id === other.id || one.fromMs > other.toMs || other.fromMs > one.toMs) continue;
         const shared = one.members.split(',').filter((name) => other.members.split(',').includes(name));
-        if (shared.length > 0) found.push(`${JSON.stringify(one)} beside ${JSON.stringify(other)}`);
+        if (shared.length > 0 || this.#start.etcd !== undefined)
+          found.push(`${JSON.stringify(one)} beside ${JSON.stringify(other)}`);
       }
     }
     if (stretches.length === 0) found.push('no server ever acted');

@@ -89,8 +89,8 @@ export class RegistryKeeper {
   #looksAgain = false;
   #nextLook: Disposable | undefined;
   #watch: Disposable | undefined;
-  /** The contents at the last look, and whether the watch has told of a change since. */
-  #contents = '';
+  /** Found at the last look, and whether the watch has told of a change since. */
+  #last: Reading | undefined;
   #wasTold = false;
   #problem: string | undefined;
   #occupied: { readonly by: Found; readonly since: Instant } | undefined;
@@ -158,9 +158,10 @@ export class RegistryKeeper {
     if (found !== undefined && registrations !== undefined) {
       const { revision } = found;
       const failed = this.#wanted?.hasFailed === true ? this.#wanted.id.incarnation : undefined;
-      this.#replaceDeafWatch(registrations);
+      const reading = { revision, registrations, failed };
+      this.#replaceDeafWatch(reading);
       this.#watchFrom(revision + 1);
-      this.#events.read({ revision, registrations, failed }, sentAt);
+      this.#events.read(reading, sentAt);
       if (this.#lifetime.isOver) return;
       this.#maintain(registrations.find(({ name }) => name === this.#options.name));
     }
@@ -191,13 +192,13 @@ export class RegistryKeeper {
   }
 
   /** A watch that has not told of what a look found may tell of nothing any more. One too many is replaced now and then. */
-  #replaceDeafWatch(registrations: readonly Found[]): void {
-    const contents = registrations.map(({ name, revision }) => `${name}@${revision}`).join();
-    if (contents !== this.#contents && !this.#wasTold) {
+  #replaceDeafWatch(reading: Reading): void {
+    const isNews = contentsOf(reading) !== contentsOf(this.#last);
+    if (isNews && !this.#wasTold) {
       this.#watch?.[Symbol.dispose]();
       this.#watch = undefined;
     }
-    this.#contents = contents;
+    this.#last = reading;
     this.#wasTold = false;
   }
 
@@ -317,6 +318,9 @@ export class RegistryKeeper {
     });
   }
 }
+
+const contentsOf = (reading: Reading | undefined): string =>
+  (reading?.registrations ?? []).map(({ name, revision }) => `${name}@${revision}`).join();
 
 /** The first key after all that begin with this prefix, which ends in `/`. */
 export const endOf = (prefix: string): string => `${prefix.slice(0, -1)}0`;

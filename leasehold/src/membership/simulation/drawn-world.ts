@@ -54,7 +54,7 @@ export function drawWorld(seed: number): DrawnWorld {
   const hasRegistry = seed % REGISTRY_EVERY === 2;
   const drawn = random.pick<WorldKind>([...Array<WorldKind>(9).fill('mixed'), ...DANGERS]);
   const kind = hasRegistry ? random.pick<WorldKind>(REGISTRY_KINDS) : drawn;
-  const size = sizeOf(kind, random);
+  const size = hasRegistry && kind === 'data-lost' ? 2 : sizeOf(kind, random);
   const names = Array.from({ length: size }, (_, index) => `s${index}`);
   const inOrder = kind === 'mixed' && random.chance(0.3);
   return {

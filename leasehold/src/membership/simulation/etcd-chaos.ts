@@ -5,10 +5,13 @@ import type { Random } from '../../sim/random.ts';
 import type { GroupWorld } from './group-world.ts';
 import type { Server } from './server.ts';
 
+const USURPED_FOR_MS = 6_000;
+
 export class EtcdChaos {
   readonly #group: GroupWorld;
   readonly #etcd: SimulatedEtcd;
   readonly #random: Random;
+  #usurpedAtMs = 0;
 
   constructor(group: GroupWorld, etcd: SimulatedEtcd) {
     this.#group = group;
@@ -22,10 +25,12 @@ export class EtcdChaos {
     if (drawn.kind === 'usurped') {
       const names = servers.map(({ name }) => name);
       network.partition(names.map((name) => [name]));
-      world.every([2_000, 7_000], () => this.#unlessCalm(() => this.#usurp()));
-      world.every([6_000, 9_000], () => this.#unlessCalm(() => this.#join(names)));
+      world.every([300, 2_000], () => this.#unlessCalm(() => this.#usurpOnce()));
+      if (this.#random.chance(0.3))
+        world.every([9_000, 14_000], () => this.#unlessCalm(() => this.#join(names)));
       return;
     }
+    if (drawn.kind === 'data-lost') return; // Else something new happens before a message is overdue.
     const faults = this.#random.integer(3, 10);
     for (let fault = 0; fault < faults; fault++)
       world.at(this.#random.between(1_000, drawn.chaosMs), () => this.#fault());
@@ -54,6 +59,15 @@ export class EtcdChaos {
     kinds[random.integer(0, kinds.length - 1)]?.();
   }
 
+  /** Not before the successor has had the time to act. */
+  #usurpOnce(): void {
+    const { world, servers } = this.#group;
+    if (world.trueMs < this.#usurpedAtMs + USURPED_FOR_MS) return;
+    if (!servers.some((server) => server.standing() === 'acts')) return;
+    this.#usurpedAtMs = world.trueMs;
+    this.#usurp();
+  }
+
   /** All leases end early, while the servers that act hear late or nothing of that. */
   #usurp(): void {
     const { servers, world } = this.#group;
@@ -70,7 +84,7 @@ export class EtcdChaos {
       this.#unlessCalm(() => {
         // An answer that is under way still arrives; nothing after that.
         if (how === 'late') for (const server of acting) this.#cut(server, random.between(4_000, 8_000));
-        this.#etcd.changeLeader(random.pick([0.5, 1, 1]));
+        this.#etcd.changeLeader(random.pick([0.5, 1, 1, 1]));
       }),
     );
   }
@@ -84,7 +98,6 @@ export class EtcdChaos {
       this.#unlessCalm(() => {
         for (const server of servers) if (random.chance(0.5)) this.#cut(server, random.between(500, 3_000));
         network.partition(names.map((name) => [name]));
-        if (random.chance(0.5)) this.#usurp();
       }),
     );
   }
@@ -98,7 +111,7 @@ export class EtcdChaos {
 
   #slow({ etcdFaults }: Server): void {
     const { registrationMs } = this.#group.drawn.durations;
-    etcdFaults.answerMs = [registrationMs / 5, registrationMs / 2];
+    etcdFaults.answerMs = [registrationMs / 4, registrationMs / 2.1];
     this.#group.world.after(this.#random.between(2_000, 8_000), () => {
       etcdFaults.answerMs = [0, 0];
     });

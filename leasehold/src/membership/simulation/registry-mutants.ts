@@ -32,8 +32,8 @@ export const registryMutants: readonly Mutant[] = [
     story:
       'A keep-alive prolongs a registration. An etcd member that was replaced answers it, though the lease has ended.',
     file: KEEPER,
-    from: '      this.#events.read({ revision, registrations, failed }, sentAt);\n',
-    to: "      this.#events.read({ revision, registrations, failed }, sentAt);\n      const { client, runtime } = this.#options;\n      const lease = this.#wanted?.lease;\n      if (lease !== undefined)\n        this.#lifetime.after(this.#everyMs / 3, () => {\n          const askedAt = runtime.now();\n          client.keepAlive(lease, this.#timeoutMs, (answer) => {\n            if (answer.kind === 'done' && answer.value.ttlSeconds > 0) this.#events.read({ revision, registrations, failed }, askedAt);\n          });\n        });\n",
+    from: '        if (isGone) wanted.hasFailed = true;\n',
+    to: '        if (isGone) wanted.hasFailed = true;\n        else if (answer.kind === "done" && this.#last !== undefined) this.#events.read(this.#last, this.#options.runtime.now());\n',
   },
   {
     name: 'first-registration-does-not-hold',
@@ -52,38 +52,12 @@ export const registryMutants: readonly Mutant[] = [
     to: 'this.#holdUntil = later(now, this.#durations.promiseMs);',
   },
   {
-    name: 'newest-registration-holds',
-    promise: 'one-view',
-    story: 'A set of several acts without the hold of its oldest registration.',
-    file: AGREEMENT,
-    from: 'all.every(({ revision }) => revision >= own.revision);',
-    to: 'all.length === 1;',
-  },
-  {
-    name: 'obsolete-view-outlasts-the-read',
-    promise: 'one-view-acts',
-    story:
-      'A read that finds another set prolongs the registration, and the view before goes on for a moment.',
-    file: MEMBER,
-    from: 'this.#proposedAt = NEVER; // A view',
-    to: '// A view',
-  },
-  {
     name: 'registered-servers-within-reach-only',
-    promise: 'one-view',
+    promise: 'not-obsolete',
     story: 'A server proposes the registered servers that it reaches, and the two sides of a partition act.',
     file: AGREEMENT,
     from: '(this.#registry?.registrations ?? []).map(({ name, incarnation }) =>',
     to: '(this.#registry?.registrations ?? []).filter((each) => each.name === self.name || isReached(each, table.graph.component(self.name), table)).map(({ name, incarnation }) =>',
-  },
-  {
-    name: 'client-outlasts-the-registration',
-    promise: 'one-view',
-    story:
-      'A client acts for as long as the view is confirmed, though the registration of its server ends before.',
-    file: MEMBER,
-    from: 'return earliest(until, this.#agreement.actsUntil);',
-    to: 'return until;',
   },
   {
     name: 'entry-of-another-incarnation-is-the-own',

@@ -11,7 +11,7 @@
  *
  *  1. *The last read of p found V.* A read that finds anything else ends V at p in the same step. Likewise the last read of q found W. Let p's read be
  *     the earlier one. (At one revision there is one set.)
- *  2. *p stops soon after.* A server acts for `registrationMs` from when it **sent** the last read. A keep-alive prolongs nothing: an etcd member that
+ *  2. *p stops soon after.* A server acts for `registrationMs` from **sending** the last read. A keep-alive prolongs nothing: an etcd member that
  *     was replaced and does not know goes on answering keep-alives, and etcd may end a lease early.
  *  3. *W begins later.* Let w be the oldest registration of W. Nobody of W is in V, so w registered after the read of p was carried out.
  *  4. *w waits.* The server w holds for a whole registration from the first read that found its registration, which is later still. The rest of that hold goes into
@@ -27,7 +27,7 @@
  *    proposed, and the server that has to go (`removal.ts`) ends its registration, panics, and tries again once no conflict with a registered server lasts;
  *  - the registration of a server that has crashed, or cannot reach etcd, ends with its lease in etcd.
  *
- * **A store that went back** to a backup shows in a revision that is lower than the one before. What this server knew of the registry is void then, and it registers anew.
+ * **A store that went back** to a backup shows in a revision that is lower than the one before. Everything known of the registry is void then, and this server registers anew.
  */
 
 import { instant, type Instant, later } from '../../../runtime/time.ts';

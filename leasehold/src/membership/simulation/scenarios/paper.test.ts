@@ -1,7 +1,6 @@
 /**
- * The cases of the paper: figure 5 and table 1, and figure 7. The paper has three servers with two nodes each. There are no
- * clients and no etcd flavour yet: where a case is about nodes, the six nodes are servers here, and the table's column for a
- * majority (a minority panics) has no test.
+ * The cases of the paper: figure 5 and table 1, and figure 7. The paper has three servers with two nodes each. Where a case is about
+ * nodes, the six nodes are servers here. `etcd.test.ts` has the table's column for a majority: a minority panics.
  */
 
 import { describe, expect, it } from 'vitest';
