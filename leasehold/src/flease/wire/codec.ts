@@ -1,8 +1,8 @@
 /**
- * Flease as bytes, for a transport. `docs/flease-protocol.md` is the same in English, for those who write a member in
+ * Flease as bytes, for a transport. `docs/flease-protocol.md` is the same in English, for authors of a member in
  * another language.
  *
- * What goes out is bytes already, because a packet may take several frames and a transport wants one at a time:
+ * The output is bytes already, because a packet may take several frames and a transport wants one at a time:
  *
  *     for (const frame of encodePacket(packet)) dialer.send(address, frame);
  */

@@ -1,7 +1,7 @@
 /**
  * Bytes that no honest member would send, in any number, from a seed.
  *
- * Good frames are damaged a little, since damage all over never gets past the first byte. Whatever comes, it is
+ * Good frames are damaged a little, since damage all over never gets past the first byte. Every input is
  * refused with a {@link MalformedMessageError}, or it is a packet; and then that packet, written, must be read as
  * the same.
  */
@@ -30,7 +30,7 @@ const BYTES: readonly number[] = [
 export function fuzzFlease(runs: number, seed: number): FuzzOutcome {
   const dice = new Dice(seed);
   const samples = Object.values(SAMPLES);
-  samples.forEach(readBack); // What the encoder leaves out is in none of the frames to be damaged.
+  samples.forEach(readBack); // A field that the encoder leaves out is in none of the frames to be damaged.
   const frames = samples.flatMap(encodePacket);
   let accepted = 0;
   for (let run = 0; run < runs; run += 1) {

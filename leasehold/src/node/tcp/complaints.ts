@@ -1,5 +1,5 @@
 /**
- * One line for each fault of a peer, but not for each time: who sends nonsense in a loop must not fill
+ * One line for each fault of a peer, but not for each time: a peer that sends nonsense in a loop must not fill
  * the disk. A line about the same peer comes at most every ten seconds and says how many were left out. What
  * was said to be wrong is said to be over, once.
  */

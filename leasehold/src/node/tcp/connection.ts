@@ -5,11 +5,11 @@
  *         └────close(why, lastWords)──► leaving ──┘
  *
  * While *greeting*, one small frame is awaited, and there is a deadline. *Leaving* is for last words:
- * to close a socket that still has unread bytes throws away what we have just said, so it is read and
+ * to close a socket that still has unread bytes throws away the bytes just written, so it is read and
  * forgotten until the peer has closed as well, or the deadline has passed.
  *
- * Nothing waits here and nothing is thrown at the sender. What cannot be sent is dropped and counted,
- * because the protocols above are made for that; what must not happen is that one peer that does not
+ * Nothing waits here and nothing is thrown at the sender. A message that cannot be sent is dropped and counted,
+ * because the protocols above are made for that; the danger is that one peer that does not
  * read takes the memory of all.
  */
 
@@ -29,7 +29,7 @@ export interface PeerInfo {
   readonly id: string;
   /** Where it connects from, as `10.0.0.5:41234`. */
   readonly remote: string;
-  /** What it said it is. */
+  /** The role that the peer gave in its handshake. */
   readonly role: string;
   /** More about the peer, from the hello. */
   readonly introduction: Texts;
@@ -40,16 +40,16 @@ export interface PeerInfo {
   readonly connectedAt: Instant;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** What waits to be sent to it. */
+  /** The bytes that wait to be sent to the peer. */
   readonly queuedBytes: number;
 }
 
-/** What becomes of a connection is decided by whoever made it. */
+/** The maker of a connection decides about its end. */
 export interface ConnectionKeeper {
   /** The first frame. Answer by {@link Connection.open} or {@link Connection.close}. */
   introduced(connection: Connection, frame: Uint8Array): void;
   received(connection: Connection, frame: Uint8Array): void;
-  /** It announced a frame that is too large: a fault, or somebody who speaks something else. */
+  /** It announced a frame that is too large: a fault, or a peer with another protocol. */
   overflowed(connection: Connection, error: FrameTooLargeError): void;
   /** Once, when it is of no more use. */
   closed(connection: Connection, why: LeaseholdError): void;
@@ -59,7 +59,7 @@ export interface ConnectionKeeper {
 
 type State = 'greeting' | 'open' | 'leaving' | 'closed';
 
-/** For {@link Connection.close}: let what is on its way arrive, and say nothing more. */
+/** For {@link Connection.close}: let sent messages arrive, and send nothing more. */
 export const NO_WORDS: Uint8Array = new Uint8Array(0);
 
 /** How long one that leaves may take to read our last words. */
@@ -357,7 +357,7 @@ const isSince = (
   sweep: { isPast(time: number, ms: number): boolean },
 ): boolean => time !== undefined && sweep.isPast(time, ms);
 
-/** What OpenSSL says is for those who know it; who has forgotten TLS on one side has to read that it is about TLS. */
+/** The words of OpenSSL are for experts; a user with TLS on one side only has to read that it is about TLS. */
 const wordsOf = (cause: Error): string =>
   'code' in cause && /^(?:ERR_SSL_|EPROTO$)/.test(String(cause.code))
     ? 'the other side does not speak TLS as we do, or not at all'

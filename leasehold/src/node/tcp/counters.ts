@@ -1,9 +1,9 @@
-/** What has happened on all connections of one listener or dialler. Plain fields: they are hot. */
+/** Counts of all connections of one listener or dialler. Plain fields: they are hot. */
 
 import type { InboundLimit } from './inbound.ts';
 
 export interface TcpCounters {
-  /** Connections whose handshake succeeded, and of those, how many have ended. */
+  /** Connections with a handshake that succeeded, and of those, how many have ended. */
   opened: number;
   closed: number;
   /** Connections, or attempts, that never got that far: refused, failed, too slow, too many. */

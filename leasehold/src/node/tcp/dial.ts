@@ -8,17 +8,17 @@
  *      │                ▼  │                  │
  *      └─unused 60 s── pausing ◄──────────────┘
  *
- * To be used is to be sent to. But who has answered may go on talking without being asked again, and there
- * are those who ask seldom because they rely on that: they must not find the line cut between two
+ * To be used is to be sent to. But a server that has answered may go on talking without being asked again, and there
+ * are clients that ask seldom because they rely on that: they must not find the line cut between two
  * questions. So a connection over which anything was said to us stays for an hour after the last word of
  * either side. If it is lost, that counts as use, and the address is tried again for as long as any other. And
- * whoever knows that it will go on talking to an address, however seldom, can say so: {@link DialOptions.stays}.
+ * a caller that will go on talking to an address, however seldom, can say so: {@link DialOptions.stays}.
  *
- * What is sent while connecting waits, within bounds, and is dropped if it comes to nothing; what is
+ * A message sent while connecting waits, within bounds, and is dropped if there is no connection; a message
  * sent during a pause is dropped at once: the protocols say it again, and an old word is worth less
  * than a new one. The pauses double from 50 ms to 2 s, each by a random part shorter, so that ten
  * thousand clients do not come back to a restarted server all at the same moment; a good handshake
- * starts them over. Who knows that somebody is there again need not wait for the end of a pause: {@link TcpDialer.hurry}.
+ * starts them over. A caller that knows of a server's return need not wait for the end of a pause: {@link TcpDialer.hurry}.
  */
 
 import type { Socket } from 'node:net';
@@ -49,7 +49,7 @@ import { type DialSockets, plainDialSockets } from './sockets.ts';
 export interface DialOptions<Out, In> {
   codec: Codec<Out, In>;
   protocol: ProtocolId;
-  /** What we are to the servers. */
+  /** Our role towards the servers. */
   role: string;
   /** More about us, told to every server in the hello. @default nothing */
   introduction?: Texts | undefined;
@@ -60,7 +60,7 @@ export interface DialOptions<Out, In> {
   /** Why a server must not be talked to, by the welcome. @default every server may */
   refuses?: ((welcome: Welcome) => LeaseholdError | undefined) | undefined;
 
-  /** What is said first on every connection, ahead of what waits for it. @default nothing */
+  /** The first messages on every connection, ahead of those that wait for it. @default none */
   preface?: ((welcome: Welcome) => readonly Out[]) | undefined;
 
   /** Told after every handshake, and after every connection or attempt that came to an end. */
@@ -79,11 +79,11 @@ export interface TcpDialer<Out, In> extends Transport<Out, In>, AsyncDisposable 
   readonly counters: Readonly<TcpCounters>;
   /** Why each address that is in use is not connected. Empty when all is well. */
   problems(): ReadonlyMap<string, LeaseholdError>;
-  /** What the server at this address said in its welcome; undefined while it is not connected. */
+  /** The welcome of the server at this address; undefined while it is not connected. */
   welcome(address: string): Welcome | undefined;
   /** If a connection to this address was lost, or could not be made: tries again at once, and not after a pause. */
   hurry(address: string): void;
-  /** What was said to this address leaves now, and not at the end of the turn: there is nothing to wait for. */
+  /** Messages to this address leave now, and not at the end of the turn: there is nothing to wait for. */
   flush(address: string): void;
 }
 
@@ -97,7 +97,7 @@ const PAUSE_MS_MAX = 2_000;
 const UNUSED_MS = 60_000;
 /** The same for a connection that has answered. Longer than anybody's pause between two questions. */
 const ANSWERED_UNUSED_MS = 3_600_000;
-/** What may wait for a connection; bytes are bounded by the queue's limit. */
+/** The most messages that may wait for a connection; bytes are bounded by the queue's limit. */
 const WAITING_MAX = 1_000;
 
 class Dialer<Out, In> implements TcpDialer<Out, In> {

@@ -1,6 +1,6 @@
 /**
  * Why there is no connection, or no longer. Each is a decision somebody can make: `retryable` ones
- * the dialler tries again by itself; the others are for whoever set the address or the version.
+ * the dialler tries again by itself; the others are for the operator that set the address or the version.
  */
 
 import { LeaseholdError } from '../../runtime/errors.ts';
@@ -84,12 +84,12 @@ export class VersionMismatchError extends LeaseholdError {
   }
 }
 
-/** Whoever is at the other end speaks something else altogether: another port was meant. */
+/** The process at the other end speaks another protocol altogether: another port was meant. */
 export class WrongProtocolError extends LeaseholdError {
   override readonly name = 'WrongProtocolError';
   readonly code = 'WRONG_PROTOCOL';
   readonly retryable = false;
-  /** What it seems to be: `HTTP`, `TLS`, a protocol's name. */
+  /** The protocol it seems to be: `HTTP`, `TLS`, a protocol's name. */
   readonly spoken: string;
 
   constructor(spoken: string, wanted: string, advice = 'check the address and the port') {
@@ -123,7 +123,7 @@ export class HandshakeRefusedError extends LeaseholdError {
   }
 }
 
-/** A frame announced more bytes than are taken. Nothing of it was kept. Check who speaks on that port. */
+/** A frame announced more bytes than are taken. Nothing of it was kept. Check which program uses that port. */
 export class FrameTooLargeError extends LeaseholdError {
   override readonly name = 'FrameTooLargeError';
   readonly code = 'FRAME_TOO_LARGE';
@@ -162,7 +162,7 @@ export class PeerTimeoutError extends LeaseholdError {
   }
 }
 
-/** As many connections as are allowed. Raise the limit, or find out who opens them all. */
+/** As many connections as are allowed. Raise the limit, or find out which program opens them all. */
 export class TooManyConnectionsError extends LeaseholdError {
   override readonly name = 'TooManyConnectionsError';
   readonly code = 'TOO_MANY_CONNECTIONS';

@@ -7,8 +7,8 @@
  *
  * The length is checked when its fourth byte is there and before anything of the frame is kept. A
  * frame that lies whole in one chunk is handed out as a view of it, so in the usual case nothing is
- * copied. Of a frame that does not, the bytes are collected in a buffer that starts at what is there
- * and doubles: a peer that announces much and sends little costs what it sent, twice over at most, and
+ * copied. Of a frame that does not, the bytes are collected in a buffer that starts at the bytes that are there
+ * and doubles: a peer that announces much and sends little costs the bytes it sent, twice over at most, and
  * a frame that comes byte by byte costs no more than a constant per byte.
  */
 
@@ -22,7 +22,7 @@ export class FrameReader {
   limitBytes: number;
   /** Set from `use` to hear no more of this chunk or any other. */
   stopped = false;
-  /** How much of the length is here, and what it comes to so far. */
+  /** How many bytes of the length are here, and its value so far. */
   #headerBytes = 0;
   #length = 0;
   /** A frame of which only a part is here. */
@@ -38,7 +38,7 @@ export class FrameReader {
     return this.#headerBytes > 0;
   }
 
-  /** What is kept of a frame that has not ended. */
+  /** The bytes kept of a frame that has not ended. */
   get bufferedBytes(): number {
     return this.#buffer?.length ?? 0;
   }
@@ -51,7 +51,7 @@ export class FrameReader {
 
   /**
    * Calls `use` with each frame that the chunk completes; a heartbeat is an empty one. The bytes may
-   * be a view of the chunk: who keeps a part for long copies it.
+   * be a view of the chunk: a caller that keeps a part for long copies it.
    *
    * @throws {FrameTooLargeError} and is of no more use
    */

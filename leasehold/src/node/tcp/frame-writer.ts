@@ -1,7 +1,7 @@
 /**
  * From payloads to as few writes as possible.
  *
- * What is said to one peer in one turn of the event loop leaves in one write: small payloads are
+ * Messages to one peer of one turn of the event loop leave in one write: small payloads are
  * copied behind their lengths into one buffer, because to hand each to the socket costs more than
  * the copy. A large payload, or the tail that many have in common, is never copied: it is a push that
  * goes to thousands of peers, or a table that they all ask for, and all their sockets share its bytes.
@@ -48,7 +48,7 @@ export function writeFrames(payloads: readonly Payload[], write: (bytes: Uint8Ar
   }
 }
 
-/** The frames from `first` to `end`, without what is written apart. */
+/** The frames from `first` to `end`, without the large payloads, which are written apart. */
 function together(payloads: readonly Payload[], first: number, end: number, bytes: number): Uint8Array {
   const buffer = Buffer.allocUnsafe(bytes);
   let at = 0;

@@ -1,5 +1,5 @@
 /**
- * For tests only: whatever a peer may say, pushed through everything that looks at bytes before a
+ * For tests only: bytes that a peer may send, pushed through everything that looks at bytes before a
  * protocol does. Nothing but the errors that are meant for it may come out, nothing may be kept
  * beyond the limit, and a good handshake afterwards must still be understood, because a decoder that
  * a bad message leaves in disorder would be worse than one that fails.
@@ -72,7 +72,7 @@ function randomBytes(draw: (below: number) => number): Uint8Array {
   return bytes;
 }
 
-/** What one input says: frames as they should be, spoilt ones, or no frames at all. */
+/** One input: frames as they should be, spoilt ones, or no frames at all. */
 function input(draw: (below: number) => number): Uint8Array {
   const inside = (): Uint8Array =>
     draw(3) === 0 ? randomBytes(draw) : mutated(GOOD[draw(GOOD.length)] as Uint8Array, draw);
@@ -88,7 +88,7 @@ function input(draw: (below: number) => number): Uint8Array {
   }
 }
 
-/** @throws whatever should not have been thrown, with the seed and the number of the input */
+/** @throws an error that should not have been thrown, with the seed and the number of the input */
 export function fuzz(inputs: number, seed: number): FuzzCounts {
   const counts: FuzzCounts = { inputs, frames: 0, handshakes: 0, refused: 0, tooLarge: 0, foreigners: 0 };
   const draw = dice(seed);

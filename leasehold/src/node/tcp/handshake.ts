@@ -6,8 +6,8 @@
  *     server   { protocol, version, greeting, channel }  the highest version that both speak
  *          or  { protocol, error: { code, message } }     and hangs up
  *
- * Keys that are not known are passed over, so that a later version may say more. Whatever else is
- * wrong is an error with a sentence in it, on both sides: who runs an old client should read about
+ * Keys that are not known are passed over, so that a later version may say more. Everything else that is
+ * wrong is an error with a sentence in it, on both sides: a user of an old client should read about
  * it there, and not look for it in the log of the server.
  */
 
@@ -29,7 +29,7 @@ export interface Hello {
   readonly protocol: string;
   readonly version: number;
   readonly oldest: number;
-  /** What the client is to the server: it decides what may be asked of it, and what it may ask. */
+  /** The role of the client towards the server; the role decides which messages each may send. */
   readonly role: string;
   /** More about the client, as the protocol wants it; empty for most. */
   readonly introduction: Texts;
@@ -39,7 +39,7 @@ export type Texts = Readonly<Record<string, string>>;
 
 export interface Welcome {
   readonly version: number;
-  /** Names this connection and no other: what is signed with it is worth nothing elsewhere. */
+  /** Names this connection and no other: a signature over it is worth nothing elsewhere. */
   readonly channel: string;
   readonly greeting: Texts;
 }

@@ -1,10 +1,10 @@
 /**
- * What peers may make us read, each alone and all together, before they have been admitted and after.
+ * Limits on the bytes that peers may make us read, each alone and all together, before they have been admitted and after.
  *
  * A listener cannot know which stranger is honest. It can see to it that strangers together cost a bounded amount of memory
- * and time, and that they pay before anybody who was admitted does:
+ * and time, and that they pay before any admitted peer does:
  *
- *  - **Unfinished frames.** A frame whose end has not come is kept. If those of peers that are not admitted are together
+ *  - **Unfinished frames.** A frame without its end is kept. If those of peers that are not admitted are together
  *    above their limit, the connection with the largest of them is closed, because that frees memory at once. An honest
  *    stranger sends little, and a small frame comes whole: it is not kept at all. If the frames of all peers are above
  *    the limit of all, the largest of all is closed, admitted or not, and of equally large ones the one that has not
@@ -13,7 +13,7 @@
  *    is not larger than the largest.
  *  - **Rates.** A peer that has sent more messages or bytes than it may is not read for a while, so its own kernel
  *    holds the rest back. Peers that are not admitted also share an allowance. A flood must not leave a debt that honest
- *    strangers then wait for. So the shared allowance is charged only with what the peer's own allowance permits, with
+ *    strangers then wait for. So the shared allowance is charged only with the part that the peer's own allowance permits, with
  *    at most one second's worth, and with nothing while the shared allowance is already in debt. Heartbeats count
  *    against their peer alone.
  *
@@ -30,7 +30,7 @@ export interface InboundPeer {
   /** Where it connects from. */
   readonly remote: string;
   readonly isAdmitted: boolean;
-  /** What is kept of a frame that has not ended. */
+  /** The bytes kept of a frame that has not ended. */
   readonly unfinishedBytes: number;
   readonly allowance: Allowance;
   pause(): void;
@@ -51,7 +51,7 @@ interface Unfinished {
   readonly isStrangers: boolean;
 }
 
-/** A peer that holds no more than this is not closed because of what all hold together. */
+/** A peer that holds no more than this is not closed because of the sum of all. */
 const SMALL_FRAME_BYTES = 64 * 1024;
 
 const NOTHING: Unfinished = { bytes: 0, isStrangers: false };
@@ -77,7 +77,7 @@ export class Inbound {
     );
   }
 
-  /** What is kept of the frames of all peers. */
+  /** The bytes kept of unfinished frames of all peers. */
   get unfinishedBytes(): number {
     return this.#unfinishedBytes;
   }
@@ -159,7 +159,7 @@ export class Inbound {
   }
 }
 
-/** So many messages and bytes a second, and some at once. What is used beyond that has to be waited for. */
+/** So many messages and bytes a second, and some at once. Use beyond that has to wait. */
 export class Allowance {
   readonly #messagesPerMs: number;
   readonly #messagesMost: number;

@@ -11,7 +11,7 @@ export interface TcpLimits {
 
   /**
    * The largest frame that is taken. A frame above it closes the connection, so it must have room
-   * for what peers honestly send. @default 1 MiB when listening, 64 MiB when dialling
+   * for honest messages. @default 1 MiB when listening, 64 MiB when dialling
    */
   readonly frameBytesIn: number;
 
@@ -21,7 +21,7 @@ export interface TcpLimits {
    */
   readonly frameBytesBeforeAdmission: number;
 
-  /** What is kept of frames that have not ended, of all peers together; see `inbound.ts`. @default 256 MiB */
+  /** The bytes kept of frames that have not ended, of all peers together; see `inbound.ts`. @default 256 MiB */
   readonly unfinishedBytesTotal: number;
 
   /** The same of all peers together that are not admitted. @default 32 MiB */
@@ -43,7 +43,7 @@ export interface TcpLimits {
   readonly bytesPerSecondInTotal: number;
 
   /**
-   * How much may wait to be sent to one peer. What comes on top is dropped, except that an empty
+   * How much may wait to be sent to one peer. A message on top is dropped, except that an empty
    * queue takes any one message. @default 16 MiB
    */
   readonly queueBytesOut: number;
@@ -74,8 +74,8 @@ export interface TcpLimits {
   readonly frameMs: number;
 
   /**
-   * When nothing else was sent for this long, a heartbeat is. Those who talk more often than every 30 s
-   * need none; it only keeps what stands between from forgetting a quiet connection. @default 60_000
+   * When nothing else was sent for this long, a heartbeat is. Peers that talk more often than every 30 s
+   * need none; it only keeps routers from forgetting a quiet connection. @default 60_000
    */
   readonly heartbeatEveryMs: number;
 
@@ -111,7 +111,7 @@ export const DEFAULT_LIMITS: TcpLimits = {
   silentAfterMs: 180_000,
 };
 
-/** A dialler chose whom it talks to, takes whole tables from them, and speaks first. */
+/** A dialler chose its servers, takes whole tables from them, and speaks first. */
 export const DEFAULT_DIAL_LIMITS: TcpLimits = {
   ...DEFAULT_LIMITS,
   frameBytesIn: 64 * MIB,

@@ -1,6 +1,6 @@
 /**
- * Takes connections, and is a transport to those who made them. A peer's address is `p1`, `p2`, …:
- * the connection, not the machine, because what is sent to a connection that has ended must reach
+ * Takes connections, and is a transport to their makers. A peer's address is `p1`, `p2`, …:
+ * the connection, not the machine, because a message to a connection that has ended must reach
  * nobody else.
  */
 
@@ -52,7 +52,7 @@ export interface ListenOptions<Out, In> {
 
   /**
    * Told to every client in the welcome, and so small enough for their `helloBytes`. `http`, if it is
-   * there, is also told to those who speak HTTP here by mistake.
+   * there, is also told to clients that speak HTTP here by mistake.
    */
   greeting?: Texts | undefined;
 
@@ -83,15 +83,15 @@ export interface TcpListener<Out, In> extends Transport<Out, In>, AsyncDisposabl
   /** How many connections there are, with those that have not, or that are about to leave, or to agree on encryption. */
   readonly connections: number;
   readonly counters: Readonly<TcpCounters>;
-  /** Ends the connection of a peer that said what it may not say, with these last words. */
+  /** Ends the connection of a peer that broke the protocol, with these last words. */
   dismiss(peer: string, why: LeaseholdError, lastWords: Out): void;
   /** Ends the connection of a peer without a word. */
   close(peer: string, why: LeaseholdError): void;
-  /** What is kept of frames that have not ended, of all peers together. */
+  /** The bytes kept of frames that have not ended, of all peers together. */
   readonly unfinishedBytes: number;
   /** How many connections have not introduced themselves yet. */
   readonly pending: number;
-  /** This peer is known: it may send larger frames, and does not share what strangers may send. */
+  /** This peer is known: it may send larger frames, and does not share the allowance of strangers. */
   admit(id: string): void;
 }
 
@@ -361,6 +361,6 @@ class Listener<Out, In> implements TcpListener<Out, In>, ConnectionKeeper {
   }
 }
 
-/** Who goes away before it has said who it is was not refused by us: a check whether the port is open, often. */
+/** A client that goes away before its handshake was not refused by us: often a check whether the port is open. */
 const whatOfStranger = ({ code }: LeaseholdError): string =>
   code === 'CONNECTION_LOST' ? 'peer went away without introducing itself' : 'connection refused';

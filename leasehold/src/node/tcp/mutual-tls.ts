@@ -1,8 +1,8 @@
 /**
- * Encrypted sockets, on which both sides show a certificate that the same authority has vouched for. Whoever dials also
+ * Encrypted sockets, on which both sides show a certificate that the same authority has vouched for. The dialler also
  * compares the certificate with the address it dialled.
  *
- * How long they may take to agree is for whoever listens to say: a server of `node:tls` would only tell of one that takes
+ * How long they may take to agree is for the listener to say: a server of `node:tls` would only tell of one that takes
  * too long, and keep it.
  */
 

@@ -1,4 +1,4 @@
-/** Why a process cannot listen where it was told to, in the words of somebody who does not know the codes of the system. */
+/** Why a process cannot listen where it was told to, in words for a reader without the codes of the system. */
 
 import type { LeaseholdError } from '../../runtime/errors.ts';
 import { AddressUnavailableError, PortInUseError } from './errors.ts';

@@ -1,4 +1,4 @@
-/** For tests only: time moved by hand, texts as messages, and a peer that says whatever it is told to. */
+/** For tests only: time moved by hand, texts as messages, and a peer that sends given bytes. */
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Codec } from '../../runtime/codec.ts';

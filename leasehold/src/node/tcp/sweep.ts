@@ -2,13 +2,13 @@
  * One timer for all connections.
  *
  * A deadline per connection that moves with every message would be ten thousand timers, set anew all
- * the time. Instead every connection is looked at now and then, and compares what it wrote down. What
+ * the time. Instead every connection is looked at now and then, and compares the noted instants. What
  * it writes down is {@link Sweep.time}, the time of the last sweep, so that a message costs no reading
  * of a clock. It is behind by up to one sweep, and {@link Sweep.isPast} allows for that: a deadline is
  * never found missed too early, but up to two sweeps late.
  *
  * The time of the sweeps is also forgiving. When this process was stopped or busy for ten seconds, then
- * what the peers said meanwhile is still waiting in the sockets, unread, and it would be wrong to call
+ * messages of peers are still waiting in the sockets, unread, and it would be wrong to call
  * them silent. So a sweep that comes late counts as if it had come only a little late:
  *
  *     clock   0   1   2   3   . . . stopped . . .  13  14

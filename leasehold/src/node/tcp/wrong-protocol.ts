@@ -10,7 +10,7 @@ const HTTP_METHODS: readonly string[] = [
 
 export type WrongProtocol = 'HTTP' | 'TLS' | 'SSH' | 'text';
 
-/** The protocol whose client announces a frame of this length. */
+/** The protocol of a client that announces a frame of this length. */
 export function wrongProtocol(announcedBytes: number): WrongProtocol | undefined {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(announcedBytes);
