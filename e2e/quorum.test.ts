@@ -1,20 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { isCoded } from '../leasehold/src/runtime/errors.ts';
-import {
-  checkLinearizable,
-  History,
-  registerModel,
-  type RegisterInput,
-  type RegisterOutput,
-} from '../leasehold/src/sim/linearizability.ts';
 import { QuorumGroup } from './harness/quorum-group.ts';
+import { QuorumLoad, text } from './harness/quorum-load.ts';
 import { onScene } from './harness/scene.ts';
 import { nowMs, pause, until } from './harness/time.ts';
 
 const NAMES = ['a', 'b', 'c'];
 /** How long replicas are killed for. `QUORUM_KILL_MS=600000` for ten minutes. */
 const KILL_MS = Number(process.env['QUORUM_KILL_MS'] ?? 60_000);
-const KEYS = ['k1', 'k2', 'k3', 'k4'];
 const LANES_PER_REPLICA = 3;
 const TIMEOUT_MS = 20_000;
 
@@ -22,58 +14,12 @@ const TIMEOUT_MS = 20_000;
 const HOLDER_GONE_MS = 3_000;
 const LATE_MS = 2_000;
 
-const text = (value: Uint8Array | undefined): string | null =>
-  value === undefined ? null : new TextDecoder().decode(value);
-
-/** Reads, writes and compares at chance, and writes down each call with its outcome. */
-class Load {
-  readonly history: History<RegisterInput<string | null>, RegisterOutput<string | null>> = new History();
-  readonly served: Record<string, number> = {};
-  done = 0;
-  isOver = false;
-  #values = 0;
-
-  async lane(name: string, client: ReturnType<QuorumGroup['client']>): Promise<void> {
-    while (!this.isOver) {
-      const key = KEYS[Math.floor(Math.random() * KEYS.length)] as string;
-      await this.#one(name, key, client).catch((error: unknown) => {
-        if (!isCoded(error)) throw error; // A typed error leaves the outcome unknown, which the history says already.
-      });
-      await pause(2);
-    }
-  }
-
-  async #one(name: string, key: string, client: ReturnType<QuorumGroup['client']>): Promise<void> {
-    this.#values += 1;
-    const value = `${name}.${this.#values}`;
-    const options = { timeoutMs: TIMEOUT_MS };
-    const dice = Math.random();
-    if (dice < 0.5) {
-      const returned = this.history.call(name, key, { do: 'read' }, nowMs());
-      const found = await client.get(key, options);
-      returned({ did: 'read', value: text(found.value) }, nowMs());
-      this.served[found.served] = (this.served[found.served] ?? 0) + 1;
-    } else if (dice < 0.8) {
-      const returned = this.history.call(name, key, { do: 'write', value }, nowMs());
-      await client.put(key, value, options);
-      returned({ did: 'write' }, nowMs());
-    } else {
-      const expected = text((await client.get(key, { ...options, mode: 'stale' })).value);
-      const condition = expected === null ? 'absent' : { value: expected };
-      const returned = this.history.call(name, key, { do: 'compare-and-set', expected, value }, nowMs());
-      const { isDone } = await client.compareAndSet(key, condition, value, options);
-      returned({ did: 'compare-and-set', set: isDone }, nowMs());
-    }
-    this.done += 1;
-  }
-}
-
 describe('replicas that are killed at random under load', () => {
   it(
     'lose nothing that they acknowledged: the recorded history is linearizable',
     onScene(async (scene) => {
       const group = await QuorumGroup.running(scene, NAMES, { leaseMs: 1_000, electionMs: 500 });
-      const load = new Load();
+      const load = new QuorumLoad();
       const lanes = NAMES.flatMap((name) =>
         Array.from({ length: LANES_PER_REPLICA }, (_, at) => load.lane(`${name}${at}`, group.client(name))),
       );
@@ -91,8 +37,7 @@ describe('replicas that are killed at random under load', () => {
       }
       load.isOver = true;
       await Promise.all(lanes);
-      const verdict = checkLinearizable(load.history.operations, registerModel<string | null>(null));
-      expect(verdict).toEqual({ ok: true });
+      expect(load.verdict()).toEqual({ ok: true });
       console.log(
         `${kills} kills, ${load.done} calls answered, reads served: ${JSON.stringify(load.served)}`,
       );

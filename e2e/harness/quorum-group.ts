@@ -15,13 +15,16 @@ export class QuorumGroup {
   readonly peers: Readonly<Record<string, string>>;
   readonly #scene: Scene;
   readonly #options: Partial<StartReplicaOptions>;
+  readonly #directoryOf: (name: string) => string;
   readonly #programs = new Map<string, Program>();
 
   private constructor(
     scene: Scene,
     peers: Readonly<Record<string, string>>,
     options: Partial<StartReplicaOptions>,
+    directoryOf: (name: string) => string,
   ) {
+    this.#directoryOf = directoryOf;
     this.#scene = scene;
     this.peers = peers;
     this.#options = options;
@@ -31,11 +34,12 @@ export class QuorumGroup {
     scene: Scene,
     names: readonly string[],
     options: Partial<StartReplicaOptions> = {},
+    directoryOf: (name: string) => string = (name) => scene.path(name),
   ): Promise<QuorumGroup> {
     const addresses = await Promise.all(
       names.map(async (name) => [name, `127.0.0.1:${await lastingPort()}`]),
     );
-    const group = new QuorumGroup(scene, Object.fromEntries(addresses), options);
+    const group = new QuorumGroup(scene, Object.fromEntries(addresses), options, directoryOf);
     for (const name of names) group.start(name);
     await Promise.all(names.map((name) => group.program(name).event('ready')));
     return group;
@@ -53,7 +57,7 @@ export class QuorumGroup {
 
   start(name: string, options: Partial<StartReplicaOptions> = {}): Program {
     const { peers } = this;
-    const config = { name, directory: this.#scene.path(name), peers, ...this.#options, ...options };
+    const config = { name, directory: this.#directoryOf(name), peers, ...this.#options, ...options };
     const program = this.#scene.start({ name, program: 'replica', config });
     this.#programs.set(name, program);
     return program;

@@ -174,4 +174,10 @@ describe('Managers that elect each other, on the command line', () => {
     expect(await runCli(['manager', 'recover', '--store', 'flease', '--yes'], context)).toBe(2);
     expect(context.complained()).toContain('keep nothing: there is nothing to recover');
   });
+
+  it('are not recovered on a quorum group: the others refuse a directory that was put back', async () => {
+    const context = recordedContext();
+    expect(await runCli(['manager', 'recover', '--store', 'quorum', '--yes'], context)).toBe(2);
+    expect(context.complained()).toContain('Start that Manager with an empty directory and --join');
+  });
 });

@@ -130,6 +130,10 @@ export const withQuorumOptions = (command: Command): Command =>
 export const keepsNothing = ({ environment }: Context, { store }: StoreOptions): boolean =>
   (store ?? environment[VARIABLE]) === FLEASE;
 
+/** Whether the log is in a quorum group of the Managers themselves. */
+export const isOnQuorum = ({ environment }: Context, { store }: StoreOptions): boolean =>
+  (store ?? environment[VARIABLE]) === QUORUM;
+
 /** @throws {UsageError} undefined: neither an etcd is wanted nor others to be elected by */
 export function storeOf(context: Context, options: StoreOptions): SharedStore | undefined {
   const { environment } = context;

@@ -1,5 +1,6 @@
 /** A replica of the group that is measured, in a process of its own, which can also measure reads within this process. */
 
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import process from 'node:process';
 import { startReplica, type StartReplicaOptions } from 'leasehold/quorum';
 import { nowMs, obey, say, told } from '../processes/conversation.ts';
@@ -29,5 +30,15 @@ function readLocally(keys: readonly string[], ms: number): number {
   return (reads * 1_000) / ms;
 }
 
+const delay = monitorEventLoopDelay({ resolution: 5 });
+delay.enable();
+
+/** How long the event loop stood still at most since this was asked last, and the size of the heap. */
+function strain(): { stallMs: number; heapMb: number } {
+  const stallMs = delay.max / 1e6;
+  delay.reset();
+  return { stallMs, heapMb: process.memoryUsage().heapUsed / 1_048_576 };
+}
+
 say('ready', { pid: process.pid });
-obey({ readWithin, status: () => ({ ...replica.status() }) });
+obey({ readWithin, strain, status: () => ({ ...replica.status() }) });

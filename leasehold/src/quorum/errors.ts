@@ -35,6 +35,7 @@ export class VotesLostError extends LeaseholdError {
 export type RefusalReason =
   | 'another-group'
   | 'emptied-directory'
+  | 'removed'
   | 'old-copy'
   | 'running-twice'
   | 'still-connected'
@@ -66,6 +67,7 @@ const JOIN_AGAIN =
 const REFUSALS: Readonly<Record<RefusalReason, string>> = {
   'another-group': 'it is of another group. Give both the same group, or the right addresses',
   'emptied-directory': `the group knows this name with another directory, and this one was emptied or is new. ${JOIN_AGAIN}. If the group has never stored anything, empty the directories of all replicas and begin again`,
+  removed: `this directory was removed from the group, and is never taken again. ${JOIN_AGAIN.replace(', and add it in place of the old one', ', then add it')}, or stop it if it was meant to go`,
   'old-copy': `a later life of this very directory has run: this is an older copy or a restored backup, and its votes are lost. ${JOIN_AGAIN}`,
   'running-twice': `another process with a copy of this very directory is running or was running, and its votes are not in this one. ${JOIN_AGAIN}. A copy must never be started`,
   'still-connected':
@@ -156,7 +158,7 @@ export class ChangeRefusedError extends LeaseholdError {
   constructor(reason: string) {
     super(`the group was not changed: ${CHANGE_ADVICE[reason] ?? reason}`);
     this.reason = reason;
-    this.retryable = reason === 'not-ready' || reason === 'not-known';
+    this.retryable = ['not-ready', 'not-known', 'only-removed'].includes(reason);
   }
 }
 
@@ -170,6 +172,8 @@ const CHANGE_ADVICE: Readonly<Record<string, string>> = {
     'that directory was removed from the group before, and is never taken again. Start the replica with an empty directory and join: true (--join)',
   'several-of-that-name':
     'several replicas of that name have joined. Stop all but one, or give its storage id, as leasehold quorum status shows it',
+  'only-removed':
+    'the only directory of that name that the leader knows was removed from the group, and is never taken again. Start the replica with an empty directory and join: true (--join), then try again',
   'not-ready':
     'no leader could decide it now: a change is under way, a majority is missing, or the newcomer lags behind. Try again in a moment',
   'not-known':

@@ -89,6 +89,19 @@ export class Driver<Effect> {
     if (faults.length > 0) throw faults[0];
   }
 
+  /**
+   * Asks the core a question that changes nothing, at the present instant. Undefined if there is no answer, or none now: after a
+   * suspension the core must hear of that first.
+   */
+  ask<T>(question: (now: Instant) => T | undefined): T | undefined {
+    if (this.#over) return undefined;
+    const { clock, guard } = this.#options;
+    const now = clock.now();
+    if (!guard.looksSuspended(now)) return question(now);
+    this.input(() => []);
+    return undefined;
+  }
+
   /** The input that is being carried out is carried out to its end. No other input has any effect, nor do those that wait. */
   stop(): void {
     this.#over = true;

@@ -5,7 +5,14 @@ import { UsageError } from '../failure.ts';
 import { createLogger } from '../logger.ts';
 import { jsonOption, wholeNumberFrom, withExamples } from '../options.ts';
 import { type JsonOption, show, writeLines } from '../output.ts';
-import { keepsNothing, type StoreOptions, storeOf, storeWords, withStoreOptions } from '../store-options.ts';
+import {
+  isOnQuorum,
+  keepsNothing,
+  type StoreOptions,
+  storeOf,
+  storeWords,
+  withStoreOptions,
+} from '../store-options.ts';
 
 interface RecoverOptions extends JsonOption, StoreOptions {
   readonly seenTerm?: number;
@@ -47,6 +54,10 @@ async function recover(context: Context, options: RecoverOptions): Promise<void>
   if (keepsNothing(context, options))
     throw new UsageError(
       'Managers that elect each other keep nothing: there is nothing to recover, start them',
+    );
+  if (isOnQuorum(context, options))
+    throw new UsageError(
+      'a log on --store quorum is not recovered: the other Managers refuse a directory that was put back, and have what it lacks. Start that Manager with an empty directory and --join, then let the group take it (leasehold quorum add <name>). If the directories of all Managers were put back, what was given out since the backup is lost: found a new group in empty directories, under another --cluster',
     );
   const store = storeOf(context, options);
   if (store === undefined && options.data === undefined) {

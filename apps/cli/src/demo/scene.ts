@@ -206,6 +206,7 @@ export class Scene implements AsyncDisposable {
     while (!signal.aborted) {
       const place = await this.#leading();
       if (place !== undefined && place !== followed?.place) {
+        if (followed !== undefined) this.#note(`${this.#managerAt(place)} leads now`);
         followed?.end.abort();
         followed = { place, end: new AbortController() };
         this.place = place;
@@ -213,6 +214,10 @@ export class Scene implements AsyncDisposable {
       }
       await pause(ASK_EVERY_MS, signal);
     }
+  }
+
+  #managerAt(place: ManagerPlace): string {
+    return [...this.#places].find(([, each]) => each === place)?.[0] ?? place.address;
   }
 
   async #leading(): Promise<ManagerPlace | undefined> {

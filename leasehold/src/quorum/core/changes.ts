@@ -73,7 +73,7 @@ export class Changes {
   }
 
   #canPropose(leadership: Leadership): boolean {
-    return !leadership.isTransferring && this.#underWay === undefined;
+    return leadership.hasBegun && !leadership.isTransferring && this.#underWay === undefined;
   }
 
   #isCommitted(slot: number): boolean {

@@ -135,7 +135,17 @@ export function memberOf(configuration: Electorate, storage: string): Member | u
 export const isSeated = (configuration: Electorate, storage: string): boolean =>
   memberOf(configuration, storage) !== undefined;
 
-export const membersMask = (configuration: Electorate): Mask => maskOf(configuration, () => true);
+const masks = new WeakMap<object, Mask>();
+
+/** Computed once for each configuration: writes by the thousand ask. */
+export function membersMask(configuration: Electorate): Mask {
+  let mask = masks.get(configuration);
+  if (mask === undefined) {
+    mask = maskOf(configuration, () => true);
+    masks.set(configuration, mask);
+  }
+  return mask;
+}
 
 /** The seats of those members whose storage id satisfies the test. */
 export function maskOf(configuration: Electorate, test: (storage: string) => boolean): Mask {

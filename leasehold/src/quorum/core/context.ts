@@ -26,12 +26,17 @@ import type { Operation, Revision } from './operation.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from './options.ts';
 import type { Recovered } from './recovery.ts';
 import type { Result } from './result.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { SnapshotPart } from './snapshot.ts';
 import { StateMachine } from './state-machine.ts';
 
 export type Effect =
   /** Write the frame and sync it, then call {@link Replica.synced}. There is one at a time. */
   | { readonly do: 'persist'; readonly frame: Frame }
+  /**
+   * Write a part of a snapshot beside the frames, then call {@link Replica.saved}; after the last part when the whole is durable. There
+   * is one at a time; one with `first: 0` begins a snapshot, in the place of one that was not finished.
+   */
+  | { readonly do: 'save'; readonly part: SnapshotPart }
   | { readonly do: 'send'; readonly to: string; readonly message: Message }
   | { readonly do: 'answer'; readonly id: number; readonly answer: Answer }
   /** The slot is committed. Slots come in the order of their commits, each once. */
@@ -77,8 +82,6 @@ export class Context {
   readonly journal: Journal;
   readonly acknowledged: Acknowledgements = new Acknowledgements();
   machine: StateMachine;
-  /** The newest snapshot, if the log does not begin at slot 1. */
-  snapshot: Snapshot | undefined;
   /** Slots after this one are kept: a snapshot as of this slot is on the way. */
   keepAfter: number = Number.POSITIVE_INFINITY;
   promised: Ballot;
@@ -91,6 +94,7 @@ export class Context {
   /** How many frames with votes were heard of each other member; replaced as a whole. */
   heard: ReadonlyMap<string, number>;
   #effects: Effect[] = [];
+  #peers: { readonly of: readonly Configuration[]; readonly all: ReadonlySet<string> } | undefined;
 
   constructor(options: ReplicaOptions, now: Instant) {
     const { self, life, recovered, initial } = options;
@@ -101,7 +105,6 @@ export class Context {
     this.limits = options.limits;
     this.random = () => options.random();
     const { snapshot } = recovered;
-    this.snapshot = snapshot;
     this.log = new ReplicatedLog(snapshot ?? { slot: 0, configuration: initial });
     this.machine = new StateMachine(this.log.base, snapshot?.state);
     this.promised = recovered.promised;
@@ -128,12 +131,15 @@ export class Context {
   }
 
   /** Everybody who may have a vote, without this replica. */
-  get peers(): Set<string> {
-    const peers = new Set<string>();
-    for (const { members } of this.log.countingConfigurations)
-      for (const { storage } of members) peers.add(storage);
-    peers.delete(this.self);
-    return peers;
+  get peers(): ReadonlySet<string> {
+    const { countingConfigurations } = this.log;
+    if (this.#peers?.of !== countingConfigurations) {
+      const all = new Set<string>();
+      for (const { members } of countingConfigurations) for (const { storage } of members) all.add(storage);
+      all.delete(this.self);
+      this.#peers = { of: countingConfigurations, all };
+    }
+    return this.#peers.all;
   }
 
   /** Whether the newest configuration seats this replica. */
@@ -171,6 +177,10 @@ export class Context {
 
   persist(frame: Frame): void {
     this.#effects.push({ do: 'persist', frame });
+  }
+
+  save(part: SnapshotPart): void {
+    this.#effects.push({ do: 'save', part });
   }
 
   trace(what: string, facts: Parameters<typeof trace>[1] = {}): void {

@@ -19,7 +19,6 @@
 import type { Ballot } from './ballot.ts';
 import type { Entry } from './log.ts';
 import type { Message } from './messages.ts';
-import type { Snapshot } from './snapshot.ts';
 
 export interface Frame {
   readonly promised: Ballot;
@@ -38,10 +37,11 @@ export interface Frame {
   /** From slot `first` on; they take the places of what was there. */
   readonly first: number;
   readonly entries: readonly Entry[];
-  /** In place of all slots up to its own. */
-  readonly snapshot: Snapshot | undefined;
-  /** The frame has everything there is: what was written before it can be deleted once it is synced. */
-  readonly isWhole: boolean;
+  /**
+   * The frame has every entry after this slot: with the snapshot as of this slot, or none for slot 0, what was written before the
+   * frame is not needed (`transfer.ts`).
+   */
+  readonly base: number | undefined;
 }
 
 /** What is durable, of all that a frame says. */
@@ -74,8 +74,7 @@ export class Journal {
   #dirtyFrom: number = Number.POSITIVE_INFINITY;
   #truncateTo: number = Number.POSITIVE_INFINITY;
   #lastWritten: number;
-  #snapshot: Snapshot | undefined;
-  #isWhole = false;
+  #base: number | undefined;
   #marks: Marks;
   #deferred: Deferred[] = [];
   #flight: Flight | undefined;
@@ -123,11 +122,10 @@ export class Journal {
     this.touch(last + 1);
   }
 
-  /** Writes everything anew: the snapshot, if there is one, and all entries behind it. */
-  rewrite(snapshot: Snapshot | undefined): void {
-    this.#snapshot = snapshot;
-    this.#isWhole = true;
-    this.touch((snapshot?.slot ?? 0) + 1);
+  /** Writes all entries after a slot anew, in a frame that needs nothing but a snapshot as of that slot. */
+  rebase(slot: number): void {
+    this.#base = slot;
+    this.touch(slot + 1);
   }
 
   /** Sends this once everything that has changed until now is durable. */
@@ -161,9 +159,7 @@ export class Journal {
   ): Frame | undefined {
     if (this.#flight !== undefined || !(isForced || this.#mustWrite(marks))) return undefined;
     const isDirty = this.#dirtyFrom !== Number.POSITIVE_INFINITY;
-    const first = isDirty
-      ? Math.max(this.#dirtyFrom, (this.#snapshot?.slot ?? 0) + 1)
-      : this.#lastWritten + 1;
+    const first = isDirty ? Math.max(this.#dirtyFrom, (this.#base ?? 0) + 1) : this.#lastWritten + 1;
     const written = isDirty ? entries(first) : [];
     const hasVotes = isDirty || marks.promised !== this.#marks.promised;
     if (hasVotes) this.#votes += 1;
@@ -175,8 +171,7 @@ export class Journal {
       truncateTo: this.#truncateTo,
       first,
       entries: written,
-      snapshot: this.#snapshot,
-      isWhole: this.#isWhole,
+      base: this.#base,
     };
     this.#flight = {
       ...accepted,
@@ -185,15 +180,14 @@ export class Journal {
       votes,
       deferred: this.#deferred,
     };
-    const kept = Math.max(Math.min(this.#lastWritten, this.#truncateTo), this.#snapshot?.slot ?? 0);
+    const kept = Math.max(Math.min(this.#lastWritten, this.#truncateTo), this.#base ?? 0);
     this.#lastWritten = Math.max(kept, written.length > 0 ? first + written.length - 1 : 0);
     this.#isUnsealed = hasVotes;
     this.#marks = marks;
     this.#deferred = [];
     this.#dirtyFrom = Number.POSITIVE_INFINITY;
     this.#truncateTo = Number.POSITIVE_INFINITY;
-    this.#snapshot = undefined;
-    this.#isWhole = false;
+    this.#base = undefined;
     return frame;
   }
 
@@ -210,7 +204,7 @@ export class Journal {
   }
 
   #mustWrite({ promised, holdMs }: Marks): boolean {
-    const isDirty = this.#dirtyFrom !== Number.POSITIVE_INFINITY || this.#snapshot !== undefined;
+    const isDirty = this.#dirtyFrom !== Number.POSITIVE_INFINITY || this.#base !== undefined;
     const isBound = promised !== this.#marks.promised || holdMs !== this.#marks.holdMs;
     return isDirty || isBound || this.#deferred.length > 0;
   }

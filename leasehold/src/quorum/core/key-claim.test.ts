@@ -20,10 +20,10 @@ class Trio {
   #numbers = 0;
   #session = NO_SESSION;
 
-  constructor() {
+  constructor(mode: 'all' | 'leader' = 'all') {
     const initial = initialConfiguration(
       NAMES.map((storage, seat) => ({ seat, storage })),
-      { mode: 'all' },
+      { mode },
     );
     const recovery = recover([]);
     if (recovery.kind !== 'recovered') throw new Error('an empty disk is whole');
@@ -36,6 +36,23 @@ class Trio {
     this.pass(1_500);
     const opened = this.submit('a', { kind: 'open-session' });
     this.#session = 'session' in opened ? opened.session : NO_SESSION;
+  }
+
+  replica(name: string): Replica {
+    return this.#replicas.get(name) as Replica;
+  }
+
+  /** The leader proposes that these hold every key; nothing is delivered yet. */
+  place(mode: 'all' | 'leader'): void {
+    const leader = NAMES.find((name) => this.replica(name).role === 'leader') as string;
+    this.#ids += 1;
+    const change = { kind: 'placement', placement: { mode } } as const;
+    this.input(leader, (replica) => replica.reconfigure(this.#ids, change, this.now));
+  }
+
+  /** A replica that does not lead. */
+  get follower(): string {
+    return NAMES.find((name) => this.replica(name).role !== 'leader') as string;
   }
 
   get now(): Instant {
@@ -58,6 +75,13 @@ class Trio {
       for (let act = this.#due.shift(); act !== undefined; act = this.#due.shift()) act();
       for (const name of NAMES) this.input(name, (replica) => replica.wake(this.now));
     }
+  }
+
+  /** One message or sync arrives. False if nothing is under way. */
+  step(): boolean {
+    const act = this.#due.shift();
+    act?.();
+    return act !== undefined;
   }
 
   submit(name: string, command: Command): { readonly revision: number } | { readonly session: number } {
@@ -134,6 +158,36 @@ describe('a claim on a key', () => {
     expect(trio.story('b')).not.toContain('ended: overwritten');
     trio.submit('a', compareAndSet({ key: 'term', is: 'revision', revision }, value));
     expect(trio.story('b')).toContain('ended: overwritten');
+  });
+
+  it('ends before the replica acknowledges a configuration under which it does not hold the key', () => {
+    const trio = new Trio();
+    const { follower } = trio;
+    trio.claimed(follower);
+    trio.place('leader');
+    trio.pass(50);
+    const story = trio.story(follower);
+    const { log } = trio.replica(follower).view;
+    const acknowledged = story.indexOf(`up to ${log.newestConfigurationSlot}`);
+    expect(story).toContain('ended: shortened');
+    expect(acknowledged).toBeGreaterThan(story.indexOf('ended: shortened'));
+  });
+
+  it('is not told before every configuration that counts lets the replica hold the key', () => {
+    const trio = new Trio('leader');
+    const { follower } = trio;
+    trio.claimed(follower);
+    trio.pass(LEASE_MS);
+    expect(trio.story(follower)).not.toContain('extended');
+    trio.place('all');
+    let wasBetween = false;
+    while (!trio.story(follower).includes('extended') && trio.step()) {
+      const counting = trio.replica(follower).view.log.countingConfigurations.length;
+      wasBetween ||= counting > 1;
+    }
+    expect(wasBetween).toBe(true);
+    expect(trio.story(follower)).toContain('extended');
+    expect(trio.replica(follower).view.log.countingConfigurations).toHaveLength(1);
   });
 
   it('ends with a suspension, and with a release before the grantors hear of the release', () => {

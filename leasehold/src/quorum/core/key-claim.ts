@@ -73,7 +73,7 @@ export class KeyClaim {
       return;
     }
     const { leaseMs, renewMs } = this.#context.durations;
-    const legalUntil = this.#reads.leasedUntil(claim.key);
+    const legalUntil = this.#reads.leasedUntil(claim.key, now);
     if (legalUntil < claim.until && claim.until > now) {
       this.end('shortened');
       return;

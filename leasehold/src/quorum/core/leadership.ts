@@ -17,18 +17,19 @@ import { type Instant, instant, later } from '../../runtime/time.ts';
 import type { Ballot } from './ballot.ts';
 import {
   type Electorate,
-  holdersOfAny,
+  holdersOf,
   isQuorum,
   type Mask,
+  memberOf,
   type Placement,
   type PlacementChange,
+  UNCHANGED,
 } from './configuration.ts';
 import type { Context } from './context.ts';
 import type { Entry } from './log.ts';
 import type { Gap, Installing } from './messages.ts';
-import { batch, bytesOf, type Operation, type Request, touchedBy } from './operation.ts';
-import type { Snapshot } from './snapshot.ts';
-import { partOf } from './transfer.ts';
+import { batch, bytesOf, type Operation, type Request } from './operation.ts';
+import { installOf, Outgoing } from './transfer.ts';
 
 interface Cursor {
   /** The next slot to send. */
@@ -36,8 +37,8 @@ interface Cursor {
   /** What it had acknowledged at the last heartbeat. */
   ackedAtHeartbeat: number;
   heardAt: Instant;
-  /** The snapshot that is on the way, and the first value that has not arrived. */
-  transfer: { readonly snapshot: Snapshot; next: number } | undefined;
+  /** The snapshot that is on the way. */
+  transfer: Outgoing | undefined;
   /** The part under way is not sent again before then. */
   installAt: Instant;
   /** Whether it has no seat; then until when it is fed without asking again. */
@@ -58,6 +59,7 @@ export class Leadership {
   readonly #cursors = new Map<string, Cursor>();
   readonly #sessionsHeard = new Map<number, Instant>();
   #queue: Request[] = [];
+  #hasBegun = false;
   #heartbeatAt: Instant;
   #diskFreeAt: Instant;
   #transfer: Transfer | undefined;
@@ -89,11 +91,34 @@ export class Leadership {
     return true;
   }
 
+  /** Whether the configuration with which the term begins is in the log. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /**
+   * The term begins with a configuration that names its leader. Nothing follows slot 1 before that is chosen (M5): until then all initial
+   * members must still be there, and a log with slot 2 proves that they no longer must.
+   */
+  begin(): void {
+    const { log, self } = this.#context;
+    if (this.#hasBegun || (log.last >= 1 && log.chosen < 1)) return;
+    this.#hasBegun = true;
+    const newest = log.newestConfiguration;
+    const leader = memberOf(newest, self)?.seat;
+    // At the beginning the members may have been told different ones: the first leader's counts.
+    const placement = log.newestConfigurationSlot === 0 ? newest.placement : UNCHANGED;
+    this.append({
+      kind: 'configuration',
+      configuration: { ...newest, leader, quorum: 'majority', placement },
+    });
+  }
+
   /** Makes slots of what has queued, if the disk and the window allow it. */
   propose(now: Instant): void {
     const { journal, log, limits } = this.#context;
+    this.begin();
     if (!journal.isBusy) this.#diskFreeAt = now;
-    // Nothing follows slot 1 before it is chosen: until then all initial members must still be there.
     const mustWait = journal.isBusy || log.chosen < 1 || this.#transfer !== undefined;
     if (mustWait || this.#queue.length === 0) return;
     const queue = this.#queue;
@@ -142,12 +167,14 @@ export class Leadership {
   /** Sends every peer what it has not been sent. */
   feed(now: Instant): void {
     const { log } = this.#context;
-    for (const peer of this.#context.peers) this.#cursor(peer, now);
     const { peers } = this.#context;
+    for (const peer of peers) this.#cursor(peer, now);
     for (const [peer, cursor] of this.#cursors) {
       const isGone = !peers.has(peer) && (cursor.learnerUntil ?? NEVER) <= now;
-      if (isGone) this.#cursors.delete(peer);
-      else if (cursor.next <= log.last && cursor.next > log.base) this.#send(peer, cursor, now);
+      if (isGone) {
+        endTransfer(cursor);
+        this.#cursors.delete(peer);
+      } else if (cursor.next <= log.last && cursor.next > log.base) this.#send(peer, cursor, now);
     }
     this.#keepSlots(now);
     this.#continueTransfer();
@@ -158,8 +185,8 @@ export class Leadership {
     const since = later(now, -5 * this.#context.durations.electionMs);
     let keepAfter = Number.POSITIVE_INFINITY;
     for (const cursor of this.#cursors.values()) {
-      if (cursor.heardAt < since) cursor.transfer = undefined;
-      keepAfter = Math.min(keepAfter, cursor.transfer?.snapshot.slot ?? keepAfter);
+      if (cursor.heardAt < since) endTransfer(cursor);
+      keepAfter = Math.min(keepAfter, cursor.transfer?.slot ?? keepAfter);
     }
     this.#context.keepAfter = keepAfter;
   }
@@ -189,12 +216,18 @@ export class Leadership {
   /** A part of a snapshot has arrived: the next one follows. */
   #installing(peer: string, { slot, next }: Installing, now: Instant): void {
     const cursor = this.#cursors.get(peer);
-    if (cursor?.transfer?.snapshot.slot !== slot) return;
+    if (cursor?.transfer?.slot !== slot) return;
     cursor.heardAt = now;
-    if (next === cursor.transfer.next || next > cursor.transfer.snapshot.state.values.length) return;
-    cursor.transfer.next = next;
+    if (next === 0 && cursor.transfer.part.first > 0)
+      endTransfer(cursor); // The peer has lost what had arrived.
+    else if (!cursor.transfer.advance(next)) return; // The part under way is sent again after a while.
     cursor.installAt = now;
     this.#send(peer, cursor, now);
+  }
+
+  /** This replica leads no longer. */
+  end(): void {
+    for (const cursor of this.#cursors.values()) endTransfer(cursor);
   }
 
   /** A replica without a seat wants to be fed. */
@@ -279,7 +312,7 @@ export class Leadership {
   }
 
   #send(peer: string, cursor: Cursor, now: Instant): void {
-    const { log, merged, snapshot, limits, durations } = this.#context;
+    const { log, merged, limits, durations } = this.#context;
     const { ballot } = this;
     const { chosen, committed } = log;
     if (cursor.next > log.base) {
@@ -289,13 +322,11 @@ export class Leadership {
       const last = first + operations.length - 1;
       this.#context.send(peer, { kind: 'accept', ballot, merged, first, operations, chosen, committed });
       cursor.next = last + 1;
-      cursor.transfer = undefined;
-    } else if (snapshot !== undefined && cursor.installAt <= now) {
-      const isUseful = cursor.transfer !== undefined && cursor.transfer.snapshot.slot >= log.base;
-      if (!isUseful) cursor.transfer = { snapshot, next: 0 };
-      const transfer = cursor.transfer as { readonly snapshot: Snapshot; next: number };
-      const part = partOf(transfer.snapshot, transfer.next, limits.bytesPerPart);
-      this.#context.send(peer, { kind: 'install', ballot, merged, ...part });
+      endTransfer(cursor);
+    } else if (cursor.installAt <= now) {
+      if (cursor.transfer !== undefined && cursor.transfer.slot < log.base) endTransfer(cursor);
+      cursor.transfer ??= new Outgoing(this.#context);
+      this.#context.send(peer, installOf(ballot, merged, cursor.transfer.part));
       cursor.installAt = later(now, durations.electionMs / 2);
     } else {
       const first = log.last + 1;
@@ -304,10 +335,11 @@ export class Leadership {
   }
 
   #holders({ command }: Request): Mask {
-    const { written } = touchedBy([command]);
     let holders = 0;
+    if (command.kind !== 'transaction') return holders;
     for (const configuration of this.#context.log.countingConfigurations) {
-      holders |= holdersOfAny(configuration, written);
+      for (const action of command.actions)
+        if (action.do !== 'get') holders |= holdersOf(configuration, action.key);
     }
     return holders;
   }
@@ -324,6 +356,11 @@ export class Leadership {
       }
     }
   }
+}
+
+function endTransfer(cursor: Cursor): void {
+  cursor.transfer?.release();
+  cursor.transfer = undefined;
 }
 
 /** The first of these operations, as many as fit; one at least, if there is one. */

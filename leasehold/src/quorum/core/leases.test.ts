@@ -20,23 +20,23 @@ describe('a holder', () => {
     const leases = new LeaseMachine(1, at(0), 0);
     const asked = leases.ask(LEASE_MS, at(0));
     leases.promised('g', asked, 5, at(900));
-    expect(leases.isHeld('g', 5, at(999))).toBe(true);
-    expect(leases.isHeld('g', 5, at(1_000))).toBe(false);
+    expect(leases.heldUntil('g', 5) > at(999)).toBe(true);
+    expect(leases.heldUntil('g', 5) > at(1_000)).toBe(false);
   });
 
   it('does not read before it has reached what its grantor had', () => {
     const leases = new LeaseMachine(1, at(0), 0);
     leases.promised('g', leases.ask(LEASE_MS, at(0)), 5, at(1));
-    expect(leases.isHeld('g', 4, at(2))).toBe(false);
+    expect(leases.heldUntil('g', 4) > at(2)).toBe(false);
   });
 
   it('keeps the lowest floor of a chain, and takes a new one after a gap', () => {
     const leases = new LeaseMachine(1, at(0), 0);
     leases.promised('g', leases.ask(LEASE_MS, at(0)), 5, at(1));
     leases.promised('g', leases.ask(LEASE_MS, at(500)), 9, at(501));
-    expect(leases.isHeld('g', 5, at(502))).toBe(true);
+    expect(leases.heldUntil('g', 5) > at(502)).toBe(true);
     leases.promised('g', leases.ask(LEASE_MS, at(2_000)), 9, at(2_001));
-    expect(leases.isHeld('g', 5, at(2_002))).toBe(false);
+    expect(leases.heldUntil('g', 5) > at(2_002)).toBe(false);
     expect(leases.lapses).toBe(1);
   });
 
@@ -46,7 +46,7 @@ describe('a holder', () => {
     leases.promised('g', { ...asked, life: 1 }, 5, at(1));
     leases.release();
     leases.promised('h', asked, 5, at(1));
-    expect([leases.isHeld('g', 5, at(2)), leases.isHeld('h', 5, at(2))]).toEqual([false, false]);
+    expect([leases.heldUntil('g', 5) > at(2), leases.heldUntil('h', 5) > at(2)]).toEqual([false, false]);
   });
 });
 

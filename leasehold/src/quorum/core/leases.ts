@@ -64,6 +64,7 @@ export class LeaseMachine {
   readonly #asked = new Map<number, { readonly at: Instant; readonly leaseMs: number }>();
   #asks = 0;
   #lapses = 0;
+  #changes = 0;
   /** Until then this replica may have promised anybody anything. */
   #everybodyUntil: Instant;
 
@@ -97,16 +98,11 @@ export class LeaseMachine {
     const held = this.#held.get(grantor);
     const isChain = held !== undefined && held.until > now;
     if (held !== undefined && !isChain) this.#lapses += 1;
+    this.#changes += 1;
     this.#held.set(grantor, {
       until: isChain ? latest(held.until, until) : until,
       floor: isChain ? Math.min(held.floor, last) : last,
     });
-  }
-
-  /** Whether the grantor's promise holds now, and covers nothing that we have not reached. */
-  isHeld(grantor: string, reached: number, now: Instant): boolean {
-    const held = this.#held.get(grantor);
-    return held !== undefined && held.until > now && held.floor <= reached;
   }
 
   /** Until when the grantor's promise holds, if the promise covers nothing that we have not reached. */
@@ -118,6 +114,11 @@ export class LeaseMachine {
   /** The promises that hold now: by whom, and until when on this clock. For status. */
   held(now: Instant): { readonly grantor: string; readonly until: Instant; readonly floor: number }[] {
     return [...this.#held].flatMap(([grantor, held]) => (held.until > now ? [{ grantor, ...held }] : []));
+  }
+
+  /** Differs after every change of the held promises: conclusions from {@link heldUntil} stand until then. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** How often a promise had run out before the next one. */
@@ -133,6 +134,7 @@ export class LeaseMachine {
 
   /** Trusts nothing that was counted on this clock: it stood still, or its rate is out of bounds. */
   drop(): void {
+    this.#changes += 1;
     this.#held.clear();
     this.#asked.clear();
   }

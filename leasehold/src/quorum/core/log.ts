@@ -48,6 +48,8 @@ export class ReplicatedLog {
   /** By slot, rising; the first one is committed. */
   #configurations: PlacedConfiguration[];
   #changes = 0;
+  /** {@link countingConfigurations}, until a configuration comes, goes or is committed. */
+  #counting: readonly Configuration[] | undefined;
 
   constructor({ slot, configuration }: LogBase) {
     this.#base = slot;
@@ -129,6 +131,7 @@ export class ReplicatedLog {
     assert(slot <= this.#chosen, `slot ${slot} committed, chosen ${this.#chosen}`);
     this.#changes += 1;
     if (slot > this.#committed) this.#committedBeyond.add(slot);
+    if (this.#configurations.length > 1) this.#counting = undefined; // One of them may be committed now.
     while (this.#committedBeyond.delete(this.#committed + 1)) {
       this.#committed += 1;
       const { operation } = this.at(this.#committed);
@@ -168,9 +171,13 @@ export class ReplicatedLog {
     return counting;
   }
 
-  /** The configurations that count for what is done now: the last committed one, and every later one. */
-  get countingConfigurations(): Configuration[] {
-    return this.configurationsFor(this.last + 1);
+  /**
+   * The configurations that count for what is done now: the last committed one, and every later one. The same array as long as
+   * they are the same.
+   */
+  get countingConfigurations(): readonly Configuration[] {
+    this.#counting ??= this.configurationsFor(this.last + 1);
+    return this.#counting;
   }
 
   /** The configurations that decide who leads: the last one that is known to be chosen, and every later one. */
@@ -195,6 +202,7 @@ export class ReplicatedLog {
     if (slot <= this.#base) return;
     const configuration = this.configurationAt(slot);
     this.#entries.splice(0, slot - this.#base);
+    this.#counting = undefined;
     this.#configurations = [
       { slot, proposed: configuration, configuration },
       ...this.#configurations.filter((each) => each.slot > slot),
@@ -216,6 +224,7 @@ export class ReplicatedLog {
     this.#base = slot;
     this.#chosen = slot;
     this.#committed = slot;
+    this.#counting = undefined;
     this.#configurations = [{ slot, proposed: configuration, configuration }];
     kept.forEach((entry, place) => this.set(slot + 1 + place, entry));
   }
@@ -248,6 +257,7 @@ export class ReplicatedLog {
   #index(slot: number, operation: Operation): void {
     if (operation.kind === 'configuration') {
       const { configuration: proposed } = operation;
+      this.#counting = undefined;
       const at = this.#configurations.findLastIndex((each) => each.slot < slot);
       this.#configurations.splice(at + 1, 0, { slot, proposed, configuration: undefined });
       this.#unresolve(slot);
@@ -262,6 +272,7 @@ export class ReplicatedLog {
 
   #unindex(slot: number, operation: Operation): void {
     if (operation.kind === 'configuration') {
+      this.#counting = undefined;
       this.#configurations = this.#configurations.filter((each) => each.slot !== slot);
       this.#unresolve(slot);
       return;

@@ -81,12 +81,12 @@ export interface Install {
   /** The snapshot is as of this slot. */
   readonly slot: number;
   readonly configuration: Configuration;
-  /** The place of the first of these values among all `count`. */
+  /** How many values were in the parts before. */
   readonly first: number;
-  readonly count: number;
   readonly values: readonly Found[];
   /** In the last part, where the configuration is whole, too; empty before. */
   readonly sessions: readonly SessionSnapshot[];
+  readonly isLast: boolean;
 }
 
 /** Replica → leader. "Of the snapshot as of this slot, send me the values from `next` on." */
@@ -191,7 +191,10 @@ export interface Fetch {
   readonly last: number;
 }
 
-/** Chosen entries from slot `first` on, or from after the snapshot if they are compacted away. */
+/**
+ * Chosen entries from slot `first` on. If earlier ones are compacted away, with a snapshot as of the slot before, unless the state is
+ * too large for a message.
+ */
 export interface Fetched {
   readonly kind: 'fetched';
   readonly first: number;

@@ -107,9 +107,9 @@ const REQUEST_BYTES = 64;
 export function bytesOf(command: Command): number {
   if (command.kind !== 'transaction') return REQUEST_BYTES;
   let bytes = REQUEST_BYTES;
-  for (const part of [...command.conditions, ...command.actions]) {
-    bytes += part.key.length + ('value' in part ? part.value.length : 0);
-  }
+  for (const part of command.conditions)
+    bytes += part.key.length + (part.is === 'value' ? part.value.length : 0);
+  for (const part of command.actions) bytes += part.key.length + (part.do === 'put' ? part.value.length : 0);
   return bytes;
 }
 

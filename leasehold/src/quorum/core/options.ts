@@ -100,6 +100,8 @@ export interface QuorumLimits {
   readonly bytesPerSnapshot: number;
   /** Slots that are kept behind the snapshot, for peers that lag. */
   readonly slotsKept: number;
+  /** The size of the slots that are kept behind the snapshot, at most. */
+  readonly bytesKept: number;
   /** A learner may become a member when it lags by no more than this. */
   readonly slotsBehind: number;
 }
@@ -115,5 +117,6 @@ export const DEFAULT_LIMITS: QuorumLimits = {
   slotsPerSnapshot: 10_000,
   bytesPerSnapshot: 64 * 1024 * 1024,
   slotsKept: 2_000,
+  bytesKept: 64 * 1024 * 1024,
   slotsBehind: 64,
 };

@@ -24,10 +24,10 @@
 
 import { earliest, type Instant, instant, later, soonest } from '../../runtime/time.ts';
 import type { ReadAnswer, Served } from './answer.ts';
-import { bit, holdersOf, isQuorum, isQuorumOfEach, memberOf } from './configuration.ts';
+import { bit, type Configuration, holdersOf, isQuorumOfEach, memberOf } from './configuration.ts';
 import type { Context } from './context.ts';
 import type { Operation } from './operation.ts';
-import type { Result } from './result.ts';
+import type { Found, Result } from './result.ts';
 
 /** How a caller wants to be served: `best` is the first way of the list above that works. */
 export type ReadMode = 'best' | 'quorum' | 'log' | 'stale';
@@ -73,11 +73,46 @@ const IDS_PER_LIFE = 2 ** 32;
 const NEVER = instant(Number.NEGATIVE_INFINITY);
 const FOREVER = instant(Number.POSITIVE_INFINITY);
 
+/** An answer to a read of one key that did not wait. */
+export interface Peeked {
+  readonly found: Found;
+  readonly position: number;
+}
+
+/** The worth of the promises that are held. */
+interface Lease {
+  /** Until when a majority of every configuration that counts has promised, with floors that are reached. */
+  readonly until: Instant;
+  readonly counting: readonly Configuration[];
+  /** The seat of this replica in each of them. */
+  readonly seats: readonly (number | undefined)[];
+  /** Every member holds every key, in each of them. */
+  readonly holdsAll: boolean;
+  /** The premises: the array of the log, and the state of the promises. */
+  readonly of: readonly Configuration[];
+  readonly promises: number;
+}
+
+const NO_LEASE: Lease = {
+  ...{ until: NEVER, counting: [], seats: [], holdsAll: false },
+  ...{ of: [], promises: -1 },
+};
+
+/** Whether this replica holds the key in every configuration that counts. */
+function isHolder({ counting, seats, holdsAll }: Lease, key: string): boolean {
+  if (holdsAll) return true; // The time is over at once if one of them does not seat this replica.
+  return counting.every((configuration, place) => {
+    const seat = seats[place];
+    return seat !== undefined && (holdersOf(configuration, key) & bit(seat)) !== 0;
+  });
+}
+
 export class Reads {
   readonly #context: Context;
   readonly #traffic: Traffic;
   readonly #elsewhere: Elsewhere;
   #waiting: Waiting[] = [];
+  #kept: Lease = NO_LEASE;
   /** Unlike those of any other life: the answer to a question of an earlier life is older than the read. */
   #ids: number;
 
@@ -133,44 +168,71 @@ export class Reads {
 
   /** Whether this replica may answer for these keys by itself, at this instant. */
   isLeased(keys: readonly string[], now: Instant): boolean {
-    const { log, leases, self } = this.#context;
-    const hasPromised = (storage: string): boolean =>
-      storage === self || leases.isHeld(storage, log.chosen, now);
-    return log.countingConfigurations.every((configuration) => {
-      const member = memberOf(configuration, self);
-      if (member === undefined || !isQuorum(configuration, hasPromised)) return false;
-      return keys.every((key) => (holdersOf(configuration, key) & bit(member.seat)) !== 0);
-    });
+    const lease = this.#lease(now);
+    if (lease.until <= now) return false;
+    for (const key of keys) if (!isHolder(lease, key)) return false;
+    return true;
   }
 
   /** Until when this replica could answer for this key by itself if nothing new came: see `key-claim.ts`. */
-  leasedUntil(key: string): Instant {
+  leasedUntil(key: string, now: Instant): Instant {
+    const lease = this.#lease(now);
+    return isHolder(lease, key) ? lease.until : NEVER;
+  }
+
+  /** The answer to a read of one key, if there is one at once; nothing waits otherwise. */
+  peek(key: string, now: Instant): Peeked | undefined {
+    const peeked = this.#peek(key, now);
+    if (peeked === undefined) return undefined;
+    this.#traffic.read([key]);
+    this.#traffic.answeredLocally(1);
+    return peeked;
+  }
+
+  #peek(key: string, now: Instant): Peeked | undefined {
+    const lease = this.#lease(now);
+    if (lease.until <= now || !isHolder(lease, key)) return undefined;
+    const position = this.#cleanSince(key);
+    return position === undefined
+      ? undefined
+      : { found: this.#context.machine.read(key, position), position };
+  }
+
+  /**
+   * The worth of the promises, kept until the configurations or the promises change, or the time is over. The chosen prefix is
+   * not compared: while it grows more floors are reached, so the kept time is too short at most.
+   */
+  #lease(now: Instant): Lease {
     const { log, leases, self } = this.#context;
+    const { countingConfigurations } = log;
+    const kept = this.#kept;
+    const isKept = kept.of === countingConfigurations && kept.promises === leases.changes && kept.until > now;
+    if (isKept) return kept;
+    const counting = countingConfigurations;
+    const seats = counting.map((configuration) => memberOf(configuration, self)?.seat);
     let until = FOREVER;
-    for (const configuration of log.countingConfigurations) {
-      const { members, quorum } = configuration;
-      const member = memberOf(configuration, self);
-      if (member === undefined || (holdersOf(configuration, key) & bit(member.seat)) === 0) return NEVER;
+    counting.forEach(({ members, quorum }, place) => {
       const promises = members
         .map(({ storage }) => (storage === self ? FOREVER : leases.heldUntil(storage, log.chosen)))
         .sort((a, b) => b - a);
       const needed = quorum === 'all' ? members.length : Math.floor(members.length / 2) + 1;
-      until = earliest(until, promises[needed - 1] ?? NEVER);
-    }
-    return until;
-  }
-
-  /** The answer to a read of one key, if there is one at once; nothing waits otherwise. */
-  peek(key: string, now: Instant): ReadAnswer | undefined {
-    const position = this.isLeased([key], now) ? this.#cleanPosition([key]) : undefined;
-    if (position === undefined) return undefined;
-    const found = [this.#context.machine.read(key, position)];
-    this.#traffic.read([key]);
-    this.#traffic.answeredLocally(1);
-    return { kind: 'read', served: 'local', found, position };
+      until = earliest(until, seats[place] === undefined ? NEVER : (promises[needed - 1] ?? NEVER));
+    });
+    const holdsAll = counting.every(({ placement }) => placement.mode === 'all');
+    this.#kept = {
+      ...{ of: countingConfigurations, promises: leases.changes },
+      ...{ until, counting, seats, holdsAll },
+    };
+    return this.#kept;
   }
 
   #here(reader: Reader, keys: readonly string[], now: Instant): void {
+    const peeked = keys.length === 1 ? this.#peek(keys[0] as string, now) : undefined;
+    if (peeked !== undefined) {
+      const { found, position } = peeked;
+      this.#deliver(reader, { kind: 'read', served: 'local', found: [found], position });
+      return;
+    }
     if (!this.isLeased(keys, now)) {
       this.#notHere(reader, keys, now);
       return;
@@ -268,15 +330,22 @@ export class Reads {
 
   /** The slot as of which all keys can be shown; undefined if the last write of one is not known to be committed. */
   #cleanPosition(keys: readonly string[]): number | undefined {
-    const { log } = this.#context;
-    let position = log.committed;
+    let position = this.#context.log.committed;
     for (const key of keys) {
-      const slot = log.lastWriter(key);
-      if (slot === undefined) continue;
-      if (!log.isCommitted(slot)) return undefined;
+      const slot = this.#cleanSince(key);
+      if (slot === undefined) return undefined;
       position = Math.max(position, slot);
     }
     return position;
+  }
+
+  /** The committed prefix, or the last write of the key if that lies beyond; undefined if that is not known to be committed. */
+  #cleanSince(key: string): number | undefined {
+    const { log } = this.#context;
+    const slot = log.lastWriter(key);
+    if (slot === undefined) return log.committed;
+    if (!log.isCommitted(slot)) return undefined;
+    return Math.max(log.committed, slot);
   }
 
   #answer(reader: Reader, keys: readonly string[], served: Served, position: number): void {

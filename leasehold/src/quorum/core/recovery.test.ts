@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { initialConfiguration } from './configuration.ts';
 import type { Frame } from './journal.ts';
 import { batch } from './operation.ts';
 import { recover } from './recovery.ts';
+import type { Snapshot } from './snapshot.ts';
 
 const operation = batch([]);
 
@@ -11,7 +13,7 @@ function frame(first: number, last: number, rest: Partial<Frame> = {}): Frame {
   return {
     ...{ promised: 33, chosen: 0, committed: 0, lastBefore: first - 1, holdMs: 0, first, entries },
     ...{ votes: 0, heard: new Map() },
-    ...{ truncateTo: Number.POSITIVE_INFINITY, snapshot: undefined, isWhole: false, ...rest },
+    ...{ truncateTo: Number.POSITIVE_INFINITY, base: undefined, ...rest },
   };
 }
 
@@ -65,10 +67,35 @@ describe('a replica that starts', () => {
     expect(recover(frames)).toMatchObject({ kind: 'recovered', state: { promised: 97, missing: undefined } });
   });
 
-  it('needs nothing from before a frame that is whole', () => {
-    const whole = frame(1, 4, { isWhole: true, chosen: 4 });
+  it('needs nothing from before a frame with every entry', () => {
+    const whole = frame(1, 4, { base: 0, chosen: 4 });
     const recovery = recover([frame(1, 2), 'damaged', whole]);
     expect(recovery).toMatchObject({ kind: 'recovered', state: { missing: undefined } });
+    expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(4);
+  });
+
+  const snapshot: Snapshot = {
+    slot: 2,
+    configuration: initialConfiguration([], { mode: 'all' }),
+    state: { values: [], sessions: [] },
+  };
+
+  it('begins with the newest frame whose snapshot is there, and keeps the entries after the snapshot', () => {
+    const frames = [frame(1, 2), 'damaged' as const, frame(3, 4, { base: 2, chosen: 2 }), frame(5, 5)];
+    const recovery = recover(frames, new Map([[2, snapshot]]));
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { snapshot, missing: undefined } });
+    expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(3);
+  });
+
+  it('uses the whole journal if the snapshot of a frame did not get its name', () => {
+    const recovery = recover([frame(1, 2), frame(3, 4, { base: 2, chosen: 2 }), frame(5, 5)]);
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { snapshot: undefined } });
+    expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(5);
+  });
+
+  it('ignores a snapshot of which no frame knows', () => {
+    const recovery = recover([frame(1, 4)], new Map([[2, snapshot]]));
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { snapshot: undefined } });
     expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(4);
   });
 });

@@ -40,13 +40,33 @@ export type Recovery =
   /** Votes are lost: this directory must not be used again under its storage id. */
   | { readonly kind: 'votes-lost' };
 
-export function recover(frames: readonly StoredFrame[]): Recovery {
+/** The place of the frame from which a restart begins: the newest whose base is there. Undefined: the first frame of all. */
+export function basePlace(
+  frames: readonly StoredFrame[],
+  hasSnapshot: (slot: number) => boolean,
+): number | undefined {
+  const place = frames.findLastIndex(
+    (frame) =>
+      frame !== 'damaged' && frame.base !== undefined && (frame.base === 0 || hasSnapshot(frame.base)),
+  );
+  return place < 0 ? undefined : place;
+}
+
+/** @param snapshots those that are whole on the disk */
+export function recover(
+  stored: readonly StoredFrame[],
+  snapshots: ReadonlyMap<number, Snapshot> = new Map(),
+): Recovery {
+  const begin = basePlace(stored, (slot) => snapshots.has(slot));
+  const frames = stored.slice(begin ?? 0);
   const lastValid = frames.findLastIndex((frame) => frame !== 'damaged');
-  let snapshot: Snapshot | undefined;
-  let entries = new Map<number, Entry>();
+  const first = frames[0];
+  const baseSlot = begin === undefined || first === 'damaged' ? 0 : (first?.base ?? 0);
+  const snapshot = snapshots.get(baseSlot);
+  const entries = new Map<number, Entry>();
   let marks: Marks = { promised: 0, chosen: 0, committed: 0, holdMs: 0, heard: new Map() };
   let votes = 0;
-  let last = 0;
+  let last = baseSlot;
   let isAfterDamage = false;
   let missingFrom = Number.POSITIVE_INFINITY;
   let missingTo = 0;
@@ -61,27 +81,14 @@ export function recover(frames: readonly StoredFrame[]): Recovery {
       last = frame.lastBefore;
       isAfterDamage = false;
     }
-    if (frame.isWhole) {
-      snapshot = undefined;
-      entries.clear();
-      last = 0;
-      missingFrom = Number.POSITIVE_INFINITY;
-      missingTo = 0;
-    }
     for (const slot of entries.keys()) if (slot > frame.truncateTo) entries.delete(slot);
     last = Math.min(last, frame.truncateTo);
     frame.entries.forEach((entry, place) => entries.set(frame.first + place, entry));
     last = Math.max(last, frame.entries.length > 0 ? frame.first + frame.entries.length - 1 : 0);
-    if (frame.snapshot !== undefined) {
-      snapshot = frame.snapshot;
-      const { slot } = frame.snapshot;
-      entries = new Map([...entries].filter(([each]) => each > slot));
-      last = Math.max(last, slot);
-    }
     marks = highest(marks, frame);
     votes = Math.max(votes, frame.votes);
   }
-  const base = snapshot?.slot ?? 0;
+  const base = baseSlot;
   const hasMissing = missingTo >= missingFrom && missingTo > base;
   if (hasMissing && marks.chosen < missingTo) return { kind: 'votes-lost' };
   const missing = hasMissing ? { first: Math.max(missingFrom, base + 1), last: missingTo } : undefined;

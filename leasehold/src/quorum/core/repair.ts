@@ -12,12 +12,17 @@ import type { Entry } from './log.ts';
 import type { Message } from './messages.ts';
 import type { Recovered } from './recovery.ts';
 
+/** After so many rounds in which the lost slots were said to be compacted away there is no hope. */
+const ASKED_MAX = 8;
+
 export class Repair {
   readonly #recovered: Recovered;
   readonly #missing: { readonly first: number; readonly last: number };
   readonly #contacts: readonly string[];
   readonly #retryMs: number;
   #askAt: Instant;
+  #asked = 0;
+  #hasTooOld = false;
   #repaired: Recovered | undefined;
 
   constructor(recovered: Recovered, contacts: readonly string[], retryMs: number, now: Instant) {
@@ -37,6 +42,11 @@ export class Repair {
     return this.#repaired;
   }
 
+  /** The lost slots are in no log any more, and the state of the others is too large to be sent at once. */
+  get isHopeless(): boolean {
+    return this.#repaired === undefined && this.#hasTooOld && this.#asked > ASKED_MAX;
+  }
+
   get wakeAt(): Instant | undefined {
     return this.#repaired === undefined ? this.#askAt : undefined;
   }
@@ -44,15 +54,16 @@ export class Repair {
   wake(now: Instant): Effect[] {
     if (this.#repaired !== undefined || now < this.#askAt) return [];
     this.#askAt = later(now, this.#retryMs);
+    this.#asked += 1;
     const message = { kind: 'fetch', ...this.#missing } as const;
     return this.#contacts.map((to) => ({ do: 'send', to, message }));
   }
 
   receive(message: Message): void {
     if (message.kind !== 'fetched' || this.#repaired !== undefined) return;
-    const { operations, snapshot = this.#recovered.snapshot } = message;
+    const { operations, first: begins, snapshot = this.#recovered.snapshot } = message;
     const { first, last } = this.#missing;
-    const begins = message.snapshot === undefined ? message.first : message.snapshot.slot + 1;
+    if (begins > first && message.snapshot === undefined) this.#hasTooOld = true;
     const ends = begins + operations.length - 1;
     const isEnough = (begins <= first || message.snapshot !== undefined) && ends >= last;
     if (!isEnough) return;

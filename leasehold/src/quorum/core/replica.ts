@@ -24,18 +24,11 @@ import { unreachable } from '../../runtime/assert.ts';
 import type { Core } from '../../runtime/driver.ts';
 import { type Instant, later, soonest } from '../../runtime/time.ts';
 import { Acceptor } from './acceptor.ts';
-import type { ReadAnswer } from './answer.ts';
 import { Application } from './application.ts';
 import { type Ballot, ballotAfter } from './ballot.ts';
 import { Changes } from './changes.ts';
 import { Judge } from './commit.ts';
-import {
-  isQuorumOfEach,
-  isSeated,
-  memberOf,
-  type ProposedConfiguration,
-  UNCHANGED,
-} from './configuration.ts';
+import { isQuorumOfEach, isSeated, memberOf } from './configuration.ts';
 import { Context, type Effect, type ReplicaOptions } from './context.ts';
 import { Candidacy, type Merged } from './election.ts';
 import { type Claimed, KeyClaim } from './key-claim.ts';
@@ -43,13 +36,12 @@ import { Leadership } from './leadership.ts';
 import { LeaseExchange } from './lease-exchange.ts';
 import type { Change } from './membership.ts';
 import type { Accepted, Message, PreVote, Refused } from './messages.ts';
-import { isReadOnly, NO_SESSION, type Request, transaction } from './operation.ts';
+import { isReadOnly, NO_SESSION } from './operation.ts';
 import { Placing, type PlacingStatus } from './placing.ts';
-import { type ReadMode, Reads } from './reads.ts';
+import { type Peeked, type ReadMode, Reads } from './reads.ts';
 import { type ReplicaCall, Requests, type Submission } from './requests.ts';
-import type { Result } from './result.ts';
 import { type Standing, Standings } from './standing.ts';
-import { IncomingSnapshot } from './transfer.ts';
+import { Saving } from './transfer.ts';
 
 type Role =
   | { readonly name: 'follower'; readonly leader: string | undefined }
@@ -66,7 +58,7 @@ export class Replica implements Core<Effect> {
   readonly #context: Context;
   readonly #acceptor: Acceptor;
   readonly #standings: Standings;
-  readonly #incoming: IncomingSnapshot;
+  readonly #saving: Saving;
   readonly #reads: Reads;
   readonly #requests: Requests;
   readonly #exchange: LeaseExchange;
@@ -83,13 +75,12 @@ export class Replica implements Core<Effect> {
   #highestBallot: Ballot = 0;
   /** The instant of the last input. */
   #now: Instant;
-  #internalIds = 0;
 
   constructor(options: ReplicaOptions, now: Instant) {
     const context = new Context(options, now);
     this.#context = context;
     this.#standings = new Standings(context, options.vouched);
-    this.#incoming = new IncomingSnapshot(context);
+    this.#saving = new Saving(context);
     this.#acceptor = new Acceptor(context);
     this.#changes = new Changes(context);
     this.#placing = new Placing(context, this.#changes);
@@ -99,7 +90,7 @@ export class Replica implements Core<Effect> {
       get leader() {
         return self.#leader === context.self ? undefined : self.#leader;
       },
-      log: (keys, deliver) => this.#logRead(keys, deliver),
+      log: (keys, deliver) => this.#requests.readThroughLog(keys, this.#now, deliver),
     });
     this.#claim = new KeyClaim(context, this.#reads);
     this.#heardLeaderAt = now;
@@ -109,11 +100,11 @@ export class Replica implements Core<Effect> {
     const { log } = context;
     const { entries, chosen, committed, isRepaired } = options.recovered;
     for (const entry of entries) if (entry !== undefined) log.set(log.last + 1, entry);
-    log.choose(Math.min(chosen, log.last));
+    log.choose(Math.min(Math.max(chosen, log.last >= 2 ? 1 : 0), log.last)); // Slot 2 proves that slot 1 is chosen (M5).
     for (let slot = log.base + 1; slot <= Math.min(committed, log.chosen); slot += 1) log.commit(slot);
     context.upTo = log.chosen;
-    if (isRepaired) context.journal.rewrite(options.recovered.snapshot);
-    this.#application = new Application(context, (slot, operation, results) => {
+    if (isRepaired) context.journal.rebase(log.base);
+    this.#application = new Application(context, this.#saving, (slot, operation, results) => {
       context.show(slot, operation, results); // First: a caller in this process that hears the answer has seen the change.
       this.#requests.committed(slot, operation, results);
     });
@@ -154,7 +145,7 @@ export class Replica implements Core<Effect> {
   }
 
   /** The answer to a read of one key under the lease, if there is one at once. */
-  peek(key: string, now: Instant): ReadAnswer | undefined {
+  peek(key: string, now: Instant): Peeked | undefined {
     return this.#reads.peek(key, now);
   }
 
@@ -191,7 +182,7 @@ export class Replica implements Core<Effect> {
       this.#context.answer(id, { kind: 'refused', why: 'busy' });
     } else {
       this.#placing.wrote(command);
-      this.#requests.add({ session, number, answeredBelow, command, ...this.#origin(id) }, now);
+      this.#requests.add({ session, number, answeredBelow, command }, id, now);
     }
   }
 
@@ -240,6 +231,18 @@ export class Replica implements Core<Effect> {
       if (to === this.#context.self) this.#receive(to, said, now);
       else this.#context.send(to, said);
     }
+    return this.#settle(now);
+  }
+
+  /** The part of the last `save` is on the disk; after the last part, the whole snapshot is durable. */
+  saved(now: Instant): Effect[] {
+    this.#saving.saved(this.#application);
+    return this.#settle(now);
+  }
+
+  /** There was no room for a part of a snapshot; what was written of the snapshot is gone. */
+  saveFailed(now: Instant): Effect[] {
+    this.#saving.failed();
     return this.#settle(now);
   }
 
@@ -316,7 +319,7 @@ export class Replica implements Core<Effect> {
         return;
       case 'install':
         if (!this.#hear(from, message.ballot, message.merged, now)) return;
-        this.#incoming.take(from, message, this.#application);
+        this.#saving.receive(from, message.ballot, message);
         this.#acceptor.ask();
         return;
       case 'gap':
@@ -362,7 +365,7 @@ export class Replica implements Core<Effect> {
         this.#standings.fetch(from, message);
         return;
       case 'fetched':
-        if (standing === 'member') this.#standings.learn(message, this.#application);
+        if (standing === 'member') this.#standings.learn(from, message, this.#saving);
         return;
       case 'usage':
         if (standing === 'member') this.#placing.hear(from, message.usage, now);
@@ -490,7 +493,10 @@ export class Replica implements Core<Effect> {
 
   #become(role: Role): void {
     const old = this.#role;
-    if (old.name === 'leader') this.#context.trace('steps-down', { ballot: old.leadership.ballot });
+    if (old.name === 'leader') {
+      this.#context.trace('steps-down', { ballot: old.leadership.ballot });
+      old.leadership.end();
+    }
     this.#role = role;
     this.#changes.abandon();
   }
@@ -511,16 +517,9 @@ export class Replica implements Core<Effect> {
     context.synced = -1;
     context.acknowledged.begin(ballot);
     this.#takeOver(chosen, committed);
+    if (log.last >= 2) log.choose(1);
     const leadership = new Leadership(context, ballot, now);
-    const newest = log.newestConfiguration;
-    const configuration: ProposedConfiguration = {
-      ...newest,
-      leader: memberOf(newest, context.self)?.seat,
-      quorum: 'majority',
-      // At the beginning the members may have been told different ones: the first leader's counts.
-      placement: log.newestConfigurationSlot === 0 ? newest.placement : UNCHANGED,
-    };
-    leadership.append({ kind: 'configuration', configuration });
+    leadership.begin();
     this.#role = { name: 'leader', leadership };
     this.#requests.resend(now);
     context.trace('leads', { ballot, merged: context.merged });
@@ -579,21 +578,5 @@ export class Replica implements Core<Effect> {
     if (leader === undefined || due.length === 0) return; // A new leader is sent everything.
     if (this.#role.name === 'leader') this.#role.leadership.take(due, now);
     else this.#context.send(leader, { kind: 'forward', requests: due });
-  }
-
-  #origin(id: number): Pick<Request, 'origin' | 'life' | 'id'> {
-    const { self, life } = this.#context;
-    return { origin: self, life, id };
-  }
-
-  /** A read that goes through the log; its ids are negative, so that they are no caller's. */
-  #logRead(keys: readonly string[], deliver: (result: Result | undefined, slot: number) => void): void {
-    this.#internalIds -= 1;
-    const command = transaction(
-      [],
-      keys.map((key) => ({ do: 'get', key })),
-    );
-    const numbers = { session: NO_SESSION, number: 0, answeredBelow: 0 };
-    this.#requests.add({ ...numbers, command, ...this.#origin(this.#internalIds) }, this.#now, deliver);
   }
 }

@@ -6,9 +6,9 @@
  * so it is sent again until it is answered; sessions make the copies harmless, and what has no session writes nothing.
  */
 
-import { type Instant, later, soonest } from '../../runtime/time.ts';
+import { earliest, type Instant, instant, later } from '../../runtime/time.ts';
 import type { Context } from './context.ts';
-import type { Command, Operation, Request } from './operation.ts';
+import { type Command, NO_SESSION, type Operation, type Request, transaction } from './operation.ts';
 import type { ReadMode } from './reads.ts';
 import type { Result } from './result.ts';
 
@@ -36,9 +36,16 @@ interface Waiting {
 /** After so many election times without an answer the caller is told to try elsewhere. */
 const LEAVE_DEADLINE = 8;
 
+const FOREVER = instant(Number.POSITIVE_INFINITY);
+
 export class Requests {
   readonly #context: Context;
   readonly #waiting = new Map<number, Waiting>();
+  /** Those that were never sent. */
+  #fresh: Waiting[] = [];
+  #internalIds = 0;
+  /** None of the others is due before then. */
+  #lookAt: Instant = FOREVER;
 
   constructor(context: Context) {
     this.#context = context;
@@ -49,35 +56,67 @@ export class Requests {
   }
 
   get wakeAt(): Instant | undefined {
-    let at: Instant | undefined;
-    for (const { sendAt, giveUpAt } of this.#waiting.values()) at = soonest(soonest(at, sendAt), giveUpAt);
-    return at;
+    if (this.#waiting.size === 0) return undefined;
+    return this.#fresh.length > 0 ? (this.#fresh[0] as Waiting).sendAt : this.#lookAt;
   }
 
-  add(request: Request, now: Instant, deliver?: Waiting['deliver']): void {
+  add(
+    { session, number, answeredBelow, command }: Submission,
+    id: number,
+    now: Instant,
+    deliver?: Waiting['deliver'],
+  ): void {
+    const { self: origin, life } = this.#context;
+    const request = { session, number, answeredBelow, command, origin, life, id };
     const giveUpAt = later(now, LEAVE_DEADLINE * this.#context.durations.electionMs);
-    this.#waiting.set(request.id, { request, deliver, sendAt: now, giveUpAt });
+    const waiting = { request, deliver, sendAt: now, giveUpAt };
+    this.#waiting.set(request.id, waiting);
+    this.#fresh.push(waiting);
+  }
+
+  /** Puts a read into the log. The ids of such reads are negative, so that they are no caller's. */
+  readThroughLog(
+    keys: readonly string[],
+    now: Instant,
+    deliver: (result: Result | undefined, slot: number) => void,
+  ): void {
+    this.#internalIds -= 1;
+    const gets = keys.map((key) => ({ do: 'get', key }) as const);
+    const submission = { session: NO_SESSION, number: 0, answeredBelow: 0, command: transaction([], gets) };
+    this.add(submission, this.#internalIds, now, deliver);
   }
 
   /** The requests that are to be sent to the leader now. */
   due(now: Instant): Request[] {
-    const due: Request[] = [];
+    const again = later(now, 2 * this.#context.durations.electionMs);
+    const due = this.#fresh.map(({ request }) => request);
+    for (const waiting of this.#fresh) waiting.sendAt = again;
+    if (due.length > 0) this.#fresh = [];
+    if (this.#waiting.size > 0) this.#lookAt = earliest(this.#lookAt, again);
+    if (now < this.#lookAt) return due;
+    let lookAt = FOREVER;
     for (const [id, waiting] of this.#waiting) {
       if (waiting.giveUpAt <= now) {
         this.#waiting.delete(id);
         if (waiting.deliver !== undefined) waiting.deliver(undefined, 0);
         else this.#context.answer(id, { kind: 'refused', why: 'not-ready' });
-      } else if (waiting.sendAt <= now) {
-        waiting.sendAt = later(now, 2 * this.#context.durations.electionMs);
+        continue;
+      }
+      if (waiting.sendAt <= now) {
+        waiting.sendAt = again;
         due.push(waiting.request);
       }
+      lookAt = earliest(lookAt, earliest(waiting.sendAt, waiting.giveUpAt));
     }
+    this.#lookAt = lookAt;
     return due;
   }
 
   /** There is a new leader: everything is sent again. */
   resend(now: Instant): void {
     for (const waiting of this.#waiting.values()) waiting.sendAt = now;
+    this.#fresh = [];
+    this.#lookAt = now;
   }
 
   /** The slot is committed; its results may be told. */

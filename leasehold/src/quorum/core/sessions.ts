@@ -21,6 +21,8 @@ import type { Result } from './result.ts';
 /** How far a client may be ahead of its oldest unanswered request. */
 export const WINDOW = 1_024;
 
+const TRIM_AT: number = 4 * WINDOW;
+
 interface Outcome {
   readonly number: number;
   readonly revision: Revision;
@@ -28,10 +30,13 @@ interface Outcome {
 }
 
 interface Session {
+  /** By number, in the order in which they were applied. */
   readonly outcomes: Map<number, Outcome>;
   /** What the client said it has the answers of, and when; rising in both. */
   readonly acknowledged: { readonly revision: Revision; readonly below: number }[];
   expiredAt: Revision | undefined;
+  /** With so many results, those are dropped that no snapshot needs. */
+  trimAt: number;
 }
 
 export interface SessionSnapshot {
@@ -42,6 +47,8 @@ export interface SessionSnapshot {
 
 export class Sessions {
   readonly #sessions = new Map<Revision, Session>();
+  /** No snapshot is taken below this revision any more. */
+  #committed: Revision = 0;
 
   static from(snapshot: readonly SessionSnapshot[]): Sessions {
     const sessions = new Sessions();
@@ -50,6 +57,7 @@ export class Sessions {
         outcomes: new Map(outcomes.map((outcome) => [outcome.number, outcome])),
         acknowledged: [{ revision: 0, below: answeredBelow }],
         expiredAt: undefined,
+        trimAt: TRIM_AT,
       });
     }
     return sessions;
@@ -61,7 +69,9 @@ export class Sessions {
   }
 
   begin(revision: Revision): Result {
-    this.#sessions.set(revision, { outcomes: new Map(), acknowledged: [], expiredAt: undefined });
+    this.#sessions.set(revision, {
+      ...{ outcomes: new Map(), acknowledged: [], expiredAt: undefined, trimAt: TRIM_AT },
+    });
     return { kind: 'opened', session: revision };
   }
 
@@ -83,8 +93,17 @@ export class Sessions {
     if (known !== undefined) return { kind: 'duplicate', of: known.result };
     const result = apply();
     session.outcomes.set(number, { number, revision, result });
+    if (session.outcomes.size >= session.trimAt) {
+      trim(session, this.#committed);
+      session.trimAt = Math.max(TRIM_AT, 2 * session.outcomes.size);
+    }
     if (answeredBelow > below) session.acknowledged.push({ revision, below: answeredBelow });
     return result;
+  }
+
+  /** No snapshot is taken below this slot any more: a session that grows long may forget what came before. */
+  reached(committed: number): void {
+    this.#committed = lastRevisionOf(committed);
   }
 
   /** As they were when this slot had been applied. */
@@ -110,16 +129,25 @@ export class Sessions {
         this.#sessions.delete(id);
         continue;
       }
-      const { acknowledged, outcomes } = session;
-      while ((acknowledged[1]?.revision ?? Number.POSITIVE_INFINITY) <= revision) acknowledged.shift();
-      const below = belowAsOf(session, revision);
-      for (const number of outcomes.keys()) if (number < below) outcomes.delete(number);
+      trim(session, revision);
     }
   }
 }
 
 function belowAsOf({ acknowledged }: Session, revision: Revision): number {
-  let below = 0;
-  for (const each of acknowledged) if (each.revision <= revision) below = each.below;
-  return below;
+  for (let at = acknowledged.length - 1; at >= 0; at -= 1) {
+    const { revision: since, below } = acknowledged[at] as Session['acknowledged'][number];
+    if (since <= revision) return below;
+  }
+  return 0;
+}
+
+/** Removes what no snapshot from this revision on needs. */
+function trim(session: Session, revision: Revision): void {
+  const { acknowledged, outcomes } = session;
+  let passed = 0;
+  while ((acknowledged[passed + 1]?.revision ?? Number.POSITIVE_INFINITY) <= revision) passed += 1;
+  if (passed > 0) acknowledged.splice(0, passed);
+  const below = belowAsOf(session, revision);
+  for (const number of outcomes.keys()) if (number < below) outcomes.delete(number);
 }

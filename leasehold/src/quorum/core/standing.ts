@@ -15,10 +15,11 @@
  */
 
 import { type Instant, instant, later } from '../../runtime/time.ts';
-import type { Application } from './application.ts';
 import { type Ballot, isAbsurdlyAbove } from './ballot.ts';
 import type { Context } from './context.ts';
 import type { CheckIn, Fetch, Fetched, Message } from './messages.ts';
+import { wholePart } from './snapshot.ts';
+import type { Saving } from './transfer.ts';
 
 export type Standing = 'member' | 'guest' | 'ignored';
 
@@ -45,6 +46,9 @@ const OF_LEADERS: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
 
 /** So many chosen slots are asked for at a time. */
 const LEARNT_AT_ONCE = 64;
+
+/** A snapshot in one message has at most this size. A larger state goes in parts, from a leader to a replica that follows it. */
+const SNAPSHOT_AT_ONCE_BYTES: number = 64 * 1024 * 1024;
 
 export class Standings {
   readonly #context: Context;
@@ -77,13 +81,19 @@ export class Standings {
 
   /** Another replica asks for chosen slots. */
   fetch(from: string, { first, last }: Fetch): void {
-    const { log } = this.#context;
+    const { log, machine } = this.#context;
     if (log.chosen < first) return;
-    const snapshot = first > log.base ? undefined : this.#context.snapshot;
-    const begins = snapshot === undefined ? first : snapshot.slot + 1;
+    const isCompacted = first <= log.base;
+    const isSmall = machine.bytes <= SNAPSHOT_AT_ONCE_BYTES;
+    const slot = log.committed;
+    const snapshot =
+      isCompacted && isSmall
+        ? { slot, configuration: log.configurationAt(slot), state: machine.snapshotAt(slot) }
+        : undefined;
+    const begins = snapshot === undefined ? Math.max(first, log.base + 1) : snapshot.slot + 1;
     const ends = Math.min(last, log.chosen);
     const operations = begins <= ends ? log.slice(begins, ends).map(({ operation }) => operation) : [];
-    this.#context.send(from, { kind: 'fetched', first, operations, snapshot });
+    this.#context.send(from, { kind: 'fetched', first: begins, operations, snapshot });
   }
 
   /** A replica that has started asks how many votes were heard of it. */
@@ -96,13 +106,12 @@ export class Standings {
   }
 
   /** Slots that a member knows to be chosen. */
-  learn({ first, operations, snapshot }: Fetched, application: Application): void {
+  learn(from: string, { first, operations, snapshot }: Fetched, saving: Saving): void {
     const context = this.#context;
     const { log } = context;
-    if (snapshot !== undefined) application.install(snapshot);
-    const begins = snapshot === undefined ? first : snapshot.slot + 1;
+    if (snapshot !== undefined) saving.receive(from, 0, wholePart(snapshot)); // Later slots are asked for when that is done.
     operations.forEach((operation, place) => {
-      const slot = begins + place;
+      const slot = first + place;
       if (slot !== log.chosen + 1) return;
       if (log.find(slot)?.operation !== operation) {
         log.set(slot, { ballot: 0, operation });

@@ -40,14 +40,63 @@ export interface StateSnapshot {
 }
 
 export class StateMachine {
-  readonly sessions: Sessions;
+  #sessions: Sessions = Sessions.from([]);
   readonly #values = new Map<string, Version[]>();
+  readonly #pins = new Set<{ readonly slot: number }>();
   #applied: number;
+  #bytes = 0;
 
   constructor(applied: number, snapshot: StateSnapshot = { values: [], sessions: [] }) {
     this.#applied = applied;
-    this.sessions = Sessions.from(snapshot.sessions);
-    for (const { key, value, revision } of snapshot.values) this.#values.set(key, [{ revision, value }]);
+    this.load(snapshot.values, snapshot.sessions);
+  }
+
+  get sessions(): Sessions {
+    return this.#sessions;
+  }
+
+  /** Takes over a part of a snapshot; the last part has the sessions. */
+  load(values: readonly Found[], sessions: readonly SessionSnapshot[]): void {
+    for (const { key, value, revision } of values) {
+      this.#values.set(key, [{ revision, value }]);
+      this.#bytes += key.length + (value?.length ?? 0);
+    }
+    if (sessions.length > 0) this.#sessions = Sessions.from(sessions);
+  }
+
+  /** The rough size of the keys and of all versions of their values. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Until disposed of, the values as of this slot can be asked for. */
+  pin(slot: number): Disposable {
+    const pin = { slot };
+    this.#pins.add(pin);
+    return {
+      [Symbol.dispose]: () => {
+        this.#pins.delete(pin);
+      },
+    };
+  }
+
+  /** The lowest slot that is pinned. */
+  get pinned(): number {
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const { slot } of this.#pins) lowest = Math.min(lowest, slot);
+    return lowest;
+  }
+
+  /**
+   * The values as of a slot, one at a time. If the slot is pinned, slots may be applied and versions dropped between two steps: a
+   * key that was there as of the slot is not removed meanwhile, and a key that came later has no value as of the slot.
+   */
+  *valuesAt(slot: number): Generator<Found, undefined> {
+    for (const key of this.#values.keys()) {
+      const found = this.read(key, slot);
+      if (found.value !== undefined) yield found;
+    }
+    return undefined;
   }
 
   /** All slots up to this one have been applied. */
@@ -71,22 +120,19 @@ export class StateMachine {
   /** The value of a key when this slot had been applied; not for slots below the committed prefix. */
   read(key: string, slot: number): Found {
     const revision = lastRevisionOf(slot);
-    const versions = this.#values.get(key) ?? [];
+    const versions = this.#values.get(key);
+    if (versions === undefined) return absent(key);
     for (let at = versions.length - 1; at >= 0; at -= 1) {
       const version = versions[at] as Version;
       if (version.revision > revision) continue;
-      return version.value === undefined ? absent(key) : { key, ...version };
+      const { value } = version;
+      return value === undefined ? absent(key) : { key, value, revision: version.revision };
     }
     return absent(key);
   }
 
   snapshotAt(slot: number): StateSnapshot {
-    const values: Found[] = [];
-    for (const key of this.#values.keys()) {
-      const found = this.read(key, slot);
-      if (found.value !== undefined) values.push(found);
-    }
-    return { values, sessions: this.sessions.snapshotAt(slot) };
+    return { values: [...this.valuesAt(slot)], sessions: this.sessions.snapshotAt(slot) };
   }
 
   /** Every value there is now, in the order of the keys: two replicas that applied the same slots have the same. */
@@ -141,8 +187,11 @@ export class StateMachine {
   #write(action: Exclude<Action, { do: 'get' }>, revision: Revision): void {
     const version = { revision, value: action.do === 'put' ? action.value : undefined };
     const versions = this.#values.get(action.key);
-    if (versions === undefined) this.#values.set(action.key, [version]);
-    else versions.push(version);
+    this.#bytes += version.value?.length ?? 0;
+    if (versions === undefined) {
+      this.#values.set(action.key, [version]);
+      this.#bytes += action.key.length;
+    } else versions.push(version);
   }
 
   /** Drops the versions of these keys that nobody can ask for once everything up to this slot is committed. */
@@ -151,9 +200,12 @@ export class StateMachine {
     for (const key of keys) {
       const versions = this.#values.get(key);
       if (versions === undefined) continue;
-      while ((versions[1]?.revision ?? Number.POSITIVE_INFINITY) <= revision) versions.shift();
+      while ((versions[1]?.revision ?? Number.POSITIVE_INFINITY) <= revision)
+        this.#bytes -= versions.shift()?.value?.length ?? 0;
       const isGone = versions.length === 1 && versions[0]?.value === undefined;
-      if (isGone && (versions[0] as Version).revision <= revision) this.#values.delete(key);
+      if (!isGone || (versions[0] as Version).revision > revision) continue;
+      this.#values.delete(key);
+      this.#bytes -= key.length;
     }
   }
 }

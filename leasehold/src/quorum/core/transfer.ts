@@ -1,87 +1,163 @@
 /**
- * A snapshot on the way to a replica that lags, in parts (D3).
+ * A snapshot on its way to the disk of this replica: the own state, or that of a leader from which this replica lags (D3).
  *
- * The leader sends one part at a time and goes on serving: a part is encoded in one turn of the event loop, the whole state is not. The
- * receiver says which value is missing next, so a lost part is sent again and a transfer goes on after a pause where it stopped.
- * Values of a part are those of the leader's snapshot, not copies, and nothing is queued: the answer asks for the next part.
+ * Both travel in parts. One part at a time is written, beside the frames of the journal, and the next part follows when that one
+ * is on the disk; so the replica goes on serving, and memory and disk hold one part more at most.
  *
- *     leader      part 0 … 99 ──►           part 100 … 180 ──►           last part, with the sessions ──►
- *     receiver              ◄── next: 100              ◄── next: 181                 installs, then acknowledges
+ *     leader      part 1 ──►              part 2 ──►              last part, with the sessions ──►
+ *     receiver         save … saved ◄── next      save … saved ◄── next          save … durable: installs, then acknowledges
  *
- * Parts of two senders or ballots are not mixed: two replicas have the same values as of a slot, but in an order of their own. The
- * leader keeps the slots after the snapshot until the transfer is over ({@link Context.keepAfter}), or the receiver would need
- * another snapshot as soon as it has this one.
+ * **The order of writes** makes the switch atomic. A file with a snapshot gets its name when it is whole and durable. A frame of the
+ * journal with a `base` has every entry after that slot. Only when both are durable, what was written before the frame is deleted. A
+ * restart uses the newest frame with a base whose snapshot is there:
+ *
+ *     own state     frame with base S ── parts ── name: switched ── delete        before the name: the old snapshot and the whole journal
+ *     a leader's    parts ── name ── frame with base S: switched ── delete        before the frame: the same; the file means nothing
+ *
+ * A received snapshot takes effect in memory only after its file has its name. Entries after the snapshot would otherwise be
+ * written and acknowledged behind a gap that a crash leaves open. The frame keeps all entries after the slot: they are votes.
+ *
+ * Parts of two senders or ballots are not mixed: two replicas have the same values as of a slot, but in an order of their own.
  */
 
 import type { Application } from './application.ts';
 import type { Configuration } from './configuration.ts';
 import type { Context } from './context.ts';
 import type { Install } from './messages.ts';
-import type { Found } from './result.ts';
-import type { Snapshot } from './snapshot.ts';
+import { type SnapshotPart, SnapshotView } from './snapshot.ts';
+import { StateMachine } from './state-machine.ts';
 
-export type Part = Pick<Install, 'slot' | 'configuration' | 'first' | 'count' | 'values' | 'sessions'>;
-
-/** The size of a value besides the key and the bytes. */
-const VALUE_BYTES = 16;
-
-/** The values from `first` on that fit into so many bytes; one at least, if there is one. */
-export function partOf(
-  { slot, configuration: whole, state }: Snapshot,
-  first: number,
-  bytesMax: number,
-): Part {
-  const count = state.values.length;
-  let end = first;
-  for (let bytes = 0; end < count; end += 1) {
-    const { key, value } = state.values[end] as Found;
-    bytes += VALUE_BYTES + key.length + (value?.length ?? 0);
-    if (bytes > bytesMax && end > first) break;
-  }
-  const isLast = end === count;
-  const sessions = isLast ? state.sessions : [];
-  const configuration: Configuration = isLast ? whole : { ...whole, placement: { mode: 'leader' } }; // Tables may be large.
-  return { slot, configuration, first, count, values: state.values.slice(first, end), sessions };
+/** A snapshot that is being received: the values so far. */
+interface Incoming {
+  readonly from: string;
+  readonly ballot: number;
+  readonly slot: number;
+  readonly machine: StateMachine;
+  count: number;
 }
 
-/** The parts that have arrived. */
-export class IncomingSnapshot {
+/** What the part that is being written belongs to. */
+type Writing =
+  | { readonly what: 'own'; readonly view: SnapshotView; readonly part: SnapshotPart }
+  | { readonly what: 'received'; readonly incoming: Incoming; readonly part: SnapshotPart }
+  /** Given up while a part was under way. */
+  | { readonly what: 'nothing' };
+
+export class Saving {
   readonly #context: Context;
-  #from = '';
-  #ballot = 0;
-  #slot = 0;
-  #values: Found[] = [];
+  #writing: Writing | undefined;
+  #incoming: Incoming | undefined;
 
   constructor(context: Context) {
     this.#context = context;
   }
 
-  /** Takes a part: asks for the next one, or installs the snapshot if it is whole. */
-  take(from: string, part: Install, application: Application): void {
-    const { ballot, slot } = part;
-    if (slot <= this.#context.log.chosen) return;
-    const arrived = this.#add(from, part);
-    if (typeof arrived === 'number')
-      this.#context.send(from, { kind: 'installing', ballot, slot, next: arrived });
-    else application.install(arrived);
+  get isIdle(): boolean {
+    return this.#writing === undefined && this.#incoming === undefined;
   }
 
-  #add(
-    from: string,
-    { ballot, slot, configuration, first, count, values, sessions }: Install,
-  ): Snapshot | number {
-    if (from !== this.#from || ballot !== this.#ballot || slot !== this.#slot) {
-      this.#from = from;
-      this.#ballot = ballot;
-      this.#slot = slot;
-      this.#values = [];
+  /** Begins to write the own state as of a committed slot. */
+  begin(slot: number, configuration: Configuration): void {
+    const { machine, journal, limits } = this.#context;
+    const view = new SnapshotView(machine, slot, configuration);
+    journal.rebase(slot);
+    this.#save({ what: 'own', view, part: view.next(limits.bytesPerPart) });
+  }
+
+  /** Takes a part that a leader or a member sent. Asks for the next one when this one is on the disk. */
+  receive(from: string, ballot: number, part: SnapshotPart): void {
+    if (part.slot <= this.#context.log.chosen) return;
+    const known = this.#incoming;
+    if (known?.from !== from || known.ballot !== ballot || known.slot !== part.slot) {
+      this.#giveUp();
+      const { slot } = part;
+      this.#incoming = { from, ballot, slot, machine: new StateMachine(slot), count: 0 };
     }
-    if (first !== this.#values.length) return this.#values.length;
-    for (const value of values) this.#values.push(value);
-    if (this.#values.length < count) return this.#values.length;
-    const state = { values: this.#values, sessions };
-    this.#values = [];
-    this.#slot = 0;
-    return { slot, configuration, state };
+    const incoming = this.#incoming as Incoming;
+    if (this.#writing !== undefined) return; // The sender repeats the part.
+    if (part.first !== incoming.count) this.#ask(incoming);
+    else {
+      incoming.machine.load(part.values, part.sessions);
+      incoming.count += part.values.length;
+      this.#save({ what: 'received', incoming, part });
+    }
+  }
+
+  /** The part is on the disk; after the last one the file has its name. */
+  saved(application: Application): void {
+    const writing = this.#writing;
+    this.#writing = undefined;
+    if (writing === undefined) return;
+    if (writing.what === 'own') {
+      const { view, part } = writing;
+      if (!part.isLast) {
+        this.#save({ what: 'own', view, part: view.next(this.#context.limits.bytesPerPart) });
+        return;
+      }
+      view.release();
+      application.saved(view.slot);
+    } else if (writing.what === 'received' && writing.incoming === this.#incoming) {
+      const { incoming, part } = writing;
+      if (!part.isLast) this.#ask(incoming);
+      else {
+        this.#incoming = undefined;
+        application.install(part.slot, part.configuration, incoming.machine);
+      }
+    } else if (this.#incoming !== undefined) this.#ask(this.#incoming);
+  }
+
+  /** There was no room. The own state is written another time; a leader sends its snapshot from the beginning. */
+  failed(): void {
+    this.#giveUp();
+    this.#writing = undefined;
+    this.#incoming = undefined;
+  }
+
+  #giveUp(): void {
+    if (this.#writing?.what === 'own') this.#writing.view.release();
+    if (this.#writing !== undefined) this.#writing = { what: 'nothing' };
+  }
+
+  #ask({ from, ballot, slot, count }: Incoming): void {
+    if (ballot > 0) this.#context.send(from, { kind: 'installing', ballot, slot, next: count });
+  }
+
+  #save(writing: Exclude<Writing, { readonly what: 'nothing' }>): void {
+    this.#writing = writing;
+    this.#context.save(writing.part);
   }
 }
+
+/** The parts of one snapshot for one peer. The last one is kept until the peer says that it has arrived. */
+export class Outgoing {
+  readonly #view: SnapshotView;
+  readonly #bytesPerPart: number;
+  part: SnapshotPart;
+
+  constructor({ machine, log, limits }: Context) {
+    this.#view = new SnapshotView(machine, log.committed, log.configurationAt(log.committed));
+    this.#bytesPerPart = limits.bytesPerPart;
+    this.part = this.#view.next(this.#bytesPerPart);
+  }
+
+  get slot(): number {
+    return this.#view.slot;
+  }
+
+  /** The peer asks for the value at this place. True if that is the beginning of the next part, which is then at hand. */
+  advance(next: number): boolean {
+    const { first, values, isLast } = this.part;
+    if (isLast || next !== first + values.length) return false;
+    this.part = this.#view.next(this.#bytesPerPart);
+    return true;
+  }
+
+  release(): void {
+    this.#view.release();
+  }
+}
+
+export const installOf = (ballot: number, merged: number, part: SnapshotPart): Install => ({
+  ...{ kind: 'install', ballot, merged },
+  ...part,
+});

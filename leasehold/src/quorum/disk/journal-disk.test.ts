@@ -3,8 +3,10 @@ import { memoryStorage } from '../../log/memory-storage.ts';
 import type { Storage } from '../../runtime/runtime.ts';
 import { SimDisk } from '../../sim/disk.ts';
 import { World } from '../../sim/world.ts';
+import { initialConfiguration } from '../core/configuration.ts';
 import type { Frame } from '../core/journal.ts';
 import { recover } from '../core/recovery.ts';
+import type { SnapshotPart } from '../core/snapshot.ts';
 import { VotesLostError } from '../errors.ts';
 import { FRAMES } from '../wire/samples.ts';
 import { JournalDisk, type OpenedJournal } from './journal-disk.ts';
@@ -12,10 +14,20 @@ import { JournalDisk, type OpenedJournal } from './journal-disk.ts';
 const NONE: Frame = {
   ...{ promised: 33, chosen: 0, committed: 0, lastBefore: 0, holdMs: 0, first: 1 },
   ...{ votes: 0, heard: new Map() },
-  ...{ truncateTo: Number.POSITIVE_INFINITY, entries: [], snapshot: undefined, isWhole: false },
+  ...{ truncateTo: Number.POSITIVE_INFINITY, entries: [], base: undefined },
 };
 const frame = (chosen: number): Frame => ({ ...NONE, chosen, lastBefore: chosen });
-const whole = (chosen: number): Frame => ({ ...frame(chosen), snapshot: FRAMES[1]?.snapshot, isWhole: true });
+/** A frame that needs nothing from before but a snapshot as of this slot, if there is one. */
+const based = (chosen: number, base: number): Frame => ({ ...frame(chosen), base });
+
+const configuration = initialConfiguration([], { mode: 'all' });
+
+/** A snapshot whose values name the slot. */
+const partsOf = (slot: number, count = 3): SnapshotPart[] =>
+  Array.from({ length: count }, (_, first) => ({
+    ...{ slot, configuration, first, sessions: [], isLast: first === count - 1 },
+    values: [{ key: `k${first}`, value: new TextEncoder().encode(`${slot}`), revision: 1 }],
+  }));
 
 const SEGMENT_BYTES = 600;
 const ID = 'a~1';
@@ -51,6 +63,19 @@ const drain = async (): Promise<void> => {
   for (let turns = 0; turns < 20; turns += 1) await undefined;
 };
 
+/** After a restart nothing is missing, and a snapshot is whole and of one slot. */
+function checkRecovery({ frames, snapshots }: OpenedJournal): void {
+  const recovery = recover(frames, snapshots);
+  if (recovery.kind !== 'recovered') throw new Error('votes are lost');
+  const { missing, snapshot } = recovery.state;
+  expect(missing).toBeUndefined();
+  const values = snapshot?.state.values ?? [];
+  expect(values.map(({ value }) => new TextDecoder().decode(value))).toEqual(
+    values.map(() => String(snapshot?.slot)),
+  );
+  expect(values).toHaveLength(snapshot === undefined ? 0 : 3);
+}
+
 const FIRST = '0000000000000001.journal';
 /** Head, and the bytes of small frames with their own heads and record heads; the first of them says nothing. */
 const frameAt = (place: number): number => 32 + 72 * (place + 1);
@@ -71,10 +96,60 @@ describe('the journal on files', () => {
     expect((await open(storage)).frames).toStrictEqual(many);
   });
 
-  it('deletes what came before a frame that has everything', async () => {
-    const storage = await written(...Array.from({ length: 30 }, (_, at) => frame(at)), whole(30), frame(31));
+  it('deletes what came before a frame that has every entry', async () => {
+    const storage = await written(
+      ...Array.from({ length: 30 }, (_, at) => frame(at)),
+      based(30, 0),
+      frame(31),
+    );
     expect((await journals(storage)).length).toBe(1);
     expect(marks(await open(storage))).toEqual([30, 31]);
+  });
+
+  it('keeps everything until the snapshot of a frame has its name, and deletes it then', async () => {
+    const storage = await written(frame(1), frame(2));
+    const { disk } = await open(storage);
+    await disk.write(based(3, 2));
+    const [first, second, last] = partsOf(2) as [SnapshotPart, SnapshotPart, SnapshotPart];
+    await disk.save(first);
+    await disk.write(frame(4));
+    await disk.save(second);
+    const before = await open(storage);
+    expect(marks(before)).toEqual([1, 2, 3, 4]);
+    expect(before.snapshots.size).toBe(0);
+    await disk.save(last);
+    const after = await open(storage);
+    expect(marks(after)).toEqual([3, 4]);
+    expect(after.snapshots.get(2)?.state.values.map(({ key }) => key)).toEqual(['k0', 'k1', 'k2']);
+    expect(await journals(storage)).toHaveLength(1);
+  });
+
+  it('keeps a received snapshot apart from the journal until a frame says that it counts', async () => {
+    const storage = await written(frame(1), frame(2));
+    const { disk } = await open(storage);
+    for (const part of partsOf(40)) await disk.save(part);
+    expect((await open(storage)).snapshots.size).toBe(0);
+    await disk.write(based(40, 40));
+    const after = await open(storage);
+    expect([marks(after), [...after.snapshots.keys()]]).toEqual([[40], [40]]);
+  });
+
+  it('begins a snapshot anew where another one was not finished', async () => {
+    const storage = await written(frame(1));
+    const { disk } = await open(storage);
+    for (const part of partsOf(5, 9).slice(0, 7)) await disk.save(part);
+    await disk.write(based(6, 6));
+    for (const part of partsOf(6, 2)) await disk.save(part);
+    expect((await open(storage)).snapshots.get(6)?.state.values).toHaveLength(2);
+  });
+
+  it('refuses a directory whose snapshot is damaged: the state is nowhere else in it', async () => {
+    const storage = await written(frame(1));
+    const { disk } = await open(storage);
+    await disk.write(based(2, 2));
+    for (const part of partsOf(2)) await disk.save(part);
+    await damage(storage, '0000000000000002.snapshot', (size) => size - 40);
+    await expect(open(storage)).rejects.toThrow(VotesLostError);
   });
 
   it('cuts off a torn tail, and writes the next frame in its place', async () => {
@@ -100,12 +175,12 @@ describe('the journal on files', () => {
     const opened = await open(storage);
     expect(marks(opened)[0]).toBe('damaged');
     expect(recover(opened.frames)).toMatchObject({ kind: 'recovered' });
-    await opened.disk.write(whole(30));
+    await opened.disk.write(based(30, 0));
     expect(marks(await open(storage))).toEqual([30]);
   });
 
   it('refuses a later segment whose first frame is lost: its name was given after that frame was durable', async () => {
-    const storage = await written(frame(1), whole(2));
+    const storage = await written(frame(1), based(2, 0));
     await damage(storage, '0000000000000002.journal', () => 60);
     await expect(open(storage)).rejects.toThrow(VotesLostError);
   });
@@ -144,6 +219,7 @@ describe('the journal on files', () => {
       const world = new World({ seed });
       const disk = new SimDisk(world, { name: 'disk' });
       let synced = 0;
+      let saving: Promise<void> = Promise.resolve();
       for (let life = 0; life < 4; life += 1) {
         const storage = disk.mount((complete) => complete());
         const play = (async () => {
@@ -152,11 +228,20 @@ describe('the journal on files', () => {
             await JournalDisk.create(storage, ID);
           }
           const opened = await open(storage);
-          expect(marks(opened)).not.toContain('damaged');
           const last = marks(opened).at(-1) ?? 0;
           expect(last).toBeGreaterThanOrEqual(synced);
+          checkRecovery(opened);
           for (let at = Number(last) + 1; ; at += 1) {
-            await opened.disk.write(at % 7 === 0 ? whole(at) : frame(at));
+            const isOwn = at % 14 === 0;
+            if (at % 7 === 0) {
+              const parts = async (): Promise<void> => {
+                for (const part of partsOf(at)) await opened.disk.save(part);
+              };
+              // The own state is written beside the frames; a received one is there before the frame.
+              if (isOwn) saving = saving.then(parts);
+              else await (saving = saving.then(parts));
+              await opened.disk.write(based(at, at));
+            } else await opened.disk.write(frame(at));
             synced = at;
           }
         })();
@@ -168,6 +253,7 @@ describe('the journal on files', () => {
         await world.runAsync({ untilMs, drain });
         if (failure !== undefined) throw failure;
         disk.crash();
+        saving = Promise.resolve();
         cuts += 1;
       }
       expect(synced).toBeGreaterThan(0);

@@ -4,8 +4,8 @@
  *     0000000000000003.journal    head, frame, frame, …, zeros
  *     0000000000000004.journal    head, frame, …, zeros
  *
- * A frame that contains everything (a snapshot) begins a new segment. The segment gets a name only when it is durable. Then
- * the older segments are deleted. Frames have the form of the file log's (`log/file/format.ts`): a checksum that begins with the
+ * A frame with a base (every entry after a snapshot) begins a new segment. The segment gets a name only when it is durable. When the
+ * snapshot is durable too (`snapshot-file.ts`), the older segments are deleted. Frames have the form of the file log's (`log/file/format.ts`): a checksum that begins with the
  * storage id, so a segment of another directory has no valid frame, and an index that counts them, so a missing frame is
  * noticed. The zeros are there ahead of time, so that a sync need not change the length of the file.
  *
@@ -28,9 +28,11 @@ import { MalformedMessageError } from '../../runtime/errors.ts';
 import type { Storage, StorageFile } from '../../runtime/runtime.ts';
 import type { Ballot } from '../core/ballot.ts';
 import type { Frame } from '../core/journal.ts';
-import type { StoredFrame } from '../core/recovery.ts';
+import { basePlace, type StoredFrame } from '../core/recovery.ts';
+import type { Snapshot, SnapshotPart } from '../core/snapshot.ts';
 import { DirectoryMismatchError, VotesLostError } from '../errors.ts';
 import { decodeJournalFrame, encodeJournalFrame } from '../wire/frames.ts';
+import { readSnapshot, SnapshotFile, snapshotName, snapshotSlot } from './snapshot-file.ts';
 
 const HEAD_BYTES = 32;
 const MAGIC = new TextEncoder().encode('LHQUORUM');
@@ -54,6 +56,8 @@ export interface JournalDiskOptions {
 export interface OpenedJournal {
   readonly disk: JournalDisk;
   readonly frames: readonly StoredFrame[];
+  /** The snapshot from which a restart begins, if any. */
+  readonly snapshots: ReadonlyMap<number, Snapshot>;
   /** Bytes behind the last valid frame that were cut off. */
   readonly tornBytes: number;
 }
@@ -78,6 +82,11 @@ export class JournalDisk {
   #offset: number;
   #allocated: number;
   #index: number;
+  /** The segment that begins with the newest frame with a base, and the base. */
+  #base: { readonly number: number; readonly slot: number } | undefined;
+  readonly #snapshot: SnapshotFile;
+  /** A frame and a snapshot may become durable at once. */
+  #removing: Promise<void> = Promise.resolve();
 
   private constructor(options: JournalDiskOptions, file: StorageFile, at: Tail) {
     this.#options = options;
@@ -89,6 +98,7 @@ export class JournalDisk {
     this.#offset = at.offset;
     this.#allocated = at.offset;
     this.#index = at.index;
+    this.#snapshot = new SnapshotFile(options.storage, options.id);
   }
 
   /** Whether the directory has a journal, damaged or not. */
@@ -109,6 +119,13 @@ export class JournalDisk {
   static async open(options: JournalDiskOptions): Promise<OpenedJournal> {
     const { storage, id, path } = options;
     const { frames, tail } = await readJournal(storage, seedOf(id), path);
+    const slots = new Set((await storage.list()).map(snapshotSlot));
+    const place = basePlace(frames, (slot) => slots.has(slot));
+    frames.splice(0, place ?? 0);
+    const begin = place === undefined ? undefined : frames[0];
+    const base = begin === undefined || begin === 'damaged' ? 0 : (begin.base ?? 0);
+    const snapshots = new Map<number, Snapshot>();
+    if (base > 0) snapshots.set(base, await readSnapshot(storage, id, base, path));
     const name = segmentName(tail.number);
     const file = await attempt('open', name, storage.open(name));
     const tornBytes = tail.size - tail.offset;
@@ -116,7 +133,7 @@ export class JournalDisk {
       await attempt('truncate', name, file.truncate(tail.offset));
       await syncFile(file, name);
     }
-    return { disk: new JournalDisk(options, file, tail), frames, tornBytes: tail.tornBytes };
+    return { disk: new JournalDisk(options, file, tail), frames, snapshots, tornBytes: tail.tornBytes };
   }
 
   get bytes(): number {
@@ -130,19 +147,52 @@ export class JournalDisk {
    * @throws {StorageFailedError} or {@link LogReplacedError}: nothing may be written here any more
    */
   async write(frame: Frame): Promise<void> {
-    const { storage, path } = this.#options;
+    const { path } = this.#options;
     if (!(await this.#options.isInPlace()) || !(await this.#file.isInPlace()))
       throw new LogReplacedError(path);
     const bytes = encodeAt(this.#index, frame, this.#seed);
-    if (frame.isWhole || this.#offset > this.#segmentBytes) await this.#rotate(bytes);
+    if (frame.base !== undefined || this.#offset > this.#segmentBytes) await this.#rotate(bytes);
     else await this.#append(bytes);
     this.#index += 1;
     this.syncs += 1;
-    if (frame.isWhole) await removeBefore(storage, this.#number);
+    if (frame.base === undefined) return;
+    this.#base = { number: this.#number, slot: frame.base };
+    await this.#removeOld();
+  }
+
+  /**
+   * Writes a part of a snapshot, beside the frames. After the last one the snapshot is durable when this resolves. One at a time.
+   *
+   * @throws the error of the storage if there is no room; then nothing is left of the snapshot
+   * @throws {StorageFailedError} or {@link LogReplacedError}: nothing may be written here any more
+   */
+  async save(part: SnapshotPart): Promise<void> {
+    if (!(await this.#options.isInPlace())) throw new LogReplacedError(this.#options.path);
+    await this.#snapshot.write(part);
+    if (part.isLast) await this.#removeOld();
   }
 
   async close(): Promise<void> {
+    await this.#snapshot.close();
     await this.#file.close();
+  }
+
+  #removeOld(): Promise<void> {
+    this.#removing = this.#removing.then(() => this.#removeNow());
+    return this.#removing;
+  }
+
+  /** The newest frame with a base stands for all that was written before, if the snapshot is there. */
+  async #removeNow(): Promise<void> {
+    const { storage } = this.#options;
+    const names = await storage.list();
+    const base = this.#base;
+    if (base === undefined || (base.slot > 0 && !names.includes(snapshotName(base.slot)))) return;
+    for (const name of names) {
+      const isOldSegment = (segmentNumber(name) ?? base.number) < base.number;
+      const isOldSnapshot = (snapshotSlot(name) ?? base.slot) < base.slot;
+      if (isOldSegment || isOldSnapshot) await attempt('remove', name, storage.remove(name));
+    }
   }
 
   async #append(bytes: Uint8Array): Promise<void> {
@@ -211,9 +261,7 @@ async function readJournal(
       const found = present(decodeFrame(file, at, seed, index), 'the frame that was found');
       const frame = frameOf(found.records, path);
       if (offset === HEAD_BYTES && !hasHead(file, number, found.index)) frames.push('damaged');
-      // Earlier frames were being deleted when the process ended: some or all of them are left.
-      if (frame.isWhole) frames.length = 0;
-      else if (found.index !== index) frames.push('damaged');
+      if (found.index !== index) frames.push('damaged'); // Or deleted: then a later frame has a base.
       frames.push(frame);
       index = found.index + 1;
       offset = found.end;
@@ -238,13 +286,6 @@ function frameOf(records: readonly LogRecord[], path: string): Frame {
   }
 }
 
-async function removeBefore(storage: Storage, number: number): Promise<void> {
-  for (const name of await storage.list()) {
-    const each = segmentNumber(name);
-    if (each !== undefined && each < number) await attempt('remove', name, storage.remove(name));
-  }
-}
-
 const seedOf = (id: string): number => checksum(new TextEncoder().encode(id));
 
 const hasHead = (file: Uint8Array, number: number, firstIndex: number): boolean =>
@@ -258,7 +299,7 @@ function encodeAt(index: number, frame: Frame, seed: number): Uint8Array {
 const NOTHING_YET: Frame = {
   ...{ promised: 0 as Ballot, chosen: 0, committed: 0, lastBefore: 0, holdMs: 0, first: 1 },
   ...{ votes: 0, heard: new Map() },
-  ...{ truncateTo: Number.POSITIVE_INFINITY, entries: [], snapshot: undefined, isWhole: false },
+  ...{ truncateTo: Number.POSITIVE_INFINITY, entries: [], base: undefined },
 };
 
 function encodeHead(number: number, firstIndex: number): Uint8Array {

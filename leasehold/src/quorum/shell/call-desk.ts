@@ -8,8 +8,11 @@
 import type { Answer } from '../core/answer.ts';
 import type { Found } from '../core/result.ts';
 import type { Change } from '../core/membership.ts';
+import type { ReplicaCall } from '../core/requests.ts';
+import { nameOf } from '../disk/identity.ts';
 import type { Call, KeyRange, Reply } from '../wire/calls.ts';
 import type { HistoryEvents, SlotChanges } from './change-history.ts';
+import { foundBytes, packets, replyBytes } from './packets.ts';
 import type { AnswerPort, ReplicaHost } from './replica-host.ts';
 
 /** The replica around the core, as the desk needs it. */
@@ -50,7 +53,49 @@ export class Caller implements AnswerPort {
     if (this.#replies.length === 0) return;
     const replies = this.#replies;
     this.#replies = [];
-    this.#send(replies);
+    for (const packet of packets(replies, replyBytes)) this.#send(packet);
+  }
+}
+
+/** Collects the answers to reads of one key each. */
+class FoundTogether implements AnswerPort {
+  readonly #caller: Caller;
+  readonly #id: number;
+  readonly #found: Found[];
+  #left: number;
+  #refused: Answer | undefined;
+
+  constructor(caller: Caller, id: number, found: Found[], left: number) {
+    this.#caller = caller;
+    this.#id = id;
+    this.#found = found;
+    this.#left = left;
+  }
+
+  answered(place: number, answer: Answer): void {
+    this.#left -= 1;
+    if (answer.kind === 'read') this.#found[place] = answer.found[0] as Found;
+    else this.#refused = answer;
+    if (this.#left === 0) this.reply();
+  }
+
+  flush(): void {
+    this.#caller.flush();
+  }
+
+  /** If one of them was refused, the caller asks for all of them again. */
+  reply(): void {
+    const id = this.#id;
+    if (this.#refused !== undefined) {
+      this.#caller.answered(id, this.#refused);
+      return;
+    }
+    const parts = packets(this.#found, (each) => foundBytes([each]));
+    let first = 0;
+    parts.forEach((found, at) => {
+      this.#caller.reply({ kind: 'found', id, first, found, isLast: at === parts.length - 1 });
+      first += found.length;
+    });
   }
 }
 
@@ -107,6 +152,9 @@ export class CallDesk implements HistoryEvents {
       case 'submit':
       case 'read':
         return;
+      case 'read-each':
+        this.#readEach(caller, call);
+        return;
       case 'watch':
         this.#watch(caller, call);
         return;
@@ -126,6 +174,18 @@ export class CallDesk implements HistoryEvents {
         this.#transfer(caller, call.id, call.to);
         return;
     }
+  }
+
+  #readEach(caller: Caller, { id, mode, keys }: Extract<Call, { kind: 'read-each' }>): void {
+    const { host } = this.#options;
+    const found = mode === 'best' ? host.peekEach(keys) : new Array<Found | undefined>(keys.length);
+    const calls: ReplicaCall[] = [];
+    keys.forEach((key, place) => {
+      if (found[place] === undefined) calls.push({ kind: 'read', id: place, mode, keys: [key] });
+    });
+    const together = new FoundTogether(caller, id, found as Found[], calls.length);
+    if (calls.length === 0) together.reply();
+    else host.takeAll(calls, together);
   }
 
   #unwatch(caller: Caller, id: number): void {
@@ -187,7 +247,8 @@ export class CallDesk implements HistoryEvents {
         !members.some((each) => each.storage === storage),
     );
     const isMemberConnected = member !== undefined && isConnected(member);
-    caller.reply({ kind: 'resolved', id, member, isMemberConnected, newcomers });
+    const wasRemoved = removed.some((storage) => nameOf(storage) === name || storage === name);
+    caller.reply({ kind: 'resolved', id, member, isMemberConnected, newcomers, wasRemoved });
   }
 
   #transfer(caller: Caller, id: number, to: string): void {

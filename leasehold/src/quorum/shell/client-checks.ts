@@ -50,6 +50,12 @@ export function readCall(keys: readonly string[], given: ReadMode | undefined): 
   return (id) => ({ kind: 'read', id, mode, keys });
 }
 
+/** Reads of one key each. */
+export function readEachCall(keys: readonly string[], given: ReadMode | undefined): (id: number) => Call {
+  const mode = checkMode(given);
+  return (id) => ({ kind: 'read-each', id, mode, keys });
+}
+
 /** A position of the log, or a revision. */
 export function checkWhole(option: string, value: number): number {
   if (Number.isSafeInteger(value) && value >= 0) return value;

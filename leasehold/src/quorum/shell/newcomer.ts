@@ -22,13 +22,14 @@ export async function additionOf(
 ): Promise<Change> {
   const until = later(runtime.now(), timeoutMs);
   for (;;) {
-    const { member, isMemberConnected, newcomers } = await resolve();
+    const { member, isMemberConnected, newcomers, wasRemoved } = await resolve();
     const [by, another] = newcomers;
     if (another !== undefined) throw new ChangeRefusedError('several-of-that-name');
     if (by !== undefined)
       return member === undefined ? { kind: 'add', storage: by } : { kind: 'replace', storage: member, by };
     if (isMemberConnected) throw new ChangeRefusedError('already-a-member');
-    if (runtime.now() >= until) throw new ChangeRefusedError('not-known');
+    if (runtime.now() >= until)
+      throw new ChangeRefusedError(wasRemoved && member === undefined ? 'only-removed' : 'not-known');
     await new Promise<void>((proceed) => {
       runtime.wakeAt(later(runtime.now(), RETRY_MS), proceed);
     });

@@ -23,7 +23,15 @@ import {
 import type { Change } from '../core/membership.ts';
 import type { Call, Reply } from '../wire/calls.ts';
 import { type CallWire, type LocalDesk, LocalWire, type WireEvents } from './call-wire.ts';
-import { checkCall, checkKey, checkTransaction, conditionOf, outcomeOf, readCall } from './client-checks.ts';
+import {
+  checkCall,
+  checkKey,
+  checkTransaction,
+  conditionOf,
+  outcomeOf,
+  readCall,
+  readEachCall,
+} from './client-checks.ts';
 import type {
   CallOptions,
   Entry,
@@ -36,30 +44,14 @@ import type {
 } from './client-types.ts';
 import { ClientSession, type NumberedWrite } from './client-session.ts';
 import { additionOf, type Resolved } from './newcomer.ts';
+import { callBytes, packets } from './packets.ts';
+import { type Asked, Pending, RESEND_MS } from './pending-call.ts';
 import type { ReplicaStatus } from './replica-status.ts';
 import { checkReaders, placementOf, type Readers } from './readers-status.ts';
 import { together } from './together.ts';
 import { Watch, type WatchOptions } from './watch.ts';
 
-interface Pending {
-  readonly id: number;
-  readonly isWrite: boolean;
-  readonly make: () => Call;
-  readonly settle: (reply: Reply) => void;
-  readonly reject: (error: unknown) => void;
-  readonly timeoutMs: number;
-  readonly until: Instant;
-  write: NumberedWrite | undefined;
-  /** How often the call was sent. */
-  sent: number;
-  /** To be sent as soon as there is a connection. */
-  isDue: boolean;
-  /** When an unanswered call is sent again. */
-  resendAt: Instant;
-}
-
 const DEFAULT_TIMEOUT_MS = 10_000;
-const RESEND_MS = 2_000;
 const RETRY_MS = 50;
 const TICK_MS = 50;
 /** A timer that is set for so long only keeps the process alive. */
@@ -107,8 +99,9 @@ export class QuorumClient implements AsyncDisposable {
   // ── reads ──
 
   async get(key: string, options: ReadOptions = {}): Promise<ReadEntry> {
-    const answer = await this.#read([key], options);
-    return { ...(answer.found[0] as Found), served: answer.served, position: answer.position };
+    const { found, served, position } = await this.#read([key], options);
+    const { value, revision } = found[0] as Found;
+    return { key, value, revision, served, position };
   }
 
   /** Several keys as of one instant. */
@@ -123,12 +116,16 @@ export class QuorumClient implements AsyncDisposable {
   /** Many reads of one key each, with one promise for all: faster, but not as of one instant. */
   gets(keys: readonly string[], options: ReadOptions = {}): Promise<readonly Entry[]> {
     const entries: Entry[] = new Array(keys.length);
-    return together(keys.length, options.signal, (place, settle, reject) => {
-      const key = checkKey(keys[place]);
-      this.#ask(readCall([key], options.mode), options, reject, (reply) => {
-        if (reply.kind !== 'answer' || reply.answer.kind !== 'read') return;
-        entries[place] = reply.answer.found[0] as Found;
-        settle();
+    return together(Math.ceil(keys.length / KEYS_PER_CALL), options.signal, (call, settle, reject) => {
+      const from = call * KEYS_PER_CALL;
+      const asked = keys.slice(from, from + KEYS_PER_CALL);
+      asked.forEach(checkKey);
+      this.#ask(readEachCall(asked, options.mode), options, reject, (reply) => {
+        if (reply.kind !== 'found') return;
+        reply.found.forEach((each, place) => {
+          entries[from + reply.first + place] = each;
+        });
+        if (reply.isLast) settle();
       });
     }).then(() => entries);
   }
@@ -336,15 +333,18 @@ export class QuorumClient implements AsyncDisposable {
     this.#checkOpen();
     const now = this.#runtime.now();
     if (this.#session.isIdle(now, this.#wire.sessionMs)) this.#session.close();
-    const pending = this.#pend(options, true, reject, (reply) => {
+    const pending = this.#pend(command, options, now, reject, (reply) => {
       if (reply.kind === 'answer' && reply.answer.kind === 'result') settle(reply.answer.result);
-    });
-    (pending as { make: () => Call }).make = () => ({
-      ...{ kind: 'submit', id: pending.id, command, answeredBelow: this.#session.answeredBelow },
-      ...(pending.write as NumberedWrite),
     });
     this.#unnumbered.push(pending);
     this.#pump(now);
+  }
+
+  #make({ id, asked, write }: Pending): Call {
+    if (typeof asked === 'function') return asked(id);
+    const { session, number } = write as NumberedWrite;
+    const { answeredBelow } = this.#session;
+    return { kind: 'submit', id, session, number, answeredBelow, command: asked };
   }
 
   #ask(
@@ -354,34 +354,31 @@ export class QuorumClient implements AsyncDisposable {
     settle: (reply: Reply) => void,
   ): Pending {
     this.#checkOpen();
-    const pending = this.#pend(options, false, reject, settle);
-    (pending as { make: () => Call }).make = () => make(pending.id);
-    this.#dispatch(pending, this.#runtime.now());
+    const now = this.#runtime.now();
+    const pending = this.#pend(make, options, now, reject, settle);
+    this.#dispatch(pending, now);
     return pending;
   }
 
   #pend(
+    asked: Asked,
     { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: CallOptions,
-    isWrite: boolean,
+    now: Instant,
     reject: (error: unknown) => void,
     settle: (reply: Reply) => void,
   ): Pending {
     signal?.throwIfAborted();
     this.#ids += 1;
     const id = this.#ids;
-    const now = this.#runtime.now();
     const aborting = signal && onAbort(signal, () => this.#drop(id, signal.reason));
-    const done =
-      aborting === undefined
-        ? { settle, reject }
-        : {
-            settle: (reply: Reply) => (aborting[Symbol.dispose](), settle(reply)),
-            reject: (error: unknown) => (aborting[Symbol.dispose](), reject(error)),
-          };
-    const pending: Pending = {
-      ...{ id, isWrite, make: NOT_MADE, ...done, timeoutMs, until: later(now, timeoutMs) },
-      ...{ write: undefined, sent: 0, isDue: false, resendAt: later(now, RESEND_MS) },
-    };
+    const pending = new Pending(
+      id,
+      asked,
+      aborting === undefined ? settle : (reply) => (aborting[Symbol.dispose](), settle(reply)),
+      aborting === undefined ? reject : (error) => (aborting[Symbol.dispose](), reject(error)),
+      timeoutMs,
+      now,
+    );
     this.#pending.set(id, pending);
     this.#watchTime();
     return pending;
@@ -389,16 +386,17 @@ export class QuorumClient implements AsyncDisposable {
 
   /** Numbers the writes that wait, as far as the session goes, and opens one if there is none. */
   #pump(now: Instant): void {
-    while (this.#unnumbered.length > 0) {
-      const [pending] = this.#unnumbered as [Pending];
+    let numbered = 0;
+    for (const pending of this.#unnumbered) {
       if (this.#pending.has(pending.id)) {
         const write = this.#session.number(now);
         if (write === undefined) break;
         pending.write = write;
         this.#dispatch(pending, now);
       }
-      this.#unnumbered.shift();
+      numbered += 1;
     }
+    if (numbered > 0) this.#unnumbered.splice(0, numbered);
     if (this.#unnumbered.length > 0 && this.#session.isClosed) this.#openSession();
   }
 
@@ -440,7 +438,7 @@ export class QuorumClient implements AsyncDisposable {
       return;
     }
     pending.sent += 1;
-    this.#send(pending.make());
+    this.#send(this.#make(pending));
   }
 
   #send(call: Call): void {
@@ -455,7 +453,7 @@ export class QuorumClient implements AsyncDisposable {
     if (this.#outbox.length === 0 || this.#isClosed) return;
     const calls = this.#outbox;
     this.#outbox = [];
-    this.#wire.send(calls);
+    for (const packet of packets(calls, callBytes)) this.#wire.send(packet);
   }
 
   #resendAll(): void {
@@ -505,7 +503,8 @@ export class QuorumClient implements AsyncDisposable {
       this.#expired(pending);
       return;
     }
-    if (pending.isWrite && result?.kind === 'refused') this.#finish(pending, new OutcomeUnknownError());
+    if (reply.kind === 'found' && !reply.isLast) pending.settle(reply);
+    else if (pending.isWrite && result?.kind === 'refused') this.#finish(pending, new OutcomeUnknownError());
     else this.#finish(pending, undefined, reply);
   }
 
@@ -586,8 +585,7 @@ export class QuorumClient implements AsyncDisposable {
   }
 }
 
-const NO_NUMBER = { session: NO_SESSION, number: 0, answeredBelow: 0 } as const;
+/** Reads of one key each in one call. */
+const KEYS_PER_CALL = 1_024;
 
-const NOT_MADE = (): Call => {
-  throw new Error('a call is made before it is sent');
-};
+const NO_NUMBER = { session: NO_SESSION, number: 0, answeredBelow: 0 } as const;

@@ -17,6 +17,7 @@ import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { Condition } from '../../runtime/condition.ts';
+import { later } from '../../runtime/time.ts';
 import {
   type Configuration,
   initialConfiguration,
@@ -157,9 +158,10 @@ export class QuorumReplica implements AsyncDisposable {
    * answer at once, because of a missing lease or a pending write; then ask {@link client}.
    */
   getLocal(key: string): ReadEntry | undefined {
-    const answer = this.#serving?.host.peek(checkKey(key));
-    const found = answer?.found[0];
-    return answer && found && { ...ownFound(found), served: answer.served, position: answer.position };
+    const peeked = this.#serving?.host.peek(checkKey(key));
+    if (peeked === undefined) return undefined;
+    const { value, revision } = ownFound(peeked.found);
+    return { key, value, revision, served: 'local', position: peeked.position };
   }
 
   /** Resolves when this replica is a member and knows a leader. @throws the error that ended the replica, or the signal's reason */
@@ -231,6 +233,7 @@ export class QuorumReplica implements AsyncDisposable {
     if (known !== undefined && hello.life < known.life) return 'old-copy';
     if (known !== undefined && hello.life === known.life && hello.process !== known.process)
       return 'running-twice';
+    if (this.#removed().includes(hello.storage)) return 'removed';
     if (hello.isJoining || this.#isMember(hello.storage)) return undefined;
     if (origin.kind === 'founding')
       return origin.members.some((member) => nameOf(member.storage) === nameOf(hello.storage))
@@ -251,6 +254,12 @@ export class QuorumReplica implements AsyncDisposable {
     const replica = this.#serving?.host.replica;
     if (replica !== undefined) return replica.view.log.newestConfiguration.members;
     return origin.kind === 'founding' ? origin.members : [];
+  }
+
+  /** Directories that were removed from the group. */
+  #removed(): readonly string[] {
+    const log = this.#serving?.host.replica?.view.log;
+    return log?.configurationAt(log.committed).removed ?? []; // A removal that is not committed may yet be undone.
   }
 
   #greeted(hello: Hello): void {
@@ -394,11 +403,17 @@ export class QuorumReplica implements AsyncDisposable {
     if (!(await JournalDisk.isThere(storage))) throw new VotesLostError(path, 'its files are missing');
     const isInPlace = (): Promise<boolean> => directory.isInPlace();
     const rotated = (): Promise<void> => this.#place();
-    const { disk, frames, tornBytes } = await JournalDisk.open({ storage, id, path, isInPlace, rotated });
+    const { disk, frames, snapshots, tornBytes } = await JournalDisk.open({
+      storage,
+      id,
+      path,
+      isInPlace,
+      rotated,
+    });
     this.#closing.defer(() => disk.close());
     if (this.#isClosed || this.#identity.refused !== undefined) return;
     if (tornBytes > 0) logger.info('a torn end of the journal was cut off', { bytes: tornBytes });
-    const recovery = recover(frames);
+    const recovery = recover(frames, snapshots);
     if (recovery.kind === 'votes-lost')
       throw new VotesLostError(path, 'a damaged frame held votes for slots that are not known to be chosen');
     const initial: Configuration =
@@ -408,33 +423,33 @@ export class QuorumReplica implements AsyncDisposable {
       if (member.storage !== id && !this.#contacts.includes(member.storage))
         this.#contacts.push(member.storage);
     if (this.#isNew) await this.#place();
-    if (this.#options.isCopy)
-      logger.warn(
-        'the directory was copied or restored: every other member must confirm that it has every vote',
-      );
+    if (this.#options.isCopy) this.#tellOfCopy();
     let desk: CallDesk | undefined;
-    const host = new ReplicaHost({
-      ...{ storage: id, life, recovered: recovery.state, initial, contacts: this.#contacts },
-      ...{ durations, limits: DEFAULT_LIMITS, disk, runtime, logger },
-      ...{ isNew: this.#isNew, isCopy: this.#options.isCopy },
-      send: (to, message) => this.#links.send(to, message),
-      watched: {
-        changed: (changes) => {
-          desk?.changed(changes);
-          for (const resident of this.residents) resident.changed(changes);
+    const host = new ReplicaHost(
+      {
+        ...{ storage: id, life, path, initial, contacts: this.#contacts },
+        ...{ durations, limits: DEFAULT_LIMITS, disk, runtime, logger },
+        ...{ isNew: this.#isNew, isCopy: this.#options.isCopy },
+        send: (to, message) => this.#links.send(to, message),
+        watched: {
+          changed: (changes) => {
+            desk?.changed(changes);
+            for (const resident of this.residents) resident.changed(changes);
+          },
+          skipped: (position) => {
+            desk?.skipped(position);
+            for (const resident of this.residents) resident.skipped(position);
+          },
         },
-        skipped: (position) => {
-          desk?.skipped(position);
-          for (const resident of this.residents) resident.skipped(position);
+        failed: (error) => this.#fail(error),
+        confirmed: () => {
+          void this.#place().catch((error: unknown) => this.#fail(error as LeaseholdError));
         },
+        refused: (by) => this.#refused(new ReplicaRefusedError(nameOf(by), 'old-copy'), by),
+        settled: () => this.#waiters.look(),
       },
-      failed: (error) => this.#fail(error),
-      confirmed: () => {
-        void this.#place().catch((error: unknown) => this.#fail(error as LeaseholdError));
-      },
-      refused: (by) => this.#refused(new ReplicaRefusedError(nameOf(by), 'old-copy'), by),
-      settled: () => this.#waiters.look(),
-    });
+      recovery.state,
+    );
     desk = new CallDesk({
       host,
       status: () => this.#statusJson(),
@@ -444,6 +459,24 @@ export class QuorumReplica implements AsyncDisposable {
     });
     this.#serving = { host, desk };
     this.#waiters.look();
+  }
+
+  /** If a member is dead for good, nobody else knows whether this directory has every vote: the operator is told of the way out. */
+  #tellOfCopy(): void {
+    const { logger, runtime } = this.#options;
+    logger.warn(
+      'the directory was copied or restored: every other member must confirm that it has every vote',
+    );
+    const look = (): void => {
+      const { awaited = [], stage } = this.#serving?.host ?? {};
+      if (this.#isClosed || stage !== 'checking-in') return;
+      logger.warn(
+        'members have not confirmed the directory, which was copied or restored. Start them. If one of them is lost for good and a majority of the others serves, put a new replica in its place (leasehold quorum add <name>): then this directory is confirmed without it. Otherwise bring back its directory; nobody else knows which votes are missing here',
+        { awaited: awaited.map(nameOf).join(', ') },
+      );
+    };
+    const telling = runtime.wakeAt(later(runtime.now(), TOLD_OF_COPY_MS), look);
+    this.#closing.defer(() => telling[Symbol.dispose]());
   }
 
   /** Notes where the files are, so that a copy of them is known as one. */
@@ -502,6 +535,9 @@ export class QuorumReplica implements AsyncDisposable {
 }
 
 const NOTHING = {};
+
+/** After so long without an answer the operator is told of the way out. */
+const TOLD_OF_COPY_MS = 10_000;
 
 /** So many directories without a seat are remembered, the newest ones. */
 const STRANGERS_MAX = 64;

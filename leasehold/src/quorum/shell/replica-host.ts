@@ -18,7 +18,9 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
 import { later } from '../../runtime/time.ts';
-import type { Answer, ReadAnswer } from '../core/answer.ts';
+import type { Answer } from '../core/answer.ts';
+import type { Peeked } from '../core/reads.ts';
+import type { Found } from '../core/result.ts';
 import type { Configuration } from '../core/configuration.ts';
 import type { Effect } from '../core/context.ts';
 import type { Frame } from '../core/journal.ts';
@@ -31,8 +33,10 @@ import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
 import type { Recovered } from '../core/recovery.ts';
 import { answerOf, CheckIn } from '../core/check-in.ts';
 import { Repair } from '../core/repair.ts';
+import { type Snapshot, type SnapshotPart, wholePart } from '../core/snapshot.ts';
 import { Replica, type ReplicaCall } from '../core/replica.ts';
 import type { JournalDisk } from '../disk/journal-disk.ts';
+import { VotesLostError } from '../errors.ts';
 import { ChangeHistory, type HistoryEvents } from './change-history.ts';
 
 /** Where answers go. They are collected during an input, and flushed after it. */
@@ -44,7 +48,8 @@ export interface AnswerPort {
 export interface ReplicaHostOptions {
   readonly storage: string;
   readonly life: number;
-  readonly recovered: Recovered;
+  /** Where the directory is, for errors. */
+  readonly path: string;
   /** The journal was begun by this process, so there is nothing that it can have forgotten. */
   readonly isNew: boolean;
   /** The files are not those that this replica wrote: they were copied or restored. */
@@ -80,6 +85,9 @@ export interface HostCounters {
 
 const FULL_RETRY_MS = 250;
 
+const TOO_OLD =
+  'the slots that a damaged frame held are in no journal of the others any more, and their state is too large to be sent at once';
+
 export class ReplicaHost {
   readonly counters: HostCounters = {
     served: { local: 0, held: 0, leader: 0, quorum: 0, log: 0, stale: 0 },
@@ -97,10 +105,11 @@ export class ReplicaHost {
   #isOver = false;
   #vouched: readonly string[] = [];
   #writing: Promise<void> = Promise.resolve();
+  #saving: Promise<void> = Promise.resolve();
 
-  constructor(options: ReplicaHostOptions) {
+  /** @param recovered not kept: the state in it may be large, and old soon */
+  constructor(options: ReplicaHostOptions, recovered: Recovered) {
     this.#options = options;
-    const { recovered } = options;
     this.#stage = options.isNew ? this.#afterCheckIn(recovered) : this.#checkIn(recovered);
     const { driver, core } = this.#stage;
     driver.input((now) => core.wake(now));
@@ -133,20 +142,42 @@ export class ReplicaHost {
     if (stage.kind !== 'repairing') stage.driver.input((now) => stage.core.receive(storage, message, now));
     else {
       if (message.kind === 'check-in') {
-        const { recovered, initial } = this.#options;
+        const { initial } = this.#options;
+        const { recovered } = stage.core;
         this.#options.send(storage, answerOf(recovered, initial, storage, message.nonce));
       }
       stage.core.receive(message);
-      const { repaired } = stage.core;
-      if (repaired === undefined) return;
-      stage.driver.stop();
-      this.#options.logger.info('the slots that the disk had lost were fetched from another replica', {
-        chosen: repaired.chosen,
-      });
-      const running = this.#run(repaired);
-      this.#stage = running;
-      running.driver.input((now) => running.core.wake(now));
+      const { repaired, isHopeless } = stage.core;
+      if (repaired !== undefined) {
+        stage.driver.stop();
+        const { snapshot } = repaired;
+        const isFetched = snapshot !== stage.core.recovered.snapshot;
+        this.#saving = this.#runRepaired(repaired, isFetched ? snapshot : undefined);
+      } else if (isHopeless) {
+        this.stop();
+        this.#options.failed(new VotesLostError(this.#options.path, TOO_OLD));
+      }
     }
+  }
+
+  /** What was fetched is durable before anything is said: at the next start there may be nobody left to ask. */
+  async #runRepaired(repaired: Recovered, fetched: Snapshot | undefined): Promise<void> {
+    const { disk, logger, failed } = this.#options;
+    try {
+      if (fetched !== undefined) await disk.save(wholePart(fetched));
+    } catch (error) {
+      if (this.#isOver) return;
+      this.stop();
+      failed(error as LeaseholdError);
+      return;
+    }
+    if (this.#isOver) return;
+    logger.info('the slots that the disk had lost were fetched from another replica', {
+      chosen: repaired.chosen,
+    });
+    const running = this.#run(repaired);
+    this.#stage = running;
+    running.driver.input((now) => running.core.wake(now));
   }
 
   /** Calls that arrived together. While the disk is being repaired they are refused. */
@@ -157,21 +188,32 @@ export class ReplicaHost {
       port.flush();
       return;
     }
-    const numbered = calls.map((call) => ({ ...call, id: this.#remember(port, call.id) }));
+    const numbered = calls.map((call): ReplicaCall => {
+      const id = this.#remember(port, call.id);
+      if (call.kind === 'read') return { kind: 'read', id, mode: call.mode, keys: call.keys };
+      const { session, number, answeredBelow, command } = call;
+      return { kind: 'submit', id, session, number, answeredBelow, command };
+    });
     stage.driver.input((now) => stage.core.takeAll(numbered, now));
   }
 
-  /** The answer to a read of one key under the lease; undefined if there is none at once. */
-  peek(key: string): ReadAnswer | undefined {
+  /** What a read of one key under the lease finds; undefined if there is no answer at once. */
+  peek(key: string): Peeked | undefined {
     const stage = this.#stage;
     if (stage.kind !== 'running') return undefined;
-    let answer: ReadAnswer | undefined;
-    stage.driver.input((now) => {
-      answer = stage.core.peek(key, now);
-      return [];
-    });
-    if (answer !== undefined) this.counters.served.local += 1;
-    return answer;
+    const peeked = stage.driver.ask((now) => stage.core.peek(key, now));
+    if (peeked !== undefined) this.counters.served.local += 1;
+    return peeked;
+  }
+
+  /** The same for several keys; undefined in the place of each key without an answer. */
+  peekEach(keys: readonly string[]): (Found | undefined)[] {
+    const stage = this.#stage;
+    const none = new Array<Found | undefined>(keys.length);
+    if (stage.kind !== 'running' || this.#isOver) return none;
+    const all = stage.driver.ask((now) => keys.map((key) => stage.core.peek(key, now)?.found)) ?? none;
+    for (const each of all) if (each !== undefined) this.counters.served.local += 1;
+    return all;
   }
 
   /** Claims a key: see `core/key-claim.ts`. Disposing ends the claim without an event. */
@@ -207,6 +249,7 @@ export class ReplicaHost {
     if (stage.kind === 'running') stage.driver.input((now) => stage.core.release(now));
     this.stop();
     await this.#writing;
+    await this.#saving;
   }
 
   /** Nothing more is done or said. */
@@ -295,6 +338,9 @@ export class ReplicaHost {
       case 'persist':
         this.#writing = this.#persist(effect.frame);
         return;
+      case 'save':
+        this.#saving = this.#save(effect.part);
+        return;
       case 'answer':
         this.#answer(effect.id, effect.answer);
         return;
@@ -356,6 +402,29 @@ export class ReplicaHost {
     this.#isFull = false;
     const stage = this.#stage;
     if (stage.kind === 'running') stage.driver.input((now) => stage.core.synced(now));
+  }
+
+  /** Beside the frames: a replica that writes its state goes on serving. */
+  async #save(part: SnapshotPart): Promise<void> {
+    let isFailed = false;
+    try {
+      await this.#options.disk.save(part);
+    } catch (error) {
+      if (this.#isOver) return;
+      if (!isFull(error)) {
+        if (!(error instanceof LeaseholdError)) throw error;
+        this.stop();
+        this.#options.failed(error);
+        return;
+      }
+      isFailed = true;
+      this.#options.logger.warn('no room for a snapshot: the journal grows until there is', {
+        slot: part.slot,
+      });
+    }
+    const stage = this.#stage;
+    if (stage.kind === 'running')
+      stage.driver.input((now) => (isFailed ? stage.core.saveFailed(now) : stage.core.saved(now)));
   }
 
   #pause(ms: number): Promise<void> {

@@ -102,9 +102,10 @@ describe('three replicas', () => {
     await client.remove('d', { timeoutMs: 20_000 });
     await expect(client.remove('d')).rejects.toMatchObject({ reason: 'not-a-member' });
     await group.stop('d');
-    await group.start('d', { listen, join: true });
-    await expect(client.add('d', { timeoutMs: 2_000 })).rejects.toMatchObject({ reason: 'not-known' });
-    await expect(client.add(storage, { timeoutMs: 500 })).rejects.toMatchObject({ reason: 'not-known' });
+    const again = group.start('d', { listen, join: true }).then((replica) => replica.ready());
+    await expect(again).rejects.toMatchObject({ reason: 'removed' });
+    await expect(client.add('d', { timeoutMs: 500 })).rejects.toMatchObject({ reason: 'only-removed' });
+    await expect(client.add(storage, { timeoutMs: 500 })).rejects.toMatchObject({ reason: 'only-removed' });
   });
 
   it('do not seat a directory that is gone', async () => {

@@ -101,6 +101,7 @@ export function drawWorld(dice: Random): DrawnWorld {
       bytesPerPart: dice.pick([20, 60, 4_000]),
       slotsPerSnapshot: dice.pick([5, 20, 1_000]),
       slotsKept: dice.pick([3, 10, 30]),
+      bytesKept: dice.pick([400, Number.POSITIVE_INFINITY]),
       slotsBehind: dice.pick([2, 10]),
     },
     placement: drawPlacement(dice, replicas),

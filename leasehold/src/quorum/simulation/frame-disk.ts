@@ -8,14 +8,22 @@
 
 import type { Random } from '../../sim/random.ts';
 import type { Frame } from '../core/journal.ts';
-import type { StoredFrame } from '../core/recovery.ts';
+import { basePlace, type StoredFrame } from '../core/recovery.ts';
+import type { Found } from '../core/result.ts';
+import type { Snapshot, SnapshotPart } from '../core/snapshot.ts';
 
 export class FrameDisk {
   readonly #random: Random;
   #frames: StoredFrame[] = [];
   #writing: Frame | undefined;
+  #snapshots = new Map<number, Snapshot>();
+  /** The values of a snapshot that has no name yet. */
+  #unfinished: Found[] = [];
+  #saving: SnapshotPart | undefined;
   #lives = 0;
-  #backup: { readonly frames: StoredFrame[]; readonly lives: number } | undefined;
+  #backup:
+    | { readonly frames: StoredFrame[]; readonly snapshots: Map<number, Snapshot>; readonly lives: number }
+    | undefined;
   /** The files are not those that the replica wrote: they were restored, and nobody has confirmed them since. */
   isCopy = false;
   /** Until then, by true time, nothing is synced. */
@@ -29,6 +37,11 @@ export class FrameDisk {
     return this.#frames;
   }
 
+  /** Those that have their names. */
+  get snapshots(): ReadonlyMap<number, Snapshot> {
+    return this.#snapshots;
+  }
+
   /** The number of this life, durable before the life does anything. */
   open(): number {
     this.#lives += 1;
@@ -39,17 +52,53 @@ export class FrameDisk {
     this.#writing = frame;
   }
 
-  /** The frame is synced. One that is whole has everything, so what came before it is deleted. */
+  /** The frame is synced. */
   end(): void {
     const frame = this.#writing;
     if (frame === undefined) return;
     this.#writing = undefined;
-    if (frame.isWhole) this.#frames = [];
     this.#frames.push(frame);
+    if (frame.base !== undefined) this.#deleteOld();
+  }
+
+  beginPart(part: SnapshotPart): void {
+    if (part.first === 0) this.#unfinished = [];
+    this.#saving = part;
+  }
+
+  /** The part is written; the last one gives the snapshot its name. */
+  endPart(): void {
+    const part = this.#saving;
+    if (part === undefined) return;
+    this.#saving = undefined;
+    this.#unfinished.push(...part.values);
+    if (!part.isLast) return;
+    const { slot, configuration, sessions } = part;
+    this.#snapshots.set(slot, { slot, configuration, state: { values: this.#unfinished, sessions } });
+    this.#unfinished = [];
+    this.#deleteOld();
+  }
+
+  /** Puts a whole snapshot there at once. */
+  putSnapshot(snapshot: Snapshot): void {
+    this.#snapshots.set(snapshot.slot, snapshot);
+  }
+
+  /** Deletes what the newest base makes needless; sometimes not, as if the process had ended just before. */
+  #deleteOld(): void {
+    const place = basePlace(this.#frames, (slot) => this.#snapshots.has(slot));
+    const frame = this.#frames[place ?? this.#frames.length];
+    if (place === undefined || frame === undefined || frame === 'damaged' || this.#random.chance(0.2)) return;
+    this.#frames = this.#frames.slice(place);
+    for (const slot of this.#snapshots.keys()) if (slot < (frame.base ?? 0)) this.#snapshots.delete(slot);
   }
 
   /** The process has ended in the middle of whatever it was writing. */
   crash(): void {
+    const part = this.#saving;
+    if (part?.isLast === true && this.#random.chance(0.5)) this.endPart(); // It had its name, and nobody was told.
+    this.#saving = undefined;
+    this.#unfinished = [];
     const frame = this.#writing;
     this.#writing = undefined;
     if (frame === undefined) return;
@@ -65,7 +114,7 @@ export class FrameDisk {
 
   /** Copies what is on the disk now. */
   backUp(): void {
-    this.#backup = { frames: [...this.#frames], lives: this.#lives };
+    this.#backup = { frames: [...this.#frames], snapshots: new Map(this.#snapshots), lives: this.#lives };
   }
 
   /** How many frames with votes the backup has. */
@@ -86,6 +135,7 @@ export class FrameDisk {
   restore(): void {
     if (this.#backup === undefined) return;
     this.#frames = [...this.#backup.frames];
+    this.#snapshots = new Map(this.#backup.snapshots);
     this.#lives = this.#backup.lives;
     this.isCopy = true;
   }

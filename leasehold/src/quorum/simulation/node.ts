@@ -14,6 +14,7 @@ import type { Answer } from '../core/answer.ts';
 import type { Configuration } from '../core/configuration.ts';
 import type { Effect } from '../core/context.ts';
 import type { Frame } from '../core/journal.ts';
+import type { SnapshotPart } from '../core/snapshot.ts';
 import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
 import type { Change } from '../core/membership.ts';
 import type { Message } from '../core/messages.ts';
@@ -169,7 +170,7 @@ export class ReplicaNode {
     this.#calls.clear();
     const life = this.disk.open();
     this.disk.repairTail();
-    const recovery = recover(this.disk.frames);
+    const recovery = recover(this.disk.frames, this.disk.snapshots);
     if (recovery.kind === 'votes-lost') {
       this.isLost = true;
       this.note('votes-lost');
@@ -262,6 +263,7 @@ export class ReplicaNode {
       driver.stop();
       listening[Symbol.dispose]();
       this.world.count('repaired');
+      if (repaired.snapshot !== undefined) this.disk.putSnapshot(repaired.snapshot);
       this.note('repaired', { chosen: repaired.chosen });
       this.#begin(runtime, life, repaired, durations);
     });
@@ -339,6 +341,9 @@ export class ReplicaNode {
       case 'persist':
         this.#persist(effect.frame);
         return;
+      case 'save':
+        this.#save(effect.part);
+        return;
       case 'trace':
         observer.traced(this, effect.event.what);
         if (this.world.tracing) this.world.note(this.storage, effect.event);
@@ -356,6 +361,19 @@ export class ReplicaNode {
         return;
       }
     }
+  }
+
+  #save(part: SnapshotPart): void {
+    const { disk, process, world } = this;
+    const runtime = this.#runtime;
+    const { syncMs, random } = this.#options;
+    disk.beginPart(part);
+    world.at(world.trueMs + random.between(syncMs[0], syncMs[1]), () => {
+      if (runtime?.alive !== true) return;
+      disk.endPart();
+      world.count('snapshot parts');
+      process.perform(() => this.#input((replica, now) => replica.saved(now)));
+    });
   }
 
   #persist(frame: Frame): void {

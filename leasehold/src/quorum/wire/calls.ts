@@ -11,7 +11,8 @@ import type { Found } from '../core/result.ts';
 import { STORAGE_BYTES_MAX } from './bounds.ts';
 import { flag, type Form, list, optional, text, union, whole, word } from './form.ts';
 import { decode, encode } from './messages.ts';
-import { answer, command, found, key, keys, proposedPlacement, storage } from './parts.ts';
+import { command, field, found, key, storage } from './hot.ts';
+import { answer, keys, proposedPlacement } from './parts.ts';
 
 /** The keys from `first` on, and below `end` if there is an end. */
 export interface KeyRange {
@@ -22,6 +23,13 @@ export interface KeyRange {
 export type Call =
   | ({ readonly kind: 'submit'; readonly id: number } & Submission)
   | { readonly kind: 'read'; readonly id: number; readonly mode: ReadMode; readonly keys: readonly string[] }
+  /** Reads of one key each, not as of one instant; answered together. */
+  | {
+      readonly kind: 'read-each';
+      readonly id: number;
+      readonly mode: ReadMode;
+      readonly keys: readonly string[];
+    }
   /** Changes after position `from`; without `from`, first all values there are now. */
   | ({ readonly kind: 'watch'; readonly id: number; readonly from: number | undefined } & KeyRange)
   | { readonly kind: 'unwatch'; readonly id: number }
@@ -33,6 +41,14 @@ export type Call =
 
 export type Reply =
   | { readonly kind: 'answer'; readonly id: number; readonly answer: Answer }
+  /** Some of the values that a `read-each` asked for, from place `first` of its keys on. They come in order. */
+  | {
+      readonly kind: 'found';
+      readonly id: number;
+      readonly first: number;
+      readonly found: readonly Found[];
+      readonly isLast: boolean;
+    }
   /** The changes of the watched keys in the slots up to `position`; a key without a value was deleted. */
   | {
       readonly kind: 'changes';
@@ -52,6 +68,8 @@ export type Reply =
       readonly member: string | undefined;
       readonly isMemberConnected: boolean;
       readonly newcomers: readonly string[];
+      /** A directory of that name was removed from the group. */
+      readonly wasRemoved: boolean;
     }
   /** The member is not known to this replica, or the replica does not lead. */
   | { readonly kind: 'failed'; readonly id: number; readonly code: string; readonly message: string };
@@ -66,25 +84,87 @@ const change: Form<Change> = union<'kind', Change>('kind', {
   replace: { storage, by: storage },
 });
 
-const call: Form<Call> = union<'kind', Call>('kind', {
+type CallOf<Kind extends Call['kind']> = Extract<Call, { readonly kind: Kind }>;
+
+const mode: Form<ReadMode> = word('best', 'quorum', 'log', 'stale');
+
+const submitCall: Form<CallOf<'submit'>> = {
+  write: (writer, given) => {
+    writer.varint(given.id);
+    writer.varint(given.session);
+    writer.varint(given.number);
+    writer.varint(given.answeredBelow);
+    command.write(writer, given.command);
+  },
+  read: (reader) => ({
+    kind: 'submit',
+    id: field('id', whole, reader),
+    session: field('session', whole, reader),
+    number: field('number', whole, reader),
+    answeredBelow: field('answeredBelow', whole, reader),
+    command: field('command', command, reader),
+  }),
+};
+
+const readCall: Form<CallOf<'read'>> = {
+  write: (writer, given) => {
+    writer.varint(given.id);
+    mode.write(writer, given.mode);
+    keys.write(writer, given.keys);
+  },
+  read: (reader) => ({
+    kind: 'read',
+    id: field('id', whole, reader),
+    mode: field('mode', mode, reader),
+    keys: field('keys', keys, reader),
+  }),
+};
+
+const answerReply: Form<Extract<Reply, { readonly kind: 'answer' }>> = {
+  write: (writer, given) => {
+    writer.varint(given.id);
+    answer.write(writer, given.answer);
+  },
+  read: (reader) => ({
+    kind: 'answer',
+    id: field('id', whole, reader),
+    answer: field('answer', answer, reader),
+  }),
+};
+
+const CALLS: Parameters<typeof union<'kind', Call>>[1] = {
   submit: { id: whole, session: whole, number: whole, answeredBelow: whole, command },
-  read: { id: whole, mode: word('best', 'quorum', 'log', 'stale'), keys },
+  read: { id: whole, mode, keys },
   watch: { id: whole, from: optional(whole), first: key, end: optional(key) },
   unwatch: { id: whole },
   status: { id: whole },
   change: { id: whole, change },
   resolve: { id: whole, name },
   transfer: { id: whole, to: name },
-});
+  'read-each': { id: whole, mode, keys },
+};
 
-const reply: Form<Reply> = union<'kind', Reply>('kind', {
-  answer: { id: whole, answer },
-  changes: { id: whole, position: whole, isWhole: flag, found: list(found) },
-  'watch-behind': { id: whole, oldest: whole },
-  status: { id: whole, json: text(16 * MESSAGE_BYTES_MAX) },
-  resolved: { id: whole, member: optional(storage), isMemberConnected: flag, newcomers: list(storage) },
-  failed: { id: whole, code: name, message: text(MESSAGE_BYTES_MAX) },
-});
+const call: Form<Call> = union<'kind', Call>('kind', CALLS, { submit: submitCall, read: readCall });
+
+const reply: Form<Reply> = union<'kind', Reply>(
+  'kind',
+  {
+    answer: { id: whole, answer },
+    changes: { id: whole, position: whole, isWhole: flag, found: list(found) },
+    'watch-behind': { id: whole, oldest: whole },
+    status: { id: whole, json: text(16 * MESSAGE_BYTES_MAX) },
+    resolved: {
+      id: whole,
+      member: optional(storage),
+      isMemberConnected: flag,
+      newcomers: list(storage),
+      wasRemoved: flag,
+    },
+    failed: { id: whole, code: name, message: text(MESSAGE_BYTES_MAX) },
+    found: { id: whole, first: whole, found: list(found), isLast: flag },
+  },
+  { answer: answerReply },
+);
 
 const calls = list(call);
 const replies = list(reply);

@@ -1,10 +1,22 @@
 /** A frame of the journal as the bytes of one record on the disk. */
 
 import type { Frame } from '../core/journal.ts';
+import type { SnapshotPart } from '../core/snapshot.ts';
 import { HOLD_MS_MAX } from './bounds.ts';
-import { flag, type Form, list, map, milliseconds, optional, record, wholeOrInfinite } from './form.ts';
+import {
+  flag,
+  type Form,
+  list,
+  map,
+  milliseconds,
+  optional,
+  record,
+  whole,
+  wholeOrInfinite,
+} from './form.ts';
 import { decode, encode } from './messages.ts';
-import { ballot, entry, life, slot, snapshot, storage } from './parts.ts';
+import { found, life, storage } from './hot.ts';
+import { ballot, configuration, entry, session, slot } from './parts.ts';
 
 const heard: Form<ReadonlyMap<string, number>> = map(storage, life);
 
@@ -19,9 +31,22 @@ const frame: Form<Frame> = record<Frame>({
   truncateTo: wholeOrInfinite,
   first: slot,
   entries: list(entry),
-  snapshot: optional(snapshot),
-  isWhole: flag,
+  base: optional(slot),
 });
+
+const part: Form<SnapshotPart> = record<SnapshotPart>({
+  slot,
+  configuration,
+  first: whole,
+  values: list(found),
+  sessions: list(session),
+  isLast: flag,
+});
+
+export const encodeSnapshotPart = (value: SnapshotPart): Uint8Array => encode(part, value);
+
+/** @throws {MalformedMessageError} as {@link decodeJournalFrame} */
+export const decodeSnapshotPart = (bytes: Uint8Array): SnapshotPart => decode(part, bytes);
 
 export const encodeJournalFrame = (value: Frame): Uint8Array => encode(frame, value);
 

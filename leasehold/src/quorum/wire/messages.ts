@@ -34,24 +34,21 @@ import {
   whole,
   wholeUpTo,
 } from './form.ts';
+import { found, life, request, storage } from './hot.ts';
 import {
   ballot,
   configuration,
   electorate,
   entry,
-  found,
   keys,
-  life,
   mask,
   member,
   object,
   operation,
   readAnswer,
-  request,
   session,
   slot,
   snapshot,
-  storage,
 } from './parts.ts';
 
 /** A replica introduces its directory. */
@@ -116,7 +113,7 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
   gap: { ballot, from: slot },
   install: {
     ...{ ballot, merged: slot, slot, configuration },
-    ...{ first: whole, count: whole, values: list(found), sessions: list(session) },
+    ...{ first: whole, values: list(found), sessions: list(session), isLast: flag },
   },
   installing: { ballot, slot, next: whole },
   accepted: {

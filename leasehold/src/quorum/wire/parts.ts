@@ -12,80 +12,34 @@ import {
 } from '../core/configuration.ts';
 import { BALLOT_MAX, SEATS_MAX } from '../core/ballot.ts';
 import type { Entry } from '../core/log.ts';
-import {
-  type Action,
-  batch,
-  type Command,
-  type Condition,
-  type Operation,
-  type Request,
-} from '../core/operation.ts';
+import { batch, type Operation, type Request } from '../core/operation.ts';
 import type { Found, Result } from '../core/result.ts';
 import type { SessionSnapshot } from '../core/sessions.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import type { StateSnapshot } from '../core/state-machine.ts';
 import { Flaw } from '../../runtime/msgpack/flaw.ts';
+import { OBJECTS_MAX, SLICES_MAX, SLOT_MAX, WEIGHT_MAX } from './bounds.ts';
 import {
-  KEY_BYTES_MAX,
-  LIFE_MAX,
-  OBJECTS_MAX,
-  SLICES_MAX,
-  SLOT_MAX,
-  STORAGE_BYTES_MAX,
-  VALUE_BYTES_MAX,
-  WEIGHT_MAX,
-} from './bounds.ts';
-import {
-  bytes,
   type Form,
-  integer,
   list,
   map,
   mapped,
   optional,
   record,
-  text,
   union,
   upTo,
   whole,
   wholeUpTo,
   word,
 } from './form.ts';
-
-export const key: Form<string> = text(KEY_BYTES_MAX);
-export const value: Form<Uint8Array> = bytes(VALUE_BYTES_MAX);
-export const storage: Form<string> = text(STORAGE_BYTES_MAX);
+import { field, found, key, request, storage } from './hot.ts';
+import { keptBytes } from './kept-bytes.ts';
 
 export const ballot: Form<number> = wholeUpTo(BALLOT_MAX);
 export const slot: Form<number> = wholeUpTo(SLOT_MAX);
-export const life: Form<number> = wholeUpTo(LIFE_MAX);
 export const mask: Form<number> = wholeUpTo(EVERYBODY);
 
 export const keys: Form<readonly string[]> = list(key);
-
-const condition: Form<Condition> = union('is', {
-  absent: { key },
-  revision: { key, revision: whole },
-  value: { key, value },
-});
-
-const action: Form<Action> = union('do', { get: { key }, put: { key, value }, delete: { key } });
-
-export const command: Form<Command> = union('kind', {
-  transaction: { conditions: list(condition), actions: list(action) },
-  'open-session': {},
-  'expire-session': { session: whole },
-});
-
-export const request: Form<Request> = record<Request>({
-  session: whole,
-  number: whole,
-  answeredBelow: whole,
-  command,
-  origin: storage,
-  life,
-  id: integer,
-});
 
 const seat: Form<number> = wholeUpTo(SEATS_MAX - 1);
 
@@ -143,7 +97,7 @@ const proposedConfiguration: Form<ProposedConfiguration> = record<ProposedConfig
 });
 
 /** The keys that a batch touches are computed again by its reader: a peer could leave some out. */
-export const operation: Form<Operation> = mapped(
+const declaredOperation: Form<Operation> = mapped(
   union<'kind', WireOperation>('kind', {
     configuration: { configuration: proposedConfiguration },
     batch: { requests: list(request) },
@@ -152,13 +106,14 @@ export const operation: Form<Operation> = mapped(
   (wire): Operation => (wire.kind === 'batch' ? batch(wire.requests) : wire),
 );
 
+/** Encoded once, for every peer and the disk. */
+export const operation: Form<Operation> = keptBytes(declaredOperation);
+
 type WireOperation =
   | { readonly kind: 'configuration'; readonly configuration: ProposedConfiguration }
   | { readonly kind: 'batch'; readonly requests: readonly Request[] };
 
 export const entry: Form<Entry> = record<Entry>({ ballot, operation });
-
-export const found: Form<Found> = record<Found>({ key, value: optional(value), revision: whole });
 
 type Settled = Exclude<Result, { readonly kind: 'duplicate' }>;
 
@@ -195,19 +150,51 @@ export const readAnswer: Form<ReadAnswer> = union<'kind', ReadAnswer>('kind', {
   read: { served, found: list(found), position: whole },
 });
 
-export const answer: Form<Answer> = union<'kind', Answer>('kind', {
-  read: { served, found: list(found), position: whole },
-  result: { result, position: whole },
-  changed: { position: whole },
-  'not-changed': {
-    why: word(
-      'already-a-member',
-      'not-a-member',
-      'leader-must-transfer-first',
-      'no-member-would-be-left',
-      'no-free-seat',
-      'removed-before',
-    ),
+const foundList: Form<readonly Found[]> = list(found);
+
+const readByHand: Form<ReadAnswer> = {
+  write: (writer, given) => {
+    served.write(writer, given.served);
+    foundList.write(writer, given.found);
+    writer.varint(given.position);
   },
-  refused: { why: word('busy', 'session-required', 'batch-too-large', 'not-ready') },
-});
+  read: (reader) => ({
+    kind: 'read',
+    served: field('served', served, reader),
+    found: field('found', foundList, reader),
+    position: field('position', whole, reader),
+  }),
+};
+
+const resultByHand: Form<Extract<Answer, { readonly kind: 'result' }>> = {
+  write: (writer, given) => {
+    result.write(writer, given.result);
+    writer.varint(given.position);
+  },
+  read: (reader) => ({
+    kind: 'result',
+    result: field('result', result, reader),
+    position: field('position', whole, reader),
+  }),
+};
+
+export const answer: Form<Answer> = union<'kind', Answer>(
+  'kind',
+  {
+    read: { served, found: list(found), position: whole },
+    result: { result, position: whole },
+    changed: { position: whole },
+    'not-changed': {
+      why: word(
+        'already-a-member',
+        'not-a-member',
+        'leader-must-transfer-first',
+        'no-member-would-be-left',
+        'no-free-seat',
+        'removed-before',
+      ),
+    },
+    refused: { why: word('busy', 'session-required', 'batch-too-large', 'not-ready') },
+  },
+  { read: readByHand, result: resultByHand },
+);

@@ -100,7 +100,7 @@ export const MESSAGES: readonly PeerMessage[] = [
   { kind: 'accept', ballot: 33, merged: 300, first: 301, operations, chosen: 300, committed: 299 },
   { kind: 'gap', ballot: 33, from: 12 },
   {
-    ...{ kind: 'install', ballot: 33, merged: 300, slot: 12, configuration, first: 4, count: 5 },
+    ...{ kind: 'install', ballot: 33, merged: 300, slot: 12, configuration, first: 4, isLast: true },
     ...snapshot.state,
   },
   { kind: 'installing', ballot: 33, slot: 12, next: 4 },
@@ -158,6 +158,7 @@ export const CALLS: readonly Call[] = [
   { kind: 'resolve', id: 11, name: 'b' },
   { kind: 'change', id: 8, change: { kind: 'placement', placement: { mode: 'leader' } } },
   { kind: 'transfer', id: 9, to: 'b' },
+  { kind: 'read-each', id: 12, mode: 'best', keys: ['k', 'gone'] },
 ];
 
 export const REPLIES: readonly Reply[] = [
@@ -169,19 +170,20 @@ export const REPLIES: readonly Reply[] = [
   { kind: 'changes', id: 6, position: 12, isWhole: true, found },
   { kind: 'watch-behind', id: 7, oldest: 10 },
   { kind: 'status', id: 8, json: '{}' },
-  { kind: 'resolved', id: 10, member: 'b~1', isMemberConnected: false, newcomers: ['b~2'] },
+  { kind: 'resolved', id: 10, member: 'b~1', isMemberConnected: false, newcomers: ['b~2'], wasRemoved: true },
   { kind: 'failed', id: 9, code: 'QUORUM_NOT_LEADER', message: 'é' },
+  { kind: 'found', id: 12, first: 0, found, isLast: true },
 ];
 
 export const FRAMES: readonly Frame[] = [
   {
     ...{ promised: 33, chosen: 10, committed: 9, lastBefore: 11, holdMs: 2_554.5, first: 12 },
     ...{ votes: 42, heard: new Map([['a~1f', 40]]) },
-    ...{ truncateTo: Number.POSITIVE_INFINITY, entries, snapshot: undefined, isWhole: false },
+    ...{ truncateTo: Number.POSITIVE_INFINITY, entries, base: undefined },
   },
   {
     ...{ promised: 33, chosen: 12, committed: 12, lastBefore: 14, holdMs: 0, first: 13 },
     ...{ votes: 43, heard: new Map() },
-    ...{ truncateTo: 12, entries: [], snapshot, isWhole: true },
+    ...{ truncateTo: 12, entries: [], base: 12 },
   },
 ];

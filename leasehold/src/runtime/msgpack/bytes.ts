@@ -115,6 +115,11 @@ export class ByteReader {
     return this.#bytes.subarray(at, at + length);
   }
 
+  /** A copy of the bytes that were read since so many were left. */
+  since(left: number): Uint8Array {
+    return new Uint8Array(this.#bytes.subarray(this.#bytes.length - left, this.#at));
+  }
+
   /** So many bytes of UTF-8. */
   text(length: number): string {
     const at = this.#skip(length);
