@@ -14,7 +14,7 @@ import { onScene, type Scene } from './harness/scene.ts';
 import { pause, until } from './harness/time.ts';
 
 const NAMES = ['a', 'b', 'c'];
-const CUTS = Number(process.env['QUORUM_POWER_CUTS'] ?? 4);
+const CUTS = Number(process.env['QUORUM_POWER_CUTS'] ?? 3);
 const LANES_PER_REPLICA = 3;
 
 const works = (command: string, ...args: readonly string[]): boolean => spawnSync(command, args).status === 0;

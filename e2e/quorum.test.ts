@@ -6,7 +6,7 @@ import { nowMs, pause, until } from './harness/time.ts';
 
 const NAMES = ['a', 'b', 'c'];
 /** How long replicas are killed for. `QUORUM_KILL_MS=600000` for ten minutes. */
-const KILL_MS = Number(process.env['QUORUM_KILL_MS'] ?? 60_000);
+const KILL_MS = Number(process.env['QUORUM_KILL_MS'] ?? 20_000);
 const LANES_PER_REPLICA = 3;
 const TIMEOUT_MS = 20_000;
 
