@@ -16,7 +16,6 @@ const ACCEPTOR = 'quorum/core/acceptor.ts';
 const RECOVERY = 'quorum/core/recovery.ts';
 const ELECTION = 'quorum/core/election.ts';
 const SESSIONS = 'quorum/core/sessions.ts';
-const MACHINE = 'quorum/core/state-machine.ts';
 const APPLICATION = 'quorum/core/application.ts';
 const OPERATION = 'quorum/core/operation.ts';
 const REQUESTS = 'quorum/core/requests.ts';
@@ -385,9 +384,9 @@ export const mutants: readonly Mutant[] = [
     name: 'snapshot-without-sessions',
     promise: 'same-state',
     story: 'A replica that installs a snapshot knows no sessions.',
-    file: MACHINE,
-    from: 'sessions: this.sessions.snapshotAt(slot) };',
-    to: 'sessions: [] };',
+    file: 'quorum/core/snapshot.ts',
+    from: 'sessions: isLast ? this.#sessions : [], isLast',
+    to: 'sessions: [], isLast',
   },
   {
     name: 'snapshot-without-results',
@@ -461,29 +460,5 @@ export const mutants: readonly Mutant[] = [
     file: 'quorum/core/snapshot.ts',
     from: 'configuration: isLast ? whole : {',
     to: 'configuration: whole.removed.length < 0 ? whole : {',
-  },
-  {
-    name: 'snapshot-over-later-entries',
-    promise: 'agreement',
-    story: 'A replica that installs a snapshot drops the entries after the snapshot, which are votes.',
-    file: LOG,
-    from: 'const kept = slot < this.last ? this.slice(slot + 1, this.last) : [];',
-    to: 'const kept: Entry[] = [];',
-  },
-  {
-    name: 'snapshot-of-two-instants',
-    promise: 'same-state',
-    story: 'Old versions are dropped while a snapshot is written, so its parts are of different slots.',
-    file: APPLICATION,
-    from: 'Math.min(log.committed, machine.pinned);',
-    to: 'log.committed;',
-  },
-  {
-    name: 'base-without-its-snapshot',
-    promise: 'same-state',
-    story: 'A restart begins with a frame whose snapshot was not finished when the process ended.',
-    file: RECOVERY,
-    from: "(frame) =>\n      frame !== 'damaged' && frame.base !== undefined && (frame.base === 0 || hasSnapshot(frame.base)),",
-    to: "(frame) => frame !== 'damaged' && frame.base !== undefined && hasSnapshot !== undefined,",
   },
 ];
