@@ -7,7 +7,6 @@ import type { Mutant } from '../../../sim/simulation.ts';
 
 const CLAIM = 'quorum/core/key-claim.ts';
 const READS = 'quorum/core/reads.ts';
-const EXCHANGE = 'quorum/core/lease-exchange.ts';
 const CAMPAIGN = 'quorum/fenced-log/campaign.ts';
 const LEADING = 'quorum/fenced-log/leading.ts';
 const COMPACTION = 'quorum/fenced-log/compaction.ts';
@@ -96,14 +95,6 @@ export const mutants: readonly Mutant[] = [
     file: CLAIM,
     from: 'if (legalUntil < claim.until && claim.until > now) {',
     to: 'if (legalUntil < claim.until && claim.until > now + 1e9) {',
-  },
-  {
-    name: 'claim-kept-over-suspension',
-    promise: 'alone-within-lease',
-    story: 'A leader counts its lease on a clock that stood still.',
-    file: EXCHANGE,
-    from: '  suspended(now: Instant): void {\n    this.#context.leases.drop();',
-    to: '  suspended(now: Instant): void {',
   },
   {
     name: 'claim-counted-too-long',
