@@ -50,6 +50,16 @@ describe('the promises of a server', () => {
     expect(holdMs(recordOf(idOf('b', 4), true))).toBe(1_500);
   });
 
+  it('to an earlier process do not end when a later process of that name leaves: it does not know the clients', () => {
+    const promises = promised();
+    const later = idOf('b', 6);
+    promises.give(later, instant(10_400));
+    const left = (): ServerRecord => recordOf(later, true);
+    expect(promises.holdMs(alone, left, instant(10_500))).toBe(1_500);
+    expect(promises.holdMs(membershipOf([a, later]), left, instant(10_500))).toBe(0);
+    expect(promises.holdMs(alone, left, instant(12_000))).toBe(0);
+  });
+
   it('of the process before are unknown, and bind for a whole promise whatever the set contains', () => {
     const promises = new Promises(2_000, instant(10_000));
     expect(promises.holdMs(alone, unknown, instant(10_500))).toBe(1_500);

@@ -12,6 +12,10 @@
  * receiver that leaves first waits for those clients. A record of a greater incarnation alone ends nothing: the process that heard the promise may be gone while
  * clients of that process act on (decision 0057), and after a restart with a clock that went back, the greater incarnation is the *earlier* process.
  *
+ * So a promise is to one process, not to a name, and each is counted apart. Suppose s crashes while a client of s is cut off, and s restarts at once. The promise
+ * to the later process of s ends when the later process leaves. The promise to the earlier one does not: the later process has never heard of the client, so
+ * waited for nobody, and the client acts until the earlier promise runs out (decision 0099).
+ *
  * A process that has just started does not know the promises of the process before. So the new process holds for a whole promise from the start,
  * whatever the set contains: no list of names proves that a server outside does not exist (decision 0055). A suspended process does not
  * know how long ago a promise was given, so that process counts as just started, which outlasts every promise given before.
@@ -23,18 +27,20 @@ import {
   type Incarnation,
   incarnationIn,
   isSameIncarnation,
+  keyOf,
   type MemberId,
   type Membership,
 } from './incarnation.ts';
 import type { ServerRecord } from './messages.ts';
 
 interface Promised {
-  readonly incarnation: Incarnation;
+  readonly to: MemberId;
   readonly at: Instant;
 }
 
 export class Promises {
   readonly #promiseMs: number;
+  /** By process. */
   readonly #given = new Map<string, Promised>();
   #rememberedSince: Instant;
 
@@ -45,9 +51,10 @@ export class Promises {
 
   /** @param heardAt when the stamp arrived that the promise answers */
   give({ name, incarnation }: MemberId, heardAt: Instant): void {
-    const known = this.#given.get(name);
-    // A promise to the process before goes on: its clients may still act.
-    this.#given.set(name, { incarnation, at: known === undefined ? heardAt : latest(known.at, heardAt) });
+    const to = { name, incarnation };
+    const process = keyOf(to);
+    const known = this.#given.get(process);
+    this.#given.set(process, { to, at: known === undefined ? heardAt : latest(known.at, heardAt) });
   }
 
   /** When every promise has run out, those of an earlier process under this name included. */
@@ -64,17 +71,17 @@ export class Promises {
   /** For how long a server outside this set may act on a promise of this server. */
   holdMs(set: Membership, recordOf: (name: string) => ServerRecord | undefined, now: Instant): number {
     let until = later(this.#rememberedSince, this.#promiseMs);
-    for (const [name, promised] of this.#given) {
-      const end = later(promised.at, this.#promiseMs);
-      if (end <= now) this.#given.delete(name);
-      else if (end > until && !isReleased(promised, incarnationIn(set, name), recordOf(name))) until = end;
+    for (const [process, { to, at }] of this.#given) {
+      const end = later(at, this.#promiseMs);
+      if (end <= now) this.#given.delete(process);
+      else if (end > until && !isReleased(to, incarnationIn(set, to.name), recordOf(to.name))) until = end;
     }
     return Math.max(0, until - now);
   }
 }
 
 function isReleased(
-  { incarnation }: Promised,
+  { incarnation }: MemberId,
   inside: Incarnation | undefined,
   record: ServerRecord | undefined,
 ): boolean {

@@ -39,6 +39,9 @@ export class Chaos {
         world.at(this.#clientRandom.between(2_000, drawn.chaosMs), () => this.#clientFault(client));
     }
     if (group.etcd !== undefined) new EtcdChaos(group, group.etcd).begin();
+    const [client] = group.clients;
+    if (drawn.hasRestarts === true && client !== undefined)
+      world.every([3_000, 5_000], () => this.#restartAndLeave(client));
     if (drawn.kind === 'drifting') world.every([4_000, 8_000], () => this.#stopSlowest());
     world.run({ untilMs: drawn.chaosMs, maxEvents: EVENTS_MAX });
     new Calm(group).run(EVENTS_MAX);
@@ -183,6 +186,26 @@ export class Chaos {
     if (this.#clientRandom.chance(0.5)) client.pause(this.#clientRandom.between(1_000, 3_000));
     else this.group.network.cut(own, client.name);
     this.#crash(server, this.#clientRandom.between(0, 200));
+  }
+
+  /** A server crashes, is in a view again at once, and leaves, while its client hears nothing and acts on the word of the first process. */
+  #restartAndLeave(client: ClientProcess): void {
+    const { network, world, drawn } = this.group;
+    const server = this.#serverOf(client.core?.server ?? '');
+    if (world.trueMs > drawn.chaosMs || server === undefined || client.standing() !== 'acts') return;
+    network.heal();
+    network.cutBoth(client.name, server.name);
+    world.count('servers that restart and leave');
+    this.#crash(server, this.#clientRandom.between(0, 20));
+    this.#leaveOnceInAView(server);
+  }
+
+  #leaveOnceInAView(server: Server): void {
+    this.#later([5, 10], () => {
+      const size = server.member?.view?.members.length ?? 0;
+      if (size < 2) this.#leaveOnceInAView(server);
+      else this.#later([10, 80], () => this.#leave(server));
+    });
   }
 
   #serverOf(name: string): Server | undefined {

@@ -35,7 +35,13 @@ export interface DrawnWorld {
   readonly lateMs: number;
   readonly faults: number;
   readonly chaosMs: number;
+  /** A server of a client restarts and leaves again and again, and nothing else goes wrong: no other draw meets this in so short a time. */
+  readonly hasRestarts?: true;
 }
+
+/** One seed in so many draws such a world; the worlds of all others stay as they were. */
+const RESTARTS_OF_SEEDS = 24;
+const RESTARTS_SEED = 6;
 
 const SLOWEST = 1 / Math.sqrt(CLOCK_RATE_BOUND);
 const FASTEST = Math.sqrt(CLOCK_RATE_BOUND);
@@ -50,6 +56,7 @@ const REGISTRY_KINDS: readonly WorldKind[] = [
 const DANGERS: readonly WorldKind[] = ['slow-pair', 'drifting', 'deaf-middle', 'data-lost'];
 
 export function drawWorld(seed: number): DrawnWorld {
+  if (seed % RESTARTS_OF_SEEDS === RESTARTS_SEED) return drawRestarts(new Random(seed).fork('restarts'));
   const random = new Random(seed).fork('drawn world');
   const hasRegistry = seed % REGISTRY_EVERY === 2;
   const drawn = random.pick<WorldKind>([...Array<WorldKind>(9).fill('mixed'), ...DANGERS]);
@@ -70,6 +77,22 @@ export function drawWorld(seed: number): DrawnWorld {
     lateMs: random.pick([0, 0, 20, 60]),
     faults: hasNoDrawnFaults(kind) ? 0 : random.integer(8, 22),
     chaosMs: 24_000,
+  };
+}
+
+function drawRestarts(random: Random): DrawnWorld {
+  const names = Array.from({ length: random.integer(2, 3) }, (_, index) => `s${index}`);
+  return {
+    kind: 'mixed',
+    names,
+    clients: [{ name: 'c0', rate: SLOWEST }],
+    durations: resolveDurations({ conflictMaxMs: 6_000 }),
+    links: { delayMs: [1, 20] },
+    rates: names.map(() => FASTEST),
+    lateMs: 0,
+    faults: 0,
+    chaosMs: 24_000,
+    hasRestarts: true,
   };
 }
 

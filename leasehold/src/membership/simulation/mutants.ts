@@ -210,6 +210,15 @@ export const mutants: readonly Mutant[] = [
     to: 'return record !== undefined && (compareIncarnations(record.incarnation, incarnation) > 0 || (record.hasLeft && isSameIncarnation(record.incarnation, incarnation)));',
   },
   {
+    name: 'promise-passes-to-the-later-process',
+    promise: 'one-view-acts',
+    story:
+      'A server crashes while its client is cut off, restarts at once and leaves. The promise to the crashed process ends with it, and the client acts beside the next view.',
+    file: PROMISES,
+    from: 'const process = keyOf(to);',
+    to: 'const process = name;',
+  },
+  {
     name: 'suspension-ignored',
     promise: 'one-view-acts',
     story: 'A suspended machine goes on with leases that its clock shows as valid.',

@@ -1,6 +1,7 @@
 /** Servers that crash, leave and come back. */
 
 import { describe, expect, it } from 'vitest';
+import { assert } from '../../../runtime/assert.ts';
 import { allAct, msUntil, quietGroup, run, serverAt, standingsOf, viewOf, viewsOf } from './quiet-group.ts';
 
 describe('restarts in a group', () => {
@@ -93,5 +94,28 @@ describe('restarts in a group', () => {
     group.startServer(last);
     run(group, 6_000);
     expect(viewsOf(group)).toEqual(['s1 s3']);
+  });
+
+  it('restart-and-leave: a server that restarts and leaves does not let the others act while a client of its crashed process acts', () => {
+    for (let afterMs = 5; afterMs <= 505; afterMs += 50) {
+      const group = quietGroup(2, { clients: [{ name: 'c', rate: 1 }] });
+      const [client] = group.clients;
+      assert(client !== undefined, 'the group has a client');
+      msUntil(group, () => client.standing() === 'acts' && allAct(group));
+      run(group, 2_000 + afterMs);
+      const server = group.servers.find(({ name }) => name === client.core?.server);
+      assert(server !== undefined, 'the client has a server');
+      group.network.cutBoth('c', server.name);
+      server.crash();
+      run(group, 5);
+      group.startServer(server);
+      msUntil(group, () => viewsOf(group).join() === 's1 s2' && viewOf(server) === 's1 s2', 1_400);
+      run(group, 30);
+      server.leave();
+      // The checker looks at every instant whether anybody acts beside the client.
+      run(group, 3_000);
+      const others = group.servers.filter((each) => each !== server);
+      expect(others.map((other) => other.standing())).toEqual(['acts']);
+    }
   });
 });
