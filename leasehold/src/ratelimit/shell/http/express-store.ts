@@ -5,15 +5,23 @@
  * store says `burst − remaining` for a request that is allowed and `burst + 1` for one that is denied. The middleware then
  * decides as the limiter did, if its `limit` is the limiter's `burst`. With any other limit every request fails with an error
  * that says so: the middleware swallows what `init` throws, so `increment` has to throw it.
+ *
+ * Hits that the middleware takes back are refunded, except as many as were denied (`denied-hits.ts`). With `skipSuccessfulRequests` alone, denied hits are not taken
+ * back, because their answer is an error: then none are counted. A `handler` of your own must keep that true and answer with a status of 400 or more.
  */
 
 import { dateIn } from '../../../node/date.ts';
 import { InvalidOptionError } from '../../../runtime/errors.ts';
 import type { Limiter } from '../limiter.ts';
+import { DeniedHits } from './denied-hits.ts';
 
 export interface ExpressStore {
   readonly localKeys: boolean;
-  init(options: { readonly limit: unknown }): void;
+  init(options: {
+    readonly limit: unknown;
+    readonly skipFailedRequests?: boolean;
+    readonly skipSuccessfulRequests?: boolean;
+  }): void;
   increment(key: string): Promise<{ totalHits: number; resetTime: Date | undefined }>;
   decrement(key: string): Promise<void>;
   resetKey(key: string): Promise<void>;
@@ -21,9 +29,12 @@ export interface ExpressStore {
 
 export function expressStore(limiter: Limiter): ExpressStore {
   let misfit: InvalidOptionError | undefined;
+  const denied = new DeniedHits();
+  let areDeniedTakenBack = true;
   return {
     localKeys: true,
-    init: ({ limit }) => {
+    init: ({ limit, skipFailedRequests = false, skipSuccessfulRequests = false }) => {
+      areDeniedTakenBack = skipFailedRequests || !skipSuccessfulRequests;
       const { burst } = limiter.peek('limit');
       if (typeof limit !== 'number' || limit === burst) return;
       const rule = `it must be the burst of the limiter, which is ${burst}`;
@@ -32,10 +43,13 @@ export function expressStore(limiter: Limiter): ExpressStore {
     increment: async (key) => {
       if (misfit !== undefined) throw misfit;
       const { allowed, burst, remaining, resetMs, retryAfterMs } = await limiter.consume(key);
+      if (!allowed && areDeniedTakenBack) denied.add(key, retryAfterMs);
       const totalHits = allowed ? burst - remaining : burst + 1;
       return { totalHits, resetTime: dateIn(allowed ? resetMs : retryAfterMs) };
     },
-    decrement: async (key) => limiter.refund(key),
+    decrement: async (key) => {
+      if (!denied.pay(key)) limiter.refund(key);
+    },
     resetKey: async (key) => limiter.reset(key),
   };
 }

@@ -5,8 +5,9 @@ import express from 'express';
 import { rateLimit } from 'express-rate-limit';
 import fastify from 'fastify';
 import { type Context, Hono } from 'hono';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ratelimit } from '../ratelimit.ts';
+import { DeniedHits } from './denied-hits.ts';
 import { expressStore } from './express-store.ts';
 import { limitHeaders } from './headers.ts';
 import { expressLimit, fastifyLimit, honoLimit, nodeLimit } from './middlewares.ts';
@@ -150,6 +151,61 @@ describe('the store for express-rate-limit', () => {
     expect(await answer.text()).toBe(
       'option limit is 3, but it must be the burst of the limiter, which is 2',
     );
+  });
+});
+
+describe('hits that express-rate-limit takes back', () => {
+  const statusesOf = async (
+    skip: { skipFailedRequests: true } | { skipSuccessfulRequests: true },
+    paths: readonly string[],
+  ) => {
+    const app = express();
+    const store = expressStore(ratelimit({ limit: 2, per: '1h' }));
+    app.use(rateLimit({ limit: 2, windowMs: 3_600_000, store, keyGenerator: () => 'ann', ...skip }));
+    app.get('/good', (_request, response) => void response.send('done'));
+    app.get('/bad', (_request, response) => void response.status(500).send('no'));
+    const server = createServer(app);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    closing.push(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const statuses = [];
+    for (const path of paths) statuses.push((await fetch(`http://127.0.0.1:${port}${path}`)).status);
+    return statuses;
+  };
+
+  it('give the key back a token if the request failed, and none if the limit denied the request', async () => {
+    const paths = ['/bad', '/bad', '/bad', '/good', '/good', '/good', '/good', '/good'];
+    const statuses = await statusesOf({ skipFailedRequests: true }, paths);
+    expect(statuses).toEqual([500, 500, 500, 200, 200, 429, 429, 429]);
+  });
+
+  it('give the key back every token of requests that succeed, where only those are taken back', async () => {
+    const paths = ['/good', '/good', '/good', '/bad', '/bad', '/bad', '/good'];
+    const statuses = await statusesOf({ skipSuccessfulRequests: true }, paths);
+    expect(statuses).toEqual([200, 200, 200, 500, 500, 429, 429]);
+  });
+
+  it('are refunded to no other key while more keys are denied than are remembered one by one', () => {
+    const denied = new DeniedHits();
+    for (let id = 0; id < 10_001; id += 1) denied.add(`k${id}`, 1_000);
+    expect([denied.pay('k10000'), denied.pay('k10000'), denied.pay('k0'), denied.pay('k0')]).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  it('that were denied are forgotten a minute after the time at which the middleware takes back no more', () => {
+    vi.useFakeTimers();
+    closing.push(() => vi.useRealTimers());
+    const denied = new DeniedHits();
+    denied.add('ann', 5_000);
+    vi.advanceTimersByTime(64_999);
+    denied.add('bob', 5_000);
+    vi.advanceTimersByTime(1);
+    expect([denied.pay('ann'), denied.pay('bob')]).toEqual([false, true]);
   });
 });
 
