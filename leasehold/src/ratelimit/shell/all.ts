@@ -1,9 +1,11 @@
 /**
  * Several limits for one request: ten a second and a thousand a day. The request is allowed if every limiter allows it,
- * and charged to all of them or to none: the limiters are asked in turn, and a denial refunds those before it.
+ * and charged to all of them or to none: the limiters are asked in turn, and a denial or an error refunds those before it.
  *
  * Until the refund, the tokens are missing, so a second request in that moment may be denied although its tokens are
  * about to come back. The other order, asking all and charging later, could allow more than a limit permits.
+ *
+ * Of a shared limit, tokens that another process lent come back only while their batch lives, 400 ms at most. If a later limiter takes longer than that to deny, they are lost.
  */
 
 import { InvalidOptionError } from '../../runtime/errors.ts';
@@ -22,36 +24,64 @@ export function all(limiters: readonly Limiter[]): AllLimits {
   if (new Set(limiters).size < limiters.length) {
     throw new InvalidOptionError('limiters', 'a list', 'the same limiter must not be in it twice');
   }
-  const refund = (asked: readonly Limiter[], key: string, tokens: number): void => {
-    for (const limiter of asked) limiter.refund(key, tokens);
-  };
   return {
     async consume(key, options) {
-      const answers: RateLimitResult[] = [];
-      for (const [at, limiter] of limiters.entries()) {
-        const answer = await limiter.consume(key, options);
-        if (!answer.allowed) {
-          refund(limiters.slice(0, at), key, options?.cost ?? 1);
-          return answer;
+      const charges = new Charges(key, options?.cost ?? 1);
+      try {
+        for (const limiter of limiters) {
+          const answer = await limiter.consume(key, options);
+          if (!answer.allowed) return answer;
+          charges.add(limiter, answer);
         }
-        answers.push(answer);
+        return charges.keep();
+      } finally {
+        charges.refundUnlessKept();
       }
-      return scarcest(answers);
     },
     tryConsume(key, options) {
-      const answers: RateLimitResult[] = [];
-      for (const [at, limiter] of limiters.entries()) {
-        const answer = limiter.tryConsume(key, options);
-        if (!answer.allowed) {
-          refund(limiters.slice(0, at), key, options?.cost ?? 1);
-          return answer;
+      const charges = new Charges(key, options?.cost ?? 1);
+      try {
+        for (const limiter of limiters) {
+          const answer = limiter.tryConsume(key, options);
+          if (!answer.allowed) return answer;
+          charges.add(limiter, answer);
         }
-        answers.push(answer);
+        return charges.keep();
+      } finally {
+        charges.refundUnlessKept();
       }
-      return scarcest(answers);
     },
-    refund: (key, tokens = 1) => refund(limiters, key, tokens),
+    refund: (key, tokens = 1) => {
+      for (const limiter of limiters) limiter.refund(key, tokens);
+    },
   };
+}
+
+/** What one request was charged so far. */
+class Charges {
+  readonly #key: string;
+  readonly #cost: number;
+  #limiters: Limiter[] = [];
+  readonly #answers: RateLimitResult[] = [];
+
+  constructor(key: string, cost: number) {
+    this.#key = key;
+    this.#cost = cost;
+  }
+
+  add(limiter: Limiter, answer: RateLimitResult): void {
+    this.#limiters.push(limiter);
+    this.#answers.push(answer);
+  }
+
+  keep(): RateLimitResult {
+    this.#limiters = [];
+    return scarcest(this.#answers);
+  }
+
+  refundUnlessKept(): void {
+    for (const limiter of this.#limiters) limiter.refund(this.#key, this.#cost);
+  }
 }
 
 /** The answer of the limiter with the fewest tokens left. */

@@ -52,6 +52,19 @@ describe('several limits at once', () => {
     expect([second.peek('ann').remaining, day.peek('ann').remaining]).toEqual([5, 1]);
   });
 
+  it.each(['consume', 'tryConsume'] as const)(
+    'charge none of them when one refuses the key with an error: %s',
+    async (method) => {
+      const [first, second] = [limiterOf(), limiterOf()];
+      const refuse = (): never => {
+        throw new Error('too long');
+      };
+      Object.assign(second, { consume: refuse, tryConsume: refuse });
+      await expect(async () => all([first, second])[method]('ann', { cost: 2 })).rejects.toThrow('too long');
+      expect(first.peek('ann').remaining).toBe(5);
+    },
+  );
+
   it('answer with what the scarcest has left', async () => {
     expect((await both().limits.consume('ann')).remaining).toBe(4);
   });
