@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { silent } from '../../runtime/logger.ts';
 import { instant } from '../../runtime/time.ts';
@@ -81,6 +81,64 @@ describe('a cost above the burst', () => {
       }
     },
   );
+});
+
+describe('a key that the wire would change or not carry', () => {
+  it.each([
+    ['half of a surrogate pair', 'x\ud800', 'well-formed'],
+    ['4,000 characters', 'x'.repeat(4_000), 'digest'],
+  ])('is refused by a shared limit: %s', async (_what, key, rule) => {
+    const limiter = ratelimit({ name: 'api', limit: 5, sharing: sharingOf() });
+    await expect(limiter.consume(key)).rejects.toThrow(rule);
+    expect(() => limiter.tryConsume(key)).toThrow(rule);
+    expect(() => limiter.block(key, 1_000)).toThrow(rule);
+    expect(limiter.keys).toBe(0);
+  });
+
+  it('is taken with a whole surrogate pair', async () => {
+    const limiter = ratelimit({ name: 'api', limit: 5, sharing: sharingOf() });
+    expect((await limiter.consume('x😀')).allowed).toBe(true);
+  });
+});
+
+describe('a request that no limiter can count', () => {
+  const responseOf = () => ({ statusCode: 200, setHeader: vi.fn(), end: vi.fn() });
+  const shared = (): Limiter => ratelimit({ name: 'api', limit: 5, sharing: sharingOf() });
+
+  it.each<[string, Limiter, string, object | undefined]>([
+    ['an empty key', ratelimit({ limit: 5 }), '', undefined],
+    ['a key that is too long for a shared limit', shared(), 'x'.repeat(4_000), undefined],
+    ['a key that is half of a surrogate pair, for a shared limit', shared(), 'x\ud800', undefined],
+    ['a cost that is no number', ratelimit({ limit: 5 }), 'ann', { cost: Number.NaN }],
+  ])('is answered with 400, and node:http goes on: %s', async (_what, limiter, key, options) => {
+    const response = responseOf();
+    const limit = nodeLimit(limiter, { key: () => key, options: () => options });
+    expect(await limit({}, response)).toBe(false);
+    expect(response.statusCode).toBe(400);
+    const body = JSON.parse(response.end.mock.calls[0]?.[0]);
+    expect(body).toMatchObject({
+      error: 'INVALID_REQUEST',
+      message: expect.stringContaining('cannot be counted'),
+    });
+  });
+
+  it('is an error of the application if the application gave a limit that is none', async () => {
+    const limit = nodeLimit(ratelimit({ limit: 5 }), { key: () => 'ann', options: () => ({ limit: -1 }) });
+    await expect(limit({}, responseOf())).rejects.toEqual(invalid('limit'));
+  });
+
+  it('is denied although onLimited throws, and the error becomes a warning of the process', async () => {
+    const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
+    const onLimited = (): never => {
+      throw new Error('the log is full');
+    };
+    const response = responseOf();
+    const limiter = ratelimit({ limit: 1, per: '1h' });
+    const limit = nodeLimit(limiter, { key: () => 'ann', onLimited });
+    expect([await limit({}, response), await limit({}, response)]).toEqual([true, false]);
+    expect(response.statusCode).toBe(429);
+    expect((await warned).message).toBe('the log is full');
+  });
 });
 
 describe('a middleware without a key function', () => {

@@ -14,6 +14,7 @@ import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
+import { isWellFormed } from '../../runtime/text-option.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { checkKey, checkNotNegative } from '../core/local-limiter.ts';
 import type { Rate } from '../core/rate.ts';
@@ -361,9 +362,12 @@ const decisionsOf = ({ allowed, denied }: Tally): Record<string, number> =>
 const limitText = (limit: number, perMs: number, burst: number, onLoss: string, size: number): string =>
   `${limit} per ${perMs} ms, burst ${burst}, onLoss ${onLoss}${size === 0 ? '' : `, size ${size}`}`;
 
-/** @throws {InvalidOptionError} unless the key is text that is not too long */
+/** @throws {InvalidOptionError} unless the key is text that the wire can carry, and not too long */
 function checked(key: string): string {
   checkKey(key);
+  // Half of a pair of surrogates has no UTF-8: other processes would ask for another key, with a bucket of its own.
+  if (!isWellFormed(key))
+    throw new InvalidOptionError('key', 'ill-formed text', 'it must be well-formed Unicode');
   if (key.length <= KEY_MAX) return key;
   const rule = `a shared limit takes keys of at most ${KEY_MAX} characters; use a digest of it as the key`;
   throw new InvalidOptionError('key', `${key.length} characters long`, rule);

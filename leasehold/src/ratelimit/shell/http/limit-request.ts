@@ -3,6 +3,9 @@
  *
  * There is no default key. The address of the connection is the proxy's wherever there is a proxy, and a header that
  * names the client can be forged wherever there is none; only the application knows which it can believe.
+ *
+ * The key, and often the cost, come from the request, so whoever sends requests chooses them. A key or cost that no limiter takes (empty, too long, not
+ * a number) is the client's fault and is answered with 400: an error would end a process that serves `node:http` without a handler for errors.
  */
 
 import { InvalidOptionError } from '../../../runtime/errors.ts';
@@ -20,20 +23,20 @@ export interface HttpLimitOptions<Request> {
   /** Another limit, or a cost, for this request. @default the limiter's own, and a cost of 1 */
   options?: ((request: Request) => Awaitable<ConsumeOptions | undefined>) | undefined;
 
-  /** Told of every denial, for logs. */
+  /** Told of every denial, for logs. The denial is answered whatever this does; an error becomes a warning of the process. */
   onLimited?: ((request: Request, result: RateLimitResult) => void) | undefined;
 }
 
 const NAMES: OptionNames<HttpLimitOptions<unknown>> = { key: true, options: true, onLimited: true };
 
 /**
- * 429: the key has no tokens. 503: the owner of a shared key does not answer, and the key may have tokens; it is not the client that asks
+ * 400: the key or the cost of the request is none that a limiter takes. 429: the key has no tokens. 503: the owner of a shared key does not answer, and the key may have tokens; it is not the client that asks
  * too much.
  */
 export interface HttpDenial {
-  readonly status: 429 | 503;
+  readonly status: 400 | 429 | 503;
   readonly body: {
-    readonly error: 'RATE_LIMITED' | 'LIMIT_CUT_OFF' | 'LIMIT_SHARING_CLOSED';
+    readonly error: 'INVALID_REQUEST' | 'RATE_LIMITED' | 'LIMIT_CUT_OFF' | 'LIMIT_SHARING_CLOSED';
     readonly message: string;
     readonly retryAfterMs?: number;
   };
@@ -57,13 +60,39 @@ export function requestLimit<Request>(
   return async (request) => {
     const key = await options.key(request);
     if (key === undefined) return undefined;
-    const result = await limiter.consume(key, await options.options?.(request));
+    const chosen = await options.options?.(request);
+    const result = await limiter.consume(key, chosen).catch(refused);
+    if (result instanceof InvalidOptionError) return { headers: {}, denial: invalidRequest(result) };
     const headers = limitHeaders(limiter.name, result);
     if (result.allowed) return { headers, denial: undefined };
-    options.onLimited?.(request, result);
+    tell(options.onLimited, request, result);
     const isUnchecked = result.denied === 'cut-off' || result.denied === 'closed';
     return { headers, denial: { status: isUnchecked ? 503 : 429, body: denialBody(result) } };
   };
+}
+
+/** The error of a key or a cost; all others are the application's, and are thrown on. */
+function refused(error: unknown): InvalidOptionError {
+  if (error instanceof InvalidOptionError && (error.option === 'key' || error.option === 'cost'))
+    return error;
+  throw error;
+}
+
+/** The value is the client's and is not repeated. */
+const invalidRequest = ({ option, rule }: InvalidOptionError): HttpDenial => ({
+  status: 400,
+  body: { error: 'INVALID_REQUEST', message: `the ${option} of this request cannot be counted: ${rule}` },
+});
+
+function tell<Request>(
+  onLimited: HttpLimitOptions<Request>['onLimited'],
+  request: Request,
+  result: RateLimitResult,
+): void {
+  const failed = (error: unknown): void =>
+    process.emitWarning(error instanceof Error ? error : String(error), 'RateLimitWarning');
+  // Also for a function that returns a promise in spite of its type.
+  void (async () => onLimited?.(request, result))().catch(failed);
 }
 
 function denialBody({ denied, retryAfterMs, burst }: RateLimitResult): HttpDenial['body'] {

@@ -16,7 +16,7 @@ export interface NodeResponse {
   end(body: string): unknown;
 }
 
-/** For `node:http`: resolves to true if the request may go on; otherwise it has been answered with 429 or 503. */
+/** For `node:http`: resolves to true if the request may go on; otherwise it has been answered with 400, 429 or 503. */
 export function nodeLimit<Request>(
   limiter: Limiter,
   options: HttpLimitOptions<Request>,
@@ -68,7 +68,7 @@ export function fastifyLimit<Request>(
 
 interface HonoContext {
   header(name: string, value: string): void;
-  json(body: object, status: 429 | 503): Response;
+  json(body: object, status: 400 | 429 | 503): Response;
 }
 
 /** For Hono: `app.use(honoLimit(limiter, { key: (context) => … }))`. */
