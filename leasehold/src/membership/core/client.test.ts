@@ -35,6 +35,13 @@ const answerOf = (client: Attachment, number: number): Answer => ({
   ...{ stamp: instant(0), ownStamp: instant(0) },
 });
 
+it('ends when a server has its name', () => {
+  const { core, client } = attached();
+  const refusal: Refusal = { kind: 'refusal', client, incarnation, reason: 'server-name', by: undefined };
+  const effects = core.receive('a', refusal, instant(10));
+  expect(effects).toContainEqual({ do: 'name-taken', by: client });
+});
+
 it('does not go back to a view that comes late, so a late answer for that view gives nothing', () => {
   const { core, client } = attached();
   core.receive('a', viewOf(client, 1), instant(10));

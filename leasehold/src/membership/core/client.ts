@@ -267,6 +267,7 @@ export class Client implements Core<ClientEffect> {
       this.#detach(now, { isAgain: true });
       return;
     }
+    if (reason === 'server-name') this.#effects.push({ do: 'name-taken', by: this.#idNow() });
     this.#detach(now);
   }
 

@@ -89,6 +89,8 @@ export interface ServerOfClients {
   actsUntil(now: Instant): Instant | undefined;
   /** The highest attachment of a name in the lists of other servers, and how many clients these list. */
   listedElsewhere(name: string): { readonly highest: Attachment | undefined; readonly count: number };
+  /** Whether a server that has not left has this name. */
+  isServer(name: string): boolean;
   sendToClient(route: string, message: ToClient): void;
 }
 
@@ -221,8 +223,9 @@ export class Clients {
     const isLate = now - this.#deliveredAt >= acknowledgeMs;
     for (const attached of this.#attached.values()) {
       const isAwaited = this.#countedAs(attached.id)?.isAwaited === true;
-      if (now - attached.heardAt < dropMs && !(isLate && isAwaited)) continue;
-      this.#refuse(attached.route, attached.id, 'silent');
+      const isServer = this.#server.isServer(attached.id.name);
+      if (now - attached.heardAt < dropMs && !(isLate && isAwaited) && !isServer) continue;
+      this.#refuse(attached.route, attached.id, isServer ? 'server-name' : 'silent');
       this.#drop(attached, now);
     }
     if (this.#awaited === 0) this.#prove();
@@ -267,6 +270,10 @@ export class Clients {
 
   #attach(route: string, message: Stamp, now: Instant): void {
     const { client, stamp, isCountable } = message;
+    if (this.#server.isServer(client.name)) {
+      this.#refuse(route, client, 'server-name');
+      return;
+    }
     const known = this.#attached.get(client.name);
     const elsewhere = this.#server.listedElsewhere(client.name);
     for (const other of [known?.id, elsewhere.highest]) {

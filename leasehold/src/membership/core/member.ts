@@ -539,12 +539,12 @@ export class Member implements Core<MemberEffect> {
 
   #serverOfClients(): ServerOfClients {
     return {
-      name: this.name,
-      incarnation: () => this.#incarnation,
+      ...{ name: this.name, incarnation: () => this.#incarnation },
       hasView: () => this.view !== undefined,
       isOfUse: () => this.registry?.isRegistered !== false,
       actsUntil: (now) => this.#actsUntil(now),
       listedElsewhere: (name) => this.#table.listedElsewhere(name, this.name),
+      isServer: (name) => this.#table.of(name)?.hasLeft === false,
       sendToClient: (to, message) => this.#effects.push({ do: 'send-to-client', to, message }),
     };
   }

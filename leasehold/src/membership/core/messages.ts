@@ -152,8 +152,11 @@ export interface Refusal {
   readonly kind: 'refusal';
   readonly client: Attachment;
   readonly incarnation: Incarnation;
-  /** `leaving`: the server waits for the client to detach. `outbid`: a higher attachment of this name is known. */
-  readonly reason: 'leaving' | 'full' | 'silent' | 'outbid';
+  /**
+   * `leaving`: the server waits for the client to detach. `outbid`: a higher attachment of this name is known. `server-name`: a server has this name, and names
+   * are unique in a group.
+   */
+  readonly reason: 'leaving' | 'full' | 'silent' | 'outbid' | 'server-name';
   /** The higher attachment, if outbid. */
   readonly by: Attachment | undefined;
 }

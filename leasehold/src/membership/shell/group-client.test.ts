@@ -1,5 +1,13 @@
 /** Clients and servers of a group in one process, over real sockets on loopback. Each test waits for a condition. */
 
+import { clientTexts } from '../../node/mesh/introduction.ts';
+import { nodeRuntime } from '../../node/runtime.ts';
+import { dialTcp } from '../../node/tcp/dial.ts';
+import { assert } from '../../runtime/assert.ts';
+import { instant } from '../../runtime/time.ts';
+import type { AnyMessage } from '../core/messages.ts';
+import { encodeMessage, MEMBERSHIP_PROTOCOL, membershipCodec } from '../wire/codec.ts';
+import { agreedOf, durationsOf } from './settings.ts';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { freeAddresses, listeningLogger } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
@@ -105,6 +113,44 @@ describe('clients of a group', { timeout: LONG_MS }, () => {
       'is a',
     ]);
     expect(b).not.toBe(a);
+  });
+
+  it('end with NAME_TAKEN if a server has their name', async () => {
+    const addresses = await freeAddresses('a', 'b');
+    await Promise.all(['a', 'b'].map((name) => serve(name, addresses)));
+    const ends: string[] = [];
+    const onEnd = (why: { code: string } | undefined): void => void ends.push(why?.code ?? 'none');
+    await attach('b', { a: addresses['a'] ?? '' }, { onEnd });
+    await until(() => ends.length > 0);
+    expect(ends).toEqual(['NAME_TAKEN']);
+  });
+
+  it('act on although another connection says that they detach, and one connection attaches no names but its own', async () => {
+    const { a } = await freeAddresses('a');
+    const logger = listeningLogger();
+    const server = await joinGroup({ name: 'a', listen: a, peers: { a }, leaseMs: LEASE_MS, logger });
+    joined.push(server);
+    const client = await attach('x', { a });
+    await until(() => acts(server, 'a', 'x') && acts(client, 'a', 'x'));
+    const intruder = dialTcp<Uint8Array, AnyMessage>({
+      ...{ codec: membershipCodec, protocol: MEMBERSHIP_PROTOCOL, role: 'intruder', logger: silent },
+      ...{ runtime: nodeRuntime(), secure: undefined, limits: {} },
+      introduction: clientTexts('default', agreedOf(durationsOf(LEASE_MS))),
+    });
+    const { view } = client;
+    const attachment = server.inside.member.view?.clients[0];
+    assert(attachment !== undefined, 'the server lists its client');
+    const ghost = { ...attachment, name: 'ghost' };
+    const stamp = { to: 'a', stamp: instant(1), server: undefined, echo: undefined, holds: 0 };
+    for (const message of [
+      { kind: 'detach', client: attachment } as const,
+      { kind: 'stamp', client: ghost, ...stamp, isCountable: true } as const,
+    ])
+      for (const frame of encodeMessage(message)) intruder.send(a, frame);
+    await until(() => logger.lines.some(({ message }) => message.includes('speaks for another one')));
+    await intruder[Symbol.asyncDispose]();
+    await client.acting();
+    expect([client.view, server.status().attachedClients]).toEqual([view, 1]);
   });
 
   it('of one name refute each other, and one of them ends with NAME_TAKEN', async () => {

@@ -361,9 +361,14 @@ export class Group implements AsyncDisposable {
     this.#driver.input((now) => this.#member.receive(from, message, now));
   }
 
-  /** @internal A server that leaves still listens to its clients, which have to stop first. */
-  receiveFromClient(connection: string, message: AnyMessage): void {
+  /** @internal A server that leaves still listens to its clients, which have to stop first. A client speaks for itself only: nobody else may end its leases. */
+  receiveFromClient(connection: string, name: string, message: AnyMessage): void {
     if (!isOfClients(message)) return;
+    const client = message.client.name;
+    if (client !== name) {
+      this.#episodes.happened('foreign', 'a client speaks for another one, and is ignored', { name, client });
+      return;
+    }
     this.#driver.input((now) => this.#member.receiveFromClient(connection, message, now));
   }
 

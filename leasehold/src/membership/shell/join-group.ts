@@ -157,7 +157,7 @@ async function joinAsServer(options: JoinGroupOptions): Promise<Group> {
     agreed: agreedOf(durations),
     receive: (from, message) => server?.receive(from, message),
     clients: {
-      receive: (connection, message) => server?.receiveFromClient(connection, message),
+      receive: (connection, message, name) => server?.receiveFromClient(connection, name, message),
       onClient: ({ id }, state) => {
         if (state === 'disconnected') server?.clientDisconnected(id);
       },

@@ -26,7 +26,7 @@ import type { ViewDifference } from '../core/view-difference.ts';
 import { CLIENTS_OF_VIEW_MAX, SERVERS_MAX, VIEW_ID_BYTES_MAX } from './bounds.ts';
 import { at, duration, type In, type Out } from './parts.ts';
 
-const REASONS = ['leaving', 'full', 'silent', 'outbid'] as const;
+const REASONS = ['leaving', 'full', 'silent', 'outbid', 'server-name'] as const;
 
 export function writeClientMessage(out: Out, message: FromClient | ToClient): void {
   out.attachment(message.client);

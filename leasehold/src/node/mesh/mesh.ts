@@ -77,8 +77,11 @@ export interface MeshOptions<Out, In> {
 export type PeerState = 'connected' | 'disconnected' | 'duplicated';
 
 export interface MeshClients<In> {
-  /** @param client names the connection, for {@link Mesh.sendToClient} */
-  receive(client: string, message: In): void;
+  /**
+   * @param client names the connection, for {@link Mesh.sendToClient}
+   * @param name as the client introduced itself on that connection
+   */
+  receive(client: string, message: In, name: string): void;
   onClient?(client: PeerInfo, state: 'connected' | 'disconnected'): void;
 }
 
@@ -288,7 +291,7 @@ export class Mesh<Out, In> implements AsyncDisposable {
     const peer = this.#listener.peers.get(connection);
     if (peer === undefined) return;
     if (isClient(peer.introduction)) {
-      this.#options.clients?.receive(connection, message);
+      this.#options.clients?.receive(connection, message, peer.role);
       return;
     }
     this.#checkDuplicate(peer.role);
