@@ -41,7 +41,6 @@ export interface DrawnWorld {
 
 /** One seed in so many draws such a world; the worlds of all others stay as they were. */
 const RESTARTS_OF_SEEDS = 24;
-const RESTARTS_SEED = 6;
 
 const SLOWEST = 1 / Math.sqrt(CLOCK_RATE_BOUND);
 const FASTEST = Math.sqrt(CLOCK_RATE_BOUND);
@@ -56,7 +55,7 @@ const REGISTRY_KINDS: readonly WorldKind[] = [
 const DANGERS: readonly WorldKind[] = ['slow-pair', 'drifting', 'deaf-middle', 'data-lost'];
 
 export function drawWorld(seed: number): DrawnWorld {
-  if (seed % RESTARTS_OF_SEEDS === RESTARTS_SEED) return drawRestarts(new Random(seed).fork('restarts'));
+  if (seed % RESTARTS_OF_SEEDS === 0) return drawRestarts(new Random(seed).fork('restarts'));
   const random = new Random(seed).fork('drawn world');
   const hasRegistry = seed % REGISTRY_EVERY === 2;
   const drawn = random.pick<WorldKind>([...Array<WorldKind>(9).fill('mixed'), ...DANGERS]);
