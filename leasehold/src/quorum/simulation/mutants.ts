@@ -427,4 +427,12 @@ export const mutants: readonly Mutant[] = [
     from: 'log.newestConfigurationSlot === 0 ? newest.placement : UNCHANGED',
     to: 'UNCHANGED',
   },
+  {
+    name: 'snapshot-without-placement',
+    promise: 'no-stale-read',
+    story: 'A snapshot that is sent in parts arrives without the tables of its placement.',
+    file: 'quorum/core/snapshot.ts',
+    from: 'configuration: isLast ? whole : {',
+    to: 'configuration: whole.removed.length < 0 ? whole : {',
+  },
 ];

@@ -14,6 +14,7 @@ const VIEW = 'quorum/fenced-log/view.ts';
 const REQUESTS = 'quorum/fenced-log/requests.ts';
 const FOLLOWING = 'quorum/fenced-log/following.ts';
 const LOG = 'quorum/fenced-log/quorum-log.ts';
+const EXCHANGE = 'quorum/core/lease-exchange.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -159,5 +160,13 @@ export const mutants: readonly Mutant[] = [
     file: FOLLOWING,
     from: '        else this.#events.head(head, askedAt);',
     to: '        else this.#events.head(this.#position ?? 0, askedAt);',
+  },
+  {
+    name: 'claim-kept-over-suspension',
+    promise: 'alone-within-lease',
+    story: 'A leader counts its lease on a clock that stood still.',
+    file: EXCHANGE,
+    from: '  suspended(now: Instant): void {\n    this.#context.leases.drop();',
+    to: '  suspended(now: Instant): void {',
   },
 ];
