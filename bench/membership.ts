@@ -1,27 +1,33 @@
 /**
- * How soon a group knows that a server is gone, and what a group costs that only waits: 3, 10 and 50 servers, each a process of its own on
- * this machine, with the default durations.
+ * How soon a group knows that a server is gone, and what a group costs that only waits: 3, 10 and 50 servers on this machine, with the default
+ * durations. `support/membership/fleet.ts` says which servers share a process; `MEMBERSHIP_PROCESSES=own` gives each one its own.
  *
  * A *silent crash* is a process that is stopped (SIGSTOP): nothing closes the connections. Beside every server, in the same process, runs a
  * detector after SWIM with memberlist's settings for local networks (`support/membership/swim.ts`), so both see the same crash at the same
  * instant on an equally busy machine. The detectors know of a crash when every other one has declared the server dead; the group, when
  * every other server has delivered the view without the crashed one. *Acting* has no peer: a detector has no leases.
  *
- * To try this out: `MEMBERSHIP_SIZES=3 MEMBERSHIP_CRASHES=1`.
+ * And how soon a thousand clients of three servers know of one more.
+ *
+ * To try this out: `MEMBERSHIP_SIZES=3 MEMBERSHIP_CRASHES=1 MEMBERSHIP_CLIENTS=0`; `MEMBERSHIP_SIZES=` measures the clients only.
  */
 
 import process from 'node:process';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
-import { Fleet } from './support/membership/fleet.ts';
+import { Crowd } from './support/membership/crowd.ts';
+import { Fleet, spreadOf } from './support/membership/fleet.ts';
 import { machineConditions } from './support/machine.ts';
 import { median } from './support/processes/statistics.ts';
 import { Workshop } from './support/processes/workshop.ts';
 
-const SIZES = (process.env['MEMBERSHIP_SIZES'] ?? '3,10,50').split(',').map(Number);
+const SIZES = (process.env['MEMBERSHIP_SIZES'] ?? '3,10,50').split(',').filter(Boolean).map(Number);
 const CRASHES = Number(process.env['MEMBERSHIP_CRASHES'] ?? 5);
 const IDLE_MS = Number(process.env['MEMBERSHIP_IDLE_MS'] ?? 10_000);
 const PEER = 'SWIM, memberlist’s LAN settings';
-const GOALS = { viewMs: 1_500, actsMs: 3_000, killedMs: 100, corePercent: 3 };
+const CLIENTS = Number(process.env['MEMBERSHIP_CLIENTS'] ?? 1_000);
+const CLIENT_PROCESSES = 4;
+const JOINS = Number(process.env['MEMBERSHIP_JOINS'] ?? 5);
+const GOALS = { viewMs: 1_500, actsMs: 3_000, killedMs: 100, corePercent: 3, joinMs: 500 };
 /** The cost of a core is a goal for the largest group that is supported. */
 const LARGEST = 50;
 
@@ -81,17 +87,51 @@ async function measure(size: number, workshop: Workshop, report: Report): Promis
   }
 }
 
+async function measureClients(workshop: Workshop, report: Report): Promise<readonly Figure[]> {
+  report(`${CLIENTS} clients: starting …`);
+  const crowd = await Crowd.start(workshop, CLIENTS, CLIENT_PROCESSES);
+  try {
+    const corePercent = await crowd.idlePercent();
+    const joins: { readonly seenMs: number; readonly actsMs: number }[] = [];
+    for (let join = 1; join <= JOINS; join += 1) {
+      const joined = await crowd.joinOne();
+      joins.push(joined);
+      report(
+        `${CLIENTS} clients, join ${join} of ${JOINS}: seen by all after ${joined.seenMs.toFixed(0)} ms, all act after ${joined.actsMs.toFixed(0)} ms`,
+      );
+    }
+    const metric = (what: string): string => `${CLIENTS} clients of 3 servers: ${what}`;
+    const seenMs = median(joins.map((joined) => joined.seenMs));
+    const none = { peers: [], ratio: undefined };
+    return [
+      {
+        ...{ metric: metric('a join is known to all'), unit: 'ms', ours: seenMs, ...none },
+        ...atMost(GOALS.joinMs, 'ms', seenMs),
+      },
+      {
+        ...{ metric: metric('all act again after a join'), unit: 'ms' },
+        ...{ ours: median(joins.map(({ actsMs }) => actsMs)), ...none },
+      },
+      { metric: metric('idle, of a core, a server'), unit: '%', ours: corePercent, ...none },
+    ];
+  } finally {
+    await crowd.stop();
+  }
+}
+
 async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
   await using workshop = new Workshop(tools);
   const figures: Figure[] = [];
   for (const size of SIZES) figures.push(...(await measure(size, workshop, report)));
+  if (CLIENTS > 0) figures.push(...(await measureClients(workshop, report)));
   return {
     name: 'membership',
     conditions: {
       ...machineConditions(),
       ...{ 'crashes of each kind': CRASHES, 'ms of idling': IDLE_MS, leaseMs: 1_500, heartbeatMs: 250 },
-      processes:
-        'one a server, all on this machine over loopback; figures are medians, so a busy machine makes them upper bounds',
+      ...Object.fromEntries(SIZES.map((size) => [`processes of ${size} servers`, spreadOf(size)])),
+      ...(CLIENTS > 0 ? { 'processes of clients': CLIENT_PROCESSES, joins: JOINS } : {}),
+      network: 'loopback; figures are medians, so a busy machine makes them upper bounds',
       peer: `${PEER}: probe every 1 s, timeout 0.5 s, 3 indirect probes, suspicion × 4, gossip every 0.2 s to 3; written for this measurement, over UDP, JSON`,
     },
     figures,

@@ -1,9 +1,18 @@
-/** The servers of one measurement: started, killed, stopped, and watched by the clock that all processes of a machine share. */
+/**
+ * The servers of one measurement: started, killed, stopped, and watched by the clock that all processes of a machine share.
+ *
+ * Up to {@link OWN_MAX} servers have a process each. Of a larger group, only those have one that are killed, stopped and whose cost is read; the others share
+ * a process for each core, because fifty cold processes on two cores measure the start of Node and nothing of the group. Each server has a port, connections and
+ * a detector of its own wherever it runs.
+ */
 
+import { availableParallelism } from 'node:os';
+import process from 'node:process';
 import { cpuPercent, processCost } from '../process-cost.ts';
 import { nowMs, pause } from '../processes/conversation.ts';
 import type { Program, Said } from '../processes/program.ts';
-import { freePort, type Workshop } from '../processes/workshop.ts';
+import type { Workshop } from '../processes/workshop.ts';
+import { quietPorts } from './quiet-ports.ts';
 
 /** On average over all servers. */
 export interface Traffic {
@@ -12,6 +21,7 @@ export interface Traffic {
 }
 
 export interface Cost extends Traffic {
+  /** Of the servers that have a process of their own. */
   readonly corePercent: number;
 }
 
@@ -20,18 +30,33 @@ interface Sent {
   readonly bytes: number;
 }
 
-const LOOK_EVERY_MS = 5;
+interface Host {
+  readonly names: readonly string[];
+  program: Program;
+}
+
+const LOOK_EVERY_MS = 100;
 const BATCH = 4;
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = Number(process.env['MEMBERSHIP_PATIENCE_MS'] ?? 120_000);
 /** Until every detector has begun, and the group has been still for a while. */
 const SETTLE_MS = 2_000;
+const OWN_MAX = process.env['MEMBERSHIP_PROCESSES'] === 'own' ? Number.POSITIVE_INFINITY : 10;
+/** In a larger group. */
+const OWN = 4;
+
+/** How the servers of a group of this size are spread over processes. */
+export const spreadOf = (size: number): string =>
+  size <= OWN_MAX
+    ? `${size}, one a server`
+    : `${OWN} with one server each (these are killed, stopped and charged), ${size - OWN} servers in ${availableParallelism()} more`;
 
 export class Fleet {
   readonly #workshop: Workshop;
   readonly #bundle: string;
   readonly #ports: Readonly<Record<string, number>>;
   readonly #swim: Readonly<Record<string, number>>;
-  readonly #servers = new Map<string, Program>();
+  readonly #hosts: Host[] = [];
+  #gone: string | undefined;
   #next = 0;
 
   private constructor(
@@ -49,16 +74,15 @@ export class Fleet {
   /** Resolves when all of them act in one view. */
   static async start(workshop: Workshop, size: number): Promise<Fleet> {
     const names = Array.from({ length: size }, (_, index) => `server-${index + 10}`);
-    const ports = async () => {
-      const each = await Promise.all(names.map(async (name) => [name, await freePort()] as const));
-      return Object.fromEntries(each);
-    };
+    const ports = await quietPorts(2 * size);
+    const from = (first: number) =>
+      Object.fromEntries(names.map((name, index) => [name, ports[first + index] ?? 0]));
     const bundle = await workshop.bundle('membership/server-process');
-    const fleet = new Fleet(workshop, bundle, await ports(), await ports());
-    for (const name of names) {
-      fleet.#start(name);
+    const fleet = new Fleet(workshop, bundle, from(0), from(size));
+    for (const [index, together] of spread(names).entries()) {
+      fleet.#hosts.push({ names: together, program: fleet.#start(together) });
       // A few at a time: the start of a process takes more of a core than the group does.
-      if (fleet.#servers.size % BATCH === 0) await fleet.#servers.get(name)?.heard('ready');
+      if (index % BATCH === BATCH - 1) await fleet.#hosts.at(-1)?.program.heard('ready');
     }
     await fleet.#allAct();
     return fleet;
@@ -70,132 +94,135 @@ export class Fleet {
     const ours = await this.#cost(ms, 'ours');
     await this.#startSwim();
     const swim = await this.#cost(ms, 'swim');
-    await Promise.all(this.#programs.map((program) => program.ask('stopSwim')));
+    await this.#stopSwim();
     return { ...ours, swim };
   }
 
   /** From the kill to the last of the views without the server. */
   async killOne(): Promise<number> {
-    const name = this.#victim();
-    const marks = this.#marks(name);
+    const { host, marks } = this.#victim();
     const killedMs = nowMs();
-    const victim = this.#servers.get(name);
-    victim?.signal('SIGKILL');
-    this.#servers.delete(name);
-    const views = await this.#each(marks, 'view', ({ size }) => size === this.#servers.size);
-    await victim?.ended;
-    await this.#replace(name);
+    host.program.signal('SIGKILL');
+    const views = await this.#each(marks, 'view', this.#isRest);
+    await this.#replace(host);
     return Math.max(...views.map(({ atMs }) => atMs)) - killedMs;
   }
 
   async stopOne(): Promise<{ readonly viewMs: number; readonly actsMs: number; readonly deadMs: number }> {
     await this.#startSwim();
-    const name = this.#victim();
-    const marks = this.#marks(name);
-    const victim = this.#servers.get(name);
+    const { name, host, marks } = this.#victim();
     const stoppedMs = nowMs();
-    victim?.signal('SIGSTOP');
-    this.#servers.delete(name);
-    const isRest = ({ size }: Said): boolean => size === this.#servers.size;
+    host.program.signal('SIGSTOP');
     const [views, acts, dead] = await Promise.all([
-      this.#each(marks, 'view', isRest),
-      this.#each(marks, 'acts', isRest),
+      this.#each(marks, 'view', this.#isRest),
+      this.#each(marks, 'acts', this.#isRest),
       this.#each(marks, 'dead', (said) => said['name'] === name),
     ]);
-    victim?.signal('SIGKILL');
-    await victim?.ended;
-    await Promise.all(this.#programs.map((program) => program.ask('stopSwim')));
-    await this.#replace(name);
+    host.program.signal('SIGKILL');
+    await host.program.ended;
+    await this.#stopSwim();
+    await this.#replace(host);
     const since = (all: readonly Said[]): number => Math.max(...all.map(({ atMs }) => atMs)) - stoppedMs;
     return { viewMs: since(views), actsMs: since(acts), deadMs: since(dead) };
   }
 
   async stop(): Promise<void> {
-    const programs = this.#programs;
-    for (const program of programs) program.kill();
-    await Promise.all(programs.map(({ ended }) => ended));
+    for (const { program } of this.#hosts) program.kill();
+    await Promise.all(this.#hosts.map(({ program }) => program.ended));
   }
 
-  get #programs(): Program[] {
-    return [...this.#servers.values()];
+  /** The processes in which a server is alive. */
+  get #alive(): Host[] {
+    return this.#hosts.filter(({ names: [name] }) => name !== this.#gone);
   }
 
-  #start(name: string): void {
+  readonly #isRest = ({ size }: Said): boolean => size === Object.keys(this.#ports).length - 1;
+
+  #start(names: readonly string[]): Program {
     const address = (port: number | undefined): string => `127.0.0.1:${port}`;
-    const peers = Object.fromEntries(
-      Object.entries(this.#ports).flatMap(([peer, port]) => (peer === name ? [] : [[peer, address(port)]])),
-    );
-    const config = { name, listen: address(this.#ports[name]), peers, swim: this.#swim };
-    this.#servers.set(name, this.#workshop.start(name, this.#bundle, config));
+    const servers = names.map((name) => ({
+      ...{ name, listen: address(this.#ports[name]) },
+      peers: Object.fromEntries(
+        Object.entries(this.#ports).flatMap(([peer, port]) => (peer === name ? [] : [[peer, address(port)]])),
+      ),
+    }));
+    return this.#workshop.start(names.join(), this.#bundle, { servers, swim: this.#swim });
   }
 
-  async #replace(name: string): Promise<void> {
-    this.#start(name);
+  async #replace(host: Host): Promise<void> {
+    await host.program.ended;
+    host.program = this.#start(host.names);
+    this.#gone = undefined;
     await this.#allAct();
     await pause(SETTLE_MS);
   }
 
   async #allAct(): Promise<void> {
     const size = Object.keys(this.#ports).length;
-    const isLast = (program: Program): boolean => {
-      const last = program.said.findLast(({ event }) => event === 'view' || event === 'acts');
-      return last?.event === 'acts' && last['size'] === size;
-    };
-    await this.#until('all servers act in one view', () => this.#programs.every(isLast));
+    const acts = ({ names, program }: Host): boolean =>
+      names.every((name) => {
+        const last = program.said.findLast(
+          ({ event, server }) => server === name && (event === 'view' || event === 'acts'),
+        );
+        return last?.event === 'acts' && last['size'] === size;
+      });
+    await this.#until('all servers act in one view', () => this.#hosts.every(acts));
   }
 
   async #startSwim(): Promise<void> {
-    await Promise.all(this.#programs.map((program) => program.ask('startSwim')));
+    await Promise.all(this.#alive.map(({ program }) => program.ask('startSwim')));
     await pause(SETTLE_MS);
   }
 
-  #victim(): string {
-    const names = Object.keys(this.#ports);
-    this.#next = (this.#next + 7) % names.length;
-    return names[this.#next] ?? '';
+  async #stopSwim(): Promise<void> {
+    await Promise.all(this.#alive.map(({ program }) => program.ask('stopSwim')));
   }
 
-  /** How much each of the others has said by now. */
-  #marks(victim: string): ReadonlyMap<Program, number> {
-    const others = [...this.#servers].filter(([name]) => name !== victim);
-    return new Map(others.map(([, program]) => [program, program.said.length]));
+  /** The next server that has a process of its own, and how much the processes of the others have said by now. */
+  #victim(): { readonly name: string; readonly host: Host; readonly marks: ReadonlyMap<Host, number> } {
+    const own = this.#hosts.filter(({ names }) => names.length === 1);
+    this.#next = (this.#next + 1) % own.length;
+    const host = own[this.#next] as Host;
+    const name = host.names[0] ?? '';
+    this.#gone = name;
+    return { name, host, marks: new Map(this.#alive.map((other) => [other, other.program.said.length])) };
   }
 
-  /** The last event of this kind that each of them says before all of them have said one. */
+  /** The last event of this kind that each server says before all of them have said one. */
   async #each(
-    marks: ReadonlyMap<Program, number>,
+    marks: ReadonlyMap<Host, number>,
     event: string,
     isIt: (said: Said) => boolean,
   ): Promise<readonly Said[]> {
-    const of = (program: Program, mark: number): Said | undefined =>
-      program.said.slice(mark).findLast((said) => said.event === event && isIt(said));
-    await this.#until(`all others say ${event}`, () =>
-      [...marks].every(([program, mark]) => of(program, mark)),
-    );
-    return [...marks].map(([program, mark]) => of(program, mark) as Said);
+    const found = (): (Said | undefined)[] =>
+      [...marks].flatMap(([{ names, program }, mark]) => {
+        const said = program.said.slice(mark).filter((each) => each.event === event && isIt(each));
+        return names.map((name) => said.findLast(({ server }) => server === name));
+      });
+    await this.#until(`all others say ${event}`, () => found().every((said) => said !== undefined));
+    return found() as Said[];
   }
 
   async #cost(ms: number, whose: 'ours' | 'swim'): Promise<Cost> {
+    const own = this.#hosts.filter(({ names }) => names.length === 1).map(({ program }) => program);
     const read = async () => {
-      const traffic = await Promise.all(
-        this.#programs.map((program) => program.ask<Sent & { readonly swim: Sent }>('traffic')),
-      );
-      return { traffic, costs: this.#programs.map(({ pid }) => processCost(pid)), atMs: nowMs() };
+      const asked = this.#hosts.map(({ program }) => program.ask<Sent & { readonly swim: Sent }>('traffic'));
+      const traffic = (await Promise.all(asked)).map((sent) => (whose === 'ours' ? sent : sent.swim));
+      return { traffic, costs: own.map(({ pid }) => processCost(pid)), atMs: nowMs() };
     };
     const before = await read();
     await pause(ms);
     const after = await read();
     const seconds = (after.atMs - before.atMs) / 1_000;
-    const mean = (of: (index: number) => number): number =>
-      this.#programs.reduce((sum, _, index) => sum + of(index), 0) / this.#programs.length;
-    const sent = ({ traffic }: typeof before, index: number, what: keyof Sent): number => {
-      const each = traffic[index];
-      return (whose === 'ours' ? each?.[what] : each?.swim[what]) ?? 0;
-    };
+    const total = (sent: readonly Sent[], what: keyof Sent): number =>
+      sent.reduce((sum, each) => sum + each[what], 0);
     const perSecond = (what: keyof Sent): number =>
-      mean((index) => (sent(after, index, what) - sent(before, index, what)) / seconds);
+      (total(after.traffic, what) - total(before.traffic, what)) / seconds / Object.keys(this.#ports).length;
+    const percents = own.map((_, index) =>
+      cpuPercent(before.costs[index] as never, after.costs[index] as never),
+    );
     return {
-      corePercent: mean((index) => cpuPercent(before.costs[index] as never, after.costs[index] as never)),
+      corePercent: percents.reduce((sum, percent) => sum + percent, 0) / own.length,
       messagesPerSecond: perSecond('messages'),
       bytesPerSecond: perSecond('bytes'),
     };
@@ -204,10 +231,18 @@ export class Fleet {
   async #until(what: string, isSo: () => boolean): Promise<void> {
     const deadline = nowMs() + PATIENCE_MS;
     while (!isSo()) {
-      const over = this.#programs.find(({ isOver }) => isOver);
+      const over = this.#alive.find(({ program }) => program.isOver)?.program;
       if (over !== undefined) throw new Error(`${over.name} has ended: ${over.stderr}`);
       if (nowMs() > deadline) throw new Error(`not within ${PATIENCE_MS / 1_000} s: ${what}`);
       await pause(LOOK_EVERY_MS);
     }
   }
+}
+
+/** The names of the servers of each process. */
+function spread(names: readonly string[]): string[][] {
+  if (names.length <= OWN_MAX) return names.map((name) => [name]);
+  const shared = Array.from({ length: availableParallelism() }, (): string[] => []);
+  for (const [index, name] of names.slice(OWN).entries()) shared[index % shared.length]?.push(name);
+  return [...shared, ...names.slice(0, OWN).map((name) => [name])];
 }

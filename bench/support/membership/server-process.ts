@@ -1,53 +1,67 @@
-/** A server of the group that is measured, as a process, which can also run the detector that the group is measured beside. */
+/** One or several servers of the group that is measured, in one process. Each can also run the detector that the group is measured beside. */
 
 import process from 'node:process';
-import { joinGroup, type JoinGroupOptions, silent } from 'leasehold/membership';
+import { type Group, joinGroup, type JoinGroupOptions, silent } from 'leasehold/membership';
 import { nowMs, obey, say, told } from '../processes/conversation.ts';
 import { Swim } from './swim.ts';
 
-export interface ServerConfig extends Pick<JoinGroupOptions, 'name' | 'listen' | 'peers'> {
+export interface ProcessConfig {
+  readonly servers: readonly Pick<JoinGroupOptions, 'name' | 'listen' | 'peers'>[];
   /** The ports of the detectors of all servers. */
   readonly swim: Readonly<Record<string, number>>;
 }
 
 const LOOK_EVERY_MS = 2;
 
-const { swim: members, ...options } = told<ServerConfig>();
-const { name } = options;
-let swim: Swim | undefined;
-let looking: NodeJS.Timeout | undefined;
+const { servers, swim: members } = told<ProcessConfig>();
+const groups: Group[] = [];
+let detectors: Swim[] = [];
 
-const group = await joinGroup({
-  ...options,
-  logger: silent,
-  onView: (view) => {
-    say('view', { size: view.members.length });
-    clearInterval(looking);
-    looking = setInterval(() => {
-      if (group.standing(view) !== 'acts') return;
+for (const options of servers) {
+  const { name } = options;
+  let looking: NodeJS.Timeout | undefined;
+  const group = await joinGroup({
+    ...options,
+    logger: silent,
+    onView: (view) => {
+      say('view', { server: name, size: view.members.length });
       clearInterval(looking);
-      say('acts', { size: view.members.length, actedAtMs: nowMs() });
-    }, LOOK_EVERY_MS);
-  },
+      looking = setInterval(() => {
+        if (group.standing(view) !== 'acts') return;
+        clearInterval(looking);
+        say('acts', { server: name, size: view.members.length });
+      }, LOOK_EVERY_MS);
+    },
+  });
+  groups.push(group);
+}
+
+const stopSwim = () => {
+  for (const swim of detectors) swim[Symbol.dispose]();
+  detectors = [];
+  return {};
+};
+
+const sum = (each: readonly { readonly messages: number; readonly bytes: number }[]) => ({
+  messages: each.reduce((total, { messages }) => total + messages, 0),
+  bytes: each.reduce((total, { bytes }) => total + bytes, 0),
 });
 
 obey({
   /** Begins anew, with every server alive. */
   startSwim: () => {
-    swim?.[Symbol.dispose]();
-    swim = new Swim({
-      name,
-      port: members[name] ?? 0,
-      members,
-      onDead: (dead) => say('dead', { name: dead }),
+    stopSwim();
+    detectors = servers.map(({ name }) => {
+      const onDead = (dead: string): void => say('dead', { server: name, name: dead });
+      return new Swim({ name, port: members[name] ?? 0, members, onDead });
     });
     return {};
   },
-  stopSwim: () => {
-    swim?.[Symbol.dispose]();
-    swim = undefined;
-    return {};
-  },
-  traffic: () => ({ ...group.traffic, atMs: nowMs(), swim: { ...swim?.sent } }),
+  stopSwim,
+  traffic: () => ({
+    ...sum(groups.map(({ traffic }) => traffic)),
+    atMs: nowMs(),
+    swim: sum(detectors.map(({ sent }) => sent)),
+  }),
 });
 say('ready', { pid: process.pid });

@@ -4,12 +4,13 @@
  *     stamp       4  client  to  stamp  server?  echo?  holds  isCountable
  *     detach      5  client
  *     answer      6  client  incarnation  stamp  ownStamp  number  leaseMs
- *     view        7  client  incarnation  number  id  base  servers  clients  count name…  count name…
+ *     view        7  client  incarnation  number, and then a difference whose ids have places of their own
  *     refusal     8  client  incarnation  reason  by?
  *
  *     client      id  count
+ *     difference  id  base  servers  clients  count name…  count name…
  *
- * A base of 0 means that the difference is the whole view: numbers of views begin at 1.
+ * The same difference goes to all clients that hold the same view, so a difference is encoded once. A base of 0 means that the difference is the whole view: numbers of views begin at 1.
  */
 
 import { Flaw } from '../../runtime/msgpack/flaw.ts';
@@ -24,9 +25,20 @@ import type {
 } from '../core/messages.ts';
 import type { ViewDifference } from '../core/view-difference.ts';
 import { CLIENTS_OF_VIEW_MAX, SERVERS_MAX, VIEW_ID_BYTES_MAX } from './bounds.ts';
-import { at, duration, type In, type Out } from './parts.ts';
+import { at, duration, finished, In, Out } from './parts.ts';
 
 const REASONS = ['leaving', 'full', 'silent', 'outbid', 'server-name'] as const;
+
+/** A difference never changes, and is forgotten with its view. */
+const encodedDifferences = new WeakMap<ViewDifference, Uint8Array>();
+
+/** Encodes the part that a message shares with others. To be called first, because one message is written at a time. */
+export function prepareClientMessage(message: FromClient | ToClient): void {
+  if (message.kind !== 'view' || encodedDifferences.has(message.difference)) return;
+  const out = new Out();
+  writeDifference(out, message.difference);
+  encodedDifferences.set(message.difference, out.take());
+}
 
 export function writeClientMessage(out: Out, message: FromClient | ToClient): void {
   out.attachment(message.client);
@@ -51,7 +63,7 @@ export function writeClientMessage(out: Out, message: FromClient | ToClient): vo
     case 'view':
       out.incarnation(message.incarnation);
       out.writer.varint(message.number);
-      writeDifference(out, message.difference);
+      out.writer.bytes(encodedDifferences.get(message.difference) ?? new Uint8Array());
       return;
     case 'refusal':
       out.incarnation(message.incarnation);
@@ -85,7 +97,11 @@ export function readView(input: In): ViewForClient {
   const client = input.attachment();
   const incarnation = input.incarnation();
   const number = input.reader.varint();
-  const difference = at('difference', () => readDifference(input));
+  const rest = new In(input.reader.bytes(input.reader.left));
+  const difference = finished(
+    rest,
+    at('difference', () => readDifference(rest)),
+  );
   return { kind: 'view', client, incarnation, number, difference };
 }
 

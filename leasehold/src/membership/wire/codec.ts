@@ -48,6 +48,7 @@ import {
   VIEW_ID_BYTES_MAX,
 } from './bounds.ts';
 import {
+  prepareClientMessage,
   readAnswer,
   readDetach,
   readRefusal,
@@ -61,7 +62,7 @@ export const MEMBERSHIP_PROTOCOL: {
   readonly name: string;
   readonly version: number;
   readonly oldest: number;
-} = { name: 'leasehold-membership', version: 2, oldest: 2 };
+} = { name: 'leasehold-membership', version: 3, oldest: 3 };
 
 /** What goes out is frames already, because records may take several. */
 export const membershipCodec: Codec<Uint8Array, AnyMessage> = {
@@ -90,6 +91,7 @@ export function encodeMessage(message: AnyMessage): Uint8Array[] {
       return [out.take()];
     }
     default: {
+      prepareClientMessage(message);
       const out = new Out(MESSAGE[message.kind]);
       writeClientMessage(out, message);
       return [out.take()];

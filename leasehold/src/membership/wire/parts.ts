@@ -27,9 +27,10 @@ export class Out {
   readonly writer: ByteWriter = writer;
   readonly #places = new Map<string, number>();
 
-  constructor(kind: number) {
+  /** @param kind of the message; none for a part that several messages share */
+  constructor(kind?: number) {
     writer.clear(); // If the message before could not be written, nothing is left of it.
-    writer.uint8(kind);
+    if (kind !== undefined) writer.uint8(kind);
   }
 
   take(): Uint8Array {
