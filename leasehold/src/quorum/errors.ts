@@ -34,12 +34,15 @@ export class VotesLostError extends LeaseholdError {
 
 export type RefusalReason =
   | 'another-group'
+  | 'another-cluster'
   | 'emptied-directory'
   | 'removed'
   | 'old-copy'
   | 'running-twice'
   | 'still-connected'
   | 'not-noted'
+  | 'not-joined'
+  | 'own-address'
   | 'unknown-name';
 
 /** The group knows this name with another directory: this one was emptied, restored from a copy, or exists twice. */
@@ -66,6 +69,8 @@ const JOIN_AGAIN =
 
 const REFUSALS: Readonly<Record<RefusalReason, string>> = {
   'another-group': 'it is of another group. Give both the same group, or the right addresses',
+  'another-cluster':
+    'it belongs to another cluster: a group of the same name that was founded elsewhere. Correct the addresses. If this replica joined the wrong cluster, start it with an empty directory and join: true (--join)',
   'emptied-directory': `the group knows this name with another directory, and this one was emptied or is new. ${JOIN_AGAIN}. If the group has never stored anything, empty the directories of all replicas and begin again`,
   removed: `this directory was removed from the group, and is never taken again. ${JOIN_AGAIN.replace(', and add it in place of the old one', ', then add it')}, or stop it if it was meant to go`,
   'old-copy': `a later life of this very directory has run: this is an older copy or a restored backup, and its votes are lost. ${JOIN_AGAIN}`,
@@ -74,6 +79,9 @@ const REFUSALS: Readonly<Record<RefusalReason, string>> = {
     'an earlier process of this directory is still connected. If that process has ended, wait: its connection is given up within seconds. If not, one of the two has a copy of the directory and must be stopped',
   'not-noted':
     'it cannot write down that it has heard this replica, perhaps because its disk is full. This replica asks again',
+  'not-joined': 'it joins a cluster and has not reached one yet. This replica asks again',
+  'own-address':
+    'its address leads back to this very replica. Correct the address in the list; the directory is as it should be',
   'unknown-name':
     'its list of replicas does not have this name. Give all replicas the same list, or start this one with join: true (--join)',
 };
@@ -118,6 +126,19 @@ export class OutcomeUnknownError extends LeaseholdError {
   constructor() {
     super(
       'the session of this client expired while the write was under way, so whether it took effect is unknown. Read the keys, or write with a condition',
+    );
+  }
+}
+
+/** The server belongs to another cluster than the server that this client used first. Nothing was sent to it. */
+export class AnotherClusterError extends LeaseholdError {
+  override readonly name = 'AnotherClusterError';
+  readonly code = 'QUORUM_ANOTHER_CLUSTER';
+  readonly retryable = false;
+
+  constructor(own: string, found: string) {
+    super(
+      `the server belongs to cluster ${found}, and this client uses cluster ${own}: they are two groups, founded apart. Nothing was sent. Give the servers of one group`,
     );
   }
 }
@@ -170,6 +191,8 @@ const CHANGE_ADVICE: Readonly<Record<string, string>> = {
   'no-free-seat': 'all seats are taken',
   'removed-before':
     'that directory was removed from the group before, and is never taken again. Start the replica with an empty directory and join: true (--join)',
+  'too-many-members':
+    'a group has at most 7 members: each one more makes writes slower. Remove one first (leasehold quorum remove <name>), or put the newcomer in the place of another under the same name',
   'several-of-that-name':
     'several replicas of that name have joined. Stop all but one, or give its storage id, as leasehold quorum status shows it',
   'only-removed':

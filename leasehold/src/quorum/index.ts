@@ -8,6 +8,7 @@ export type { Action, Condition } from './core/operation.ts';
 export type { QuorumDurations } from './core/options.ts';
 export type { ReadMode } from './core/reads.ts';
 export {
+  AnotherClusterError,
   ChangeRefusedError,
   DirectoryMismatchError,
   OutcomeUnknownError,

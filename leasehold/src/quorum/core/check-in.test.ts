@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
 import { CheckIn, type CheckInOptions } from './check-in.ts';
-import { type Configuration, initialConfiguration } from './configuration.ts';
+import { type Configuration, initialConfiguration, UNKNOWN_GROUP } from './configuration.ts';
 import type { CheckedIn } from './messages.ts';
 import { recover } from './recovery.ts';
 
@@ -25,7 +25,14 @@ function started(options: Partial<CheckInOptions> = {}): CheckIn {
   const recovered = { ...recovery.state, votes: 10 };
   return new CheckIn(
     {
-      ...{ self: 'a', recovered, initial: group('a', 'b', 'c'), contacts: ['d'], isCopy: false },
+      ...{
+        self: 'a',
+        recovered,
+        initial: group('a', 'b', 'c'),
+        contacts: ['d'],
+        isCopy: false,
+        isNew: false,
+      },
       ...{ electionMs: 100, nonce: NONCE, ...options },
     },
     instant(0),
@@ -59,6 +66,14 @@ describe('a replica that has started', () => {
     expect(copy.verdict.is).toBe('open');
     copy.receive('c', answer(10), instant(1_000_001));
     expect(copy.verdict.is).toBe('confirmed');
+  });
+
+  it('asks nobody if its storage id was just drawn, and everybody if it has just founded the group', () => {
+    expect(started({ isNew: true, initial: UNKNOWN_GROUP }).verdict.is).toBe('confirmed');
+    const founder = started({ isNew: true, isCopy: true });
+    expect(founder.awaited).toEqual(['b', 'c']);
+    founder.receive('b', answer(11), instant(1));
+    expect(founder.verdict).toEqual({ is: 'refused', by: 'b' });
   });
 
   it('is refused by a member that heard of more votes than it has', () => {

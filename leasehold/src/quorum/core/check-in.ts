@@ -17,7 +17,9 @@
  *
  *  - `isCopy`: the files are not those that this replica wrote (`disk/place.ts`). *Every* other member must answer. A member answers
  *    only if no other process of this directory is connected there, and the present life is durably noted (`peer-links.ts`), so
- *    an original that still runs is not heard afterwards.
+ *    an original that still runs is not heard afterwards. *    A founder is asked about in the same way, until it is confirmed for the first time: it may be a backup from the time when it waited for
+ *    the others, while the original founded the group and voted. Founding needs all of them anyway.
+ *  - `isNew`, and no founder: this process drew the storage id. Nobody can have heard a vote of it, and nobody is asked.
  *  - otherwise the directory is in place, which a restored backup is not unless the whole file system went back. An answer
  *    of every other member, or after an election time of a majority, counting this replica.
  *
@@ -44,8 +46,10 @@ export interface CheckInOptions {
   readonly initial: Configuration;
   /** Storage ids to ask while no member is known; read again and again. */
   readonly contacts: readonly string[];
-  /** Whether the files are not those that this replica wrote: they were copied or restored. */
+  /** Whether nothing says that the files are those that this replica wrote: they were copied or restored, or nobody has confirmed them yet. */
   readonly isCopy: boolean;
+  /** Whether this process began the journal: for a founder, or for a storage id that this process drew. */
+  readonly isNew: boolean;
   readonly electionMs: number;
   /** Drawn for this start. */
   readonly nonce: number;
@@ -122,7 +126,11 @@ export class CheckIn {
 
   /** The members of the newest configuration that was named. */
   get members(): readonly string[] {
-    return this.#newest.configuration.members.map(({ storage }) => storage);
+    return this.electorate.members.map(({ storage }) => storage);
+  }
+
+  get electorate(): Electorate {
+    return this.#newest.configuration;
   }
 
   get #asked(): readonly string[] {
@@ -134,7 +142,8 @@ export class CheckIn {
 
   #judge(now: Instant): void {
     const { configuration } = this.#newest;
-    const { self, isCopy, electionMs } = this.#options;
+    const { self, isCopy, isNew, electionMs, initial } = this.#options;
+    if (isNew && !isSeated(initial, self)) this.#verdict = CONFIRMED;
     if (this.#verdict.is !== 'open' || configuration.members.length === 0) return;
     const hasPassed = later(this.#startedAt, electionMs) <= now;
     const hasAnswered = (storage: string): boolean => storage === self || this.#answers.has(storage);
@@ -162,7 +171,11 @@ export function answerOf(
   return { kind: 'checked-in', nonce, votes, ...newestConfiguration(recovered, initial) };
 }
 
-function newestConfiguration({ snapshot, entries }: Recovered, initial: Configuration): PlacedConfiguration {
+/** The newest configuration on the disk. */
+export function newestConfiguration(
+  { snapshot, entries }: Recovered,
+  initial: Configuration,
+): PlacedConfiguration {
   const base = snapshot?.slot ?? 0;
   for (let place = entries.length - 1; place >= 0; place -= 1) {
     const operation = entries[place]?.operation;

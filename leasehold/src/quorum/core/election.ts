@@ -12,6 +12,9 @@
  * Majority of what? Of the last chosen configuration, and of every later one in the merged log: any of them may be in force. So
  * a report can raise the number of reports that are needed, and the candidate goes on collecting.
  *
+ * Reports begin behind the slots that the candidate knew to be chosen when it asked. If it learns a snapshot of later slots meanwhile, it no
+ * longer knows which configuration was in force there, and gives up: the next candidacy asks from the new place on.
+ *
  * Before it disturbs anybody a member asks whether the others would agree (the pre-vote, which changes nothing): one that was
  * merely cut off does not depose a leader that the others hear.
  */
@@ -34,7 +37,7 @@ export interface Merged {
 
 export type Verdict =
   | { readonly is: 'open' }
-  /** The newest configuration does not seat the candidate. */
+  /** The newest configuration does not seat the candidate, or the log has left the reports behind. */
   | { readonly is: 'hopeless' }
   | { readonly is: 'elected'; readonly merged: Merged };
 
@@ -51,6 +54,7 @@ export class Candidacy {
 
   /** Takes a report, and says whether the candidate now leads. */
   report(storage: string, prepared: Prepared, self: string, log: ReplicatedLog): Verdict {
+    if (log.base > this.#from) return { is: 'hopeless' };
     this.#reports.set(storage, prepared);
     const merged = this.#merge();
     const configurations = countingAfterMerge(merged, log);

@@ -33,6 +33,15 @@ describe('a change of members', () => {
     }
   });
 
+  it('seats an eighth member only in the place of another', () => {
+    const seven = initialConfiguration(
+      [...'abcdefg'].map((storage, seat) => ({ seat, storage })),
+      { mode: 'all' },
+    );
+    expect(changed([seven], { kind: 'add', storage: 'h' }, 'a')).toBe('too-many-members');
+    expect(after(seven, { kind: 'replace', storage: 'b', by: 'h' }).members).toHaveLength(7);
+  });
+
   it('never seats a directory again that was removed', () => {
     const removed = after(GROUP, { kind: 'remove', storage: 'c' });
     expect(changed([removed], { kind: 'add', storage: 'c' }, 'a')).toBe('removed-before');

@@ -26,6 +26,9 @@ import {
   UNCHANGED,
 } from './configuration.ts';
 
+/** Each member more makes writes slower. There are more seats, for newcomers that take the place of an old member. */
+export const MEMBERS_MAX = 7;
+
 export type Change =
   | { readonly kind: 'placement'; readonly placement: Placement | PlacementChange }
   | { readonly kind: 'add'; readonly storage: string }
@@ -38,6 +41,7 @@ export type ChangeRefusal =
   | 'leader-must-transfer-first'
   | 'no-member-would-be-left'
   | 'no-free-seat'
+  | 'too-many-members'
   | 'removed-before';
 
 /** The configuration after the change, or why it cannot be. `counting` has the newest configuration first. */
@@ -52,6 +56,7 @@ export function changed(
     case 'placement':
       return { ...newest, placement: change.placement };
     case 'add':
+      if (members.length >= MEMBERS_MAX && !isSeated(newest, change.storage)) return 'too-many-members';
       return seated(newest, counting, change.storage);
     case 'remove':
       if (!isSeated(newest, change.storage)) return 'not-a-member';

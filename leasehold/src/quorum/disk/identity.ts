@@ -10,7 +10,8 @@
  *     gathering ──all replicas of the list are heard──► founding: the members at the group's beginning
  *         └── join: true ─────────────────────────────► joining: another replica adds this one
  *
- * From `founding` and `joining` on there is a journal. If the journal is missing later, votes are lost.
+ * Both lead to the id of a cluster (`core/founding.ts`). It follows from the members at the beginning; a replica that joins keeps the id that
+ * it was told. From `founding` and `joining` on there is a journal. If the journal is missing later, votes are lost.
  *
  * A directory that another replica has proved to be a copy is marked `refused`, and never opened again. Without the mark each
  * refused start would raise the life, until the life of the copy is the highest that was heard and the copy may vote.
@@ -20,12 +21,14 @@ import { checksum } from '../../log/file/checksum.ts';
 import { putFile, readFile } from '../../log/file/files.ts';
 import type { Storage } from '../../runtime/runtime.ts';
 import type { Member } from '../core/configuration.ts';
+import { clusterOf } from '../core/founding.ts';
 import { DirectoryMismatchError, type RefusalReason } from '../errors.ts';
 
 export type Origin =
   | { readonly kind: 'gathering' }
   | { readonly kind: 'founding'; readonly members: readonly Member[] }
-  | { readonly kind: 'joining' };
+  /** The id of the cluster is durable before a word of one of its replicas is heard. */
+  | { readonly kind: 'joining'; readonly cluster?: string | undefined };
 
 export interface Identity {
   readonly group: string;
@@ -42,12 +45,16 @@ export interface Identity {
 }
 
 const FILE = 'identity';
-const FORMAT = 1;
+const FORMAT = 2;
+
+/** The id of the cluster that the directory belongs to; undefined while it belongs to none. */
+export function clusterOfOrigin(origin: Origin): string | undefined {
+  if (origin.kind === 'founding') return clusterOf(origin.members);
+  return origin.kind === 'joining' ? origin.cluster : undefined;
+}
 
 /** The name, for people, and a random part, so that no two storage ids are equal. */
 export const newStorageId = (name: string, randomId: () => string): string => `${name}~${randomId()}`;
-
-export const nameOf = (storage: string): string => storage.slice(0, storage.lastIndexOf('~'));
 
 /** @throws {DirectoryMismatchError} if there is one that cannot be read */
 export async function readIdentity(storage: Storage, path: string): Promise<Identity | undefined> {

@@ -42,7 +42,7 @@ async function open(storage: Storage, id = ID): Promise<OpenedJournal> {
 
 async function written(...frames: readonly Frame[]): Promise<Storage> {
   const storage = memoryStorage();
-  await JournalDisk.create(storage, ID);
+  await JournalDisk.create(storage, ID, '/a');
   const { disk } = await open(storage);
   for (const each of frames) await disk.write(each);
   await disk.close();
@@ -225,7 +225,7 @@ describe('the journal on files', () => {
         const play = (async () => {
           if (!(await JournalDisk.isThere(storage))) {
             if (life > 0 && synced > 0) throw new Error('the journal is gone');
-            await JournalDisk.create(storage, ID);
+            await JournalDisk.create(storage, ID, '/a');
           }
           const opened = await open(storage);
           const last = marks(opened).at(-1) ?? 0;

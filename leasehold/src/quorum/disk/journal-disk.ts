@@ -106,9 +106,25 @@ export class JournalDisk {
     return (await storage.list()).some((name) => segmentNumber(name) !== undefined);
   }
 
-  /** Begins a journal where there is none, with a frame that says nothing. Durable when the promise resolves. */
-  static async create(storage: Storage, id: string): Promise<void> {
-    await putFile(storage, segmentName(1), [encodeHead(1, 0), encodeAt(0, NOTHING_YET, seedOf(id))]);
+  /**
+   * Begins a journal where there is none, with a frame that says nothing. Durable when the promise resolves. A journal that says
+   * nothing may be there already: the process ended before the identity was written.
+   *
+   * @throws {DirectoryMismatchError} if there is one that says something: votes would be forgotten
+   */
+  static async create(storage: Storage, id: string, path: string): Promise<void> {
+    const first = [encodeHead(1, 0), encodeAt(0, NOTHING_YET, seedOf(id))] as const;
+    const names = (await storage.list()).filter(isSegmentName);
+    const found = names.length === 0 ? undefined : await readFile(storage, names[0] as string);
+    const isNothing = found === undefined || isEqual(found, first);
+    if (names.length > 1 || !isNothing) {
+      throw new DirectoryMismatchError(
+        path,
+        'its file "identity" is from before the journal was begun, as in a backup of which a part was restored',
+        'Put back the newer "identity", or start this replica with an empty directory and join: true (--join), and add it in place of the old one',
+      );
+    }
+    if (found === undefined) await putFile(storage, segmentName(1), first);
   }
 
   /**
@@ -284,6 +300,11 @@ function frameOf(records: readonly LogRecord[], path: string): Frame {
     const finding = `its journal was written by another version of this program (${error.message})`;
     throw new DirectoryMismatchError(path, finding, 'Start the version that wrote it');
   }
+}
+
+function isEqual(file: Uint8Array, [head, frame]: readonly [Uint8Array, Uint8Array]): boolean {
+  const at = (place: number): number | undefined => head[place] ?? frame[place - head.length];
+  return file.length === head.length + frame.length && file.every((byte, place) => byte === at(place));
 }
 
 const seedOf = (id: string): number => checksum(new TextEncoder().encode(id));

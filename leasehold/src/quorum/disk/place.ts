@@ -9,8 +9,10 @@
  *     rsync over the old files                               changed segments are other inodes
  *     cp -r over the old files                               `place` was written later than the text in it says
  *
+ *     journal and identity restored, `place` left there      no segment that `place` names is there
+ *
  * A segment that `place` does not name was begun just before the process ended. That proves nothing and is not held against the
- * directory. A file system that went back as a whole (a snapshot of the volume, `cp -a` over the old files) is not noticed here, but
+ * directory, if at least one segment is there that `place` names: older segments are removed only after `place` was written anew. A file system that went back as a whole (a snapshot of the volume, `cp -a` over the old files) is not noticed here, but
  * by a majority, unless all members that heard the missing votes are down. A directory that is moved to another disk
  * counts as a copy, and is confirmed by all the others.
  */
@@ -60,7 +62,8 @@ export async function isCopied(storage: Storage, places: FilePlaces): Promise<bo
   const { writtenMs, directory, segments } = place;
   const modifiedMs = places.modifiedMs(FILE) ?? 0;
   if (directory !== places.of() || Math.abs(modifiedMs - writtenMs) > WRITTEN_WITHIN_MS) return true;
-  return names.some((name) => Object.hasOwn(segments, name) && segments[name] !== places.of(name));
+  const named = names.filter((name) => Object.hasOwn(segments, name));
+  return named.length === 0 || named.some((name) => segments[name] !== places.of(name));
 }
 
 function parsed(text: string): Place | undefined {

@@ -7,7 +7,7 @@ import { silent } from '../../runtime/logger.ts';
 import { BALLOT_MAX } from '../core/ballot.ts';
 import type { Message } from '../core/messages.ts';
 import { clientCodec, QUORUM_PROTOCOL, replicaCodec } from '../wire/codec.ts';
-import type { Hello } from '../wire/messages.ts';
+import type { Hello } from '../core/founding.ts';
 import { TestGroup } from './testing/groups.ts';
 
 const eventually = (check: () => void | Promise<void>): Promise<void> =>
@@ -17,7 +17,7 @@ const eventually = (check: () => void | Promise<void>): Promise<void> =>
 function strangerTo(address: string) {
   const hello: Hello = {
     ...{ kind: 'hello', group: 'default', storage: 'x~1', life: 2 ** 40, process: 'p' },
-    ...{ address: '127.0.0.1:1', initial: undefined, isJoining: true },
+    ...{ address: '127.0.0.1:1', initial: undefined, isJoining: true, cluster: undefined },
   };
   const dialer = dialTcp({
     ...{ codec: replicaCodec, protocol: QUORUM_PROTOCOL, role: 'replica' },

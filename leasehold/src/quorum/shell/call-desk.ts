@@ -9,7 +9,7 @@ import type { Answer } from '../core/answer.ts';
 import type { Found } from '../core/result.ts';
 import type { Change } from '../core/membership.ts';
 import type { ReplicaCall } from '../core/requests.ts';
-import { nameOf } from '../disk/identity.ts';
+import { nameOf } from '../core/founding.ts';
 import type { Call, KeyRange, Reply } from '../wire/calls.ts';
 import type { HistoryEvents, SlotChanges } from './change-history.ts';
 import { foundBytes, packets, replyBytes } from './packets.ts';

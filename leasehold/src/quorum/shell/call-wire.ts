@@ -10,6 +10,7 @@ import type { DialSockets } from '../../node/tcp/sockets.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Call, Reply } from '../wire/calls.ts';
+import { AnotherClusterError } from '../errors.ts';
 import { clientCodec, QUORUM_PROTOCOL } from '../wire/codec.ts';
 import { ownReply } from './client-checks.ts';
 import { PEER_LIMITS } from './peer-links.ts';
@@ -46,6 +47,7 @@ export class TcpWire implements CallWire {
   readonly #servers: string[];
   readonly #events: WireEvents;
   #at = 0;
+  #cluster: string | undefined;
 
   constructor(
     servers: readonly string[],
@@ -65,6 +67,7 @@ export class TcpWire implements CallWire {
     this.#dialer = dialTcp({
       ...{ codec: clientCodec, protocol: QUORUM_PROTOCOL, role: 'client', runtime, logger, secure },
       limits: { heartbeatEveryMs, silentAfterMs },
+      refuses: ({ greeting }) => this.#refuses(greeting['cluster']),
       onState: (address, state) => {
         if (address !== this.#server) return;
         if (state === 'disconnected') this.next();
@@ -75,6 +78,13 @@ export class TcpWire implements CallWire {
       if (address === this.#server) this.#events.replies(replies);
       else this.#endWatches(address, replies);
     });
+  }
+
+  /** A client stays with the cluster that it met first: its session and its positions mean nothing in another one. */
+  #refuses(cluster: string | undefined): AnotherClusterError | undefined {
+    this.#cluster ??= cluster;
+    if (cluster === undefined || cluster === this.#cluster) return undefined;
+    return new AnotherClusterError(this.#cluster ?? '', cluster);
   }
 
   get #server(): string {

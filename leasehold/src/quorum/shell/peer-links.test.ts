@@ -5,12 +5,12 @@ import { silent } from '../../runtime/logger.ts';
 import { instant } from '../../runtime/time.ts';
 import type { Reply } from '../wire/calls.ts';
 import type { Inbound } from '../wire/codec.ts';
-import type { Hello } from '../wire/messages.ts';
+import type { Hello } from '../core/founding.ts';
 import { PeerLinks } from './peer-links.ts';
 
 const hello = (storage: string, life: number, process: string): Hello => ({
   ...{ kind: 'hello', group: 'g', storage, life, process, address: '127.0.0.1:1' },
-  ...{ initial: undefined, isJoining: false },
+  ...{ initial: undefined, isJoining: false, cluster: undefined },
 });
 
 /** Links with a listener that only notes what it was told, and a clock that stands still. */

@@ -5,7 +5,7 @@
  *
  * A connection begins with a hello that names the sender's directory. These are refused:
  *
- *  - **another group**.
+ *  - **another group**, or **another cluster**: a group of the same name that was founded elsewhere (`core/founding.ts`).
  *  - **an emptied directory**: a name that the group knows with another storage id, unless the replica joins anew. The
  *    votes would not count anyway, but the operator must know.
  *  - **an old copy**: a directory of which a later life was heard. Votes since the copy was made are not in it.
@@ -29,13 +29,13 @@ import { MalformedMessageError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Instant } from '../../runtime/time.ts';
-import { nameOf } from '../disk/identity.ts';
+import { type Hello, nameOf } from '../core/founding.ts';
 import { isRefusalReason, ReplicaRefusedError, type RefusalReason } from '../errors.ts';
 import type { Message } from '../core/messages.ts';
 import { PEER_FRAME_BYTES_MAX } from '../wire/bounds.ts';
 import type { Reply } from '../wire/calls.ts';
 import { type Inbound, QUORUM_PROTOCOL, replicaCodec } from '../wire/codec.ts';
-import type { Hello, PeerMessage } from '../wire/messages.ts';
+import type { PeerMessage } from '../wire/messages.ts';
 
 /** Both sides keep to these: TCP alone would take minutes to notice a cut. */
 export const PEER_LIMITS: {
@@ -66,8 +66,8 @@ export interface PeerLinksOptions {
   /** A replica has introduced itself. */
   greeted(hello: Hello): void;
   receive(storage: string, message: Message): void;
-  /** The replica with directory `by` refuses this one. */
-  refused(error: ReplicaRefusedError, by: string | undefined): void;
+  /** Another replica refuses this one, for good. */
+  refused(error: ReplicaRefusedError): void;
 }
 
 interface Waiting {
@@ -107,9 +107,30 @@ export class PeerLinks implements AsyncDisposable {
     this.#dialer.listen((address, replies) => this.#answered(address, replies));
   }
 
-  /** Connects to every replica that is known and not connected. */
-  dialAll(): void {
-    for (const address of this.#addresses.values()) this.#dialer.send(address, this.#options.hello());
+  /** Connects to every replica that is known, and says the present hello where there is a connection. */
+  introduce(): void {
+    const addresses = new Set([...this.#addresses.values(), ...this.#heardAt.values()]);
+    for (const address of addresses) this.#dialer.send(address, this.#options.hello());
+  }
+
+  /** The clusters of the replicas at the addresses that the operator gave. */
+  get clusters(): readonly string[] {
+    return [...this.#addresses.values()].flatMap(
+      (address) => this.#dialer.welcome(address)?.greeting['cluster'] ?? [],
+    );
+  }
+
+  /** The hellos of all connections that speak. */
+  get speakers(): readonly Hello[] {
+    return [...this.#speakers.values()];
+  }
+
+  /** This replica knows more than before: a replica that speaks may have to be refused. */
+  judgeAgain(): void {
+    for (const [connection, hello] of this.#speakers) {
+      const reason = this.#options.judge(hello);
+      if (reason !== undefined) this.#refuse(connection, hello, reason);
+    }
   }
 
   /** A replica was heard of at this address. */
@@ -239,9 +260,9 @@ export class PeerLinks implements AsyncDisposable {
       if (reply.kind !== 'failed' || !isRefusalReason(reply.code)) continue;
       const greeting = this.#dialer.welcome(address)?.greeting;
       const error = new ReplicaRefusedError(greeting?.['name'] ?? address, reply.code);
-      const isAskedAgain = error.reason === 'still-connected' || error.reason === 'not-noted';
+      const isAskedAgain = ['still-connected', 'not-noted', 'not-joined'].includes(error.reason);
       if (isAskedAgain) this.#episodes.happened(`wait at ${address}`, error.message);
-      else this.#options.refused(error, greeting?.['storage']);
+      else this.#options.refused(error);
     }
   }
 }

@@ -6,11 +6,16 @@
  *     again       the journal says everything
  *
  * **Why founding waits for all.** The members at the beginning are named by their directories, and each replica writes down all
- * of them before it votes. A directory that is emptied later is then another one under any name, and is refused.
+ * of them before it votes (`core/founding.ts`). A directory that is emptied later is then another one under any name, and is refused.
  * Until the first slot is chosen nothing is decided without all of them, so two different lists cannot both decide.
+ *
+ * **A founder checks in with everybody.** The directory that waited for the others may be a backup from that time, while the original
+ * founded the group and voted. The others then name it as a founder, and only they know that it has voted. As founding needs all of them
+ * anyway, all of them are asked (`core/check-in.ts`). Only a directory whose id this very process drew has nothing to ask.
  */
 
 import type { LockedDirectory } from '../../node/locked-directory.ts';
+import { TransportClosedError } from '../../node/tcp/errors.ts';
 import type { TcpListener } from '../../node/tcp/listen.ts';
 import type { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import type { LeaseholdError } from '../../runtime/errors.ts';
@@ -25,15 +30,21 @@ import {
   type Placement,
   UNKNOWN_GROUP,
 } from '../core/configuration.ts';
+import { awaitedOf, foundersOf, type Hello, nameOf, refusalOf } from '../core/founding.ts';
 import { DEFAULT_LIMITS, type ResolvedQuorumDurations } from '../core/options.ts';
 import { recover } from '../core/recovery.ts';
-import { type Identity, nameOf, writeIdentity } from '../disk/identity.ts';
+import { clusterOfOrigin, type Identity, writeIdentity } from '../disk/identity.ts';
 import { JournalDisk } from '../disk/journal-disk.ts';
 import { type FilePlaces, writePlace } from '../disk/place.ts';
-import { QuorumClosedError, type RefusalReason, ReplicaRefusedError, VotesLostError } from '../errors.ts';
+import {
+  DirectoryMismatchError,
+  QuorumClosedError,
+  type RefusalReason,
+  ReplicaRefusedError,
+  VotesLostError,
+} from '../errors.ts';
 import type { Call, Reply } from '../wire/calls.ts';
 import type { Inbound } from '../wire/codec.ts';
-import type { Hello } from '../wire/messages.ts';
 import { CallDesk, Caller } from './call-desk.ts';
 import type { HistoryEvents } from './change-history.ts';
 import { checkKey, ownFound } from './client-checks.ts';
@@ -46,13 +57,15 @@ import { type ReplicaStatus, statusOf } from './replica-status.ts';
 /** @internal */
 export interface QuorumReplicaOptions {
   readonly identity: Identity;
-  /** The journal was begun by this process. */
+  /** The storage id was drawn by this process, for a replica that joins: nobody can have heard a vote of it. */
   readonly isNew: boolean;
   /** The directory was copied or restored. */
   readonly isCopy: boolean;
   readonly places: FilePlaces;
   readonly directory: LockedDirectory;
   readonly listener: TcpListener<readonly Reply[], Inbound>;
+  /** Told to everybody who connects; the replica adds the id of its cluster. */
+  readonly greeting: Record<string, string>;
   /** Where other replicas and clients reach this one. */
   readonly address: string;
   readonly secure: PeerLinksOptions['secure'];
@@ -93,7 +106,6 @@ export class QuorumReplica implements AsyncDisposable {
   #saving: Promise<void> = Promise.resolve();
   #opening: Promise<void> = Promise.resolve();
   #isBeginning = false;
-  #isNew: boolean;
   #isClosed = false;
   #ending: Promise<void> | undefined;
 
@@ -102,7 +114,6 @@ export class QuorumReplica implements AsyncDisposable {
     const { identity, listener, secure, runtime, logger } = options;
     this.#options = options;
     this.#identity = identity;
-    this.#isNew = options.isNew;
     this.name = identity.name;
     this.group = identity.group;
     this.address = options.address;
@@ -119,7 +130,7 @@ export class QuorumReplica implements AsyncDisposable {
         note: (hello) => this.#note(hello),
         greeted: (hello) => this.#greeted(hello),
         receive: (storage, message) => this.#serving?.host.receive(storage, message),
-        refused: (error, by) => this.#refused(error, by),
+        refused: (error) => this.#refused(error),
       }),
     );
     // Addresses in the options are newer than those remembered: copies that are started elsewhere must not find the originals.
@@ -133,7 +144,9 @@ export class QuorumReplica implements AsyncDisposable {
 
   /** @internal */
   async begin(): Promise<void> {
-    this.#links.dialAll();
+    const cluster = clusterOfOrigin(this.#identity.origin);
+    if (cluster !== undefined) this.#options.greeting['cluster'] = cluster;
+    this.#links.introduce();
     if (this.#identity.origin.kind === 'gathering') this.#found();
     else await this.#open();
     if (this.failed.aborted) throw this.failed.reason;
@@ -222,26 +235,21 @@ export class QuorumReplica implements AsyncDisposable {
     return {
       ...{ kind: 'hello', group, storage, life, process, address, initial },
       isJoining: origin.kind === 'joining',
+      cluster: clusterOfOrigin(origin),
     };
   }
 
   #judge(hello: Hello): RefusalReason | undefined {
     const { group, storage, origin, lives } = this.#identity;
-    if (hello.group !== group) return 'another-group';
-    if (hello.storage === storage) return 'running-twice';
-    const known = lives[hello.storage];
-    if (known !== undefined && hello.life < known.life) return 'old-copy';
-    if (known !== undefined && hello.life === known.life && hello.process !== known.process)
-      return 'running-twice';
-    if (this.#removed().includes(hello.storage)) return 'removed';
-    if (hello.isJoining || this.#isMember(hello.storage)) return undefined;
-    if (origin.kind === 'founding')
-      return origin.members.some((member) => nameOf(member.storage) === nameOf(hello.storage))
-        ? 'emptied-directory'
-        : 'unknown-name';
-    return origin.kind === 'gathering' && !this.#options.peers.has(nameOf(hello.storage))
-      ? 'unknown-name'
-      : undefined;
+    const members = this.#members().map((member) => member.storage);
+    const cluster = clusterOfOrigin(origin);
+    const joinable = origin.kind === 'joining' && cluster === undefined ? this.#links.clusters : undefined;
+    const awaited = origin.kind === 'gathering' ? new Set(this.#options.peers.keys()) : undefined;
+    const { process } = this.#options;
+    return refusalOf(
+      { group, storage, process, cluster, joinable, lives, members, removed: this.#removed(), awaited },
+      hello,
+    );
   }
 
   #isMember(storage: string): boolean {
@@ -251,9 +259,8 @@ export class QuorumReplica implements AsyncDisposable {
 
   #members(): readonly Member[] {
     const { origin } = this.#identity;
-    const replica = this.#serving?.host.replica;
-    if (replica !== undefined) return replica.view.log.newestConfiguration.members;
-    return origin.kind === 'founding' ? origin.members : [];
+    const members = this.#serving?.host.members ?? [];
+    return members.length === 0 && origin.kind === 'founding' ? origin.members : members;
   }
 
   /** Directories that were removed from the group. */
@@ -274,19 +281,37 @@ export class QuorumReplica implements AsyncDisposable {
   }
 
   /** Before a word of a life is heard, it is written down, and with it that no earlier life is heard again. */
-  #note({ storage, life, process }: Hello): Promise<void> | undefined {
-    const { lives } = this.#identity;
+  #note({ storage, life, process, cluster }: Hello): Promise<void> | undefined {
+    const { lives, origin } = this.#identity;
     const known = lives[storage];
-    if (known?.life === life && known.process === process && this.#noted.has(storage)) return undefined;
+    const isJoining = origin.kind === 'joining' && origin.cluster === undefined && cluster !== undefined;
+    const isKnown = known?.life === life && known.process === process && this.#noted.has(storage);
+    if (isKnown && !isJoining) return undefined;
     this.#noted.delete(storage);
     this.#identity = {
       ...this.#identity,
+      origin: isJoining ? { ...origin, cluster } : origin,
       lives: this.#bounded({ ...lives, [storage]: { life, process } }),
     };
     return this.#writeIdentity().then(() => {
       const { life: newest, process: newestProcess } = this.#identity.lives[storage] ?? {};
       if (newest === life && newestProcess === process) this.#noted.add(storage);
+      if (isJoining) this.#belong();
     });
+  }
+
+  /**
+   * This replica belongs to a cluster now. Whoever connected before was not told, and takes the id from the welcome: clients hold on to it,
+   * and so do replicas that join. So all connect once more.
+   */
+  #belong(): void {
+    const cluster = clusterOfOrigin(this.#identity.origin);
+    const { listener, greeting } = this.#options;
+    if (cluster === undefined) return;
+    greeting['cluster'] = cluster;
+    const why = new TransportClosedError('this replica has found its cluster');
+    for (const connection of [...listener.peers.keys()]) listener.close(connection, why);
+    this.#links.introduce();
   }
 
   /** Members, and a few others: a stranger may come with a new directory each time. */
@@ -302,13 +327,12 @@ export class QuorumReplica implements AsyncDisposable {
    * failure. An emptied directory is not marked: its storage id has no vote in that group, however often it starts, and
    * the peer may be of another group whose address was given by mistake.
    */
-  #refused(error: ReplicaRefusedError, by: string | undefined): void {
-    if (error.reason === 'another-group' || error.reason === 'unknown-name') {
+  #refused(error: ReplicaRefusedError): void {
+    if (['another-group', 'another-cluster', 'unknown-name', 'own-address'].includes(error.reason)) {
       this.#options.logger.error(error.message);
       return;
     }
-    const isCopy = error.reason === 'old-copy' || error.reason === 'running-twice';
-    const isProofOfCopy = isCopy && by !== this.#identity.storage; // An address may lead back to this replica by mistake.
+    const isProofOfCopy = error.reason === 'old-copy' || error.reason === 'running-twice';
     this.#serving?.host.stop();
     if (isProofOfCopy) this.#save({ refused: { peer: error.peer, reason: error.reason } });
     void this.#saving.then(() => this.#fail(error));
@@ -345,34 +369,19 @@ export class QuorumReplica implements AsyncDisposable {
 
   // ── the beginning ──
 
-  /** Names in the list that have not introduced themselves. */
+  /** Names in the list with which the group cannot be founded yet. */
   #awaited(): string[] {
-    if (this.#identity.origin.kind !== 'gathering') return [];
-    const heard = new Set([...this.#hellos.keys()].map(nameOf));
-    return [...this.#options.peers.keys()].filter((name) => name !== this.name && !heard.has(name));
+    const { origin, storage } = this.#identity;
+    if (origin.kind !== 'gathering') return [];
+    return awaitedOf(storage, [...this.#options.peers.keys()], this.#links.speakers);
   }
 
   /** Founds the group once every replica of the list is known. */
   #found(): void {
     if (this.#isBeginning) return;
-    const { storage } = this.#identity;
-    for (const { initial, storage: peer } of this.#hellos.values()) {
-      if (initial === undefined) continue;
-      const own = initial.find((member) => nameOf(member.storage) === this.name);
-      if (own?.storage === storage) {
-        void this.#beginWith(initial);
-        return;
-      }
-      this.#options.logger.debug('the group was founded with other directories', { peer });
-    }
-    if (this.#awaited().length > 0) return;
-    const storages = [storage, ...this.#hellos.keys()].filter((each) => !this.#hellos.get(each)?.isJoining);
-    const members = storages
-      .toSorted()
-      .filter((each) => this.#options.peers.has(nameOf(each)))
-      .map((each, seat) => ({ seat, storage: each }));
-    if (new Set(members.map((member) => nameOf(member.storage))).size < members.length) return;
-    void this.#beginWith(members);
+    const list = [...this.#options.peers.keys()];
+    const members = foundersOf(this.#identity.storage, list, this.#links.speakers);
+    if (members !== undefined) void this.#beginWith(members);
   }
 
   async #beginWith(members: readonly Member[]): Promise<void> {
@@ -380,10 +389,10 @@ export class QuorumReplica implements AsyncDisposable {
     const { directory } = this.#options;
     try {
       // The journal first: an identity of a founded group without a journal means that votes are lost.
-      await JournalDisk.create(directory.storage, this.#identity.storage);
-      this.#isNew = true;
+      await JournalDisk.create(directory.storage, this.#identity.storage, directory.path);
       this.#identity = { ...this.#identity, origin: { kind: 'founding', members } };
       await this.#writeIdentity();
+      this.#belong();
       if (!this.#isClosed) await this.#open();
     } catch (error) {
       this.#fail(error as LeaseholdError);
@@ -416,20 +425,27 @@ export class QuorumReplica implements AsyncDisposable {
     const recovery = recover(frames, snapshots);
     if (recovery.kind === 'votes-lost')
       throw new VotesLostError(path, 'a damaged frame held votes for slots that are not known to be chosen');
+    const isEmpty = recovery.state.snapshot === undefined && recovery.state.entries.length === 0;
+    if (clusterOfOrigin(origin) === undefined && !isEmpty) {
+      const finding =
+        'its file "identity" is older than its journal, as in a backup of which a part was restored';
+      throw new DirectoryMismatchError(path, finding, 'Put back the newer "identity"');
+    }
     const initial: Configuration =
       origin.kind === 'founding' ? initialConfiguration(origin.members, placement) : UNKNOWN_GROUP;
     const { members } = initial;
     for (const member of members)
       if (member.storage !== id && !this.#contacts.includes(member.storage))
         this.#contacts.push(member.storage);
-    if (this.#isNew) await this.#place();
+    const isFounder = this.#isBeginning; // Its files are noted when all the others have confirmed it.
+    if (this.#options.isNew) await this.#place();
     if (this.#options.isCopy) this.#tellOfCopy();
     let desk: CallDesk | undefined;
     const host = new ReplicaHost(
       {
         ...{ storage: id, life, path, initial, contacts: this.#contacts },
         ...{ durations, limits: DEFAULT_LIMITS, disk, runtime, logger },
-        ...{ isNew: this.#isNew, isCopy: this.#options.isCopy },
+        ...{ isNew: isFounder || this.#options.isNew, isCopy: isFounder || this.#options.isCopy },
         send: (to, message) => this.#links.send(to, message),
         watched: {
           changed: (changes) => {
@@ -445,7 +461,7 @@ export class QuorumReplica implements AsyncDisposable {
         confirmed: () => {
           void this.#place().catch((error: unknown) => this.#fail(error as LeaseholdError));
         },
-        refused: (by) => this.#refused(new ReplicaRefusedError(nameOf(by), 'old-copy'), by),
+        refused: (by) => this.#refused(new ReplicaRefusedError(nameOf(by), 'old-copy')),
         settled: () => this.#waiters.look(),
       },
       recovery.state,
@@ -458,6 +474,7 @@ export class QuorumReplica implements AsyncDisposable {
       addressOf: (each) => (each === id ? this.address : this.#links.addressOf(each)),
     });
     this.#serving = { host, desk };
+    this.#links.judgeAgain();
     this.#waiters.look();
   }
 
@@ -531,6 +548,7 @@ export class QuorumReplica implements AsyncDisposable {
     const caller = this.#callers.get(connection);
     this.#callers.delete(connection);
     if (caller !== undefined) this.#serving?.desk.gone(caller);
+    if (this.#identity.origin.kind === 'gathering' && !this.#isClosed) this.#found();
   }
 }
 

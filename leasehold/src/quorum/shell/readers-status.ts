@@ -3,7 +3,7 @@
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { AUTOMATIC, bit, EVERYBODY, type Mask, type Member, type Placement } from '../core/configuration.ts';
 import type { PlacingStatus } from '../core/placing.ts';
-import { nameOf } from '../disk/identity.ts';
+import { nameOf } from '../core/founding.ts';
 
 /** Which replicas hold keys: the leader alone, every one, or those that the leader chooses by counts of reads and writes. */
 export type Readers = 'leader' | 'all' | 'automatic';

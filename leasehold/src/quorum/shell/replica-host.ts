@@ -21,7 +21,7 @@ import { later } from '../../runtime/time.ts';
 import type { Answer } from '../core/answer.ts';
 import type { Peeked } from '../core/reads.ts';
 import type { Found } from '../core/result.ts';
-import type { Configuration } from '../core/configuration.ts';
+import type { Configuration, Member } from '../core/configuration.ts';
 import type { Effect } from '../core/context.ts';
 import type { Frame } from '../core/journal.ts';
 import type { Revision } from '../core/operation.ts';
@@ -31,7 +31,7 @@ import type { Change } from '../core/membership.ts';
 import type { Message } from '../core/messages.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
 import type { Recovered } from '../core/recovery.ts';
-import { answerOf, CheckIn } from '../core/check-in.ts';
+import { answerOf, CheckIn, newestConfiguration } from '../core/check-in.ts';
 import { Repair } from '../core/repair.ts';
 import { type Snapshot, type SnapshotPart, wholePart } from '../core/snapshot.ts';
 import { Replica, type ReplicaCall } from '../core/replica.ts';
@@ -50,7 +50,7 @@ export interface ReplicaHostOptions {
   readonly life: number;
   /** Where the directory is, for errors. */
   readonly path: string;
-  /** The journal was begun by this process, so there is nothing that it can have forgotten. */
+  /** The journal was begun by this process: for a founder, or for a storage id that this process drew. */
   readonly isNew: boolean;
   /** The files are not those that this replica wrote: they were copied or restored. */
   readonly isCopy: boolean;
@@ -110,7 +110,7 @@ export class ReplicaHost {
   /** @param recovered not kept: the state in it may be large, and old soon */
   constructor(options: ReplicaHostOptions, recovered: Recovered) {
     this.#options = options;
-    this.#stage = options.isNew ? this.#afterCheckIn(recovered) : this.#checkIn(recovered);
+    this.#stage = this.#checkIn(recovered);
     const { driver, core } = this.#stage;
     driver.input((now) => core.wake(now));
   }
@@ -122,6 +122,15 @@ export class ReplicaHost {
   /** The members that have not yet said what they heard of this replica. */
   get awaited(): readonly string[] {
     return this.#stage.kind === 'checking-in' ? this.#stage.core.awaited : [];
+  }
+
+  /** Storage ids and seats of the members, as far as this replica knows; empty if it knows none. */
+  get members(): readonly Member[] {
+    const stage = this.#stage;
+    if (stage.kind === 'running') return stage.core.view.log.newestConfiguration.members;
+    return stage.kind === 'checking-in'
+      ? stage.core.electorate.members
+      : newestConfiguration(stage.core.recovered, this.#options.initial).configuration.members;
   }
 
   /** The core, once it has everything that its disk lost. */
@@ -269,11 +278,11 @@ export class ReplicaHost {
   }
 
   #checkIn(recovered: Recovered): CheckingIn {
-    const { storage: self, initial, contacts, isCopy, durations, runtime } = this.#options;
+    const { storage: self, initial, contacts, isCopy, isNew, durations, runtime } = this.#options;
     const nonce = Math.floor(runtime.random() * 2 ** 48);
     const { electionMs } = durations;
     const core = new CheckIn(
-      { self, recovered, initial, contacts, isCopy, electionMs, nonce },
+      { self, recovered, initial, contacts, isCopy, isNew, electionMs, nonce },
       runtime.now(),
     );
     const driver = new Driver<Effect>({

@@ -3,7 +3,8 @@
 import type { Instant } from '../../runtime/time.ts';
 import type { Placement } from '../core/configuration.ts';
 import type { ResolvedQuorumDurations } from '../core/options.ts';
-import { type Identity, nameOf } from '../disk/identity.ts';
+import { nameOf } from '../core/founding.ts';
+import type { Identity } from '../disk/identity.ts';
 import type { PeerLinks } from './peer-links.ts';
 import { placementWords, readersStatus, type ReadersStatus } from './readers-status.ts';
 import type { HostCounters, ReplicaHost } from './replica-host.ts';

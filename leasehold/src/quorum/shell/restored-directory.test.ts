@@ -1,4 +1,5 @@
 import { cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { TestGroup } from './testing/groups.ts';
 
@@ -84,5 +85,38 @@ describe('a copy of a directory in use', () => {
     await original[Symbol.asyncDispose](); // For the others the links of the original are gone, and the copy is there.
     await eventually(() => expect(copy.failed.aborted).toBe(true));
     expect(copy.failed.reason).toMatchObject({ code: 'QUORUM_REPLICA_REFUSED', reason: 'old-copy' });
+  });
+});
+
+describe('a backup of a directory that waited for the others', () => {
+  it('is asked about by all members after the founding, and refused by one that heard its votes', async () => {
+    await using group = await TestGroup.of('a', 'b', 'c');
+    const waiting = await group.start('c');
+    await eventually(() => expect(waiting.status().state).toBe('gathering'));
+    await cp(group.directory('c'), group.directory('backup'), { recursive: true });
+    await group.start('a');
+    await group.start('b');
+    await group.ready();
+    await group.stop('b'); // It knows the founders, and need not have heard a vote.
+    await group.stop('c');
+    await rm(group.directory('c'), { recursive: true });
+    await cp(group.directory('backup'), group.directory('c'), { recursive: true });
+    await group.start('b');
+    const c = await group.start('c');
+    await eventually(() => expect(c.failed.aborted).toBe(true));
+    expect(c.failed.reason).toMatchObject({ code: 'QUORUM_REPLICA_REFUSED', reason: 'old-copy' });
+  });
+
+  it.each([{}, { join: true }])('is not put beside a newer journal (%o)', async (options) => {
+    await using group = await TestGroup.of('a', 'b');
+    const waiting = await group.start('a');
+    await eventually(() => expect(waiting.status().state).toBe('gathering'));
+    await cp(group.directory('a'), group.directory('backup'), { recursive: true });
+    await group.start('b');
+    await group.ready();
+    await group.stop('a');
+    await cp(join(group.directory('backup'), 'identity'), join(group.directory('a'), 'identity'));
+    const error = { code: 'QUORUM_DIRECTORY_MISMATCH' };
+    await expect(group.serves('a', options)).rejects.toMatchObject(error);
   });
 });

@@ -238,6 +238,7 @@ describe('startReplica', () => {
     ],
     ['an address beyond loopback without TLS', { peers: { a: '10.0.0.1:7600' } }],
     ['a heartbeat that is too slow', { heartbeatMs: 900, electionMs: 1_000 }],
+    ['sessions that end before a client repeats a write', { sessionMs: 2_000 }],
     ['a name with a tilde', { name: 'a~b', peers: { 'a~b': '127.0.0.1:1' } }],
     ['a misspelt option', { leasMs: 3 } as object],
   ])('refuses options with %s', async (_, options) => {

@@ -23,6 +23,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { nameOption } from '../../runtime/text-option.ts';
 import type { Placement } from '../core/configuration.ts';
+import { MEMBERS_MAX } from '../core/membership.ts';
 import {
   type QuorumDurations,
   type ResolvedQuorumDurations,
@@ -128,11 +129,14 @@ export async function startReplicaOn(
     const onBackwards = (ms: number): void =>
       logger.error('the monotonic clock went back; it stands still meanwhile', { ms });
     const runtime = given ?? nodeRuntime({ onBackwards });
+    const greeting: Record<string, string> = {
+      ...{ group, name, storage: identity.storage, sessionMs: String(durations.sessionMs) },
+    };
     let replica: QuorumReplica | undefined;
     const listener = await listenTcp({
       ...{ ...listen, codec: listenerCodec, protocol: QUORUM_PROTOCOL, runtime, logger, secure },
       limits: { ...PEER_LIMITS, frameBytesBeforeAdmission: CALL_FRAME_BYTES_MAX },
-      greeting: { group, name, storage: identity.storage, sessionMs: String(durations.sessionMs) },
+      greeting,
       onPeer: ({ id }, state) => {
         if (state === 'disconnected') replica?.gone(id);
       },
@@ -147,6 +151,7 @@ export async function startReplicaOn(
         places,
         directory,
         listener,
+        greeting,
         address,
         secure,
         peers,
@@ -198,6 +203,12 @@ export function checkReplicaOptions(options: StartReplicaOptions): CheckedOption
       'it must be given where peers does not have this replica',
     );
   const durations = resolveQuorumDurations(options);
+  if (durations.sessionMs < SESSION_MS_MIN)
+    throw new InvalidOptionError(
+      'sessionMs',
+      durations.sessionMs,
+      `it must be at least ${SESSION_MS_MIN}: a client repeats a write after 2,000 ms, and the session must outlive several repetitions`,
+    );
   const listen = parsed('listen', options.listen ?? own);
   const secure = mutualTlsOption(options.tls);
   if (secure === undefined && options.insecure !== true && !isLoopback(listen.host)) {
@@ -213,7 +224,7 @@ export function checkReplicaOptions(options: StartReplicaOptions): CheckedOption
 
 interface OpenedIdentity {
   readonly identity: Identity;
-  /** The journal was begun by this process. */
+  /** The storage id was drawn by this process, for a replica that joins. */
   readonly isNew: boolean;
   readonly isCopy: boolean;
 }
@@ -241,12 +252,15 @@ async function openIdentity(
     ...{ origin: { kind: 'gathering' }, lives: {}, addresses: {} },
   };
   const isJoining = join && before.origin.kind === 'gathering';
-  const isCopy = before.origin.kind !== 'gathering' && (await isCopied(storage, places));
-  if (isJoining) await JournalDisk.create(storage, before.storage);
+  const isNew = isJoining && found === undefined;
+  // A directory that waited for the founding before may be a backup from that time (`quorum-replica.ts`).
+  const isCopy =
+    !isNew && (isJoining || (before.origin.kind !== 'gathering' && (await isCopied(storage, places))));
+  if (isJoining) await JournalDisk.create(storage, before.storage, path);
   const origin = isJoining ? ({ kind: 'joining' } as const) : before.origin;
   const identity = { ...before, life: before.life + 1, origin };
   await writeIdentity(storage, identity);
-  return { identity, isNew: isJoining, isCopy };
+  return { identity, isNew, isCopy };
 }
 
 function checkPeers(peers: unknown): ReadonlyMap<string, string> {
@@ -262,14 +276,15 @@ function checkPeers(peers: unknown): ReadonlyMap<string, string> {
     addresses.set(name, String(address));
   }
   if (addresses.size === 0) throw new InvalidOptionError('peers', 'empty', 'a group needs a replica');
-  if (addresses.size > REPLICAS_MAX) {
-    const rule = `a group has at most ${REPLICAS_MAX} members: each one more makes writes slower`;
+  if (addresses.size > MEMBERS_MAX) {
+    const rule = `a group has at most ${MEMBERS_MAX} members: each one more makes writes slower`;
     throw new InvalidOptionError('peers', addresses.size, rule);
   }
   return addresses;
 }
 
-const REPLICAS_MAX = 7;
+/** A client takes a write that it sent once, in a session that is forgotten, for one that was not applied (`client-session.ts`). */
+const SESSION_MS_MIN = 10_000;
 
 function replicaName(option: string, value: unknown): string {
   const name = nameOption(option, value, NAME_CHARACTERS_MAX);

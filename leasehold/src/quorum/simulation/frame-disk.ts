@@ -21,16 +21,19 @@ export class FrameDisk {
   #unfinished: Found[] = [];
   #saving: SnapshotPart | undefined;
   #lives = 0;
+  /** The first backup is older than the journal: a founder waited for the others. */
   #backup:
     | { readonly frames: StoredFrame[]; readonly snapshots: Map<number, Snapshot>; readonly lives: number }
     | undefined;
-  /** The files are not those that the replica wrote: they were restored, and nobody has confirmed them since. */
+  /** Nothing says that the files are those that the replica wrote: a founder's, or they were restored; and nobody has confirmed them since. */
   isCopy = false;
   /** Until then, by true time, nothing is synced. */
   stuckUntilMs = 0;
 
-  constructor(random: Random) {
+  constructor(random: Random, isFounder: boolean) {
     this.#random = random;
+    this.isCopy = isFounder;
+    if (isFounder) this.backUp();
   }
 
   get frames(): readonly StoredFrame[] {

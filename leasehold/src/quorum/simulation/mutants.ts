@@ -331,6 +331,15 @@ export const mutants: readonly Mutant[] = [
     to: 'if (message.votes < 0 && isMember',
   },
   {
+    name: 'founders-do-not-ask',
+    promise: 'agreement',
+    story:
+      'A backup from before the founding founds the group once more, and votes again on what it has forgotten.',
+    file: CHECK_IN,
+    from: 'isNew && !isSeated(initial, self)',
+    to: 'isNew',
+  },
+  {
     name: 'removed-directory-comes-back',
     promise: 'removed-stay-out',
     story: 'A copy of an old change seats a directory that was removed since.',

@@ -11,7 +11,7 @@ import { SimProcess, type SimRuntime } from '../../sim/process.ts';
 import type { Random } from '../../sim/random.ts';
 import type { World } from '../../sim/world.ts';
 import type { Answer } from '../core/answer.ts';
-import type { Configuration } from '../core/configuration.ts';
+import { type Configuration, isSeated } from '../core/configuration.ts';
 import type { Effect } from '../core/context.ts';
 import type { Frame } from '../core/journal.ts';
 import type { SnapshotPart } from '../core/snapshot.ts';
@@ -103,7 +103,7 @@ export class ReplicaNode {
     this.world = world;
     this.storage = options.storage;
     this.#options = options;
-    this.disk = new FrameDisk(options.random.fork('disk'));
+    this.disk = new FrameDisk(options.random.fork('disk'), isSeated(options.initial, options.storage));
     this.process = new SimProcess(world, {
       name: options.storage,
       clock: options.clock,
@@ -180,8 +180,7 @@ export class ReplicaNode {
     }
     const { state } = recovery;
     const resolved = durations();
-    if (life === 1) this.#begin(runtime, life, state, resolved);
-    else this.#checkIn(runtime, life, state, resolved);
+    this.#checkIn(runtime, life, state, resolved);
   }
 
   /** Waits until the other members confirm that the disk has every vote. */
@@ -189,10 +188,11 @@ export class ReplicaNode {
     const { storage, initial, replicas, contacts } = this.#options;
     const transport = runtime.transport(replicas);
     const { isCopy } = this.disk;
+    const isNew = life === 1;
     const nonce = Math.floor(runtime.random() * 2 ** 40);
     const checkIn = new CheckIn(
       {
-        ...{ self: storage, recovered: state, initial, isCopy, nonce },
+        ...{ self: storage, recovered: state, initial, isCopy, isNew, nonce },
         electionMs: durations.electionMs,
         get contacts() {
           return contacts();

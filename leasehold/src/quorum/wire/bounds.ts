@@ -36,10 +36,7 @@ export const SLICES_MAX = 256;
 /** Objects that a placement names. */
 export const OBJECTS_MAX = 65_536;
 
-/**
- * The largest frame between replicas. Entries are split long before (`bytesPerMessage`); only a snapshot comes near. It is
- * one frame, so the whole state of a group must fit.
- */
+/** The largest frame between replicas. Entries and snapshots are sent in parts long before (`bytesPerMessage`, `bytesPerPart`). */
 export const PEER_FRAME_BYTES_MAX: number = 512 * 1024 * 1024;
 
 /** The largest frame of a client: a transaction with several large values fits. */

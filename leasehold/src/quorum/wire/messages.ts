@@ -5,7 +5,7 @@
 
 import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
 import { Flaw, refusing } from '../../runtime/msgpack/flaw.ts';
-import type { Member } from '../core/configuration.ts';
+import type { Hello } from '../core/founding.ts';
 import type { Message } from '../core/messages.ts';
 import { SEATS_MAX } from '../core/ballot.ts';
 import type { Usage } from '../placement/usage.ts';
@@ -50,21 +50,6 @@ import {
   slot,
   snapshot,
 } from './parts.ts';
-
-/** A replica introduces its directory. */
-export interface Hello {
-  readonly kind: 'hello';
-  readonly group: string;
-  readonly storage: string;
-  readonly life: number;
-  /** Drawn by the process: two processes that open copies of one directory may have the same life. */
-  readonly process: string;
-  /** Where this replica listens, as others should dial it. */
-  readonly address: string;
-  /** The members at the group's beginning; undefined if the replica does not know them, or joins. */
-  readonly initial: readonly Member[] | undefined;
-  readonly isJoining: boolean;
-}
 
 export type PeerMessage = Message | Hello;
 
@@ -149,6 +134,7 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
     address: text(ADDRESS_BYTES_MAX),
     initial: optional(list(member, SEATS_MAX)),
     isJoining: flag,
+    cluster: optional(name),
   },
 });
 

@@ -192,6 +192,7 @@ export const answer: Form<Answer> = union<'kind', Answer>(
         'no-member-would-be-left',
         'no-free-seat',
         'removed-before',
+        'too-many-members',
       ),
     },
     refused: { why: word('busy', 'session-required', 'batch-too-large', 'not-ready') },

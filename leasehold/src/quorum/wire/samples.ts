@@ -141,7 +141,7 @@ export const MESSAGES: readonly PeerMessage[] = [
   {
     kind: 'hello',
     ...{ group: 'default', storage: 'a~1f', life: 7, process: 'ab12', address: '10.0.0.1:7600' },
-    ...{ initial: members, isJoining: false },
+    ...{ initial: members, isJoining: false, cluster: '0123456789abcdef' },
   },
 ];
 

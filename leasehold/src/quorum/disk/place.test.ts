@@ -1,0 +1,63 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { putFile } from '../../log/file/files.ts';
+import { memoryStorage } from '../../log/memory-storage.ts';
+import type { Storage } from '../../runtime/runtime.ts';
+import { type FilePlaces, isCopied, writePlace } from './place.ts';
+
+const FIRST = '0000000000000001.journal';
+const SECOND = '0000000000000002.journal';
+const THIRD = '0000000000000003.journal';
+const NOW_MS = 1_000;
+
+/** Files that each have an inode of their own, anew whenever one is put there. */
+class Files {
+  readonly storage: Storage = memoryStorage();
+  readonly inodes = new Map<string, string>();
+  readonly places: FilePlaces = {
+    of: (name = '.') => this.inodes.get(name) ?? 'the directory',
+    modifiedMs: () => NOW_MS,
+  };
+  #inodes = 0;
+
+  async put(name: string): Promise<void> {
+    await putFile(this.storage, name, [Uint8Array.of(1)]);
+    this.#inodes += 1;
+    this.inodes.set(name, `inode ${this.#inodes}`);
+  }
+
+  remove(name: string): Promise<void> {
+    return this.storage.remove(name);
+  }
+
+  get isCopied(): Promise<boolean> {
+    return isCopied(this.storage, this.places);
+  }
+}
+
+describe('the files of a replica', () => {
+  let files: Files;
+  beforeEach(async () => {
+    files = new Files();
+    for (const name of [FIRST, SECOND]) await files.put(name);
+    await writePlace(files.storage, files.places, NOW_MS);
+  });
+
+  it('are in place after segments came and went', async () => {
+    expect(await files.isCopied).toBe(false);
+    await files.put(THIRD);
+    await files.remove(FIRST);
+    expect(await files.isCopied).toBe(false);
+  });
+
+  it('are copies if one that was noted is another file now', async () => {
+    await files.put(SECOND);
+    expect(await files.isCopied).toBe(true);
+  });
+
+  it('are copies if none is left that was noted: a journal was restored beside a newer note', async () => {
+    await files.put(THIRD);
+    await files.remove(SECOND);
+    await files.remove(FIRST);
+    expect(await files.isCopied).toBe(true);
+  });
+});

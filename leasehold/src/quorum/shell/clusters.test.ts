@@ -1,0 +1,94 @@
+import { rm } from 'node:fs/promises';
+import { describe, expect, it, vi } from 'vitest';
+import { type Logger, silent } from '../../runtime/logger.ts';
+import { connectQuorum } from './connect-quorum.ts';
+import { TestGroup } from './testing/groups.ts';
+
+const eventually = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const text = (value: Uint8Array | undefined): string => new TextDecoder().decode(value);
+
+/** A logger that keeps the errors. */
+function keeping(): { readonly logger: Logger; readonly errors: string[] } {
+  const errors: string[] = [];
+  return { logger: { ...silent, error: (message) => void errors.push(message) }, errors };
+}
+
+describe('two clusters of one group name', () => {
+  it('leave each other alone: one at the address of a dead member does not end the living majority', async () => {
+    await using one = await TestGroup.of('a', 'b', 'c');
+    const { logger, errors } = keeping();
+    for (const name of ['a', 'b', 'c']) await one.start(name, { logger });
+    await one.ready();
+    await one.connect('a').put('k', 'one', { timeoutMs: 20_000 });
+    await one.stop('c');
+    await using two = await TestGroup.of('a', 'b', 'c');
+    two.peers['c'] = one.peers['c'] ?? '';
+    for (const name of ['a', 'b', 'c']) await two.start(name);
+    await two.ready();
+    await eventually(() => expect(errors.join()).toContain('belongs to another cluster'));
+    await one.connect('a', 'b').put('k', 'still one', { timeoutMs: 20_000 });
+    for (const name of ['a', 'b']) expect(one.replicas.get(name)?.failed.aborted).toBe(false);
+  });
+
+  it('never feed one replica: a directory that one of them fed is refused by the other', async () => {
+    await using wrong = await TestGroup.started('a');
+    await wrong.connect('a').put('k', 'wrong', { timeoutMs: 20_000 });
+    await using right = await TestGroup.started('x');
+    const client = right.connect('x');
+    for (let n = 0; n < 5; n += 1) await client.put('k', 'right', { timeoutMs: 20_000 });
+    const listen = await wrong.freeAddress();
+    const mistaken = await wrong.start('d', { join: true, listen });
+    await eventually(() => expect(mistaken.status().log.committed).toBeGreaterThan(1));
+    await wrong.stop('d');
+
+    const { logger, errors } = keeping();
+    const directory = wrong.directory('d');
+    const d = await right.start('d', { join: true, listen, directory, logger });
+    await eventually(() => expect(errors.join()).toContain('belongs to another cluster'));
+    const refusal = { code: 'QUORUM_CHANGE_REFUSED', reason: 'not-known' };
+    await expect(client.add('d', { timeoutMs: 500 })).rejects.toMatchObject(refusal);
+    expect(d.status().members.map(({ name }) => name)).toEqual(['a']);
+
+    // With an empty directory it joins the cluster that it is given, although the other one still dials its address.
+    await right.stop('d');
+    await rm(directory, { recursive: true });
+    const emptied = await right.start('d', { join: true, listen, directory });
+    await client.add('d', { timeoutMs: 20_000 });
+    await emptied.ready();
+    const { value } = await emptied.client.get('k', { timeoutMs: 20_000 });
+    expect(text(value)).toBe('right');
+  });
+
+  it('are told apart by a client, which stays with the first', async () => {
+    await using one = await TestGroup.started('a');
+    await using two = await TestGroup.started('a');
+    await two.connect('a').put('k', 'of another client', { timeoutMs: 20_000 });
+    const servers = [one.peers['a'] ?? '', two.peers['a'] ?? ''];
+    await using client = connectQuorum({ servers, inOrder: true, logger: silent });
+    await client.put('k', 'in one', { timeoutMs: 20_000 });
+    await one.stop('a');
+    await expect(client.put('k', 'in two', { timeoutMs: 1_000 })).rejects.toThrow(
+      /two groups, founded apart/,
+    );
+    await one.serves('a');
+    await client.put('k', 'in one again', { timeoutMs: 20_000 });
+    expect(text((await two.connect('a').get('k')).value)).toBe('of another client');
+  });
+
+  it('are told apart by a client that connected before its group was founded', async () => {
+    await using one = await TestGroup.of('a', 'b');
+    await one.start('a');
+    await using two = await TestGroup.of('z');
+    const servers = [one.peers['a'] ?? '', two.peers['z'] ?? ''];
+    await using client = connectQuorum({ servers, inOrder: true, logger: silent });
+    expect(await client.status()).toMatchObject({ state: 'gathering' });
+    await one.start('b');
+    await client.put('k', 'in one', { timeoutMs: 20_000 });
+    await one.stop('a');
+    await two.start('z');
+    await two.ready();
+    await expect(client.put('k', 'in two', { timeoutMs: 1_000 })).rejects.toThrow(
+      /two groups, founded apart/,
+    );
+  });
+});
