@@ -104,6 +104,7 @@ export class QuorumReplica implements AsyncDisposable {
   #serving: { readonly host: ReplicaHost; readonly desk: CallDesk } | undefined;
   #client: QuorumClient | undefined;
   #saving: Promise<void> = Promise.resolve();
+  #placing: Promise<void> = Promise.resolve();
   #opening: Promise<void> = Promise.resolve();
   #isBeginning = false;
   #isClosed = false;
@@ -120,6 +121,7 @@ export class QuorumReplica implements AsyncDisposable {
     this.failed = this.#failing.signal;
     this.#closing = options.closing;
     this.#closing.defer(() => this.#saving);
+    this.#closing.defer(() => this.#placing);
     this.#closing.defer(() => this.#opening.catch(() => {})); // Otherwise the journal would be read from a closed directory.
     const others = [...options.peers].filter(([name]) => name !== identity.name);
     this.#links = this.#closing.use(
@@ -496,8 +498,14 @@ export class QuorumReplica implements AsyncDisposable {
     this.#closing.defer(() => telling[Symbol.dispose]());
   }
 
-  /** Notes where the files are, so that a copy of them is known as one. */
-  async #place(): Promise<void> {
+  /** Notes where the files are, so that a copy of them is known as one. One note at a time, and all before the directory is closed. */
+  #place(): Promise<void> {
+    const placing = this.#placing.then(() => this.#placeNow());
+    this.#placing = placing.catch(() => {});
+    return placing;
+  }
+
+  async #placeNow(): Promise<void> {
     const { directory, places, runtime, logger } = this.#options;
     if (!(await writePlace(directory.storage, places, runtime.wallMs())))
       logger.warn(
