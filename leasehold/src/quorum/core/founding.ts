@@ -1,5 +1,5 @@
 /**
- * Which replicas belong together: whose words are heard, and who founds a group.
+ * Which replicas belong together: which ones are heard, and which ones found a group.
  *
  * **A directory is known by its id**, which was drawn. Names and addresses can be given twice. Once the members are known, a
  * directory that is none of them, and does not say that it joins, is refused. It does not matter how the replica that
@@ -17,12 +17,12 @@
  * **A founding has an id**, the cluster's. Two groups may have the same name, the same replicas and, one after the other, the same
  * addresses; their logs have nothing in common but the numbers of the slots. The id follows from the directories that founded the
  * group, and those are drawn: every founder computes the same id without a message, and no other founding gets it. A replica
- * that joins takes the id of a replica at an address that the operator gave, and of nobody who dials first: another cluster may remember
+ * that joins takes the id of a replica at an address that the operator gave, and of no replica that dials first: another cluster may remember
  * the address from earlier times. The id is durable before a word is heard, and never changes. From then on no replica hears another one
  * of a different id, so slots of two clusters never meet in one log, whatever the addresses are.
  *
- * A replica without an id, which waits for the founding or joins, is heard: it has no slots. When it gets an id, it introduces itself anew,
- * before it says anything else.
+ * A replica without an id, waiting for the founding or joining, is heard: such a replica has no slots. A replica that gets an id introduces itself anew,
+ * before any other word.
  *
  * Founders that already know the members say so (`initial`). A replica that is among them, and whose list has the same names, takes
  * theirs: a founder may have ended before all had written the members down.

@@ -49,7 +49,7 @@ describe('two clusters of one group name', () => {
     await expect(client.add('d', { timeoutMs: 500 })).rejects.toMatchObject(refusal);
     expect(d.status().members.map(({ name }) => name)).toEqual(['a']);
 
-    // With an empty directory it joins the cluster that it is given, although the other one still dials its address.
+    // With an empty directory the replica joins the cluster in the list, although the other one still dials the address.
     await right.stop('d');
     await rm(directory, { recursive: true });
     const emptied = await right.start('d', { join: true, listen, directory });

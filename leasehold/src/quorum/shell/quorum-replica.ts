@@ -303,8 +303,8 @@ export class QuorumReplica implements AsyncDisposable {
   }
 
   /**
-   * This replica belongs to a cluster now. Whoever connected before was not told, and takes the id from the welcome: clients hold on to it,
-   * and so do replicas that join. So all connect once more.
+   * This replica belongs to a cluster now. The welcome of earlier connections did not say so, and clients and replicas that join take the
+   * id from there. So all connect once more.
    */
   #belong(): void {
     const cluster = clusterOfOrigin(this.#identity.origin);
