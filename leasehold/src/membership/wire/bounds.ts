@@ -22,6 +22,12 @@ export const CHANNEL_BYTES_MAX = 512;
 
 export const VIEW_ID_BYTES_MAX = 64;
 
+/**
+ * Of a proposal, a record, a list and a start in milliseconds (the year 2527). Far above what counting reaches, and so small that the sum over all servers is still exact: the
+ * greatest number that any server says goes into the next view, so one absurd number would be everybody's.
+ */
+export const NUMBER_MAX: number = 2 ** 44;
+
 export const DIGEST_BYTES_MAX = 64;
 
 export const HOLD_MS_MAX: number = 24 * 3_600_000;

@@ -92,6 +92,17 @@ describe('a message that is refused', () => {
     );
   });
 
+  it('has a number so large that servers could not count on from it', () => {
+    const plain = recordOf(server('a'), [server('a')]);
+    const large = 2 ** 44 + 1;
+    for (const record of [
+      { ...plain, sequence: large },
+      { ...plain, proposal: { ...plain.proposal, number: Number.MAX_SAFE_INTEGER } },
+      { ...plain, incarnation: { startedMs: large, nonce: 1 } },
+    ])
+      expect(() => passed({ kind: 'records', records: [record] })).toThrow('that can still be counted on');
+  });
+
   it('has a set of members that is not sorted, or that has a name twice', () => {
     const [plain] = [recordOf(server('a'), [server('a')])];
     for (const members of [

@@ -215,13 +215,13 @@ function writeRecord(out: Out, record: ServerRecord): void {
 function readRecord(input: In): ServerRecord {
   const { reader } = input;
   const id = input.id();
-  const sequence = reader.varint();
+  const sequence = input.number();
   const hasLeft = input.flag();
   const links = at('links', () => input.ids());
   const cannotReach = at('cannotReach', () => input.ids());
-  const version = reader.varint();
+  const version = input.number();
   const clients = at('clients', () => input.attachments(CLIENTS_MAX));
-  const number = reader.varint();
+  const number = input.number();
   const holdMs = at('holdMs', () => duration(reader.float64()));
   const set = at('set', () => input.set());
   const chain = at('chain', () => input.list(CHAIN_MAX, () => input.set()));

@@ -18,7 +18,7 @@ import {
   membershipOf,
   type SetMember,
 } from '../core/incarnation.ts';
-import { HOLD_MS_MAX, NAME_CHARACTERS_MAX, SERVERS_MAX } from './bounds.ts';
+import { HOLD_MS_MAX, NAME_CHARACTERS_MAX, NUMBER_MAX, SERVERS_MAX } from './bounds.ts';
 
 /** One for all messages: encoding one ends before the next begins. */
 const writer = new ByteWriter();
@@ -110,8 +110,14 @@ export class In {
     throw new Flaw(`must be a text of 1 to ${bytesMax} bytes`);
   }
 
+  number(): number {
+    const number = this.reader.varint();
+    if (number <= NUMBER_MAX) return number;
+    throw new Flaw('must be a number that can still be counted on');
+  }
+
   incarnation(): Incarnation {
-    return { startedMs: this.reader.varint(), nonce: this.reader.varint() };
+    return { startedMs: this.number(), nonce: this.number() };
   }
 
   id(): MemberId {
