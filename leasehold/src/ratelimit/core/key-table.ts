@@ -25,7 +25,7 @@ const LOOK_AT = 2;
 const LOOK_AT_WHEN_FULL = 64;
 
 export class KeyTable {
-  readonly #maxKeys: number;
+  maxKeys: number;
   readonly #places = new Map<string, number>();
   readonly #free: number[] = [];
   #keys: (string | undefined)[] = [];
@@ -33,7 +33,7 @@ export class KeyTable {
   #hand = 0;
 
   constructor(maxKeys: number) {
-    this.#maxKeys = maxKeys;
+    this.maxKeys = maxKeys;
   }
 
   get size(): number {
@@ -56,8 +56,8 @@ export class KeyTable {
   /** Makes a place for a key that has none; {@link NOWHERE} when all places hold buckets that are not full. */
   place(key: string, now: number): number {
     this.#sweep(LOOK_AT, now);
-    if (this.#places.size >= this.#maxKeys) this.#sweep(LOOK_AT_WHEN_FULL, now);
-    if (this.#places.size >= this.#maxKeys) return NOWHERE;
+    if (this.#places.size >= this.maxKeys) this.#sweep(LOOK_AT_WHEN_FULL, now);
+    if (this.#places.size >= this.maxKeys) return NOWHERE;
     const place = this.#free.pop() ?? this.#append();
     this.#keys[place] = key;
     this.#places.set(key, place);

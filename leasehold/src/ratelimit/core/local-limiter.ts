@@ -22,12 +22,18 @@ export interface LocalLimiterOptions {
 }
 
 export class LocalLimiter {
-  readonly #options: LocalLimiterOptions;
+  #options: LocalLimiterOptions;
   readonly #table: KeyTable;
 
   constructor(options: LocalLimiterOptions) {
     this.#options = options;
     this.#table = new KeyTable(options.maxKeys);
+  }
+
+  /** Keeps to these bounds from now on. Keys beyond them stay until they have all their tokens. */
+  bound(options: LocalLimiterOptions): void {
+    this.#options = options;
+    this.#table.maxKeys = options.maxKeys;
   }
 
   /** Keys with a bucket that was not full when the table last looked at it. */

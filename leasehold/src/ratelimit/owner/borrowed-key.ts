@@ -33,9 +33,6 @@ export interface AskUnderWay {
   readonly at: Instant;
 }
 
-/** A key that is cut off and that no request asks for is forgotten after this time. */
-const CUT_OFF_REMEMBERED_MS = 10_000;
-
 export class BorrowedKey {
   readonly key: string;
   readonly waiting: Waiting[] = [];
@@ -51,10 +48,11 @@ export class BorrowedKey {
   resetAt: number = Number.NEGATIVE_INFINITY;
   #batches: Batch[] = [];
   #ask: AskUnderWay | undefined;
-  #lastAskId: number | undefined;
+  /** The last ask, answered or not. */
+  lastAskId: number | undefined;
   /** Set by the application, and therefore lifted by no answer of the owner. */
   #blockedUntil: Instant | undefined;
-  #denial: { readonly need: number; readonly until: Instant } | undefined;
+  #denial: { readonly need: number; readonly until: Instant; readonly believedUntil: Instant } | undefined;
 
   constructor(key: string) {
     this.key = key;
@@ -99,8 +97,9 @@ export class BorrowedKey {
   /** How long a request that lacks so many tokens is denied by a block or the owner's last denial; not positive: not at all. */
   deniedForMs(lacking: number, now: Instant): number {
     const blockedMs = this.blockedForMs(now);
-    if (this.#denial === undefined || lacking < this.#denial.need) return blockedMs;
-    return Math.max(blockedMs, this.#denial.until - now);
+    const denial = this.#denial;
+    if (denial === undefined || lacking < denial.need || now >= denial.believedUntil) return blockedMs;
+    return Math.max(blockedMs, denial.until - now);
   }
 
   /** How long every request is denied; not positive: not at all. */
@@ -116,9 +115,9 @@ export class BorrowedKey {
 
   /** Returns the ask before this one, the answer to which no longer counts. */
   ask(ask: AskUnderWay, want: number): number | undefined {
-    const before = this.#lastAskId;
+    const before = this.lastAskId;
     this.#ask = ask;
-    this.#lastAskId = ask.id;
+    this.lastAskId = ask.id;
     this.lastAskedAt = ask.at;
     this.lastWant = want;
     this.used = 0;
@@ -142,8 +141,9 @@ export class BorrowedKey {
     this.#batches.push({ id, tokens, used: 0, until: later(askedAt, GRANT_MS) });
   }
 
-  denied(need: number, until: Instant): void {
-    this.#denial = { need, until };
+  /** @param believedUntil from then on the owner is asked again, even if the denial says that there will be no tokens */
+  denied(need: number, until: Instant, believedUntil: Instant): void {
+    this.#denial = { need, until, believedUntil };
   }
 
   /** Denies every request until then, whatever the owner answers. */
@@ -175,11 +175,11 @@ export class BorrowedKey {
     this.#ask = undefined;
   }
 
-  /** Nothing would be lost by forgetting the key. */
-  isIdle(now: Instant): boolean {
+  /** Nothing would be lost by forgetting the key; one that is cut off is remembered for this long after its last request. */
+  isIdle(now: Instant, cutOffRememberedMs: number): boolean {
     return (
       this.waiting.length === 0 &&
-      (this.cutOff === undefined || now >= later(this.cutOff.lastAt, CUT_OFF_REMEMBERED_MS)) &&
+      (this.cutOff === undefined || now >= later(this.cutOff.lastAt, cutOffRememberedMs)) &&
       this.askUnderWay(now) === undefined &&
       this.deniedForMs(Number.POSITIVE_INFINITY, now) <= 0 &&
       this.tokens(now) === 0

@@ -48,9 +48,17 @@ export class Minter {
   /** The levels of all keys, as they would be if nothing were away. */
   readonly levels: LocalLimiter;
   readonly #shared = new Map<string, SharedKey>();
+  #options: LocalLimiterOptions;
 
   constructor(options: LocalLimiterOptions) {
+    this.#options = options;
     this.levels = new LocalLimiter(options);
+  }
+
+  /** Keeps to these bounds from now on: asks of other processes came before this process made its limiter. */
+  bound(options: LocalLimiterOptions): void {
+    this.#options = options;
+    this.levels.bound(options);
   }
 
   /** A request of this process. */
@@ -78,6 +86,7 @@ export class Minter {
     const { key, id, need } = ask;
     const now = right.at;
     const shared = this.#share(key, rate, right);
+    if (shared === undefined) return this.#answerWhenFull(ask, rate, right);
     shared.loans.report(borrower, id, ask.left, rate, right);
     const place = this.levels.placeOf(key);
     const fullAt = this.#fullAt(place, shared, rate, right, onLoss);
@@ -124,7 +133,7 @@ export class Minter {
   }
 
   /** Looks at two other keys for each new one, so that those that nobody asks for any more are forgotten. */
-  #share(key: string, rate: Rate, { at: now, share }: Right): SharedKey {
+  #share(key: string, rate: Rate, { at: now, share }: Right): SharedKey | undefined {
     const reserveMs = (1 - share) * rate.refillMs;
     const known = this.#shared.get(key);
     if (known !== undefined) return known;
@@ -135,9 +144,18 @@ export class Minter {
       looked += 1;
       if (looked === 2) break;
     }
+    if (this.#shared.size >= this.#options.maxKeys) return undefined;
     const shared = { loans: new Loans(), turns: new Turns() };
     this.#shared.set(key, shared);
     return shared;
+  }
+
+  /** For a key that there is no room to remember: what `whenFull` says. */
+  #answerWhenFull({ id, want, need }: Ask, rate: Rate, { share }: Right): Answer {
+    const tokens = Math.min(want, Math.max(need, Math.floor(rate.burst * GRANT_SHARE)));
+    if (this.#options.whenFull === 'admit')
+      return { kind: 'grant', id, tokens, remaining: Math.floor(rate.burst), resetMs: 0 };
+    return { kind: 'denial', id, retryAfterMs: rate.refillMs / share, resetMs: 0 };
   }
 }
 

@@ -57,6 +57,11 @@ const AHEAD_EVERY_MS = 20;
 const RATE_OVER_MS = 10;
 /** When no owner is known, or the owner does not mint yet, waiting requests try again so often. */
 const TRY_AGAIN_MS = 20;
+/**
+ * A denial is believed for so long. Then the owner is asked again: the key may have been reset there, or have another owner with a full bucket. So a flood of
+ * denied requests costs one ask in this time.
+ */
+const DENIAL_MS = 3_000;
 /** A request that did not wait is told to come again so soon that the tokens asked for are still there. */
 const RETRY_WITHIN_MS = GRANT_MS / 4;
 
@@ -90,6 +95,7 @@ export class SharedLimiter {
     this.#newId = newId;
     this.#gone = gone;
     this.minter = minter ?? new Minter(options);
+    this.minter.bound(options);
     this.#cutOff = new CutOffLimiter(options.whenCutOff, options.maxKeys);
   }
 
@@ -134,7 +140,8 @@ export class SharedLimiter {
       const blockedMs = borrowed.blockedForMs(now);
       if (blockedMs > 0) return deniedResult(borrowed, blockedMs, rate, now);
       const tokens = borrowed.tokens(now);
-      deniedMs = borrowed.deniedForMs(cost - tokens, now);
+      // Owners are asked for whole tokens, so a denial is of whole tokens, too.
+      deniedMs = borrowed.deniedForMs(Math.ceil(cost - tokens), now);
       // Tokens in hand are good whichever process owns the key by now, and cost no look at the directory.
       if (tokens >= cost && deniedMs <= 0) {
         borrowed.take(cost);
@@ -232,7 +239,7 @@ export class SharedLimiter {
       borrowed.granted(ask.id, answer.tokens, ask.at);
       borrowed.remaining = answer.remaining;
     } else {
-      borrowed.denied(ask.need, later(now, answer.retryAfterMs));
+      borrowed.denied(ask.need, later(now, answer.retryAfterMs), later(now, DENIAL_MS));
       borrowed.remaining = 0;
     }
     return this.#serve(borrowed, now);
@@ -304,7 +311,9 @@ export class SharedLimiter {
   /** Denies the key in this process, and for all processes if this process owns the key. */
   block(key: string, ms: number, rate: Rate, now: Instant): boolean {
     const right = this.#directory.rightTo(this.options.name, key, now);
-    if (right !== undefined) return this.minter.levels.block(key, ms, rate, right.at);
+    // The minting clock of a part of the limit runs as much slower.
+    if (right !== undefined) return this.minter.levels.block(key, ms * right.share, rate, right.at);
+    if (!this.#hasRoomFor(key, now)) return false;
     this.#borrow(key, now).block(later(now, ms));
     return true;
   }
@@ -445,7 +454,8 @@ export class SharedLimiter {
 
   #resultWhenFull(rate: Rate, now: Instant): RateLimitResult {
     const { whenFull, waitMs } = this.options;
-    return resultOf(now, rate, now, whenFull === 'deny' ? 'full' : undefined, waitMs, 'closed');
+    if (whenFull === 'admit') return resultOf(now, rate, now, undefined, 0, 'local');
+    return resultOf(now, rate, now, 'full', waitMs, 'closed');
   }
 
   #borrow(key: string, now: Instant): BorrowedKey {
@@ -462,7 +472,8 @@ export class SharedLimiter {
     let looked = 0;
     for (const [key, borrowed] of this.#keys) {
       this.#keys.delete(key);
-      if (!borrowed.isIdle(now)) this.#keys.set(key, borrowed);
+      if (!borrowed.isIdle(now, this.#cutOff.rememberedMs)) this.#keys.set(key, borrowed);
+      else if (borrowed.lastAskId !== undefined) this.#asked.delete(borrowed.lastAskId);
       looked += 1;
       if (looked === 2) return;
     }

@@ -318,3 +318,135 @@ describe('processes that share limits', () => {
     expect(() => pair.ada.add(options)).toThrow('already has a limiter of that name');
   });
 });
+
+describe('a denial', () => {
+  const slow = resolveRate({ limit: 100, per: '1d' });
+
+  it('of a large request keeps no tokens from small requests of other processes', () => {
+    const pair = new Pair({ rate: slow });
+    pair.consume('ada', 1, 50);
+    expect(pair.consume('ben', 2, 100)).toMatchObject({ allowed: false });
+    pair.wakeBen(60_000);
+    expect(pair.consume('ada', 3)).toMatchObject({ allowed: true });
+  });
+
+  it('of one token keeps the next token for the process that was denied first, however slowly tokens come', () => {
+    const pair = new Pair({ rate: slow });
+    pair.consume('ada', 1, 100);
+    expect(pair.consume('ben', 2)).toMatchObject({ allowed: false });
+    pair.wakeBen(slow.msPerToken + 1);
+    expect(pair.consume('ada', 3)).toMatchObject({ allowed: false });
+    expect(pair.consume('ben', 4)).toMatchObject({ allowed: true });
+  });
+
+  it('of a part of a token costs one ask, and is no cut-off', () => {
+    const pair = new Pair({ rate: slow });
+    pair.consume('ada', 1, 100);
+    for (let id = 2; id < 20; id += 1) {
+      expect(pair.consume('ben', id, 0.3)).toMatchObject({ allowed: false, denied: 'rate' });
+    }
+    expect(pair.asks()).toHaveLength(1);
+  });
+
+  it('is believed for 3 s, and then the owner is asked, whose key may have been reset meanwhile', () => {
+    const pair = new Pair({ rate: slow });
+    pair.consume('ada', 1, 100);
+    pair.consume('ben', 2);
+    pair.ada.limiters.get('api')?.reset('ann', pair.now);
+    pair.wakeBen(2_999);
+    expect(pair.consume('ben', 3)?.retryAfterMs).toBeGreaterThan(800_000);
+    pair.wakeBen(1);
+    expect(pair.consume('ben', 4)).toMatchObject({ allowed: true });
+  });
+});
+
+describe('a block', () => {
+  it('lasts as long as is said where this process mints a part of the limit', () => {
+    const right = (now: Instant): Right => ({
+      ...{ at: now / 4, since: -1e9, isOpen: true, share: 1 / 4, cuts: [] },
+    });
+    const limits = new SharedLimits({ rightTo: (_limiter, _key, now) => right(now), find: () => undefined });
+    const limiter = limits.add({
+      ...{ name: 'api', rate, onLoss: 'full', whenCutOff: { kind: 'closed' }, waitMs: 100 },
+      ...{ maxKeys: 100, whenFull: 'deny' },
+    });
+    limiter.block('ann', 1_000, rate, instant(0));
+    const isAllowed = (ms: number): boolean | undefined =>
+      limiter.decide('ann', 1, rate, instant(ms))?.allowed;
+    expect([isAllowed(990), isAllowed(1_010)]).toEqual([false, true]);
+  });
+});
+
+describe('the memory of a shared limit', () => {
+  it('has room for maxKeys blocked keys of other owners, and says when there is none', () => {
+    const limiter = new Pair({ maxKeys: 10 }).ben.limiters.get('api') as SharedLimiter;
+    const blocked = Array.from({ length: 20 }, (_, id) => limiter.block(`k${id}`, 60_000, rate, instant(0)));
+    expect([blocked.filter(Boolean).length, limiter.keys]).toEqual([10, 10]);
+  });
+
+  it('is bounded by maxKeys, too, if others asked before this process made its limiter', () => {
+    const pair = new Pair();
+    const [ask] = (pair.consume('ben', 1), pair.asks());
+    const late = new SharedLimits({
+      rightTo: (_limiter, _key, now) => wholeRight(instant(0), now),
+      find: () => undefined,
+    });
+    const receive = (key: string): string | undefined => {
+      const [effect] = late.receiveAsk('ben', { ...(ask as Ask), key, id: 1 }, pair.now);
+      return effect?.do === 'answer' ? effect.answer.kind : undefined;
+    };
+    for (let id = 0; id < 10; id += 1) expect(receive(`k${id}`)).toBe('grant');
+    const options = pair.ben.limiters.get('api')?.options as SharedLimiterOptions;
+    late.add({ ...options, maxKeys: 10 });
+    expect([receive('k10'), receive('k0')]).toEqual(['denial', 'grant']);
+    expect(late.limiters.get('api')?.keys).toBe(10);
+  });
+
+  it('keeps no ask of a key that is forgotten', () => {
+    const pair = new Pair({ maxKeys: 10 });
+    pair.isCut = true;
+    for (let id = 0; id < 50; id += 1) {
+      pair.tryConsume(1, `k${id}`);
+      pair.wakeBen(20_000);
+    }
+    // Answers that come now count for nobody but the last keys.
+    const answered = pair.asks().filter(({ id }) => {
+      const limiter = pair.ben.limiters.get('api');
+      return limiter?.receiveAnswer({ kind: 'later', id }, pair.now) !== undefined;
+    });
+    expect(answered.length).toBeLessThanOrEqual(10);
+  });
+
+  it('remembers for a minute that a key which was open without its owner is open no more', () => {
+    const pair = new Pair({ whenCutOff: { kind: 'open', factor: 1, forMs: 500 } });
+    pair.isCut = true;
+    let id = 0;
+    const ask = (key: string, afterMs: number): RateLimitResult | undefined => {
+      id += 1;
+      pair.wakeBen(afterMs);
+      pair.consume('ben', id, 1, key);
+      pair.wakeBen(100);
+      return pair.settled.get(id);
+    };
+    expect([ask('ann', 0)?.by, ask('ann', 600)?.allowed]).toEqual(['open', false]);
+    for (let other = 0; other < 5; other += 1) ask(`k${other}`, 10_000);
+    expect(ask('ann', 0)?.allowed).toBe(false);
+  });
+});
+
+describe('differences between processes', () => {
+  it('are reported although they were heard before this process made its limiter, and are over when not heard again', () => {
+    const pair = new Pair();
+    const [ask] = (pair.consume('ben', 1), pair.asks());
+    const late = new SharedLimits({ rightTo: () => undefined, find: () => undefined });
+    const differs = (now: number): boolean =>
+      late
+        .receiveAsk('ben', { ...(ask as Ask), limit: 99 }, instant(now))
+        .some((each) => each.do === 'differs');
+    expect(differs(0)).toBe(false);
+    late.add(pair.ben.limiters.get('api')?.options as SharedLimiterOptions);
+    expect([differs(1), differs(2)]).toEqual([true, false]);
+    expect(late.stillDiffers('ben', 'api', instant(600_001))).toBe(true);
+    expect(late.stillDiffers('ben', 'api', instant(600_002))).toBe(false);
+  });
+});

@@ -7,7 +7,7 @@
  */
 
 import { InvalidOptionError } from '../../runtime/errors.ts';
-import { type Instant, soonest } from '../../runtime/time.ts';
+import { type Instant, later, soonest } from '../../runtime/time.ts';
 import { type Rate, resolveRate } from '../core/rate.ts';
 import type { Directory } from './directory.ts';
 import type { SharingEffect } from './effects.ts';
@@ -22,12 +22,15 @@ const FOREIGN_KEYS_MAX = 1_000_000;
 const GONE_MAX = 1_000;
 /** Differences that are remembered, so that each is reported once. */
 const DIFFERENCES_MAX = 1_000;
+/** A process that has not asked for so long is taken for gone, and its difference with it. */
+const DIFFERENCE_MS = 600_000;
 
 export class SharedLimits {
   readonly #directory: Directory;
   readonly #limiters = new Map<string, SharedLimiter>();
   readonly #foreign = new Map<string, SharedLimiter>();
-  readonly #differences = new Set<string>();
+  /** When each was last heard of. */
+  readonly #differences = new Map<string, Instant>();
   /** Addresses that refuse connections. */
   readonly #gone = new Set<string>();
   #ids = 0;
@@ -66,7 +69,10 @@ export class SharedLimits {
     if (ask.size > 0) this.#directory.heardSize?.(ask.size);
     const effects = limiter.receiveAsk(from, ask, rate, now);
     const isSameSize = ask.size === (this.#directory.size ?? 0);
-    if (!(isSameSize && isSame(limiter.options, ask)) && this.#isNew(`${from} ${ask.limiter}`)) {
+    // Without a limiter of its own this process has nothing to compare with; the next ask after that is compared.
+    const isOwn = this.#limiters.has(ask.limiter);
+    const differs = isOwn && !(isSameSize && isSame(limiter.options, ask));
+    if (differs && this.#isNew(differenceOf(from, ask.limiter), now)) {
       effects.push({ do: 'differs', limiter: ask.limiter, process: from, ask });
     }
     return effects;
@@ -132,12 +138,28 @@ export class SharedLimits {
     return new SharedLimiter(options, this.#directory, newId, this.#gone, minter);
   }
 
-  #isNew(difference: string): boolean {
-    if (this.#differences.has(difference) || this.#differences.size >= DIFFERENCES_MAX) return false;
-    this.#differences.add(difference);
-    return true;
+  /** Whether a process that was reported to differ was heard of lately. */
+  stillDiffers(process: string, limiter: string, now: Instant): boolean {
+    const heardAt = this.#differences.get(differenceOf(process, limiter));
+    return heardAt !== undefined && now < later(heardAt, DIFFERENCE_MS);
+  }
+
+  #isNew(difference: string, now: Instant): boolean {
+    const heardAt = this.#differences.get(difference);
+    if (heardAt !== undefined || this.#hasRoom(now)) this.#differences.set(difference, now);
+    else return false;
+    return heardAt === undefined || now >= later(heardAt, DIFFERENCE_MS);
+  }
+
+  #hasRoom(now: Instant): boolean {
+    if (this.#differences.size < DIFFERENCES_MAX) return true;
+    for (const [difference, heardAt] of this.#differences)
+      if (now >= later(heardAt, DIFFERENCE_MS)) this.#differences.delete(difference);
+    return this.#differences.size < DIFFERENCES_MAX;
   }
 }
+
+const differenceOf = (process: string, limiter: string): string => `${process} ${limiter}`;
 
 /** Limits that a request brings with it may differ; what a limiter was made with may not. */
 const isSame = ({ rate, onLoss }: SharedLimiterOptions, ask: Ask): boolean =>

@@ -8,6 +8,10 @@
  *     ben               ·    denied ·    ·    ·    takes 1  ·                however often ada asks
  *
  * A turn is a right of precedence and no more. A turn ends after a while, so that a process that died keeps no tokens from the others.
+ *
+ * A process that needs several tokens gets a turn only if these will be there soon ({@link SOON_MS}). Otherwise one request for half a day's tokens would keep
+ * the tokens that are there from all small requests for half a day. One token is worth waiting for however slowly tokens come: under a flood a process without
+ * that turn would never get any.
  */
 
 interface Turn {
@@ -16,6 +20,7 @@ interface Turn {
   until: number;
 }
 
+const SOON_MS = 2_000;
 /** After the tokens are there, a process has this long to ask for them. */
 const TURN_MS = 150;
 
@@ -34,6 +39,10 @@ export class Turns {
   }
 
   denied(process: string, need: number, retryAfterMs: number, now: number): void {
+    if (need > 1 && retryAfterMs > SOON_MS) {
+      this.served(process);
+      return;
+    }
     const until = now + retryAfterMs + TURN_MS;
     const turn = this.#turns.find((each) => each.process === process);
     if (turn === undefined) this.#turns.push({ process, need, until });

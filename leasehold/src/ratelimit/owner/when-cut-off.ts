@@ -21,6 +21,8 @@ export type CutOffPolicy =
 
 /** After a denial because of a cut-off, an owner may be there again at any time. */
 const RETRY_AFTER_MS = 500;
+const REMEMBERED_MS = 10_000;
+const OPEN_REMEMBERED_MS = 60_000;
 
 export class CutOffLimiter {
   readonly #policy: CutOffPolicy;
@@ -29,6 +31,14 @@ export class CutOffLimiter {
   constructor(policy: CutOffPolicy, maxKeys: number) {
     this.#policy = policy;
     this.#levels = new LocalLimiter({ maxKeys, whenFull: 'deny' });
+  }
+
+  /**
+   * For how long after its last request a cut-off key is remembered. A key that is forgotten is open anew, so keys that were open are remembered for longer;
+   * not for ever, because a cut-off of many keys would fill the table.
+   */
+  get rememberedMs(): number {
+    return this.#policy.kind === 'open' ? OPEN_REMEMBERED_MS : REMEMBERED_MS;
   }
 
   decide(key: string, cost: number, rate: Rate, cutOffSince: number, now: number): RateLimitResult {

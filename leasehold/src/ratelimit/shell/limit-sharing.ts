@@ -100,7 +100,7 @@ export class LimitSharing implements AsyncDisposable {
   readonly #driver: Driver<SharingEffect>;
   readonly #guard: SuspensionGuard;
   readonly #waiting = new Map<number, (result: RateLimitResult) => void>();
-  readonly #differences: LimitDifference[] = [];
+  #differences: LimitDifference[] = [];
   readonly #tallies = new Map<string, Tally>();
   /** What happened, for `serveLimits`. @internal */
   readonly events: EventLog<LimitEvent>;
@@ -143,8 +143,12 @@ export class LimitSharing implements AsyncDisposable {
     return this.#around.address;
   }
 
-  /** Limiters of other processes that have a name of this process and another limit. */
+  /** Limiters of other processes that have a name of this process and another limit, and that asked in the last ten minutes. */
   get differences(): readonly LimitDifference[] {
+    const now = this.#around.runtime.now();
+    this.#differences = this.#differences.filter(({ process, limiter }) =>
+      this.#core.stillDiffers(process, limiter, now),
+    );
     return this.#differences;
   }
 
@@ -163,7 +167,7 @@ export class LimitSharing implements AsyncDisposable {
       asks: this.#tally(options.name).asks,
     }));
     const isClosed = this.#closed !== undefined;
-    return { name, isClosed, pool, address, limiters, differences: this.#differences };
+    return { name, isClosed, pool, address, limiters, differences: this.differences };
   }
 
   /** The level of a key, as this process knows it; undefined: there is no such limiter here. */
@@ -339,7 +343,7 @@ export class LimitSharing implements AsyncDisposable {
     const size = this.#around.directory.size ?? 0;
     const ours = limitText(own.rate.limit, own.rate.perMs, own.rate.burst, own.onLoss, size);
     const difference = { limiter, process, theirs, ours };
-    this.#differences.push(difference);
+    this.#differences = [...this.differences, difference];
     this.events.append([{ kind: 'differs', ...difference }], this.#around.runtime.wallMs());
     const next = 'give the limiter the same limit in every process, or another name';
     this.#around.logger.warn(`limiter ${limiter} has another limit in another process`, {

@@ -70,7 +70,7 @@ export class Limiter {
 
   /**
    * Denies the key for `ms`. False if the limiter is full and has no room for the key. Of a shared limit: in all processes if this process
-   * owns the key, otherwise in this process.
+   * owns the key, for as long as this process owns it; otherwise in this process.
    */
   block(key: string, ms: number, options?: Partial<RateOptions>): boolean {
     return this.#decider.block(key, ms, this.#rateFor(options));

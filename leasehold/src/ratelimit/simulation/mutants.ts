@@ -204,16 +204,16 @@ export const mutants: readonly Mutant[] = [
     promise: 'flood',
     story: 'Every request that is denied costs an ask and an answer.',
     file: LIMITER,
-    from: 'borrowed.denied(ask.need, later(now, answer.retryAfterMs));',
-    to: 'borrowed.denied(ask.need, now);',
+    from: 'borrowed.denied(ask.need, later(now, answer.retryAfterMs), later(now, DENIAL_MS));',
+    to: 'borrowed.denied(ask.need, now, now);',
   },
   {
     name: 'denial-kept-too-long',
     promise: 'calm-use',
     story: 'A key is denied long after it has tokens again.',
     file: LIMITER,
-    from: 'borrowed.denied(ask.need, later(now, answer.retryAfterMs));',
-    to: 'borrowed.denied(ask.need, later(now, answer.retryAfterMs + 1_000));',
+    from: 'borrowed.denied(ask.need, later(now, answer.retryAfterMs), later(now, DENIAL_MS));',
+    to: 'borrowed.denied(ask.need, later(now, answer.retryAfterMs + 1_000), later(now, DENIAL_MS));',
   },
   {
     name: 'used-tokens-never-reported',
@@ -228,8 +228,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'forgets',
     story: 'A process remembers every key that it ever asked for.',
     file: LIMITER,
-    from: 'if (!borrowed.isIdle(now)) this.#keys.set(key, borrowed);',
-    to: 'this.#keys.set(key, borrowed);',
+    from: 'if (!borrowed.isIdle(now, this.#cutOff.rememberedMs)) this.#keys.set(key, borrowed);',
+    to: 'if (now >= 0 || borrowed.waiting.length > 0) this.#keys.set(key, borrowed);',
   },
 
   // Without the owner.

@@ -8,7 +8,9 @@ import { type ServeOptions, type ServiceServer, serveService } from '../../../no
 import type { Service } from '../../../node/service/service.ts';
 import { familiesOf, gauge, type Metric } from '../../../runtime/metrics.ts';
 import type { Sample } from '../../../runtime/metrics-text.ts';
+import { isWellFormed } from '../../../runtime/text-option.ts';
 import { VERSION } from '../../../runtime/version.ts';
+import { KEY_MAX } from '../../wire/codec.ts';
 import type { LimitEvent, LimitSharing, SharingStatus } from '../limit-sharing.ts';
 
 export const DEFAULT_LIMIT_HTTP_PORT = 7_801;
@@ -49,9 +51,15 @@ const limitService = (sharing: LimitSharing): Service<LimitEvent> => ({
       path: '/v1/key',
       summary: 'The level of a key as this process knows it. Nothing is taken.',
       parameters: [queryParameter('limiter', 'the name of the limiter'), queryParameter('key', 'the key')],
-      problems: { 404: 'this process has no such limiter' },
+      problems: { 400: 'the key is none that a shared limit takes', 404: 'this process has no such limiter' },
       answer: ({ query }) => {
         const [limiter, key] = [query.get('limiter') ?? '', query.get('key') ?? ''];
+        if (key.length > KEY_MAX || !isWellFormed(key))
+          throw new RequestProblem(
+            400,
+            'INVALID_KEY',
+            `the key must be at most ${KEY_MAX} characters of Unicode`,
+          );
         const level = key === '' ? undefined : sharing.peek(limiter, key);
         if (level === undefined) {
           throw new RequestProblem(
