@@ -6,6 +6,7 @@ import { wholeRight } from '../owner/directory.ts';
 import { expressLimit, fastifyLimit, honoLimit, nodeLimit } from './http/middlewares.ts';
 import type { Limiter } from './limiter.ts';
 import { LimitSharing } from './limit-sharing.ts';
+import { shareLimitsInGroup } from './share-limits-in-group.ts';
 import { ratelimit, type RateLimitOptions } from './ratelimit.ts';
 
 const invalid = (option: string): unknown =>
@@ -98,6 +99,14 @@ describe('a key that the wire would change or not carry', () => {
   it('is taken with a whole surrogate pair', async () => {
     const limiter = ratelimit({ name: 'api', limit: 5, sharing: sharingOf() });
     expect((await limiter.consume('x😀')).allowed).toBe(true);
+  });
+});
+
+describe('a sharing or a group that is none', () => {
+  it('is refused with the option that is wrong', () => {
+    const sharing = {} as LimitSharing;
+    expect(() => ratelimit({ name: 'api', limit: 5, sharing })).toThrow(invalid('sharing') as Error);
+    expect(() => shareLimitsInGroup({ name: 'a client' } as never)).toThrow(invalid('group') as Error);
   });
 });
 

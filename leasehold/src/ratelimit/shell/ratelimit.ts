@@ -106,6 +106,8 @@ export function ratelimit(options: RateLimitOptions): Limiter {
     options.runtime === undefined,
     'a shared limit counts by the clock of its sharing',
   );
+  const isSharing = typeof Object(sharing).add === 'function';
+  demand('sharing', typeof sharing, isSharing, 'it must be what shareLimits or shareLimitsInGroup returns');
   const { onLoss = 'full', waitMs = WAIT_MS_DEFAULT } = options;
   demand('onLoss', onLoss, onLoss === 'full' || onLoss === 'empty', "it must be 'full' or 'empty'");
   demand('waitMs', waitMs, waitMs >= 0 && waitMs <= WAIT_MS_MAX, `it must be from 0 to ${WAIT_MS_MAX}`);

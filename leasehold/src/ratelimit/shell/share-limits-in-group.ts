@@ -41,6 +41,10 @@ const NOWHERE: GroupStanding = { standing: 'none', view: undefined, chain: [] };
  */
 export function shareLimitsInGroup(group: Group, options: ShareLimitsInGroupOptions = {}): LimitSharing {
   checkOptionNames('', options, OPTIONS);
+  if (typeof Object(group).inside !== 'object') {
+    const rule = 'it must be a server of a group: what joinGroup returns with listen, and no client';
+    throw new InvalidOptionError('group', typeof group, rule);
+  }
   const { runtime, member, ...inside } = group.inside;
   const { logger = inside.logger } = options;
   const size = options.size ?? inside.size;

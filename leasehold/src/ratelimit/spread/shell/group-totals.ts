@@ -16,7 +16,7 @@ export interface GroupTotalsOptions {
   /** Names the total; the same at every member. */
   name: string;
 
-  /** This member's number. Called in every epoch. A number that is not finite counts as the last one. */
+  /** This member's number. Called in every epoch. If it throws, or gives none from -2^53 to 2^53, the last number counts, and the first time is logged. */
   value: () => number;
 
   /** How often members exchange parts, in milliseconds. Equal at all members; more than a trip between two of them. @default 100 */
@@ -41,13 +41,10 @@ export function groupTotals(group: Group, options: GroupTotalsOptions): GroupTot
   const { value } = options;
   if (typeof value !== 'function') throw new InvalidOptionError('value', value, 'it must be a function');
   const epochMs = epochOption(options.epochMs);
-  const { runtime, durations } = group.inside;
-  let last = 0;
-  const own = (): number => {
-    const number = value();
-    if (Number.isFinite(number)) last = number;
-    return last;
-  };
+  const { runtime, durations, logger } = group.inside;
+  const own = lastNumber(value, (why) =>
+    logger.error(`the value of the total ${name} cannot be added: the last one counts`, { why }),
+  );
   const core = new PushSum(
     { epochMs, random: () => runtime.random(), value: own },
     sightOf(group),
@@ -75,6 +72,33 @@ export function groupTotals(group: Group, options: GroupTotalsOptions): GroupTot
       driver.stop();
       channel[Symbol.dispose]();
     },
+  };
+}
+
+/**
+ * The last number that could be added. The function is the application's and is called inside an epoch, where an error would end the process; and one number
+ * near the end of doubles would outweigh all others in every member's total for ever.
+ *
+ * @param failed told once, until the function gives a number again
+ */
+export function lastNumber(value: () => number, failed: (why: string) => void): () => number {
+  let last = 0;
+  let hasFailed = false;
+  const read = (): number | string => {
+    try {
+      const number = value();
+      const canBeAdded = typeof number === 'number' && Math.abs(number) <= Number.MAX_SAFE_INTEGER;
+      return canBeAdded ? number : `${String(number)} is no number from -2^53 to 2^53`;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  };
+  return () => {
+    const result = read();
+    if (typeof result === 'number') last = result;
+    else if (!hasFailed) failed(result);
+    hasFailed = typeof result !== 'number';
+    return last;
   };
 }
 
