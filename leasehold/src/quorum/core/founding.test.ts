@@ -78,6 +78,15 @@ describe('a replica that introduces itself', () => {
     expect(refusalOf({ ...alone, awaited: new Set(LIST) }, hello('d~1'))).toBe('unknown-name');
   });
 
+  it('is not heard by a replica that waits for the founding as one of a cluster founded without that', () => {
+    const waiting = { ...own, members: [], cluster: undefined, awaited: new Set(LIST) };
+    const founded = (...storages: readonly string[]) =>
+      hello('b~1', { cluster: 'one', initial: members(...storages) });
+    expect(refusalOf(waiting, founded('a~1', 'b~1', 'c~1'))).toBeUndefined();
+    expect(refusalOf(waiting, founded('a~0', 'b~1', 'c~1'))).toBe('another-cluster');
+    expect(refusalOf(waiting, hello('b~1', { cluster: 'one', isJoining: true }))).toBe('another-cluster');
+  });
+
   it('is heard by a replica that joins only as one of a cluster that the operator named', () => {
     const joining = { ...own, members: [], cluster: undefined, joinable: ['one'] };
     expect(refusalOf(joining, hello('b~1', { cluster: 'one' }))).toBeUndefined();

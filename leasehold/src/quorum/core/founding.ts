@@ -21,6 +21,9 @@
  * the address from earlier times. The id is durable before a word is heard, and never changes. From then on no replica hears another one
  * of a different id, so slots of two clusters never meet in one log, whatever the addresses are.
  *
+ * A replica that waits for the founding hears no cluster that was founded without its directory. If that is the cluster of its list, an answer
+ * at an address of the list says that the directory was emptied; if not, the cluster must not end a founding elsewhere.
+ *
  * A replica without an id, waiting for the founding or joining, is heard: such a replica has no slots. A replica that gets an id introduces itself anew,
  * before any other word.
  *
@@ -86,6 +89,8 @@ export function refusalOf(own: Acquaintance, hello: Hello): RefusalReason | unde
   if (storage === own.storage) return process === own.process ? 'own-address' : 'running-twice';
   if (hello.cluster !== undefined) {
     if (own.cluster !== undefined && hello.cluster !== own.cluster) return 'another-cluster';
+    const isFounder = hello.initial?.some((member) => member.storage === own.storage) === true;
+    if (own.awaited !== undefined && !isFounder) return 'another-cluster';
     if (own.joinable?.includes(hello.cluster) === false) return 'not-joined';
   }
   const known = own.lives[storage];
