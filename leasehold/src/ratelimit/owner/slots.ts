@@ -19,6 +19,9 @@ function hashOf(text: string): number {
 /** Limiters are apart: the same key may have another owner in another limiter. */
 export const slotOf = (limiter: string, key: string): number => hashOf(`${limiter}/${key}`) % SLOTS;
 
+/** Of a key with braces only the part inside is hashed. In a server's name braces mean nothing, and all slots would have one owner. */
+const withoutBraces = (name: string): string => name.replaceAll('{', '\\(').replaceAll('}', '\\)');
+
 /** The owners of all slots among these members, each computed when first asked for. */
 export class SlotOwners {
   readonly #members: readonly string[];
@@ -37,7 +40,7 @@ export class SlotOwners {
   #compute(slot: number): string {
     let [owner, highest] = ['', -1];
     for (const name of this.#members) {
-      const rank = hashOf(`${slot} ${name}`);
+      const rank = hashOf(`${slot} ${withoutBraces(name)}`);
       if (rank > highest) [owner, highest] = [name, rank];
     }
     return owner;
