@@ -21,6 +21,7 @@ const OPERATION = 'quorum/core/operation.ts';
 const REQUESTS = 'quorum/core/requests.ts';
 const LEADERSHIP = 'quorum/core/leadership.ts';
 const CHECK_IN = 'quorum/core/check-in.ts';
+const STANDING = 'quorum/core/standing.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -47,6 +48,15 @@ export const mutants: readonly Mutant[] = [
     file: COMMIT,
     from: '(vote.mask & missing) === 0',
     to: "((acknowledged.of(configurations[0]?.members[0]?.storage ?? '')?.mask ?? 0) & missing) === 0",
+  },
+  {
+    name: 'conflicts-commit-in-any-order',
+    promise: 'no-stale-read',
+    story:
+      'A write commits before an earlier write of the same key, and readers look at the last write only.',
+    file: COMMIT,
+    from: '!pending.conflictWith(operation) && ',
+    to: '',
   },
   {
     name: 'configuration-commits-by-majority',
@@ -338,6 +348,22 @@ export const mutants: readonly Mutant[] = [
     file: CHECK_IN,
     from: 'isNew && !isSeated(initial, self)',
     to: 'isNew',
+  },
+  {
+    name: 'heard-votes-forgotten',
+    promise: 'agreement',
+    story: 'A member that restarts has forgotten how many votes it heard of the others.',
+    file: RECOVERY,
+    from: 'heard: b.heard,',
+    to: 'heard: new Map(),',
+  },
+  {
+    name: 'strangers-lead',
+    promise: 'agreement',
+    story: 'A replica follows a ballot of a process that no configuration seats, and drops its own votes.',
+    file: STANDING,
+    from: "? 'guest' : 'ignored';",
+    to: "? 'guest' : 'guest';",
   },
   {
     name: 'removed-directory-comes-back',
