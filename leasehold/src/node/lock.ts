@@ -30,6 +30,7 @@ import {
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { present } from '../runtime/assert.ts';
 import { LeaseholdError } from '../runtime/errors.ts';
 import { StorageError } from './storage.ts';
@@ -79,6 +80,9 @@ const BSD: ReadonlySet<string> = new Set(['darwin', 'freebsd', 'openbsd', 'netbs
 const MODE = 0o600;
 /** How often the path may be replaced under our hands before we give up. */
 const TRIES_MAX = 20;
+/** How often, and after which pause, a lock is asked for again that this very process had last. */
+const OWN_TRIES_MAX = 5;
+const OWN_PAUSE_MS = 40;
 /** The line that names the holder has a fixed length, so that writing the line does not touch the text. */
 const NOTE_BYTES = 128;
 const TEXT_BYTES_MAX = 64 * 1024;
@@ -90,7 +94,7 @@ const TEXT_BYTES_MAX = 64 * 1024;
  */
 export async function acquireLock(path: string): Promise<FileLock> {
   for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
-    const descriptor = await openLocked(path, 'file');
+    const descriptor = await openLockedAgain(path, 'file', path);
     if (descriptor === 'taken') throw new LockedError(resolve(path), holderOf(path));
     try {
       if (leadsTo(path, descriptor)) return new Lock(path, descriptor);
@@ -110,8 +114,7 @@ class Lock implements FileLock {
   constructor(path: string, descriptor: number) {
     this.path = path;
     this.#descriptor = descriptor;
-    const note = `pid ${process.pid} on ${hostname()}`.slice(0, NOTE_BYTES - 1);
-    writeSync(descriptor, `${note.padEnd(NOTE_BYTES - 1)}\n`, 0);
+    writeSync(descriptor, `${ownNote().padEnd(NOTE_BYTES - 1)}\n`, 0);
   }
 
   read(): string {
@@ -140,6 +143,21 @@ const FLAGS: Readonly<Record<Kind, number>> = {
   file: constants.O_RDWR | constants.O_CREAT,
   directory: constants.O_RDONLY | constants.O_DIRECTORY,
 };
+
+const ownNote = (): string => `pid ${process.pid} on ${hostname()}`.slice(0, NOTE_BYTES - 1);
+
+/**
+ * Until its program begins, a child that this process starts shares all of our descriptors, also those that we close meanwhile. So
+ * a lock that this process itself has just let go of may be taken for a moment longer.
+ */
+async function openLockedAgain(path: string, kind: Kind, noteIn: string): Promise<number | 'taken'> {
+  for (let attempt = 1; ; attempt += 1) {
+    const descriptor = await openLocked(path, kind);
+    if (descriptor !== 'taken' || attempt === OWN_TRIES_MAX || holderOf(noteIn) !== ownNote())
+      return descriptor;
+    await setTimeout(OWN_PAUSE_MS);
+  }
+}
 
 async function openLocked(path: string, kind: Kind): Promise<number | 'taken'> {
   if (BSD.has(process.platform)) return openLockedOnBsd(path, kind);
@@ -186,7 +204,7 @@ function openForLock(path: string, kind: Kind): number {
  */
 export async function lockDirectory(path: string, noteIn: string): Promise<number> {
   for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
-    const descriptor = await openLocked(path, 'directory');
+    const descriptor = await openLockedAgain(path, 'directory', noteIn);
     if (descriptor === 'taken') throw new LockedError(resolve(path), holderOf(noteIn));
     if (leadsTo(path, descriptor)) return descriptor;
     closeSync(descriptor);
