@@ -38,6 +38,16 @@ const commit = (log: ReplicatedLog, slot: number): void => {
 
 const newest = (log: ReplicatedLog): Configuration => log.newestConfiguration;
 
+describe('the position of a read', () => {
+  it('lies behind no slot that is not committed, so that a watch from there hears of that slot', () => {
+    const log = logOf(proposed(CHOSEN), moved('k', 0b001), moved('l', 0b011));
+    log.choose(3);
+    log.commit(1);
+    log.commit(3); // Before slot 2, whose holder is not heard.
+    expect([log.isCommitted(3), log.watchFrom(3), log.watchFrom(1)]).toEqual([true, 1, 1]);
+  });
+});
+
 describe('a change of tables in the log', () => {
   it('comes to the tables before it with what it says, and leaves the others as they were', () => {
     const log = logOf(proposed(CHOSEN), moved('k', 0b001), moved('l', 0b011), moved('k', undefined));

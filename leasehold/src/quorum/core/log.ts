@@ -77,6 +77,14 @@ export class ReplicatedLog {
     return this.#committed;
   }
 
+  /**
+   * From where a watch misses nothing, for a read as of `position`. A key may be shown as of a slot behind one that is chosen and not
+   * committed, because a holder of other keys has not acknowledged it. The change of that slot is still to come, and would lie before the watch.
+   */
+  watchFrom(position: number): number {
+    return Math.min(position, this.#committed);
+  }
+
   /** How often something has changed here that the judgement of a slot rests on. */
   get changes(): number {
     return this.#changes;

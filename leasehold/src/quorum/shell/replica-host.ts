@@ -211,8 +211,9 @@ export class ReplicaHost {
     const stage = this.#stage;
     if (stage.kind !== 'running') return undefined;
     const peeked = stage.driver.ask((now) => stage.core.peek(key, now));
-    if (peeked !== undefined) this.counters.served.local += 1;
-    return peeked;
+    if (peeked === undefined) return undefined;
+    this.counters.served.local += 1;
+    return { found: peeked.found, position: stage.core.view.log.watchFrom(peeked.position) };
   }
 
   /** The same for several keys; undefined in the place of each key without an answer. */
@@ -371,6 +372,13 @@ export class ReplicaHost {
     }
   }
 
+  /** The answer to a read with a position from which a watch misses nothing: {@link ReplicatedLog.watchFrom}. */
+  #watchable(answer: Answer): Answer {
+    const { replica } = this;
+    if (answer.kind !== 'read' || replica === undefined) return answer;
+    return { ...answer, position: replica.view.log.watchFrom(answer.position) };
+  }
+
   #answer(id: number, answer: Answer): void {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
@@ -378,7 +386,7 @@ export class ReplicaHost {
     if (answer.kind === 'read') this.counters.served[answer.served] += 1;
     else if (answer.kind === 'refused') this.counters.refused += 1;
     else this.counters.writes += 1;
-    waiting.port.answered(waiting.id, answer);
+    waiting.port.answered(waiting.id, this.#watchable(answer));
     this.#dirty.add(waiting.port);
   }
 
