@@ -193,6 +193,11 @@ export class Scene implements AsyncDisposable {
     });
   }
 
+  /** Of one of several Managers, the same after a restart. */
+  addressOf(manager: string): string | null {
+    return this.#places.get(manager)?.address ?? null;
+  }
+
   /** All Managers, for owners and look-ups. */
   get #addresses(): string {
     const places = this.#places.size === 0 ? [this.place as ManagerPlace] : [...this.#places.values()];

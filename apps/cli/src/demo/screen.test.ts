@@ -69,6 +69,17 @@ describe('the picture of the demo', () => {
     expect(lines.filter((line) => line.length > 79)).toEqual([]);
   });
 
+  it('names all Managers to an owner that is added, for any of them may be killed', () => {
+    const managers = ['uno', 'due', 'tre'].map((name, index) => ({
+      ...{ name, pid: index + 1, address: `127.0.0.1:${7_400 + index}` },
+    }));
+    const text = drawn(99, { managers }).join('\n');
+    expect(text).toContain(
+      'demo add-owner --managers 127.0.0.1:7400,127.0.0.1:7401,127.0.0.1:7402  one more',
+    );
+    expect(text).toContain('uno, which leads, dies');
+  });
+
   it('keeps its figures when there is hardly any room', () => {
     expect(drawn(18)).toContain('six');
     expect(drawn(18).join('\n')).not.toContain('kill -9');

@@ -27,10 +27,13 @@ const NEWS_SHOWN_MIN = 2;
 export function suggestions(state: DemoState, calling: Calling): readonly string[] {
   const { http, address } = state.manager;
   const victim = state.owners.find(({ pid }) => pid !== null);
-  const managers = address === '127.0.0.1:7400' ? '' : ` --managers ${address}`;
+  const several = state.managers.flatMap((each) => each.address ?? []);
+  const managers = several.length === 0 ? [address] : several;
+  const where = managers.join() === '127.0.0.1:7400' ? '' : ` --managers ${managers.join()}`;
+  const addOwner = [typed(calling, `demo add-owner${where}`), 'one more, which takes its share'] as const;
   const api = http === 'http://127.0.0.1:7401' ? '' : ` --api ${http}`;
   const lines: (readonly [string, string])[] = [
-    [typed(calling, `demo add-owner${managers}`), 'one more, which takes its share'],
+    ...(several.length === 0 ? [addOwner] : []),
     [typed(calling, `watch${api}`), 'what happens, as it happens'],
     [typed(calling, `explain ${POOL} user-1${api}`), 'why user-1 is where it is'],
     [`${http}/`, 'a page: ring, owners, events'],
@@ -42,6 +45,8 @@ export function suggestions(state: DemoState, calling: Calling): readonly string
   if (leading !== undefined)
     lines.unshift([`kill -9 ${state.manager.pid}`, `${leading.name}, which leads, dies; another takes over`]);
   const shown = table(['', ''], lines).slice(1);
+  // Any of several Managers may be killed, so all are named: a long line, which must not widen the table.
+  if (several.length > 0) shown.push(addOwner.join('  '));
   return ['What to try, in another terminal (Ctrl-C here ends it all):', ...shown.map((line) => `  ${line}`)];
 }
 

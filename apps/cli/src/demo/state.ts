@@ -27,7 +27,12 @@ export interface DemoState {
   /** The one that is asked: it leads. */
   readonly manager: { readonly address: string; readonly http: string; readonly pid: number };
   /** If there are several. */
-  readonly managers: readonly { readonly name: string; readonly pid: number | null }[];
+  readonly managers: readonly {
+    readonly name: string;
+    readonly pid: number | null;
+    /** Null until the first start of this Manager. */
+    readonly address: string | null;
+  }[];
   readonly owners: readonly OwnerState[];
   readonly frontEnds: readonly FrontEndState[];
   readonly users: { readonly connected: number; readonly expected: number };
@@ -55,7 +60,11 @@ export function stateOf(scene: Scene): DemoState {
   return {
     upMs: Math.round(performance.now() - scene.startedAt),
     manager: { address: place?.address ?? '', http: place?.http ?? '', pid: place?.pid ?? 0 },
-    managers: scene.managers.map(({ name, ready }) => ({ name, pid: ready?.pid ?? null })),
+    managers: scene.managers.map(({ name, ready }) => ({
+      name,
+      pid: ready?.pid ?? null,
+      address: scene.addressOf(name),
+    })),
     owners: ownersOf(scene),
     frontEnds: scene.frontEnds.map(({ name, ready, counts: own }) => ({
       name,
