@@ -71,10 +71,24 @@ describe('an address of etcd', () => {
   });
 
   it.each([
+    [
+      '127.0.0.1:23790',
+      /^option log is 127\.0\.0\.1:23790, but .* for example etcd:\/\/127\.0\.0\.1:2379\/prefix$/,
+    ],
+    ['http://a,b:1/x', /^option log is http:\/\/a,b:1, but /],
+    ['etcd:/a', /^option log is not shown here, for it may have a password, but /],
+  ])('%s is refused, and its members are shown if they are certain to be that', (address, message) => {
+    expect(() => parseEtcdAddress(address, 'log')).toThrow(message);
+  });
+
+  it.each([
     'etcd://root:sesame@',
     'etcd://root:sesame',
     'etcd://root:sesame@a:x',
     'http://root:sesame@a',
+    'root:sesame@a:2379',
+    'root:sesame',
+    'a:2379/root:sesame',
     'etcd://root:sesame@a?x',
     'etcd://root:sesame %@a',
     'etcd://ro%ot:sesame@a',

@@ -8,7 +8,8 @@
  * with one of `:@/,?#%` is written with per cent signs, as in any address. A prefix that begins with a slash itself
  * has two after the members.
  *
- * A mistake in such a line is often a password in the wrong place, so no error repeats any part.
+ * A mistake in such a line is often a password in the wrong place, so an error repeats nothing but members without a
+ * name and a password, and these only if the scheme is wrong.
  */
 
 import { InvalidOptionError } from '../../runtime/errors.ts';
@@ -32,16 +33,20 @@ export const DEFAULT_PREFIX = 'leasehold/';
 const DEFAULT_PORT = '2379';
 const MEMBERS_MAX = 32;
 
+const HIDDEN = 'not shown here, for it may have a password';
+const SCHEME_RULE =
+  'it must begin with etcd:// or, for TLS, with etcds://, for example etcd://127.0.0.1:2379/prefix';
+
 /**
  * @param option the user's name for the option
- * @throws {InvalidOptionError} which names the fault, and shows no part of the text
+ * @throws {InvalidOptionError} which names the fault, and shows no password
  */
 export function parseEtcdAddress(text: string, option = 'address'): EtcdAddress {
-  const refuse = (rule: string): never => {
-    throw new InvalidOptionError(option, 'an address of etcd', rule);
+  const refuse = (rule: string, shown = HIDDEN): never => {
+    throw new InvalidOptionError(option, shown, rule);
   };
   const scheme = /^(etcds?):\/\//i.exec(text);
-  if (scheme === null) return refuse('it must begin with etcd:// or, for TLS, with etcds://');
+  if (scheme === null) return refuse(SCHEME_RULE, shownMembers(text));
   const isSecure = scheme[1]?.toLowerCase() === 'etcds';
   const rest = text.slice(scheme[0].length);
   if (/[\s\p{Cc}]/u.test(rest)) return refuse('it must have no blanks in it');
@@ -63,6 +68,13 @@ export function parseEtcdAddress(text: string, option = 'address'): EtcdAddress 
     credentials: at < 0 ? undefined : credentials(authority.slice(0, at), refuse),
     prefix: prefix(path, refuse),
   };
+}
+
+/** The text up to its path, if that is certain to be members only. */
+function shownMembers(text: string): string {
+  const [, shown, names] = /^((?:[a-z]+:\/\/)?([^/@]+))(?:\/[^@]*)?$/i.exec(text) ?? [];
+  const isCertain = names?.split(',').every((name) => member(name) !== undefined);
+  return shown !== undefined && isCertain ? shown : HIDDEN;
 }
 
 /** `host:port`; undefined if malformed. */
