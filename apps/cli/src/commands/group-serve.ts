@@ -121,6 +121,10 @@ export function groupServeCommand(context: Context): Command {
 function etcdOf(options: ServeOptions, variable: string | undefined): GroupEtcd | undefined {
   // Peers on the command line count more than an etcd of the environment.
   const address = options.etcd ?? (options.peers === undefined ? variable || undefined : undefined);
+  if (address !== undefined && options.peers !== undefined)
+    throw new UsageError(
+      '--peers and --etcd cannot be given together: with --etcd, servers find each other there',
+    );
   const { etcdCa: ca, etcdCert: cert, etcdKey: key, etcdTtl: ttlMs } = options;
   if (address !== undefined) return { address, ca, cert, key, ttlMs };
   if ([ca, cert, key, ttlMs].every((each) => each === undefined)) return undefined;

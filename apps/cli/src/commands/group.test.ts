@@ -83,6 +83,11 @@ describe('servers of a group on the command line', { timeout: TIMEOUT_MS }, () =
       code: 2,
       stderr: expect.stringContaining('--size is 1, but peers and this server are 2: raise --size'),
     });
+    const both = await run([...serve, '--name', 'a', '--peers', 'b=127.0.0.1:2', '--etcd', 'etcd://h/x']);
+    expect(both).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--peers and --etcd cannot be given together'),
+    });
     const open = await run(['group', 'serve', '--name', 'a', '--listen', '0.0.0.0:7700', '--no-http']);
     expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining('--listen is 0.0.0.0:7700') });
   });
