@@ -7,7 +7,7 @@
 
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
-import { parseArguments, wholeNumber } from './arguments.mjs';
+import { didYouMean, parseArguments, wholeNumber } from './arguments.mjs';
 import { bundle } from './bundle.mjs';
 import { runCommand, UsageError } from './command.mjs';
 import { startCli } from './start/cli.mjs';
@@ -84,8 +84,16 @@ async function limits(argv) {
   return ending.signal.aborted ? 130 : 0;
 }
 
-await runCommand('npm start --', () => {
-  const argv = process.argv.slice(2);
-  if (argv[0] === 'limits') return limits(argv.slice(1));
-  return argv.includes('--story') ? story(argv) : demo(argv);
-});
+/** The words that may come first; `add-owner` and `help` are commands of the demo. */
+const COMMANDS = ['limits', 'add-owner', 'help'];
+
+const argv = process.argv.slice(2);
+const [first = '-'] = argv;
+const isStory = argv.includes('--story');
+if (first === 'limits') await runCommand('npm start -- limits', () => limits(argv.slice(1)));
+else if (isStory) await runCommand('npm start -- --story', () => story(argv));
+else
+  await runCommand('npm start --', async () => {
+    if (first.startsWith('-') || COMMANDS.includes(first)) return demo(argv);
+    throw new UsageError(`unknown command ${first}${didYouMean(first, COMMANDS)}`);
+  });
