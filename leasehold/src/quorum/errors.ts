@@ -103,19 +103,27 @@ export class QuorumClosedError extends LeaseholdError {
 export class QuorumTimeoutError extends LeaseholdError {
   override readonly name = 'QuorumTimeoutError';
   readonly code = 'QUORUM_TIMEOUT';
-  /** True for a read. A write that is made again is another write. */
+  /** True for a read, and for a write that was not sent. A write that is made again is another write. */
   readonly retryable: boolean;
   readonly isOutcomeKnown: boolean;
 
-  constructor(timeoutMs: number, isWrite: boolean, problems: string) {
-    const outcome = isWrite ? 'whether it took effect is unknown' : 'nothing was changed';
+  constructor(timeoutMs: number, call: TimedOutCall, problems: string) {
+    const head = `no answer within ${timeoutMs} ms${OUTCOMES[call]}${problems}`;
     super(
-      `no answer within ${timeoutMs} ms; ${outcome}. A majority of the replicas must run and reach each other${problems}`,
+      `${head}${head.endsWith('?') ? '' : '.'} A majority of the replicas must run and reach each other, and a new group needs all replicas of its list once: ask leasehold quorum status`,
     );
-    this.retryable = !isWrite;
-    this.isOutcomeKnown = !isWrite;
+    this.isOutcomeKnown = call !== 'sent-write';
+    this.retryable = this.isOutcomeKnown;
   }
 }
+
+type TimedOutCall = 'read' | 'unsent-write' | 'sent-write';
+
+const OUTCOMES: Readonly<Record<TimedOutCall, string>> = {
+  read: '',
+  'unsent-write': '; the write was not sent',
+  'sent-write': '; whether the write took effect is unknown',
+};
 
 /** The session of this client ran out before the group heard of the write again. It may have taken effect. */
 export class OutcomeUnknownError extends LeaseholdError {

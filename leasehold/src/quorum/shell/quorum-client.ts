@@ -574,8 +574,8 @@ export class QuorumClient implements AsyncDisposable {
     for (const pending of [...this.#pending.values()]) {
       const { isWrite, timeoutMs, until, sent, isDue, resendAt } = pending;
       if (until <= now) {
-        const isUnknown = isWrite && sent > 0;
-        this.#finish(pending, new QuorumTimeoutError(timeoutMs, isUnknown, this.#wire.problems()));
+        const call = !isWrite ? 'read' : sent > 0 ? 'sent-write' : 'unsent-write';
+        this.#finish(pending, new QuorumTimeoutError(timeoutMs, call, this.#wire.problems()));
       } else if ((sent > 0 || isDue) && resendAt <= now) {
         isSilent ||= later(until, -timeoutMs + RESEND_MS) <= now;
         this.#dispatch(pending, now);
