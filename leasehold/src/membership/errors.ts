@@ -38,9 +38,14 @@ export class NotAMemberError extends LeaseholdError {
   readonly retryable = true;
   readonly member: string;
 
-  constructor(member: string, members: readonly string[]) {
-    const others = members.length === 0 ? 'there is no view yet' : `the members are ${members.join(', ')}`;
-    super(`${member} is not another member of the present view: ${others}`);
+  constructor(member: string, members: readonly string[], sender: string) {
+    const others = members.filter((name) => name !== sender);
+    const found = others.length === 0 ? 'there is no other member' : `the others are ${others.join(', ')}`;
+    const why =
+      member === sender
+        ? `${member} cannot send to itself`
+        : `${member} is not another member of the present view`;
+    super(`${why}: ${members.length === 0 ? 'there is no view yet' : found}`);
     this.member = member;
   }
 }

@@ -8,7 +8,7 @@ import { type Flags, inFlags } from '../flease/flags.ts';
 import { peersOf, tlsOf } from '../flease/member-options.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, milliseconds, withExamples } from '../options.ts';
-import { type JsonOption, writeJson, writeLines } from '../output.ts';
+import { counted, type JsonOption, writeJson, writeLines } from '../output.ts';
 
 interface JoinOptions extends JsonOption {
   readonly name?: string;
@@ -75,7 +75,7 @@ async function join(context: Context, options: JoinOptions): Promise<void> {
       say(
         'view',
         { id, members, clients },
-        `view ${id}: ${members.join(', ')}; ${clients.length} clients: ${clients.join(', ')}`,
+        `view ${id}: ${members.join(', ')}; ${counted(clients.length, 'client')}: ${clients.join(', ')}`,
       ),
     onStartChange: () => say('change', {}, 'the view is over'),
     onPanic: () => say('panic', {}, 'no server counts this client in a view'),

@@ -58,6 +58,8 @@ describe('servers of a group on the command line', { timeout: TIMEOUT_MS }, () =
     const refused = await run(['group', 'send', 'hello', ...to, 'nobody', '--json']);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain('NOT_A_MEMBER');
+    const own = await run(['group', 'send', 'hello', ...to, 'a']);
+    expect(own.stderr).toContain('a cannot send to itself: the others are b');
   });
 
   it('take a client into their view, and let it go', async () => {

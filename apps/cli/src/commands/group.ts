@@ -3,7 +3,7 @@ import type { GroupRegistry, GroupStatus } from 'leasehold/membership';
 import type { StatusHead } from 'leasehold/internal';
 import type { Context } from '../context.ts';
 import { jsonOption, withExamples } from '../options.ts';
-import { duration, type JsonOption, show, table } from '../output.ts';
+import { counted, duration, type JsonOption, show, table } from '../output.ts';
 import { GROUP_SERVER } from '../respondents.ts';
 import { serviceStatusCommand, serviceWatchCommand } from '../service/commands.ts';
 import { type PlaceOption, placeOption, serviceApi } from '../service/place.ts';
@@ -95,7 +95,7 @@ function statusLines(status: GroupStatus & StatusHead): readonly string[] {
     `Server ${name} of group ${group} ${STANDING[standing]}`,
     `  view         ${view === null || view === undefined ? 'none' : `${view.id}: ${view.members.join(', ')}`}`,
     `  clients      ${view?.clients.length ?? 0} in the view, ${attachedClients} attached here`,
-    `  state        ${state} for ${duration(stateForMs)}; ${counters.views} views, ${counters.panics} panics`,
+    `  state        ${state} for ${duration(stateForMs)}; ${counted(counters.views, 'view')}, ${counted(counters.panics, 'panic')}`,
     `  lease        ${duration(leaseMs)}`,
     ...(registry === null || registry === undefined ? [] : registryLines(registry)),
     '',

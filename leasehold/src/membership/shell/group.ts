@@ -214,7 +214,7 @@ export class Group implements AsyncDisposable {
       if (id !== undefined) sent = this.#sends.add(id, name, bytes.length, options.signal);
       return effects;
     });
-    if (sent === undefined) throw new NotAMemberError(name, this.view?.members ?? []);
+    if (sent === undefined) throw new NotAMemberError(name, this.view?.members ?? [], this.name);
     this.#counters.messagesSent += 1;
     await sent;
   }

@@ -95,6 +95,7 @@ export function placementWords(placement: Placement, members: readonly Member[])
           .join('+') || 'the leader';
   const { slices, objects, automatic } = placement;
   const sets = [...new Set(slices)].map(names).join(', ');
-  const own = objects.size === 0 ? '' : `; ${objects.size} objects of their own`;
+  const count = objects.size;
+  const own = count === 0 ? '' : count === 1 ? '; 1 object of its own' : `; ${count} objects of their own`;
   return `${automatic === undefined ? 'chosen' : 'automatic'}: ${sets}${own}`;
 }

@@ -38,6 +38,10 @@ describe('the port of a process that shares limits', () => {
     expect(await get('/v1/key?limiter=api&key=bob')).toMatchObject(level);
     expect(await get('/v1/key?limiter=api&key=bob')).toMatchObject(level);
     expect((await fetch(`${server.url}/v1/key?limiter=other&key=bob`)).status).toBe(404);
+    expect(JSON.stringify(await get('/v1/key?limiter=other&key=bob'))).toContain(
+      'no limiter other: it has api',
+    );
+    expect(JSON.stringify(await get('/v1/key?limiter=api'))).toContain('no key was given');
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
     expect(metrics).toContain(
       'leasehold_ratelimit_decisions_total{limiter="api",result="allowed",by="owner"} 2',

@@ -51,7 +51,10 @@ const limitService = (sharing: LimitSharing): Service<LimitEvent> => ({
       path: '/v1/key',
       summary: 'The level of a key as this process knows it. Nothing is taken.',
       parameters: [queryParameter('limiter', 'the name of the limiter'), queryParameter('key', 'the key')],
-      problems: { 400: 'the key is none that a shared limit takes', 404: 'this process has no such limiter' },
+      problems: {
+        400: 'no key was given, or none that a shared limit takes',
+        404: 'this process has no such limiter',
+      },
       answer: ({ query }) => {
         const [limiter, key] = [query.get('limiter') ?? '', query.get('key') ?? ''];
         if (key.length > KEY_MAX || !isWellFormed(key))
@@ -60,12 +63,15 @@ const limitService = (sharing: LimitSharing): Service<LimitEvent> => ({
             'INVALID_KEY',
             `the key must be at most ${KEY_MAX} characters of Unicode`,
           );
-        const level = key === '' ? undefined : sharing.peek(limiter, key);
+        if (key === '') throw new RequestProblem(400, 'INVALID_KEY', 'no key was given: add key=…');
+        const level = sharing.peek(limiter, key);
         if (level === undefined) {
+          const names = sharing.status().limiters.map(({ name }) => name);
+          const there = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
           throw new RequestProblem(
             404,
             'NO_SUCH_LIMITER',
-            `this process has no limiter ${limiter}, or no key was given`,
+            `this process has no limiter ${limiter || 'without a name'}: ${there}`,
           );
         }
         return jsonAnswer({ limiter, key, ...level });
