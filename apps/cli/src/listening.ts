@@ -4,7 +4,7 @@
  */
 
 import { AddressUnavailableError, PortInUseError } from 'leasehold/manager';
-import { formatAddress } from 'leasehold/internal';
+import { type Address, formatAddress } from 'leasehold/internal';
 
 export interface Listening {
   /** As `host:port`. */
@@ -14,6 +14,13 @@ export interface Listening {
   /** The advice if another process listens there; undefined: the advice of the error itself. */
   readonly whenTaken?: string | undefined;
 }
+
+/** Where a command with `--http` and `--no-http` tells its status. */
+export const statusAt = (http: Address): Listening => ({
+  address: formatAddress(http),
+  option: '--http',
+  whenTaken: 'choose another port with --http <port>, or serve no status with --no-http',
+});
 
 /**
  * @throws {AddressUnavailableError | PortInUseError} with the option in the advice, if the address is one of these

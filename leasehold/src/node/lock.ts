@@ -55,8 +55,8 @@ export class LockedError extends LeaseholdError {
   /** The holder, in its own words: `pid 4711 on db-3`. */
   readonly holder: string | undefined;
 
-  constructor(path: string, holder: string | undefined) {
-    super(`"${path}" is locked by ${holder ?? 'another process'}; stop that one, or use another path`);
+  constructor(path: string, holder: string | undefined, advice = 'stop that one, or use another path') {
+    super(`"${path}" is locked by ${holder ?? 'another process'}; ${advice}`);
     this.path = path;
     this.holder = holder;
   }

@@ -12,6 +12,7 @@ import { aborted, type Context, interruption } from '../context.ts';
 import { UsageError } from '../failure.ts';
 import { type Flags, inFlags } from '../flease/flags.ts';
 import { httpOf, peersOf, tlsOf } from '../flease/member-options.ts';
+import { inOptions, statusAt } from '../listening.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, milliseconds, wholeNumberFrom, withExamples } from '../options.ts';
 import { type JsonOption, writeJson, writeLines } from '../output.ts';
@@ -171,7 +172,7 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
     },
   };
   await using group = await joinGroup(join);
-  await using server = http && (await serveGroup(group, { ...http, logger }));
+  await using server = http && (await inOptions(serveGroup(group, { ...http, logger }), [statusAt(http)]));
   const url = server?.url ?? null;
   if (options.json) {
     writeJson(out, {

@@ -11,6 +11,7 @@ import { VERSION } from 'leasehold/manager';
 import { aborted, type Context, interruption } from '../context.ts';
 import { UsageError } from '../failure.ts';
 import { httpOf, peersOf } from '../flease/member-options.ts';
+import { inOptions, statusAt } from '../listening.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, milliseconds, withExamples } from '../options.ts';
 import { type JsonOption, writeJson, writeLines } from '../output.ts';
@@ -112,7 +113,8 @@ async function start(context: Context, options: StartOptions): Promise<void> {
     ...{ name, directory, peers, group, listen, join, readers, insecure, allowNetworkDirectory, logger },
     ...{ leaseMs: options.lease, electionMs: options.election, tls: tlsOf(options) },
   });
-  await using server = http === undefined ? undefined : await serveReplica(replica, { ...http, logger });
+  await using server =
+    http && (await inOptions(serveReplica(replica, { ...http, logger }), [statusAt(http)]));
   const { address } = replica;
   if (options.json) {
     writeJson(out, {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type QuorumReplica, silent, startReplica } from 'leasehold/quorum';
+import { type QuorumReplica, serveReplica, silent, startReplica } from 'leasehold/quorum';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../cli.ts';
 import { recordedContext } from '../testing/recorded-context.ts';
@@ -92,6 +92,25 @@ describe('leasehold quorum', () => {
     expect(code).toBe(1);
     expect(text).toContain('Start it with join: true (--join)');
     expect((await run('remove', 'a')).text).toContain('it leads; let another lead first');
+  });
+
+  it('start says that a replica runs on the directory already', async () => {
+    const started = ['start', '--name', 'a', '--directory', directory, '--peers', `a=${replica.address}`];
+    const { code, text } = await run(...started, '--no-http');
+    expect(code).toBe(1);
+    expect(text).toContain('a process runs a replica on it already');
+    expect(text).not.toContain('another path');
+  });
+
+  it('start names --http if that port is in use', async () => {
+    await using taken = await serveReplica(replica, { port: 0, logger: silent });
+    const own = await mkdtemp(join(tmpdir(), 'quorum-cli-'));
+    const peers = `z=127.0.0.1:${await freePort()}`;
+    const { text } = await run(
+      ...['start', '--name', 'z', '--directory', own, '--peers', peers, '--http', new URL(taken.url).host],
+    );
+    await rm(own, { recursive: true });
+    expect(text).toContain('choose another port with --http <port>, or serve no status with --no-http');
   });
 
   it('says so when nobody answers', async () => {

@@ -9,6 +9,7 @@ import { randomId } from '../../node/id.ts';
 import type { TlsOption } from '../../node/mesh/tls-files.ts';
 import { mutualTlsOption } from '../../node/mesh/tls-option.ts';
 import { fingerprintsOf } from '../../node/fingerprints.ts';
+import { LockedError } from '../../node/lock.ts';
 import { openLockedDirectory } from '../../node/locked-directory.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { openDirectory, wholePath } from '../../node/storage.ts';
@@ -94,6 +95,10 @@ const OPTIONS: OptionNames<StartReplicaOptions> = {
   ...{ sessionMs: true, reportMs: true },
 };
 
+/** A replica with another directory would be another replica. */
+const WHEN_LOCKED =
+  'a process runs a replica on it already: use that one, or stop it before you start another';
+
 /**
  * Resolves when the replica listens. The replica serves after {@link QuorumReplica.ready}.
  *
@@ -119,6 +124,8 @@ export async function startReplicaOn(
   await openDirectory(options.directory);
   const directory = await openLockedDirectory(options.directory, {
     allowNetwork: options.allowNetworkDirectory,
+  }).catch((error: unknown) => {
+    throw error instanceof LockedError ? new LockedError(error.path, error.holder, WHEN_LOCKED) : error;
   });
   const closing = new AsyncDisposableStack();
   closing.use(directory);
