@@ -68,6 +68,7 @@ export class Swim implements Disposable {
   #order: string[] = [];
   #lastNumber = 0;
   #incarnation = 1;
+  #isClosed = false;
   readonly sent = { messages: 0, bytes: 0 };
 
   constructor(options: SwimOptions) {
@@ -83,6 +84,7 @@ export class Swim implements Disposable {
   [Symbol.dispose](): void {
     for (const timer of this.#timers) clearInterval(timer);
     for (const { suspicion } of this.#members.values()) clearTimeout(suspicion?.timer);
+    this.#isClosed = true; // Timers of probes that wait for an answer may still end.
     this.#socket.close();
   }
 
@@ -213,6 +215,7 @@ export class Swim implements Disposable {
   }
 
   #send(to: string, said: Said): void {
+    if (this.#isClosed) return;
     const most = LAN.retransmitMultiplier * Math.ceil(Math.log10(this.#members.size + 2));
     const rumours: Rumour[] = [];
     for (const [key, queued] of [...this.#queue].sort(([, one], [, other]) => one.sent - other.sent)) {
