@@ -9,6 +9,7 @@
 
 import { InvalidKeyError, InvalidOptionError, LONGEST_KEY } from '../../runtime/errors.ts';
 import { isWellFormed } from '../../runtime/text-option.ts';
+import { copyOf } from './copies.ts';
 import { type Action, type Command, type Condition, transaction } from '../core/operation.ts';
 import type { ReadMode } from '../core/reads.ts';
 import type { Found, Result } from '../core/result.ts';
@@ -140,7 +141,7 @@ function ownResult(result: Result): Result {
 
 export const ownFound = ({ key, value, revision }: Found): Found => ({
   ...{ key, revision },
-  value: value === undefined ? undefined : new Uint8Array(value),
+  value: value === undefined ? undefined : copyOf(value),
 });
 
 export function outcomeOf(result: Result): Outcome {
