@@ -15,6 +15,9 @@ export interface Directory {
   /** The process to ask for tokens, or undefined. Never this process. */
   find(limiter: string, key: string): string | undefined;
 
+  /** Why this process owns nothing although it should, in words; undefined: it owns something, or cannot be expected to. */
+  whyCutOff?(): string | undefined;
+
   /** When the directory has to look again, if it has to. */
   readonly wakeAt?: Instant | undefined;
   wake?(now: Instant): void;

@@ -128,6 +128,11 @@ export class LimitSharing implements AsyncDisposable {
     return this.#around.name;
   }
 
+  /** Why this process owns no keys, if it should. @internal */
+  get whyCutOff(): string | undefined {
+    return this.#closed === undefined ? this.#around.directory.whyCutOff?.() : undefined;
+  }
+
   /** The pool or the group whose processes share the limits. */
   get pool(): string {
     return this.#around.pool;

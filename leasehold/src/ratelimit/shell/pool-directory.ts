@@ -13,13 +13,17 @@ import { type Directory, type Right, wholeRight } from '../owner/directory.ts';
 /** The scheme of the URLs of processes that share limits. */
 export const LIMIT_SCHEME = 'leasehold-limit://';
 
+type OwnerView = Pick<PoolOwner, 'tenure' | 'tenures' | 'held' | 'isAdmitted' | 'refusal' | 'pool' | 'url'>;
+type LookupView = Pick<PoolLookup, 'find' | 'isCutOff'>;
+
 export class PoolDirectory implements Directory {
-  readonly #owner: Pick<PoolOwner, 'tenure' | 'tenures' | 'url'>;
-  readonly #lookup: Pick<PoolLookup, 'find'>;
+  readonly #owner: OwnerView;
+  readonly #lookup: LookupView;
   readonly #heldSince = new Map<number, Instant>();
   #isClosed = false;
+  #hasOwned = false;
 
-  constructor(owner: Pick<PoolOwner, 'tenure' | 'tenures' | 'url'>, lookup: Pick<PoolLookup, 'find'>) {
+  constructor(owner: OwnerView, lookup: LookupView) {
     this.#owner = owner;
     this.#lookup = lookup;
   }
@@ -36,6 +40,16 @@ export class PoolDirectory implements Directory {
     return url === undefined || url === this.#owner.url ? undefined : url.slice(LIMIT_SCHEME.length);
   }
 
+  /** A pool leaves something to every member, so an owner that had keys and has none is cut off. A newcomer may wait for its first keys. */
+  whyCutOff(): string | undefined {
+    const { isAdmitted, refusal, pool } = this.#owner;
+    if (this.#isClosed || this.#owner.held().length > 0) return undefined;
+    if (isAdmitted && !this.#hasOwned && !this.#lookup.isCutOff) return undefined;
+    const why =
+      refusal?.message ?? 'no Manager has renewed its lease; is one running, and can it be reached?';
+    return `this process owns no keys of pool ${pool}: ${why}`;
+  }
+
   /** This process owns nothing any more, and asks no other. */
   close(): void {
     this.#isClosed = true;
@@ -44,6 +58,7 @@ export class PoolDirectory implements Directory {
   /** The pool may have granted keys: their time begins now, and not with the first request for them. */
   noteGrants(now: Instant): void {
     const tenures = this.#owner.tenures();
+    this.#hasOwned ||= tenures.size > 0;
     for (const tenure of tenures) this.#since(tenure, now);
     for (const tenure of this.#heldSince.keys()) if (!tenures.has(tenure)) this.#heldSince.delete(tenure);
   }

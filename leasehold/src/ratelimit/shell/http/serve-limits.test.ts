@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { nodeRuntime } from '../../../node/runtime.ts';
 import { silent } from '../../../runtime/logger.ts';
 import { instant } from '../../../runtime/time.ts';
@@ -10,12 +10,13 @@ import { requestLimit } from './limit-request.ts';
 import { METRICS, serveLimits } from './serve-limits.ts';
 
 /** A process that holds the keys of one limiter for ever, and cannot find the owners of the others. */
-const sharingOf = (): LimitSharing =>
+const sharingOf = (whyCutOff: () => string | undefined = () => undefined): LimitSharing =>
   new LimitSharing({
     ...{ name: 'ada', pool: 'ratelimit', address: '127.0.0.1:1', epoch: 'life1', logger: silent },
     directory: {
       rightTo: (limiter, _key, now) => (limiter === 'api' ? wholeRight(instant(-1e6), now) : undefined),
       find: () => undefined,
+      whyCutOff,
     },
     runtime: nodeRuntime(),
     sendAsk: () => {},
@@ -53,6 +54,21 @@ describe('the port of a process that shares limits', () => {
     const limiter = ratelimit({ name: 'cut', limit: 2, sharing, waitMs: 0 });
     expect(await limiter.consume('ann')).toMatchObject({ denied: 'cut-off', by: 'closed' });
     expect(sharing.events.recent(5)).toMatchObject([{ kind: 'cut-off', limiter: 'cut', by: 'closed' }]);
+  });
+
+  it('is not ready while the process owns no keys, and says why', async () => {
+    let why: string | undefined = 'no Manager has renewed its lease';
+    await using sharing = sharingOf(() => why);
+    await using server = await serveLimits(sharing, { port: 0, logger: silent });
+    await vi.waitFor(
+      async () => {
+        const ready = await fetch(`${server.url}/readyz`);
+        expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining(why ?? '')]);
+      },
+      { timeout: 10_000 },
+    );
+    why = undefined;
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
   });
 
   it('is not ready once the sharing is closed, and requests are told why', async () => {

@@ -15,6 +15,9 @@ import type { LimitEvent, LimitSharing, SharingStatus } from '../limit-sharing.t
 
 export const DEFAULT_LIMIT_HTTP_PORT = 7_801;
 
+/** Keys may change hands meanwhile. */
+const CUT_OFF_AFTER_MS = 1_000;
+
 /**
  * Resolves when the port listens, on port 7801 unless the options say otherwise. Close it before the sharing.
  *
@@ -35,6 +38,7 @@ const limitService = (sharing: LimitSharing): Service<LimitEvent> => ({
       standsStill: () =>
         sharing.status().isClosed ? 'the sharing is closed: this process no longer shares limits' : undefined,
     },
+    { ...{ name: 'keys', afterMs: CUT_OFF_AFTER_MS }, standsStill: () => sharing.whyCutOff },
   ],
   events: {
     log: sharing.events,

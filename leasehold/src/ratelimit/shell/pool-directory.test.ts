@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { instant } from '../../runtime/time.ts';
+import { PoolDirectory } from './pool-directory.ts';
+
+/** An owner that holds one span, or none. */
+const owner = {
+  ...{ pool: 'ratelimit', url: 'leasehold-limit://a', isAdmitted: true, refusal: undefined, spans: 0 },
+  tenure: () => undefined,
+  tenures: () => new Set(owner.spans === 0 ? [] : [1]),
+  held: () => Array.from({ length: owner.spans }, () => ({ start: 0n, end: 1n, number: 1 })),
+};
+
+describe('the directory of a pool', () => {
+  it('counts a process as cut off that owned keys and owns none, and not one that waits for its first', () => {
+    const directory = new PoolDirectory(owner, { find: () => undefined, isCutOff: false });
+    expect(directory.whyCutOff()).toBeUndefined();
+    owner.spans = 1;
+    directory.noteGrants(instant(0));
+    expect(directory.whyCutOff()).toBeUndefined();
+    owner.spans = 0;
+    directory.noteGrants(instant(1));
+    expect(directory.whyCutOff()).toMatch(
+      /^this process owns no keys of pool ratelimit: no Manager has renewed/,
+    );
+    directory.close();
+    expect(directory.whyCutOff()).toBeUndefined();
+  });
+});
