@@ -196,3 +196,14 @@ describe('a clock that jumps', () => {
     expect([admitted(), backwards]).toEqual([2, [3_600_000]]);
   });
 });
+
+describe('a part of a token', () => {
+  it('is refused as the cost of a shared limit, which lends whole tokens, and taken by a limit of one process', async () => {
+    const shared = ratelimit({ name: 'api', limit: 5, sharing: sharingOf() });
+    await expect(shared.consume('ann', { cost: 0.3 })).rejects.toEqual(invalid('cost'));
+    expect(() => shared.tryConsume('ann', { cost: 1.5 })).toThrow(invalid('cost') as Error);
+    expect(() => shared.refund('ann', 0.5)).toThrow(invalid('tokens') as Error);
+    expect(shared.peek('ann').remaining).toBe(5);
+    expect(await ratelimit({ limit: 5 }).consume('ann', { cost: 0.3 })).toMatchObject({ allowed: true });
+  });
+});

@@ -252,7 +252,7 @@ export class LimitSharing implements AsyncDisposable {
       },
       peek: (key, rate) => limiter.peek(checked(key), rate, this.#now()),
       refund: (key, tokens, rate) => {
-        checkNotNegative('tokens', tokens);
+        checkWholeTokens('tokens', tokens);
         limiter.refund(checked(key), tokens, rate, this.#now());
       },
       block: (key, ms, rate) => {
@@ -271,7 +271,7 @@ export class LimitSharing implements AsyncDisposable {
     rate: Rate,
   ): RateLimitResult | undefined {
     checked(key);
-    checkNotNegative('cost', cost);
+    checkWholeTokens('cost', cost);
     const now = this.#now();
     const borrowed = limiter.find(key);
     const decided = limiter.decide(key, cost, rate, now, borrowed);
@@ -370,6 +370,21 @@ const decisionsOf = ({ allowed, denied }: Tally): Record<string, number> =>
 
 const limitText = (limit: number, perMs: number, burst: number, onLoss: string, size: number): string =>
   `${limit} per ${perMs} ms, burst ${burst}, onLoss ${onLoss}${size === 0 ? '' : `, size ${size}`}`;
+
+/**
+ * Owners lend whole tokens. With parts of tokens, processes that share a busy key wait for each other's remainders.
+ *
+ * @throws {InvalidOptionError}
+ */
+function checkWholeTokens(option: string, tokens: number): void {
+  if (Number.isSafeInteger(tokens) && tokens >= 0) return;
+  const rule = 'it must be a whole number that is not negative, because a shared limit lends whole tokens';
+  throw new InvalidOptionError(
+    option,
+    tokens,
+    `${rule}; count in smaller tokens: ten times the limit, burst and cost`,
+  );
+}
 
 /** @throws {InvalidOptionError} unless the key is text that the wire can carry, and not too long */
 function checked(key: string): string {
