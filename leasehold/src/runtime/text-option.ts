@@ -5,7 +5,8 @@ import { hasControls } from './printable.ts';
 const SHOWN_CHARACTERS = 32;
 
 /** Half of a pair of surrogates has no UTF-8: what comes back from the wire would be another text. */
-export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
+export const isWellFormed = (text: string): boolean =>
+  (text as string & { isWellFormed(): boolean }).isWellFormed(); // In Node 20; not in the types of ES2023.
 
 /** @throws {InvalidOptionError} unless it is a text that the wire can carry */
 export function textOption(option: string, value: unknown, longest: number): string {
