@@ -139,10 +139,9 @@ function ownResult(result: Result): Result {
   return 'found' in result ? { ...result, found: result.found.map(ownFound) } : result;
 }
 
-export const ownFound = ({ key, value, revision }: Found): Found => ({
-  ...{ key, revision },
-  value: value === undefined ? undefined : copyOf(value),
-});
+function ownFound({ key, value, revision }: Found): Found {
+  return { key, value: value && copyOf(value), revision };
+}
 
 export function outcomeOf(result: Result): Outcome {
   switch (result.kind) {

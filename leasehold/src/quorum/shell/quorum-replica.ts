@@ -47,7 +47,8 @@ import type { Call, Reply } from '../wire/calls.ts';
 import type { Inbound } from '../wire/codec.ts';
 import { CallDesk, Caller } from './call-desk.ts';
 import type { HistoryEvents } from './change-history.ts';
-import { checkKey, ownFound } from './client-checks.ts';
+import { checkKey } from './client-checks.ts';
+import { copyOf } from './copies.ts';
 import type { ReadEntry } from './client-types.ts';
 import { PeerLinks, type PeerLinksOptions } from './peer-links.ts';
 import { QuorumClient } from './quorum-client.ts';
@@ -175,8 +176,8 @@ export class QuorumReplica implements AsyncDisposable {
   getLocal(key: string): ReadEntry | undefined {
     const peeked = this.#serving?.host.peek(checkKey(key));
     if (peeked === undefined) return undefined;
-    const { value, revision } = ownFound(peeked.found);
-    return { key, value, revision, served: 'local', position: peeked.position };
+    const { value, revision } = peeked.found;
+    return { key, value: value && copyOf(value), revision, served: 'local', position: peeked.position };
   }
 
   /** Resolves when this replica is a member and knows a leader. @throws the error that ended the replica, or the signal's reason */
