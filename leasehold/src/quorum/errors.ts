@@ -1,6 +1,7 @@
 /** Errors of replicas and clients, each with the next step for its reader. */
 
 import { LeaseholdError } from '../runtime/errors.ts';
+import { ANSWER_BYTES_MAX } from './wire/bounds.ts';
 
 /** The directory belongs to another replica, group or program, or its identity cannot be read. */
 export class DirectoryMismatchError extends LeaseholdError {
@@ -173,6 +174,19 @@ export class TooLargeError extends LeaseholdError {
   constructor(what: string, size: number, limit: number) {
     super(
       `${what} is ${size}, and at most ${limit} is allowed. Nothing was sent. Split it, or store large values elsewhere`,
+    );
+  }
+}
+
+/** The values that were asked for at once are larger than one answer may be. */
+export class AnswerTooLargeError extends LeaseholdError {
+  override readonly name = 'AnswerTooLargeError';
+  readonly code = 'QUORUM_ANSWER_TOO_LARGE';
+  readonly retryable = false;
+
+  constructor(bytes: number, isWrite: boolean) {
+    super(
+      `the answer has ${bytes} bytes, and at most ${ANSWER_BYTES_MAX} can be sent at once. ${isWrite ? 'The transaction was carried out. ' : ''}Ask for fewer keys at once: with gets(), or with watches of smaller ranges`,
     );
   }
 }

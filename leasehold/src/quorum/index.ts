@@ -17,6 +17,7 @@ export {
   QuorumTimeoutError,
   type RefusalReason,
   ReplicaRefusedError,
+  AnswerTooLargeError,
   TooLargeError,
   VotesLostError,
   WatchBehindError,

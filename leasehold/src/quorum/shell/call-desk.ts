@@ -10,7 +10,8 @@ import type { Found } from '../core/result.ts';
 import type { Change } from '../core/membership.ts';
 import type { ReplicaCall } from '../core/requests.ts';
 import { nameOf } from '../core/founding.ts';
-import type { Call, KeyRange, Reply } from '../wire/calls.ts';
+import { ANSWER_BYTES_MAX } from '../wire/bounds.ts';
+import { ANSWER_TOO_LARGE, type Call, type KeyRange, type Reply } from '../wire/calls.ts';
 import type { HistoryEvents, SlotChanges } from './change-history.ts';
 import { foundBytes, packets, replyBytes } from './packets.ts';
 import type { AnswerPort, ReplicaHost } from './replica-host.ts';
@@ -51,10 +52,17 @@ export class Caller implements AnswerPort {
 
   flush(): void {
     if (this.#replies.length === 0) return;
-    const replies = this.#replies;
+    const replies = this.#replies.map(withinBounds);
     this.#replies = [];
     for (const packet of packets(replies, replyBytes)) this.#send(packet);
   }
+}
+
+/** A client would refuse the whole packet, and wait in vain: it is told instead that the answer is too large. */
+function withinBounds(reply: Reply): Reply {
+  const bytes = replyBytes(reply);
+  if (bytes <= ANSWER_BYTES_MAX) return reply;
+  return { kind: 'failed', id: reply.id, code: ANSWER_TOO_LARGE, message: String(bytes) };
 }
 
 /** Collects the answers to reads of one key each. */

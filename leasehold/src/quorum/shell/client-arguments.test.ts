@@ -120,3 +120,24 @@ describe('an argument that a replica could not write down', () => {
     expect(await everywhere(group, 'k')).toEqual(['v']);
   });
 });
+
+describe('an answer that is larger than a client takes', () => {
+  it('is a typed error at once, over TCP and in the process, while other calls go on', async () => {
+    await using group = await TestGroup.started('a');
+    const replica = group.replicas.get('a') ?? expect.unreachable();
+    const keys = Array.from({ length: 20 }, (_, place) => `large/${place}`);
+    const value = new Uint8Array(1024 * 1024 - 1);
+    for (const key of keys) await replica.client.put(key, value, { timeoutMs: 20_000 });
+    const tooLarge = { code: 'QUORUM_ANSWER_TOO_LARGE', retryable: false };
+    for (const client of [group.connect('a'), replica.client]) {
+      await expect(client.getAll(keys)).rejects.toMatchObject(tooLarge);
+      const gets = keys.map((key) => ({ do: 'get', key }) as const);
+      await expect(client.multi([], [...gets, { do: 'put', key: 'k', value: 'v' }])).rejects.toThrow(
+        'was carried out',
+      );
+      await expect(client.watch({ prefix: 'large/' }).next()).rejects.toMatchObject(tooLarge);
+      expect((await client.gets(keys)).length).toBe(keys.length);
+      expect(text((await client.get('k')).value)).toBe('v');
+    }
+  }, 60_000);
+});

@@ -4,7 +4,7 @@
  */
 
 import { bytesOf } from '../core/operation.ts';
-import type { Found } from '../core/result.ts';
+import type { Found, Result } from '../core/result.ts';
 import type { Call, Reply } from '../wire/calls.ts';
 
 /** A packet is closed when this much is in it: a quarter of what a replica takes from a client. */
@@ -39,8 +39,12 @@ export function replyBytes(reply: Reply): number {
   const { answer } = reply;
   if (answer.kind === 'read') return foundBytes(answer.found);
   if (answer.kind !== 'result') return SMALL_BYTES;
-  const { result } = answer;
-  return result.kind === 'done' || result.kind === 'unmet' ? foundBytes(result.found) : SMALL_BYTES;
+  return resultBytes(answer.result);
+}
+
+function resultBytes(result: Result): number {
+  if (result.kind === 'duplicate') return resultBytes(result.of);
+  return 'found' in result ? foundBytes(result.found) : SMALL_BYTES;
 }
 
 export function foundBytes(found: readonly Found[]): number {

@@ -14,6 +14,7 @@ import type { Placement, PlacementChange } from '../core/configuration.ts';
 import { type Command, NO_SESSION } from '../core/operation.ts';
 import type { Found, Result } from '../core/result.ts';
 import {
+  AnswerTooLargeError,
   ChangeRefusedError,
   OutcomeUnknownError,
   QuorumBusyError,
@@ -21,7 +22,7 @@ import {
   QuorumTimeoutError,
 } from '../errors.ts';
 import type { Change } from '../core/membership.ts';
-import type { Call, Reply } from '../wire/calls.ts';
+import { ANSWER_TOO_LARGE, type Call, type Reply } from '../wire/calls.ts';
 import { type CallWire, type LocalDesk, LocalWire, type WireEvents } from './call-wire.ts';
 import {
   checkCall,
@@ -484,6 +485,10 @@ export class QuorumClient implements AsyncDisposable {
     }
     const pending = this.#pending.get(reply.id);
     if (pending === undefined) return;
+    if (reply.kind === 'failed' && reply.code === ANSWER_TOO_LARGE) {
+      this.#finish(pending, new AnswerTooLargeError(Number(reply.message), pending.isWrite));
+      return;
+    }
     if (reply.kind === 'failed' && reply.code === 'not-leader') {
       if (reply.message !== '') this.#wire.redirect(reply.message);
       this.#later(pending);

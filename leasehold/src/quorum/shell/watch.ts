@@ -13,9 +13,9 @@
 
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { onAbort } from '../../runtime/on-abort.ts';
-import { WatchBehindError } from '../errors.ts';
+import { AnswerTooLargeError, WatchBehindError } from '../errors.ts';
 import { checkKey, checkWhole } from './client-checks.ts';
-import type { Call, KeyRange, Reply } from '../wire/calls.ts';
+import { ANSWER_TOO_LARGE, type Call, type KeyRange, type Reply } from '../wire/calls.ts';
 import type { Entry } from './client-types.ts';
 
 export interface WatchOptions {
@@ -97,7 +97,9 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
       this.#wire.refused();
       return;
     }
-    if (reply.kind === 'watch-behind') this.#behind(reply);
+    if (reply.kind === 'failed' && reply.code === ANSWER_TOO_LARGE)
+      this.fail(new AnswerTooLargeError(Number(reply.message), false));
+    else if (reply.kind === 'watch-behind') this.#behind(reply);
     else if (reply.kind === 'changes') this.#changed(reply);
   }
 

@@ -42,6 +42,9 @@ export const PEER_FRAME_BYTES_MAX: number = 512 * 1024 * 1024;
 /** The largest frame of a client: a transaction with several large values fits. */
 export const CALL_FRAME_BYTES_MAX: number = 16 * 1024 * 1024;
 
+/** The largest answer to one call of a client, and the largest beginning of a watch. */
+export const ANSWER_BYTES_MAX: number = 16 * 1024 * 1024;
+
 /** The weight of writes in an automatic placement. */
 export const WEIGHT_MAX = 1_000;
 

@@ -74,6 +74,9 @@ export type Reply =
   /** The member is not known to this replica, or the replica does not lead. */
   | { readonly kind: 'failed'; readonly id: number; readonly code: string; readonly message: string };
 
+/** The `code` of a call that was carried out, and whose answer is larger than a client takes; `message` has the bytes. */
+export const ANSWER_TOO_LARGE = 'answer-too-large';
+
 const name = text(STORAGE_BYTES_MAX);
 const MESSAGE_BYTES_MAX = 65_536;
 
