@@ -242,7 +242,6 @@ export class Member implements Core<MemberEffect> {
     this.#chain = UNKNOWN_CHAIN;
     this.#state = { kind: 'changing', since: now, view: undefined };
     this.#becomeIncarnation(laterIncarnation(this.#incarnation, this.#settings.random), now);
-    this.#settle(now);
     return this.#take();
   }
 
@@ -386,6 +385,7 @@ export class Member implements Core<MemberEffect> {
 
   #becomeIncarnation(incarnation: Incarnation, now: Instant): void {
     this.#incarnation = incarnation;
+    this.#overlay.abandon();
     if (this.registry?.forget() === true) this.#effects.push({ do: 'deregister' });
     this.#effects.push(trace('new-incarnation', { id: keyOf(this.id) }));
     this.#publish(now);

@@ -53,6 +53,17 @@ describe('the sender of messages', () => {
   });
 });
 
+describe('a sender that has a new incarnation', () => {
+  it('repeats nothing that it sent before, and those messages fail with the next view', () => {
+    const overlay = new Overlay(NO_ROUTER);
+    const before = overlay.add(b, body, instant(0));
+    overlay.abandon();
+    const after = overlay.add(b, body, instant(1));
+    expect([...overlay.waitingIds()]).toEqual([after]);
+    expect(overlay.failedBy(viewOf(idOf('a', 2), b))).toEqual([before]);
+  });
+});
+
 describe('the receiver of messages', () => {
   it('hands each over once, in any order', () => {
     const overlay = new Overlay(NO_ROUTER);

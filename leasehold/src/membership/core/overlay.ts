@@ -173,6 +173,14 @@ export class Overlay {
     }
   }
 
+  /**
+   * This server has a new incarnation. Receivers know repeated messages by the incarnation of their sender, and would hand over again what the new
+   * one repeats. So no message is repeated, and all that wait fail with the next view or in panic, one of which follows.
+   */
+  abandon(): void {
+    for (const pending of this.#pending.values()) pending.isDoubted = true;
+  }
+
   /** The messages that fail because of this view, or because of panic. */
   failedBy(view: View | undefined): number[] {
     const failed: number[] = [];

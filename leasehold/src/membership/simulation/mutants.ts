@@ -394,4 +394,13 @@ export const mutants: readonly Mutant[] = [
   },
   // The registry.
   ...registryMutants,
+  {
+    name: 'messages-repeated-by-the-next-incarnation',
+    promise: 'handed-over-once',
+    story:
+      'A server that was suspended repeats, as a new incarnation, a message that was handed over before; its acknowledgement was lost.',
+    file: 'membership/core/member.ts',
+    from: '    this.#overlay.abandon();\n',
+    to: '',
+  },
 ];
