@@ -88,7 +88,10 @@ export class Operator {
 
   /** The group has answered. */
   heard(change: Change, answer: Answer): void {
-    if (change === this.#change && answer.kind === 'changed') this.#change = undefined;
+    // A member that is to go may be gone already, by an earlier change of which the operator heard nothing.
+    const isOver =
+      answer.kind === 'changed' || (answer.kind === 'not-changed' && answer.why === 'not-a-member');
+    if (change === this.#change && isOver) this.#change = undefined;
   }
 
   #push(): void {
