@@ -44,10 +44,14 @@ export class Graph {
     }
   }
 
+  neighbours(name: string): readonly string[] {
+    return this.#neighbours.get(name) ?? [];
+  }
+
   component(start: string, without: ReadonlySet<string> = NOBODY): Set<string> {
     const found = new Set([start]);
     for (const name of found) {
-      for (const next of this.#neighbours.get(name) ?? []) if (!without.has(next)) found.add(next);
+      for (const next of this.neighbours(name)) if (!without.has(next)) found.add(next);
     }
     return found;
   }
@@ -91,7 +95,7 @@ export class Graph {
     const hops = new Map<string, string>();
     const queue = [from];
     for (const name of queue) {
-      for (const next of this.#neighbours.get(name) ?? []) {
+      for (const next of this.neighbours(name)) {
         if (next === from || hops.has(next)) continue;
         hops.set(next, hops.get(name) ?? next);
         queue.push(next);
@@ -115,12 +119,16 @@ export class Graph {
 /** The links of a record by name. A record never changes, and is in many graphs: with 50 servers, a search of its list for each edge is dear. */
 const linksByName = new WeakMap<ServerRecord, ReadonlyMap<string, Incarnation>>();
 
-function lists(record: ServerRecord, { name, incarnation }: MemberId): boolean {
+export function linksOf(record: ServerRecord): ReadonlyMap<string, Incarnation> {
   let links = linksByName.get(record);
   if (links === undefined) {
     links = new Map(record.links.map((link) => [link.name, link.incarnation]));
     linksByName.set(record, links);
   }
-  const listed = links.get(name);
+  return links;
+}
+
+function lists(record: ServerRecord, { name, incarnation }: MemberId): boolean {
+  const listed = linksOf(record).get(name);
   return listed !== undefined && isSameIncarnation(listed, incarnation);
 }

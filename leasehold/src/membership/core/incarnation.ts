@@ -37,8 +37,16 @@ export const incarnationAfter = (other: Incarnation, nonce: number): Incarnation
 export const laterIncarnation = (other: Incarnation, random: () => number): Incarnation =>
   incarnationAfter(other, Math.floor(random() * NONCE_LIMIT));
 
-export const keyOf = ({ name, incarnation }: MemberId): string =>
-  `${name}#${incarnation.startedMs}.${incarnation.nonce}`;
+/** An incarnation belongs to one name, and its key is asked for again and again. */
+const keys = new WeakMap<Incarnation, { readonly name: string; readonly key: string }>();
+
+export function keyOf({ name, incarnation }: MemberId): string {
+  const known = keys.get(incarnation);
+  if (known?.name === name) return known.key;
+  const key = `${name}#${incarnation.startedMs}.${incarnation.nonce}`;
+  keys.set(incarnation, { name, key });
+  return key;
+}
 
 /** A server in a set, with the version of its list of clients (`attachment.ts`): another list of clients makes another set. */
 export interface SetMember extends MemberId {

@@ -104,10 +104,10 @@ export class Link {
   }
 
   /** Reads the clock. */
-  update(now: Instant): void {
+  update(now: Instant, mayGoDown = true): void {
     const { downMs, upMs, upMaxMs } = this.#durations;
     if (now - this.#provenAt >= downMs) {
-      if (this.#state.kind !== 'down') this.break(now);
+      if (mayGoDown && this.#state.kind !== 'down') this.break(now);
       return;
     }
     if (this.#state.kind === 'down') this.#state = { kind: 'rising', since: now };

@@ -1,7 +1,8 @@
 /** The links of one server: to the configured peers for ever, and to other servers for as long as they are heard. */
 
-import type { Instant } from '../../runtime/time.ts';
+import { type Instant, instant } from '../../runtime/time.ts';
 import type { Durations } from './durations.ts';
+import { linksOf } from './graph.ts';
 import type { HeardWords } from './heard-words.ts';
 import type { MemberId } from './incarnation.ts';
 import { Link } from './link.ts';
@@ -11,6 +12,8 @@ export class Links {
   #peers: readonly string[] = [];
   readonly #durations: Durations;
   readonly #links = new Map<string, Link>();
+  /** When this server last found out that it had stood still. */
+  #lateAt: Instant = instant(Number.NEGATIVE_INFINITY);
 
   constructor(peers: readonly string[], durations: Durations) {
     this.#durations = durations;
@@ -41,6 +44,19 @@ export class Links {
     return link;
   }
 
+  /**
+   * Judges every link by the age of its proof, with each heartbeat.
+   *
+   * A process that stood still has sent no stamp that a peer could echo, and has the peers' last heartbeats in the queues of its connections. So if the own heartbeat is late by another
+   * one, no link goes down for two heartbeats: until a stamp that is sent now has been echoed. A process that is late all the time judges half of the time.
+   */
+  update(now: Instant, lateMs: number): void {
+    const { heartbeatMs } = this.#durations;
+    if (lateMs > heartbeatMs && now - this.#lateAt > 4 * heartbeatMs) this.#lateAt = now;
+    const mayGoDown = now - this.#lateAt >= 2 * heartbeatMs;
+    for (const link of this.#links.values()) link.update(now, mayGoDown);
+  }
+
   /** The processes to which a link is up. */
   up(): MemberId[] {
     const up: MemberId[] = [];
@@ -49,13 +65,9 @@ export class Links {
     return up;
   }
 
-  /**
-   * The linked peers to which a record goes: all, if the record is the own one, which has no source. A record of another server goes to those that the record
-   * does not list: its publisher has sent the record to those listed. With 50 servers, a change floods 50 times fewer messages. A flood
-   * that was lost on the way to a listed peer is repaired by heartbeats.
-   */
-  *receiversOf(record: ServerRecord, source: string | undefined): Generator<string> {
-    const listed = new Set(source === undefined ? [] : record.links.map(({ name }) => name));
+  /** The linked peers to which a record of another server may have to be passed on: the publisher has sent the record to those that the record lists. */
+  *unlistedBy(record: ServerRecord, source: string): Generator<string> {
+    const listed = linksOf(record);
     for (const { name, isUp } of this.#links.values())
       if (isUp && name !== source && name !== record.name && !listed.has(name)) yield name;
   }

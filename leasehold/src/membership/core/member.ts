@@ -26,7 +26,7 @@
 
 import { assert } from '../../runtime/assert.ts';
 import type { Core } from '../../runtime/driver.ts';
-import { earliest, instant, later, soonest, type Instant } from '../../runtime/time.ts';
+import { earliest, later, soonest, type Instant } from '../../runtime/time.ts';
 import { trace } from '../../runtime/trace.ts';
 import { type Agreement, BY_REACH } from './agreement/agreement.ts';
 import { ByRegistry } from './agreement/by-registry.ts';
@@ -54,6 +54,7 @@ import type { MemberSettings } from './member-settings.ts';
 import type { State } from './member-state.ts';
 import type { FromClient, Heartbeat, Message, Packet, Proposal, ServerRecord, Word } from './messages.ts';
 import { Overlay } from './overlay.ts';
+import { Pace } from './pace.ts';
 import { Promises } from './promises.ts';
 import { RecordFlood } from './record-flood.ts';
 import { RecordTable } from './record-table.ts';
@@ -61,7 +62,6 @@ import { Refutations } from './refutations.ts';
 import { type View, viewOf } from './view.ts';
 import { ViewLease } from './view-lease.ts';
 
-const NEVER: Instant = instant(Number.NEGATIVE_INFINITY);
 export class Member implements Core<MemberEffect> {
   readonly #settings: MemberSettings;
   readonly #durations: Durations;
@@ -83,7 +83,7 @@ export class Member implements Core<MemberEffect> {
   #chain: Chain = UNKNOWN_CHAIN;
   #state: State;
   #heartbeatAt: Instant;
-  #proposedAt: Instant = NEVER;
+  readonly #pace: Pace;
   /** When to propose what may not be proposed yet. */
   #proposeAt: Instant | undefined;
   #isLeaving = false;
@@ -96,7 +96,10 @@ export class Member implements Core<MemberEffect> {
     this.#incarnation = incarnation;
     this.#links = new Links(peers, durations);
     this.registry = settings.registry && new ByRegistry(settings.registry);
-    this.#flood = new RecordFlood(this.#table, this.#links, (to, message) => this.#send(to, message));
+    this.#flood = new RecordFlood(this.#table, this.#links, settings, (to, message) =>
+      this.#send(to, message),
+    );
+    this.#pace = new Pace(durations.heartbeatMs);
     this.#promises = new Promises(durations.promiseMs, now);
     this.#conflicts = new Conflicts(durations, random);
     this.#overlay = new Overlay({
@@ -217,7 +220,7 @@ export class Member implements Core<MemberEffect> {
     const others = registry.registrations.filter(({ name }) => name !== this.name);
     this.#links.setPeers(others.map(({ name }) => name));
     if (!this.registry.read(registry, { sentAt, now }, this.id)) this.#loseRegistration(now);
-    this.#proposedAt = NEVER; // A view that is not registered any more ends in this step.
+    this.#pace.hurry(); // A view that is not registered any more ends in this step.
     this.#settledChanges = -1;
     this.#review(now);
     this.#settle(now);
@@ -303,10 +306,10 @@ export class Member implements Core<MemberEffect> {
 
   #beat(now: Instant): void {
     const { heartbeatMs } = this.#durations;
+    if (!this.hasLeft) this.#links.update(now, now - this.#heartbeatAt);
     this.#heartbeatAt = later(now, heartbeatMs * (0.9 + 0.2 * this.#settings.random()));
     if (this.hasLeft) this.#flood.repeat(this.name);
     if (this.hasLeft) return;
-    for (const link of this.#links.values()) link.update(now);
     this.#clients.beat(now);
     this.#doubtMembers(now);
     this.#publish(now);
@@ -314,11 +317,11 @@ export class Member implements Core<MemberEffect> {
     this.#settle(now);
     this.#panicIfLate(now);
     const component = this.#graph.component(this.name);
-    const { digest, versions } = this.#table.summary(this.name);
-    for (const { name, heard, digest: theirs } of this.#links.values()) {
-      const lacked = theirs === digest ? undefined : versions;
+    const { digest } = this.#table.summary(this.name);
+    const versions = this.#flood.versionsFor(this.#links.values(), this.name);
+    for (const { name, heard } of this.#links.values()) {
       const word = this.#wordTo(name, now);
-      this.#send(name, { kind: 'heartbeat', word, linkEcho: heard, digest, versions: lacked });
+      this.#send(name, { kind: 'heartbeat', word, linkEcho: heard, digest, versions: versions.get(name) });
     }
     for (const { name } of this.view?.members ?? [])
       if (this.#links.get(name)?.isUp !== true) this.#confirmOverOverlay(name, now);
@@ -348,7 +351,7 @@ export class Member implements Core<MemberEffect> {
     }
     this.#hearWord(from, word, now);
     link.digest = digest;
-    if (versions !== undefined) this.#flood.repair(from, versions, this.name);
+    if (versions !== undefined) this.#flood.repair(link, versions, this.name, now);
   }
 
   #hearWord(from: string, word: Word, now: Instant): void {
@@ -372,7 +375,7 @@ export class Member implements Core<MemberEffect> {
     if (record.list.version !== known?.list.version || record.incarnation !== known.incarnation)
       this.#clients.listedElsewhere(record.list, now);
     this.#table.put(record, now);
-    this.#flood.passOn(record, from);
+    this.#flood.passOn(record, from, this.name);
   }
 
   /** Another process of this name had a greater incarnation, so all records of this one would be taken for old. */
@@ -413,24 +416,18 @@ export class Member implements Core<MemberEffect> {
   // Agreement.
 
   /**
-   * Proposes what follows from the records, until the own proposal changes nothing any more; then delivers what all agree on.
-   *
-   * When many servers start at once, every record that arrives describes another set. So a server proposes once in a tenth of a
-   * heartbeat, except as another incarnation, which must leave its view in this step.
+   * Proposes what follows from the records, until the own proposal changes nothing any more; then delivers what all agree on. While it is too early for any proposal,
+   * nothing is worked out unless the others propose the same set already.
    */
   #settle(now: Instant): void {
     if (this.#state.kind === 'left' || this.#settledChanges === this.#table.changes) return;
     for (;;) {
+      if (this.#isEarly(this.#pace.mayProposeAt, now) && !this.#isAgreed) return;
       const self = { ...this.id, listVersion: this.#clients.list.version };
       const computed = this.#agreement.membershipWith(self, this.#table);
       if (computed.key === this.#proposal?.key) break;
-      const proposedAs = this.#proposal && incarnationIn(this.#proposal, this.name);
-      const isSame = proposedAs !== undefined && isSameIncarnation(proposedAs, this.#incarnation);
-      const mayProposeAt = later(this.#proposedAt, this.#durations.heartbeatMs / 10);
-      if (isSame && now < mayProposeAt) {
-        this.#proposeAt = mayProposeAt;
-        return;
-      }
+      const { edgesChangedAt } = this.#table;
+      if (this.#isEarly(this.#pace.mayPropose(computed, this.#proposal, edgesChangedAt, now), now)) return;
       this.#propose(computed, now);
     }
     this.#proposeAt = undefined;
@@ -438,9 +435,26 @@ export class Member implements Core<MemberEffect> {
     this.#deliverIfAgreed(now);
   }
 
+  /** Whether it is too early for another proposal. Another incarnation must leave its view in this step. */
+  #isEarly(mayProposeAt: Instant, now: Instant): boolean {
+    const proposedAs = this.#proposal && incarnationIn(this.#proposal, this.name);
+    const isSame = proposedAs !== undefined && isSameIncarnation(proposedAs, this.#incarnation);
+    const isEarly = isSame && now < mayProposeAt;
+    if (isEarly) this.#proposeAt = mayProposeAt;
+    return isEarly;
+  }
+
+  /** Whether every server that is proposed here proposes the same set. */
+  get #isAgreed(): boolean {
+    const proposal = this.#proposal;
+    return (
+      proposal?.members.every((each) => this.#table.ofProcess(each)?.proposal.key === proposal.key) === true
+    );
+  }
+
   #propose({ key, members }: Membership, now: Instant): void {
     this.#startChange(now);
-    this.#proposedAt = now;
+    this.#pace.proposed(now);
     const set = { key, members };
     const promisedMs = this.#promises.holdMs(set, (name) => this.#table.of(name), now);
     const holdMs = Math.max(promisedMs, this.#agreement.holdMs(now));
@@ -592,9 +606,13 @@ export class Member implements Core<MemberEffect> {
     this.#effects.push({ do: 'send', to, message });
   }
 
+  /** The effects of this input. The own record comes first, as the others follow from it. */
   #take(): MemberEffect[] {
     const effects = this.#effects;
     this.#effects = [];
-    return effects;
+    this.#flood.flush(this.name);
+    const all = [...this.#effects, ...effects];
+    this.#effects = [];
+    return all;
   }
 }

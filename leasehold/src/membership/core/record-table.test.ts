@@ -33,14 +33,14 @@ describe('the table of records', () => {
     const table = new RecordTable();
     table.put(record('a', 1, 1), instant(0));
     table.put(record('b', 1, 1), instant(0));
-    expect(names(table.lackedBy([], new Set(['a'])))).toEqual(['a']);
+    expect(names(table.lackedBy([], new Set(['a']), instant(0)))).toEqual(['a']);
   });
 
   it('repairs a record that a peer lists in an older version, outside the component too', () => {
     const table = new RecordTable();
     table.put(record('b', 7, 1), instant(0));
     const restarted = record('b', 3, 1); // Its clock went back.
-    expect(names(table.lackedBy([restarted], new Set(['a'])))).toEqual(['b']);
+    expect(names(table.lackedBy([restarted], new Set(['a']), instant(0)))).toEqual(['b']);
   });
 
   it('has one digest for the same versions of one component, in whatever order they came, and another for others', () => {

@@ -18,7 +18,7 @@
  */
 
 import { digest } from '../../runtime/digest.ts';
-import { type Instant, later, latest } from '../../runtime/time.ts';
+import { type Instant, instant, later, latest } from '../../runtime/time.ts';
 import { type Attachment, compareAttachments } from './attachment.ts';
 import { Graph } from './graph.ts';
 import {
@@ -34,6 +34,7 @@ interface Kept {
   readonly record: ServerRecord;
   /** When the proposal in the record first arrived, however often links have changed since. */
   readonly proposedAt: Instant;
+  readonly arrivedAt: Instant;
 }
 
 interface Summary {
@@ -50,6 +51,7 @@ export class RecordTable {
   #greatestNumber = 0;
   #changes = 0;
   #graph: Graph | undefined;
+  #edgesChangedAt: Instant = instant(Number.NEGATIVE_INFINITY);
   #summary: Summary | undefined;
 
   /** How often anything in the table has changed: whatever follows from the records alone is the same while this is. */
@@ -65,6 +67,11 @@ export class RecordTable {
 
   get records(): ReadonlyMap<string, { readonly record: ServerRecord; readonly proposedAt: Instant }> {
     return this.#kept;
+  }
+
+  /** When a record last arrived that changed the graph. */
+  get edgesChangedAt(): Instant {
+    return this.#edgesChangedAt;
   }
 
   get greatestNumber(): number {
@@ -122,9 +129,13 @@ export class RecordTable {
       known !== undefined &&
       known.record.proposal.number === record.proposal.number &&
       compareIncarnations(known.record.incarnation, record.incarnation) === 0;
-    this.#kept.set(record.name, { record, proposedAt: isSameProposal ? known.proposedAt : now });
+    const proposedAt = isSameProposal ? known.proposedAt : now;
+    this.#kept.set(record.name, { record, proposedAt, arrivedAt: now });
     this.#changes += 1;
-    if (known === undefined || !hasSameEdges(known.record, record)) this.#graph = undefined;
+    if (known === undefined || !hasSameEdges(known.record, record)) {
+      this.#graph = undefined;
+      this.#edgesChangedAt = now;
+    }
     this.#greatestNumber = Math.max(this.#greatestNumber, record.proposal.number);
   }
 
@@ -144,11 +155,17 @@ export class RecordTable {
     return this.#summary;
   }
 
-  /** What a peer lacks that lists these versions. */
-  lackedBy(versions: readonly Version[], component: ReadonlySet<string>): ServerRecord[] {
+  /**
+   * What a peer lacks that lists these versions.
+   *
+   * @param component of the own server, if the peer is linked to it
+   * @param before later records are on their way to the peer
+   */
+  lackedBy(versions: readonly Version[], component: ReadonlySet<string>, before: Instant): ServerRecord[] {
     const theirs = new Map(versions.map((version) => [version.name, version]));
     const lacked: ServerRecord[] = [];
-    for (const { record } of this.#kept.values()) {
+    for (const { record, arrivedAt } of this.#kept.values()) {
+      if (arrivedAt > before) continue;
       const known = theirs.get(record.name);
       const isLacked = known === undefined ? component.has(record.name) : isNewer(record, known);
       if (isLacked) lacked.push(record);

@@ -45,7 +45,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'liveness',
     story: 'A record that was lost on the way is never sent again.',
     file: FLOOD,
-    from: "if (records.length > 0) this.#send(peer, { kind: 'records', records });",
+    from: "if (records.length > 0) this.#send(link.name, { kind: 'records', records });",
     to: '',
   },
   {

@@ -81,8 +81,8 @@ export const registryMutants: readonly Mutant[] = [
     promise: 'liveness',
     story: 'A server that has to go for a conflict stays registered, and no view can be agreed on.',
     file: AGREEMENT,
-    from: '(now >= this.actsUntil || this.#removed(table).has(self));',
-    to: 'now >= this.actsUntil;',
+    from: 'return now >= this.actsUntil || hasToGo;',
+    to: 'return now >= this.actsUntil || (hasToGo && false);',
   },
   {
     name: 'out-of-reach-not-doubted',

@@ -8,13 +8,12 @@
  *
  *     word        startedMs nonce  stamp  echo?  viewId?
  *     echo        startedMs nonce  stamp
- *     record      id  sequence  hasLeft  links  cannotReach  version clients  number  holdMs  set  count set…
+ *     record      set  id  sequence  hasLeft  links  cannotReach  version clients  number  holdMs  count set…
  *     payload     1 word | 2 id oldestId body until the frame ends | 3 id | 4 channel body until the frame ends
  *     links       count id…
  *     clients     count (id count)…
- *     set         count (id listVersion)…
  *
- * `parts.ts` has the form of numbers and ids.
+ * `parts.ts` has the form of numbers, ids and sets.
  *
  * **Nothing that can be computed is believed.** The key of a set of members is not on the wire: two sets with equal keys are the same
  * set, and the agreement on views rests on that. The reader computes the key, and refuses a set that is not sorted or has a
@@ -62,7 +61,7 @@ export const MEMBERSHIP_PROTOCOL: {
   readonly name: string;
   readonly version: number;
   readonly oldest: number;
-} = { name: 'leasehold-membership', version: 3, oldest: 3 };
+} = { name: 'leasehold-membership', version: 4, oldest: 4 };
 
 /** What goes out is frames already, because records may take several. */
 export const membershipCodec: Codec<Uint8Array, AnyMessage> = {
@@ -199,6 +198,7 @@ function readRecords(input: In): ServerRecord[] {
 
 function writeRecord(out: Out, record: ServerRecord): void {
   const { sequence, hasLeft, links, cannotReach, list, proposal } = record;
+  out.set(proposal); // First: nearly all processes that the record names are in this set.
   out.id(record);
   out.writer.varint(sequence);
   out.writer.uint8(hasLeft ? 1 : 0);
@@ -208,12 +208,12 @@ function writeRecord(out: Out, record: ServerRecord): void {
   out.list(list.clients, (client) => out.attachment(client));
   out.writer.varint(proposal.number);
   out.writer.float64(proposal.holdMs);
-  out.set(proposal.members);
-  out.list(proposal.chain, ({ members }) => out.set(members));
+  out.list(proposal.chain, (set) => out.set(set));
 }
 
 function readRecord(input: In): ServerRecord {
   const { reader } = input;
+  const set = at('set', () => input.set());
   const id = input.id();
   const sequence = input.number();
   const hasLeft = input.flag();
@@ -223,7 +223,6 @@ function readRecord(input: In): ServerRecord {
   const clients = at('clients', () => input.attachments(CLIENTS_MAX));
   const number = input.number();
   const holdMs = at('holdMs', () => duration(reader.float64()));
-  const set = at('set', () => input.set());
   const chain = at('chain', () => input.list(CHAIN_MAX, () => input.set()));
   const proposal: Proposal = { ...set, number, holdMs, chain };
   return { ...id, sequence, links, cannotReach, list: { version, clients }, proposal, hasLeft };

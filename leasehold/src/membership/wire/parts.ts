@@ -3,7 +3,8 @@
  *
  * Numbers are varints; stamps and durations are doubles; an optional part has a byte 0 or 1 before it. One frame names the same processes many
  * times over: with 50 servers a record has 500 ids. So an id is a place among the ids of this frame. The first free place means that name and
- * incarnation follow, and have that place from then on.
+ * incarnation follow, and have that place from then on. A set is a place among the sets of this frame in the same way, and its block (`set-blocks.ts`) gives a place
+ * to each of its processes.
  */
 
 import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
@@ -18,19 +19,23 @@ import {
   membershipOf,
   type SetMember,
 } from '../core/incarnation.ts';
+import { readBlock, type SetBlock, writtenBlock } from './set-blocks.ts';
 import { HOLD_MS_MAX, NAME_CHARACTERS_MAX, NUMBER_MAX, SERVERS_MAX } from './bounds.ts';
 
 /** One for all messages: encoding one ends before the next begins. */
 const writer = new ByteWriter();
 
 export class Out {
-  readonly writer: ByteWriter = writer;
+  readonly writer: ByteWriter;
   readonly #places = new Map<string, number>();
+  readonly #sets = new Map<string, number>();
+  #placeCount = 0;
 
   /** @param kind of the message; none for a part that several messages share */
-  constructor(kind?: number) {
-    writer.clear(); // If the message before could not be written, nothing is left of it.
-    if (kind !== undefined) writer.uint8(kind);
+  constructor(kind?: number, bytes: ByteWriter = writer) {
+    this.writer = bytes;
+    bytes.clear(); // If the message before could not be written, nothing is left of it.
+    if (kind !== undefined) bytes.uint8(kind);
   }
 
   take(): Uint8Array {
@@ -49,9 +54,9 @@ export class Out {
   id(member: MemberId): void {
     const key = keyOf(member);
     const place = this.#places.get(key);
-    this.writer.varint(place ?? this.#places.size);
+    this.writer.varint(place ?? this.#placeCount);
     if (place !== undefined) return;
-    this.#places.set(key, this.#places.size);
+    this.#places.set(key, this.#placeCount++);
     this.text(member.name);
     this.incarnation(member.incarnation);
   }
@@ -60,11 +65,19 @@ export class Out {
     this.list(members, (member) => this.id(member));
   }
 
-  set(members: readonly SetMember[]): void {
-    this.list(members, (member) => {
-      this.id(member);
-      this.writer.varint(member.listVersion);
-    });
+  set({ key, members }: Membership): void {
+    const place = this.#sets.get(key);
+    this.writer.varint(place ?? this.#sets.size);
+    if (place !== undefined) return;
+    this.#sets.set(key, this.#sets.size);
+    const block = writtenBlock(members, () => blockOf(members));
+    this.writer.varint(block.length);
+    this.writer.bytes(block);
+    for (const member of members) {
+      const name = keyOf(member);
+      if (!this.#places.has(name)) this.#places.set(name, this.#placeCount);
+      this.#placeCount += 1;
+    }
   }
 
   attachment(client: Attachment): void {
@@ -86,7 +99,7 @@ export class Out {
 export class In {
   readonly reader: ByteReader;
   readonly #ids: MemberId[] = [];
-  readonly #keys = new Set<string>();
+  readonly #sets: Membership[] = [];
 
   constructor(frame: Uint8Array) {
     this.reader = new ByteReader(frame);
@@ -126,9 +139,6 @@ export class In {
     if (known !== undefined) return known;
     if (place !== this.#ids.length) throw new Flaw('refers to a process that was not named before');
     const member = { name: this.name(), incarnation: this.incarnation() };
-    const key = keyOf(member);
-    if (this.#keys.has(key)) throw new Flaw('names a process twice that has a place already');
-    this.#keys.add(key);
     this.#ids.push(member);
     return member;
   }
@@ -138,8 +148,15 @@ export class In {
   }
 
   set(): Membership {
-    const read = (): SetMember => ({ ...this.id(), listVersion: this.reader.varint() });
-    return membershipOf(sorted(this.list(SERVERS_MAX, read)));
+    const place = this.reader.varint();
+    const known = this.#sets[place];
+    if (known !== undefined) return known;
+    if (place !== this.#sets.length) throw new Flaw('refers to a set that was not named before');
+    const bytes = this.reader.bytes(this.reader.varint());
+    const { set, ids } = readBlock(bytes, () => parseBlock(bytes));
+    this.#sets.push(set);
+    for (const id of ids) this.#ids.push(id);
+    return set;
   }
 
   attachment(): Attachment {
@@ -168,6 +185,30 @@ export class In {
   optional<T>(read: () => T): T | undefined {
     return this.flag() ? read() : undefined;
   }
+}
+
+/** One for all blocks: a block is written while a message is. */
+const blockWriter = new ByteWriter();
+
+function blockOf(members: readonly SetMember[]): Uint8Array {
+  const out = new Out(undefined, blockWriter);
+  out.list(members, ({ name, incarnation, listVersion }) => {
+    out.text(name);
+    out.incarnation(incarnation);
+    out.writer.varint(listVersion);
+  });
+  return out.take();
+}
+
+function parseBlock(bytes: Uint8Array): SetBlock {
+  const input = new In(bytes);
+  const members = input.list(SERVERS_MAX, (): SetMember => {
+    const [name, incarnation] = [input.name(), input.incarnation()];
+    return { name, incarnation, listVersion: input.reader.varint() };
+  });
+  input.reader.finish();
+  const ids = sorted(members).map(({ name, incarnation }): MemberId => ({ name, incarnation }));
+  return { set: membershipOf(members), ids };
 }
 
 export function finished<T>(input: In, message: T): T {

@@ -24,7 +24,8 @@
  *
  *  - a server registers only if it reaches every registered server, directly or over others;
  *  - a registered server that is out of reach for `doubtMs` is in conflict, as in the other flavour. While registered servers are in conflict, no view is
- *    proposed, and the server that has to go (`removal.ts`) ends its registration, panics, and tries again once no conflict with a registered server lasts;
+ *    proposed, and the server that has to go (`removal.ts`) ends its registration, panics, and tries again once no conflict with a registered server lasts. A server first waits
+ *    for two heartbeats: servers on one side of a cut find out one after the other, and the first one of a larger part would think that it has to go;
  *  - the registration of a server that has crashed, or cannot reach etcd, ends with its lease in etcd.
  *
  * **A store that went back** to a backup shows in a revision that is lower than the one before. Everything known of the registry is void then, and this server registers anew.
@@ -48,6 +49,7 @@ export interface RegistryDurations {
   readonly registrationMs: number;
   /** How long after that any other server waits. */
   readonly registrationHoldMs: number;
+  readonly heartbeatMs: number;
 }
 
 export interface ReadTimes {
@@ -69,6 +71,8 @@ export class ByRegistry implements Agreement {
   /** Until when a server may act whose registration ended before this one began. */
   #holdUntil: Instant = NEVER;
   readonly #outOfReachSince = new Map<string, Instant>();
+  /** Since when this server is the one that has to go for a conflict. */
+  #hasToGoSince: Instant | undefined;
 
   constructor(durations: RegistryDurations) {
     this.#durations = durations;
@@ -122,6 +126,7 @@ export class ByRegistry implements Agreement {
     const wasWanted = this.#isWanted;
     this.#isWanted = false;
     this.#own = undefined;
+    this.#hasToGoSince = undefined;
     this.#outOfReachSince.clear();
     return wasWanted;
   }
@@ -155,7 +160,12 @@ export class ByRegistry implements Agreement {
 
   /** Whether this server's registration has to end: too old by the clock, or given up for a conflict. */
   isOver(self: string, table: RecordTable, now: Instant): boolean {
-    return this.isRegistered && (now >= this.actsUntil || this.#removed(table).has(self));
+    if (!this.isRegistered) return false;
+    if (!this.#removed(table).has(self)) this.#hasToGoSince = undefined;
+    else this.#hasToGoSince ??= now;
+    const hasToGo =
+      this.#hasToGoSince !== undefined && now - this.#hasToGoSince >= 2 * this.#durations.heartbeatMs;
+    return now >= this.actsUntil || hasToGo;
   }
 
   /** The registered servers that have to go, because they and other registered servers cannot reach each other. */
