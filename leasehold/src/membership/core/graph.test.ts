@@ -65,3 +65,48 @@ describe('the graph of a group', () => {
     expect(graph.nextHop('a', 'd')).toBeUndefined();
   });
 });
+
+describe('a graph whose records change', () => {
+  /** Each step replaces, adds or removes one record. */
+  const steps: readonly (ServerRecord | string)[] = [
+    record('a', [b, c]),
+    record('b', [a, c]),
+    record('c', [a, b]),
+    record('b', [a]),
+    record('c', [a], { hasLeft: true }),
+    record('c', [b], { ...idOf('c', 2) }),
+    record('b', [a, idOf('c', 2)]),
+    'a',
+    record('a', [b]),
+    'b',
+  ];
+
+  it('is the same after each change as a graph made anew', () => {
+    const records = new Map<string, { record: ServerRecord }>();
+    const graph = new Graph(records);
+    for (const step of steps) {
+      const name = typeof step === 'string' ? step : step.name;
+      if (typeof step === 'string') records.delete(name);
+      else records.set(name, { record: step });
+      graph.update(name);
+      const anew = new Graph(records);
+      for (const each of ['a', 'b', 'c']) {
+        expect(membersOf(graph, each)).toBe(membersOf(anew, each));
+        for (const to of ['a', 'b', 'c']) expect(graph.nextHop(each, to)).toBe(anew.nextHop(each, to));
+      }
+    }
+  });
+
+  it('gives the same set as long as nothing in it has changed, and another one for another list of clients', () => {
+    const records = new Map(
+      [record('a', [b]), record('b', [a])].map((each) => [each.name, { record: each }]),
+    );
+    const graph = new Graph(records);
+    const self = { ...a, listVersion: 0 };
+    const set = graph.membershipWith(self);
+    expect(graph.membershipWith({ ...self })).toBe(set);
+    records.set('b', { record: record('b', [a], { list: { version: 1, clients: [] } }) });
+    expect(graph.membershipWith(self).key).not.toBe(set.key);
+    expect(graph.membershipWith({ ...self, listVersion: 1 }).key).not.toBe(graph.membershipWith(self).key);
+  });
+});

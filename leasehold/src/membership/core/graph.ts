@@ -30,27 +30,42 @@ const NOBODY: ReadonlySet<string> = new Set();
 
 export class Graph {
   readonly #records: Records;
-  readonly #neighbours = new Map<string, string[]>();
-  #membership: { readonly self: SetMember; readonly set: Membership } | undefined;
+  readonly #neighbours = new Map<string, Set<string>>();
+  /** How many servers have a neighbour. */
+  #linkedCount = 0;
+  #membership: Membership | undefined;
   readonly #nextHops = new Map<string, ReadonlyMap<string, string>>();
 
+  /** @param records which may change: {@link update} */
   constructor(records: Records) {
     this.#records = records;
-    for (const { record } of records.values()) {
-      const neighbours = record.links
-        .filter(({ name }) => this.#isEdge(record, name))
-        .map(({ name }) => name);
-      this.#neighbours.set(record.name, neighbours);
-    }
+    for (const name of records.keys()) this.update(name);
   }
 
-  neighbours(name: string): readonly string[] {
-    return this.#neighbours.get(name) ?? [];
+  /** The record of this server is another one, or is gone. With 50 servers, only the edges of that server are looked at, and not all 2,450. */
+  update(name: string): void {
+    const record = this.#records.get(name)?.record;
+    for (const other of this.neighbours(name)) this.#set(other).delete(name);
+    this.#set(name).clear();
+    for (const link of record?.links ?? []) {
+      if (record === undefined || !this.#isEdge(record, link)) continue;
+      this.#set(name).add(link.name);
+      this.#set(link.name).add(name);
+    }
+    if (record === undefined) this.#neighbours.delete(name);
+    this.#linkedCount = 0;
+    for (const { size } of this.#neighbours.values()) if (size > 0) this.#linkedCount += 1;
+    this.#nextHops.clear();
+  }
+
+  neighbours(name: string): ReadonlySet<string> {
+    return this.#neighbours.get(name) ?? NOBODY;
   }
 
   component(start: string, without: ReadonlySet<string> = NOBODY): Set<string> {
     const found = new Set([start]);
     for (const name of found) {
+      if (found.size === this.#linkedCount) break; // Nobody is left to be found: most often, all servers are linked to each other.
       for (const next of this.neighbours(name)) if (!without.has(next)) found.add(next);
     }
     return found;
@@ -61,24 +76,24 @@ export class Graph {
     const component = this.component(name);
     const records = [...component].flatMap((each) => this.#records.get(each)?.record ?? []);
     const removed = removedOf(records, (member) => component.has(member.name) && this.#isPresent(member));
+    if (removed.size === 0) return component;
     return removed.has(name) ? new Set([name]) : this.component(name, removed);
   }
 
-  /** {@link membersWith} this process, as a set of processes. Worked out once for each graph, incarnation and list of clients. */
+  /** {@link membersWith} this process, as a set of processes. The same object for as long as the set is the same. */
   membershipWith(self: SetMember): Membership {
+    const names = this.membersWith(self.name);
     const known = this.#membership;
-    const isSame = known?.self.name === self.name && known.self.incarnation === self.incarnation;
-    if (isSame && known.self.listVersion === self.listVersion) return known.set;
-    const members: SetMember[] = [];
-    for (const name of this.membersWith(self.name)) {
-      const record = this.#records.get(name)?.record;
-      if (name === self.name) members.push(self);
-      else if (record !== undefined)
-        members.push({ name, incarnation: record.incarnation, listVersion: record.list.version });
-    }
-    const set = membershipOf(members);
-    this.#membership = { self, set };
-    return set;
+    const isSame = (member: SetMember): boolean => {
+      const present = names.has(member.name) ? this.#setMember(member.name, self) : undefined;
+      return (
+        present?.listVersion === member.listVersion &&
+        isSameIncarnation(present.incarnation, member.incarnation)
+      );
+    };
+    if (known?.members.length === names.size && known.members.every(isSame)) return known;
+    this.#membership = membershipOf([...names].flatMap((name) => this.#setMember(name, self) ?? []));
+    return this.#membership;
   }
 
   /** The first server on a shortest path, or undefined if there is no path. */
@@ -104,10 +119,26 @@ export class Graph {
     return hops;
   }
 
-  #isEdge(one: ServerRecord, name: string): boolean {
+  #set(name: string): Set<string> {
+    let neighbours = this.#neighbours.get(name);
+    if (neighbours === undefined) {
+      neighbours = new Set();
+      this.#neighbours.set(name, neighbours);
+    }
+    return neighbours;
+  }
+
+  /** A server as its record says, and this one as it is. */
+  #setMember(name: string, self: SetMember): SetMember | undefined {
+    if (name === self.name) return self;
+    const record = this.#records.get(name)?.record;
+    return record && { name, incarnation: record.incarnation, listVersion: record.list.version };
+  }
+
+  #isEdge(one: ServerRecord, { name, incarnation }: MemberId): boolean {
     const other = this.#records.get(name)?.record;
     if (other === undefined || one.hasLeft || other.hasLeft) return false;
-    return lists(one, other) && lists(other, one);
+    return isSameIncarnation(incarnation, other.incarnation) && lists(other, one);
   }
 
   #isPresent({ name, incarnation }: MemberId): boolean {

@@ -425,6 +425,7 @@ export class Member implements Core<MemberEffect> {
       if (this.#isEarly(this.#pace.mayProposeAt, now) && !this.#isAgreed) return;
       const self = { ...this.id, listVersion: this.#clients.list.version };
       const computed = this.#agreement.membershipWith(self, this.#table);
+      this.#pace.workedOut(now);
       if (computed.key === this.#proposal?.key) break;
       const { edgesChangedAt } = this.#table;
       if (this.#isEarly(this.#pace.mayPropose(computed, this.#proposal, edgesChangedAt, now), now)) return;

@@ -19,6 +19,7 @@ export class Pace {
   readonly #heartbeatMs: number;
   #proposedAt: Instant = NEVER;
   #waitMs = 0;
+  #workedOutAt: Instant = NEVER;
   /** Since when servers are waiting to be added. */
   #growsSince: Instant | undefined;
 
@@ -28,7 +29,12 @@ export class Pace {
 
   /** When the next proposal may be made, if that is urgent. */
   get mayProposeAt(): Instant {
-    return later(this.#proposedAt, this.#waitMs);
+    return latest(later(this.#proposedAt, this.#waitMs), later(this.#workedOutAt, this.#heartbeatMs / 50));
+  }
+
+  /** The set to propose was worked out. When a server crashes, each other one publishes a record, and a set need not be worked out for each of them. */
+  workedOut(now: Instant): void {
+    this.#workedOutAt = now;
   }
 
   /**
@@ -37,10 +43,11 @@ export class Pace {
    * @param edgesChangedAt when a link last changed, as far as this server knows
    */
   mayPropose(next: Membership, last: Membership | undefined, edgesChangedAt: Instant, now: Instant): Instant {
-    if (last === undefined || !onlyAdds(next, last)) return this.mayProposeAt;
+    const urgentAt = later(this.#proposedAt, this.#waitMs);
+    if (last === undefined || !onlyAdds(next, last)) return urgentAt;
     this.#growsSince ??= now;
     const quietAt = later(edgesChangedAt, this.#heartbeatMs / 2);
-    return latest(this.mayProposeAt, earliest(quietAt, later(this.#growsSince, 2 * this.#heartbeatMs)));
+    return latest(urgentAt, earliest(quietAt, later(this.#growsSince, 2 * this.#heartbeatMs)));
   }
 
   proposed(now: Instant): void {
@@ -53,6 +60,7 @@ export class Pace {
   /** The next proposal waits for nothing. */
   hurry(): void {
     this.#proposedAt = NEVER;
+    this.#workedOutAt = NEVER;
   }
 }
 

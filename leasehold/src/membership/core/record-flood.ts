@@ -92,7 +92,7 @@ export class RecordFlood {
     const differing = [...links].filter((link) => link.digest !== digest);
     const asked = new Map<string, readonly Version[]>();
     for (const isNeighbour of [true, false]) {
-      const some = differing.filter(({ name }) => neighbours.includes(name) === isNeighbour);
+      const some = differing.filter(({ name }) => neighbours.has(name) === isNeighbour);
       for (const { name } of this.#drawn(some)) asked.set(name, versions);
     }
     return asked;

@@ -47,22 +47,17 @@ const DIGEST_LENGTH = 16;
 
 export class RecordTable {
   readonly #kept = new Map<string, Kept>();
+  /** The graph that the records describe. A record with another proposal and the same links leaves the graph as it is. */
+  readonly graph: Graph = new Graph(this.#kept);
   readonly #outsideSince = new Map<string, Instant>();
   #greatestNumber = 0;
   #changes = 0;
-  #graph: Graph | undefined;
   #edgesChangedAt: Instant = instant(Number.NEGATIVE_INFINITY);
   #summary: Summary | undefined;
 
   /** How often anything in the table has changed: whatever follows from the records alone is the same while this is. */
   get changes(): number {
     return this.#changes;
-  }
-
-  /** The graph that the records describe. A record with another proposal and the same links leaves it as it is. */
-  get graph(): Graph {
-    this.#graph ??= new Graph(this.#kept);
-    return this.#graph;
   }
 
   get records(): ReadonlyMap<string, { readonly record: ServerRecord; readonly proposedAt: Instant }> {
@@ -133,7 +128,7 @@ export class RecordTable {
     this.#kept.set(record.name, { record, proposedAt, arrivedAt: now });
     this.#changes += 1;
     if (known === undefined || !hasSameEdges(known.record, record)) {
-      this.#graph = undefined;
+      this.graph.update(record.name);
       this.#edgesChangedAt = now;
     }
     this.#greatestNumber = Math.max(this.#greatestNumber, record.proposal.number);
@@ -188,11 +183,9 @@ export class RecordTable {
     for (const name of forgotten) {
       this.#kept.delete(name);
       this.#outsideSince.delete(name);
+      this.graph.update(name);
     }
-    if (forgotten.length > 0) {
-      this.#changes += 1;
-      this.#graph = undefined;
-    }
+    if (forgotten.length > 0) this.#changes += 1;
     return forgotten;
   }
 }
@@ -203,10 +196,8 @@ interface Numbered {
 }
 
 /** Whether two records of one server mean the same for the graph. */
-/** And the same clients, because the set that a server proposes is remembered for as long as the graph is the same. */
 const hasSameEdges = (one: ServerRecord, other: ServerRecord): boolean =>
   one.hasLeft === other.hasLeft &&
-  one.list.version === other.list.version &&
   compareIncarnations(one.incarnation, other.incarnation) === 0 &&
   areSameMembers(one.links, other.links) &&
   areSameMembers(one.cannotReach, other.cannotReach);
