@@ -12,7 +12,7 @@ export class Links {
   #peers: readonly string[] = [];
   readonly #durations: Durations;
   readonly #links = new Map<string, Link>();
-  /** When this server last found out that it had stood still. */
+  /** When this server last noticed that the process had stood still. */
   #lateAt: Instant = instant(Number.NEGATIVE_INFINITY);
 
   constructor(peers: readonly string[], durations: Durations) {
@@ -47,7 +47,7 @@ export class Links {
   /**
    * Judges every link by the age of its proof, with each heartbeat.
    *
-   * A process that stood still has sent no stamp that a peer could echo, and has the peers' last heartbeats in the queues of its connections. So if the own heartbeat is late by another
+   * A process that stood still has sent no stamp that a peer could echo, and the peers' last heartbeats wait in the queues of the connections. So if the own heartbeat is late by another
    * one, no link goes down for two heartbeats: until a stamp that is sent now has been echoed. A process that is late all the time judges half of the time.
    */
   update(now: Instant, lateMs: number): void {
@@ -55,6 +55,12 @@ export class Links {
     if (lateMs > heartbeatMs && now - this.#lateAt > 4 * heartbeatMs) this.#lateAt = now;
     const mayGoDown = now - this.#lateAt >= 2 * heartbeatMs;
     for (const link of this.#links.values()) link.update(now, mayGoDown);
+  }
+
+  /** The peers whose clocks run so fast or slow that no lease can rest on them. */
+  *clocksOutsideTheBound(): Generator<{ readonly peer: MemberId; readonly rate: number }> {
+    for (const { name, incarnation, clockRate: rate } of this.#links.values())
+      if (rate !== undefined && incarnation !== undefined) yield { peer: { name, incarnation }, rate };
   }
 
   /** The processes to which a link is up. */

@@ -37,7 +37,6 @@ import { Conflicts } from './conflicts.ts';
 import { doubted } from './doubts.ts';
 import type { Durations } from './durations.ts';
 import type { Broadcast, MemberEffect, SendOutcome, Sent, Standing } from './effects.ts';
-import type { Graph } from './graph.ts';
 import { HeardWords } from './heard-words.ts';
 import {
   compareIncarnations,
@@ -59,7 +58,7 @@ import { Promises } from './promises.ts';
 import { RecordFlood } from './record-flood.ts';
 import { RecordTable } from './record-table.ts';
 import { Refutations } from './refutations.ts';
-import { type View, viewOf } from './view.ts';
+import { isAgreed, type View, viewOf } from './view.ts';
 import { ViewLease } from './view-lease.ts';
 
 export class Member implements Core<MemberEffect> {
@@ -104,7 +103,7 @@ export class Member implements Core<MemberEffect> {
     this.#conflicts = new Conflicts(durations, random);
     this.#overlay = new Overlay({
       self: () => this.id,
-      nextHop: (name) => this.#graph.nextHop(this.name, name),
+      nextHop: (name) => this.#table.graph.nextHop(this.name, name),
       emit: (effect) => this.#effects.push(effect),
     });
     this.#clients = new Clients(durations, this.#serverOfClients());
@@ -174,7 +173,7 @@ export class Member implements Core<MemberEffect> {
   }
 
   reach(name: string): 'direct' | 'overlay' | undefined {
-    const hop = this.#graph.nextHop(this.name, name);
+    const hop = this.#table.graph.nextHop(this.name, name);
     return hop === undefined ? undefined : hop === name ? 'direct' : 'overlay';
   }
 
@@ -316,7 +315,7 @@ export class Member implements Core<MemberEffect> {
     this.#review(now);
     this.#settle(now);
     this.#panicIfLate(now);
-    const component = this.#graph.component(this.name);
+    const component = this.#table.graph.component(this.name);
     const { digest } = this.#table.summary(this.name);
     const versions = this.#flood.versionsFor(this.#links.values(), this.name);
     for (const { name, heard } of this.#links.values()) {
@@ -368,8 +367,7 @@ export class Member implements Core<MemberEffect> {
   // Records.
 
   #learn(record: ServerRecord, from: string, now: Instant): void {
-    if (record.name === this.name) this.#refute(record.incarnation, now);
-    if (record.name === this.name) return;
+    if (record.name === this.name) return this.#refute(record.incarnation, now);
     if (!this.#table.isNews(record)) return;
     const known = this.#table.of(record.name);
     if (record.list.version !== known?.list.version || record.incarnation !== known.incarnation)
@@ -403,10 +401,6 @@ export class Member implements Core<MemberEffect> {
     this.#flood.publish({ ...this.id, links, cannotReach, list, proposal, hasLeft }, now);
   }
 
-  get #graph(): Graph {
-    return this.#table.graph;
-  }
-
   #forget(component: ReadonlySet<string>, now: Instant): void {
     const forgotten = this.#table.forget(component, now, this.#durations.forgetMs);
     for (const part of [this.#overlay, this.#heard, this.#links])
@@ -422,13 +416,13 @@ export class Member implements Core<MemberEffect> {
   #settle(now: Instant): void {
     if (this.#state.kind === 'left' || this.#settledChanges === this.#table.changes) return;
     for (;;) {
-      if (this.#isEarly(this.#pace.mayProposeAt, now) && !this.#isAgreed) return;
+      if (this.#isEarly(this.#pace.mayProposeAt, now) && !isAgreed(this.#proposal, this.#table)) return;
       const self = { ...this.id, listVersion: this.#clients.list.version };
       const computed = this.#agreement.membershipWith(self, this.#table);
       this.#pace.workedOut(now);
       if (computed.key === this.#proposal?.key) break;
-      const { edgesChangedAt } = this.#table;
-      if (this.#isEarly(this.#pace.mayPropose(computed, this.#proposal, edgesChangedAt, now), now)) return;
+      const mayProposeAt = this.#pace.mayPropose(computed, this.#proposal, this.#table.edgesChangedAt, now);
+      if (this.#isEarly(mayProposeAt, now)) return;
       this.#propose(computed, now);
     }
     this.#proposeAt = undefined;
@@ -439,18 +433,9 @@ export class Member implements Core<MemberEffect> {
   /** Whether it is too early for another proposal. Another incarnation must leave its view in this step. */
   #isEarly(mayProposeAt: Instant, now: Instant): boolean {
     const proposedAs = this.#proposal && incarnationIn(this.#proposal, this.name);
-    const isSame = proposedAs !== undefined && isSameIncarnation(proposedAs, this.#incarnation);
-    const isEarly = isSame && now < mayProposeAt;
-    if (isEarly) this.#proposeAt = mayProposeAt;
-    return isEarly;
-  }
-
-  /** Whether every server that is proposed here proposes the same set. */
-  get #isAgreed(): boolean {
-    const proposal = this.#proposal;
-    return (
-      proposal?.members.every((each) => this.#table.ofProcess(each)?.proposal.key === proposal.key) === true
-    );
+    if (proposedAs === undefined || !isSameIncarnation(proposedAs, this.#incarnation)) return false;
+    if (now < mayProposeAt) this.#proposeAt = mayProposeAt;
+    return now < mayProposeAt;
   }
 
   #propose({ key, members }: Membership, now: Instant): void {
@@ -571,10 +556,9 @@ export class Member implements Core<MemberEffect> {
     const [overlay, table, { registry }] = [this.#overlay, this.#table, this];
     const sources = { self: this.name, overlay, table, registry, ...this.#durations };
     for (const member of doubted(sources, lease, now)) this.#doubt(member, now);
-    for (const { name, incarnation, clockRate } of this.#links.values()) {
-      if (clockRate === undefined || incarnation === undefined) continue;
-      this.#conflicts.add({ name, incarnation }, now);
-      this.#effects.push({ do: 'clock-outside-the-bound', peer: name, rate: clockRate });
+    for (const { peer, rate } of this.#links.clocksOutsideTheBound()) {
+      this.#conflicts.add(peer, now);
+      this.#effects.push({ do: 'clock-outside-the-bound', peer: peer.name, rate });
     }
   }
 
@@ -607,13 +591,10 @@ export class Member implements Core<MemberEffect> {
     this.#effects.push({ do: 'send', to, message });
   }
 
-  /** The effects of this input. The own record comes first, as the others follow from it. */
   #take(): MemberEffect[] {
+    this.#flood.flush(this.name);
     const effects = this.#effects;
     this.#effects = [];
-    this.#flood.flush(this.name);
-    const all = [...this.#effects, ...effects];
-    this.#effects = [];
-    return all;
+    return effects;
   }
 }

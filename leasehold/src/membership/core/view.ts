@@ -11,6 +11,7 @@ import { digest } from '../../runtime/digest.ts';
 import { type Attachment, type ClientList, clientsOf } from './attachment.ts';
 import { keyOf, type MemberId, type Membership } from './incarnation.ts';
 import type { Proposal, ServerRecord } from './messages.ts';
+import type { RecordTable } from './record-table.ts';
 
 export interface View extends Membership {
   readonly id: string;
@@ -52,5 +53,9 @@ export function viewOf(
   const clients = clientsOf(lists);
   return { key: own.key, members: own.members, id, greatestNumber, sumOfNumbers, kept, clients };
 }
+
+/** Whether every server that is proposed here proposes the same set. */
+export const isAgreed = (own: Proposal | undefined, table: Pick<RecordTable, 'ofProcess'>): boolean =>
+  own?.members.every((each) => table.ofProcess(each)?.proposal.key === own.key) === true;
 
 const chainKeyOf = (chain: readonly Membership[]): string => chain.map(({ key }) => key).join('|');

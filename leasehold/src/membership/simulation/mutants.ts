@@ -37,8 +37,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'not-obsolete',
     story: 'A link that one side lists is an edge, so servers with the same records compute different sets.',
     file: GRAPH,
-    from: 'return lists(one, other) && lists(other, one);',
-    to: 'return lists(one, other);',
+    from: 'return isSameIncarnation(incarnation, other.incarnation) && lists(other, one);',
+    to: 'return isSameIncarnation(incarnation, other.incarnation);',
   },
   {
     name: 'no-repair',

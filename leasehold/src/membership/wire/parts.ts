@@ -3,8 +3,8 @@
  *
  * Numbers are varints; stamps and durations are doubles; an optional part has a byte 0 or 1 before it. One frame names the same processes many
  * times over: with 50 servers a record has 500 ids. So an id is a place among the ids of this frame. The first free place means that name and
- * incarnation follow, and have that place from then on. A set is a place among the sets of this frame in the same way, and its block (`set-blocks.ts`) gives a place
- * to each of its processes.
+ * incarnation follow, and have that place from then on. A set is a place among the sets of this frame in the same way, and the block of the set (`set-blocks.ts`) gives a place
+ * to each process in the set.
  */
 
 import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
