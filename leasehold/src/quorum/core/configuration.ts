@@ -188,19 +188,32 @@ function placedOn({ slices, objects }: Extract<Placement, { mode: 'chosen' }>, o
   return objects.get(object) ?? slices[object & (slices.length - 1)] ?? 0;
 }
 
-const hashes = new WeakMap<readonly string[], Uint32Array>();
+/** The objects of a list of keys, and the holders that were found last. */
+interface Hashed {
+  readonly objects: Uint32Array;
+  configuration: Configuration | undefined;
+  holders: Mask;
+}
 
-/** Which members hold one of the keys. The list must not change: its hashes are kept with it. */
+const hashes = new WeakMap<readonly string[], Hashed>();
+
+/**
+ * Which members hold one of the keys. The list must not change: its hashes are kept with it, and so is the last answer, because a
+ * slot is judged again with every acknowledgement.
+ */
 export function holdersOfAny(configuration: Configuration, keys: readonly string[]): Mask {
   const { mode } = configuration.placement;
   if (mode !== 'chosen') return keys.length === 0 ? 0 : holdersOfObject(configuration, () => 0);
-  let objects = hashes.get(keys);
-  if (objects === undefined) {
-    objects = Uint32Array.from(keys, objectOf);
-    hashes.set(keys, objects);
+  let hashed = hashes.get(keys);
+  if (hashed === undefined) {
+    hashed = { objects: Uint32Array.from(keys, objectOf), configuration: undefined, holders: 0 };
+    hashes.set(keys, hashed);
   }
+  if (hashed.configuration === configuration) return hashed.holders;
   let holders = 0;
-  for (const object of objects) holders |= holdersOfObject(configuration, () => object);
+  for (const object of hashed.objects) holders |= holdersOfObject(configuration, () => object);
+  hashed.configuration = configuration;
+  hashed.holders = holders;
   return holders;
 }
 
