@@ -48,6 +48,9 @@ export type Placement =
       readonly automatic: { readonly weight: number } | undefined;
     };
 
+/** Objects that a placement may name: a megabyte. */
+export const OBJECTS_MAX = 65_536;
+
 /** The differences to the tables before: an object without a mask is no longer in them. */
 export interface PlacementChange {
   readonly mode: 'changed';
@@ -95,7 +98,10 @@ export interface ProposedConfiguration extends Electorate {
   readonly placement: Placement | PlacementChange;
 }
 
-/** The configuration that follows from a sequence of entries. A change of tables means nothing where there are none. */
+/**
+ * The configuration that follows from a sequence of entries. A change of tables means nothing where there are none. A full table takes no
+ * further objects: changes follow each other without end, and a table that no frame may hold could not be read again.
+ */
 export function resolved(before: Configuration, proposed: readonly ProposedConfiguration[]): Configuration {
   const last = proposed.at(-1);
   if (last === undefined) return before;
@@ -109,7 +115,7 @@ export function resolved(before: Configuration, proposed: readonly ProposedConfi
       copy ??= new Map(placement.objects);
       for (const [object, mask] of next.objects)
         if (mask === undefined) copy.delete(object);
-        else copy.set(object, mask);
+        else if (copy.size < OBJECTS_MAX || copy.has(object)) copy.set(object, mask);
       const automatic = placement.automatic && { weight: next.weight ?? placement.automatic.weight };
       placement = { ...placement, slices: next.slices ?? placement.slices, objects: copy, automatic };
     }
