@@ -157,8 +157,8 @@ export class Placing {
       term.stepAt = later(now, STEP_MS);
       return;
     }
-    const tracked = automatic(this.#context.log.newestConfiguration.placement)?.objects.size ?? 0;
-    term.part ??= plan.next(tracked, term.weight);
+    const tables = automatic(this.#context.log.newestConfiguration.placement);
+    term.part ??= tables && plan.next(tables.objects, term.weight);
     term.stepAt = term.part && later(now, this.#context.durations.heartbeatMs);
     if (term.part === undefined) return;
     if (!this.#changes.propose(term.part, leadership, now)) return;
