@@ -2,19 +2,19 @@
  * How many reads and writes can a cluster of five replicas take with the leader's lease, with Megastore's leases and with quorum
  * leases? (Figure 8 of the quorum-leases paper, by the same code with other holders.)
  *
- * The paper has a machine for each replica, so the replica with the most to do is the limit. Here all replicas and the clients share one machine: what
- * that takes in a second depends on what a call costs altogether, and hides how the calls are spread. So two figures are told:
+ * The paper has a machine for each replica, so the busiest replica is the limit. Here all replicas and the clients share one machine: the
+ * calls of a second depend on the cost of a call altogether, and hide how the calls are spread. So two figures are told:
  *
  *     measured   calls a second on this machine, everything at once; no goal
  *     derived    1 / (processor time of the busiest replica for one call of the group): calls a second with a processor for each
  *                replica, if clients, disks and the network are no limit
  *
- * What a read costs depends on how many arrive together. Five replicas that share two cores get fewer together than one that has a core, so the
+ * The cost of a read depends on how many arrive together. Five replicas that share two cores get fewer together than one that has a core, so the
  * processor time of reads is measured with one client at work after the other; that of writes, which meet at the leader, with all at once.
  *
  * As in the paper there is one client for each replica. With the leader's lease reads go to the leader, which is best for that lease; with quorum
- * leases they go where the key is held, or anywhere. Writes enter at every replica. Every write is synced to disk, and what arrives
- * during a sync is one batch; the paper's replicas wait for no disk and batch up to 5,000 updates.
+ * leases they go where the key is held, or anywhere. Writes enter at every replica. Every write is synced to disk, and the writes that
+ * arrive during a sync are one batch; the paper's replicas wait for no disk and batch up to 5,000 updates.
  *
  * To try it out: `QUORUM_PEAK_TURN_MS=500`.
  */

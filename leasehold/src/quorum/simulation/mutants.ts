@@ -473,7 +473,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'holders-of-an-earlier-configuration',
     promise: 'no-stale-read',
-    story: 'The holders that a slot was judged with once are kept, although another configuration counts now.',
+    story:
+      'The holders that a slot was judged with once are kept, although another configuration counts now.',
     file: 'quorum/core/configuration.ts',
     from: 'if (hashed.configuration === configuration) return hashed.holders;',
     to: 'if (hashed.configuration !== undefined) return hashed.holders;',
