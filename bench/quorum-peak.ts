@@ -14,7 +14,7 @@
  *
  * As in the paper there is one client for each replica. With the leader's lease reads go to the leader, which is best for that lease; with quorum
  * leases they go where the key is held, or anywhere. Writes enter at every replica. Every write is synced to disk, and the writes that
- * arrive during a sync are one batch; the paper's replicas wait for no disk and batch up to 5,000 updates.
+ * arrive during a sync are one batch; the paper says nothing of a disk here, and batches up to 5,000 updates.
  *
  * To try it out: `QUORUM_PEAK_TURN_MS=500`.
  */
