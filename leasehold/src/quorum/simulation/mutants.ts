@@ -55,7 +55,7 @@ export const mutants: readonly Mutant[] = [
     story:
       'A write commits before an earlier write of the same key, and readers look at the last write only.',
     file: COMMIT,
-    from: '!pending.conflictWith(operation) && ',
+    from: ' && !pending.conflictWith(operation)',
     to: '',
   },
   {
