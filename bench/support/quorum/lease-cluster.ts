@@ -20,7 +20,7 @@ export type Calls = 'reads where they are held' | 'reads anywhere' | 'writes';
 export interface Turn {
   /** All clients at once, on this machine. */
   readonly perSecond: number;
-  /** Of each replica for one call of the group, the leader's first. For reads, as each client alone sees it. */
+  /** Of each replica for one call of the group, the leader's first. For reads, with one client at work after the other. */
   readonly cpuMicros: readonly number[];
   /** Reads that the replica which was asked answered from its own memory. */
   readonly localShare: number;
@@ -96,21 +96,36 @@ export class LeaseCluster implements AsyncDisposable {
     await this.#settle();
   }
 
-  /** All clients at once, for so long; and, if they read, one after the other, each for its share of that time. */
+  /** All clients at once, for so long; and, if they read, one after the other, each for so long. */
   async measure(kind: Lease, calls: Calls, ms: number): Promise<Turn> {
     const askers = this.#askers(kind, calls);
     const atOnce = await this.#run(askers, calls, ms);
     if (calls === 'writes') return atOnce;
+    const idle = await this.#idle(ms / 4);
     const costs: (readonly number[])[] = [];
-    for (const asker of askers) costs.push((await this.#run([asker], calls, ms / askers.length)).cpuMicros);
+    for (const asker of askers) costs.push((await this.#run([asker], calls, ms, idle)).cpuMicros);
     // Every client makes as many calls as the next.
     const mean = (of: number): number =>
       costs.reduce((sum, each) => sum + (each[of] as number), 0) / costs.length;
     return { ...atOnce, cpuMicros: NAMES.map((_, of) => mean(of)) };
   }
 
-  /** Many calls of each of these clients under way at once. */
-  async #run(askers: readonly Asker[], calls: Calls, ms: number): Promise<Turn> {
+  /** The share of a processor that each replica uses when nobody asks. */
+  async #idle(ms: number): Promise<readonly number[]> {
+    const before = await this.#cpuMs();
+    const from = nowMs();
+    await pause(ms);
+    const after = await this.#cpuMs();
+    return after.map((cpuMs, at) => (cpuMs - (before[at] as number)) / (nowMs() - from));
+  }
+
+  /** Many calls of each of these clients under way at once. The replicas would have used this share of a processor anyway. */
+  async #run(
+    askers: readonly Asker[],
+    calls: Calls,
+    ms: number,
+    idle: readonly number[] = [],
+  ): Promise<Turn> {
     const before = await this.#cpuMs();
     const from = nowMs();
     const until = from + ms;
@@ -126,11 +141,13 @@ export class LeaseCluster implements AsyncDisposable {
     };
     const lanes = askers.flatMap((asker) => Array.from({ length: LANES }, (_, first) => lane(asker, first)));
     await Promise.all(lanes);
-    const seconds = (nowMs() - from) / 1_000;
+    const tookMs = nowMs() - from;
     const after = await this.#cpuMs();
+    const usedMs = (at: number): number =>
+      (after[at] as number) - (before[at] as number) - (idle[at] ?? 0) * tookMs;
     return {
-      perSecond: done / seconds,
-      cpuMicros: after.map((cpuMs, at) => (1_000 * (cpuMs - (before[at] as number))) / done),
+      perSecond: (1_000 * done) / tookMs,
+      cpuMicros: NAMES.map((_, at) => (1_000 * usedMs(at)) / done),
       localShare: local / done,
     };
   }
