@@ -60,13 +60,13 @@ describe('automatic placement', () => {
     pass(6_000);
     expect(placing().changes).toBeGreaterThan(0);
     sites.node('JP').crash();
-    pass(6_000);
+    pass(5_000);
     const { weight, changes, silent } = placing();
     expect(silent).toEqual(['JP']);
-    pass(10_000);
+    pass(4_000);
     expect(placing()).toMatchObject({ weight, changes, silent: ['JP'] });
     sites.node('JP').start();
-    pass(8_000);
+    pass(7_000);
     expect(placing().silent).toEqual([]);
     expect(placing().weight).not.toBe(weight);
   });
