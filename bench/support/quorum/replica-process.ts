@@ -3,7 +3,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import process from 'node:process';
 import { startReplica, type StartReplicaOptions } from 'leasehold/quorum';
-import { nowMs, obey, say, told } from '../processes/conversation.ts';
+import { cpu, nowMs, obey, say, told } from '../processes/conversation.ts';
 
 const replica = await startReplica(told<StartReplicaOptions>());
 await replica.ready();
@@ -41,4 +41,4 @@ function strain(): { stallMs: number; heapMb: number } {
 }
 
 say('ready', { pid: process.pid });
-obey({ readWithin, strain, status: () => ({ ...replica.status() }) });
+obey({ cpu, readWithin, strain, status: () => ({ ...replica.status() }) });

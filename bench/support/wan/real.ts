@@ -3,7 +3,8 @@
  * every kernel can delay packets). The machine is shared by all of them, so latencies are a little longer than the round trips.
  */
 
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { Network } from '../../../e2e/harness/network.ts';
 import { missing } from '../../../e2e/harness/tools.ts';
@@ -22,10 +23,14 @@ import type { Workshop } from '../processes/workshop.ts';
 import { type Load, LOADS, loadWords, MODES, type Played } from './scenarios.ts';
 import type { LoadTimes, SiteConfig } from './site-process.ts';
 
+export type RealLoss = 'kill' | 'stop' | 'disk';
+
 export interface Real {
   readonly played: readonly Played[];
   readonly killed: Omit<LongestWrites, 'writes'>;
   readonly stopped: Omit<LongestWrites, 'writes'>;
+  /** Undefined without strace, which sticks the disk. */
+  readonly stuckDisk: Omit<LongestWrites, 'writes'> | undefined;
 }
 
 const GATE_PORT = 7_700;
@@ -114,13 +119,14 @@ export class RealSites implements AsyncDisposable {
     mode: Played['mode'],
     load: Load,
     times: Pick<LoadTimes, 'warmUpMs' | 'ms'>,
-    least: (site: Site) => number | undefined,
+    least: (site: Site) => Pick<LoadTimes, 'least' | 'of'>,
   ): Promise<Played> {
     await this.#site(LEADER).ask('place', { readers: mode });
+    if (mode === 'automatic') await this.#site(LEADER).ask('placeUnread');
     await this.#settle();
     const found = await Promise.all(
       SITES.map((site) => {
-        const facts = { ...load, ...times, least: least(site) };
+        const facts = { ...load, ...times, ...least(site) };
         return this.#site(site).ask<{ summary: SiteSummary }>('load', facts);
       }),
     );
@@ -128,7 +134,7 @@ export class RealSites implements AsyncDisposable {
   }
 
   /** Ireland holds half of the keys and is lost in the middle of writes of both halves. */
-  async lose(signal: 'SIGKILL' | 'SIGSTOP'): Promise<Omit<LongestWrites, 'writes'>> {
+  async lose(how: RealLoss): Promise<Omit<LongestWrites, 'writes'>> {
     await this.#site(LEADER).ask('placeHalves', { without: LOST });
     await this.#settle();
     const keys = Array.from({ length: 400 }, (_, at) => `key-${at}`);
@@ -138,10 +144,14 @@ export class RealSites implements AsyncDisposable {
       ...{ held, other, ms: LOSS_MS },
     });
     await pause(LOSS_MS / 4);
-    this.#replicas.get(LOST)?.signal(signal);
+    const replica = this.#replicas.get(LOST) as Program;
+    const strace = how === 'disk' ? await stickDisk(replica.pid) : undefined;
+    if (how === 'kill') replica.signal('SIGKILL');
+    if (how === 'stop') replica.signal('SIGSTOP');
     const found = await writing;
-    if (signal === 'SIGSTOP') this.#replicas.get(LOST)?.signal('SIGCONT');
-    else await this.#start(LOST);
+    strace?.kill('SIGTERM'); // Lets go of the replica.
+    if (how === 'stop') replica.signal('SIGCONT');
+    if (how === 'kill') await this.#start(LOST);
     await this.#settle();
     return { heldMs: found.heldMs, otherMs: found.otherMs };
   }
@@ -156,6 +166,27 @@ export class RealSites implements AsyncDisposable {
   }
 }
 
+/** From here on no sync of that process ends, while the process answers as before. */
+async function stickDisk(pid: number): Promise<ChildProcess> {
+  const inject = [
+    '-e',
+    'trace=fdatasync,fsync',
+    '-e',
+    `inject=fdatasync,fsync:delay_enter=${60 * LOSS_MS}ms`,
+  ];
+  const strace = spawn('strace', ['-f', '-q', '-o', '/dev/null', ...inject, '-p', String(pid)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  await new Promise<void>((resolve, reject) => {
+    strace.once('error', reject);
+    strace.once('close', () => reject(new Error('strace did not attach')));
+    const isAttached = (): boolean => /TracerPid:\s+[1-9]/.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    const look = (): void => void (isAttached() ? resolve() : setTimeout(look, 5));
+    look();
+  });
+  return strace;
+}
+
 /** The paper's main load with each kind of lease, and the loss of a holder. */
 export async function playReal(
   workshop: Workshop,
@@ -166,14 +197,22 @@ export async function playReal(
   await using sites = await RealSites.open(workshop);
   const played: Played[] = [];
   const load = LOADS[0] as Load;
-  // Disks and processes take time, too, and how much depends on the machine: the leader's lease shows it, which comes first.
-  const least = (site: Site): number | undefined =>
-    played[0]?.summaries.find((each) => each.site === site)?.leastMs;
   for (const mode of MODES) {
+    // Disks and processes take time, too, and how much depends on the machine: the leader's lease shows it, which comes first.
+    const least = (site: Site): Pick<LoadTimes, 'least' | 'of'> =>
+      mode === 'automatic'
+        ? { of: 'unread' }
+        : { of: 'all', least: played[0]?.summaries.find((each) => each.site === site)?.leastMs };
     const [warmUpMs, ms] = mode === 'automatic' ? [180_000 * share, 60_000 * share] : [5_000, 15_000];
     report(`real processes: ${mode}, ${loadWords(load)}, ${Math.round((warmUpMs + ms) / 1_000)} s`);
     played.push(await sites.play(mode, load, { warmUpMs, ms }, least));
   }
-  report('real processes: a holder is killed, and another time stopped');
-  return { played, killed: await sites.lose('SIGKILL'), stopped: await sites.lose('SIGSTOP') };
+  const canStick = (await missing('strace')) === undefined;
+  report(
+    `real processes: a holder is killed, stopped${canStick ? ', and its disk hangs' : '; no strace, so no disk hangs'}`,
+  );
+  return {
+    ...{ played, killed: await sites.lose('kill'), stopped: await sites.lose('stop') },
+    stuckDisk: canStick ? await sites.lose('disk') : undefined,
+  };
 }

@@ -1,10 +1,11 @@
 /** The runs at the five sites, and their results. */
 
+import type { Site } from '../../../leasehold/src/quorum/simulation/sites/round-trips.ts';
 import type { SiteSummary } from '../../../leasehold/src/quorum/simulation/sites/summary.ts';
 import type { Distribution } from '../../../leasehold/src/quorum/simulation/sites/workload.ts';
 
-/** The leader's lease, Megastore's leases (all), and quorum leases (automatic). */
-export type Mode = 'leader' | 'all' | 'automatic';
+/** The leader's lease, Megastore's leases (all), and quorum leases: chosen by traffic, or each half of the keys for the paper's two quorums. */
+export type Mode = 'leader' | 'all' | 'automatic' | 'halves';
 
 export const MODES: readonly Mode[] = ['leader', 'all', 'automatic'];
 
@@ -35,6 +36,12 @@ export const LOADS: readonly Load[] = [
   { distribution: 'zipf', writeShare: 0.5 },
   { distribution: 'uniform', writeShare: 0.1 },
   { distribution: 'uniform', writeShare: 0.5 },
+];
+
+/** The quorums that hold one half of the keys each, where the paper's load has no favourites. */
+export const HALVES: readonly (readonly Site[])[] = [
+  ['CA', 'JP', 'OR'],
+  ['CA', 'VA', 'IRL'],
 ];
 
 /**

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import type { LongestWrites } from '../../../leasehold/src/quorum/simulation/sites/holder-loss.ts';
 import type { SiteSummary } from '../../../leasehold/src/quorum/simulation/sites/summary.ts';
 import type { Workshop } from '../processes/workshop.ts';
-import { CLIENTS, KEYS, LOADS, loadWords, MODES, type Played, requestsOf } from './scenarios.ts';
+import { CLIENTS, KEYS, LOADS, loadWords, type Mode, MODES, type Played, requestsOf } from './scenarios.ts';
 
 export interface Simulated {
   readonly played: readonly Played[];
@@ -27,7 +27,10 @@ export async function simulate(
     program.kill();
     return result;
   };
-  const loads = LOADS.flatMap((load) => MODES.map((mode) => ({ load, mode })));
+  const loads = LOADS.flatMap((load) => {
+    const modes: readonly Mode[] = load.distribution === 'uniform' ? [...MODES, 'halves'] : MODES;
+    return modes.map((mode) => ({ load, mode }));
+  });
   // The longest first, so that none is left alone at the end.
   const waiting = loads.sort((a, b) => requestsOf(b.mode, b.load) - requestsOf(a.mode, a.load));
   const played: Played[] = [];

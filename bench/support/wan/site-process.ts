@@ -11,7 +11,8 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { connectQuorum, type Readers, silent } from 'leasehold/quorum';
 import { Random } from '../../../leasehold/src/sim/random.ts';
-import type { Site } from '../../../leasehold/src/quorum/simulation/sites/round-trips.ts';
+import { bit, objectOf } from '../../../leasehold/src/quorum/core/configuration.ts';
+import { type Site, SITES } from '../../../leasehold/src/quorum/simulation/sites/round-trips.ts';
 import { summaryOf } from '../../../leasehold/src/quorum/simulation/sites/summary.ts';
 import { type Draw, Workload } from '../../../leasehold/src/quorum/simulation/sites/workload.ts';
 import { nowMs, obey, pause, say, told } from '../processes/conversation.ts';
@@ -58,17 +59,27 @@ for (const other of others)
 const home = connectQuorum({ servers: [`127.0.0.1:${ports[site]}`], logger: silent });
 const VALUE = new Uint8Array(16);
 
+/** A machine that others use, too, must not end the measurement. */
+const PATIENT = { timeoutMs: 60_000 };
+
 export interface LoadTimes {
   readonly warmUpMs: number;
   readonly ms: number;
-  /** Writes up to this one count as those that wait for nobody but a majority; undefined: a fifth above the median. */
+  /** Writes up to this one count as those that wait for nobody but a majority; undefined: a fifth above the median of {@link LoadTimes.of}. */
   readonly least?: number | undefined;
+  /**
+   * The writes whose median is the least: all of them, or those of one more client, which writes a key that nobody reads. At first the leader alone holds
+   * that key, and later no replica that delays its writer, so its latency shows how much the machine adds at the time.
+   */
+  readonly of: 'all' | 'unread';
 }
 
 const ALLOWED = 1.2;
 
+const unreadKey = (of: Site): string => `written in ${of} alone`;
+
 /** A closed loop of each client; calls that began before the warm-up was over are not counted. */
-async function load({ distribution, writeShare, warmUpMs, ms, least }: Load & LoadTimes) {
+async function load({ distribution, writeShare, warmUpMs, ms, least, of }: Load & LoadTimes) {
   const random = new Random(1).fork(`load of ${site}`);
   const draw: Draw = new Workload(distribution, KEYS).site(random);
   const [reads, writes]: [number[], number[]] = [[], []];
@@ -79,18 +90,26 @@ async function load({ distribution, writeShare, warmUpMs, ms, least }: Load & Lo
     for (let at = nowMs(); at < until; at = nowMs()) {
       const key = draw();
       if (random.chance(writeShare)) {
-        await home.put(key, VALUE);
+        await home.put(key, VALUE, PATIENT);
         if (at >= from) writes.push(nowMs() - at);
       } else {
-        const { served } = await home.get(key);
+        const { served } = await home.get(key, PATIENT);
         if (at < from) continue;
         reads.push(nowMs() - at);
         if (served === 'local') localReads += 1;
       }
     }
   };
-  await Promise.all(Array.from({ length: CLIENTS }, lane));
-  return { summary: summaryOf(site, { reads, writes, localReads }, least ?? ALLOWED * median(writes)) };
+  const unread: number[] = [];
+  const unreadLane = async (): Promise<void> => {
+    for (let at = nowMs(); at < until; at = nowMs()) {
+      await home.put(unreadKey(site), VALUE, PATIENT);
+      if (at >= from) unread.push(nowMs() - at);
+    }
+  };
+  await Promise.all([...Array.from({ length: CLIENTS }, lane), of === 'unread' ? unreadLane() : undefined]);
+  const leastMs = least ?? ALLOWED * median(of === 'unread' ? unread : writes);
+  return { summary: summaryOf(site, { reads, writes, localReads }, leastMs) };
 }
 
 /** Writes keys by turns for so long, many at once, and tells how long the longest of each list took. */
@@ -104,7 +123,7 @@ async function writeBoth({ held, other, ms }: { held: string[]; other: string[];
       ['other', other],
     ] as const) {
       const begun = nowMs();
-      const written = home.put(keys[at % keys.length] as string, VALUE).then(() => {
+      const written = home.put(keys[at % keys.length] as string, VALUE, PATIENT).then(() => {
         longest[which] = Math.max(longest[which], nowMs() - begun);
       });
       under.push(written);
@@ -126,6 +145,14 @@ obey({
     const all = 2 ** 30 - 1;
     const slices = [all, all & ~(2 ** seat)];
     await home.place({ mode: 'chosen', slices, objects: new Map(), automatic: undefined });
+    return {};
+  },
+  /** The leader alone holds the keys that nobody reads. */
+  placeUnread: async () => {
+    const { members, leader } = await home.status();
+    const holder = bit(members.find(({ name }) => name === leader)?.seat ?? 0);
+    const objects = new Map(SITES.map((each) => [objectOf(unreadKey(each)), holder]));
+    await home.place({ mode: 'changed', slices: undefined, objects, weight: undefined });
     return {};
   },
   transfer: async ({ to }: { to: Site }) => (await home.transfer(to), {}),

@@ -49,7 +49,7 @@ export function judge(log: ReplicatedLog, acknowledged: Acknowledgements, upTo: 
       return vote !== undefined && vote.upTo >= slot && (vote.mask & missing) === 0;
     };
     const missing = missingHolders(configurations, operation, hasAccepted);
-    if (!pending.conflictWith(operation) && isQuorumOfEach(configurations, hasVote)) {
+    if (isQuorumOfEach(configurations, hasVote) && !pending.conflictWith(operation)) {
       committed.push(slot);
       log.commit(slot);
     } else pending.add(operation);
@@ -96,18 +96,27 @@ function missingHolders(
   return missing;
 }
 
-/** The keys of slots that are not committed yet. */
+/** The keys of slots that are not committed yet, collected when a later slot asks: while everything waits for one holder none does. */
 class PendingKeys {
   readonly #written = new Set<string>();
   readonly #read = new Set<string>();
+  #operations: Operation[] = [];
 
   add(operation: Operation): void {
-    const { written, read } = keysOf(operation);
-    for (const key of written) this.#written.add(key);
-    for (const key of read) this.#read.add(key);
+    this.#operations.push(operation);
+  }
+
+  #collect(): void {
+    for (const operation of this.#operations) {
+      const { written, read } = keysOf(operation);
+      for (const key of written) this.#written.add(key);
+      for (const key of read) this.#read.add(key);
+    }
+    this.#operations = [];
   }
 
   conflictWith(operation: Operation): boolean {
+    this.#collect();
     const { written, read } = keysOf(operation);
     const isWritten = (key: string): boolean => this.#written.has(key);
     return written.some((key) => isWritten(key) || this.#read.has(key)) || read.some(isWritten);

@@ -48,6 +48,9 @@ export type Placement =
       readonly automatic: { readonly weight: number } | undefined;
     };
 
+/** Objects that a placement may name: a megabyte. */
+export const OBJECTS_MAX = 65_536;
+
 /** The differences to the tables before: an object without a mask is no longer in them. */
 export interface PlacementChange {
   readonly mode: 'changed';
@@ -95,7 +98,10 @@ export interface ProposedConfiguration extends Electorate {
   readonly placement: Placement | PlacementChange;
 }
 
-/** The configuration that follows from a sequence of entries. A change of tables means nothing where there are none. */
+/**
+ * The configuration that follows from a sequence of entries. A change of tables means nothing where there are none. A full table takes no
+ * further objects: changes follow each other without end, and a table that no frame may hold could not be read again.
+ */
 export function resolved(before: Configuration, proposed: readonly ProposedConfiguration[]): Configuration {
   const last = proposed.at(-1);
   if (last === undefined) return before;
@@ -109,7 +115,7 @@ export function resolved(before: Configuration, proposed: readonly ProposedConfi
       copy ??= new Map(placement.objects);
       for (const [object, mask] of next.objects)
         if (mask === undefined) copy.delete(object);
-        else copy.set(object, mask);
+        else if (copy.size < OBJECTS_MAX || copy.has(object)) copy.set(object, mask);
       const automatic = placement.automatic && { weight: next.weight ?? placement.automatic.weight };
       placement = { ...placement, slices: next.slices ?? placement.slices, objects: copy, automatic };
     }
@@ -188,19 +194,32 @@ function placedOn({ slices, objects }: Extract<Placement, { mode: 'chosen' }>, o
   return objects.get(object) ?? slices[object & (slices.length - 1)] ?? 0;
 }
 
-const hashes = new WeakMap<readonly string[], Uint32Array>();
+/** The objects of a list of keys, and the holders that were found last. */
+interface Hashed {
+  readonly objects: Uint32Array;
+  configuration: Configuration | undefined;
+  holders: Mask;
+}
 
-/** Which members hold one of the keys. The list must not change: its hashes are kept with it. */
+const hashes = new WeakMap<readonly string[], Hashed>();
+
+/**
+ * Which members hold one of the keys. The list must not change: its hashes are kept with it, and so is the last answer, because a
+ * slot is judged again with every acknowledgement.
+ */
 export function holdersOfAny(configuration: Configuration, keys: readonly string[]): Mask {
   const { mode } = configuration.placement;
   if (mode !== 'chosen') return keys.length === 0 ? 0 : holdersOfObject(configuration, () => 0);
-  let objects = hashes.get(keys);
-  if (objects === undefined) {
-    objects = Uint32Array.from(keys, objectOf);
-    hashes.set(keys, objects);
+  let hashed = hashes.get(keys);
+  if (hashed === undefined) {
+    hashed = { objects: Uint32Array.from(keys, objectOf), configuration: undefined, holders: 0 };
+    hashes.set(keys, hashed);
   }
+  if (hashed.configuration === configuration) return hashed.holders;
   let holders = 0;
-  for (const object of objects) holders |= holdersOfObject(configuration, () => object);
+  for (const object of hashed.objects) holders |= holdersOfObject(configuration, () => object);
+  hashed.configuration = configuration;
+  hashed.holders = holders;
   return holders;
 }
 

@@ -7,11 +7,12 @@
  * forged or old make reads and writes slower, never stale. So reports travel once, nothing of this is durable, and a new
  * leader begins with the next reports. The weight of writes is in the tables, so a new leader goes on with it.
  *
- * While a member is silent for three periods, or is new, nothing is moved: a dead holder delays nobody for longer than a hold.
+ * While a member is silent for three periods, or is new, nothing is moved, not even the weight: a dead holder delays nobody for longer than a
+ * hold.
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
-import { Plan } from '../placement/plan.ts';
+import { isPossible, Plan } from '../placement/plan.ts';
 import { type Usage, UsageMeter } from '../placement/usage.ts';
 import { nextWeight, worstShare } from '../placement/weight.ts';
 import type { Changes } from './changes.ts';
@@ -139,9 +140,14 @@ export class Placing {
     const since = later(now, -PERIODS * durations.reportMs);
     for (const [storage, { at }] of this.#reports) if (at < since) this.#reports.delete(storage);
     const term = this.#term ?? { weight: own.weight, changes: 0 };
-    const reports = new Map([...this.#reports].map(([storage, { usage }]) => [storage, usage]));
+    const reports = new Map<string, Usage>();
+    for (const { storage } of members) {
+      const report = this.#reports.get(storage);
+      if (report !== undefined) reports.set(storage, report.usage);
+    }
     const worst = worstShare(reports.values());
-    const weight = nextWeight(term.weight, worst);
+    // A weight that moved while nothing else does would never meet resistance, and everything would move at once afterwards.
+    const weight = isPossible(members, reports) ? nextWeight(term.weight, worst) : term.weight;
     const plan = Plan.of({ members, leader, reports, weight, slices: own.slices, objects: own.objects });
     this.#term = { weight, worst, plan, changes: term.changes, isDone: false, stepAt: plan && now };
     if (plan === undefined) this.#context.trace('places-nothing', { reports: reports.size, at: self });
@@ -157,8 +163,8 @@ export class Placing {
       term.stepAt = later(now, STEP_MS);
       return;
     }
-    const tracked = automatic(this.#context.log.newestConfiguration.placement)?.objects.size ?? 0;
-    term.part ??= plan.next(tracked, term.weight);
+    const tables = automatic(this.#context.log.newestConfiguration.placement);
+    term.part ??= tables && plan.next(tables.objects, term.weight);
     term.stepAt = term.part && later(now, this.#context.durations.heartbeatMs);
     if (term.part === undefined) return;
     if (!this.#changes.propose(term.part, leadership, now)) return;

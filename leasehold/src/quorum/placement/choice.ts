@@ -76,6 +76,12 @@ export class Chooser {
     return best;
   }
 
+  /** By how much one set is worth more than another, for the object or slice that was chosen for last. */
+  advantage(set: number, over: number): number {
+    const { members } = this.#latencies;
+    return this.#worth(set, members) - this.#worth(over, members);
+  }
+
   #worth(set: number, members: number): number {
     let worth = 0;
     const first = set * members;

@@ -5,24 +5,33 @@
  * together; at first every slice is held by all, because holding costs nothing until somebody writes, and a fifth of a site's reads go to
  * keys that the site never read before. Objects that nobody reports any more return to their slice, so the table stays small.
  *
- * The work is done in steps of some milliseconds, so that calls are answered in between: one report is read in a step, or a thousand
- * objects are judged. The result is handed out in parts of at most 4,096 objects, those that gain most first; each part is one
- * configuration, and the next one follows when that is committed.
+ * The work is done in steps of some milliseconds, so that calls are answered in between: a few thousand objects are read from a report in
+ * a step, or a thousand are judged. The result is handed out in parts of at most 4,096 objects, those that gain most first; each part
+ * is one configuration, and the next one follows when that is committed.
+ *
+ * The table has room for 65,536 objects. When it is full, an object comes in for one that nobody reports any more, or else for one that gains clearly
+ * less from being there; if there is none, the object stays with its slice.
  */
 
-import { bit, EVERYBODY, type Mask, type Member, type PlacementChange } from '../core/configuration.ts';
+import {
+  bit,
+  EVERYBODY,
+  type Mask,
+  type Member,
+  OBJECTS_MAX,
+  type PlacementChange,
+} from '../core/configuration.ts';
 import { Chooser, type Traffic } from './choice.ts';
 import { Latencies } from './latencies.ts';
+import { Ranked } from './ranked.ts';
 import { sliceOf, SLICES, type Usage } from './usage.ts';
 
 /** Objects in one change. */
 const OBJECTS_PER_CHANGE = 4_096;
 
-/** Objects in the table of a configuration: 1 MB. */
-export const OBJECTS_TRACKED = 65_536;
-
-/** Objects that are judged in one step. */
-const OBJECTS_PER_STEP = 1_024;
+/** Objects that are judged in one step, and that are read from a report or looked up in the table. */
+const JUDGED_PER_STEP = 1_024;
+const READ_PER_STEP = 4_096;
 
 /**
  * Slices are much alike, and with one weight all of them would change their holders at once, each way, with every move of the weight. So
@@ -62,20 +71,17 @@ export class Plan {
   /** By slice and member. */
   readonly #sliceTraffic: Traffic;
   readonly #leaderSet: number;
-  #steps = 0;
-  #moves: Move[] = [];
+  readonly #work: Generator<undefined, void>;
+  readonly #moves = new Ranked<Move>();
+  /** Objects that are in the table, by what they gain from being there; those that nobody reports; and those that had to make room. */
+  readonly #tracked = new Ranked<number>();
+  readonly #forgotten: number[] = [];
+  readonly #displaced = new Set<number>();
   #slices: readonly Mask[] | undefined;
 
-  /** A plan, unless a member has not reported or a round trip is not known: then the placement stays as it is. */
+  /** A plan, if one is possible. */
   static of(input: PlanInput): Plan | undefined {
-    const { members, reports } = input;
-    const isKnown = members.every(({ storage }) => {
-      const report = reports.get(storage);
-      return members.every(
-        (other) => other.storage === storage || report?.roundTrips.has(other.storage) === true,
-      );
-    });
-    return isKnown ? new Plan(input) : undefined;
+    return isPossible(input.members, input.reports) ? new Plan(input) : undefined;
   }
 
   private constructor(input: PlanInput) {
@@ -102,42 +108,45 @@ export class Plan {
     this.#traffic = trafficOf(room * this.#count);
     this.#sliceTraffic = trafficOf(SLICES * this.#count);
     this.#leaderSet = 2 ** this.#seats.indexOf(leader);
+    this.#work = this.#steps();
   }
 
   /** Does a part of the work; true when all is done. */
   step(): boolean {
-    const at = this.#steps;
-    this.#steps += 1;
-    if (at < this.#count) {
-      this.#readReport(at);
-      return false;
+    return this.#work.next().done === true;
+  }
+
+  *#steps(): Generator<undefined, void> {
+    for (let member = 0; member < this.#count; member += 1) yield* this.#readReport(member);
+    for (let place = 0; place < this.#places.size; place += 1) {
+      if (place % JUDGED_PER_STEP === 0) yield;
+      this.#judge(place);
     }
-    const from = (at - this.#count) * OBJECTS_PER_STEP;
-    const to = Math.min(this.#places.size, from + OBJECTS_PER_STEP);
-    for (let place = from; place < to; place += 1) this.#judge(place);
-    if (to < this.#places.size) return false;
-    this.#forgetUnused();
+    let seen = 0;
+    for (const object of this.#input.objects.keys()) {
+      if (seen % READ_PER_STEP === 0) yield;
+      seen += 1;
+      if (!this.#places.has(object)) this.#forgotten.push(object);
+    }
     this.#judgeSlices();
-    this.#moves.sort((a, b) => a.gain - b.gain);
-    return true;
   }
 
   /** How many objects are to change their holders. */
   get movesLeft(): number {
-    return this.#moves.length;
+    return this.#moves.size + this.#forgotten.length;
   }
 
-  /** The next part, for a table that has so many objects at present. */
-  next(tracked: number, weight: number): PlacementChange | undefined {
+  /** The next part, for the table as it is at present: it may be another than that of the plan. */
+  next(table: ReadonlyMap<number, Mask>, weight: number): PlacementChange | undefined {
     const objects = new Map<number, Mask | undefined>();
-    let size = tracked;
+    let { size } = table;
     while (objects.size < OBJECTS_PER_CHANGE) {
-      const move = this.#moves.pop();
+      const move = this.#nextMove(table, size);
       if (move === undefined) break;
-      const isNew = !this.#input.objects.has(move.object);
-      if (isNew && size >= OBJECTS_TRACKED) continue;
-      size += isNew ? 1 : move.holders === undefined ? -1 : 0;
-      objects.set(move.object, move.holders);
+      const { object, holders } = move;
+      if (holders === undefined && !table.has(object)) continue;
+      size += holders === undefined ? -1 : table.has(object) ? 0 : 1;
+      objects.set(object, holders);
     }
     const slices = this.#slices;
     this.#slices = undefined;
@@ -145,10 +154,33 @@ export class Plan {
     return isNothing ? undefined : { mode: 'changed', slices, objects, weight };
   }
 
-  #readReport(member: number): void {
+  /** The move that gains most; if the table is full and the move needs room, one that makes room comes first. */
+  #nextMove(table: ReadonlyMap<number, Mask>, size: number): Move | undefined {
+    for (;;) {
+      const move = this.#moves.takeMost();
+      if (move !== undefined && this.#displaced.has(move.object)) continue;
+      const needsRoom = move?.holders !== undefined && !table.has(move.object);
+      if (move !== undefined && !(needsRoom && size >= OBJECTS_MAX)) return move;
+      const object = this.#forgotten.pop() ?? this.#displace(move);
+      if (object !== undefined) {
+        if (move !== undefined) this.#moves.add(move.gain, move);
+        return { object, holders: undefined, gain: 0 };
+      }
+      if (move === undefined) return undefined; // Else everything in the table is worth as much, and the object stays with its slice.
+    }
+  }
+
+  #displace(move: Move | undefined): number | undefined {
+    const object = move && this.#tracked.takeBelow(move.gain);
+    if (object !== undefined) this.#displaced.add(object);
+    return object;
+  }
+
+  *#readReport(member: number): Generator<undefined, void> {
     const { storage } = this.#input.members[member] as Member;
     const { objects, sliceReads, sliceWrites } = this.#input.reports.get(storage) as Usage;
-    for (const { object, reads, writes } of objects) {
+    for (const [at, { object, reads, writes }] of objects.entries()) {
+      if (at % READ_PER_STEP === 0) yield;
       let place = this.#places.get(object);
       if (place === undefined) {
         place = this.#places.size;
@@ -174,10 +206,11 @@ export class Plan {
     const holders = this.#chooser.choose(this.#traffic, first, present);
     const { gain } = this.#chooser;
     if (holders === ofSlice) {
-      if (own !== undefined) this.#moves.push({ object, holders: undefined, gain });
+      if (own !== undefined) this.#moves.add(gain, { object, holders: undefined, gain });
       return;
     }
-    if (holders !== present) this.#moves.push({ object, holders: this.#maskOf(holders), gain });
+    if (holders !== present) this.#moves.add(gain, { object, holders: this.#maskOf(holders), gain });
+    if (own !== undefined) this.#tracked.add(this.#chooser.advantage(holders, ofSlice), object);
     // The rest of the slice is judged without the object.
     const { reads, writes } = this.#sliceTraffic;
     for (let member = 0; member < this.#count; member += 1) {
@@ -185,11 +218,6 @@ export class Plan {
       reads[at] = (reads[at] as number) - (this.#traffic.reads[first + member] as number);
       writes[at] = (writes[at] as number) - (this.#traffic.writes[first + member] as number);
     }
-  }
-
-  #forgetUnused(): void {
-    for (const object of this.#input.objects.keys())
-      if (!this.#places.has(object)) this.#moves.push({ object, holders: undefined, gain: 0 });
   }
 
   #judgeSlices(): void {
@@ -221,6 +249,15 @@ export class Plan {
     return mask;
   }
 }
+
+/** No plan is possible while a member has not reported or a round trip is not known: then the placement stays as it is. */
+export const isPossible = (members: readonly Member[], reports: ReadonlyMap<string, Usage>): boolean =>
+  members.every(({ storage }) => {
+    const report = reports.get(storage);
+    return members.every(
+      (other) => other.storage === storage || report?.roundTrips.has(other.storage) === true,
+    );
+  });
 
 const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0);
 

@@ -14,6 +14,10 @@ describe('the weight of writes', () => {
     expect(nextWeight(3, undefined)).toBe(3);
   });
 
+  it('is halved at most by a period in which a member read nothing locally', () => {
+    expect(nextWeight(4, 0)).toBe(2);
+  });
+
   it('goes by the member with the fewest local reads, and not by one that hardly reads', () => {
     const members = [
       { reads: 1_000, localReads: 950 },

@@ -55,7 +55,7 @@ export const mutants: readonly Mutant[] = [
     story:
       'A write commits before an earlier write of the same key, and readers look at the last write only.',
     file: COMMIT,
-    from: '!pending.conflictWith(operation) && ',
+    from: ' && !pending.conflictWith(operation)',
     to: '',
   },
   {
@@ -469,5 +469,14 @@ export const mutants: readonly Mutant[] = [
     file: 'quorum/core/snapshot.ts',
     from: 'configuration: isLast ? whole : {',
     to: 'configuration: whole.removed.length < 0 ? whole : {',
+  },
+  {
+    name: 'holders-of-an-earlier-configuration',
+    promise: 'no-stale-read',
+    story:
+      'The holders that a slot was judged with once are kept, although another configuration counts now.',
+    file: 'quorum/core/configuration.ts',
+    from: 'if (hashed.configuration === configuration) return hashed.holders;',
+    to: 'if (hashed.configuration !== undefined) return hashed.holders;',
   },
 ];

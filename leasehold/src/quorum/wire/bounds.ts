@@ -33,9 +33,6 @@ export const HOLD_MS_MAX: number = 2 * LEASE_MS_MAX;
 /** Slices of the hash space in a placement: a power of two. */
 export const SLICES_MAX = 256;
 
-/** Objects that a placement names. */
-export const OBJECTS_MAX = 65_536;
-
 /** The largest frame between replicas. Entries and snapshots are sent in parts long before (`bytesPerMessage`, `bytesPerPart`). */
 export const PEER_FRAME_BYTES_MAX: number = 512 * 1024 * 1024;
 

@@ -6,6 +6,7 @@ import {
   type Electorate,
   EVERYBODY,
   type Member,
+  OBJECTS_MAX,
   type Placement,
   type PlacementChange,
   type ProposedConfiguration,
@@ -18,7 +19,7 @@ import type { SessionSnapshot } from '../core/sessions.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import type { StateSnapshot } from '../core/state-machine.ts';
 import { Flaw } from '../../runtime/msgpack/flaw.ts';
-import { OBJECTS_MAX, SLICES_MAX, SLOT_MAX, WEIGHT_MAX } from './bounds.ts';
+import { SLICES_MAX, SLOT_MAX, WEIGHT_MAX } from './bounds.ts';
 import {
   type Form,
   list,

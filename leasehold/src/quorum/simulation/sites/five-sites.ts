@@ -96,8 +96,15 @@ export class FiveSites {
   /** Lets every client make its requests; returns how long that took, in simulated milliseconds. */
   run(): number {
     const { world } = this;
-    const { clientsPerSite, distribution, keys, seed } = this.#options;
     const from = world.trueMs;
+    this.load();
+    while (this.#open > 0) world.run({ untilMs: world.trueMs + 1_000, maxEvents: 1e9 });
+    return world.trueMs - from;
+  }
+
+  /** Every client begins with its requests. */
+  load(): void {
+    const { clientsPerSite, distribution, keys, seed } = this.#options;
     const workload = new Workload(distribution, keys);
     for (const site of SITES) {
       const random = new Random(seed).fork(`load of ${site}`);
@@ -109,8 +116,6 @@ export class FiveSites {
         new LoopedClient({ ...this.#options, ...own }).start();
       }
     }
-    while (this.#open > 0) world.run({ untilMs: world.trueMs + 1_000, maxEvents: 1e9 });
-    return world.trueMs - from;
   }
 
   /** @internal */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AUTOMATIC, type Placement } from '../../core/configuration.ts';
+import type { PlacingStatus } from '../../core/placing.ts';
 import { FiveSites } from './five-sites.ts';
 import { loseHolder } from './holder-loss.ts';
 import { LEADER, remoteReadMs, SITES, writeMs } from './round-trips.ts';
@@ -42,6 +43,32 @@ describe('five sites', () => {
     const summaries = played(AUTOMATIC, 500, 10_000);
     for (const { localShare } of summaries) expect(localShare).toBeGreaterThan(0.85);
     expect(shareAtLeast(summaries)).toBeGreaterThan(0.4);
+  });
+});
+
+describe('automatic placement', () => {
+  it('holds still while a site is down, weight and all, and goes on when the site is back', () => {
+    const sites = new FiveSites({
+      ...{ seed: 1, placement: AUTOMATIC, distribution: 'zipf', writeShare: 0.1, keys: 10_000 },
+      ...{ clientsPerSite: 4, requestsPerClient: 1e6, warmUp: 1e6, reportMs: 1_000 },
+    });
+    sites.found();
+    sites.load();
+    const { world } = sites;
+    const pass = (ms: number): void => world.run({ untilMs: world.trueMs + ms, maxEvents: 1e9 });
+    const placing = (): PlacingStatus => sites.node(LEADER).replica?.placing as PlacingStatus;
+    pass(6_000);
+    expect(placing().changes).toBeGreaterThan(0);
+    sites.node('JP').crash();
+    pass(5_000);
+    const { weight, changes, silent } = placing();
+    expect(silent).toEqual(['JP']);
+    pass(4_000);
+    expect(placing()).toMatchObject({ weight, changes, silent: ['JP'] });
+    sites.node('JP').start();
+    pass(7_000);
+    expect(placing().silent).toEqual([]);
+    expect(placing().weight).not.toBe(weight);
   });
 });
 
