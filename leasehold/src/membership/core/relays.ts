@@ -17,7 +17,7 @@ import type { ServerRecord } from './messages.ts';
 
 const RELAYS = 2;
 /** In a larger group, so many servers pass a record on where there are no relays, on average. */
-const SMALL_GROUP = 8;
+const SMALL_GROUP = 4;
 const WITHOUT_RELAYS = 2;
 
 export interface Relay {
