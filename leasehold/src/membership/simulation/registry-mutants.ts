@@ -10,6 +10,24 @@ const MEMBER = 'membership/core/member.ts';
 
 export const registryMutants: readonly Mutant[] = [
   {
+    name: 'hold-ends-without-a-read',
+    promise: 'one-view',
+    story:
+      'A server acts when its hold is over, on a read from before etcd was put back from a backup, in which another server is registered.',
+    file: AGREEMENT,
+    from: 'return holds ? NEVER : this.#registeredUntil;',
+    to: 'return holds ? this.#registeredUntil : this.#registeredUntil;',
+  },
+  {
+    name: 'store-that-went-back-believed',
+    promise: 'one-view',
+    story:
+      'A server reads that it alone is registered, in a store that was put back to a time before another server joined, which acts.',
+    file: AGREEMENT,
+    from: 'return !wentBack && !hasGap &&',
+    to: 'return (wentBack || !wentBack) && !hasGap &&',
+  },
+  {
     name: 'registration-counted-from-the-answer',
     promise: 'one-view',
     story:
@@ -81,8 +99,8 @@ export const registryMutants: readonly Mutant[] = [
     promise: 'liveness',
     story: 'A server that has to go for a conflict stays registered, and no view can be agreed on.',
     file: AGREEMENT,
-    from: '(now >= this.actsUntil || this.#removed(table).has(self));',
-    to: 'now >= this.actsUntil;',
+    from: '(now >= this.#registeredUntil || this.#removed(table).has(self));',
+    to: 'now >= this.#registeredUntil;',
   },
   {
     name: 'out-of-reach-not-doubted',

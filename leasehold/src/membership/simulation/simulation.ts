@@ -32,6 +32,8 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'instants at which a client acts': 1_500,
   'worlds with a registry': 0.15,
   'worlds, usurped': 0.03,
+  'worlds, restored': 0.02,
+  'stores put back': 0.03,
   'leases ended early': 0.1,
   'faults of etcd': 0.2,
   'worlds, slow-pair': 0.03,
