@@ -1,4 +1,4 @@
-/** Servers of a group registered in a real etcd that loses its data, goes back, stands still, or has its keys changed by hand. At most one view acts, and all act again. */
+/** Servers of a group registered in a real etcd that loses all data, goes back, stands still, or has keys changed by hand. At most one view acts, and all act again. */
 
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const ETCD: SceneOptions = { needs: ['etcd'] };
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** One member, so that its data can be taken away and put back. */
+/** One member, so that the data can be taken away and put back. */
 class Attacked {
   readonly group: GroupServers<Name>;
   readonly #cluster: EtcdCluster;
@@ -76,7 +76,7 @@ class Attacked {
     return this.group.at(name).events.filter(({ event }) => event === 'panic').length;
   }
 
-  /** Changes a registration by hand, and waits until its server has noticed and all act again. */
+  /** Changes a registration by hand, and waits until that server has noticed and all act again. */
   async attack(name: Name, act: () => Promise<unknown>): Promise<void> {
     const before = this.#panicsOf(name);
     await act();

@@ -17,7 +17,7 @@ export interface GroupStart {
   readonly network?: Network | undefined;
   /** Where the servers are registered, instead of in lists of peers. */
   readonly etcd?: string | undefined;
-  /** The server whose clock runs at another rate; the guard against suspensions follows that clock, and sees nothing. */
+  /** A server with a clock that runs at another rate; the guard against suspensions follows that clock, and sees nothing. */
   readonly falseClock?: { readonly name: string; readonly rate: number } | undefined;
 }
 
