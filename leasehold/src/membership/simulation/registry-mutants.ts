@@ -145,4 +145,21 @@ export const registryMutants: readonly Mutant[] = [
     from: 'if (!this.#server.isOfUse()) return;',
     to: 'void this.#server;',
   },
+  {
+    name: 'clients-outlast-the-registration',
+    promise: 'one-view',
+    story: 'A server gives its clients leases that last longer than its registration.',
+    file: MEMBER,
+    from: 'return earliest(until, this.#agreement.actsUntil);',
+    to: 'return until;',
+  },
+  {
+    name: 'oldest-holds-only-alone',
+    promise: 'one-view',
+    story:
+      'The oldest of several registered servers does not hold, though all of them registered after the last read of a server that acts.',
+    file: AGREEMENT,
+    from: 'return own !== undefined && all.every(({ revision }) => revision >= own.revision);',
+    to: 'return own !== undefined && all.length === 1 && all.every(({ revision }) => revision >= own.revision);',
+  },
 ];

@@ -1,10 +1,11 @@
 /**
- * etcd is put back from a backup while two servers act, each on its own reading of the registry. Each round plays one of two stories, with server a and server b:
+ * etcd is put back from a backup while two servers act, each on its own reading of the registry. Each round plays a story, with server a and server b:
  *
  *     the backup knows a    a acts alone; a backup is made; the lease of a ends early, and a hears nothing. b registers, and hears nothing of etcd from then on.
  *                           The backup is put back, a reads that a is registered, and b acts when its hold is over: only if b asks nobody once more.
  *     the backup knows no b  a backup is made while a acts alone; b joins, and both act. They are parted, the lease of a ends early, and a hears nothing. b acts alone, and hears nothing of
  *                           etcd from then on. The backup is put back, and a reads that a alone is registered.
+ *     no backup, a client   in worlds with a client: the lease of a ends early, and a hears nothing. b acts when its hold is over, when neither a nor the client of a acts any more.
  */
 
 import type { SimulatedEtcd } from '../../etcd/simulation/simulated-etcd.ts';
@@ -15,6 +16,7 @@ import { REGISTRY_PREFIX, type Server } from './server.ts';
 const ROUND_MS = 14_000;
 /** In registrations. */
 const JOINING = 1.2;
+const HEARD_AGAIN = 2.5;
 
 export class RestoredEtcd {
   readonly #group: GroupWorld;
@@ -44,6 +46,11 @@ export class RestoredEtcd {
     this.#beganAtMs = world.trueMs;
     world.count('stores put back');
     const restore = this.#etcd.backup();
+    if (this.#group.clients.length > 0) {
+      this.#endEarly(a);
+      this.#after(HEARD_AGAIN, () => (a.etcdFaults.isCut = false));
+      return;
+    }
     if (this.#random.chance(0.5)) {
       this.#endEarly(a);
       this.#restore(restore, a, b, [0.3, 0.8]);

@@ -34,6 +34,7 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'worlds, usurped': 0.03,
   'worlds, restored': 0.02,
   'stores put back': 0.03,
+  stories: 0.03,
   'leases ended early': 0.1,
   'faults of etcd': 0.2,
   'worlds, slow-pair': 0.03,
