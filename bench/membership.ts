@@ -9,18 +9,21 @@
  *
  * And how soon a thousand clients of three servers know of one more.
  *
- * To try this out: `MEMBERSHIP_SIZES=3 MEMBERSHIP_CRASHES=1 MEMBERSHIP_CLIENTS=0`; `MEMBERSHIP_SIZES=` measures the clients only.
+ * To try this out: `MEMBERSHIP_SIZES=3 MEMBERSHIP_CRASHES=1 MEMBERSHIP_CLIENTS=0`; `MEMBERSHIP_SIZES=` measures the clients and the groups on etcd only,
+ * and `MEMBERSHIP_ETCD_SIZES=` leaves those on etcd out.
  */
 
 import process from 'node:process';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
 import { Crowd } from './support/membership/crowd.ts';
 import { Fleet, spreadOf } from './support/membership/fleet.ts';
+import { measureOnEtcd } from './support/membership/on-etcd.ts';
 import { machineConditions } from './support/machine.ts';
 import { median } from './support/processes/statistics.ts';
 import { Workshop } from './support/processes/workshop.ts';
 
 const SIZES = (process.env['MEMBERSHIP_SIZES'] ?? '3,10,50').split(',').filter(Boolean).map(Number);
+const ETCD_SIZES = (process.env['MEMBERSHIP_ETCD_SIZES'] ?? '3,10').split(',').filter(Boolean).map(Number);
 const CRASHES = Number(process.env['MEMBERSHIP_CRASHES'] ?? 5);
 const IDLE_MS = Number(process.env['MEMBERSHIP_IDLE_MS'] ?? 10_000);
 const PEER = 'SWIM, memberlist’s LAN settings';
@@ -124,6 +127,7 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
   const figures: Figure[] = [];
   for (const size of SIZES) figures.push(...(await measure(size, workshop, report)));
   if (CLIENTS > 0) figures.push(...(await measureClients(workshop, report)));
+  figures.push(...(await measureOnEtcd({ sizes: ETCD_SIZES, crashes: CRASHES }, workshop, report)));
   return {
     name: 'membership',
     conditions: {

@@ -26,6 +26,7 @@ const helloOf = (protocol: typeof MEMBERSHIP_PROTOCOL): Buffer => {
     leaseMs: String(LEASE_MS),
     suspensionToleranceMs: String(LEASE_MS / 15),
     clockRateBound: '1.2',
+    viewsFrom: 'peers',
   };
   const introduction = { name: 'z', group: 'default', incarnation: '1.1', address: '127.0.0.1:9', agreed };
   return framed(encodeHello(protocol, 'z', textsOf(introduction)));

@@ -5,6 +5,7 @@ import { lastingPort } from './ports.ts';
 import type { Program, Reply } from './program.ts';
 import type { Scene } from './scene.ts';
 import { until } from './time.ts';
+import { falseClock } from './tools.ts';
 
 const PORT = 7_700;
 /** So many processes start at once. */
@@ -16,6 +17,8 @@ export interface GroupStart {
   readonly network?: Network | undefined;
   /** Where the servers are registered, instead of in lists of peers. */
   readonly etcd?: string | undefined;
+  /** A server with a clock that runs at another rate; the guard against suspensions follows that clock, and sees nothing. */
+  readonly falseClock?: { readonly name: string; readonly rate: number } | undefined;
 }
 
 interface Stretch {
@@ -62,14 +65,18 @@ export class GroupServers<Name extends string> {
   }
 
   start(name: Name): Program {
-    const { network, leaseMs, etcd } = this.#start;
+    const { network, leaseMs, etcd, falseClock: wrong } = this.#start;
+    const isWrong = wrong?.name === name;
     const others = Object.fromEntries([...this.#addresses].filter(([peer]) => peer !== name));
     const peers = etcd === undefined ? others : undefined;
     const config = {
       ...{ name, listen: this.#addresses.get(name), peers, etcd, leaseMs },
       insecure: network !== undefined,
+      clocks: isWrong ? { uptime: 'follows-clock' } : undefined,
     };
-    const server = this.#scene.start({ name, program: 'group-server', config, under: network?.on(name) });
+    const environment = isWrong ? falseClock(wrong) : undefined;
+    const under = network?.on(name);
+    const server = this.#scene.start({ name, program: 'group-server', config, under, environment });
     this.#servers.set(name, server);
     this.#programs.push(server);
     return server;

@@ -1,6 +1,7 @@
 /** A server of a group that reports views and messages, and sends on command. */
 
 import { type GroupView, joinGroup, type JoinGroupOptions } from 'leasehold/membership';
+import { chooseClocks, type ClockChoice } from './clocks.ts';
 import { errorFacts, fail, logger, nowMs, obey, say, told } from './conversation.ts';
 
 const LOOK_EVERY_MS = 5;
@@ -8,9 +9,12 @@ const LOOK_EVERY_MS = 5;
 /** All views of this process, by id: an application may ask about a view that is long over. */
 const views = new Map<string, GroupView>();
 
+const { clocks, ...options } = told<JoinGroupOptions & { clocks?: ClockChoice }>();
+chooseClocks(clocks);
+
 try {
   const group = await joinGroup({
-    ...told<JoinGroupOptions>(),
+    ...options,
     logger,
     onView: (view) => {
       views.set(view.id, view);
@@ -52,6 +56,7 @@ try {
       members: group.view?.members.join(),
       standing: group.standing(),
       reach: group.reach(peer),
+      problem: group.status().peers.find(({ name }) => name === peer)?.problem,
     }),
     send: async ({ to, text }: { to: string; text: string }) => {
       await group.send(to, new TextEncoder().encode(text));

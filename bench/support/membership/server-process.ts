@@ -6,7 +6,7 @@ import { nowMs, obey, say, told } from '../processes/conversation.ts';
 import { Swim } from './swim.ts';
 
 export interface ProcessConfig {
-  readonly servers: readonly Pick<JoinGroupOptions, 'name' | 'listen' | 'peers'>[];
+  readonly servers: readonly Pick<JoinGroupOptions, 'name' | 'listen' | 'peers' | 'etcd'>[];
   /** The ports of the detectors of all servers. */
   readonly swim: Readonly<Record<string, number>>;
 }

@@ -332,7 +332,7 @@ export class Member implements Core<MemberEffect> {
   /** What is said to this server in a heartbeat. Naming a view gives a promise. */
   #wordTo(name: string, now: Instant): Word {
     // No view is confirmed before the clients have stopped in the views before and agreed to this one.
-    const isClear = this.#clients.isClear(now);
+    const isClear = this.#clients.isClear(now) && now < this.#agreement.actsUntil;
     const view = this.#state.kind === 'in-view' && isClear ? this.#state.lease.view : undefined;
     const member = view?.members.find((each) => each.name === name);
     const heard = this.#heard.newestOf(name);

@@ -2,8 +2,9 @@
  * The registration of a server as a key of etcd: `<prefix>groups/<group>/<name>`, with the server's incarnation and address, and the settings that all
  * servers of a group must have in common.
  *
- * A key under the prefix that holds something else is not ours, and is left out in the same way by every server. A registration that this
- * version cannot read is not left out: that server belongs to the group, and a view without that server might act beside another.
+ * A key under the prefix that is no registration is left out in the same way by every server: a key with another value; a key of a group whose prefix begins with this
+ * one (`nested/groups/…`); and a copy of a registration under no lease, put by hand or by a tool that copies keys, which would never end and stop the group for ever. A
+ * registration that this version cannot read is not left out: that server belongs to the group, and a view without that server might act beside another.
  */
 
 import type { EtcdKeyValue } from '../../etcd/client.ts';
@@ -15,6 +16,7 @@ import type { Incarnation } from '../core/incarnation.ts';
 const KIND = 'leasehold-membership';
 const VERSION = 1;
 const TEXT_MAX = 2_048;
+const NO_LEASE = '0';
 
 export type Settings = Readonly<Record<string, string>>;
 
@@ -35,22 +37,22 @@ export interface Found extends Registration, Entry {
 export const encodeEntry = ({ incarnation, address, process, settings }: Entry): Uint8Array =>
   encodeJson({ kind: KIND, version: VERSION, incarnation, address, process, settings });
 
-/** `unreadable`: a registration of a version that is not known here. Undefined: the key holds something else. */
+/** `unreadable`: a registration of a version that is not known here. Undefined: the key is no registration. */
 export function decodeEntry(
   { key, value, lease, modRevision }: EtcdKeyValue,
   prefix: string,
 ): Found | 'unreadable' | undefined {
   const fields = decodeJson(value);
-  if (fields['kind'] !== KIND) return undefined;
-  const { version, incarnation, address, process, settings } = fields;
   const name = nameIn(key, prefix);
+  if (fields['kind'] !== KIND || name === undefined || lease === NO_LEASE) return undefined;
+  const { version, incarnation, address, process, settings } = fields;
   const isReadable =
     version === VERSION &&
     isIncarnation(incarnation) &&
     isText(address) &&
     isText(process) &&
     areSettings(settings);
-  if (!isReadable || name === undefined) return 'unreadable';
+  if (!isReadable) return 'unreadable';
   const { startedMs, nonce } = incarnation;
   const entry: Found = {
     ...{ name, incarnation: { startedMs, nonce }, address, process, settings, lease },
@@ -62,9 +64,11 @@ export function decodeEntry(
 /** Names may have any characters, and a name with a slash must not reach into another group. */
 export const keyOfEntry = (prefix: string, name: string): string => `${prefix}${encodeURIComponent(name)}`;
 
+/** Undefined if {@link keyOfEntry} makes no such key. */
 function nameIn(key: string, prefix: string): string | undefined {
   try {
-    return decodeURIComponent(key.slice(prefix.length)) || undefined;
+    const name = decodeURIComponent(key.slice(prefix.length));
+    return name !== '' && keyOfEntry(prefix, name) === key ? name : undefined;
   } catch (error) {
     if (error instanceof URIError) return undefined;
     throw error;

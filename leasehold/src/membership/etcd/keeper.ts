@@ -18,7 +18,8 @@
  * the entry was seen, the core is told, and goes on with another incarnation.
  *
  * **Another entry under the own name** with the own address is that of the process before, because this process has the port, and is replaced. With another address the
- * other process may live: the entry is left until its lease ends. An entry that is kept alive for longer than leases last means that the name is taken.
+ * other process may live: the entry is left until its lease ends. An entry that is kept alive for longer than leases last means that the name is taken. A key of the own
+ * name that is no registration belongs to somebody else, and is not overwritten: this server waits until the key is gone, and says so.
  */
 
 import type { EtcdAnswer, EtcdClient, EtcdRangeResult, EtcdTransactionResult } from '../../etcd/client.ts';
@@ -66,7 +67,8 @@ const LEASES_UNTIL_TAKEN = 3;
 const UNANSWERED = 'etcd does not answer: this server stops acting when its registration is over';
 const UNREADABLE =
   'a registration in etcd was written by another version: no view is agreed on while it is there';
-const STRANGE = 'a key in etcd under the prefix of the group is no registration, and is left out';
+const STRANGE =
+  'a key in etcd under the prefix of the group is no registration under a lease, and is left out';
 const OCCUPIED = 'another process is registered under this name: waiting for the end of its lease';
 
 interface Wanted {
@@ -93,6 +95,8 @@ export class RegistryKeeper {
   #last: Reading | undefined;
   #wasTold = false;
   #problem: string | undefined;
+  /** The own key, if that is no registration. */
+  #obstacle: string | undefined;
   #occupied: { readonly by: Found; readonly since: Instant } | undefined;
 
   constructor(options: KeeperOptions, events: KeeperEvents) {
@@ -107,9 +111,11 @@ export class RegistryKeeper {
     this.#look();
   }
 
-  /** Why the last request was not answered; undefined if it was. */
+  /** Why the last request was not answered, or this server cannot register; undefined if all is well. */
   get problem(): string | undefined {
-    return this.#problem;
+    if (this.#problem !== undefined) return `no answer of etcd: ${this.#problem}`;
+    const key = this.#obstacle;
+    return key && `not registered: the key ${key} in etcd is no registration under a lease; delete that key`;
   }
 
   register(id: MemberId): void {
@@ -176,15 +182,17 @@ export class RegistryKeeper {
 
   /** Undefined if there is one that cannot be read. */
   #registrationsIn({ keyValues }: EtcdRangeResult): Found[] | undefined {
-    const { prefix } = this.#options;
+    const { prefix, name } = this.#options;
     const found: Found[] = [];
-    let strange: string | undefined;
+    const strangers: string[] = [];
     for (const keyValue of keyValues) {
       const entry = decodeEntry(keyValue, prefix);
       if (entry === 'unreadable') return void this.#episodes.met(UNREADABLE, { key: keyValue.key });
-      if (entry === undefined) strange = keyValue.key;
+      if (entry === undefined) strangers.push(keyValue.key);
       else found.push(entry);
     }
+    const [strange] = strangers;
+    this.#obstacle = strangers.find((key) => key === keyOfEntry(prefix, name));
     this.#episodes.over(UNREADABLE);
     if (strange === undefined) this.#episodes.over(STRANGE);
     else this.#episodes.met(STRANGE, { key: strange });
@@ -222,6 +230,7 @@ export class RegistryKeeper {
     const { process, address } = this.#options.entry;
     const wanted = this.#wanted;
     const isOurs = own?.process === process;
+    if (this.#obstacle !== undefined) return;
     if (own === undefined || isOurs) this.#occupied = undefined;
     if (own !== undefined && isOurs) {
       const isWanted = wanted !== undefined && isSameIncarnation(own.incarnation, wanted.id.incarnation);

@@ -88,7 +88,10 @@ export async function joinAsClient(options: JoinGroupClientOptions): Promise<Gro
     nonce: Math.floor(runtime.random() * NONCE_LIMIT),
   };
   const agreed = agreedOf(durations);
-  const own = { name, group, incarnation: `${incarnation.startedMs}.${incarnation.nonce}`, agreed };
+  const own = {
+    ...{ name, group, incarnation: `${incarnation.startedMs}.${incarnation.nonce}`, agreed },
+    isClient: true,
+  };
   let client: GroupClient | undefined;
   const dialer: TcpDialer<Uint8Array, AnyMessage> = dialTcp({
     ...{ codec: membershipCodec, protocol: MEMBERSHIP_PROTOCOL, role: name, runtime, logger, secure },

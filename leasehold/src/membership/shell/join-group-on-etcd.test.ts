@@ -126,6 +126,39 @@ describe('servers registered in etcd', { timeout: LONG_MS }, () => {
   );
 });
 
+describe('a server on etcd', { timeout: LONG_MS }, () => {
+  const problem = (group: Group, peer: string) =>
+    group.status().peers.find(({ name }) => name === peer)?.problem;
+
+  it(
+    'and one with peers refuse each other, and both say what differs',
+    onEtcd(async (scene) => {
+      const { a: listen } = await freeAddresses('a');
+      const a = await join(scene, 'a', { listen });
+      const b = await join(scene, 'b', { etcd: undefined, peers: { a: listen } });
+      await until(() => problem(b, 'a')?.includes('CONFIG_MISMATCH') === true);
+      expect(problem(b, 'a')).toContain(
+        `viewsFrom is etcd, ${scene.prefix}groups/default/ at a and peers at b, and must be equal`,
+      );
+      expect(a.status().peers).toEqual([]);
+    }),
+  );
+
+  it(
+    'and one that has moved to other keys refuse each other, and both say what differs',
+    onEtcd(async (scene) => {
+      const { b: listen } = await freeAddresses('b');
+      const a = await join(scene, 'a');
+      const before = await join(scene, 'b', { listen });
+      await until(() => sees(a, 'a', 'b'));
+      await before.close();
+      await join(scene, 'b', { listen, etcd: `${addressOf(scene)}elsewhere` });
+      await until(() => problem(a, 'b')?.includes('CONFIG_MISMATCH') === true);
+      expect(problem(a, 'b')).toContain(`viewsFrom is etcd, ${scene.prefix}elsewhere/groups/default/ at b`);
+    }),
+  );
+});
+
 describe('joinGroup with etcd', () => {
   const listen = '127.0.0.1:1';
   const joining = (options: object) =>

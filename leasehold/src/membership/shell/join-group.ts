@@ -27,7 +27,7 @@ import { Group, type GroupCallbacks } from './group.ts';
 import type { GroupClient } from './group-client.ts';
 import { joinAsClient, type JoinGroupClientOptions } from './join-client.ts';
 import { checkGroupEtcd, type GroupEtcd, RegistryConnection, ttlMsOf } from './registry.ts';
-import { agreedOf, durationsOf, limitsOf } from './settings.ts';
+import { agreedByServers, durationsOf, limitsOf } from './settings.ts';
 
 export interface JoinGroupOptions extends GroupCallbacks {
   /** The name of this server, the same after a restart. Never two processes at a time under one name. */
@@ -154,7 +154,7 @@ async function joinAsServer(options: JoinGroupOptions): Promise<Group> {
       limits: { ...limitsOf(durations), connections: CONNECTIONS_MAX },
       incarnation: `${incarnation.startedMs}.${incarnation.nonce}`,
     },
-    agreed: agreedOf(durations),
+    agreed: agreedByServers(durations, registry?.prefix),
     receive: (from, message) => server?.receive(from, message),
     clients: {
       receive: (connection, message, name) => server?.receiveFromClient(connection, name, message),

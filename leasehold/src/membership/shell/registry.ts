@@ -155,7 +155,7 @@ export class RegistryConnection implements AsyncDisposable {
     return this.#connection.members;
   }
 
-  /** Why the last request was not answered; undefined if it was. */
+  /** Why the last request was not answered, or this server cannot register; undefined if all is well. */
   get problem(): string | undefined {
     return this.#keeper?.problem;
   }
@@ -243,7 +243,7 @@ export class RegistryConnection implements AsyncDisposable {
     for (const keyValue of keyValues) {
       const entry = decodeEntry(keyValue, this.prefix);
       if (entry === undefined)
-        throw new PrefixInUseError(keyValue.key, 'is no registration of a group', ANOTHER);
+        throw new PrefixInUseError(keyValue.key, 'is no registration of a group under a lease', ANOTHER);
       if (entry === 'unreadable')
         throw new PrefixInUseError(
           keyValue.key,

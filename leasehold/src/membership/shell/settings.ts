@@ -27,6 +27,18 @@ export const agreedOf = ({ leaseMs, suspensionToleranceMs }: Durations): Texts =
   clockRateBound: String(CLOCK_RATE_BOUND),
 });
 
+/**
+ * What servers say in the handshake, beside that. Servers of which one is registered in etcd at these keys and one is not would link and never agree, and each might act.
+ *
+ * @param registry the beginning of the keys of the group in etcd; undefined if views come from the servers in `peers`
+ */
+export const agreedByServers = (durations: Durations, registry: string | undefined): Texts => ({
+  ...agreedOf(durations),
+  ...(registry === undefined
+    ? { viewsFrom: 'peers' }
+    : { viewsFrom: `etcd, ${registry}`, ttlMs: String(durations.registrationMs) }),
+});
+
 /** The proportions of the design, which the simulation has tried: one decision, not seven. */
 export function durationsOf(leaseMs: number = LEASE_MS.default, ttlMs?: number): Durations {
   const { least, most } = LEASE_MS;

@@ -120,13 +120,12 @@ function registryStatus(
     missing.length > 0
       ? `not registered: waiting for ${missing.join(', ')}, registered and out of reach`
       : 'not registered yet';
-  const why = problem === undefined ? undefined : `no answer of etcd: ${problem}`;
   return {
     members,
     prefix,
     ttlMs,
     isRegistered,
     registered,
-    problem: why ?? (isRegistered ? undefined : waits),
+    problem: problem ?? (isRegistered ? undefined : waits),
   };
 }

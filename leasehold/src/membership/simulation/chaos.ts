@@ -7,6 +7,7 @@ import { drawRate, drawWorld } from './drawn-world.ts';
 import { GroupWorld } from './group-world.ts';
 import type { ClientProcess } from './client.ts';
 import type { Server } from './server.ts';
+import { Stories } from './stories.ts';
 
 /** So many events are never needed, unless servers talk for ever. */
 const EVENTS_MAX = 400_000;
@@ -38,6 +39,7 @@ export class Chaos {
       for (let fault = 0; fault < drawn.faults / 3; fault++)
         world.at(this.#clientRandom.between(2_000, drawn.chaosMs), () => this.#clientFault(client));
     }
+    if (drawn.story !== undefined) new Stories(group, world.random.fork('stories')).begin(drawn.story);
     if (group.etcd !== undefined) new EtcdChaos(group, group.etcd).begin();
     const [client] = group.clients;
     if (drawn.hasRestarts === true && client !== undefined)

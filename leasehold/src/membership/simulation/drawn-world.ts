@@ -12,14 +12,26 @@
  * In one world of five, views come from a registry in etcd. Half of these are drawn for the danger that the registry alone is against:
  *
  *  - `usurped`: a server acts; its way to etcd is slow or cut while etcd ends its lease early, and another server, which cannot reach the first, registers.
+ *
+ * One world of 25 plays one of the stories of `stories.ts`, and one of 25 is drawn for a store that goes back:
+ *
+ *  - `restored`: two servers of which one is registered; etcd is put back from a backup (`restored-etcd.ts`).
  */
 
 import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import type { LinkFaults } from '../../sim/network.ts';
 import { Random } from '../../sim/random.ts';
 import { type Durations, resolveDurations } from '../core/durations.ts';
+import type { Story } from './stories.ts';
 
-export type WorldKind = 'mixed' | 'slow-pair' | 'drifting' | 'deaf-middle' | 'data-lost' | 'usurped';
+export type WorldKind =
+  | 'mixed'
+  | 'slow-pair'
+  | 'drifting'
+  | 'deaf-middle'
+  | 'data-lost'
+  | 'usurped'
+  | 'restored';
 
 export interface DrawnWorld {
   readonly kind: WorldKind;
@@ -37,10 +49,14 @@ export interface DrawnWorld {
   readonly chaosMs: number;
   /** A server of a client restarts and leaves again and again, and nothing else goes wrong: no other draw meets this in so short a time. */
   readonly hasRestarts?: true;
+  /** A story that is played again and again (`stories.ts`), and nothing else goes wrong. */
+  readonly story?: Story;
 }
 
 /** One seed in so many draws such a world; the worlds of all others stay as they were. */
 const RESTARTS_OF_SEEDS = 24;
+const RESTORED_OF_SEEDS = 25;
+const STORY_OF_SEEDS = 25;
 
 const SLOWEST = 1 / Math.sqrt(CLOCK_RATE_BOUND);
 const FASTEST = Math.sqrt(CLOCK_RATE_BOUND);
@@ -56,6 +72,8 @@ const DANGERS: readonly WorldKind[] = ['slow-pair', 'drifting', 'deaf-middle', '
 
 export function drawWorld(seed: number): DrawnWorld {
   if (seed % RESTARTS_OF_SEEDS === 0) return drawRestarts(new Random(seed).fork('restarts'));
+  if (seed % RESTORED_OF_SEEDS === 13) return drawRestored(new Random(seed).fork('restored'));
+  if (seed % STORY_OF_SEEDS === 21) return drawStory(seed);
   const random = new Random(seed).fork('drawn world');
   const hasRegistry = seed % REGISTRY_EVERY === 2;
   const drawn = random.pick<WorldKind>([...Array<WorldKind>(9).fill('mixed'), ...DANGERS]);
@@ -79,19 +97,35 @@ export function drawWorld(seed: number): DrawnWorld {
   };
 }
 
+const quietWorld = (names: readonly string[]): Omit<DrawnWorld, 'kind' | 'rates'> => ({
+  ...{ names, durations: resolveDurations({ conflictMaxMs: 6_000 }), links: { delayMs: [1, 20] } },
+  ...{ lateMs: 0, faults: 0, chaosMs: 24_000 },
+});
+
 function drawRestarts(random: Random): DrawnWorld {
   const names = Array.from({ length: random.integer(2, 3) }, (_, index) => `s${index}`);
+  const clients = [{ name: 'c0', rate: SLOWEST }];
+  return { ...quietWorld(names), kind: 'mixed', clients, rates: names.map(() => FASTEST), hasRestarts: true };
+}
+
+function drawRestored(random: Random): DrawnWorld {
+  const names = ['s0', 's1'];
   return {
-    kind: 'mixed',
-    names,
-    clients: [{ name: 'c0', rate: SLOWEST }],
-    durations: resolveDurations({ conflictMaxMs: 6_000 }),
-    links: { delayMs: [1, 20] },
-    rates: names.map(() => FASTEST),
-    lateMs: 0,
-    faults: 0,
-    chaosMs: 24_000,
-    hasRestarts: true,
+    ...{ ...quietWorld(names), kind: 'restored', registry: { hasLastingAddress: random.chance(0.5) } },
+    durations: resolveDurations({ conflictMaxMs: 6_000, doubtMs: 4_600 }),
+    ...{ chaosMs: 36_000, rates: names.map(() => drawRate(random)) },
+    clients: random.chance(0.5) ? [{ name: 'c0', rate: SLOWEST }] : [],
+  };
+}
+
+/** One story after the other, with the clocks at the ends of what is allowed. */
+function drawStory(seed: number): DrawnWorld {
+  const isUnheard = Math.floor(seed / STORY_OF_SEEDS) % 2 === 0;
+  const names = isUnheard ? ['s0', 's1', 's2'] : ['s0', 's1'];
+  return {
+    ...{ ...quietWorld(names), kind: 'mixed', story: isUnheard ? 'unheard-change' : 'two-suspensions' },
+    clients: isUnheard ? [] : [{ name: 'c0', rate: SLOWEST }],
+    rates: names.map((_, index) => (index === 1 ? SLOWEST : FASTEST)),
   };
 }
 

@@ -3,6 +3,7 @@
 import type { SimulatedEtcd } from '../../etcd/simulation/simulated-etcd.ts';
 import type { Random } from '../../sim/random.ts';
 import type { GroupWorld } from './group-world.ts';
+import { RestoredEtcd } from './restored-etcd.ts';
 import type { Server } from './server.ts';
 
 const USURPED_FOR_MS = 6_000;
@@ -28,6 +29,10 @@ export class EtcdChaos {
       world.every([300, 2_000], () => this.#unlessCalm(() => this.#usurpOnce()));
       if (this.#random.chance(0.3))
         world.every([9_000, 14_000], () => this.#unlessCalm(() => this.#join(names)));
+      return;
+    }
+    if (drawn.kind === 'restored') {
+      new RestoredEtcd(this.#group, this.#etcd, this.#random).begin();
       return;
     }
     if (drawn.kind === 'data-lost') return; // Else something new happens before a message is overdue.

@@ -393,6 +393,56 @@ export const mutants: readonly Mutant[] = [
     to: 'clientsGone: gone(base.clients, base.clients),',
   },
   // The registry.
+  {
+    name: 'promise-during-a-change',
+    promise: 'one-view-acts',
+    story:
+      'A server that proposes another set goes on confirming the last view, and the promises are younger than the hold in its proposal.',
+    file: MEMBER,
+    from: "const view = this.#state.kind === 'in-view' && isClear ? this.#state.lease.view : undefined;",
+    to: "const view = isClear && this.#state.kind !== 'left' ? this.view : undefined;",
+  },
+  {
+    name: 'tolerance-given-to-clients',
+    promise: 'one-view-acts',
+    story:
+      'A server gives its clients the whole rest of its lease. Server and client are each suspended unnoticed, and the promise covers one suspension.',
+    file: CLIENTS,
+    from: 'const leaseMs = actsUntil - now - suspensionToleranceMs;',
+    to: 'const leaseMs = actsUntil - now;',
+  },
+  {
+    name: 'view-sent-once',
+    promise: 'liveness',
+    story: 'A view that was lost on the way to a client is not sent again.',
+    file: CLIENTS,
+    from: '    if (attached.holds !== this.#history.number && now - attached.viewSentAt >= stampMs / 2)\n      this.#sendView(attached, now);',
+    to: '    void stampMs;',
+  },
+  {
+    name: 'client-stays-with-a-silent-server',
+    promise: 'liveness',
+    story: 'A client waits for ever for a server that does not answer.',
+    file: CLIENT,
+    from: 'now - this.#server.answeredAt >= patienceMs) this.#detach(now);',
+    to: 'now - this.#server.answeredAt >= 1e9 * patienceMs) this.#detach(now);',
+  },
+  {
+    name: 'client-tries-one-server',
+    promise: 'liveness',
+    story: 'A client that lost its server tries the same one again and again.',
+    file: CLIENT,
+    from: '    this.#turn += 1;\n',
+    to: '',
+  },
+  {
+    name: 'list-not-gathered-again',
+    promise: 'liveness',
+    story: 'A client that moved may be counted by now, and its server does not list it.',
+    file: CLIENTS,
+    from: '    if (attached.isCountable !== isCountable) this.#change(now);\n',
+    to: '',
+  },
   ...registryMutants,
   {
     name: 'messages-repeated-by-the-next-incarnation',

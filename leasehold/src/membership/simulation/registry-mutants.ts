@@ -10,6 +10,24 @@ const MEMBER = 'membership/core/member.ts';
 
 export const registryMutants: readonly Mutant[] = [
   {
+    name: 'hold-ends-without-a-read',
+    promise: 'one-view',
+    story:
+      'A server acts when its hold is over, on a read from before etcd was put back from a backup, in which another server is registered.',
+    file: AGREEMENT,
+    from: 'return holds ? NEVER : this.#registeredUntil;',
+    to: 'return holds ? this.#registeredUntil : this.#registeredUntil;',
+  },
+  {
+    name: 'store-that-went-back-believed',
+    promise: 'one-view',
+    story:
+      'A server reads that it alone is registered, in a store that was put back to a time before another server joined, which acts.',
+    file: AGREEMENT,
+    from: 'return !wentBack && !hasGap &&',
+    to: 'return (wentBack || !wentBack) && !hasGap &&',
+  },
+  {
     name: 'registration-counted-from-the-answer',
     promise: 'one-view',
     story:
@@ -81,8 +99,8 @@ export const registryMutants: readonly Mutant[] = [
     promise: 'liveness',
     story: 'A server that has to go for a conflict stays registered, and no view can be agreed on.',
     file: AGREEMENT,
-    from: 'return now >= this.actsUntil || hasToGo;',
-    to: 'return now >= this.actsUntil || (hasToGo && false);',
+    from: 'return now >= this.#registeredUntil || hasToGo;',
+    to: 'return now >= this.#registeredUntil || (hasToGo && false);',
   },
   {
     name: 'out-of-reach-not-doubted',
@@ -126,5 +144,22 @@ export const registryMutants: readonly Mutant[] = [
     file: CLIENTS,
     from: 'if (!this.#server.isOfUse()) return;',
     to: 'void this.#server;',
+  },
+  {
+    name: 'clients-outlast-the-registration',
+    promise: 'one-view',
+    story: 'A server gives its clients leases that last longer than its registration.',
+    file: MEMBER,
+    from: 'return earliest(until, this.#agreement.actsUntil);',
+    to: 'return until;',
+  },
+  {
+    name: 'oldest-holds-only-alone',
+    promise: 'one-view',
+    story:
+      'The oldest of several registered servers does not hold, though all of them registered after the last read of a server that acts.',
+    file: AGREEMENT,
+    from: 'return own !== undefined && all.every(({ revision }) => revision >= own.revision);',
+    to: 'return own !== undefined && all.length === 1 && all.every(({ revision }) => revision >= own.revision);',
   },
 ];

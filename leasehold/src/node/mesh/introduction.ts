@@ -24,6 +24,8 @@ export interface Introduction {
   readonly address?: string | undefined;
   /** Settings by name. Undefined if the protocol compares what it needs by itself. */
   readonly agreed: Texts | undefined;
+  /** This process is no member: settings that only members have are not compared. */
+  readonly isClient?: boolean | undefined;
 }
 
 /** `member` and not `name`, because flease has called it so from the start. */
@@ -43,7 +45,7 @@ export const isClient = (texts: Texts): boolean => texts['client'] === 'yes';
 
 /** Undefined if the two agree. */
 export function mismatch(
-  { name, group, agreed }: Introduction,
+  { name, group, agreed, isClient: areWeClient = false }: Introduction,
   theirs: Texts,
   theirName: string,
 ): ConfigMismatchError | undefined {
@@ -53,7 +55,8 @@ export function mismatch(
   const others = new Map([...theirSettings, ['group', theirs['group']]]);
   for (const setting of new Set([...ours.keys(), ...others.keys()])) {
     const [own, other] = [ours.get(setting), others.get(setting)];
-    if (own === other || (other === undefined && isClient(theirs))) continue;
+    const isForMembers = (other === undefined && isClient(theirs)) || (own === undefined && areWeClient);
+    if (own === other || isForMembers) continue;
     const values = [
       [name, own],
       [theirName, other],

@@ -11,7 +11,7 @@ import type { Membership, SetMember } from '../incarnation.ts';
 import type { RecordTable } from '../record-table.ts';
 
 export interface Agreement {
-  /** Until when this server may act in any view. */
+  /** Until when this server may act in any view, and confirm one. */
   readonly actsUntil: Instant;
   /** The set that this server proposes; without members while there is none for this server. */
   membershipWith(self: SetMember, table: RecordTable): Membership;

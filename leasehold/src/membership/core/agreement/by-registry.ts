@@ -28,7 +28,16 @@
  *    for two heartbeats: servers on one side of a cut find out one after the other, and the first one of a larger part would think that it has to go;
  *  - the registration of a server that has crashed, or cannot reach etcd, ends with its lease in etcd.
  *
- * **A store that went back** to a backup shows in a revision that is lower than the one before. Everything known of the registry is void then, and this server registers anew.
+ * **A store that went back** to a backup breaks "a registration ends once": one that had ended is there again. Let p act in V on its last read before the backup was put back,
+ * and q in W on a read after it (decision 0096).
+ *
+ *  - If the oldest server w of W registered after p's read, w waits as in step 4. Otherwise w had been registered, was not when p read, and is again.
+ *  - *No registration outlasts a gap*: an answer that comes when the read before has run out ends the registration. So p's read, and the return of the backup, lie
+ *    within `registrationMs` of a read of w, the last one that was carried out before w's registration ended.
+ *  - *A hold ends with a read*: the oldest server v of V neither acts nor confirms before a read that was sent after its hold. If v registered after the end of w, that read comes after
+ *    the return of the backup, in which v is not registered, so V never acts.
+ *  - If v was registered beside w, and is not in the backup, w has read a revision after the one of the backup, and sees that the store went back: everything known of the registry is void, and
+ *    w registers anew. A backup that is put back *with a raised revision* hides that (`--bump-revision`): see docs/membership.md.
  */
 
 import { instant, type Instant, later } from '../../../runtime/time.ts';
@@ -87,6 +96,11 @@ export class ByRegistry implements Agreement {
   }
 
   get actsUntil(): Instant {
+    const holds = this.#isOldest() && this.#readSentAt < this.#holdUntil;
+    return holds ? NEVER : this.#registeredUntil;
+  }
+
+  get #registeredUntil(): Instant {
     return this.isRegistered ? later(this.#readSentAt, this.#durations.registrationMs) : NEVER;
   }
 
@@ -108,10 +122,11 @@ export class ByRegistry implements Agreement {
   read(registry: Registry, { sentAt, now }: ReadTimes, self: MemberId): boolean {
     const before = this.#registry;
     const wentBack = before !== undefined && registry.revision < before.revision;
+    const hasGap = now >= this.#registeredUntil;
     this.#registry = registry;
     this.#readSentAt = sentAt;
     const found = registry.registrations.find((each) => isSame(each, self));
-    if (this.#own !== undefined) return !wentBack && found?.revision === this.#own.revision;
+    if (this.#own !== undefined) return !wentBack && !hasGap && found?.revision === this.#own.revision;
     if (this.#isWanted && found === undefined)
       return registry.failed === undefined || !isSameIncarnation(registry.failed, self.incarnation);
     if (this.#isWanted) {
@@ -165,7 +180,7 @@ export class ByRegistry implements Agreement {
     else this.#hasToGoSince ??= now;
     const hasToGo =
       this.#hasToGoSince !== undefined && now - this.#hasToGoSince >= 2 * this.#durations.heartbeatMs;
-    return now >= this.actsUntil || hasToGo;
+    return now >= this.#registeredUntil || hasToGo;
   }
 
   /** The registered servers that have to go, because they and other registered servers cannot reach each other. */

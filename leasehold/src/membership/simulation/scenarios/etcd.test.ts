@@ -6,11 +6,12 @@
  * And faults of etcd with names.
  */
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { SimulatedEtcd } from '../../../etcd/simulation/simulated-etcd.ts';
 import { assert } from '../../../runtime/assert.ts';
 import { resolveDurations } from '../../core/durations.ts';
 import type { GroupWorld } from '../group-world.ts';
+import { REGISTRY_PREFIX } from '../server.ts';
 import {
   allAct,
   msUntil,
@@ -102,6 +103,48 @@ describe('the cases of the paper, registered in etcd', () => {
     expect(standingsOf(group).at(-1)).toBe('acts');
     group.network.heal();
     expect(msUntil(group, () => viewsOf(group).join() === ALL && allAct(group))).toBeLessThan(15_000);
+  });
+});
+
+const keyOf = (name: string): string => `${REGISTRY_PREFIX}${name}`;
+
+/** A key that an operator puts, under no lease. */
+function putByHand({ etcd }: GroupWorld, key: string, value: Uint8Array): void {
+  const put = { do: 'put', key, value } as const;
+  etcd?.transact({ compare: [], success: [put], failure: [] }, 'an operator');
+}
+
+function deleteByHand({ etcd }: GroupWorld, key: string): void {
+  etcd?.transact({ compare: [], success: [{ do: 'delete', key }], failure: [] }, 'an operator');
+}
+
+const entryOf = (group: GroupWorld, name: string): Uint8Array =>
+  etcdOf(group).store.at(keyOf(name))?.value ?? new Uint8Array();
+
+describe('a group whose keys in etcd are written by hand', () => {
+  it('goes on beside a copy of a registration under no lease, which would never end', () => {
+    const group = registered(3);
+    putByHand(group, keyOf('z'), entryOf(group, 's1'));
+    run(group, 6_000);
+    expect([viewsOf(group), allAct(group)]).toEqual([['s1 s2 s3'], true]);
+  });
+
+  it.each([
+    ['a copy of it under no lease', entryOf],
+    ['something else', () => new Uint8Array([1])],
+  ])('goes on without a server whose key was replaced by %s, until the key is deleted', (_, value) => {
+    const group = registered(3);
+    const range = vi.spyOn(etcdOf(group), 'range');
+    putByHand(group, keyOf('s1'), value(group, 's1'));
+    run(group, 10_000);
+    expect([group.servers.map(viewOf), standingsOf(group)]).toEqual([
+      ['none', 's2 s3', 's2 s3'],
+      ['none', 'acts', 'acts'],
+    ]);
+    // Each server reads four times in a registration, and at changes.
+    expect(range.mock.calls.length).toBeLessThan(60);
+    deleteByHand(group, keyOf('s1'));
+    expect(msUntil(group, () => viewsOf(group).join() === 's1 s2 s3' && allAct(group))).toBeLessThan(5_000);
   });
 });
 

@@ -1,0 +1,84 @@
+/**
+ * Worlds that play one story again and again, each against one rule that is hardly ever needed by chance.
+ *
+ *  - `unheard-change`: m and p act in a view. q comes within reach of m; m proposes a set with q, and then one without p, and neither p nor q hears of that for a while. If m confirmed the last view to p meanwhile,
+ *    p would act on promises that are younger than the hold in m's proposal.
+ *  - `two-suspensions`: s and a client of s are each suspended for less than the tolerance, on the slowest clocks, while m, on the fastest, has promised s something and goes on alone.
+ */
+
+import type { Random } from '../../sim/random.ts';
+import type { GroupWorld } from './group-world.ts';
+
+export type Story = 'unheard-change' | 'two-suspensions';
+
+/** Shorter than the tolerance, so that nobody notices. */
+const UNNOTICED_MS = 95;
+
+export class Stories {
+  readonly #group: GroupWorld;
+  readonly #random: Random;
+
+  constructor(group: GroupWorld, random: Random) {
+    this.#group = group;
+    this.#random = random;
+  }
+
+  begin(story: Story): void {
+    const { world } = this.#group;
+    const play = story === 'unheard-change' ? () => this.#changeUnheard() : () => this.#suspendTwo();
+    if (story === 'unheard-change') this.#partOne();
+    else this.#keepClientAtSlowest();
+    world.every([7_000, 8_000], () => this.#unlessCalm(play));
+  }
+
+  /** The servers m and p on one side, and q on the other. */
+  #partOne(): void {
+    this.#group.network.partition([['s0', 's1'], ['s2']]);
+  }
+
+  #changeUnheard(): void {
+    const { network, servers } = this.#group;
+    const [m] = servers;
+    if (m === undefined || m.standing() !== 'acts') return;
+    this.#group.world.count('stories');
+    m.losesLargeMessages = true;
+    network.heal();
+    network.cutBoth('s1', 's2');
+    const heardMs = this.#random.between(900, 1_600);
+    this.#after(heardMs, () => m.report('s1'));
+    this.#after(heardMs + this.#random.between(500, 1_100), () => {
+      network.cutBoth('s0', 's1');
+      m.losesLargeMessages = false;
+    });
+    this.#after(5_000, () => this.#partOne());
+  }
+
+  #suspendTwo(): void {
+    const { network, servers, clients } = this.#group;
+    const [m, s] = servers;
+    const [client] = clients;
+    if (m === undefined || s === undefined || client?.core?.server !== s.name) return;
+    if (client.standing() !== 'acts' || s.member?.view?.members.length !== 2) return;
+    this.#group.world.count('stories');
+    s.suspend(UNNOTICED_MS);
+    network.cutBoth(m.name, s.name);
+    m.report(s.name);
+    this.#after(this.#random.between(650, 900), () => network.cutBoth(client.name, s.name));
+    this.#after(1_000, () => client.suspend(UNNOTICED_MS));
+    this.#after(4_000, () => this.#keepClientAtSlowest());
+  }
+
+  #keepClientAtSlowest(): void {
+    this.#group.network.heal();
+    this.#group.network.cutBoth('c0', 's0');
+  }
+
+  #after(ms: number, act: () => void): void {
+    this.#group.world.after(ms, () => this.#unlessCalm(act));
+  }
+
+  #unlessCalm(act: () => void): void {
+    const { world, drawn } = this.#group;
+    if (world.trueMs < drawn.chaosMs) act();
+  }
+}
