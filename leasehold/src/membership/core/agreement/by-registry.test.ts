@@ -4,7 +4,7 @@ import { RecordTable } from '../record-table.ts';
 import { ByRegistry } from './by-registry.ts';
 import type { Registration } from './registry.ts';
 
-const DURATIONS = { registrationMs: 3_000, registrationHoldMs: 3_720 };
+const DURATIONS = { registrationMs: 3_000, heartbeatMs: 100, registrationHoldMs: 3_720 };
 const incarnationOf = (nonce: number) => ({ startedMs: 1, nonce });
 const SELF = { name: 'a', incarnation: incarnationOf(1) };
 const OWN: Registration = { ...SELF, revision: 7 };
