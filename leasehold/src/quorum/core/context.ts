@@ -26,6 +26,7 @@ import type { Operation, Revision } from './operation.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from './options.ts';
 import type { Recovered } from './recovery.ts';
 import type { Result } from './result.ts';
+import { Room } from './room.ts';
 import type { SnapshotPart } from './snapshot.ts';
 import { StateMachine } from './state-machine.ts';
 
@@ -81,6 +82,7 @@ export class Context {
   readonly leases: LeaseMachine;
   readonly journal: Journal;
   readonly acknowledged: Acknowledgements = new Acknowledgements();
+  readonly room: Room;
   machine: StateMachine;
   /** Slots after this one are kept: a snapshot as of this slot is on the way. */
   keepAfter: number = Number.POSITIVE_INFINITY;
@@ -104,6 +106,7 @@ export class Context {
     this.durations = options.durations;
     this.limits = options.limits;
     this.random = () => options.random();
+    this.room = new Room(self, options.durations.renewMs);
     const { snapshot } = recovered;
     this.log = new ReplicatedLog(snapshot ?? { slot: 0, configuration: initial });
     this.machine = new StateMachine(this.log.base, snapshot?.state);

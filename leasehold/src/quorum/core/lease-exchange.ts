@@ -34,7 +34,8 @@ export class LeaseExchange {
     const context = this.#context;
     const { leaseMs, renewMs, electionMs } = context.durations;
     this.#askAt = later(now, context.isMember ? renewMs : electionMs);
-    if (context.isMember) {
+    if (context.isMember && context.room.isFull) this.#release(true);
+    else if (context.isMember) {
       const { ballot, synced } = context;
       context.broadcast({ kind: 'ask', ...context.leases.ask(leaseMs, now), leaseMs, ballot, upTo: synced });
     } else {
@@ -62,10 +63,20 @@ export class LeaseExchange {
     this.#askAt = now;
   }
 
-  /** Stops reading, then says so. */
+  /** Stops reading, then says so. The process is about to end. */
   release(now: Instant): void {
-    this.#context.broadcast({ kind: 'release', ...this.#context.leases.release() });
+    this.#release(false);
     this.#askAt = later(now, this.#context.durations.leaseMs);
+  }
+
+  /** The disk is full, or has room again: `room.ts`. */
+  roomChanged(now: Instant): void {
+    this.#askAt = now;
+    this.wake(now);
+  }
+
+  #release(isDiskFull: boolean): void {
+    this.#context.broadcast({ kind: 'release', ...this.#context.leases.release(), isDiskFull });
   }
 
   /** Takes note of how far this replica is. */

@@ -139,6 +139,8 @@ export interface Release {
   readonly kind: 'release';
   readonly life: number;
   readonly number: number;
+  /** The disk of the holder is full: it can neither accept nor promise. Otherwise the process is about to end. */
+  readonly isDiskFull: boolean;
 }
 
 /** Replica → leader. Requests of clients, to be proposed. */

@@ -6,8 +6,8 @@
  *     timer ──┘                ├──► answers, one packet per caller and turn
  *                              └──► changes, for watches
  *
- * If the disk is full, the frame is written again until there is room; meanwhile nothing is acknowledged, other replicas go on,
- * and after the grace period they no longer wait for this one. If the disk fails otherwise, the replica ends: after a failed
+ * If the disk is full, the frame is written again until there is room; meanwhile nothing is acknowledged, this replica gives up its read
+ * leases and the leadership (`core/room.ts`), and the others go on without it. If the disk fails otherwise, the replica ends: after a failed
  * sync nobody knows which frames are durable.
  */
 
@@ -398,27 +398,35 @@ export class ReplicaHost {
 
   async #persist(frame: Frame): Promise<void> {
     const { disk, logger } = this.#options;
-    try {
-      await disk.write(frame);
-    } catch (error) {
-      if (this.#isOver) return;
-      if (!isFull(error)) {
-        if (!(error instanceof LeaseholdError)) throw error;
-        this.stop();
-        this.#options.failed(error);
-        return;
+    for (let isWritten = false; !isWritten; ) {
+      try {
+        await disk.write(frame);
+        isWritten = true;
+      } catch (error) {
+        if (this.#isOver) return;
+        if (!isFull(error)) {
+          if (!(error instanceof LeaseholdError)) throw error;
+          this.stop();
+          this.#options.failed(error);
+          return;
+        }
+        this.#diskFull();
+        await this.#pause(FULL_RETRY_MS);
+        if (this.#isOver) return;
       }
-      if (!this.#isFull)
-        logger.error('the disk is full: this replica acknowledges nothing until there is room');
-      this.#isFull = true;
-      await this.#pause(FULL_RETRY_MS);
-      if (!this.#isOver) await this.#persist(frame);
-      return;
     }
     if (this.#isFull) logger.warn('there is room on the disk again');
     this.#isFull = false;
     const stage = this.#stage;
     if (stage.kind === 'running') stage.driver.input((now) => stage.core.synced(now));
+  }
+
+  #diskFull(): void {
+    if (this.#isFull) return;
+    this.#isFull = true;
+    this.#options.logger.error('the disk is full: this replica acknowledges nothing until there is room');
+    const stage = this.#stage;
+    if (stage.kind === 'running') stage.driver.input((now) => stage.core.diskFull(now));
   }
 
   /** Beside the frames: a replica that writes its state goes on serving. */

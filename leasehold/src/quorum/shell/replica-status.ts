@@ -20,6 +20,8 @@ export interface MemberStatus {
   readonly problem: string | undefined;
   /** How much longer this member's promise to this replica holds, in milliseconds; 0 if there is none. */
   readonly promiseLeftMs: number;
+  /** Whether the member said lately that its disk is full. */
+  readonly isDiskFull: boolean;
 }
 
 export interface ReplicaStatus {
@@ -117,6 +119,7 @@ export function statusOf(sources: StatusSources): ReplicaStatus {
         isConnected: isSelf || links.isConnected(member.storage),
         problem: isSelf ? undefined : links.problemOf(member.storage),
         promiseLeftMs: Math.round(promises.get(member.storage) ?? 0),
+        isDiskFull: view?.room.isFullAt(member.storage, now) ?? false,
       };
     }),
     others: sources.known.filter((each) => !members.some((member) => member.storage === each)),

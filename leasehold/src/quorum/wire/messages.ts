@@ -113,7 +113,7 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
   },
   ask: { life, number: whole, leaseMs: milliseconds(LEASE_MS_MAX), ballot, upTo: slotOrNone },
   promise: { life, number: whole, last: slot },
-  release: { life, number: whole },
+  release: { life, number: whole, isDiskFull: flag },
   forward: { requests: list(request) },
   'remote-read': { id: whole, keys },
   'remote-answer': { id: whole, answer: optional(readAnswer) },

@@ -117,7 +117,7 @@ export const MESSAGES: readonly PeerMessage[] = [
   },
   { kind: 'ask', life: 7, number: 1, leaseMs: 2_000.5, ballot: 33, upTo: -1 },
   { kind: 'promise', life: 7, number: 1, last: 302 },
-  { kind: 'release', life: 7, number: 1 },
+  { kind: 'release', life: 7, number: 1, isDiskFull: true },
   { kind: 'forward', requests: [request(get('k'), -1)] },
   { kind: 'remote-read', id: 2 ** 33, keys: ['k', ''] },
   { kind: 'remote-answer', id: 2 ** 33, answer: { kind: 'read', served: 'held', found, position: 302 } },
