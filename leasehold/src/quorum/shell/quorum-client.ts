@@ -410,10 +410,9 @@ export class QuorumClient implements AsyncDisposable {
     const failed = (error: unknown): void => {
       this.#session.close();
       this.#unnumbered = this.#unnumbered.filter(({ id }) => this.#pending.has(id));
-      if (isTimeout(error)) return this.#pump(this.#runtime.now());
-      const waiting = this.#unnumbered;
-      this.#unnumbered = [];
-      for (const { id, reject } of waiting) if (this.#pending.delete(id)) reject(error);
+      if (isTimeout(error)) this.#pump(this.#runtime.now());
+      else
+        for (const { id, reject } of this.#unnumbered.splice(0)) if (this.#pending.delete(id)) reject(error);
     };
     const make = (id: number): Call => ({
       kind: 'submit',

@@ -14,7 +14,7 @@ const NAMES = ['a', 'b', 'c'];
 
 /** Three replicas with quick disks and links; every effect is kept in order. */
 export class Trio {
-  readonly effects = new Map<string, Effect[]>(NAMES.map((name) => [name, []]));
+  readonly effects: ReadonlyMap<string, Effect[]> = new Map(NAMES.map((name) => [name, []]));
   readonly #replicas = new Map<string, Replica>();
   #nowMs = 0;
   #ids = 0;
