@@ -11,7 +11,7 @@ import type { Ballot } from './ballot.ts';
 import { bit, memberOf } from './configuration.ts';
 import type { Context } from './context.ts';
 import { holdFor } from './leases.ts';
-import type { Ask } from './messages.ts';
+import type { Ask, LeasePromise } from './messages.ts';
 
 export class LeaseExchange {
   readonly #context: Context;
@@ -50,16 +50,27 @@ export class LeaseExchange {
     const member = memberOf(context.log.newestConfiguration, from);
     if (member === undefined || this.#lags(ballot, upTo, now)) return;
     context.leases.grant(from, bit(member.seat), { life, number }, leaseMs, now);
-    const promise = { kind: 'promise', life, number, last: context.log.last } as const;
+    const reading = { stamp: now, by: context.life };
+    const promise = { kind: 'promise', life, number, ...reading, last: context.log.last } as const;
     const holdMs = holdFor(leaseMs);
     context.holdMs = Math.max(context.holdMs, holdMs);
     if (holdMs <= context.journal.durableHoldMs) context.send(from, promise);
     else context.journal.defer({ to: from, message: promise, holds: () => true });
   }
 
+  /** A member has promised. The promise counts unless the clock of the member is too fast for that (`peer-clocks.ts`). */
+  promised(from: string, promise: LeasePromise, now: Instant): void {
+    const { leases, clocks } = this.#context;
+    const askedAt = leases.askedAt(promise);
+    if (askedAt === undefined) return;
+    if (clocks.read(from, promise, askedAt, now)) leases.promised(from, promise, promise.last, now);
+    else leases.distrust(from);
+  }
+
   /** Nothing that was counted on this clock is trusted. */
   suspended(now: Instant): void {
     this.#context.leases.drop();
+    this.#context.clocks.suspended();
     this.#askAt = now;
   }
 

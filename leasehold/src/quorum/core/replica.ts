@@ -29,7 +29,7 @@ import { type Ballot, ballotAfter } from './ballot.ts';
 import { Changes } from './changes.ts';
 import { Judge } from './commit.ts';
 import { isQuorumOfEach, isSeated, memberOf } from './configuration.ts';
-import { Context, type Effect, type ReplicaOptions } from './context.ts';
+import { Context, type Effect, type ReplicaOptions, type ReplicaView } from './context.ts';
 import { Candidacy, type Merged } from './election.ts';
 import { type Claimed, KeyClaim } from './key-claim.ts';
 import { Leadership } from './leadership.ts';
@@ -132,10 +132,7 @@ export class Replica implements Core<Effect> {
   }
 
   /** What is known to be committed here, slot by slot; for checks and for status. */
-  get view(): Pick<
-    Context,
-    'log' | 'machine' | 'ballot' | 'merged' | 'promised' | 'leases' | 'journal' | 'room' | 'self' | 'isMember'
-  > {
+  get view(): ReplicaView {
     return this.#context;
   }
 
@@ -353,7 +350,7 @@ export class Replica implements Core<Effect> {
         return;
       case 'promise':
         this.#placing.promised(from, context.leases.askedAt(message), now);
-        context.leases.promised(from, message, message.last, now);
+        this.#exchange.promised(from, message, now);
         return;
       case 'release':
         context.room.hear(from, message.isDiskFull, now);

@@ -69,13 +69,7 @@ describe('a replica whose disk is full', () => {
     const trio = new Trio();
     const full = trio.leader;
     trio.setFull(full, true);
-    trio.input(full, (replica) =>
-      replica.submit(
-        99,
-        { session: 0, number: 0, answeredBelow: 0, command: { kind: 'open-session' } },
-        trio.now,
-      ),
-    );
+    trio.begin(full, { kind: 'open-session' });
     trio.pass(50);
     expect(trio.leader).not.toBe(full);
     trio.effects.get(full)?.splice(0);

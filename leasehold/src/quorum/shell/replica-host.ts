@@ -12,6 +12,7 @@
  */
 
 import { isFull } from '../../log/file/errors.ts';
+import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -32,6 +33,7 @@ import type { Message } from '../core/messages.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
 import type { Recovered } from '../core/recovery.ts';
 import { answerOf, CheckIn, newestConfiguration } from '../core/check-in.ts';
+import { nameOf } from '../core/founding.ts';
 import { Repair } from '../core/repair.ts';
 import { type Snapshot, type SnapshotPart, wholePart } from '../core/snapshot.ts';
 import { Replica, type ReplicaCall } from '../core/replica.ts';
@@ -85,6 +87,8 @@ export interface HostCounters {
 
 const FULL_RETRY_MS = 250;
 
+const NOBODY: ReadonlyMap<string, number> = new Map();
+
 const TOO_OLD =
   'the slots that a damaged frame held are in no journal of the others any more, and their state is too large to be sent at once';
 
@@ -103,6 +107,8 @@ export class ReplicaHost {
   #claim: { readonly revision: Revision; readonly events: ClaimEvents } | undefined;
   #isFull = false;
   #isOver = false;
+  /** The clocks that the log said to be too fast. */
+  #tooFast = NOBODY;
   #vouched: readonly string[] = [];
   #writing: Promise<void> = Promise.resolve();
   #saving: Promise<void> = Promise.resolve();
@@ -393,7 +399,24 @@ export class ReplicaHost {
   #flush(): void {
     for (const port of this.#dirty) port.flush();
     this.#dirty.clear();
+    this.#lookAtClocks();
     this.#options.settled();
+  }
+
+  #lookAtClocks(): void {
+    const tooFast = this.replica?.view.clocks.tooFast ?? NOBODY;
+    const before = this.#tooFast;
+    if (tooFast === before) return;
+    this.#tooFast = tooFast;
+    const { logger } = this.#options;
+    for (const [storage, rate] of tooFast)
+      if (!before.has(storage))
+        logger.error('a clock runs too fast beside the one here: promises of that replica do not count', {
+          ...{ replica: nameOf(storage), timesAsFast: Math.floor(100 * rate) / 100, bound: CLOCK_RATE_BOUND },
+        });
+    for (const storage of before.keys())
+      if (!tooFast.has(storage))
+        logger.warn('a clock that ran too fast is within the bound again', { replica: nameOf(storage) });
   }
 
   async #persist(frame: Frame): Promise<void> {

@@ -3,6 +3,7 @@
 import { type Instant, instant } from '../../../runtime/time.ts';
 import { initialConfiguration } from '../configuration.ts';
 import type { Effect } from '../context.ts';
+import type { Message } from '../messages.ts';
 import { type Command, NO_SESSION, put } from '../operation.ts';
 import { DEFAULT_LIMITS, resolveQuorumDurations } from '../options.ts';
 import { recover } from '../recovery.ts';
@@ -63,21 +64,42 @@ export class Trio {
     return instant(this.#nowMs);
   }
 
+  readonly #clocks = new Map<
+    string,
+    { readonly rate: number; readonly fromMs: number; readonly shown: number }
+  >();
+
+  /** From now on the clock of this replica runs at this rate. */
+  setRate(name: string, rate: number): void {
+    this.#clocks.set(name, { rate, fromMs: this.#nowMs, shown: this.nowOf(name) });
+  }
+
+  /** The clock of a replica. */
+  nowOf(name: string): Instant {
+    const { rate, fromMs, shown } = this.#clocks.get(name) ?? { rate: 1, fromMs: 0, shown: 0 };
+    return instant(shown + (this.#nowMs - fromMs) * rate);
+  }
+
+  /** Replicas that hear nobody, and that nobody hears. */
+  readonly cutOff: Set<string> = new Set();
+
   input(name: string, act: (replica: Replica) => Effect[]): void {
     for (const effect of act(this.#replicas.get(name) as Replica)) {
       this.effects.get(name)?.push(effect);
       if (effect.do === 'persist') this.#persist(name);
-      if (effect.do === 'send')
-        this.#later(() =>
-          this.input(effect.to, (replica) => replica.receive(name, effect.message, this.now)),
-        );
+      if (effect.do === 'send') this.#later(() => this.#deliver(name, effect.to, effect.message));
     }
+  }
+
+  #deliver(from: string, to: string, message: Message): void {
+    if (this.cutOff.has(from) || this.cutOff.has(to)) return;
+    this.input(to, (replica) => replica.receive(from, message, this.nowOf(to)));
   }
 
   pass(ms: number): void {
     for (const endMs = this.#nowMs + ms; this.#nowMs < endMs; this.#nowMs += 5) {
       for (let act = this.#due.shift(); act !== undefined; act = this.#due.shift()) act();
-      for (const name of NAMES) this.input(name, (replica) => replica.wake(this.now));
+      for (const name of NAMES) this.input(name, (replica) => replica.wake(this.nowOf(name)));
     }
   }
 
@@ -88,14 +110,20 @@ export class Trio {
     return act !== undefined;
   }
 
-  submit(name: string, command: Command): { readonly revision: number } | { readonly session: number } {
+  /** Submits a command, and waits for nothing; the number of the call. */
+  begin(name: string, command: Command): number {
     this.#ids += 1;
     this.#numbers += 1;
     const id = this.#ids;
     const [session, number] = command.kind === 'transaction' ? [this.#session, this.#numbers] : [0, 0];
     this.input(name, (replica) =>
-      replica.submit(id, { session, number, answeredBelow: 0, command }, this.now),
+      replica.submit(id, { session, number, answeredBelow: 0, command }, this.nowOf(name)),
     );
+    return id;
+  }
+
+  submit(name: string, command: Command): { readonly revision: number } | { readonly session: number } {
+    const id = this.begin(name, command);
     this.pass(100);
     const answered = this.effects.get(name)?.find((effect) => effect.do === 'answer' && effect.id === id);
     if (answered?.do !== 'answer' || answered.answer.kind !== 'result') throw new Error('no answer');
@@ -134,8 +162,8 @@ export class Trio {
   #persist(name: string): void {
     if (this.#full.has(name)) {
       this.#unwritten.add(name);
-      this.#later(() => this.input(name, (replica) => replica.diskFull(this.now)));
-    } else this.#later(() => this.input(name, (replica) => replica.synced(this.now)));
+      this.#later(() => this.input(name, (replica) => replica.diskFull(this.nowOf(name))));
+    } else this.#later(() => this.input(name, (replica) => replica.synced(this.nowOf(name))));
   }
 
   readonly #full = new Set<string>();
