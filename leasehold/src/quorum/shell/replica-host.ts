@@ -216,10 +216,10 @@ export class ReplicaHost {
   peek(key: string): Peeked | undefined {
     const stage = this.#stage;
     if (stage.kind !== 'running') return undefined;
-    const peeked = stage.driver.ask((now) => stage.core.peek(key, now));
-    if (peeked === undefined) return undefined;
-    this.counters.served.local += 1;
-    return { found: peeked.found, position: stage.core.view.log.watchFrom(peeked.position) };
+    const now = stage.driver.look();
+    const peeked = now === undefined ? undefined : stage.core.peek(key, now);
+    if (peeked !== undefined) this.counters.served.local += 1;
+    return peeked;
   }
 
   /** The same for several keys; undefined in the place of each key without an answer. */
@@ -227,7 +227,9 @@ export class ReplicaHost {
     const stage = this.#stage;
     const none = new Array<Found | undefined>(keys.length);
     if (stage.kind !== 'running' || this.#isOver) return none;
-    const all = stage.driver.ask((now) => keys.map((key) => stage.core.peek(key, now)?.found)) ?? none;
+    const now = stage.driver.look();
+    if (now === undefined) return none;
+    const all = keys.map((key) => stage.core.peek(key, now)?.found);
     for (const each of all) if (each !== undefined) this.counters.served.local += 1;
     return all;
   }
