@@ -62,8 +62,9 @@ export class LeaseExchange {
   promised(from: string, promise: LeasePromise, now: Instant): void {
     const { leases, clocks } = this.#context;
     const askedAt = leases.askedAt(promise);
-    if (askedAt === undefined) return;
-    if (clocks.read(from, promise, askedAt, now)) leases.promised(from, promise, promise.last, now);
+    const isInStep = askedAt === undefined || clocks.read(from, promise, askedAt, now);
+    if (isInStep)
+      leases.promised(from, promise, promise.last, now); // Which takes no answer to a question that nobody asked.
     else leases.distrust(from);
   }
 
