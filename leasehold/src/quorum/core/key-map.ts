@@ -3,7 +3,7 @@
  *
  * A `Map` that is full moves all entries into a table of twice the size, in one step. By processor time that step takes 27 ms at 262,144
  * entries and 241 ms at a million (Node 20), and calls wait meanwhile. So from {@link SPLIT_AT} keys on, the keys are spread over {@link SHARDS} maps,
- * which grow one at a time: a million keys are steps of 16,384. A small map stays one: a look-up by shards costs some 30 ns more.
+ * which grow one at a time: a million keys are steps of 16,384. A small map stays one: a look-up by shards takes longer.
  *
  * The shard follows from up to 16 characters of a key, evenly spaced from the end, so that a look-up costs the same for a long key. Keys that
  * differ in no such character are in one shard, and a step is then as long as without shards.
