@@ -32,6 +32,9 @@ const NAMES = ['a', 'b', 'c'];
 
 interface Strain {
   readonly stallMs: number;
+  /** The longest turn by processor time: what the machine does for others is not in it. */
+  readonly turnMs: number;
+  readonly collectionMs: number;
   readonly heapMb: number;
 }
 
@@ -134,7 +137,14 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
         words: 'at most 50 ms',
         met: stallMs <= STALL_MS,
       }),
-      figure('longest stall of the leader in the calm between: the machine alone', 'ms', idle.stallMs),
+      figure('longest stall of the leader in the calm between', 'ms', idle.stallMs),
+      ...(['filling', 'calm', 'sending'] as const).flatMap((phase) => {
+        const { turnMs, collectionMs } = { filling, calm: idle, sending }[phase];
+        return [
+          figure(`its longest turn by processor time, ${phase}`, 'ms', turnMs),
+          figure(`its longest collection of memory, ${phase}`, 'ms', collectionMs),
+        ];
+      }),
       figure('p99 of calls, without a transfer', 'ms', percentile([...calm], 0.99)),
       figure('p99 of calls, during the transfer', 'ms', percentile([...latencies], 0.99)),
       figure('most memory of the leader', 'MB', peakMb(leader.pid)),

@@ -163,6 +163,7 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
   const together: number[] = [];
   const within: number[] = [];
   const locally: number[] = [];
+  const missed: number[] = [];
   const theirWrites: Measured[] = [];
   const theirReads: Measured[] = [];
   await ours.client.puts(KEYS.map((key) => ({ key, value: VALUE })));
@@ -174,7 +175,11 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
     reads.push(await measure(ourGet, ours.pids));
     together.push(await ours.readTogether(TURN_MS));
     const asked = { keys: KEYS, inFlight: IN_FLIGHT, ms: TURN_MS };
-    const { perSecond, perSecondLocal } = await (ours.programs[0] as Program).ask('readWithin', asked);
+    const { perSecond, perSecondLocal, notLocal } = await (ours.programs[0] as Program).ask(
+      'readWithin',
+      asked,
+    );
+    missed.push(Number(notLocal));
     within.push(Number(perSecond));
     locally.push(Number(perSecondLocal));
     if (!hasEtcd) continue;
@@ -197,6 +202,7 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
       },
       'client of etcd': 'its JSON gateway over node:http with kept connections, at the member that leads',
       'our reads': `served ${JSON.stringify(counters?.served)}`,
+      'reads that getLocal left to the client': missed.join(', '),
     },
     figures: [
       figure('durable writes', '/s', mine(writes, 'perSecond'), of(theirWrites, 'perSecond'), {

@@ -55,10 +55,14 @@ export class QuorumGroup {
     return found;
   }
 
-  start(name: string, options: Partial<StartReplicaOptions> = {}): Program {
+  start(
+    name: string,
+    options: Partial<StartReplicaOptions> = {},
+    environment: Readonly<Record<string, string>> = {},
+  ): Program {
     const { peers } = this;
     const config = { name, directory: this.#directoryOf(name), peers, ...this.#options, ...options };
-    const program = this.#scene.start({ name, program: 'replica', config });
+    const program = this.#scene.start({ name, program: 'replica', config, environment });
     this.#programs.set(name, program);
     return program;
   }

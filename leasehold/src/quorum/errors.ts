@@ -118,7 +118,37 @@ export class QuorumTimeoutError extends LeaseholdError {
   }
 }
 
+/** Nothing was answered in time because no majority of the replicas has room on its disk. */
+export class QuorumDiskFullError extends LeaseholdError {
+  override readonly name = 'QuorumDiskFullError';
+  readonly code = 'QUORUM_DISK_FULL';
+  /** True for a read, and for a write that was not sent. A write that is made again is another write. */
+  readonly retryable: boolean;
+  readonly isOutcomeKnown: boolean;
+
+  constructor(timeoutMs: number, call: TimedOutCall) {
+    super(
+      `no answer within ${timeoutMs} ms${OUTCOMES[call]}; the disks of so many replicas are full that no majority can write. Make room there: leasehold quorum status names them, and they go on by themselves`,
+    );
+    this.isOutcomeKnown = call !== 'sent-write';
+    this.retryable = this.isOutcomeKnown;
+  }
+}
+
 type TimedOutCall = 'read' | 'unsent-write' | 'sent-write';
+
+/** The error of a call without an answer: what servers said of their disks, or why they could not be reached. */
+export const timedOut = (
+  timeoutMs: number,
+  call: TimedOutCall,
+  problems: string,
+): QuorumTimeoutError | QuorumDiskFullError =>
+  problems === 'disk-full'
+    ? new QuorumDiskFullError(timeoutMs, call)
+    : new QuorumTimeoutError(timeoutMs, call, problems);
+
+export const isTimeout = (error: unknown): boolean =>
+  error instanceof QuorumTimeoutError || error instanceof QuorumDiskFullError;
 
 const OUTCOMES: Readonly<Record<TimedOutCall, string>> = {
   read: '',

@@ -14,6 +14,7 @@ export {
   OutcomeUnknownError,
   QuorumBusyError,
   QuorumClosedError,
+  QuorumDiskFullError,
   QuorumTimeoutError,
   type RefusalReason,
   ReplicaRefusedError,

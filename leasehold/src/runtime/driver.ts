@@ -90,14 +90,14 @@ export class Driver<Effect> {
   }
 
   /**
-   * Asks the core a question that changes nothing, at the present instant. Undefined if there is no answer, or none now: after a
-   * suspension the core must hear of that first.
+   * The present instant, for a question to the core that changes nothing. Undefined if the core may not be asked: the driver is stopped, or the
+   * machine was suspended, which the core must hear first. The instant is good for questions of this turn.
    */
-  ask<T>(question: (now: Instant) => T | undefined): T | undefined {
+  look(): Instant | undefined {
     if (this.#over) return undefined;
     const { clock, guard } = this.#options;
     const now = clock.now();
-    if (!guard.looksSuspended(now)) return question(now);
+    if (!guard.looksSuspended(now)) return now;
     this.input(() => []);
     return undefined;
   }

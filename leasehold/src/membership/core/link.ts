@@ -17,7 +17,7 @@
 
 import type { Instant } from '../../runtime/time.ts';
 import { instant } from '../../runtime/time.ts';
-import { ClockWatch } from './clock-watch.ts';
+import { ClockWatch } from '../../runtime/clock-watch.ts';
 import type { Durations } from './durations.ts';
 import { compareIncarnations, type Incarnation, isSameIncarnation } from './incarnation.ts';
 import type { Echo } from './messages.ts';

@@ -21,7 +21,7 @@
  *     promise, and the same process under a new incarnation remembers them (`promises.ts`). `clients.ts` goes on with clients.
  *
  * The argument needs: clocks within `CLOCK_RATE_BOUND` of each other, one live process a name, and that suspensions beyond the tolerance are noticed. Servers
- * that see a clock outside the bound (`clock-watch.ts`) are in conflict, and share no view.
+ * that see a clock outside the bound (`runtime/clock-watch.ts`) are in conflict, and share no view.
  */
 
 import { assert } from '../../runtime/assert.ts';

@@ -22,7 +22,7 @@ export interface ReadAnswer {
 }
 
 /** Why nothing was done. All but `busy` mean that the request must be repeated, perhaps elsewhere. */
-export type Refusal = 'busy' | 'session-required' | 'batch-too-large' | 'not-ready';
+export type Refusal = 'busy' | 'session-required' | 'batch-too-large' | 'not-ready' | 'disk-full';
 
 export type Answer =
   | ReadAnswer

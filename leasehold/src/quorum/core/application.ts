@@ -56,6 +56,17 @@ export class Application {
     }
   }
 
+  /** What another replica in the same ballot knows to be chosen and committed, up to what we have accepted of it. */
+  takeOver(chosen: number, committed: number): void {
+    const { log, upTo } = this.#context;
+    log.choose(Math.min(Math.max(chosen, committed), upTo));
+    for (let slot = log.committed + 1; slot <= Math.min(committed, upTo); slot += 1) {
+      const isNews = !log.isCommitted(slot);
+      log.commit(slot);
+      if (isNews) this.committed(slot);
+    }
+  }
+
   /** The slot is committed. If it is not applied yet, it is shown when it is. */
   committed(slot: number): void {
     const results = this.#results.get(slot);

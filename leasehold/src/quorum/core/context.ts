@@ -25,7 +25,9 @@ import type { ClaimEnd } from './key-claim.ts';
 import type { Operation, Revision } from './operation.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from './options.ts';
 import type { Recovered } from './recovery.ts';
+import { PeerClocks } from './peer-clocks.ts';
 import type { Result } from './result.ts';
+import { Room } from './room.ts';
 import type { SnapshotPart } from './snapshot.ts';
 import { StateMachine } from './state-machine.ts';
 
@@ -81,6 +83,8 @@ export class Context {
   readonly leases: LeaseMachine;
   readonly journal: Journal;
   readonly acknowledged: Acknowledgements = new Acknowledgements();
+  readonly room: Room;
+  readonly clocks: PeerClocks;
   machine: StateMachine;
   /** Slots after this one are kept: a snapshot as of this slot is on the way. */
   keepAfter: number = Number.POSITIVE_INFINITY;
@@ -104,6 +108,8 @@ export class Context {
     this.durations = options.durations;
     this.limits = options.limits;
     this.random = () => options.random();
+    this.room = new Room(self, options.durations.renewMs);
+    this.clocks = new PeerClocks(options.durations.leaseMs);
     const { snapshot } = recovered;
     this.log = new ReplicatedLog(snapshot ?? { slot: 0, configuration: initial });
     this.machine = new StateMachine(this.log.base, snapshot?.state);
@@ -193,3 +199,19 @@ export class Context {
     return effects;
   }
 }
+
+/** What checks and status may look at. */
+export type ReplicaView = Pick<
+  Context,
+  | 'log'
+  | 'machine'
+  | 'ballot'
+  | 'merged'
+  | 'promised'
+  | 'leases'
+  | 'journal'
+  | 'room'
+  | 'clocks'
+  | 'self'
+  | 'isMember'
+>;

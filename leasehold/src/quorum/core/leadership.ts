@@ -251,8 +251,7 @@ export class Leadership {
     const since = later(now, -durations.electionMs);
     const isNear = ({ storage }: { storage: string }): boolean =>
       storage === self ||
-      (this.#acked(storage) >= log.last - limits.slotsBehind &&
-        (this.#cursors.get(storage)?.heardAt ?? NEVER) >= since); // A directory that is gone acknowledged once, too.
+      (this.#acked(storage) >= log.last - limits.slotsBehind && this.#heardAt(storage) >= since); // A directory that is gone acknowledged once, too.
     const known = new Set(log.newestConfiguration.members.map(({ storage }) => storage));
     const newcomers = configuration.members.filter(({ storage }) => !known.has(storage));
     return newcomers.every(isNear) && this.#hears(configuration, since);
@@ -274,6 +273,17 @@ export class Leadership {
     this.#transfer = { to, until: later(now, this.#context.durations.electionMs), isTold: false };
   }
 
+  /** This replica can lead no longer: the member that has most of the log is told to, of those that are heard and have room. */
+  handOver(now: Instant): void {
+    const { log, self, room, durations } = this.#context;
+    const since = later(now, -durations.electionMs);
+    const [best] = log.newestConfiguration.members
+      .map(({ storage }) => storage)
+      .filter((each) => each !== self && !room.isFullAt(each, now) && this.#heardAt(each) >= since)
+      .sort((a, b) => this.#acked(b) - this.#acked(a));
+    if (best !== undefined) this.transfer(best, now);
+  }
+
   #continueTransfer(): void {
     const transfer = this.#transfer;
     if (transfer === undefined || transfer.isTold) return;
@@ -284,10 +294,11 @@ export class Leadership {
 
   #hears(configuration: Electorate, since: Instant): boolean {
     const { self } = this.#context;
-    return isQuorum(
-      configuration,
-      (storage) => storage === self || (this.#cursors.get(storage)?.heardAt ?? NEVER) >= since,
-    );
+    return isQuorum(configuration, (storage) => storage === self || this.#heardAt(storage) >= since);
+  }
+
+  #heardAt(peer: string): Instant {
+    return this.#cursors.get(peer)?.heardAt ?? NEVER;
   }
 
   #acked(peer: string): number {

@@ -11,7 +11,7 @@ import type { Ballot } from './ballot.ts';
 import { bit, memberOf } from './configuration.ts';
 import type { Context } from './context.ts';
 import { holdFor } from './leases.ts';
-import type { Ask } from './messages.ts';
+import type { Ask, LeasePromise } from './messages.ts';
 
 export class LeaseExchange {
   readonly #context: Context;
@@ -34,7 +34,8 @@ export class LeaseExchange {
     const context = this.#context;
     const { leaseMs, renewMs, electionMs } = context.durations;
     this.#askAt = later(now, context.isMember ? renewMs : electionMs);
-    if (context.isMember) {
+    if (context.isMember && context.room.isFull) this.#release(true);
+    else if (context.isMember) {
       const { ballot, synced } = context;
       context.broadcast({ kind: 'ask', ...context.leases.ask(leaseMs, now), leaseMs, ballot, upTo: synced });
     } else {
@@ -49,23 +50,45 @@ export class LeaseExchange {
     const member = memberOf(context.log.newestConfiguration, from);
     if (member === undefined || this.#lags(ballot, upTo, now)) return;
     context.leases.grant(from, bit(member.seat), { life, number }, leaseMs, now);
-    const promise = { kind: 'promise', life, number, last: context.log.last } as const;
+    const reading = { stamp: now, by: context.life };
+    const promise = { kind: 'promise', life, number, ...reading, last: context.log.last } as const;
     const holdMs = holdFor(leaseMs);
     context.holdMs = Math.max(context.holdMs, holdMs);
     if (holdMs <= context.journal.durableHoldMs) context.send(from, promise);
     else context.journal.defer({ to: from, message: promise, holds: () => true });
   }
 
+  /** A member has promised. The promise counts unless the clock of the member is too fast for that (`peer-clocks.ts`). */
+  promised(from: string, promise: LeasePromise, now: Instant): void {
+    const { leases, clocks } = this.#context;
+    const askedAt = leases.askedAt(promise);
+    const isInStep = askedAt === undefined || clocks.read(from, promise, askedAt, now);
+    if (isInStep)
+      leases.promised(from, promise, promise.last, now); // Which takes no answer to a question that nobody asked.
+    else leases.distrust(from);
+  }
+
   /** Nothing that was counted on this clock is trusted. */
   suspended(now: Instant): void {
     this.#context.leases.drop();
+    this.#context.clocks.suspended();
     this.#askAt = now;
   }
 
-  /** Stops reading, then says so. */
+  /** Stops reading, then says so. The process is about to end. */
   release(now: Instant): void {
-    this.#context.broadcast({ kind: 'release', ...this.#context.leases.release() });
+    this.#release(false);
     this.#askAt = later(now, this.#context.durations.leaseMs);
+  }
+
+  /** The disk is full, or has room again: `room.ts`. */
+  roomChanged(now: Instant): void {
+    this.#askAt = now;
+    this.wake(now);
+  }
+
+  #release(isDiskFull: boolean): void {
+    this.#context.broadcast({ kind: 'release', ...this.#context.leases.release(), isDiskFull });
   }
 
   /** Takes note of how far this replica is. */

@@ -132,7 +132,12 @@ export class LeaseMachine {
     return { life: this.#life, number: this.#asks };
   }
 
-  /** Trusts nothing that was counted on this clock: it stood still, or its rate is out of bounds. */
+  /** The clock of this grantor is too fast beside the own one: the hold there may end before the lease. */
+  distrust(grantor: string): void {
+    if (this.#held.delete(grantor)) this.#changes += 1;
+  }
+
+  /** Trusts nothing that was counted on this clock: it stood still. */
   drop(): void {
     this.#changes += 1;
     this.#held.clear();

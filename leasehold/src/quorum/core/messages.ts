@@ -6,6 +6,7 @@
  * if one took the other's place.
  */
 
+import type { Instant } from '../../runtime/time.ts';
 import type { Ballot } from './ballot.ts';
 import type { Configuration, Electorate, Mask } from './configuration.ts';
 import type { Entry } from './log.ts';
@@ -126,12 +127,16 @@ export interface Ask {
   readonly upTo: number;
 }
 
-/** Grantor → holder. "Promised; the last slot of my log, of whatever ballot, is `last`." */
+/** Grantor → holder. "Promised; the last slot of my log, of whatever ballot, is `last`, and my clock shows `stamp`." */
 export interface LeasePromise {
   readonly kind: 'promise';
   readonly life: number;
   readonly number: number;
   readonly last: number;
+  /** By the clock of the grantor, between being asked and sending this. */
+  readonly stamp: Instant;
+  /** The life of the grantor: another one counts from another beginning. */
+  readonly by: number;
 }
 
 /** Holder → members. "I no longer use what I asked for, up to this question." */
@@ -139,6 +144,8 @@ export interface Release {
   readonly kind: 'release';
   readonly life: number;
   readonly number: number;
+  /** The disk of the holder is full: it can neither accept nor promise. Otherwise the process is about to end. */
+  readonly isDiskFull: boolean;
 }
 
 /** Replica → leader. Requests of clients, to be proposed. */

@@ -74,8 +74,8 @@ export class Placing {
 
   // ── counting ──
 
-  read(keys: readonly string[]): void {
-    for (const key of keys) this.#meter?.read(objectOf(key));
+  read(key: string): void {
+    this.#meter?.read(objectOf(key));
   }
 
   /** A read of so many keys was answered at once. */

@@ -61,7 +61,7 @@ export interface Elsewhere {
 
 /** Counts reads of callers in this process, and those that were answered at once. */
 export interface Traffic {
-  read(keys: readonly string[]): void;
+  read(key: string): void;
   answeredLocally(keys: number): void;
 }
 
@@ -135,7 +135,7 @@ export class Reads {
 
   read(reader: Reader, keys: readonly string[], mode: ReadMode, now: Instant): void {
     if (mode === 'best') {
-      if (reader.at === 'here') this.#traffic.read(keys);
+      if (reader.at === 'here') for (const key of keys) this.#traffic.read(key);
       this.#here(reader, keys, now);
     } else if (mode === 'stale') this.#answer(reader, keys, 'stale', this.#context.log.committed);
     else if (mode === 'quorum' && keys.length === 1) this.#query(reader, keys, now);
@@ -180,22 +180,21 @@ export class Reads {
     return isHolder(lease, key) ? lease.until : NEVER;
   }
 
-  /** The answer to a read of one key, if there is one at once; nothing waits otherwise. */
+  /** The answer to a read of one key, if there is one at once; nothing waits otherwise. From its position a watch misses nothing. */
   peek(key: string, now: Instant): Peeked | undefined {
-    const peeked = this.#peek(key, now);
-    if (peeked === undefined) return undefined;
-    this.#traffic.read([key]);
+    const slot = this.#legalAt(key, now);
+    if (slot === undefined) return undefined;
+    const { machine, log } = this.#context;
+    this.#traffic.read(key);
     this.#traffic.answeredLocally(1);
-    return peeked;
+    return { found: machine.read(key, slot), position: log.watchFrom(slot) };
   }
 
-  #peek(key: string, now: Instant): Peeked | undefined {
+  /** The slot as of which this replica may show the key by itself at this instant; undefined if it may not. */
+  #legalAt(key: string, now: Instant): number | undefined {
     const lease = this.#lease(now);
     if (lease.until <= now || !isHolder(lease, key)) return undefined;
-    const position = this.#cleanSince(key);
-    return position === undefined
-      ? undefined
-      : { found: this.#context.machine.read(key, position), position };
+    return this.#cleanSince(key);
   }
 
   /**
@@ -227,10 +226,9 @@ export class Reads {
   }
 
   #here(reader: Reader, keys: readonly string[], now: Instant): void {
-    const peeked = keys.length === 1 ? this.#peek(keys[0] as string, now) : undefined;
-    if (peeked !== undefined) {
-      const { found, position } = peeked;
-      this.#deliver(reader, { kind: 'read', served: 'local', found: [found], position });
+    const position = keys.length === 1 ? this.#legalAt(keys[0] as string, now) : undefined;
+    if (position !== undefined) {
+      this.#answer(reader, keys, 'local', position);
       return;
     }
     if (!this.isLeased(keys, now)) {

@@ -29,7 +29,7 @@ import { type Ballot, ballotAfter } from './ballot.ts';
 import { Changes } from './changes.ts';
 import { Judge } from './commit.ts';
 import { isQuorumOfEach, isSeated, memberOf } from './configuration.ts';
-import { Context, type Effect, type ReplicaOptions } from './context.ts';
+import { Context, type Effect, type ReplicaOptions, type ReplicaView } from './context.ts';
 import { Candidacy, type Merged } from './election.ts';
 import { type Claimed, KeyClaim } from './key-claim.ts';
 import { Leadership } from './leadership.ts';
@@ -132,10 +132,7 @@ export class Replica implements Core<Effect> {
   }
 
   /** What is known to be committed here, slot by slot; for checks and for status. */
-  get view(): Pick<
-    Context,
-    'log' | 'machine' | 'ballot' | 'merged' | 'promised' | 'leases' | 'journal' | 'self' | 'isMember'
-  > {
+  get view(): ReplicaView {
     return this.#context;
   }
 
@@ -180,6 +177,8 @@ export class Replica implements Core<Effect> {
       this.#context.answer(id, { kind: 'refused', why: 'session-required' });
     } else if (this.#requests.count >= this.#context.limits.requestsWaiting) {
       this.#context.answer(id, { kind: 'refused', why: 'busy' });
+    } else if (!this.#context.room.isEnough(this.#context.log.countingConfigurations, now)) {
+      this.#context.answer(id, { kind: 'refused', why: 'disk-full' });
     } else {
       this.#placing.wrote(command);
       this.#requests.add({ session, number, answeredBelow, command }, id, now);
@@ -222,15 +221,30 @@ export class Replica implements Core<Effect> {
 
   /** The frame of the last `persist` is durable. */
   synced(now: Instant): Effect[] {
-    const flight = this.#context.journal.synced();
+    const { journal, room } = this.#context;
+    const flight = journal.synced();
     if (flight === undefined) return [];
     this.#acceptor.synced(flight.ballot, flight.upTo);
+    if (room.isFull) {
+      room.isFull = false;
+      this.#exchange.roomChanged(now);
+    }
     for (const { to, message, holds } of flight.deferred) {
       if (!holds()) continue;
       const said = message.kind === 'prepared' ? { ...message, votes: flight.votes } : message;
       if (to === this.#context.self) this.#receive(to, said, now);
       else this.#context.send(to, said);
     }
+    return this.#settle(now);
+  }
+
+  /** There is no room for the frame of the last `persist`, which is being tried again: see `room.ts`. */
+  diskFull(now: Instant): Effect[] {
+    if (this.#context.room.isFull) return [];
+    this.#context.room.isFull = true;
+    this.#claim.end('dropped');
+    this.#exchange.roomChanged(now);
+    this.#leadership?.handOver(now);
     return this.#settle(now);
   }
 
@@ -315,7 +329,7 @@ export class Replica implements Core<Effect> {
       case 'accept':
         if (!this.#hear(from, message.ballot, message.merged, now)) return;
         this.#acceptor.accept(from, message);
-        this.#takeOver(Math.min(message.chosen, context.upTo), message.committed);
+        this.#application.takeOver(Math.min(message.chosen, context.upTo), message.committed);
         return;
       case 'install':
         if (!this.#hear(from, message.ballot, message.merged, now)) return;
@@ -331,13 +345,15 @@ export class Replica implements Core<Effect> {
         this.#acknowledgement(from, message, standing, now);
         return;
       case 'ask':
+        context.room.hear(from, false, now);
         this.#exchange.grant(from, message, now);
         return;
       case 'promise':
         this.#placing.promised(from, context.leases.askedAt(message), now);
-        context.leases.promised(from, message, message.last, now);
+        this.#exchange.promised(from, message, now);
         return;
       case 'release':
+        context.room.hear(from, message.isDiskFull, now);
         context.leases.released(from, message);
         return;
       case 'forward':
@@ -397,19 +413,8 @@ export class Replica implements Core<Effect> {
     const context = this.#context;
     if (message.ballot !== context.ballot) return;
     context.acknowledged.take(from, message);
-    if (standing === 'member') this.#takeOver(0, message.committed);
+    if (standing === 'member') this.#application.takeOver(0, message.committed);
     if (this.#role.name === 'leader') this.#role.leadership.heard(from, now);
-  }
-
-  /** What another replica in the same ballot knows to be chosen and committed, up to what we have accepted of it. */
-  #takeOver(chosen: number, committed: number): void {
-    const { log, upTo } = this.#context;
-    log.choose(Math.min(Math.max(chosen, committed), upTo));
-    for (let slot = log.committed + 1; slot <= Math.min(committed, upTo); slot += 1) {
-      const isNews = !log.isCommitted(slot);
-      log.commit(slot);
-      if (isNews) this.#application.committed(slot);
-    }
   }
 
   #remoteRead(peer: string, id: number, keys: readonly string[], now: Instant): void {
@@ -434,12 +439,13 @@ export class Replica implements Core<Effect> {
   }
 
   #preVote(candidate: string, { ballot, last }: PreVote, now: Instant): void {
-    const { log, durations, promised } = this.#context;
+    const { log, durations, promised, room } = this.#context;
     const role = this.#role;
     const hearsLeader =
       role.name === 'leader' ||
       (role.name === 'follower' && later(this.#heardLeaderAt, durations.electionMs) > now);
-    const isYes = !hearsLeader && this.#context.isSeated(candidate) && last >= log.base && ballot > promised;
+    const isAble = !room.isFull && ballot > promised;
+    const isYes = isAble && !hearsLeader && this.#context.isSeated(candidate) && last >= log.base;
     this.#context.send(candidate, { kind: 'pre-voted', ballot, isYes });
   }
 
@@ -447,7 +453,7 @@ export class Replica implements Core<Effect> {
     const context = this.#context;
     this.#electAt = this.#drawElection(now);
     const member = memberOf(context.log.newestConfiguration, context.self);
-    if (member === undefined) return;
+    if (member === undefined || context.room.isFull) return;
     const ballot = ballotAfter(Math.max(context.promised, this.#highestBallot), member.seat);
     if (how === 'pre-vote') {
       this.#role = { name: 'pre-candidate', ballot, votes: new Set([context.self]) };
@@ -516,7 +522,7 @@ export class Replica implements Core<Effect> {
     context.upTo = log.last;
     context.synced = -1;
     context.acknowledged.begin(ballot);
-    this.#takeOver(chosen, committed);
+    this.#application.takeOver(chosen, committed);
     if (log.last >= 2) log.choose(1);
     const leadership = new Leadership(context, ballot, now);
     leadership.begin();

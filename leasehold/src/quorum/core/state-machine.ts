@@ -14,6 +14,7 @@
  */
 
 import { assert } from '../../runtime/assert.ts';
+import { KeyMap } from './key-map.ts';
 import {
   type Action,
   type Command,
@@ -41,7 +42,7 @@ export interface StateSnapshot {
 
 export class StateMachine {
   #sessions: Sessions = Sessions.from([]);
-  readonly #values = new Map<string, Version[]>();
+  readonly #values = new KeyMap<Version[]>();
   readonly #pins = new Set<{ readonly slot: number }>();
   #applied: number;
   #bytes = 0;

@@ -8,17 +8,17 @@
 const PIECE_BYTES = 16_384;
 const SMALL_BYTES = 2_048;
 
-let piece: Uint8Array = new Uint8Array(PIECE_BYTES);
+let piece: ArrayBuffer = new ArrayBuffer(PIECE_BYTES);
 let used = 0;
 
 export function copyOf(value: Uint8Array): Uint8Array {
   const { length } = value;
   if (length > SMALL_BYTES) return new Uint8Array(value);
   if (used + length > PIECE_BYTES) {
-    piece = new Uint8Array(PIECE_BYTES);
+    piece = new ArrayBuffer(PIECE_BYTES);
     used = 0;
   }
-  const copy = piece.subarray(used, used + length);
+  const copy = new Uint8Array(piece, used, length);
   copy.set(value);
   used += length;
   return copy;

@@ -47,7 +47,7 @@ describe('two processes with one storage id', () => {
     links.heard('p1', hello('c~1', 1, 'earlier'));
     links.heard('p2', hello('c~1', 2, 'later'));
     expect([admitted, refused]).toEqual([['p1'], ['still-connected']]);
-    links.heard('p1', { kind: 'release', life: 1, number: 1 });
+    links.heard('p1', { kind: 'release', life: 1, number: 1, isDiskFull: false });
     expect(heard).toEqual(['c~1']);
     links.gone('p1');
     links.heard('p3', hello('c~1', 2, 'later'));

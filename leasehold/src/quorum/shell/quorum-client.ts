@@ -19,7 +19,8 @@ import {
   OutcomeUnknownError,
   QuorumBusyError,
   QuorumClosedError,
-  QuorumTimeoutError,
+  isTimeout,
+  timedOut,
 } from '../errors.ts';
 import type { Change } from '../core/membership.ts';
 import { ANSWER_TOO_LARGE, type Call, type Reply } from '../wire/calls.ts';
@@ -75,6 +76,8 @@ export class QuorumClient implements AsyncDisposable {
   /** Keeps the process alive while there is a watch, as the tick does while there is a call. */
   #hold: Disposable | undefined;
   #isClosed = false;
+  /** The last word about writes was that no majority has room. */
+  #isDiskFull = false;
 
   /** @internal */
   constructor(runtime: Runtime, wire: (events: WireEvents) => CallWire) {
@@ -407,13 +410,9 @@ export class QuorumClient implements AsyncDisposable {
     const failed = (error: unknown): void => {
       this.#session.close();
       this.#unnumbered = this.#unnumbered.filter(({ id }) => this.#pending.has(id));
-      if (error instanceof QuorumTimeoutError) {
-        this.#pump(this.#runtime.now());
-        return;
-      }
-      const waiting = this.#unnumbered;
-      this.#unnumbered = [];
-      for (const { id, reject } of waiting) if (this.#pending.delete(id)) reject(error);
+      if (isTimeout(error)) this.#pump(this.#runtime.now());
+      else
+        for (const { id, reject } of this.#unnumbered.splice(0)) if (this.#pending.delete(id)) reject(error);
     };
     const make = (id: number): Call => ({
       kind: 'submit',
@@ -495,6 +494,7 @@ export class QuorumClient implements AsyncDisposable {
       return;
     }
     if (reply.kind === 'answer' && reply.answer.kind === 'refused') {
+      this.#isDiskFull ||= reply.answer.why === 'disk-full';
       if (reply.answer.why === 'busy' && pending.sent <= 1) this.#finish(pending, new QuorumBusyError());
       else {
         this.#later(pending);
@@ -504,6 +504,7 @@ export class QuorumClient implements AsyncDisposable {
     }
     const result =
       reply.kind === 'answer' && reply.answer.kind === 'result' ? reply.answer.result : undefined;
+    if (result !== undefined) this.#isDiskFull = false;
     if (pending.isWrite && result?.kind === 'no-session') {
       this.#expired(pending);
       return;
@@ -580,7 +581,8 @@ export class QuorumClient implements AsyncDisposable {
       const { isWrite, timeoutMs, until, sent, isDue, resendAt } = pending;
       if (until <= now) {
         const call = !isWrite ? 'read' : sent > 0 ? 'sent-write' : 'unsent-write';
-        this.#finish(pending, new QuorumTimeoutError(timeoutMs, call, this.#wire.problems()));
+        const problems = this.#isDiskFull ? 'disk-full' : this.#wire.problems();
+        this.#finish(pending, timedOut(timeoutMs, call, problems));
       } else if ((sent > 0 || isDue) && resendAt <= now) {
         isSilent ||= later(until, -timeoutMs + RESEND_MS) <= now;
         this.#dispatch(pending, now);

@@ -174,10 +174,12 @@ export class QuorumReplica implements AsyncDisposable {
    * answer at once, because of a missing lease or a pending write; then ask {@link client}.
    */
   getLocal(key: string): ReadEntry | undefined {
-    const peeked = this.#serving?.host.peek(checkKey(key));
+    const peeked = typeof key === 'string' ? this.#serving?.host.peek(key) : undefined;
+    const value = peeked?.found.value;
+    if (value === undefined) checkKey(key); // A key with a value was checked when it was written.
     if (peeked === undefined) return undefined;
-    const { value, revision } = peeked.found;
-    return { key, value: value && copyOf(value), revision, served: 'local', position: peeked.position };
+    const { found, position } = peeked;
+    return { key, value: value && copyOf(value), revision: found.revision, served: 'local', position };
   }
 
   /** Resolves when this replica is a member and knows a leader. @throws the error that ended the replica, or the signal's reason */

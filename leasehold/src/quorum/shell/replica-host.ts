@@ -6,12 +6,13 @@
  *     timer ──┘                ├──► answers, one packet per caller and turn
  *                              └──► changes, for watches
  *
- * If the disk is full, the frame is written again until there is room; meanwhile nothing is acknowledged, other replicas go on,
- * and after the grace period they no longer wait for this one. If the disk fails otherwise, the replica ends: after a failed
+ * If the disk is full, the frame is written again until there is room; meanwhile nothing is acknowledged, this replica gives up its read
+ * leases and the leadership (`core/room.ts`), and the others go on without it. If the disk fails otherwise, the replica ends: after a failed
  * sync nobody knows which frames are durable.
  */
 
 import { isFull } from '../../log/file/errors.ts';
+import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -32,6 +33,7 @@ import type { Message } from '../core/messages.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
 import type { Recovered } from '../core/recovery.ts';
 import { answerOf, CheckIn, newestConfiguration } from '../core/check-in.ts';
+import { nameOf } from '../core/founding.ts';
 import { Repair } from '../core/repair.ts';
 import { type Snapshot, type SnapshotPart, wholePart } from '../core/snapshot.ts';
 import { Replica, type ReplicaCall } from '../core/replica.ts';
@@ -85,6 +87,8 @@ export interface HostCounters {
 
 const FULL_RETRY_MS = 250;
 
+const NOBODY: ReadonlyMap<string, number> = new Map();
+
 const TOO_OLD =
   'the slots that a damaged frame held are in no journal of the others any more, and their state is too large to be sent at once';
 
@@ -103,6 +107,8 @@ export class ReplicaHost {
   #claim: { readonly revision: Revision; readonly events: ClaimEvents } | undefined;
   #isFull = false;
   #isOver = false;
+  /** The clocks that the log said to be too fast. */
+  #tooFast = NOBODY;
   #vouched: readonly string[] = [];
   #writing: Promise<void> = Promise.resolve();
   #saving: Promise<void> = Promise.resolve();
@@ -210,10 +216,10 @@ export class ReplicaHost {
   peek(key: string): Peeked | undefined {
     const stage = this.#stage;
     if (stage.kind !== 'running') return undefined;
-    const peeked = stage.driver.ask((now) => stage.core.peek(key, now));
-    if (peeked === undefined) return undefined;
-    this.counters.served.local += 1;
-    return { found: peeked.found, position: stage.core.view.log.watchFrom(peeked.position) };
+    const now = stage.driver.look();
+    const peeked = now === undefined ? undefined : stage.core.peek(key, now);
+    if (peeked !== undefined) this.counters.served.local += 1;
+    return peeked;
   }
 
   /** The same for several keys; undefined in the place of each key without an answer. */
@@ -221,7 +227,9 @@ export class ReplicaHost {
     const stage = this.#stage;
     const none = new Array<Found | undefined>(keys.length);
     if (stage.kind !== 'running' || this.#isOver) return none;
-    const all = stage.driver.ask((now) => keys.map((key) => stage.core.peek(key, now)?.found)) ?? none;
+    const now = stage.driver.look();
+    if (now === undefined) return none;
+    const all = keys.map((key) => stage.core.peek(key, now)?.found);
     for (const each of all) if (each !== undefined) this.counters.served.local += 1;
     return all;
   }
@@ -393,32 +401,57 @@ export class ReplicaHost {
   #flush(): void {
     for (const port of this.#dirty) port.flush();
     this.#dirty.clear();
+    this.#lookAtClocks();
     this.#options.settled();
+  }
+
+  #lookAtClocks(): void {
+    const tooFast = this.replica?.view.clocks.tooFast ?? NOBODY;
+    const before = this.#tooFast;
+    if (tooFast === before) return;
+    this.#tooFast = tooFast;
+    const { logger } = this.#options;
+    for (const [storage, rate] of tooFast)
+      if (!before.has(storage))
+        logger.error('a clock runs too fast beside the one here: promises of that replica do not count', {
+          ...{ replica: nameOf(storage), timesAsFast: Math.floor(100 * rate) / 100, bound: CLOCK_RATE_BOUND },
+        });
+    for (const storage of before.keys())
+      if (!tooFast.has(storage))
+        logger.warn('a clock that ran too fast is within the bound again', { replica: nameOf(storage) });
   }
 
   async #persist(frame: Frame): Promise<void> {
     const { disk, logger } = this.#options;
-    try {
-      await disk.write(frame);
-    } catch (error) {
-      if (this.#isOver) return;
-      if (!isFull(error)) {
-        if (!(error instanceof LeaseholdError)) throw error;
-        this.stop();
-        this.#options.failed(error);
-        return;
+    for (let isWritten = false; !isWritten; ) {
+      try {
+        await disk.write(frame);
+        isWritten = true;
+      } catch (error) {
+        if (this.#isOver) return;
+        if (!isFull(error)) {
+          if (!(error instanceof LeaseholdError)) throw error;
+          this.stop();
+          this.#options.failed(error);
+          return;
+        }
+        this.#diskFull();
+        await this.#pause(FULL_RETRY_MS);
+        if (this.#isOver) return;
       }
-      if (!this.#isFull)
-        logger.error('the disk is full: this replica acknowledges nothing until there is room');
-      this.#isFull = true;
-      await this.#pause(FULL_RETRY_MS);
-      if (!this.#isOver) await this.#persist(frame);
-      return;
     }
     if (this.#isFull) logger.warn('there is room on the disk again');
     this.#isFull = false;
     const stage = this.#stage;
     if (stage.kind === 'running') stage.driver.input((now) => stage.core.synced(now));
+  }
+
+  #diskFull(): void {
+    if (this.#isFull) return;
+    this.#isFull = true;
+    this.#options.logger.error('the disk is full: this replica acknowledges nothing until there is room');
+    const stage = this.#stage;
+    if (stage.kind === 'running') stage.driver.input((now) => stage.core.diskFull(now));
   }
 
   /** Beside the frames: a replica that writes its state goes on serving. */

@@ -20,6 +20,13 @@ export interface MemberStatus {
   readonly problem: string | undefined;
   /** How much longer this member's promise to this replica holds, in milliseconds; 0 if there is none. */
   readonly promiseLeftMs: number;
+  /**
+   * How many times as fast as the clock here the clock of this member runs at least, if that is beyond the bound: its promises count for
+   * nothing here, because one of the two clocks is wrong.
+   */
+  readonly clockRate: number | undefined;
+  /** Whether the member said lately that its disk is full. */
+  readonly isDiskFull: boolean;
 }
 
 export interface ReplicaStatus {
@@ -117,6 +124,8 @@ export function statusOf(sources: StatusSources): ReplicaStatus {
         isConnected: isSelf || links.isConnected(member.storage),
         problem: isSelf ? undefined : links.problemOf(member.storage),
         promiseLeftMs: Math.round(promises.get(member.storage) ?? 0),
+        clockRate: view?.clocks.tooFast.get(member.storage),
+        isDiskFull: view?.room.isFullAt(member.storage, now) ?? false,
       };
     }),
     others: sources.known.filter((each) => !members.some((member) => member.storage === each)),

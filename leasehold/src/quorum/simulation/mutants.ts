@@ -39,7 +39,7 @@ export const mutants: readonly Mutant[] = [
       'A replica that does not lead takes what is chosen for committed. (A fault of the published code.)',
     file: REPLICA,
     from: '    this.#application.applyChosen();',
-    to: "    if (this.#role.name !== 'leader') this.#takeOver(0, context.log.chosen);\n    this.#application.applyChosen();",
+    to: "    if (this.#role.name !== 'leader') this.#application.takeOver(0, context.log.chosen);\n    this.#application.applyChosen();",
   },
   {
     name: 'one-mask-for-all-voters',

@@ -30,6 +30,9 @@ export const LIFE_MAX: number = 2 ** 40;
 export const LEASE_MS_MAX: number = 24 * 3_600_000;
 export const HOLD_MS_MAX: number = 2 * LEASE_MS_MAX;
 
+/** A monotonic clock of a century. */
+export const CLOCK_MS_MAX: number = 100 * 366 * 24 * 3_600_000;
+
 /** Slices of the hash space in a placement: a power of two. */
 export const SLICES_MAX = 256;
 

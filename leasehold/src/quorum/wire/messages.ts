@@ -5,12 +5,14 @@
 
 import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
 import { Flaw, refusing } from '../../runtime/msgpack/flaw.ts';
+import { type Instant, instant } from '../../runtime/time.ts';
 import type { Hello } from '../core/founding.ts';
 import type { Message } from '../core/messages.ts';
 import { SEATS_MAX } from '../core/ballot.ts';
 import type { Usage } from '../placement/usage.ts';
 import {
   ADDRESS_BYTES_MAX,
+  CLOCK_MS_MAX,
   COUNT_MAX,
   LEASE_MS_MAX,
   REPORTED_MAX,
@@ -65,6 +67,9 @@ const slotOrNone: Form<number> = mapped(
   },
 );
 
+/** A reading of a monotonic clock, which begins with the process or the machine. */
+const stamp: Form<Instant> = mapped(milliseconds(CLOCK_MS_MAX), (value: Instant) => value, instant);
+
 /** Counts fade, and a sixteenth of a read is as exact as it needs to be. */
 const count: Form<number> = mapped(
   wholeUpTo(16 * COUNT_MAX),
@@ -112,8 +117,8 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
     votes: life,
   },
   ask: { life, number: whole, leaseMs: milliseconds(LEASE_MS_MAX), ballot, upTo: slotOrNone },
-  promise: { life, number: whole, last: slot },
-  release: { life, number: whole },
+  promise: { life, number: whole, last: slot, stamp, by: life },
+  release: { life, number: whole, isDiskFull: flag },
   forward: { requests: list(request) },
   'remote-read': { id: whole, keys },
   'remote-answer': { id: whole, answer: optional(readAnswer) },

@@ -196,7 +196,7 @@ export const answer: Form<Answer> = union<'kind', Answer>(
         'too-many-members',
       ),
     },
-    refused: { why: word('busy', 'session-required', 'batch-too-large', 'not-ready') },
+    refused: { why: word('busy', 'session-required', 'batch-too-large', 'not-ready', 'disk-full') },
   },
   { read: readByHand, result: resultByHand },
 );

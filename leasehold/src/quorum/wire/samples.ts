@@ -1,5 +1,6 @@
 /** One message, call and reply of every kind, with every optional part present in one of them: for tests and for the fuzzer. */
 
+import { instant } from '../../runtime/time.ts';
 import type { Configuration, PlacementChange } from '../core/configuration.ts';
 import type { Frame } from '../core/journal.ts';
 import { batch, compareAndSet, get, put, remove, type Request } from '../core/operation.ts';
@@ -116,8 +117,8 @@ export const MESSAGES: readonly PeerMessage[] = [
     votes: 42,
   },
   { kind: 'ask', life: 7, number: 1, leaseMs: 2_000.5, ballot: 33, upTo: -1 },
-  { kind: 'promise', life: 7, number: 1, last: 302 },
-  { kind: 'release', life: 7, number: 1 },
+  { kind: 'promise', life: 7, number: 1, last: 302, stamp: instant(81_234.5), by: 3 },
+  { kind: 'release', life: 7, number: 1, isDiskFull: true },
   { kind: 'forward', requests: [request(get('k'), -1)] },
   { kind: 'remote-read', id: 2 ** 33, keys: ['k', ''] },
   { kind: 'remote-answer', id: 2 ** 33, answer: { kind: 'read', served: 'held', found, position: 302 } },

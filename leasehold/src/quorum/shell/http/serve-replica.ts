@@ -7,6 +7,7 @@
 import { advancing, type ProgressCheck } from '../../../node/service/progress.ts';
 import { type ServeOptions, type ServiceServer, serveService } from '../../../node/service/serve-service.ts';
 import type { Service } from '../../../node/service/service.ts';
+import { CLOCK_RATE_BOUND } from '../../../runtime/clock-rates.ts';
 import { counter, familiesOf, gauge, labelled, type Metric } from '../../../runtime/metrics.ts';
 import { VERSION } from '../../../runtime/version.ts';
 import type { QuorumReplica } from '../quorum-replica.ts';
@@ -46,6 +47,7 @@ export const progressChecks = (replica: Pick<QuorumReplica, 'status'>): readonly
     afterMs: 0,
     standsStill: () => (replica.status().isDiskFull ? 'the disk is full' : undefined),
   },
+  { name: 'clock', afterMs: 0, standsStill: () => whyNotByClock(replica.status()) },
   advancing({
     ...{ name: 'commits', afterMs: STALLED_AFTER_MS, why: 'calls wait, and nothing is committed' },
     isDue: () => replica.status().waiting > 0,
@@ -61,6 +63,14 @@ function whyNotInGroup({ state, leader, awaited }: ReplicaStatus): string | unde
   if (state === 'repairing') return 'the disk has lost slots, which are being fetched from other replicas';
   if (state === 'learner') return 'no member yet: add the replica (leasehold quorum add <name>)';
   return leader === undefined ? 'no leader is known: a majority of the replicas must run' : undefined;
+}
+
+/** One fast clock among the others is the trouble of that member. Without a majority in step with this one, the clock here is suspect. */
+function whyNotByClock({ members }: ReplicaStatus): string | undefined {
+  const tooFast = members.filter(({ clockRate }) => clockRate !== undefined);
+  if (tooFast.length === 0 || 2 * (members.length - tooFast.length) > members.length) return undefined;
+  const names = tooFast.map(({ name }) => name).join(', ');
+  return `nothing is read locally: the clocks of ${names} run more than ${CLOCK_RATE_BOUND} times as fast as the clock here, which may be the wrong one`;
 }
 
 /** Labels are ways to serve a read and members, of which there are few; never keys. */
@@ -125,6 +135,14 @@ export const METRICS: readonly Metric<ReplicaStatus>[] = [
     '1 while the member is connected, otherwise 0.',
     ({ members }) =>
       members.filter(({ isSelf }) => !isSelf).map((member) => [member.name, member.isConnected ? 1 : 0]),
+  ),
+  labelled(
+    'gauge',
+    'leasehold_quorum_peer_clock_too_fast',
+    'peer',
+    '1 while the clock of the member is proved too fast for its promises to count here, otherwise 0.',
+    ({ members }) =>
+      members.filter(({ isSelf }) => !isSelf).map((member) => [member.name, member.clockRate ? 1 : 0]),
   ),
   gauge(
     'leasehold_quorum_committed_slot',

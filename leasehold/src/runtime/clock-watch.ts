@@ -1,25 +1,26 @@
 /**
  * Whether the clock of a peer keeps within the bound: leases and promises rest on that.
  *
- * A heartbeat carries its sender's clock at sending, and echoes a stamp of the receiver. The receiver does not know how long the heartbeat
- * was under way, but not longer than since the receiver sent the echoed stamp. So between two heartbeats of a peer
+ * A message carries a reading of its sender's clock, and answers a question of the receiver. The receiver does not know when the peer's clock was
+ * read, but not before the receiver asked. So between two such messages of a peer
  *
  *     elapsed here   is between   arrivals − delay of the second   and   arrivals + delay of the first
  *
  * and the peer's rate lies between two limits. A peer is outside the bound only if both limits are, so a slow network or a paused process never
- * makes a good clock look wrong. A suspension that goes unnoticed stops a clock for the tolerance, which widens the limits. Heartbeats
- * {@link windowMs} to twice as long apart are compared: a longer time shows smaller differences.
+ * makes a good clock look wrong. A suspension that goes unnoticed stops a clock for the tolerance, which widens the limits. A longer time shows
+ * smaller differences: messages {@link windowMs} to twice as long apart are compared, and until the first window is over the first
+ * message and the last.
  */
 
-import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
-import type { Instant } from '../../runtime/time.ts';
+import { CLOCK_RATE_BOUND } from './clock-rates.ts';
+import type { Instant } from './time.ts';
 
 export interface ClockReading {
   /** By the peer's clock, at sending. */
   readonly stamp: Instant;
   /** By the own clock, on arrival. */
   readonly at: Instant;
-  /** The longest that the heartbeat can have been under way, by the own clock. */
+  /** The longest that can have passed since the peer's clock was read, by the own clock. */
   readonly delayMs: number;
 }
 
@@ -45,7 +46,6 @@ export class ClockWatch {
     this.#newer ??= reading;
     const since = this.#older;
     if (at - this.#newer.at >= this.#windowMs) [this.#older, this.#newer] = [this.#newer, reading];
-    if (at - since.at < this.#windowMs) return;
     const [theirMs, ourMs, toleranceMs] = [stamp - since.stamp, at - since.at, this.#toleranceMs];
     const atLeast = theirMs / (ourMs + since.delayMs + toleranceMs);
     const atMost = ourMs > delayMs ? (theirMs + toleranceMs) / (ourMs - delayMs) : Number.POSITIVE_INFINITY;
