@@ -18,7 +18,7 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'new-incarnation': 0.5,
   doubt: 0.6,
   panics: 0.03,
-  'instants at which a server continues': 400,
+  'instants at which a server continues': 350,
   'rights continued': 1_000,
   'messages settled, delivered': 40,
   'messages settled, new-view': 2,
