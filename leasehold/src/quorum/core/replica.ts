@@ -350,7 +350,8 @@ export class Replica implements Core<Effect> {
         this.#reads.remoteAnswer(message.id, message.answer, now);
         return;
       case 'query':
-        context.send(from, { kind: 'queried', id: message.id, last: context.log.last });
+        if (context.isComplete)
+          context.send(from, { kind: 'queried', id: message.id, last: context.log.last });
         return;
       case 'queried':
         this.#reads.queried(from, message.id, message.last);
@@ -549,6 +550,7 @@ export class Replica implements Core<Effect> {
     const context = this.#context;
     this.#claim.check(now);
     this.#acceptor.acknowledge(now);
+    context.complete();
     const isActive =
       context.ballot > 0 && (this.#role.name !== 'leader' || context.promised === context.ballot);
     const committed = isActive ? this.#judge.judge(context.log, context.acknowledged, context.upTo) : [];
