@@ -334,10 +334,6 @@ export class QuorumReplica implements AsyncDisposable {
    * the peer may be of another group whose address was given by mistake.
    */
   #refused(error: ReplicaRefusedError): void {
-    if (['another-group', 'another-cluster', 'unknown-name', 'own-address'].includes(error.reason)) {
-      this.#options.logger.error(error.message);
-      return;
-    }
     const isProofOfCopy = error.reason === 'old-copy' || error.reason === 'running-twice';
     this.#serving?.host.stop();
     if (isProofOfCopy) this.#save({ refused: { peer: error.peer, reason: error.reason } });
