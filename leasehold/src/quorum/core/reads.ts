@@ -20,6 +20,9 @@
  * the answers of a majority of every configuration that counts, it has every write that was committed before the read; it waits
  * until the last write of the key is committed, because another reader may not have seen it yet. One key only: two could
  * be read on two sides of a write between them.
+ *
+ * **Late answers count.** An answer of the leader, or of a member to an earlier round, was given after the read arrived, and the read has not ended. If such
+ * answers were thrown away, a group that takes longer than a round to answer would answer nothing and be asked ever more.
  */
 
 import { earliest, type Instant, instant, later, soonest } from '../../runtime/time.ts';
@@ -44,10 +47,21 @@ type Waiting = { readonly reader: Reader; readonly keys: readonly string[]; read
   | {
       readonly state: 'quorum';
       readonly id: number;
+      /** The question to the leader that was not answered in time. */
+      readonly askedLeader: number | undefined;
       readonly lasts: Map<string, number>;
       readonly giveUpAt: Instant;
     }
 );
+
+type Quorum = Extract<Waiting, { state: 'quorum' }>;
+
+const leaderQuestionOf = (waiting: Waiting): number | undefined =>
+  waiting.state === 'leader' ? waiting.id : waiting.state === 'quorum' ? waiting.askedLeader : undefined;
+
+/** Of several answers of a member to one read the lowest suffices: entries that were never chosen may have been dropped since. */
+const lower = (lasts: Map<string, number>, peer: string, last: number): void =>
+  void lasts.set(peer, Math.min(lasts.get(peer) ?? last, last));
 
 type WithoutReader<State> = State extends unknown ? Omit<State, 'reader' | 'keys'> : never;
 
@@ -138,7 +152,7 @@ export class Reads {
       if (reader.at === 'here') for (const key of keys) this.#traffic.read(key);
       this.#here(reader, keys, now);
     } else if (mode === 'stale') this.#answer(reader, keys, 'stale', this.#context.log.committed);
-    else if (mode === 'quorum' && keys.length === 1) this.#query(reader, keys, now);
+    else if (mode === 'quorum' && keys.length === 1) this.#query(reader, keys, now, undefined);
     else this.#log(reader, keys);
   }
 
@@ -151,18 +165,18 @@ export class Reads {
 
   /** The leader has answered, or said that it cannot. */
   remoteAnswer(id: number, answer: ReadAnswer | undefined, now: Instant): void {
-    const at = this.#waiting.findIndex((each) => each.state === 'leader' && each.id === id);
+    const at = this.#waiting.findIndex((each) => leaderQuestionOf(each) === id);
     const asked = this.#waiting[at];
-    if (asked === undefined) return;
+    if (asked === undefined || (answer === undefined && asked.state !== 'leader')) return;
     this.#waiting.splice(at, 1);
-    if (answer === undefined) this.#withoutLeader(asked.reader, asked.keys, now);
+    if (answer === undefined) this.#withoutLeader(asked.reader, asked.keys, now, undefined);
     else this.#deliver(asked.reader, { ...answer, served: 'leader' });
   }
 
   /** A member says how far its log goes. */
   queried(peer: string, id: number, last: number): void {
     for (const each of this.#waiting) {
-      if (each.state === 'quorum' && each.id === id && !each.lasts.has(peer)) each.lasts.set(peer, last);
+      if (each.state === 'quorum' && each.id === id) lower(each.lasts, peer, last);
     }
   }
 
@@ -264,14 +278,14 @@ export class Reads {
         return true;
       case 'leader':
         if (waiting.until > now) return false;
-        this.#withoutLeader(reader, keys, now);
+        this.#withoutLeader(reader, keys, now, waiting.id);
         return true;
       case 'quorum':
         return this.#advanceQuorum(waiting, now);
     }
   }
 
-  #advanceQuorum(waiting: Extract<Waiting, { state: 'quorum' }>, now: Instant): boolean {
+  #advanceQuorum(waiting: Quorum, now: Instant): boolean {
     const { reader, keys, lasts } = waiting;
     const { log } = this.#context;
     const isReached = (storage: string): boolean =>
@@ -280,14 +294,14 @@ export class Reads {
     if (isUpToDate && this.#answerIfClean(reader, keys, 'quorum')) return true;
     if (waiting.until > now) return false;
     if (waiting.giveUpAt <= now) this.#refuse(reader);
-    else this.#query(reader, keys, now, waiting.giveUpAt);
+    else this.#ask(reader, keys, now, waiting);
     return true;
   }
 
   #notHere(reader: Reader, keys: readonly string[], now: Instant): void {
     const { leader } = this.#elsewhere;
     if (reader.at === 'peer') this.#refuse(reader);
-    else if (leader === undefined) this.#withoutLeader(reader, keys, now);
+    else if (leader === undefined) this.#withoutLeader(reader, keys, now, undefined);
     else {
       this.#ids += 1;
       const id = this.#ids;
@@ -296,21 +310,35 @@ export class Reads {
     }
   }
 
-  #withoutLeader(reader: Reader, keys: readonly string[], now: Instant): void {
-    if (keys.length === 1) this.#query(reader, keys, now);
+  /** @param askedLeader the question that the leader may still answer */
+  #withoutLeader(
+    reader: Reader,
+    keys: readonly string[],
+    now: Instant,
+    askedLeader: number | undefined,
+  ): void {
+    if (keys.length === 1) this.#query(reader, keys, now, askedLeader);
     else this.#log(reader, keys);
   }
 
-  #query(reader: Reader, keys: readonly string[], now: Instant, giveUpAt?: Instant): void {
-    const { self, log, durations, isComplete } = this.#context;
+  #query(reader: Reader, keys: readonly string[], now: Instant, askedLeader: number | undefined): void {
     this.#ids += 1;
-    const id = this.#ids;
+    const giveUpAt = later(now, QUORUM_ROUNDS * this.#context.durations.electionMs);
+    this.#ask(reader, keys, now, { id: this.#ids, askedLeader, lasts: new Map(), giveUpAt });
+  }
+
+  /** Asks the members, again with each round. */
+  #ask(
+    reader: Reader,
+    keys: readonly string[],
+    now: Instant,
+    { id, askedLeader, lasts, giveUpAt }: Pick<Quorum, 'id' | 'askedLeader' | 'lasts' | 'giveUpAt'>,
+  ): void {
+    const { self, log, durations, isComplete } = this.#context;
+    if (isComplete) lower(lasts, self, log.last);
     this.#context.broadcast({ kind: 'query', id });
-    this.#wait(reader, keys, {
-      ...{ state: 'quorum', id, lasts: new Map(isComplete ? [[self, log.last]] : []) },
-      until: later(now, durations.electionMs),
-      giveUpAt: giveUpAt ?? later(now, QUORUM_ROUNDS * durations.electionMs),
-    });
+    const until = later(now, durations.electionMs);
+    this.#wait(reader, keys, { state: 'quorum', id, askedLeader, lasts, until, giveUpAt });
   }
 
   #log(reader: Reader, keys: readonly string[]): void {

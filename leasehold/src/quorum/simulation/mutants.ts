@@ -430,8 +430,8 @@ export const mutants: readonly Mutant[] = [
     story:
       'A copy is one of the majority of its own quorum read, and lacks a committed write that it voted for.',
     file: READS,
-    from: 'new Map(isComplete ? [[self, log.last]] : [])',
-    to: 'new Map([[self, log.last]])',
+    from: 'if (isComplete) lower(lasts, self, log.last);',
+    to: 'lower(lasts, self, isComplete ? log.last : log.last + 0);',
   },
   {
     name: 'strangers-lead',

@@ -91,8 +91,22 @@ export class Trio {
     }
   }
 
+  /** Messages of this kind wait until {@link release}. */
+  late: Message['kind'] | undefined;
+  readonly #late: (() => void)[] = [];
+
+  /** The late messages arrive. */
+  release(): void {
+    this.late = undefined;
+    for (const arrive of this.#late.splice(0)) arrive();
+  }
+
   #deliver(from: string, to: string, message: Message): void {
     if (this.cutOff.has(from) || this.cutOff.has(to)) return;
+    if (message.kind === this.late) {
+      this.#late.push(() => this.#deliver(from, to, message));
+      return;
+    }
     this.input(to, (replica) => replica.receive(from, message, this.nowOf(to)));
   }
 
