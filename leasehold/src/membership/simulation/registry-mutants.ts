@@ -86,15 +86,6 @@ export const registryMutants: readonly Mutant[] = [
     to: 'const found = registry.registrations.find((each) => each.name === self.name);',
   },
   {
-    name: 'record-of-another-process-agrees',
-    promise: 'ids-grow',
-    story:
-      'The record of a later process repeats the proposal of the process before, and counts as its agreement.',
-    file: MEMBER,
-    from: 'proposal.members.map((each) => this.#table.ofProcess(each));',
-    to: 'proposal.members.map(({ name }) => this.#table.of(name));',
-  },
-  {
     name: 'removed-server-keeps-its-registration',
     promise: 'liveness',
     story: 'A server that has to go for a conflict stays registered, and no view can be agreed on.',
