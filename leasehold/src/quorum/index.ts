@@ -17,6 +17,7 @@ export {
   QuorumTimeoutError,
   type RefusalReason,
   ReplicaRefusedError,
+  AnswerNotKeptError,
   AnswerTooLargeError,
   TooLargeError,
   VotesLostError,

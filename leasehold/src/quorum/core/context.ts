@@ -106,7 +106,7 @@ export class Context {
     this.random = () => options.random();
     const { snapshot } = recovered;
     this.log = new ReplicatedLog(snapshot ?? { slot: 0, configuration: initial });
-    this.machine = new StateMachine(this.log.base, snapshot?.state);
+    this.machine = new StateMachine(this.log.base, options.limits, snapshot?.state);
     this.promised = recovered.promised;
     this.holdMs = recovered.holdMs;
     this.heard = recovered.heard;

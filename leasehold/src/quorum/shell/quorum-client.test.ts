@@ -14,6 +14,8 @@ import { TestGroup } from './testing/groups.ts';
 const text = (value: Uint8Array | undefined): string | undefined =>
   value === undefined ? undefined : new TextDecoder().decode(value);
 
+const OMITTED = { kind: 'omitted', of: 'done', revision: 8, bytes: 5_000_000 } as const;
+
 describe('a client', () => {
   it('writes under conditions, and is told what was found if they do not hold', async () => {
     await using group = await TestGroup.started('a');
@@ -221,6 +223,60 @@ describe('a client', () => {
     await answer('transaction', { kind: 'done', revision: 8, found: [] });
     await puts[0];
     expect(outcomes[1]).toBe('written as 8');
+  });
+
+  describe('whose answer was lost, and not kept by the group', () => {
+    /** Answers each transaction with the next of these results. */
+    const connected = (...results: Result[]): { client: QuorumClient; numbers: number[] } => {
+      const numbers: number[] = [];
+      const wire = (events: WireEvents): CallWire => ({
+        ...{ sessionMs: 60_000, isOpen: true, open: () => {}, next: () => {}, redirect: () => {} },
+        ...{ problems: () => '', [Symbol.asyncDispose]: async () => {} },
+        send: (calls) => {
+          for (const call of calls) {
+            if (call.kind !== 'submit') continue;
+            const isOpening = call.command.kind === 'open-session';
+            const result = isOpening ? ({ kind: 'opened', session: 7 } as const) : results.shift();
+            if (result === undefined) continue;
+            if (!isOpening) numbers.push(call.number);
+            events.replies([
+              { kind: 'answer', id: call.id, answer: { kind: 'result', result, position: 1 } },
+            ]);
+          }
+        },
+      });
+      return { client: new QuorumClient(nodeRuntime(), wire), numbers };
+    };
+
+    it('tries a condition again, under a number of its own, if the condition did not hold', async () => {
+      const unmet: Result = { kind: 'unmet', revision: 9, found: [] };
+      const { client, numbers } = connected({ ...OMITTED, of: 'unmet' }, unmet);
+      await using _ = client;
+      expect(await client.compareAndSet('k', 'absent', 'v')).toMatchObject({ isDone: false });
+      expect(numbers).toEqual([1, 2]);
+    });
+
+    it('says that a transaction was carried out and its answer is not known', async () => {
+      const { client, numbers } = connected(OMITTED);
+      await using _ = client;
+      const asked = client.multi([], [{ do: 'get', key: 'k' }]);
+      await expect(asked).rejects.toMatchObject({ code: 'QUORUM_ANSWER_NOT_KEPT', retryable: false });
+      expect(numbers).toEqual([1]);
+    });
+
+    it('says that the answer is too large, and whether the transaction was carried out', async () => {
+      const tooLarge = { ...OMITTED, bytes: 2 ** 30 };
+      const { client, numbers } = connected(tooLarge, { ...tooLarge, of: 'unmet' });
+      await using _ = client;
+      const gets = [{ do: 'get', key: 'k' }] as const;
+      const code = 'QUORUM_ANSWER_TOO_LARGE';
+      for (const message of [/ was carried out/, / was not carried out/])
+        await expect(client.multi([], gets)).rejects.toMatchObject({
+          code,
+          message: expect.stringMatching(message),
+        });
+      expect(numbers).toEqual([1, 2]);
+    });
   });
 
   it('begins a watch again, and elsewhere, after a server that does not serve yet', async () => {

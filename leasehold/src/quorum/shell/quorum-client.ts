@@ -12,8 +12,9 @@ import { type Instant, instant, later } from '../../runtime/time.ts';
 import type { Answer, Served } from '../core/answer.ts';
 import type { Placement, PlacementChange } from '../core/configuration.ts';
 import { type Command, NO_SESSION } from '../core/operation.ts';
-import type { Found, Result } from '../core/result.ts';
+import type { Found, Omitted, Result } from '../core/result.ts';
 import {
+  AnswerNotKeptError,
   AnswerTooLargeError,
   ChangeRefusedError,
   OutcomeUnknownError,
@@ -44,26 +45,25 @@ import type {
   ReadOptions,
 } from './client-types.ts';
 import { ClientSession, type NumberedWrite } from './client-session.ts';
+import { ClientWatches } from './client-watches.ts';
 import { additionOf, type Resolved } from './newcomer.ts';
-import { callBytes, packets } from './packets.ts';
+import { callBytes, isAnswerTooLarge, packets } from './packets.ts';
 import { type Asked, Pending, RESEND_MS } from './pending-call.ts';
 import type { ReplicaStatus } from './replica-status.ts';
 import { checkReaders, placementOf, type Readers } from './readers-status.ts';
 import { together } from './together.ts';
-import { Watch, type WatchOptions } from './watch.ts';
+import type { Watch, WatchOptions } from './watch.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const RETRY_MS = 50;
 const TICK_MS = 50;
-/** A timer that is set for so long only keeps the process alive. */
-const HOLD_MS = 365 * 24 * 60 * 60 * 1_000;
 
 export class QuorumClient implements AsyncDisposable {
   readonly #runtime: Runtime;
   readonly #wire: CallWire;
   readonly #session = new ClientSession();
   readonly #pending = new Map<number, Pending>();
-  readonly #watches = new Map<number, Watch>();
+  readonly #watches: ClientWatches;
   /** Writes that wait for a session, or for a number. */
   #unnumbered: Pending[] = [];
   #outbox: Call[] = [];
@@ -72,8 +72,6 @@ export class QuorumClient implements AsyncDisposable {
   /** No other server is used before then. */
   #moveAfter: Instant = instant(Number.NEGATIVE_INFINITY);
   #tick: Disposable | undefined;
-  /** Keeps the process alive while there is a watch, as the tick does while there is a call. */
-  #hold: Disposable | undefined;
   #isClosed = false;
 
   /** @internal */
@@ -85,6 +83,15 @@ export class QuorumClient implements AsyncDisposable {
       },
       renewed: () => this.#resendAll(),
       moved: () => this.#moved(),
+    });
+    this.#watches = new ClientWatches({
+      runtime,
+      newId: () => (this.#ids += 1),
+      send: (call) => {
+        if (this.#wire.isOpen) this.#send(call);
+        else this.#wire.open(); // All watches begin again when there is a connection.
+      },
+      refused: () => this.#moveOn(),
     });
   }
 
@@ -190,28 +197,7 @@ export class QuorumClient implements AsyncDisposable {
    */
   watch(options: WatchOptions): Watch {
     this.#checkOpen();
-    const watch: Watch = new Watch(options, {
-      renumber: (before, of) => {
-        if (before !== undefined) this.#watches.delete(before);
-        this.#ids += 1;
-        this.#watches.set(this.#ids, of);
-        return this.#ids;
-      },
-      send: (call) => {
-        if (this.#wire.isOpen) this.#send(call);
-        else this.#wire.open(); // All watches begin again when there is a connection.
-      },
-      refused: () => {
-        this.#runtime.wakeAt(later(this.#runtime.now(), RETRY_MS), () => watch.tryAgain());
-        this.#moveOn();
-      },
-      ended: (id) => {
-        this.#watches.delete(id);
-        this.#holdForWatches();
-      },
-    });
-    this.#holdForWatches();
-    return watch;
+    return this.#watches.begin(options);
   }
 
   // ── for operators ──
@@ -272,7 +258,7 @@ export class QuorumClient implements AsyncDisposable {
     this.#tick?.[Symbol.dispose]();
     const error = new QuorumClosedError('client');
     for (const { reject } of [...this.#pending.values(), ...this.#unnumbered]) reject(error);
-    for (const watch of this.#watches.values()) watch.fail(error);
+    this.#watches.fail(error);
     this.#pending.clear();
     this.#unnumbered = [];
     await this.#wire[Symbol.asyncDispose]();
@@ -462,13 +448,13 @@ export class QuorumClient implements AsyncDisposable {
     const now = this.#runtime.now();
     for (const pending of this.#pending.values())
       if (pending.sent > 0 || pending.isDue) this.#dispatch(pending, now);
-    for (const watch of [...this.#watches.values()]) watch.begin();
+    this.#watches.beginAgain();
   }
 
   /** Two servers that send each other's clients on must not keep a client busy: calls are repeated after a pause. */
   #moved(): void {
     for (const pending of this.#pending.values()) if (pending.sent > 0) this.#later(pending);
-    for (const watch of [...this.#watches.values()]) watch.begin();
+    this.#watches.beginAgain();
   }
 
   #checkOpen(): void {
@@ -478,15 +464,11 @@ export class QuorumClient implements AsyncDisposable {
   // ── answers ──
 
   #replied(reply: Reply): void {
-    const watch = this.#watches.get(reply.id);
-    if (watch !== undefined) {
-      watch.heard(reply);
-      return;
-    }
+    if (this.#watches.heard(reply)) return;
     const pending = this.#pending.get(reply.id);
     if (pending === undefined) return;
     if (reply.kind === 'failed' && reply.code === ANSWER_TOO_LARGE) {
-      this.#finish(pending, new AnswerTooLargeError(Number(reply.message), pending.isWrite));
+      this.#finish(pending, new AnswerTooLargeError(Number(reply.message), 'read'));
       return;
     }
     if (reply.kind === 'failed' && reply.code === 'not-leader') {
@@ -506,6 +488,10 @@ export class QuorumClient implements AsyncDisposable {
       reply.kind === 'answer' && reply.answer.kind === 'result' ? reply.answer.result : undefined;
     if (pending.isWrite && result?.kind === 'no-session') {
       this.#expired(pending);
+      return;
+    }
+    if (pending.isWrite && result?.kind === 'omitted') {
+      this.#omitted(pending, result);
       return;
     }
     if (reply.kind === 'found' && !reply.isLast) pending.settle(reply);
@@ -542,6 +528,21 @@ export class QuorumClient implements AsyncDisposable {
       this.#finish(pending, new OutcomeUnknownError());
       return;
     }
+    this.#writeAnew(pending);
+  }
+
+  /** The write is done with, and what it found is not known. If nothing was written, the conditions can be tried again. */
+  #omitted(pending: Pending, { of, bytes }: Omitted): void {
+    if (isAnswerTooLarge(bytes)) this.#finish(pending, new AnswerTooLargeError(bytes, of));
+    else if (of === 'done') this.#finish(pending, new AnswerNotKeptError(bytes));
+    else {
+      this.#session.answered(pending.write as NumberedWrite);
+      this.#writeAnew(pending);
+    }
+  }
+
+  /** Sends the write under a number of its own: the one under the number before has no effect. */
+  #writeAnew(pending: Pending): void {
     pending.write = undefined;
     pending.sent = 0;
     pending.isDue = false;
@@ -555,15 +556,6 @@ export class QuorumClient implements AsyncDisposable {
   }
 
   // ── time ──
-
-  #holdForWatches(): void {
-    if (this.#watches.size > 0) {
-      this.#hold ??= this.#runtime.wakeAt(later(this.#runtime.now(), HOLD_MS), () => {});
-      return;
-    }
-    this.#hold?.[Symbol.dispose]();
-    this.#hold = undefined;
-  }
 
   #watchTime(): void {
     this.#tick ??= this.#runtime.wakeAt(later(this.#runtime.now(), TICK_MS), () => {

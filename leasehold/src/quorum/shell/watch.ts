@@ -98,7 +98,7 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
       return;
     }
     if (reply.kind === 'failed' && reply.code === ANSWER_TOO_LARGE)
-      this.fail(new AnswerTooLargeError(Number(reply.message), false));
+      this.fail(new AnswerTooLargeError(Number(reply.message), 'read'));
     else if (reply.kind === 'watch-behind') this.#behind(reply);
     else if (reply.kind === 'changes') this.#changed(reply);
   }

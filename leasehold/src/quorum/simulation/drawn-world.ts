@@ -88,6 +88,7 @@ export function drawWorld(dice: Random): DrawnWorld {
   const { leaseMs, electionMs } = durations;
   const replicas = dice.pick([3, 3, 3, 3, 4, 5, 5, 7]);
   const isLossy = dice.chance(0.7);
+  const bytesPerPart = dice.pick([20, 60, 4_000]);
   const tripMs = Math.max(0.5, electionMs * dice.pick([0.01, 0.05, 0.12]));
   return {
     replicas,
@@ -98,7 +99,9 @@ export function drawWorld(dice: Random): DrawnWorld {
       requestsPerSlot: dice.pick([2, 100]),
       entriesPerMessage: dice.pick([2, 64]),
       ...{ bytesPerSlot: 1_000, bytesPerMessage: 4_000, bytesPerSnapshot: Number.POSITIVE_INFINITY },
-      bytesPerPart: dice.pick([20, 60, 4_000]),
+      bytesPerPart,
+      // What one key was found to have is about 70 bytes: there is room for one result, for four, or for all.
+      ...{ resultBytesPerSession: 4 * bytesPerPart, resultBytes: 9 * bytesPerPart },
       slotsPerSnapshot: dice.pick([5, 20, 1_000]),
       slotsKept: dice.pick([3, 10, 30]),
       bytesKept: dice.pick([400, Number.POSITIVE_INFINITY]),
