@@ -228,7 +228,8 @@ const CHANGE_ADVICE: Readonly<Record<string, string>> = {
   'already-a-member': 'it is a member already',
   'not-a-member': 'there is no member of that name',
   'leader-must-transfer-first': 'it leads; let another lead first (leasehold quorum transfer <name>)',
-  'no-member-would-be-left': 'it is the last member',
+  'no-member-would-be-left':
+    'it is the last member, and a group without members has lost everything. Add another one first, or stop this one if the group is no longer needed',
   'no-free-seat': 'all seats are taken',
   'removed-before':
     'that directory was removed from the group before, and is never taken again. Start the replica with an empty directory and join: true (--join)',

@@ -58,7 +58,7 @@ export function resolveQuorumDurations(durations: QuorumDurations = {}): Resolve
   const { heartbeatMs = electionMs / 5, holdMs = electionMs / 2 } = durations;
   const resolved = { leaseMs, renewMs, electionMs, heartbeatMs, graceMs, holdMs, sessionMs, reportMs };
   for (const [name, value] of Object.entries(resolved)) {
-    demand(name, value, value > 0 && value <= 24 * 3_600_000, 'it must be above 0 and at most a day');
+    demand(name, value, value >= 1 && value <= 24 * 3_600_000, 'it must be at least 1 and at most a day');
   }
   demand(
     'renewMs',

@@ -31,8 +31,12 @@ export function packets<T>(items: readonly T[], bytesOfItem: (item: T) => number
   return all;
 }
 
-export const callBytes = (call: Call): number =>
-  call.kind === 'submit' ? bytesOf(call.command) : SMALL_BYTES;
+export function callBytes(call: Call): number {
+  if (call.kind === 'submit') return bytesOf(call.command);
+  let bytes = SMALL_BYTES;
+  if (call.kind === 'read' || call.kind === 'read-each') for (const key of call.keys) bytes += 4 + key.length;
+  return bytes;
+}
 
 /** Whether an answer with values of so many bytes is larger than a client takes. */
 export const isAnswerTooLarge = (bytes: number): boolean => SMALL_BYTES + bytes > ANSWER_BYTES_MAX;

@@ -2,6 +2,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { Result } from '../core/result.ts';
 import { VALUE_BYTES_MAX } from '../wire/bounds.ts';
@@ -301,6 +302,15 @@ describe('a client', () => {
     await using client = new QuorumClient(nodeRuntime(), wire);
     expect(await client.watch({ key: 'k' }).next()).toMatchObject({ value: { position: 7, isWhole: true } });
     expect([asks, servers > 0]).toEqual([3, true]);
+  });
+
+  it.each([
+    ['a server that is a number', { servers: [5] }],
+    ['no server', { servers: [] }],
+    ['a logger without methods', { servers: ['127.0.0.1:1'], logger: {} }],
+    ['a text for inOrder', { servers: ['127.0.0.1:1'], inOrder: 'yes' }],
+  ])('is not made with %s', (_, options) => {
+    expect(() => connectQuorum(options as never)).toThrow(InvalidOptionError);
   });
 
   it('stops waiting when its signal says so', async () => {

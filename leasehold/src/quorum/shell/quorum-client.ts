@@ -16,20 +16,23 @@ import type { Found, Omitted, Result } from '../core/result.ts';
 import {
   AnswerNotKeptError,
   AnswerTooLargeError,
-  ChangeRefusedError,
   OutcomeUnknownError,
   QuorumBusyError,
   QuorumClosedError,
   QuorumTimeoutError,
 } from '../errors.ts';
-import type { Change } from '../core/membership.ts';
 import { ANSWER_TOO_LARGE, type Call, type Reply } from '../wire/calls.ts';
 import { type CallWire, type LocalDesk, LocalWire, type WireEvents } from './call-wire.ts';
 import {
-  checkCall,
+  checkCallOptions,
   checkKey,
+  checkKeys,
+  checkList,
+  checkObject,
+  checkReadOptions,
   checkTransaction,
   conditionOf,
+  NO_OPTIONS,
   outcomeOf,
   readCall,
   readEachCall,
@@ -46,11 +49,11 @@ import type {
 } from './client-types.ts';
 import { ClientSession, type NumberedWrite } from './client-session.ts';
 import { ClientWatches } from './client-watches.ts';
-import { additionOf, type Resolved } from './newcomer.ts';
+import { GroupChanges } from './group-changes.ts';
 import { callBytes, isAnswerTooLarge, packets } from './packets.ts';
 import { type Asked, Pending, RESEND_MS } from './pending-call.ts';
 import type { ReplicaStatus } from './replica-status.ts';
-import { checkReaders, placementOf, type Readers } from './readers-status.ts';
+import type { Readers } from './readers-status.ts';
 import { together } from './together.ts';
 import type { Watch, WatchOptions } from './watch.ts';
 
@@ -64,6 +67,7 @@ export class QuorumClient implements AsyncDisposable {
   readonly #session = new ClientSession();
   readonly #pending = new Map<number, Pending>();
   readonly #watches: ClientWatches;
+  readonly #changes: GroupChanges;
   /** Writes that wait for a session, or for a number. */
   #unnumbered: Pending[] = [];
   #outbox: Call[] = [];
@@ -84,6 +88,7 @@ export class QuorumClient implements AsyncDisposable {
       renewed: () => this.#resendAll(),
       moved: () => this.#moved(),
     });
+    this.#changes = new GroupChanges(runtime, (...call) => this.#ask(...call));
     this.#watches = new ClientWatches({
       runtime,
       newId: () => (this.#ids += 1),
@@ -106,7 +111,7 @@ export class QuorumClient implements AsyncDisposable {
 
   // ── reads ──
 
-  async get(key: string, options: ReadOptions = {}): Promise<ReadEntry> {
+  async get(key: string, options: ReadOptions = NO_OPTIONS): Promise<ReadEntry> {
     const { found, served, position } = await this.#read([key], options);
     const { value, revision } = found[0] as Found;
     return { key, value, revision, served, position };
@@ -115,16 +120,18 @@ export class QuorumClient implements AsyncDisposable {
   /** Several keys as of one instant. */
   async getAll(
     keys: readonly string[],
-    options: ReadOptions = {},
+    options: ReadOptions = NO_OPTIONS,
   ): Promise<{ readonly entries: readonly Entry[]; readonly served: Served; readonly position: number }> {
     const { found, served, position } = await this.#read(keys, options);
     return { entries: found, served, position };
   }
 
   /** Many reads of one key each, with one promise for all: faster, but not as of one instant. */
-  gets(keys: readonly string[], options: ReadOptions = {}): Promise<readonly Entry[]> {
+  async gets(keys: readonly string[], options: ReadOptions = NO_OPTIONS): Promise<readonly Entry[]> {
+    checkReadOptions(options);
+    checkList('keys', keys);
     const entries: Entry[] = new Array(keys.length);
-    return together(Math.ceil(keys.length / KEYS_PER_CALL), options.signal, (call, settle, reject) => {
+    await together(Math.ceil(keys.length / KEYS_PER_CALL), options.signal, (call, settle, reject) => {
       const from = call * KEYS_PER_CALL;
       const asked = keys.slice(from, from + KEYS_PER_CALL);
       asked.forEach(checkKey);
@@ -135,7 +142,8 @@ export class QuorumClient implements AsyncDisposable {
         });
         if (reply.isLast) settle();
       });
-    }).then(() => entries);
+    });
+    return entries;
   }
 
   // ── writes ──
@@ -143,22 +151,22 @@ export class QuorumClient implements AsyncDisposable {
   async put(
     key: string,
     value: Uint8Array | string,
-    options: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<{ revision: number }> {
     const outcome = await this.multi([], [{ do: 'put', key, value }], options);
     return { revision: outcome.isDone ? outcome.revision : 0 };
   }
 
-  async delete(key: string, options: CallOptions = {}): Promise<void> {
+  async delete(key: string, options: CallOptions = NO_OPTIONS): Promise<void> {
     await this.multi([], [{ do: 'delete', key }], options);
   }
 
   /** Writes if the key is as expected; otherwise the outcome has the entry that was found. */
-  compareAndSet(
+  async compareAndSet(
     key: string,
     expected: Expected,
     value: Uint8Array | string,
-    options: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<Outcome> {
     return this.multi([conditionOf(key, expected)], [{ do: 'put', key, value }], options);
   }
@@ -167,21 +175,23 @@ export class QuorumClient implements AsyncDisposable {
   multi(
     conditions: readonly GivenCondition[],
     actions: readonly GivenAction[],
-    options: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<Outcome> {
     return new Promise((resolve, reject) => {
+      checkCallOptions(options);
       const command = checkTransaction(conditions, actions);
       this.#write(command, options, reject, (result) => resolve(outcomeOf(result)));
     });
   }
 
   /** Many writes of one key each, with one promise for all. Each takes effect on its own. */
-  puts(
+  async puts(
     entries: readonly { readonly key: string; readonly value: Uint8Array | string }[],
-    options: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<void> {
-    return together(entries.length, options.signal, (place, settle, reject) => {
-      const { key, value } = entries[place] as { key: string; value: Uint8Array | string };
+    checkCallOptions(options);
+    return together(checkList('entries', entries).length, options.signal, (place, settle, reject) => {
+      const { key, value } = checkObject('entries', entries[place] as (typeof entries)[number]);
       const command = checkTransaction([], [{ do: 'put', key, value }]);
       this.#write(command, options, reject, settle);
     });
@@ -203,8 +213,9 @@ export class QuorumClient implements AsyncDisposable {
   // ── for operators ──
 
   /** How the server that is in use sees itself and the group. */
-  status(options: CallOptions = {}): Promise<ReplicaStatus> {
+  status(options: CallOptions = NO_OPTIONS): Promise<ReplicaStatus> {
     return new Promise((resolve, reject) => {
+      checkCallOptions(options);
       this.#ask(
         (id) => ({ kind: 'status', id }),
         options,
@@ -220,28 +231,22 @@ export class QuorumClient implements AsyncDisposable {
    * Makes a member of a replica that was started to join; in place of an old member of that name, if there is one. Waits until the
    * leader has heard of that replica. A storage id, as `status` shows it, names one directory if several have the same name.
    */
-  async add(name: string, options: CallOptions = {}): Promise<void> {
-    const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    const change = await additionOf(() => this.#resolve(name, options), this.#runtime, timeoutMs);
-    await this.#change(change, options);
+  add(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
+    return this.#changes.add(name, options, DEFAULT_TIMEOUT_MS);
   }
 
-  async remove(name: string, options: CallOptions = {}): Promise<void> {
-    const { member } = await this.#resolve(name, options);
-    if (member === undefined) throw new ChangeRefusedError('not-a-member');
-    await this.#change({ kind: 'remove', storage: member }, options);
+  remove(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
+    return this.#changes.remove(name, options);
   }
 
   /** Says which replicas hold which keys: in a word, or with tables. Resolves when the group goes by it. */
-  async place(readers: Readers | Placement | PlacementChange, options: CallOptions = {}): Promise<void> {
-    const placement = typeof readers === 'object' ? readers : placementOf(checkReaders('readers', readers));
-    return this.#change({ kind: 'placement', placement }, options);
+  place(readers: Readers | Placement | PlacementChange, options: CallOptions = NO_OPTIONS): Promise<void> {
+    return this.#changes.place(readers, options);
   }
 
   /** Hands the leadership to a member. The election is under way when the promise resolves. */
-  async transfer(name: string, options: CallOptions = {}): Promise<void> {
-    const call = checkCall('name', name, { kind: 'transfer', id: 0, to: name });
-    return this.#operate((id) => ({ ...call, id }), options);
+  transfer(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
+    return this.#changes.transfer(name, options);
   }
 
   /** Closes the session. Calls that wait are rejected; writes may take effect all the same. */
@@ -272,41 +277,10 @@ export class QuorumClient implements AsyncDisposable {
 
   #read(keys: readonly string[], options: ReadOptions): Promise<Extract<Answer, { kind: 'read' }>> {
     return new Promise((resolve, reject) => {
-      keys.forEach(checkKey);
+      checkReadOptions(options);
+      checkKeys(keys);
       this.#ask(readCall(keys, options.mode), options, reject, (reply) => {
         if (reply.kind === 'answer' && reply.answer.kind === 'read') resolve(reply.answer);
-      });
-    });
-  }
-
-  async #resolve(name: string, options: CallOptions): Promise<Resolved> {
-    const call = checkCall('name', name, { kind: 'resolve', id: 0, name });
-    return new Promise((resolve, reject) => {
-      this.#ask(
-        (id) => ({ ...call, id }),
-        options,
-        reject,
-        (reply) => {
-          if (reply.kind === 'resolved') resolve(reply);
-        },
-      );
-    });
-  }
-
-  async #change(change: Change, options: CallOptions): Promise<void> {
-    const value = change.kind === 'placement' ? change.placement : change;
-    const call = checkCall(change.kind, value, { kind: 'change', id: 0, change });
-    return this.#operate((id) => ({ ...call, id }), options);
-  }
-
-  /** Asks again while the group is not ready. */
-  #operate(make: (id: number) => Call, options: CallOptions): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#ask(make, options, reject, (reply) => {
-        const isAnswer = reply.kind === 'answer' && reply.answer.kind === 'not-changed';
-        const why = reply.kind === 'failed' ? reply.code : isAnswer ? reply.answer.why : undefined;
-        if (why === undefined) resolve();
-        else reject(new ChangeRefusedError(why));
       });
     });
   }
