@@ -32,7 +32,7 @@ export type Result =
   /** A copy of a request that was applied before, and what came of that one. */
   | { readonly kind: 'duplicate'; readonly of: Result };
 
-/** The size of a value besides its key and its bytes. */
+/** The size of a value besides the key and the bytes. */
 const FOUND_BYTES = 64;
 
 /** The rough size of what was found. Limits are counted in these bytes. */

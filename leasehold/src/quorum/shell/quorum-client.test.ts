@@ -226,7 +226,7 @@ describe('a client', () => {
     expect(outcomes[1]).toBe('written as 8');
   });
 
-  describe('whose answer was lost, and not kept by the group', () => {
+  describe('a client whose answer was lost, and not kept by the group', () => {
     /** Answers each transaction with the next of these results. */
     const connected = (...results: Result[]): { client: QuorumClient; numbers: number[] } => {
       const numbers: number[] = [];

@@ -83,7 +83,7 @@ function drawMask(dice: Random, seats: number): Mask {
 export const drawRate = (dice: Random): number =>
   CLOCK_RATE_BOUND ** (dice.pick([-1, 1, 0, dice.between(-1, 1), dice.between(-1, 1)]) / 2);
 
-/** What one key was found to have is about 70 bytes: sessions have room for one result, for a few, or for all. */
+/** A result with the value of one key has about 70 bytes: sessions have room for one result, for a few, or for all. */
 const boundsOf = (
   bytesPerPart: number,
 ): Pick<QuorumLimits, 'bytesPerPart' | 'resultBytes' | 'resultBytesPerSession'> => ({
