@@ -229,6 +229,7 @@ describe('a client', () => {
   describe('a client whose answer was lost, and not kept by the group', () => {
     /** Answers each transaction with the next of these results. */
     const connected = (...results: Result[]): { client: QuorumClient; numbers: number[] } => {
+      let copy: Reply | undefined;
       const numbers: number[] = [];
       const wire = (events: WireEvents): CallWire => ({
         ...{ sessionMs: 60_000, isOpen: true, open: () => {}, next: () => {}, redirect: () => {} },
@@ -238,11 +239,14 @@ describe('a client', () => {
             if (call.kind !== 'submit') continue;
             const isOpening = call.command.kind === 'open-session';
             const result = isOpening ? ({ kind: 'opened', session: 7 } as const) : results.shift();
+            if (!isOpening && call.command.kind === 'transaction') numbers.push(call.number);
             if (result === undefined) continue;
-            if (!isOpening) numbers.push(call.number);
-            events.replies([
-              { kind: 'answer', id: call.id, answer: { kind: 'result', result, position: 1 } },
-            ]);
+            const reply: Reply = {
+              ...{ kind: 'answer', id: call.id, answer: { kind: 'result', result, position: 1 } },
+            };
+            // A call that was sent twice is answered twice: at once, or when the next call is under way.
+            events.replies([...(copy === undefined ? [] : [copy]), reply, reply]);
+            copy = isOpening ? undefined : reply;
           }
         },
       });
@@ -254,6 +258,16 @@ describe('a client', () => {
       const { client, numbers } = connected({ ...OMITTED, of: 'unmet' }, unmet);
       await using _ = client;
       expect(await client.compareAndSet('k', 'absent', 'v')).toMatchObject({ isDone: false });
+      expect(numbers).toEqual([1, 2]);
+    });
+
+    it('takes no copy of the first answer for the answer to the second attempt', async () => {
+      const { client, numbers } = connected(
+        { ...OMITTED, of: 'unmet' },
+        { kind: 'done', revision: 9, found: [] },
+      );
+      await using _ = client;
+      expect(await client.compareAndSet('k', 'absent', 'v')).toMatchObject({ isDone: true, revision: 9 });
       expect(numbers).toEqual([1, 2]);
     });
 

@@ -331,8 +331,8 @@ export class QuorumClient implements AsyncDisposable {
     signal?.throwIfAborted();
     this.#ids += 1;
     const id = this.#ids;
-    const aborting = signal && onAbort(signal, () => this.#drop(id, signal.reason));
-    const pending = new Pending(
+    const aborting = signal && onAbort(signal, () => this.#drop(pending.id, signal.reason));
+    const pending: Pending = new Pending(
       id,
       asked,
       aborting === undefined ? settle : (reply) => (aborting[Symbol.dispose](), settle(reply)),
@@ -515,8 +515,15 @@ export class QuorumClient implements AsyncDisposable {
     }
   }
 
-  /** Sends the write under a number of its own: the one under the number before has no effect. */
+  /**
+   * Sends the write as another request: the one before has no effect. A copy of the answer to that one may still come, and must not be
+   * taken for the answer to this one.
+   */
   #writeAnew(pending: Pending): void {
+    this.#pending.delete(pending.id);
+    this.#ids += 1;
+    pending.id = this.#ids;
+    this.#pending.set(pending.id, pending);
     pending.write = undefined;
     pending.sent = 0;
     pending.isDue = false;
