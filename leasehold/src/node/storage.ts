@@ -22,6 +22,7 @@ const DIRECTORY_MODE = 0o700;
 const ADVICE: Readonly<Record<string, string>> = {
   EACCES: 'this user may not; change the owner or the mode of the directory',
   EPERM: 'this user may not; change the owner or the mode of the directory',
+  EEXIST: 'there is a file of that name; give a directory',
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full; free some space',
   EDQUOT: 'the quota of this user is used up; free some space',

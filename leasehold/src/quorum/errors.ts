@@ -214,9 +214,28 @@ export class AnswerTooLargeError extends LeaseholdError {
   readonly code = 'QUORUM_ANSWER_TOO_LARGE';
   readonly retryable = false;
 
-  constructor(bytes: number, isWrite: boolean) {
+  constructor(bytes: number, to: 'read' | 'done' | 'unmet') {
     super(
-      `the answer has ${bytes} bytes, and at most ${ANSWER_BYTES_MAX} can be sent at once. ${isWrite ? 'The transaction was carried out. ' : ''}Ask for fewer keys at once: with gets(), or with watches of smaller ranges`,
+      `the answer has ${bytes} bytes, and at most ${ANSWER_BYTES_MAX} can be sent at once. ${CARRIED_OUT[to]}Ask for fewer keys at once: with gets(), or with watches of smaller ranges`,
+    );
+  }
+}
+
+const CARRIED_OUT = {
+  read: '',
+  done: 'The transaction was carried out. ',
+  unmet: 'A condition did not hold, so the transaction was not carried out. ',
+} as const;
+
+/** A transaction was carried out, its answer was lost, and the group has not kept the values that its gets found. */
+export class AnswerNotKeptError extends LeaseholdError {
+  override readonly name = 'AnswerNotKeptError';
+  readonly code = 'QUORUM_ANSWER_NOT_KEPT';
+  readonly retryable = false;
+
+  constructor(bytes: number) {
+    super(
+      `the transaction was carried out, and its answer was lost on the way. What its gets found has ${bytes} bytes, and the group keeps only so much for a repeated question. Read the keys again`,
     );
   }
 }
@@ -239,7 +258,8 @@ const CHANGE_ADVICE: Readonly<Record<string, string>> = {
   'already-a-member': 'it is a member already',
   'not-a-member': 'there is no member of that name',
   'leader-must-transfer-first': 'it leads; let another lead first (leasehold quorum transfer <name>)',
-  'no-member-would-be-left': 'it is the last member',
+  'no-member-would-be-left':
+    'it is the last member, and a group without members has lost everything. Add another one first, or stop this one if the group is no longer needed',
   'no-free-seat': 'all seats are taken',
   'removed-before':
     'that directory was removed from the group before, and is never taken again. Start the replica with an empty directory and join: true (--join)',

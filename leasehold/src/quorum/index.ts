@@ -18,6 +18,7 @@ export {
   QuorumTimeoutError,
   type RefusalReason,
   ReplicaRefusedError,
+  AnswerNotKeptError,
   AnswerTooLargeError,
   TooLargeError,
   VotesLostError,

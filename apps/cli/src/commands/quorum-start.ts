@@ -2,6 +2,7 @@ import process from 'node:process';
 import { Command, Option } from 'commander';
 import {
   DEFAULT_QUORUM_HTTP_PORT,
+  type Logger,
   READERS,
   type Readers,
   serveReplica,
@@ -109,10 +110,11 @@ async function start(context: Context, options: StartOptions): Promise<void> {
   const { name, directory, group, listen, join, readers, insecure, allowNetworkDirectory } = options;
   const peers = peersOf('--peers', options.peers);
   const http = httpOf(options, { id: name, peers, listen });
+  const started = endsIfStuck(interrupted, logger);
   await using replica = await startReplica({
     ...{ name, directory, peers, group, listen, join, readers, insecure, allowNetworkDirectory, logger },
     ...{ leaseMs: options.lease, electionMs: options.election, tls: tlsOf(options) },
-  });
+  }).finally(started);
   await using server =
     http && (await inOptions(serveReplica(replica, { ...http, logger }), [statusAt(http)]));
   const { address } = replica;
@@ -143,6 +145,28 @@ async function start(context: Context, options: StartOptions): Promise<void> {
   await Promise.race([aborted(interrupted), aborted(replica.failed)]);
   await serving;
   if (replica.failed.aborted) throw replica.failed.reason;
+}
+
+/** A start that goes on for so long after a signal is given up. */
+const START_ENDS_MS = 3_000;
+
+/**
+ * A disk that hangs lets the start hang, and the process would wait for the disk. Nothing was promised to anybody yet, so the process
+ * ends. The result says that the start is over.
+ */
+function endsIfStuck(interrupted: AbortSignal, logger: Logger): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (): void => {
+    timer = setTimeout(() => {
+      logger.error('the start hangs, perhaps on the disk: the process ends without it');
+      process.exit(130);
+    }, START_ENDS_MS);
+  };
+  interrupted.addEventListener('abort', wait, { once: true });
+  return () => {
+    interrupted.removeEventListener('abort', wait);
+    clearTimeout(timer);
+  };
 }
 
 /** All three, or none. @throws {UsageError} */

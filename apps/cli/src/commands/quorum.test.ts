@@ -91,7 +91,7 @@ describe('leasehold quorum', () => {
     const { code, text } = await run('add', 'x', '--timeout', '2s');
     expect(code).toBe(1);
     expect(text).toContain('Start it with join: true (--join)');
-    expect((await run('remove', 'a')).text).toContain('it leads; let another lead first');
+    expect((await run('remove', 'a')).text).toContain('it is the last member');
   });
 
   it('start says that a replica runs on the directory already', async () => {

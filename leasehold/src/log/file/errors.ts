@@ -78,15 +78,20 @@ export class LogReplacedError extends LeaseholdError {
   readonly retryable = false;
   readonly path: string;
 
-  constructor(path: string) {
-    super(
-      `"${path}" was renamed, removed or replaced while a Manager led on it, so the Manager no longer leads. Find out who ` +
-        'did that. Put the data directory back as it was and start the Manager again; or start it on what is there now: ' +
-        'an empty directory begins a new log, which waits until earlier leases have expired.',
-    );
+  constructor(path: string, user: 'Manager' | 'replica' = 'Manager') {
+    super(`"${path}" was renamed, removed or replaced while ${WHEN_REPLACED[user]}`);
     this.path = path;
   }
 }
+
+const WHEN_REPLACED: Readonly<Record<'Manager' | 'replica', string>> = {
+  Manager:
+    'a Manager led on it, so the Manager no longer leads. Find out who did that. Put the data directory back as it was and start ' +
+    'the Manager again; or start it on what is there now: an empty directory begins a new log, which waits until earlier leases have expired.',
+  replica:
+    'a replica used it, so the replica has stopped. Find out who did that. Put the directory back as it was and start the replica again; or ' +
+    'start it with an empty directory and join: true (--join), and add it in place of the old one (leasehold quorum add <name>).',
+};
 
 /** Whether this says that there is no room: on the disk, or in the quota. */
 export function isFull(error: unknown): boolean {

@@ -119,7 +119,7 @@ export class Context {
     this.clocks = new PeerClocks(options.durations.leaseMs);
     const { snapshot } = recovered;
     this.log = new ReplicatedLog(snapshot ?? { slot: 0, configuration: initial });
-    this.machine = new StateMachine(this.log.base, snapshot?.state);
+    this.machine = new StateMachine(this.log.base, options.limits, snapshot?.state);
     this.#copy = options.takenOver;
     this.promised = Math.max(recovered.promised, options.takenOver?.promised ?? 0);
     this.holdMs = Math.max(recovered.holdMs, options.takenOver?.holdMs ?? 0);

@@ -42,6 +42,11 @@ describe('a change of members', () => {
     expect(after(seven, { kind: 'replace', storage: 'b', by: 'h' }).members).toHaveLength(7);
   });
 
+  it('leaves a group its last member, which cannot hand over the lead', () => {
+    const one = initialConfiguration([{ seat: 0, storage: 'a' }], { mode: 'all' });
+    expect(changed([one], { kind: 'remove', storage: 'a' }, 'a')).toBe('no-member-would-be-left');
+  });
+
   it('never seats a directory again that was removed', () => {
     const removed = after(GROUP, { kind: 'remove', storage: 'c' });
     expect(changed([removed], { kind: 'add', storage: 'c' }, 'a')).toBe('removed-before');

@@ -60,8 +60,8 @@ export function changed(
       return seated(newest, counting, change.storage);
     case 'remove':
       if (!isSeated(newest, change.storage)) return 'not-a-member';
-      if (change.storage === leader) return 'leader-must-transfer-first';
       if (members.length === 1) return 'no-member-would-be-left';
+      if (change.storage === leader) return 'leader-must-transfer-first';
       return without(newest, change.storage);
     case 'replace': {
       if (!isSeated(newest, change.storage)) return 'not-a-member';

@@ -85,15 +85,15 @@ export interface Install {
   /** The snapshot is as of this slot. */
   readonly slot: number;
   readonly configuration: Configuration;
-  /** How many values were in the parts before. */
+  /** How many values and sessions were in the parts before. */
   readonly first: number;
   readonly values: readonly Found[];
-  /** In the last part, where the configuration is whole, too; empty before. */
+  /** After all values. A session may come in several pieces. */
   readonly sessions: readonly SessionSnapshot[];
   readonly isLast: boolean;
 }
 
-/** Replica → leader. "Of the snapshot as of this slot, send me the values from `next` on." */
+/** Replica → leader. "Of the snapshot as of this slot, send me the values and sessions from `next` on." */
 export interface Installing {
   readonly kind: 'installing';
   readonly ballot: Ballot;

@@ -58,7 +58,7 @@ export function resolveQuorumDurations(durations: QuorumDurations = {}): Resolve
   const { heartbeatMs = electionMs / 5, holdMs = electionMs / 2 } = durations;
   const resolved = { leaseMs, renewMs, electionMs, heartbeatMs, graceMs, holdMs, sessionMs, reportMs };
   for (const [name, value] of Object.entries(resolved)) {
-    demand(name, value, value > 0 && value <= 24 * 3_600_000, 'it must be above 0 and at most a day');
+    demand(name, value, value >= 1 && value <= 24 * 3_600_000, 'it must be at least 1 and at most a day');
   }
   demand(
     'renewMs',
@@ -102,6 +102,10 @@ export interface QuorumLimits {
   readonly slotsKept: number;
   /** The size of the slots that are kept behind the snapshot, at most. */
   readonly bytesKept: number;
+  /** The size of the results that one session keeps for copies of its requests. The same at every replica. */
+  readonly resultBytesPerSession: number;
+  /** The size of the results that all sessions keep. The same at every replica. */
+  readonly resultBytes: number;
   /** A learner may become a member when it lags by no more than this. */
   readonly slotsBehind: number;
 }
@@ -118,5 +122,7 @@ export const DEFAULT_LIMITS: QuorumLimits = {
   bytesPerSnapshot: 64 * 1024 * 1024,
   slotsKept: 2_000,
   bytesKept: 64 * 1024 * 1024,
+  resultBytesPerSession: 4 * 1024 * 1024,
+  resultBytes: 64 * 1024 * 1024,
   slotsBehind: 64,
 };

@@ -13,17 +13,23 @@
  * it applies the slots in between again. It must then decide exactly as the others did. So nothing here is
  * overwritten: results, acknowledgements and expiries carry their revision, a snapshot takes what was there as of its
  * slot, and only {@link Sessions.forget} removes anything, up to the committed prefix.
+ *
+ * **Bounded in bytes.** A result has what the request found, and a thousand gets of one key find a gigabyte. A result that would take
+ * its session, or all sessions together, beyond a bound is kept as `omitted`: the request was applied, and is never applied
+ * again, but a copy is not told what the first one found. That is decided once, when the request is applied, by what clients have
+ * not acknowledged as of that revision. So every replica decides alike, whatever it still has in memory.
  */
 
 import { lastRevisionOf, type Request, type Revision } from './operation.ts';
-import type { Result } from './result.ts';
+import type { QuorumLimits } from './options.ts';
+import { omitted, type Result, resultBytes } from './result.ts';
 
 /** How far a client may be ahead of its oldest unanswered request. */
 export const WINDOW = 1_024;
 
 const TRIM_AT: number = 4 * WINDOW;
 
-interface Outcome {
+export interface Outcome {
   readonly number: number;
   readonly revision: Revision;
   readonly result: Result;
@@ -35,32 +41,44 @@ interface Session {
   /** What the client said it has the answers of, and when; rising in both. */
   readonly acknowledged: { readonly revision: Revision; readonly below: number }[];
   expiredAt: Revision | undefined;
+  /** The size of the results that are not acknowledged. */
+  keptBytes: number;
   /** With so many results, those are dropped that no snapshot needs. */
   trimAt: number;
 }
 
+/** A session, or some of its outcomes: a session may come in several pieces. */
 export interface SessionSnapshot {
   readonly id: Revision;
   readonly answeredBelow: number;
   readonly outcomes: readonly Outcome[];
 }
 
+export type SessionLimits = Pick<QuorumLimits, 'resultBytes' | 'resultBytesPerSession'>;
+
 export class Sessions {
   readonly #sessions = new Map<Revision, Session>();
+  readonly #limits: SessionLimits;
   /** No snapshot is taken below this revision any more. */
   #committed: Revision = 0;
+  /** The size of the results in open sessions that are not acknowledged. */
+  #keptBytes = 0;
+  /** The size of all results in memory. With so many bytes, those are dropped that no snapshot needs. */
+  #memoryBytes = 0;
+  #forgetAtBytes: number;
 
-  static from(snapshot: readonly SessionSnapshot[]): Sessions {
-    const sessions = new Sessions();
-    for (const { id, answeredBelow, outcomes } of snapshot) {
-      sessions.#sessions.set(id, {
-        outcomes: new Map(outcomes.map((outcome) => [outcome.number, outcome])),
-        acknowledged: [{ revision: 0, below: answeredBelow }],
-        expiredAt: undefined,
-        trimAt: TRIM_AT,
-      });
+  constructor(limits: SessionLimits) {
+    this.#limits = limits;
+    this.#forgetAtBytes = 2 * limits.resultBytes;
+  }
+
+  /** Takes over pieces of a snapshot. */
+  load(pieces: readonly SessionSnapshot[]): void {
+    for (const { id, answeredBelow, outcomes } of pieces) {
+      const session = this.#sessions.get(id) ?? newSession([{ revision: 0, below: answeredBelow }]);
+      this.#sessions.set(id, session);
+      for (const outcome of outcomes) this.#keep(session, outcome);
     }
-    return sessions;
   }
 
   /** The sessions that are open. */
@@ -68,16 +86,22 @@ export class Sessions {
     return [...this.#sessions].filter(([, { expiredAt }]) => expiredAt === undefined).map(([id]) => id);
   }
 
+  /** The size of the results in memory. */
+  get memoryBytes(): number {
+    return this.#memoryBytes;
+  }
+
   begin(revision: Revision): Result {
-    this.#sessions.set(revision, {
-      ...{ outcomes: new Map(), acknowledged: [], expiredAt: undefined, trimAt: TRIM_AT },
-    });
+    this.#sessions.set(revision, newSession([]));
     return { kind: 'opened', session: revision };
   }
 
   expire(id: Revision, revision: Revision): Result {
     const session = this.#sessions.get(id);
-    if (session !== undefined) session.expiredAt ??= revision;
+    if (session !== undefined && session.expiredAt === undefined) {
+      session.expiredAt = revision;
+      this.#release(session, session.keptBytes);
+    }
     return { kind: 'expired' };
   }
 
@@ -92,13 +116,47 @@ export class Sessions {
     const known = session.outcomes.get(number);
     if (known !== undefined) return { kind: 'duplicate', of: known.result };
     const result = apply();
-    session.outcomes.set(number, { number, revision, result });
+    if (answeredBelow > below) {
+      session.acknowledged.push({ revision, below: answeredBelow });
+      this.#release(session, bytesBetween(session, below, answeredBelow));
+    }
+    if (number >= answeredBelow) {
+      const kept = this.#hasRoom(session, resultBytes(result)) ? result : omitted(result);
+      this.#keep(session, { number, revision, result: kept });
+    }
+    this.#tidy(session);
+    return result;
+  }
+
+  /** A result without values always has room: it is small, and there are no more of them than the window allows. */
+  #hasRoom({ keptBytes }: Session, bytes: number): boolean {
+    const { resultBytes: most, resultBytesPerSession } = this.#limits;
+    return bytes === 0 || (keptBytes + bytes <= resultBytesPerSession && this.#keptBytes + bytes <= most);
+  }
+
+  #keep(session: Session, outcome: Outcome): void {
+    const bytes = resultBytes(outcome.result);
+    session.outcomes.set(outcome.number, outcome);
+    session.keptBytes += bytes;
+    this.#keptBytes += bytes;
+    this.#memoryBytes += bytes;
+  }
+
+  /** So many bytes of results are acknowledged, or their session has expired. */
+  #release(session: Session, bytes: number): void {
+    session.keptBytes -= bytes;
+    this.#keptBytes -= bytes;
+  }
+
+  #tidy(session: Session): void {
     if (session.outcomes.size >= session.trimAt) {
-      trim(session, this.#committed);
+      this.#trim(session, this.#committed);
       session.trimAt = Math.max(TRIM_AT, 2 * session.outcomes.size);
     }
-    if (answeredBelow > below) session.acknowledged.push({ revision, below: answeredBelow });
-    return result;
+    if (this.#memoryBytes >= this.#forgetAtBytes) {
+      this.#forget(this.#committed);
+      this.#forgetAtBytes = 2 * Math.max(this.#limits.resultBytes, this.#memoryBytes);
+    }
   }
 
   /** No snapshot is taken below this slot any more: a session that grows long may forget what came before. */
@@ -123,15 +181,49 @@ export class Sessions {
 
   /** Removes what no snapshot from this slot on needs. */
   forget(committed: number): void {
-    const revision = lastRevisionOf(committed);
+    this.#forget(lastRevisionOf(committed));
+  }
+
+  #forget(revision: Revision): void {
     for (const [id, session] of this.#sessions) {
       if ((session.expiredAt ?? Number.POSITIVE_INFINITY) <= revision) {
+        for (const { result } of session.outcomes.values()) this.#memoryBytes -= resultBytes(result);
         this.#sessions.delete(id);
-        continue;
-      }
-      trim(session, revision);
+      } else this.#trim(session, revision);
     }
   }
+
+  #trim(session: Session, revision: Revision): void {
+    const { acknowledged, outcomes } = session;
+    let passed = 0;
+    while ((acknowledged[passed + 1]?.revision ?? Number.POSITIVE_INFINITY) <= revision) passed += 1;
+    if (passed > 0) acknowledged.splice(0, passed);
+    const below = belowAsOf(session, revision);
+    for (const [number, { result }] of outcomes) {
+      if (number >= below) continue;
+      outcomes.delete(number);
+      this.#memoryBytes -= resultBytes(result);
+    }
+  }
+}
+
+const newSession = (acknowledged: Session['acknowledged']): Session => ({
+  ...{ outcomes: new Map(), acknowledged, expiredAt: undefined, keptBytes: 0, trimAt: TRIM_AT },
+});
+
+/** The size of the results from one number on and below another. */
+function bytesBetween({ outcomes }: Session, first: number, end: number): number {
+  let bytes = 0;
+  if (end - first <= outcomes.size) {
+    for (let number = first; number < end; number += 1) {
+      const outcome = outcomes.get(number);
+      if (outcome !== undefined) bytes += resultBytes(outcome.result);
+    }
+  } else {
+    for (const { number, result } of outcomes.values())
+      if (number >= first && number < end) bytes += resultBytes(result);
+  }
+  return bytes;
 }
 
 function belowAsOf({ acknowledged }: Session, revision: Revision): number {
@@ -140,14 +232,4 @@ function belowAsOf({ acknowledged }: Session, revision: Revision): number {
     if (since <= revision) return below;
   }
   return 0;
-}
-
-/** Removes what no snapshot from this revision on needs. */
-function trim(session: Session, revision: Revision): void {
-  const { acknowledged, outcomes } = session;
-  let passed = 0;
-  while ((acknowledged[passed + 1]?.revision ?? Number.POSITIVE_INFINITY) <= revision) passed += 1;
-  if (passed > 0) acknowledged.splice(0, passed);
-  const below = belowAsOf(session, revision);
-  for (const number of outcomes.keys()) if (number < below) outcomes.delete(number);
 }

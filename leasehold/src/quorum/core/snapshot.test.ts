@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { initialConfiguration } from './configuration.ts';
-import { batch, put, remove, type Command } from './operation.ts';
-import { type SnapshotPart, SnapshotView } from './snapshot.ts';
+import { encodeSnapshotPart } from '../wire/frames.ts';
+import { batch, compareAndSet, put, remove, revisionOf, type Command } from './operation.ts';
+import { itemsOf, type SnapshotPart, SnapshotView } from './snapshot.ts';
+import { DEFAULT_LIMITS } from './options.ts';
 import { StateMachine } from './state-machine.ts';
+
+const value = new Uint8Array();
 
 const configuration = initialConfiguration([], { mode: 'all' });
 
@@ -13,13 +17,13 @@ const apply = (machine: StateMachine, ...commands: readonly Command[]): void => 
 };
 
 function machineWith(keys: number): StateMachine {
-  const machine = new StateMachine(0);
+  const machine = new StateMachine(0, DEFAULT_LIMITS);
   apply(machine, ...Array.from({ length: keys }, (_, at) => put(`k${at}`, new Uint8Array(100))));
   return machine;
 }
 
 describe('a snapshot in parts', () => {
-  it('has every value once, in parts within the bound, and the sessions in the last one', () => {
+  it('has every value once, in parts within the bound, and the sessions after the values', () => {
     const machine = machineWith(100);
     machine.sessions.begin(4_100);
     const view = new SnapshotView(machine, 1, configuration);
@@ -34,6 +38,30 @@ describe('a snapshot in parts', () => {
     expect(parts.filter(({ sessions }) => sessions.length > 0)).toEqual([parts.at(-1)]);
   });
 
+  it('has sessions in parts within the bound, and who takes all parts over applies no request again', () => {
+    const machine = machineWith(1);
+    const requests = Array.from({ length: 300 }, (_, at) => ({
+      ...{ session: revisionOf(2, at % 3), number: 1 + Math.floor(at / 3), answeredBelow: 1 },
+      ...{ origin: 'a~1', life: 1, id: at, command: compareAndSet({ key: 'k0', is: 'absent' }, value) },
+    }));
+    apply(machine, ...[1, 2, 3].map(() => ({ kind: 'open-session' }) as const));
+    const results = machine.apply(3, batch(requests));
+    const view = new SnapshotView(machine, 3, configuration);
+    const copy = new StateMachine(3, DEFAULT_LIMITS);
+    let first = 0;
+    for (let part = view.next(1_000); ; part = view.next(1_000)) {
+      expect(encodeSnapshotPart(part).length).toBeLessThan(1_000);
+      expect(part.first).toBe(first);
+      first += itemsOf(part);
+      copy.load(part.values, part.sessions);
+      if (part.isLast) break;
+    }
+    expect(first).toBeGreaterThan(30);
+    const again = results.map((of) => ({ kind: 'duplicate', of }));
+    expect(machine.apply(4, batch(requests))).toEqual(again);
+    expect(copy.apply(4, batch(requests))).toEqual(again);
+  });
+
   it('has a value that is larger than the bound in a part of its own', () => {
     const view = new SnapshotView(machineWith(3), 1, configuration);
     expect(view.next(10).values.map(({ key }) => key)).toEqual(['k0']);
@@ -41,7 +69,7 @@ describe('a snapshot in parts', () => {
   });
 
   it('is one part if there are no values', () => {
-    const view = new SnapshotView(new StateMachine(0), 0, configuration);
+    const view = new SnapshotView(new StateMachine(0, DEFAULT_LIMITS), 0, configuration);
     expect(view.next(10)).toMatchObject({ first: 0, values: [], isLast: true });
   });
 

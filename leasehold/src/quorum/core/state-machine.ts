@@ -28,7 +28,7 @@ import {
   type Value,
 } from './operation.ts';
 import type { Found, Result } from './result.ts';
-import { Sessions, type SessionSnapshot } from './sessions.ts';
+import { type SessionLimits, Sessions, type SessionSnapshot } from './sessions.ts';
 
 interface Version {
   readonly revision: Revision;
@@ -41,28 +41,29 @@ export interface StateSnapshot {
 }
 
 export class StateMachine {
-  #sessions: Sessions = Sessions.from([]);
+  readonly sessions: Sessions;
   readonly #values = new KeyMap<Version[]>();
   readonly #pins = new Set<{ readonly slot: number }>();
   #applied: number;
   #bytes = 0;
 
-  constructor(applied: number, snapshot: StateSnapshot = { values: [], sessions: [] }) {
+  constructor(
+    applied: number,
+    limits: SessionLimits,
+    snapshot: StateSnapshot = { values: [], sessions: [] },
+  ) {
     this.#applied = applied;
+    this.sessions = new Sessions(limits);
     this.load(snapshot.values, snapshot.sessions);
   }
 
-  get sessions(): Sessions {
-    return this.#sessions;
-  }
-
-  /** Takes over a part of a snapshot; the last part has the sessions. */
+  /** Takes over a part of a snapshot. */
   load(values: readonly Found[], sessions: readonly SessionSnapshot[]): void {
     for (const { key, value, revision } of values) {
       this.#values.set(key, [{ revision, value }]);
       this.#bytes += key.length + (value?.length ?? 0);
     }
-    if (sessions.length > 0) this.#sessions = Sessions.from(sessions);
+    this.sessions.load(sessions);
   }
 
   /** The rough size of the keys and of all versions of their values. */

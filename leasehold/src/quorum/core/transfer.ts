@@ -4,7 +4,7 @@
  * Both travel in parts. One part at a time is written, beside the frames of the journal, and the next part follows when that one
  * is on the disk; so the replica goes on serving, and memory and disk hold one part more at most.
  *
- *     leader      part 1 ──►              part 2 ──►              last part, with the sessions ──►
+ *     leader      part 1 ──►              part 2 ──►              last part ──►
  *     receiver         save … saved ◄── next      save … saved ◄── next          save … durable: installs, then acknowledges
  *
  * **The order of writes** makes the switch atomic. A file with a snapshot gets its name when it is whole and durable. A frame of the
@@ -24,10 +24,10 @@ import type { Application } from './application.ts';
 import type { Configuration } from './configuration.ts';
 import type { Context } from './context.ts';
 import type { Install } from './messages.ts';
-import { type SnapshotPart, SnapshotView } from './snapshot.ts';
+import { itemsOf, type SnapshotPart, SnapshotView } from './snapshot.ts';
 import { StateMachine } from './state-machine.ts';
 
-/** A snapshot that is being received: the values so far. */
+/** A snapshot that is being received: the values and sessions so far. */
 interface Incoming {
   readonly from: string;
   readonly ballot: number;
@@ -71,14 +71,15 @@ export class Saving {
     if (known?.from !== from || known.ballot !== ballot || known.slot !== part.slot) {
       this.#giveUp();
       const { slot } = part;
-      this.#incoming = { from, ballot, slot, machine: new StateMachine(slot), count: 0 };
+      const machine = new StateMachine(slot, this.#context.limits);
+      this.#incoming = { from, ballot, slot, machine, count: 0 };
     }
     const incoming = this.#incoming as Incoming;
     if (this.#writing !== undefined) return; // The sender repeats the part.
     if (part.first !== incoming.count) this.#ask(incoming);
     else {
       incoming.machine.load(part.values, part.sessions);
-      incoming.count += part.values.length;
+      incoming.count += itemsOf(part);
       this.#save({ what: 'received', incoming, part });
     }
   }
@@ -144,10 +145,9 @@ export class Outgoing {
     return this.#view.slot;
   }
 
-  /** The peer asks for the value at this place. True if that is the beginning of the next part, which is then at hand. */
+  /** The peer asks for the value or session at this place. True if that is the beginning of the next part, which is then at hand. */
   advance(next: number): boolean {
-    const { first, values, isLast } = this.part;
-    if (isLast || next !== first + values.length) return false;
+    if (this.part.isLast || next !== this.part.first + itemsOf(this.part)) return false;
     this.part = this.#view.next(this.#bytesPerPart);
     return true;
   }

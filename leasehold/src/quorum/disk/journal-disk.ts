@@ -165,7 +165,7 @@ export class JournalDisk {
   async write(frame: Frame): Promise<void> {
     const { path } = this.#options;
     if (!(await this.#options.isInPlace()) || !(await this.#file.isInPlace()))
-      throw new LogReplacedError(path);
+      throw new LogReplacedError(path, 'replica');
     const bytes = encodeAt(this.#index, frame, this.#seed);
     if (frame.base !== undefined || this.#offset > this.#segmentBytes) await this.#rotate(bytes);
     else await this.#append(bytes);

@@ -54,6 +54,15 @@ describe('the files of a replica', () => {
     expect(await files.isCopied).toBe(true);
   });
 
+  it('are copies if the note of them is damaged', async () => {
+    const note = (segments: string): string =>
+      `{"writtenMs":${NOW_MS},"directory":"the directory","segments":${segments}}`;
+    for (const damaged of [note('null'), note('5'), note('{}'), 'null', '{']) {
+      await putFile(files.storage, 'place', [new TextEncoder().encode(damaged)]);
+      expect(await files.isCopied, damaged).toBe(true);
+    }
+  });
+
   it('are copies if none is left that was noted: a journal was restored beside a newer note', async () => {
     await files.put(THIRD);
     await files.remove(SECOND);

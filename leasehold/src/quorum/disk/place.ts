@@ -66,11 +66,13 @@ export async function isCopied(storage: Storage, places: FilePlaces): Promise<bo
   return named.length === 0 || named.some((name) => segments[name] !== places.of(name));
 }
 
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
 function parsed(text: string): Place | undefined {
   try {
     const place: unknown = JSON.parse(text);
     const isPlace =
-      typeof place === 'object' && place !== null && 'segments' in place && 'writtenMs' in place;
+      isObject(place) && 'segments' in place && isObject(place.segments) && 'writtenMs' in place;
     return isPlace ? (place as Place) : undefined;
   } catch {
     return undefined; // As a directory without the file: it counts as a copy.

@@ -17,6 +17,7 @@ import { attempt, syncFile, syncNames } from '../../log/file/files.ts';
 import { decodeFrame, encodeFrame } from '../../log/file/format.ts';
 import type { Storage, StorageFile } from '../../runtime/runtime.ts';
 import type { Found } from '../core/result.ts';
+import type { SessionSnapshot } from '../core/sessions.ts';
 import type { Snapshot, SnapshotPart } from '../core/snapshot.ts';
 import { VotesLostError } from '../errors.ts';
 import { decodeSnapshotPart, encodeSnapshotPart } from '../wire/frames.ts';
@@ -124,6 +125,7 @@ export async function readSnapshot(
   const file = await attempt('open', name, storage.open(name));
   const seed = seedOf(id, slot);
   const values: Found[] = [];
+  const sessions: SessionSnapshot[] = [];
   try {
     for (let offset = HEAD_BYTES, index = 0; ; index += 1) {
       const head = await attempt('read', name, file.read(offset, FRAME_HEAD_BYTES));
@@ -135,8 +137,8 @@ export async function readSnapshot(
         throw new VotesLostError(path, `part ${index + 1} of ${name} is damaged`);
       const part = decodeSnapshotPart(record.bytes);
       for (const value of part.values) values.push(value);
-      if (part.isLast)
-        return { slot, configuration: part.configuration, state: { values, sessions: part.sessions } };
+      for (const piece of part.sessions) sessions.push(piece);
+      if (part.isLast) return { slot, configuration: part.configuration, state: { values, sessions } };
       offset += Math.ceil((FRAME_HEAD_BYTES + bodyBytes) / ALIGNMENT) * ALIGNMENT;
     }
   } finally {

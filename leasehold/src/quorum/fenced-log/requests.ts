@@ -104,6 +104,13 @@ export class Requests implements Disposable {
       this.#send(pending);
       return;
     }
+    if (result.kind === 'omitted' && result.of === 'unmet') {
+      // Nothing was written, and what the conditions found was not kept: they are tried again.
+      this.#session.answered(numbered);
+      pending.numbered = undefined;
+      this.#send(pending);
+      return;
+    }
     assert(result.kind === 'done' || result.kind === 'unmet', `a write of the log came to ${result.kind}`);
     this.#session.answered(numbered);
     this.#pending.delete(pending);

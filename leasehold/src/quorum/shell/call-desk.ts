@@ -6,14 +6,14 @@
  */
 
 import type { Answer } from '../core/answer.ts';
-import type { Found } from '../core/result.ts';
+import { type Found, foundBytes, omitted } from '../core/result.ts';
 import type { Change } from '../core/membership.ts';
 import type { ReplicaCall } from '../core/requests.ts';
 import { nameOf } from '../core/founding.ts';
 import { ANSWER_BYTES_MAX } from '../wire/bounds.ts';
 import { ANSWER_TOO_LARGE, type Call, type KeyRange, type Reply } from '../wire/calls.ts';
 import type { HistoryEvents, SlotChanges } from './change-history.ts';
-import { foundBytes, packets, replyBytes } from './packets.ts';
+import { packets, replyBytes } from './packets.ts';
 import type { AnswerPort, ReplicaHost } from './replica-host.ts';
 
 /** The replica around the core, as the desk needs it. */
@@ -62,6 +62,8 @@ export class Caller implements AnswerPort {
 function withinBounds(reply: Reply): Reply {
   const bytes = replyBytes(reply);
   if (bytes <= ANSWER_BYTES_MAX) return reply;
+  if (reply.kind === 'answer' && reply.answer.kind === 'result')
+    return { ...reply, answer: { ...reply.answer, result: omitted(reply.answer.result) } };
   return { kind: 'failed', id: reply.id, code: ANSWER_TOO_LARGE, message: String(bytes) };
 }
 

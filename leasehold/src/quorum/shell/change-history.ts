@@ -6,12 +6,12 @@
  *
  *     shown   5 6 8 9        position 6; when 7 is shown, 7, 8 and 9 follow
  *
- * The history is bounded. A watch that begins earlier than the history is told so, and can begin with all values instead. The same is
+ * The history is bounded, in slots, changes and bytes. A watch that begins earlier than the history is told so, and can begin with all values instead. The same is
  * told to live watches when a snapshot is installed: nobody here knows the changes that the snapshot contains.
  */
 
 import type { Operation } from '../core/operation.ts';
-import type { Found, Result } from '../core/result.ts';
+import { type Found, foundBytes, type Result } from '../core/result.ts';
 
 export interface SlotChanges {
   readonly slot: number;
@@ -20,6 +20,7 @@ export interface SlotChanges {
 
 const SLOTS_MAX = 10_000;
 const CHANGES_MAX = 100_000;
+const BYTES_MAX = 64 * 1024 * 1024;
 
 export interface HistoryEvents {
   /** The changes of each slot, in order. */
@@ -33,6 +34,7 @@ export class ChangeHistory {
   readonly #early = new Map<number, readonly Found[]>();
   #kept: SlotChanges[] = [];
   #keptChanges = 0;
+  #keptBytes = 0;
   #position: number;
   #oldest: number;
 
@@ -64,6 +66,7 @@ export class ChangeHistory {
     for (const each of this.#early.keys()) if (each <= slot) this.#early.delete(each);
     this.#kept = [];
     this.#keptChanges = 0;
+    this.#keptBytes = 0;
     this.#position = slot;
     this.#oldest = slot;
     this.#events.skipped(slot); // Before later changes: a watch must not take those for all there were.
@@ -92,10 +95,12 @@ export class ChangeHistory {
   #keep(changes: SlotChanges): void {
     this.#kept.push(changes);
     this.#keptChanges += changes.found.length;
-    while (this.#kept.length > SLOTS_MAX || this.#keptChanges > CHANGES_MAX) {
-      const dropped = this.#kept.shift();
-      this.#keptChanges -= dropped?.found.length ?? 0;
-      this.#oldest = dropped?.slot ?? this.#oldest;
+    this.#keptBytes += foundBytes(changes.found);
+    while (this.#kept.length > SLOTS_MAX || this.#keptChanges > CHANGES_MAX || this.#keptBytes > BYTES_MAX) {
+      const dropped = this.#kept.shift() as SlotChanges;
+      this.#keptChanges -= dropped.found.length;
+      this.#keptBytes -= foundBytes(dropped.found);
+      this.#oldest = dropped.slot;
     }
   }
 }

@@ -106,6 +106,51 @@ describe('an argument that a replica could not write down', () => {
       (client) => client.place({ mode: 'wild' } as never),
     ],
     ['a member that is no text', 'INVALID_OPTION', (client) => client.add(5 as never)],
+    ['no member', 'INVALID_OPTION', (client) => client.add(undefined as never)],
+    ['a value with half a surrogate pair', 'INVALID_OPTION', (client) => client.put('k', 'a\ud800b')],
+    [
+      'an expected value with half a surrogate pair',
+      'INVALID_OPTION',
+      (client) => client.compareAndSet('k', { value: '\udc00' }, 'v'),
+    ],
+    ...[null, undefined, 'x', 5, {}].map(
+      (expected): [string, string, (client: QuorumClient) => Promise<unknown>] => [
+        `an expectation of ${JSON.stringify(expected)}`,
+        'INVALID_OPTION',
+        (client) => client.compareAndSet('k', expected as never, 'v'),
+      ],
+    ),
+    ['a transaction of nothing', 'INVALID_OPTION', (client) => client.multi(...([] as unknown as [[], []]))],
+    ['a condition that is null', 'INVALID_OPTION', (client) => client.multi([null as never], [])],
+    ['an action that is null', 'INVALID_OPTION', (client) => client.multi([], [null as never])],
+    ['no keys', 'INVALID_OPTION', (client) => client.getAll(undefined as never)],
+    ['keys in one text', 'INVALID_OPTION', (client) => client.getAll('abc' as never)],
+    ['many keys in one text', 'INVALID_OPTION', (client) => client.gets('abc' as never)],
+    ['an entry that is null', 'INVALID_OPTION', (client) => client.puts([null as never])],
+    ['options that are null', 'INVALID_OPTION', (client) => client.get('k', null as never)],
+    ['a signal that is none', 'INVALID_OPTION', (client) => client.get('k', { signal: 5 as never })],
+    ['an unknown option', 'INVALID_OPTION', (client) => client.put('k', 'v', { timeoutms: 5 } as never)],
+    ['a placement without a mode', 'INVALID_OPTION', (client) => client.place({} as never)],
+    ['no placement', 'INVALID_OPTION', (client) => client.place(null as never)],
+    ['a watch without options', 'INVALID_OPTION', async (client) => client.watch(null as never)],
+    [
+      'a watch of a range without a beginning',
+      'INVALID_KEY',
+      async (client) => client.watch({ range: {} as never }),
+    ],
+    ['a watch from beyond all', 'INVALID_OPTION', async (client) => client.watch({ key: 'k', from: 1e15 })],
+    ...[Number.NaN, Number.POSITIVE_INFINITY, '500', null, -1, 5n].map(
+      (timeoutMs): [string, string, (client: QuorumClient) => Promise<unknown>] => [
+        `a timeout of ${String(timeoutMs)}`,
+        'INVALID_OPTION',
+        (client) => client.get('k', { timeoutMs: timeoutMs as never }),
+      ],
+    ),
+    [
+      'more keys than fit into a call',
+      'QUORUM_TOO_LARGE',
+      (client) => client.getAll(Array.from({ length: 4_200 }, (_, at) => String(at).padStart(4_096, 'k'))),
+    ],
   ];
 
   it('is refused at once with a typed error, over TCP and in the process, and the replica starts again', async () => {
@@ -119,6 +164,18 @@ describe('an argument that a replica could not write down', () => {
     await group.serves('a');
     expect(await everywhere(group, 'k')).toEqual(['v']);
   });
+});
+
+describe('many long keys', () => {
+  it('are read in as many packets as they need, while other calls go on', async () => {
+    await using group = await TestGroup.started('a');
+    const client = group.connect('a');
+    const keys = Array.from({ length: 3_000 }, (_, at) => String(at).padStart(4_096, '€'));
+    const [found] = await Promise.all([client.gets(keys), client.put('beside', 'v')]);
+    expect(found.map(({ key }) => key)).toEqual(keys);
+    const some = keys.slice(0, 600);
+    expect((await client.getAll(some)).entries).toHaveLength(600);
+  }, 20_000);
 });
 
 describe('an answer that is larger than a client takes', () => {

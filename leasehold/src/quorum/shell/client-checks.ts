@@ -8,36 +8,111 @@
  */
 
 import { InvalidKeyError, InvalidOptionError, LONGEST_KEY } from '../../runtime/errors.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { isWellFormed } from '../../runtime/text-option.ts';
 import { copyOf } from './copies.ts';
 import { type Action, type Command, type Condition, transaction } from '../core/operation.ts';
 import type { ReadMode } from '../core/reads.ts';
 import type { Found, Result } from '../core/result.ts';
 import { OutcomeUnknownError, TooLargeError } from '../errors.ts';
-import { CALL_FRAME_BYTES_MAX, PARTS_MAX, VALUE_BYTES_MAX } from '../wire/bounds.ts';
+import { CALL_FRAME_BYTES_MAX, PARTS_MAX, SLOT_MAX, VALUE_BYTES_MAX } from '../wire/bounds.ts';
 import { type Call, decodeCalls, encodeCalls, type Reply } from '../wire/calls.ts';
-import type { Expected, GivenAction, GivenCondition, Outcome } from './client-types.ts';
+import type {
+  CallOptions,
+  Expected,
+  GivenAction,
+  GivenCondition,
+  Outcome,
+  ReadOptions,
+} from './client-types.ts';
 
 const encoder = new TextEncoder();
 
 /** The bytes of a value, which are nobody else's. */
 export function bytesOf(value: Uint8Array | string): Uint8Array {
-  if (typeof value === 'string') return encoder.encode(value);
+  if (typeof value === 'string') {
+    if (isWellFormed(value)) return encoder.encode(value);
+    throw new InvalidOptionError('value', value, 'a text must have no half of a surrogate pair; give bytes');
+  }
   if (value instanceof Uint8Array) return new Uint8Array(value);
   throw new InvalidOptionError('value', value, 'it must be a text or a Uint8Array');
 }
 
 export function conditionOf(key: string, expected: Expected): GivenCondition {
   if (expected === 'absent') return { key, is: 'absent' };
-  if ('revision' in expected) return { key, is: 'revision', revision: expected.revision };
-  return { key, is: 'value', value: expected.value };
+  if (isObject(expected)) {
+    if ('revision' in expected) return { key, is: 'revision', revision: expected.revision };
+    if ('value' in expected) return { key, is: 'value', value: expected.value };
+  }
+  throw new InvalidOptionError('expected', expected, "it must be 'absent', { revision } or { value }");
 }
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** @throws {InvalidOptionError} */
+export function checkList<T>(option: string, list: readonly T[]): readonly T[] {
+  if (Array.isArray(list)) return list;
+  throw new InvalidOptionError(option, list, 'it must be a list');
+}
+
+export function checkObject<T>(option: string, value: T): T {
+  if (isObject(value)) return value;
+  throw new InvalidOptionError(option, value, 'each must be an object');
+}
+
+/** The name of a replica, or a storage id. */
+export function checkName(name: unknown): void {
+  if (typeof name !== 'string' || name === '')
+    throw new InvalidOptionError('name', name, 'it must be the name of a replica, or its storage id');
+}
+
+/** Its tables are checked as a replica does ({@link checkCall}). */
+export function checkPlacement<P>(placement: P): P {
+  if (isObject(placement) && 'mode' in placement) return placement;
+  const rule = "it must be 'all', 'leader' or 'automatic', or an object with a mode and tables";
+  throw new InvalidOptionError('readers', placement, rule);
+}
+
+const CALL_OPTIONS: OptionNames<CallOptions> = { signal: true, timeoutMs: true };
+const READ_OPTIONS: OptionNames<ReadOptions> = { ...CALL_OPTIONS, mode: true };
+const timeout = is.from(0);
+
+/** Of a call without options; these need no check. */
+export const NO_OPTIONS: Readonly<ReadOptions> = {};
+
+/** @throws {InvalidOptionError} */
+export function checkCallOptions(options: CallOptions, known: OptionNames<CallOptions> = CALL_OPTIONS): void {
+  if (options === NO_OPTIONS) return;
+  checkOptionNames('', options, known);
+  if (options.signal !== undefined) is.signal.check('signal', options.signal);
+  if (options.timeoutMs !== undefined) timeout.check('timeoutMs', options.timeoutMs);
+}
+
+/** @throws {InvalidOptionError} */
+export const checkReadOptions = (options: ReadOptions): void => checkCallOptions(options, READ_OPTIONS);
 
 export function checkKey(key: unknown): string {
   if (typeof key !== 'string' || key.length > LONGEST_KEY || !isWellFormed(key))
     throw new InvalidKeyError(key);
   return key;
 }
+
+/** The keys of one call. */
+export function checkKeys(keys: readonly string[]): void {
+  let most = 0;
+  for (const key of checkList('keys', keys)) most += BYTES_PER_CHARACTER * checkKey(key).length;
+  if (most <= CALL_BYTES_MAX) return;
+  const bytes = keys.reduce((sum, key) => sum + encoder.encode(key).length, 0);
+  if (bytes > CALL_BYTES_MAX)
+    throw new TooLargeError('the length of all keys in bytes', bytes, CALL_BYTES_MAX);
+}
+
+/** At most so many in UTF-8 for one of UTF-16. */
+const BYTES_PER_CHARACTER = 3;
+
+/** One call fits into a frame with room to spare. */
+const CALL_BYTES_MAX = CALL_FRAME_BYTES_MAX / 2;
 
 const MODES: readonly ReadMode[] = ['best', 'quorum', 'log', 'stale'];
 
@@ -63,31 +138,36 @@ export function checkWhole(option: string, value: number): number {
   throw new InvalidOptionError(option, value, 'it must be a whole number of at least 0');
 }
 
+/** A position of the log that can be reached. */
+export function checkPosition(option: string, value: number): void {
+  if (checkWhole(option, value) > SLOT_MAX)
+    throw new InvalidOptionError(option, value, 'it must be a position that a read or a watch named');
+}
+
 export function checkTransaction(
   conditions: readonly GivenCondition[],
   actions: readonly GivenAction[],
 ): Command {
-  const parts = conditions.length + actions.length;
+  const parts = checkList('conditions', conditions).length + checkList('actions', actions).length;
   if (parts > PARTS_MAX) throw new TooLargeError('the number of conditions and actions', parts, PARTS_MAX);
   let bytes = 0;
   const checked = <Part extends Condition | Action>(part: Part): Part => {
     const length = 'value' in part ? part.value.length : 0;
     if (length > VALUE_BYTES_MAX)
       throw new TooLargeError(`the value of ${JSON.stringify(part.key)} in bytes`, length, VALUE_BYTES_MAX);
-    bytes += length + 3 * part.key.length;
+    bytes += length + BYTES_PER_CHARACTER * part.key.length;
     return part;
   };
   const command = transaction(
     conditions.map((condition) => checked(checkCondition(condition))),
     actions.map((action) => checked(checkAction(action))),
   );
-  const most = CALL_FRAME_BYTES_MAX / 2;
-  if (bytes > most) throw new TooLargeError('the transaction in bytes', bytes, most);
+  if (bytes > CALL_BYTES_MAX) throw new TooLargeError('the transaction in bytes', bytes, CALL_BYTES_MAX);
   return command;
 }
 
 function checkCondition(given: GivenCondition): Condition {
-  const key = checkKey(given.key);
+  const key = checkKey(checkObject('conditions', given).key);
   switch (given.is) {
     case 'absent':
       return { key, is: 'absent' };
@@ -101,7 +181,7 @@ function checkCondition(given: GivenCondition): Condition {
 }
 
 function checkAction(given: GivenAction): Action {
-  const key = checkKey(given.key);
+  const key = checkKey(checkObject('actions', given).key);
   switch (given.do) {
     case 'get':
       return { do: 'get', key };

@@ -7,6 +7,7 @@ import { parseAddress } from '../../node/tcp/address.ts';
 import { warnings } from '../../node/warnings.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import * as is from '../../runtime/option-kinds.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { TcpWire } from './call-wire.ts';
 import { QuorumClient } from './quorum-client.ts';
@@ -35,6 +36,8 @@ const OPTIONS: OptionNames<ConnectQuorumOptions> = { servers: true, inOrder: tru
 export function connectQuorum(options: ConnectQuorumOptions): QuorumClient {
   checkOptionNames('', options, OPTIONS);
   const { servers, inOrder = false, logger = warnings } = options;
+  is.flag.check('inOrder', inOrder);
+  is.logger.check('logger', logger);
   if (!Array.isArray(servers) || servers.length === 0)
     throw new InvalidOptionError(
       'servers',
@@ -43,7 +46,7 @@ export function connectQuorum(options: ConnectQuorumOptions): QuorumClient {
     );
   for (const server of servers as readonly string[]) {
     try {
-      parseAddress(server);
+      parseAddress(String(server));
     } catch (error) {
       if (!(error instanceof InvalidOptionError)) throw error;
       throw new InvalidOptionError('servers', server, error.rule);

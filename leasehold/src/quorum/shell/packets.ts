@@ -4,7 +4,8 @@
  */
 
 import { bytesOf } from '../core/operation.ts';
-import type { Found, Result } from '../core/result.ts';
+import { foundBytes, resultBytes } from '../core/result.ts';
+import { ANSWER_BYTES_MAX } from '../wire/bounds.ts';
 import type { Call, Reply } from '../wire/calls.ts';
 
 /** A packet is closed when this much is in it: a quarter of what a replica takes from a client. */
@@ -30,25 +31,21 @@ export function packets<T>(items: readonly T[], bytesOfItem: (item: T) => number
   return all;
 }
 
-export const callBytes = (call: Call): number =>
-  call.kind === 'submit' ? bytesOf(call.command) : SMALL_BYTES;
+export function callBytes(call: Call): number {
+  if (call.kind === 'submit') return bytesOf(call.command);
+  let bytes = SMALL_BYTES;
+  if (call.kind === 'read' || call.kind === 'read-each') for (const key of call.keys) bytes += 4 + key.length;
+  return bytes;
+}
+
+/** Whether an answer with values of so many bytes is larger than a client takes. */
+export const isAnswerTooLarge = (bytes: number): boolean => SMALL_BYTES + bytes > ANSWER_BYTES_MAX;
 
 export function replyBytes(reply: Reply): number {
-  if (reply.kind === 'changes' || reply.kind === 'found') return foundBytes(reply.found);
+  if (reply.kind === 'changes' || reply.kind === 'found') return SMALL_BYTES + foundBytes(reply.found);
   if (reply.kind !== 'answer') return SMALL_BYTES;
   const { answer } = reply;
-  if (answer.kind === 'read') return foundBytes(answer.found);
+  if (answer.kind === 'read') return SMALL_BYTES + foundBytes(answer.found);
   if (answer.kind !== 'result') return SMALL_BYTES;
-  return resultBytes(answer.result);
-}
-
-function resultBytes(result: Result): number {
-  if (result.kind === 'duplicate') return resultBytes(result.of);
-  return 'found' in result ? foundBytes(result.found) : SMALL_BYTES;
-}
-
-export function foundBytes(found: readonly Found[]): number {
-  let bytes = SMALL_BYTES;
-  for (const { key, value } of found) bytes += SMALL_BYTES + key.length + (value?.length ?? 0);
-  return bytes;
+  return SMALL_BYTES + resultBytes(answer.result);
 }

@@ -13,7 +13,8 @@ export type Asked = ((id: number) => Call) | Command;
 
 /** A call that is not answered. A class, because there are many at once, and one shape is fast. */
 export class Pending {
-  readonly id: number;
+  /** Another one if the call becomes another request: replies to the one before are then nobody's. */
+  id: number;
   readonly asked: Asked;
   readonly settle: (reply: Reply) => void;
   readonly reject: (error: unknown) => void;

@@ -2,6 +2,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
+import { InvalidOptionError } from '../../runtime/errors.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { Result } from '../core/result.ts';
 import { VALUE_BYTES_MAX } from '../wire/bounds.ts';
@@ -13,6 +14,8 @@ import { TestGroup } from './testing/groups.ts';
 
 const text = (value: Uint8Array | undefined): string | undefined =>
   value === undefined ? undefined : new TextDecoder().decode(value);
+
+const OMITTED = { kind: 'omitted', of: 'done', revision: 8, bytes: 5_000_000 } as const;
 
 describe('a client', () => {
   it('writes under conditions, and is told what was found if they do not hold', async () => {
@@ -223,6 +226,74 @@ describe('a client', () => {
     expect(outcomes[1]).toBe('written as 8');
   });
 
+  describe('a client whose answer was lost, and not kept by the group', () => {
+    /** Answers each transaction with the next of these results. */
+    const connected = (...results: Result[]): { client: QuorumClient; numbers: number[] } => {
+      let copy: Reply | undefined;
+      const numbers: number[] = [];
+      const wire = (events: WireEvents): CallWire => ({
+        ...{ sessionMs: 60_000, isOpen: true, open: () => {}, next: () => {}, redirect: () => {} },
+        ...{ problems: () => '', [Symbol.asyncDispose]: async () => {} },
+        send: (calls) => {
+          for (const call of calls) {
+            if (call.kind !== 'submit') continue;
+            const isOpening = call.command.kind === 'open-session';
+            const result = isOpening ? ({ kind: 'opened', session: 7 } as const) : results.shift();
+            if (!isOpening && call.command.kind === 'transaction') numbers.push(call.number);
+            if (result === undefined) continue;
+            const reply: Reply = {
+              ...{ kind: 'answer', id: call.id, answer: { kind: 'result', result, position: 1 } },
+            };
+            // A call that was sent twice is answered twice: at once, or when the next call is under way.
+            events.replies([...(copy === undefined ? [] : [copy]), reply, reply]);
+            copy = isOpening ? undefined : reply;
+          }
+        },
+      });
+      return { client: new QuorumClient(nodeRuntime(), wire), numbers };
+    };
+
+    it('tries a condition again, under a number of its own, if the condition did not hold', async () => {
+      const unmet: Result = { kind: 'unmet', revision: 9, found: [] };
+      const { client, numbers } = connected({ ...OMITTED, of: 'unmet' }, unmet);
+      await using _ = client;
+      expect(await client.compareAndSet('k', 'absent', 'v')).toMatchObject({ isDone: false });
+      expect(numbers).toEqual([1, 2]);
+    });
+
+    it('takes no copy of the first answer for the answer to the second attempt', async () => {
+      const { client, numbers } = connected(
+        { ...OMITTED, of: 'unmet' },
+        { kind: 'done', revision: 9, found: [] },
+      );
+      await using _ = client;
+      expect(await client.compareAndSet('k', 'absent', 'v')).toMatchObject({ isDone: true, revision: 9 });
+      expect(numbers).toEqual([1, 2]);
+    });
+
+    it('says that a transaction was carried out and its answer is not known', async () => {
+      const { client, numbers } = connected(OMITTED);
+      await using _ = client;
+      const asked = client.multi([], [{ do: 'get', key: 'k' }]);
+      await expect(asked).rejects.toMatchObject({ code: 'QUORUM_ANSWER_NOT_KEPT', retryable: false });
+      expect(numbers).toEqual([1]);
+    });
+
+    it('says that the answer is too large, and whether the transaction was carried out', async () => {
+      const tooLarge = { ...OMITTED, bytes: 2 ** 30 };
+      const { client, numbers } = connected(tooLarge, { ...tooLarge, of: 'unmet' });
+      await using _ = client;
+      const gets = [{ do: 'get', key: 'k' }] as const;
+      const code = 'QUORUM_ANSWER_TOO_LARGE';
+      for (const message of [/ was carried out/, / was not carried out/])
+        await expect(client.multi([], gets)).rejects.toMatchObject({
+          code,
+          message: expect.stringMatching(message),
+        });
+      expect(numbers).toEqual([1, 2]);
+    });
+  });
+
   it('begins a watch again, and elsewhere, after a server that does not serve yet', async () => {
     let servers = 0;
     let asks = 0;
@@ -245,6 +316,15 @@ describe('a client', () => {
     await using client = new QuorumClient(nodeRuntime(), wire);
     expect(await client.watch({ key: 'k' }).next()).toMatchObject({ value: { position: 7, isWhole: true } });
     expect([asks, servers > 0]).toEqual([3, true]);
+  });
+
+  it.each([
+    ['a server that is a number', { servers: [5] }],
+    ['no server', { servers: [] }],
+    ['a logger without methods', { servers: ['127.0.0.1:1'], logger: {} }],
+    ['a text for inOrder', { servers: ['127.0.0.1:1'], inOrder: 'yes' }],
+  ])('is not made with %s', (_, options) => {
+    expect(() => connectQuorum(options as never)).toThrow(InvalidOptionError);
   });
 
   it('stops waiting when its signal says so', async () => {

@@ -12,24 +12,28 @@ import { type Instant, instant, later } from '../../runtime/time.ts';
 import type { Answer, Served } from '../core/answer.ts';
 import type { Placement, PlacementChange } from '../core/configuration.ts';
 import { type Command, NO_SESSION } from '../core/operation.ts';
-import type { Found, Result } from '../core/result.ts';
+import type { Found, Omitted, Result } from '../core/result.ts';
 import {
+  AnswerNotKeptError,
   AnswerTooLargeError,
-  ChangeRefusedError,
   OutcomeUnknownError,
   QuorumBusyError,
   QuorumClosedError,
   isTimeout,
   timedOut,
 } from '../errors.ts';
-import type { Change } from '../core/membership.ts';
 import { ANSWER_TOO_LARGE, type Call, type Reply } from '../wire/calls.ts';
 import { type CallWire, type LocalDesk, LocalWire, type WireEvents } from './call-wire.ts';
 import {
-  checkCall,
+  checkCallOptions,
   checkKey,
+  checkKeys,
+  checkList,
+  checkObject,
+  checkReadOptions,
   checkTransaction,
   conditionOf,
+  NO_OPTIONS,
   outcomeOf,
   readCall,
   readEachCall,
@@ -45,26 +49,26 @@ import type {
   ReadOptions,
 } from './client-types.ts';
 import { ClientSession, type NumberedWrite } from './client-session.ts';
-import { additionOf, type Resolved } from './newcomer.ts';
-import { callBytes, packets } from './packets.ts';
+import { ClientWatches } from './client-watches.ts';
+import { GroupChanges } from './group-changes.ts';
+import { callBytes, isAnswerTooLarge, packets } from './packets.ts';
 import { type Asked, Pending, RESEND_MS } from './pending-call.ts';
 import type { ReplicaStatus } from './replica-status.ts';
-import { checkReaders, placementOf, type Readers } from './readers-status.ts';
+import type { Readers } from './readers-status.ts';
 import { together } from './together.ts';
-import { Watch, type WatchOptions } from './watch.ts';
+import type { Watch, WatchOptions } from './watch.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const RETRY_MS = 50;
 const TICK_MS = 50;
-/** A timer that is set for so long only keeps the process alive. */
-const HOLD_MS = 365 * 24 * 60 * 60 * 1_000;
 
 export class QuorumClient implements AsyncDisposable {
   readonly #runtime: Runtime;
   readonly #wire: CallWire;
   readonly #session = new ClientSession();
   readonly #pending = new Map<number, Pending>();
-  readonly #watches = new Map<number, Watch>();
+  readonly #watches: ClientWatches;
+  readonly #changes: GroupChanges;
   /** Writes that wait for a session, or for a number. */
   #unnumbered: Pending[] = [];
   #outbox: Call[] = [];
@@ -73,8 +77,6 @@ export class QuorumClient implements AsyncDisposable {
   /** No other server is used before then. */
   #moveAfter: Instant = instant(Number.NEGATIVE_INFINITY);
   #tick: Disposable | undefined;
-  /** Keeps the process alive while there is a watch, as the tick does while there is a call. */
-  #hold: Disposable | undefined;
   #isClosed = false;
   /** The last word about writes was that no majority has room. */
   #isDiskFull = false;
@@ -89,6 +91,16 @@ export class QuorumClient implements AsyncDisposable {
       renewed: () => this.#resendAll(),
       moved: () => this.#moved(),
     });
+    this.#changes = new GroupChanges(runtime, (...call) => this.#ask(...call));
+    this.#watches = new ClientWatches({
+      runtime,
+      newId: () => (this.#ids += 1),
+      send: (call) => {
+        if (this.#wire.isOpen) this.#send(call);
+        else this.#wire.open(); // All watches begin again when there is a connection.
+      },
+      refused: () => this.#moveOn(),
+    });
   }
 
   /** A client in the process of a replica. @internal */
@@ -102,7 +114,7 @@ export class QuorumClient implements AsyncDisposable {
 
   // ── reads ──
 
-  async get(key: string, options: ReadOptions = {}): Promise<ReadEntry> {
+  async get(key: string, options: ReadOptions = NO_OPTIONS): Promise<ReadEntry> {
     const { found, served, position } = await this.#read([key], options);
     const { value, revision } = found[0] as Found;
     return { key, value, revision, served, position };
@@ -111,16 +123,18 @@ export class QuorumClient implements AsyncDisposable {
   /** Several keys as of one instant. */
   async getAll(
     keys: readonly string[],
-    options: ReadOptions = {},
+    options: ReadOptions = NO_OPTIONS,
   ): Promise<{ readonly entries: readonly Entry[]; readonly served: Served; readonly position: number }> {
     const { found, served, position } = await this.#read(keys, options);
     return { entries: found, served, position };
   }
 
   /** Many reads of one key each, with one promise for all: faster, but not as of one instant. */
-  gets(keys: readonly string[], options: ReadOptions = {}): Promise<readonly Entry[]> {
+  async gets(keys: readonly string[], options: ReadOptions = NO_OPTIONS): Promise<readonly Entry[]> {
+    checkReadOptions(options);
+    checkList('keys', keys);
     const entries: Entry[] = new Array(keys.length);
-    return together(Math.ceil(keys.length / KEYS_PER_CALL), options.signal, (call, settle, reject) => {
+    await together(Math.ceil(keys.length / KEYS_PER_CALL), options.signal, (call, settle, reject) => {
       const from = call * KEYS_PER_CALL;
       const asked = keys.slice(from, from + KEYS_PER_CALL);
       asked.forEach(checkKey);
@@ -131,7 +145,8 @@ export class QuorumClient implements AsyncDisposable {
         });
         if (reply.isLast) settle();
       });
-    }).then(() => entries);
+    });
+    return entries;
   }
 
   // ── writes ──
@@ -139,22 +154,22 @@ export class QuorumClient implements AsyncDisposable {
   async put(
     key: string,
     value: Uint8Array | string,
-    options: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<{ revision: number }> {
     const outcome = await this.multi([], [{ do: 'put', key, value }], options);
     return { revision: outcome.isDone ? outcome.revision : 0 };
   }
 
-  async delete(key: string, options: CallOptions = {}): Promise<void> {
+  async delete(key: string, options: CallOptions = NO_OPTIONS): Promise<void> {
     await this.multi([], [{ do: 'delete', key }], options);
   }
 
   /** Writes if the key is as expected; otherwise the outcome has the entry that was found. */
-  compareAndSet(
+  async compareAndSet(
     key: string,
     expected: Expected,
     value: Uint8Array | string,
-    options: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<Outcome> {
     return this.multi([conditionOf(key, expected)], [{ do: 'put', key, value }], options);
   }
@@ -163,21 +178,23 @@ export class QuorumClient implements AsyncDisposable {
   multi(
     conditions: readonly GivenCondition[],
     actions: readonly GivenAction[],
-    options: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<Outcome> {
     return new Promise((resolve, reject) => {
+      checkCallOptions(options);
       const command = checkTransaction(conditions, actions);
       this.#write(command, options, reject, (result) => resolve(outcomeOf(result)));
     });
   }
 
   /** Many writes of one key each, with one promise for all. Each takes effect on its own. */
-  puts(
+  async puts(
     entries: readonly { readonly key: string; readonly value: Uint8Array | string }[],
-    options: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<void> {
-    return together(entries.length, options.signal, (place, settle, reject) => {
-      const { key, value } = entries[place] as { key: string; value: Uint8Array | string };
+    checkCallOptions(options);
+    return together(checkList('entries', entries).length, options.signal, (place, settle, reject) => {
+      const { key, value } = checkObject('entries', entries[place] as (typeof entries)[number]);
       const command = checkTransaction([], [{ do: 'put', key, value }]);
       this.#write(command, options, reject, settle);
     });
@@ -193,35 +210,15 @@ export class QuorumClient implements AsyncDisposable {
    */
   watch(options: WatchOptions): Watch {
     this.#checkOpen();
-    const watch: Watch = new Watch(options, {
-      renumber: (before, of) => {
-        if (before !== undefined) this.#watches.delete(before);
-        this.#ids += 1;
-        this.#watches.set(this.#ids, of);
-        return this.#ids;
-      },
-      send: (call) => {
-        if (this.#wire.isOpen) this.#send(call);
-        else this.#wire.open(); // All watches begin again when there is a connection.
-      },
-      refused: () => {
-        this.#runtime.wakeAt(later(this.#runtime.now(), RETRY_MS), () => watch.tryAgain());
-        this.#moveOn();
-      },
-      ended: (id) => {
-        this.#watches.delete(id);
-        this.#holdForWatches();
-      },
-    });
-    this.#holdForWatches();
-    return watch;
+    return this.#watches.begin(options);
   }
 
   // ── for operators ──
 
   /** How the server that is in use sees itself and the group. */
-  status(options: CallOptions = {}): Promise<ReplicaStatus> {
+  status(options: CallOptions = NO_OPTIONS): Promise<ReplicaStatus> {
     return new Promise((resolve, reject) => {
+      checkCallOptions(options);
       this.#ask(
         (id) => ({ kind: 'status', id }),
         options,
@@ -237,28 +234,22 @@ export class QuorumClient implements AsyncDisposable {
    * Makes a member of a replica that was started to join; in place of an old member of that name, if there is one. Waits until the
    * leader has heard of that replica. A storage id, as `status` shows it, names one directory if several have the same name.
    */
-  async add(name: string, options: CallOptions = {}): Promise<void> {
-    const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    const change = await additionOf(() => this.#resolve(name, options), this.#runtime, timeoutMs);
-    await this.#change(change, options);
+  add(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
+    return this.#changes.add(name, options, DEFAULT_TIMEOUT_MS);
   }
 
-  async remove(name: string, options: CallOptions = {}): Promise<void> {
-    const { member } = await this.#resolve(name, options);
-    if (member === undefined) throw new ChangeRefusedError('not-a-member');
-    await this.#change({ kind: 'remove', storage: member }, options);
+  remove(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
+    return this.#changes.remove(name, options);
   }
 
   /** Says which replicas hold which keys: in a word, or with tables. Resolves when the group goes by it. */
-  async place(readers: Readers | Placement | PlacementChange, options: CallOptions = {}): Promise<void> {
-    const placement = typeof readers === 'object' ? readers : placementOf(checkReaders('readers', readers));
-    return this.#change({ kind: 'placement', placement }, options);
+  place(readers: Readers | Placement | PlacementChange, options: CallOptions = NO_OPTIONS): Promise<void> {
+    return this.#changes.place(readers, options);
   }
 
   /** Hands the leadership to a member. The election is under way when the promise resolves. */
-  async transfer(name: string, options: CallOptions = {}): Promise<void> {
-    const call = checkCall('name', name, { kind: 'transfer', id: 0, to: name });
-    return this.#operate((id) => ({ ...call, id }), options);
+  transfer(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
+    return this.#changes.transfer(name, options);
   }
 
   /** Closes the session. Calls that wait are rejected; writes may take effect all the same. */
@@ -275,7 +266,7 @@ export class QuorumClient implements AsyncDisposable {
     this.#tick?.[Symbol.dispose]();
     const error = new QuorumClosedError('client');
     for (const { reject } of [...this.#pending.values(), ...this.#unnumbered]) reject(error);
-    for (const watch of this.#watches.values()) watch.fail(error);
+    this.#watches.fail(error);
     this.#pending.clear();
     this.#unnumbered = [];
     await this.#wire[Symbol.asyncDispose]();
@@ -289,41 +280,10 @@ export class QuorumClient implements AsyncDisposable {
 
   #read(keys: readonly string[], options: ReadOptions): Promise<Extract<Answer, { kind: 'read' }>> {
     return new Promise((resolve, reject) => {
-      keys.forEach(checkKey);
+      checkReadOptions(options);
+      checkKeys(keys);
       this.#ask(readCall(keys, options.mode), options, reject, (reply) => {
         if (reply.kind === 'answer' && reply.answer.kind === 'read') resolve(reply.answer);
-      });
-    });
-  }
-
-  async #resolve(name: string, options: CallOptions): Promise<Resolved> {
-    const call = checkCall('name', name, { kind: 'resolve', id: 0, name });
-    return new Promise((resolve, reject) => {
-      this.#ask(
-        (id) => ({ ...call, id }),
-        options,
-        reject,
-        (reply) => {
-          if (reply.kind === 'resolved') resolve(reply);
-        },
-      );
-    });
-  }
-
-  async #change(change: Change, options: CallOptions): Promise<void> {
-    const value = change.kind === 'placement' ? change.placement : change;
-    const call = checkCall(change.kind, value, { kind: 'change', id: 0, change });
-    return this.#operate((id) => ({ ...call, id }), options);
-  }
-
-  /** Asks again while the group is not ready. */
-  #operate(make: (id: number) => Call, options: CallOptions): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#ask(make, options, reject, (reply) => {
-        const isAnswer = reply.kind === 'answer' && reply.answer.kind === 'not-changed';
-        const why = reply.kind === 'failed' ? reply.code : isAnswer ? reply.answer.why : undefined;
-        if (why === undefined) resolve();
-        else reject(new ChangeRefusedError(why));
       });
     });
   }
@@ -374,8 +334,8 @@ export class QuorumClient implements AsyncDisposable {
     signal?.throwIfAborted();
     this.#ids += 1;
     const id = this.#ids;
-    const aborting = signal && onAbort(signal, () => this.#drop(id, signal.reason));
-    const pending = new Pending(
+    const aborting = signal && onAbort(signal, () => this.#drop(pending.id, signal.reason));
+    const pending: Pending = new Pending(
       id,
       asked,
       aborting === undefined ? settle : (reply) => (aborting[Symbol.dispose](), settle(reply)),
@@ -461,13 +421,13 @@ export class QuorumClient implements AsyncDisposable {
     const now = this.#runtime.now();
     for (const pending of this.#pending.values())
       if (pending.sent > 0 || pending.isDue) this.#dispatch(pending, now);
-    for (const watch of [...this.#watches.values()]) watch.begin();
+    this.#watches.beginAgain();
   }
 
   /** Two servers that send each other's clients on must not keep a client busy: calls are repeated after a pause. */
   #moved(): void {
     for (const pending of this.#pending.values()) if (pending.sent > 0) this.#later(pending);
-    for (const watch of [...this.#watches.values()]) watch.begin();
+    this.#watches.beginAgain();
   }
 
   #checkOpen(): void {
@@ -477,15 +437,11 @@ export class QuorumClient implements AsyncDisposable {
   // ── answers ──
 
   #replied(reply: Reply): void {
-    const watch = this.#watches.get(reply.id);
-    if (watch !== undefined) {
-      watch.heard(reply);
-      return;
-    }
+    if (this.#watches.heard(reply)) return;
     const pending = this.#pending.get(reply.id);
     if (pending === undefined) return;
     if (reply.kind === 'failed' && reply.code === ANSWER_TOO_LARGE) {
-      this.#finish(pending, new AnswerTooLargeError(Number(reply.message), pending.isWrite));
+      this.#finish(pending, new AnswerTooLargeError(Number(reply.message), 'read'));
       return;
     }
     if (reply.kind === 'failed' && reply.code === 'not-leader') {
@@ -507,6 +463,10 @@ export class QuorumClient implements AsyncDisposable {
     if (result !== undefined) this.#isDiskFull = false;
     if (pending.isWrite && result?.kind === 'no-session') {
       this.#expired(pending);
+      return;
+    }
+    if (pending.isWrite && result?.kind === 'omitted') {
+      this.#omitted(pending, result);
       return;
     }
     if (reply.kind === 'found' && !reply.isLast) pending.settle(reply);
@@ -543,6 +503,28 @@ export class QuorumClient implements AsyncDisposable {
       this.#finish(pending, new OutcomeUnknownError());
       return;
     }
+    this.#writeAnew(pending);
+  }
+
+  /** The write is done with, and what it found is not known. If nothing was written, the conditions can be tried again. */
+  #omitted(pending: Pending, { of, bytes }: Omitted): void {
+    if (isAnswerTooLarge(bytes)) this.#finish(pending, new AnswerTooLargeError(bytes, of));
+    else if (of === 'done') this.#finish(pending, new AnswerNotKeptError(bytes));
+    else {
+      this.#session.answered(pending.write as NumberedWrite);
+      this.#writeAnew(pending);
+    }
+  }
+
+  /**
+   * Sends the write as another request: the one before has no effect. A copy of the answer to that one may still come, and must not be
+   * taken for the answer to this one.
+   */
+  #writeAnew(pending: Pending): void {
+    this.#pending.delete(pending.id);
+    this.#ids += 1;
+    pending.id = this.#ids;
+    this.#pending.set(pending.id, pending);
     pending.write = undefined;
     pending.sent = 0;
     pending.isDue = false;
@@ -556,15 +538,6 @@ export class QuorumClient implements AsyncDisposable {
   }
 
   // ── time ──
-
-  #holdForWatches(): void {
-    if (this.#watches.size > 0) {
-      this.#hold ??= this.#runtime.wakeAt(later(this.#runtime.now(), HOLD_MS), () => {});
-      return;
-    }
-    this.#hold?.[Symbol.dispose]();
-    this.#hold = undefined;
-  }
 
   #watchTime(): void {
     this.#tick ??= this.#runtime.wakeAt(later(this.#runtime.now(), TICK_MS), () => {

@@ -1,4 +1,4 @@
-import { cp, rm } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { silent } from '../../runtime/logger.ts';
@@ -241,9 +241,28 @@ describe('startReplica', () => {
     ['sessions that end before a client repeats a write', { sessionMs: 2_000 }],
     ['a name with a tilde', { name: 'a~b', peers: { 'a~b': '127.0.0.1:1' } }],
     ['a misspelt option', { leasMs: 3 } as object],
+    ['no directory', { directory: undefined as never }],
+    ['a directory that is a number', { directory: 5 as never }],
+    ['an empty directory name', { directory: '' }],
+    ['a logger without methods', { logger: {} as never }],
+    ['a logger that is a number', { logger: 5 as never }],
+    ['a text for join', { join: 'no' as never }],
+    ['no readers', { readers: null as never }],
+    ['a lease of nothing', { leaseMs: 1e-9 }],
+    ['a heartbeat of nothing', { heartbeatMs: 1e-300 }],
   ])('refuses options with %s', async (_, options) => {
     await using group = await TestGroup.of('a');
     await expect(group.start('a', options)).rejects.toThrow(InvalidOptionError);
+  });
+
+  it('refuses a file in the place of its directory, and says so', async () => {
+    await using group = await TestGroup.of('a');
+    const directory = group.directory('file');
+    await writeFile(directory, '');
+    await expect(group.start('a', { directory })).rejects.toMatchObject({
+      code: 'EEXIST',
+      message: expect.stringContaining('there is a file of that name; give a directory'),
+    });
   });
 
   it('says what an even number of replicas costs', async () => {

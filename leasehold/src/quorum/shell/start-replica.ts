@@ -21,6 +21,7 @@ import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import * as is from '../../runtime/option-kinds.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { nameOption } from '../../runtime/text-option.ts';
 import type { Placement } from '../core/configuration.ts';
@@ -192,9 +193,17 @@ interface CheckedOptions {
 export function checkReplicaOptions(options: StartReplicaOptions): CheckedOptions {
   checkOptionNames('', options, OPTIONS);
   const name = replicaName('name', options.name);
-  const group = nameOption('group', options.group ?? 'default', NAME_CHARACTERS_MAX);
+  const group = nameOption(
+    'group',
+    options.group === undefined ? 'default' : options.group,
+    NAME_CHARACTERS_MAX,
+  );
   const peers = checkPeers(options.peers);
-  const join = options.join ?? false;
+  is.string.check('directory', options.directory);
+  const { join = false, readers = 'all', insecure = false, allowNetworkDirectory = false, logger } = options;
+  for (const [option, value] of Object.entries({ join, insecure, allowNetworkDirectory }))
+    is.flag.check(option, value);
+  if (logger !== undefined) is.logger.check('logger', logger);
   const own = peers.get(name);
   if (own === undefined && !join) {
     throw new InvalidOptionError(
@@ -218,14 +227,14 @@ export function checkReplicaOptions(options: StartReplicaOptions): CheckedOption
     );
   const listen = parsed('listen', options.listen ?? own);
   const secure = mutualTlsOption(options.tls);
-  if (secure === undefined && options.insecure !== true && !isLoopback(listen.host)) {
+  if (secure === undefined && !insecure && !isLoopback(listen.host)) {
     throw new InvalidOptionError(
       'listen',
       formatAddress(listen),
       'everybody who can connect there could read and write; listen on 127.0.0.1, give tls (--ca, --cert, --key), or say insecure: true (--insecure) if the network keeps others away',
     );
   }
-  const placement = placementOf(checkReaders('readers', options.readers ?? 'all'));
+  const placement = placementOf(checkReaders('readers', readers));
   return { name, group, peers, join, own, durations, listen, secure, placement };
 }
 

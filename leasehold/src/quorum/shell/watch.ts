@@ -13,8 +13,11 @@
 
 import { InvalidOptionError } from '../../runtime/errors.ts';
 import { onAbort } from '../../runtime/on-abort.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { AnswerTooLargeError, WatchBehindError } from '../errors.ts';
-import { checkKey, checkWhole } from './client-checks.ts';
+import { foundBytes } from '../core/result.ts';
+import { checkKey, checkPosition } from './client-checks.ts';
 import { ANSWER_TOO_LARGE, type Call, type KeyRange, type Reply } from '../wire/calls.ts';
 import type { Entry } from './client-types.ts';
 
@@ -25,7 +28,11 @@ export interface WatchOptions {
   prefix?: string | undefined;
   /** The keys from `first` on and below `end`. */
   range?: { readonly first: string; readonly end?: string | undefined } | undefined;
-  /** Changes after this position, as named by a read or an earlier watch. @default begins with all values there are */
+  /**
+   * Changes after this position, as named by a read or an earlier watch. A server that is not there yet is waited for.
+   *
+   * @default begins with all values there are
+   */
   from?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -48,7 +55,11 @@ interface WatchWire {
   ended(id: number): void;
 }
 
+/** The watch pauses when so many events, or bytes, wait to be read. */
 const QUEUE_MAX = 10_000;
+const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
+
+const OPTIONS: OptionNames<WatchOptions> = { key: true, prefix: true, range: true, from: true, signal: true };
 
 export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable {
   readonly #range: KeyRange;
@@ -58,15 +69,18 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
   #id: number | undefined;
   #position: number | undefined;
   #queue: WatchEvent[] = [];
-  #waiting: { resolve(result: IteratorResult<WatchEvent>): void; reject(error: unknown): void } | undefined;
+  #queueBytes = 0;
+  #waiting: { resolve(result: IteratorResult<WatchEvent>): void; reject(error: unknown): void }[] = [];
   #failure: { readonly error: unknown } | undefined;
   #isPaused = false;
   #isRefused = false;
   #isOver = false;
 
   constructor(options: WatchOptions, wire: WatchWire) {
+    checkOptionNames('', options, OPTIONS);
     const { from, signal } = options;
-    if (from !== undefined) checkWhole('from', from);
+    if (from !== undefined) checkPosition('from', from);
+    if (signal !== undefined) is.signal.check('signal', signal);
     this.#range = rangeOf(options);
     this.#wire = wire;
     this.#isFromGiven = from !== undefined;
@@ -98,13 +112,14 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
       return;
     }
     if (reply.kind === 'failed' && reply.code === ANSWER_TOO_LARGE)
-      this.fail(new AnswerTooLargeError(Number(reply.message), false));
+      this.fail(new AnswerTooLargeError(Number(reply.message), 'read'));
     else if (reply.kind === 'watch-behind') this.#behind(reply);
     else if (reply.kind === 'changes') this.#changed(reply);
   }
 
   next(): Promise<IteratorResult<WatchEvent>> {
     const event = this.#queue.shift();
+    if (event !== undefined) this.#queueBytes -= foundBytes(event.changes);
     if (this.#isPaused && this.#queue.length === 0) {
       this.#isPaused = false;
       this.begin();
@@ -113,7 +128,7 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
     if (this.#failure !== undefined) return Promise.reject(this.#failure.error);
     if (this.#isOver) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject };
+      this.#waiting.push({ resolve, reject });
     });
   }
 
@@ -145,10 +160,10 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
       this.#wire.send({ kind: 'unwatch', id: this.#id });
       this.#wire.ended(this.#id);
     }
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    if (this.#failure !== undefined) waiting?.reject(this.#failure.error);
-    else waiting?.resolve({ done: true, value: undefined });
+    for (const { resolve, reject } of this.#waiting.splice(0)) {
+      if (this.#failure !== undefined) reject(this.#failure.error);
+      else resolve({ done: true, value: undefined });
+    }
   }
 
   #behind(reply: Extract<Reply, { kind: 'watch-behind' }>): void {
@@ -172,11 +187,13 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
     this.#position = position;
     if (found.length === 0 && !isWhole) return;
     const event = { position, changes: found, isWhole };
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
+    const waiting = this.#waiting.shift();
     if (waiting !== undefined) waiting.resolve({ done: false, value: event });
-    else this.#queue.push(event);
-    if (this.#queue.length < QUEUE_MAX || this.#isPaused) return;
+    else {
+      this.#queue.push(event);
+      this.#queueBytes += foundBytes(found);
+    }
+    if (this.#isPaused || (this.#queue.length < QUEUE_MAX && this.#queueBytes < QUEUE_BYTES_MAX)) return;
     this.#isPaused = true;
     this.#wire.send({ kind: 'unwatch', id });
   }
@@ -187,7 +204,10 @@ function rangeOf({ key, prefix, range }: WatchOptions): KeyRange {
   const given = [key, prefix, range].filter((each) => each !== undefined);
   if (given.length !== 1)
     throw new InvalidOptionError('watch', given.length, 'exactly one of key, prefix and range must be given');
-  for (const bound of [key, prefix, range?.first, range?.end]) if (bound !== undefined) checkKey(bound);
+  if (range !== undefined && (typeof range !== 'object' || range === null))
+    throw new InvalidOptionError('range', range, "it must be an object, as { first: 'a', end: 'b' }");
+  for (const bound of [key, prefix, range?.end]) if (bound !== undefined) checkKey(bound);
+  if (range !== undefined) checkKey(range.first);
   if (key !== undefined) return { first: key, end: `${key}\0` };
   if (prefix !== undefined) return { first: prefix, end: endOf(prefix) };
   return { first: range?.first ?? '', end: range?.end };

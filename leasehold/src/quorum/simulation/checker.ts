@@ -33,7 +33,8 @@ import {
   slotOf,
   touchedBy,
 } from '../core/operation.ts';
-import type { Found } from '../core/result.ts';
+import type { Found, Result } from '../core/result.ts';
+import type { SessionSnapshot } from '../core/sessions.ts';
 import type { Replica } from '../core/replica.ts';
 import type { Call } from './node.ts';
 import { type Called, decode } from './operations.ts';
@@ -142,7 +143,7 @@ export class Checker {
       this.#world.count(`result: ${answer.result.kind}`);
       if (!node.isLeader) this.#world.count('answered near the client');
     }
-    if (answer.kind === 'result' && call.kind === 'submit' && answer.result.kind === 'done') {
+    if (answer.kind === 'result' && call.kind === 'submit' && isDone(answer.result)) {
       const { revision } = answer.result;
       for (const key of touchedBy([call.submission.command]).written) this.#show(key, revision);
     }
@@ -206,7 +207,8 @@ export class Checker {
       const { machine } = replica.view;
       const contents = machine.contents();
       for (const found of contents) this.#checkOnce(found);
-      const sessions = machine.sessions.open.sort((a, b) => a - b);
+      const sessions = machine.sessions.snapshotAt(machine.applied).map(sorted);
+      sessions.sort((a, b) => a.id - b.id);
       const values = contents.map(({ key, value, revision }) => [key, decode(value), revision]);
       const state = JSON.stringify({ values, sessions });
       const other = states.get(machine.applied);
@@ -405,3 +407,12 @@ function observedOf(
   const writes = new Map(written);
   return [...keys].map((key) => observed(key, writes.get(key), saw.get(key)));
 }
+
+const isDone = (result: Result): result is Extract<Result, { kind: 'done' | 'omitted' }> =>
+  result.kind === 'done' || (result.kind === 'omitted' && result.of === 'done');
+
+/** A session with its outcomes by number: replicas that installed snapshots have them in another order. */
+const sorted = (session: SessionSnapshot): SessionSnapshot => ({
+  ...session,
+  outcomes: session.outcomes.toSorted((a, b) => a.number - b.number),
+});

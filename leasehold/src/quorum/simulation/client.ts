@@ -175,10 +175,11 @@ export class Client {
         return;
       }
       const { result } = answer;
-      if (result.kind === 'done' || result.kind === 'unmet') {
+      const told = result.kind === 'omitted' ? { ...result, kind: result.of, found: [] } : result;
+      if (told.kind === 'done' || told.kind === 'unmet') {
         operation.returnedMs = this.#options.world.trueMs;
-        operation.result = result;
-        for (const found of result.found) this.#seen.set(found.key, found);
+        operation.result = told;
+        for (const found of told.found) this.#seen.set(found.key, found);
       } else if (result.kind === 'no-session' && this.#session === session) this.#session = { state: 'none' };
       session.unanswered.delete(number);
       this.#busyLanes -= 1;

@@ -83,6 +83,13 @@ function drawMask(dice: Random, seats: number): Mask {
 export const drawRate = (dice: Random): number =>
   CLOCK_RATE_BOUND ** (dice.pick([-1, 1, 0, dice.between(-1, 1), dice.between(-1, 1)]) / 2);
 
+/** A result with the value of one key has about 70 bytes: sessions have room for one result, for a few, or for all. */
+const boundsOf = (
+  bytesPerPart: number,
+): Pick<QuorumLimits, 'bytesPerPart' | 'resultBytes' | 'resultBytesPerSession'> => ({
+  ...{ bytesPerPart, resultBytesPerSession: 4 * bytesPerPart, resultBytes: 9 * bytesPerPart },
+});
+
 export function drawWorld(dice: Random): DrawnWorld {
   const durations = drawDurations(dice);
   const { leaseMs, electionMs } = durations;
@@ -98,7 +105,7 @@ export function drawWorld(dice: Random): DrawnWorld {
       requestsPerSlot: dice.pick([2, 100]),
       entriesPerMessage: dice.pick([2, 64]),
       ...{ bytesPerSlot: 1_000, bytesPerMessage: 4_000, bytesPerSnapshot: Number.POSITIVE_INFINITY },
-      bytesPerPart: dice.pick([20, 60, 4_000]),
+      ...boundsOf(dice.pick([20, 60, 4_000])),
       slotsPerSnapshot: dice.pick([5, 20, 1_000]),
       slotsKept: dice.pick([3, 10, 30]),
       bytesKept: dice.pick([400, Number.POSITIVE_INFINITY]),

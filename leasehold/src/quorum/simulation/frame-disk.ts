@@ -9,7 +9,6 @@
 import type { Random } from '../../sim/random.ts';
 import type { Frame } from '../core/journal.ts';
 import { basePlace, type StoredFrame } from '../core/recovery.ts';
-import type { Found } from '../core/result.ts';
 import type { Snapshot, SnapshotPart } from '../core/snapshot.ts';
 
 export class FrameDisk {
@@ -17,8 +16,8 @@ export class FrameDisk {
   #frames: StoredFrame[] = [];
   #writing: Frame | undefined;
   #snapshots = new Map<number, Snapshot>();
-  /** The values of a snapshot that has no name yet. */
-  #unfinished: Found[] = [];
+  /** The parts of a snapshot that has no name yet. */
+  #unfinished: SnapshotPart[] = [];
   #saving: SnapshotPart | undefined;
   #lives = 0;
   /** The newest life that was heard of each other directory. */
@@ -87,10 +86,12 @@ export class FrameDisk {
     const part = this.#saving;
     if (part === undefined) return;
     this.#saving = undefined;
-    this.#unfinished.push(...part.values);
+    this.#unfinished.push(part);
     if (!part.isLast) return;
-    const { slot, configuration, sessions } = part;
-    this.#snapshots.set(slot, { slot, configuration, state: { values: this.#unfinished, sessions } });
+    const { slot, configuration } = part;
+    const values = this.#unfinished.flatMap((each) => each.values);
+    const sessions = this.#unfinished.flatMap((each) => each.sessions);
+    this.#snapshots.set(slot, { slot, configuration, state: { values, sessions } });
     this.#unfinished = [];
     this.#deleteOld();
   }

@@ -469,9 +469,35 @@ export const mutants: readonly Mutant[] = [
     name: 'snapshot-without-sessions',
     promise: 'same-state',
     story: 'A replica that installs a snapshot knows no sessions.',
-    file: 'quorum/core/snapshot.ts',
-    from: 'sessions: isLast ? this.#sessions : [], isLast',
-    to: 'sessions: [], isLast',
+    file: 'quorum/core/state-machine.ts',
+    from: '    this.sessions.load(sessions);\n',
+    to: '',
+  },
+  {
+    name: 'session-begins-with-every-part',
+    promise: 'exactly-once',
+    story: 'A session that comes in several parts of a snapshot has the results of the last part only.',
+    file: SESSIONS,
+    from: 'const session = this.#sessions.get(id) ?? newSession(',
+    to: 'const session = newSession(',
+  },
+  {
+    name: 'large-result-forgotten',
+    promise: 'exactly-once',
+    story:
+      'A request whose result is too large to be kept is forgotten, and applied again when it is repeated.',
+    file: SESSIONS,
+    from: 'this.#keep(session, { number, revision, result: kept });',
+    to: "if (kept.kind !== 'omitted') this.#keep(session, { number, revision, result: kept });",
+  },
+  {
+    name: 'room-for-results-by-memory',
+    promise: 'same-state',
+    story:
+      'Whether a result is kept depends on what this replica has not dropped yet, and replicas decide differently.',
+    file: SESSIONS,
+    from: 'this.#keptBytes + bytes <= most',
+    to: 'this.#memoryBytes + bytes <= most',
   },
   {
     name: 'snapshot-without-results',

@@ -125,6 +125,7 @@ const settled = {
   expired: {},
   'no-session': {},
   refused: { why: word('answered-before', 'beyond-window') },
+  omitted: { of: word('done', 'unmet'), revision: whole, bytes: whole },
 } as const;
 
 /** A copy is a copy of a request that was applied, never of another copy: nesting has a bound. */

@@ -72,6 +72,7 @@ const outcomes = [
   { kind: 'expired' } as const,
   { kind: 'no-session' } as const,
   { kind: 'refused', why: 'beyond-window' } as const,
+  { kind: 'omitted', of: 'unmet', revision: 9_000, bytes: 2 ** 30 } as const,
   { kind: 'duplicate', of: done } as const,
 ];
 
