@@ -41,9 +41,13 @@ export class Acceptor {
     }
     context.promised = ballot;
     const entries = chosen < log.last ? log.slice(chosen + 1, log.last) : [];
+    const { isComplete } = context;
     context.journal.defer({
       to: from,
-      message: { kind: 'prepared', ballot, chosen: log.chosen, committed: log.committed, entries, votes: 0 },
+      message: {
+        ...{ kind: 'prepared', ballot, chosen: log.chosen, committed: log.committed, entries },
+        ...{ votes: 0, isComplete },
+      },
       holds: () => context.promised === ballot,
     });
     return true;

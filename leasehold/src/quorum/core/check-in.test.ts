@@ -15,7 +15,7 @@ const group = (...storages: readonly string[]): Configuration => ({
 
 const NONCE = 7;
 const answer = (votes: number, slot = 0, configuration = group('a', 'b', 'c')): CheckedIn => ({
-  ...{ kind: 'checked-in', nonce: NONCE, votes, slot, configuration },
+  ...{ kind: 'checked-in', nonce: NONCE, votes, slot, configuration, promised: 0, reached: 0, holdMs: 0 },
 });
 
 /** Replica `a`, which has 10 frames with votes. */
@@ -33,7 +33,7 @@ function started(options: Partial<CheckInOptions> = {}): CheckIn {
         isCopy: false,
         isNew: false,
       },
-      ...{ electionMs: 100, nonce: NONCE, ...options },
+      ...{ electionMs: 100, leaseMs: 1_000, nonce: NONCE, ...options },
     },
     instant(0),
   );
@@ -65,7 +65,31 @@ describe('a replica that has started', () => {
     copy.wake(instant(1_000_000));
     expect(copy.verdict.is).toBe('open');
     copy.receive('c', answer(10), instant(1_000_001));
+    for (const member of ['b', 'c'])
+      copy.receive(member, { ...answer(10), nonce: NONCE + 1 }, instant(1_000_002));
     expect(copy.verdict.is).toBe('confirmed');
+  });
+
+  it('takes over, if its directory is a copy, what all others say after all have answered once', () => {
+    const copy = started({ isCopy: true });
+    const state = (promised: number, reached: number, holdMs: number) => ({ promised, reached, holdMs });
+    copy.receive('b', { ...answer(10), ...state(99, 50, 999) }, instant(1));
+    copy.receive('c', answer(10), instant(2));
+    expect(copy.verdict.is).toBe('open'); // The original may have been heard until now.
+    expect(copy.awaited).toEqual(['b', 'c']);
+    copy.receive('b', { ...answer(10), ...state(99, 50, 999) }, instant(3)); // Too late.
+    expect(copy.awaited).toEqual(['b', 'c']);
+    const again = { ...answer(10), nonce: NONCE + 1 };
+    copy.receive('b', { ...again, ...state(33, 7, 400) }, instant(4));
+    copy.receive('c', { ...again, ...state(65, 5, 300) }, instant(5));
+    expect(copy.verdict).toEqual({ is: 'confirmed', takenOver: state(65, 5, 400) });
+  });
+
+  it('is refused as a copy by a member that restarts between the two questions and remembers more', () => {
+    const copy = started({ isCopy: true });
+    for (const member of ['b', 'c']) copy.receive(member, answer(10), instant(1));
+    copy.receive('c', { ...answer(11), nonce: NONCE + 1 }, instant(2));
+    expect(copy.verdict).toEqual({ is: 'refused', by: 'c' });
   });
 
   it('asks nobody if its storage id was just drawn, and everybody if it has just founded the group', () => {
@@ -95,6 +119,8 @@ describe('a replica that has started', () => {
     checkIn.receive('b', answer(10, 5, group('a', 'b', 'd')), instant(1));
     expect(checkIn.awaited).toEqual(['d']);
     checkIn.receive('d', answer(10, 5, group('a', 'b', 'd')), instant(2));
+    for (const member of ['b', 'd'])
+      checkIn.receive(member, { ...answer(10, 5, group('a', 'b', 'd')), nonce: NONCE + 1 }, instant(3));
     expect(checkIn.verdict.is).toBe('confirmed');
   });
 

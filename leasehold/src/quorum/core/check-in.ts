@@ -17,14 +17,17 @@
  *
  *  - `isCopy`: the files are not those that this replica wrote (`disk/place.ts`). *Every* other member must answer. A member answers
  *    only if no other process of this directory is connected there, and the present life is durably noted (`peer-links.ts`), so
- *    an original that still runs is not heard afterwards. *    A founder is asked about in the same way, until it is confirmed for the first time: it may be a backup from the time when it waited for
+ *    an original that still runs is not heard afterwards. When all have answered, all are asked once more: what they say then,
+ *    `takenOver`, includes everything that followed from a word of the original (`copy.ts`).
+ *    A founder is asked about in the same way, until it is confirmed for the first time: it may be a backup from the time when it waited for
  *    the others, while the original founded the group and voted. Founding needs all of them anyway.
  *  - `isNew`, and no founder: this process drew the storage id. Nobody can have heard a vote of it, and nobody is asked.
  *  - otherwise the directory is in place, which a restored backup is not unless the whole file system went back. An answer
  *    of every other member, or after an election time of a majority, counting this replica.
  *
  * **When peers crash.** A count that was heard is in the next frame, and a frame follows within 50 ms (`MARKS_AFTER_MS`). So a count can
- * be lost only if all members that heard the vote lose power within that time: a copy older than that is found out.
+ * be lost only if all members that heard the vote lose power within that time: a copy older than that is found out. A younger one is
+ * confirmed, and counts as incomplete until it has everything that it may have forgotten (`copy.ts`).
  *
  * Members are those of the newest configuration in the own log, or of a later one that such a member names; answers of others
  * count for nothing. Only if nobody answers for long, all of them may have been replaced while this replica was away: then
@@ -36,6 +39,8 @@
 import { type Instant, later } from '../../runtime/time.ts';
 import { type Configuration, type Electorate, isQuorum, isSeated } from './configuration.ts';
 import type { Effect } from './context.ts';
+import { reachedIn, type TakenOver, takenOver } from './copy.ts';
+import { holdFor } from './leases.ts';
 import type { CheckedIn, Message } from './messages.ts';
 import type { Recovered } from './recovery.ts';
 
@@ -51,13 +56,16 @@ export interface CheckInOptions {
   /** Whether this process began the journal: for a founder, or for a storage id that this process drew. */
   readonly isNew: boolean;
   readonly electionMs: number;
+  /** The own leases, for others that may have promised them. */
+  readonly leaseMs: number;
   /** Drawn for this start. */
   readonly nonce: number;
 }
 
 export type CheckInVerdict =
   | { readonly is: 'open' }
-  | { readonly is: 'confirmed' }
+  /** For a copy with a seat, with what the copy takes over. */
+  | { readonly is: 'confirmed'; readonly takenOver: TakenOver | undefined }
   /** The member has heard of votes that this directory does not have. */
   | { readonly is: 'refused'; readonly by: string };
 
@@ -65,12 +73,15 @@ export type CheckInVerdict =
 const ALONE_AFTER = 4;
 
 const OPEN: CheckInVerdict = { is: 'open' };
-const CONFIRMED: CheckInVerdict = { is: 'confirmed' };
+const CONFIRMED: CheckInVerdict = { is: 'confirmed', takenOver: undefined };
 
 export class CheckIn {
   readonly #options: CheckInOptions;
   readonly #startedAt: Instant;
   readonly #answers = new Map<string, CheckedIn>();
+  /** Those that answered a copy in the round before this one. */
+  #answeredBefore: ReadonlySet<string> = new Set();
+  #rounds = 0;
   #newest: PlacedConfiguration;
   #askAt: Instant;
   #verdict: CheckInVerdict = OPEN;
@@ -100,17 +111,19 @@ export class CheckIn {
   wake(now: Instant): Effect[] {
     this.#judge(now);
     if (this.#verdict.is !== 'open' || now < this.#askAt) return [];
-    const { electionMs, nonce } = this.#options;
+    const { electionMs } = this.#options;
+    const nonce = this.#nonce;
     this.#isAlone = this.#answers.size === 0 && later(this.#startedAt, ALONE_AFTER * electionMs) <= now;
     this.#askAt = later(now, electionMs / 4);
     return this.awaited.map((to) => ({ do: 'send', to, message: { kind: 'check-in', nonce } }));
   }
 
   receive(from: string, message: Message, now: Instant): Effect[] {
-    const { self, recovered, initial, nonce } = this.#options;
+    const { self, recovered, initial, leaseMs } = this.#options;
     if (message.kind === 'check-in')
-      return [{ do: 'send', to: from, message: answerOf(recovered, initial, from, message.nonce) }];
-    if (message.kind !== 'checked-in' || message.nonce !== nonce || !this.#asked.includes(from)) return [];
+      return [{ do: 'send', to: from, message: answerOf(recovered, initial, leaseMs, from, message.nonce) }];
+    if (message.kind !== 'checked-in' || message.nonce !== this.#nonce || !this.#asked.includes(from))
+      return [];
     this.#answers.set(from, message);
     const isUnknown = this.#newest.configuration.members.length === 0;
     if (message.slot > this.#newest.slot || isUnknown) this.#newest = message;
@@ -133,6 +146,11 @@ export class CheckIn {
     return this.#newest.configuration;
   }
 
+  /** An answer to one round is none to the next. */
+  get #nonce(): number {
+    return this.#options.nonce + this.#rounds;
+  }
+
   get #asked(): readonly string[] {
     const { self, contacts } = this.#options;
     const { members } = this;
@@ -151,7 +169,22 @@ export class CheckIn {
     // A replica without a seat votes only after a leader has fed it and a configuration seats it; its members then remember it.
     const isUnseated = !isSeated(configuration, self) && isQuorum(configuration, hasAnswered);
     const hasEverybody = this.members.every(hasAnswered);
-    if (hasEverybody || isEnough || isUnseated) this.#verdict = CONFIRMED;
+    if (isEnough || isUnseated || (hasEverybody && !isCopy)) this.#verdict = CONFIRMED;
+    else if (hasEverybody) this.#judgeCopy(now);
+  }
+
+  /** All members have answered a copy that has a seat. */
+  #judgeCopy(now: Instant): void {
+    const { self } = this.#options;
+    const answers = this.members.flatMap((storage) => this.#answers.get(storage) ?? []);
+    if (this.members.every((storage) => storage === self || this.#answeredBefore.has(storage))) {
+      this.#verdict = { is: 'confirmed', takenOver: takenOver(answers) };
+      return;
+    }
+    this.#answeredBefore = new Set(this.#answers.keys());
+    this.#answers.clear();
+    this.#rounds += 1;
+    this.#askAt = now;
   }
 }
 
@@ -164,11 +197,19 @@ interface PlacedConfiguration {
 export function answerOf(
   recovered: Recovered,
   initial: Configuration,
+  leaseMs: number,
   from: string,
   nonce: number,
 ): CheckedIn {
+  const { promised, chosen, snapshot, entries } = recovered;
+  const base = snapshot?.slot ?? 0;
+  const reached = reachedIn(promised, chosen, base + entries.length, (slot) => entries[slot - base - 1]);
   const votes = recovered.heard.get(from) ?? 0;
-  return { kind: 'checked-in', nonce, votes, ...newestConfiguration(recovered, initial) };
+  const holdMs = Math.max(recovered.holdMs, holdFor(leaseMs));
+  return {
+    ...{ kind: 'checked-in', nonce, votes, promised, reached, holdMs },
+    ...newestConfiguration(recovered, initial),
+  };
 }
 
 /** The newest configuration on the disk. */

@@ -17,6 +17,7 @@ import { Acknowledgements } from './acknowledgements.ts';
 import type { Answer } from './answer.ts';
 import type { Ballot } from './ballot.ts';
 import { type Configuration, isSeated } from './configuration.ts';
+import { isComplete, type TakenOver } from './copy.ts';
 import { type Frame, Journal, type Marks } from './journal.ts';
 import { LeaseMachine } from './leases.ts';
 import { ReplicatedLog } from './log.ts';
@@ -51,6 +52,8 @@ export type Effect =
   | { readonly do: 'claim-ended'; readonly revision: Revision; readonly why: ClaimEnd }
   /** Everything up to this slot came as a snapshot; its slots are not shown. */
   | { readonly do: 'installed'; readonly slot: number }
+  /** A copy has everything that can have been forgotten (`copy.ts`). */
+  | { readonly do: 'complete' }
   | TraceEffect;
 
 export interface ReplicaOptions {
@@ -67,6 +70,8 @@ export interface ReplicaOptions {
   readonly limits: QuorumLimits;
   /** Members of a newer configuration than that of the log, as other members named them when this replica started. */
   readonly vouched?: readonly string[] | undefined;
+  /** For a copy: the marks that the other members named. */
+  readonly takenOver?: TakenOver | undefined;
   random(): number;
 }
 
@@ -93,6 +98,8 @@ export class Context {
   holdMs: number;
   /** How many frames with votes were heard of each other member; replaced as a whole. */
   heard: ReadonlyMap<string, number>;
+  /** The bounds of forgotten votes; undefined if this replica is complete. */
+  #copy: TakenOver | undefined;
   #effects: Effect[] = [];
   #peers: { readonly of: readonly Configuration[]; readonly all: ReadonlySet<string> } | undefined;
 
@@ -107,17 +114,33 @@ export class Context {
     const { snapshot } = recovered;
     this.log = new ReplicatedLog(snapshot ?? { slot: 0, configuration: initial });
     this.machine = new StateMachine(this.log.base, snapshot?.state);
-    this.promised = recovered.promised;
-    this.holdMs = recovered.holdMs;
+    this.#copy = options.takenOver;
+    this.promised = Math.max(recovered.promised, options.takenOver?.promised ?? 0);
+    this.holdMs = Math.max(recovered.holdMs, options.takenOver?.holdMs ?? 0);
     this.heard = recovered.heard;
     this.upTo = this.log.base;
-    this.leases = new LeaseMachine(life, now, recovered.holdMs);
-    this.journal = new Journal(this.log.base + recovered.entries.length, this.marks, recovered.votes);
+    this.leases = new LeaseMachine(life, now, this.holdMs);
+    const { promised, holdMs } = recovered; // The marks that were taken over are yet to be written.
+    const marks = { ...this.marks, promised, holdMs };
+    this.journal = new Journal(this.log.base + recovered.entries.length, marks, recovered.votes);
   }
 
   get marks(): Marks {
     const { promised, holdMs, log, heard } = this;
     return { promised, holdMs, chosen: log.chosen, committed: log.committed, heard };
+  }
+
+  /** Whether the log has every vote of this directory. */
+  get isComplete(): boolean {
+    return this.#copy === undefined;
+  }
+
+  /** More is durable than before. */
+  complete(): void {
+    if (this.#copy === undefined || !isComplete(this.#copy, this)) return;
+    this.#copy = undefined;
+    this.#effects.push({ do: 'complete' });
+    this.trace('complete', { ballot: this.ballot, upTo: this.synced });
   }
 
   /** A member says that so many of its frames with votes are durable. */

@@ -14,6 +14,7 @@ it('gives up a candidacy when a snapshot has taken the place of the slots that i
     committed: chosen,
     entries: [],
     votes: 1,
+    isComplete: true,
   };
   expect(candidacy.report('a', prepared, 'a', log).is).toBe('open');
   log.install({ slot: chosen + 50, configuration: log.newestConfiguration });

@@ -12,6 +12,9 @@
  * Majority of what? Of the last chosen configuration, and of every later one in the merged log: any of them may be in force. So
  * a report can raise the number of reports that are needed, and the candidate goes on collecting.
  *
+ * A copy of a directory may have forgotten accepted entries, and says so (`copy.ts`). Such a report counts for no majority. But if
+ * every member has reported, all that complete members have accepted is known.
+ *
  * Reports begin behind the slots that the candidate knew to be chosen when it asked. If it learns a snapshot of later slots meanwhile, it no
  * longer knows which configuration was in force there, and gives up: the next candidacy asks from the new place on.
  *
@@ -58,8 +61,10 @@ export class Candidacy {
     this.#reports.set(storage, prepared);
     const merged = this.#merge();
     const configurations = countingAfterMerge(merged, log);
-    const hasReported = (member: string): boolean => this.#reports.has(member);
-    const isDecided = configurations.every((configuration) => isQuorum(configuration, hasReported));
+    const isTrusted = (member: string): boolean => this.#reports.get(member)?.isComplete === true;
+    const hasAll = ({ members }: Electorate): boolean =>
+      members.every((each) => this.#reports.has(each.storage));
+    const isDecided = configurations.every((each) => isQuorum(each, isTrusted) || hasAll(each));
     if (!isDecided) return { is: 'open' };
     const newest = configurations[0] as Electorate;
     return isSeated(newest, self) ? { is: 'elected', merged } : { is: 'hopeless' };

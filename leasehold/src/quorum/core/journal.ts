@@ -122,7 +122,10 @@ export class Journal {
     this.touch(last + 1);
   }
 
-  /** Writes all entries after a slot anew, in a frame that needs nothing but a snapshot as of that slot. */
+  /**
+   * Writes all entries after a slot anew, in a frame that needs nothing but a snapshot as of that slot; and with them those before that were
+   * never written. A slot is committed by the votes of others while the own disk is busy with an earlier frame, and the snapshot may never be finished.
+   */
   rebase(slot: number): void {
     this.#base = slot;
     this.touch(slot + 1);
@@ -149,18 +152,18 @@ export class Journal {
 
   /**
    * The next frame, if the disk is free and there is something to write. `accepted` is what a sync of it makes durable: the ballot
-   * and how far it is accepted.
+   * and how far it is accepted. The log has the entries after `base`; those before are in a snapshot that is durable.
    */
   next(
     marks: Marks,
     accepted: { readonly ballot: Ballot; readonly upTo: number },
-    entries: (first: number) => readonly Entry[],
+    log: { readonly base: number; readonly from: (first: number) => readonly Entry[] },
     isForced: boolean,
   ): Frame | undefined {
     if (this.#flight !== undefined || !(isForced || this.#mustWrite(marks))) return undefined;
     const isDirty = this.#dirtyFrom !== Number.POSITIVE_INFINITY;
-    const first = isDirty ? Math.max(this.#dirtyFrom, (this.#base ?? 0) + 1) : this.#lastWritten + 1;
-    const written = isDirty ? entries(first) : [];
+    const first = isDirty ? Math.max(this.#dirtyFrom, log.base + 1) : this.#lastWritten + 1;
+    const written = isDirty ? log.from(first) : [];
     const hasVotes = isDirty || marks.promised !== this.#marks.promised;
     if (hasVotes) this.#votes += 1;
     const votes = this.#votes;

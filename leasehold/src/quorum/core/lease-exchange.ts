@@ -4,6 +4,8 @@
  * A grantor refuses two kinds of holders. One that its newest configuration does not seat: nobody would count it among
  * the holders that a write must reach. And one that has not synced what the grantor itself had a grace period ago: a holder that
  * answers but cannot write would block every write of its keys, and could not even be told from a slow one.
+ *
+ * A copy that may have forgotten votes promises nothing (`copy.ts`).
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
@@ -47,7 +49,7 @@ export class LeaseExchange {
   grant(from: string, { life, number, leaseMs, ballot, upTo }: Ask, now: Instant): void {
     const context = this.#context;
     const member = memberOf(context.log.newestConfiguration, from);
-    if (member === undefined || this.#lags(ballot, upTo, now)) return;
+    if (member === undefined || !context.isComplete || this.#lags(ballot, upTo, now)) return;
     context.leases.grant(from, bit(member.seat), { life, number }, leaseMs, now);
     const promise = { kind: 'promise', life, number, last: context.log.last } as const;
     const holdMs = holdFor(leaseMs);

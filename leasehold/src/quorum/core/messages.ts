@@ -14,6 +14,7 @@ import type { ReadAnswer } from './answer.ts';
 import type { Found } from './result.ts';
 import type { SessionSnapshot } from './sessions.ts';
 import type { Snapshot } from './snapshot.ts';
+import type { TakenOver } from './copy.ts';
 import type { Usage } from '../placement/usage.ts';
 
 /** Candidate → members. "Would you promise this ballot? I have the log up to `last`." Changes nothing. */
@@ -45,6 +46,8 @@ export interface Prepared {
   readonly entries: readonly Entry[];
   /** How many frames with votes the sender has, the one of this promise included. */
   readonly votes: number;
+  /** False for a copy that may have forgotten votes (`copy.ts`). */
+  readonly isComplete: boolean;
 }
 
 /** Member → candidate or leader. "I have promised a higher ballot than `ballot`, or you are behind my snapshot." */
@@ -215,8 +218,11 @@ export interface CheckIn {
   readonly nonce: number;
 }
 
-/** Member → the replica that has started: the highest count that the member heard of it, and the newest configuration. */
-export interface CheckedIn {
+/**
+ * Member → the replica that has started: the highest count that the member heard of it, the newest configuration, and what a copy takes over
+ * (`copy.ts`).
+ */
+export interface CheckedIn extends TakenOver {
   readonly kind: 'checked-in';
   readonly nonce: number;
   readonly votes: number;

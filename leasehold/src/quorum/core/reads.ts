@@ -203,7 +203,8 @@ export class Reads {
    * not compared: while it grows more floors are reached, so the kept time is too short at most.
    */
   #lease(now: Instant): Lease {
-    const { log, leases, self } = this.#context;
+    const { log, leases, self, isComplete } = this.#context;
+    if (!isComplete) return NO_LEASE;
     const { countingConfigurations } = log;
     const kept = this.#kept;
     const isKept = kept.of === countingConfigurations && kept.promises === leases.changes && kept.until > now;
@@ -303,12 +304,12 @@ export class Reads {
   }
 
   #query(reader: Reader, keys: readonly string[], now: Instant, giveUpAt?: Instant): void {
-    const { self, log, durations } = this.#context;
+    const { self, log, durations, isComplete } = this.#context;
     this.#ids += 1;
     const id = this.#ids;
     this.#context.broadcast({ kind: 'query', id });
     this.#wait(reader, keys, {
-      ...{ state: 'quorum', id, lasts: new Map([[self, log.last]]) },
+      ...{ state: 'quorum', id, lasts: new Map(isComplete ? [[self, log.last]] : []) },
       until: later(now, durations.electionMs),
       giveUpAt: giveUpAt ?? later(now, QUORUM_ROUNDS * durations.electionMs),
     });

@@ -49,6 +49,12 @@ describe('a replica that starts', () => {
     expect(recovery).toMatchObject({ kind: 'recovered', state: { missing: { first: 2, last: 5 } } });
   });
 
+  it('fetches a slot that no frame has, if it is known to be chosen, and gives up its storage id if not', () => {
+    const gap = (chosen: number) => recover([frame(1, 2), frame(4, 5, { base: 3, chosen })]);
+    expect(gap(3)).toMatchObject({ kind: 'recovered', state: { missing: { first: 3, last: 3 } } });
+    expect(gap(2)).toEqual({ kind: 'votes-lost' });
+  });
+
   it('gives up its storage id if a damaged frame may have held votes that are not known to be chosen', () => {
     const frames = [
       frame(1, 2, { chosen: 1 }),

@@ -11,6 +11,7 @@
  *
  *  - If the highest readable chosen mark reaches that slot, every lost entry was chosen: its value is the same everywhere, and
  *    can be fetched from any peer that knows it. Until then the replica stays silent.
+ *  - The same holds for a slot that no frame has although a later one is there.
  *  - If not, votes are lost. A replica that went on voting could vote twice. It must take a new storage id and join
  *    anew (M4).
  */
@@ -89,6 +90,11 @@ export function recover(
     votes = Math.max(votes, frame.votes);
   }
   const base = baseSlot;
+  for (let slot = base + 1; slot <= last; slot += 1) {
+    if (entries.has(slot)) continue;
+    missingFrom = Math.min(missingFrom, slot);
+    missingTo = Math.max(missingTo, slot);
+  }
   const hasMissing = missingTo >= missingFrom && missingTo > base;
   if (hasMissing && marks.chosen < missingTo) return { kind: 'votes-lost' };
   const missing = hasMissing ? { first: Math.max(missingFrom, base + 1), last: missingTo } : undefined;

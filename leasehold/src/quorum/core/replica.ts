@@ -20,7 +20,7 @@
  * socket, because a promise that is judged by an earlier reading ends too early.
  */
 
-import { unreachable } from '../../runtime/assert.ts';
+import { present, unreachable } from '../../runtime/assert.ts';
 import type { Core } from '../../runtime/driver.ts';
 import { type Instant, later, soonest } from '../../runtime/time.ts';
 import { Acceptor } from './acceptor.ts';
@@ -99,7 +99,7 @@ export class Replica implements Core<Effect> {
     this.#exchange = new LeaseExchange(context, now);
     const { log } = context;
     const { entries, chosen, committed, isRepaired } = options.recovered;
-    for (const entry of entries) if (entry !== undefined) log.set(log.last + 1, entry);
+    for (const entry of entries) log.set(log.last + 1, present(entry, `slot ${log.last + 1} of the disk`));
     log.choose(Math.min(Math.max(chosen, log.last >= 2 ? 1 : 0), log.last)); // Slot 2 proves that slot 1 is chosen (M5).
     for (let slot = log.base + 1; slot <= Math.min(committed, log.chosen); slot += 1) log.commit(slot);
     context.upTo = log.chosen;
@@ -350,7 +350,8 @@ export class Replica implements Core<Effect> {
         this.#reads.remoteAnswer(message.id, message.answer, now);
         return;
       case 'query':
-        context.send(from, { kind: 'queried', id: message.id, last: context.log.last });
+        if (context.isComplete)
+          context.send(from, { kind: 'queried', id: message.id, last: context.log.last });
         return;
       case 'queried':
         this.#reads.queried(from, message.id, message.last);
@@ -549,6 +550,7 @@ export class Replica implements Core<Effect> {
     const context = this.#context;
     this.#claim.check(now);
     this.#acceptor.acknowledge(now);
+    context.complete();
     const isActive =
       context.ballot > 0 && (this.#role.name !== 'leader' || context.promised === context.ballot);
     const committed = isActive ? this.#judge.judge(context.log, context.acknowledged, context.upTo) : [];
@@ -564,7 +566,7 @@ export class Replica implements Core<Effect> {
     const frame = journal.next(
       marks,
       { ballot, upTo },
-      (first) => (first <= log.last ? log.slice(first, log.last) : []),
+      { base: log.base, from: (first) => (first <= log.last ? log.slice(first, log.last) : []) },
       isDue && journal.wantsSeal(marks),
     );
     if (frame !== undefined) context.persist(frame);

@@ -17,6 +17,8 @@
 import { type Instant, instant, later } from '../../runtime/time.ts';
 import { type Ballot, isAbsurdlyAbove } from './ballot.ts';
 import type { Context } from './context.ts';
+import { reachedIn } from './copy.ts';
+import { holdFor } from './leases.ts';
 import type { CheckIn, Fetch, Fetched, Message } from './messages.ts';
 import { wholePart } from './snapshot.ts';
 import type { Saving } from './transfer.ts';
@@ -98,10 +100,12 @@ export class Standings {
 
   /** A replica that has started asks how many votes were heard of it. */
   checkIn(from: string, { nonce }: CheckIn): void {
-    const { log, heard } = this.#context;
+    const { log, heard, promised, durations, holdMs } = this.#context;
     const { newestConfigurationSlot: slot, newestConfiguration: configuration } = log;
     this.#context.send(from, {
-      ...{ kind: 'checked-in', nonce, votes: heard.get(from) ?? 0, slot, configuration },
+      ...{ kind: 'checked-in', nonce, votes: heard.get(from) ?? 0, slot, configuration, promised },
+      reached: reachedIn(promised, log.chosen, log.last, (each) => log.find(each)),
+      holdMs: Math.max(holdMs, holdFor(durations.leaseMs)),
     });
   }
 

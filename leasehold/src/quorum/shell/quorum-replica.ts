@@ -108,6 +108,8 @@ export class QuorumReplica implements AsyncDisposable {
   #placing: Promise<void> = Promise.resolve();
   #opening: Promise<void> = Promise.resolve();
   #isBeginning = false;
+  #isConfirmed = false;
+  #isPlaced = false;
   #isClosed = false;
   #ending: Promise<void> | undefined;
 
@@ -180,12 +182,13 @@ export class QuorumReplica implements AsyncDisposable {
     return { key, value: value && copyOf(value), revision, served: 'local', position: peeked.position };
   }
 
-  /** Resolves when this replica is a member and knows a leader. @throws the error that ended the replica, or the signal's reason */
+  /** Resolves when this replica is a member that knows a leader, and its files are noted as its own (`disk/place.ts`). @throws the error that ended the replica, or the signal's reason */
   ready(signal?: AbortSignal): Promise<void> {
     return this.#waiters.until(() => {
       this.#checkOpen();
       const replica = this.#serving?.host.replica;
-      return replica?.view.isMember === true && replica.leader !== undefined ? NOTHING : undefined;
+      const isServing = replica?.view.isMember === true && replica.leader !== undefined;
+      return isServing && this.#isPlaced ? NOTHING : undefined;
     }, signal) as Promise<unknown> as Promise<void>;
   }
 
@@ -441,6 +444,7 @@ export class QuorumReplica implements AsyncDisposable {
       if (member.storage !== id && !this.#contacts.includes(member.storage))
         this.#contacts.push(member.storage);
     const isFounder = this.#isBeginning; // Its files are noted when all the others have confirmed it.
+    this.#isConfirmed = this.#options.isNew;
     if (this.#options.isNew) await this.#place();
     if (this.#options.isCopy) this.#tellOfCopy();
     let desk: CallDesk | undefined;
@@ -462,6 +466,7 @@ export class QuorumReplica implements AsyncDisposable {
         },
         failed: (error) => this.#fail(error),
         confirmed: () => {
+          this.#isConfirmed = true;
           void this.#place().catch((error: unknown) => this.#fail(error as LeaseholdError));
         },
         refused: (by) => this.#refused(new ReplicaRefusedError(nameOf(by), 'old-copy')),
@@ -508,10 +513,13 @@ export class QuorumReplica implements AsyncDisposable {
 
   async #placeNow(): Promise<void> {
     const { directory, places, runtime, logger } = this.#options;
+    if (!this.#isConfirmed) return; // A possible copy stays one over a restart, new files or not.
     if (!(await writePlace(directory.storage, places, runtime.wallMs())))
       logger.warn(
         'no room to note where the files are: after a restart every other member must confirm them',
       );
+    this.#isPlaced = true;
+    this.#waiters.look();
   }
 
   #storagesOf(name: string): readonly string[] {

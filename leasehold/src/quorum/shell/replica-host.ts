@@ -23,6 +23,7 @@ import type { Peeked } from '../core/reads.ts';
 import type { Found } from '../core/result.ts';
 import type { Configuration, Member } from '../core/configuration.ts';
 import type { Effect } from '../core/context.ts';
+import type { TakenOver } from '../core/copy.ts';
 import type { Frame } from '../core/journal.ts';
 import type { Revision } from '../core/operation.ts';
 import type { ClaimEvents } from '../fenced-log/port.ts';
@@ -69,7 +70,7 @@ export interface ReplicaHostOptions {
   settled(): void;
   /** The replica cannot go on. */
   failed(error: LeaseholdError): void;
-  /** The other members confirm that the directory has every vote. */
+  /** The directory has every vote: the other members confirm it, and a copy has got everything that it may have forgotten. */
   confirmed(): void;
   /** The member has heard of votes that the directory does not have. */
   refused(by: string): void;
@@ -104,6 +105,7 @@ export class ReplicaHost {
   #isFull = false;
   #isOver = false;
   #vouched: readonly string[] = [];
+  #takenOver: TakenOver | undefined;
   #writing: Promise<void> = Promise.resolve();
   #saving: Promise<void> = Promise.resolve();
 
@@ -153,7 +155,8 @@ export class ReplicaHost {
       if (message.kind === 'check-in') {
         const { initial } = this.#options;
         const { recovered } = stage.core;
-        this.#options.send(storage, answerOf(recovered, initial, storage, message.nonce));
+        const { leaseMs } = this.#options.durations;
+        this.#options.send(storage, answerOf(recovered, initial, leaseMs, storage, message.nonce));
       }
       stage.core.receive(message);
       const { repaired, isHopeless } = stage.core;
@@ -281,9 +284,9 @@ export class ReplicaHost {
   #checkIn(recovered: Recovered): CheckingIn {
     const { storage: self, initial, contacts, isCopy, isNew, durations, runtime } = this.#options;
     const nonce = Math.floor(runtime.random() * 2 ** 48);
-    const { electionMs } = durations;
+    const { electionMs, leaseMs } = durations;
     const core = new CheckIn(
-      { self, recovered, initial, contacts, isCopy, isNew, electionMs, nonce },
+      { self, recovered, initial, contacts, isCopy, isNew, electionMs, leaseMs, nonce },
       runtime.now(),
     );
     const driver = new Driver<Effect>({
@@ -303,7 +306,8 @@ export class ReplicaHost {
       this.#options.refused(verdict.by);
       return;
     }
-    this.#options.confirmed();
+    this.#takenOver = verdict.takenOver;
+    if (this.#takenOver === undefined) this.#options.confirmed();
     this.#vouched = members;
     const next = this.#afterCheckIn(recovered);
     this.#stage = next;
@@ -324,7 +328,8 @@ export class ReplicaHost {
   #run(recovered: Recovered): Running {
     const { storage: self, life, initial, contacts, durations, limits, runtime } = this.#options;
     const vouched = this.#vouched;
-    const options = { self, life, recovered, initial, contacts, durations, limits, vouched };
+    const takenOver = this.#takenOver;
+    const options = { self, life, recovered, initial, contacts, durations, limits, vouched, takenOver };
     const core = new Replica({ ...options, random: () => runtime.random() }, runtime.now());
     const driver = new Driver<Effect>({
       ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS) },
@@ -365,6 +370,9 @@ export class ReplicaHost {
         return;
       case 'installed':
         this.history?.installed(effect.slot);
+        return;
+      case 'complete':
+        this.#options.confirmed();
         return;
       case 'trace':
         this.#options.logger.debug(effect.event.what, effect.event.facts);

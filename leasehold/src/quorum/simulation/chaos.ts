@@ -37,8 +37,11 @@ const TROUBLES = [
     'add',
     'remove',
     'damage',
+    'damage',
     'restore',
     'restore',
+    'copy',
+    'copy',
     'stranger',
     'late change',
   ] as const),
@@ -85,6 +88,7 @@ export class Chaos {
     remove: (node) => this.quorum.operator.remove(node),
     damage: (node) => this.#damage(node),
     restore: (node) => this.#restore(node),
+    copy: (node) => this.#copy(node),
     'late change': () => this.#repeatChange(),
     stranger: (node) => this.#speakAsStranger(node),
   };
@@ -166,13 +170,10 @@ export class Chaos {
     node.start();
   }
 
-  /**
-   * Puts an earlier backup in the place of a disk, and starts the replica on that; or makes a backup, for a later time. The promises
-   * include backups from before the last votes that the others have written down (`core/check-in.ts`).
-   */
+  /** Puts an earlier backup in the place of a disk, and starts the replica on that; or makes a backup, for a later time. */
   #restore(node: ReplicaNode): void {
     const { operator, world } = this.quorum;
-    const { disk, storage } = node;
+    const { disk } = node;
     const { votesInBackup } = disk;
     for (const each of operator.members) if (each !== node && this.#random.chance(0.5)) each.disk.backUp();
     if (votesInBackup === undefined || this.#random.chance(0.2)) {
@@ -181,13 +182,40 @@ export class Chaos {
     }
     if (!operator.isWhole || !operator.members.includes(node)) return;
     const others = operator.members.filter((each) => each !== node);
-    const isKnown = others.some((each) => each.disk.heardOf(storage) > votesInBackup);
-    if (!isKnown && disk.votes > votesInBackup) return;
     node.crash();
     disk.restore();
     world.count('backups restored');
     if (this.#random.chance(0.5)) for (const each of others) this.#crash(each);
     node.start();
+  }
+
+  /**
+   * Copies the directory of a running replica; power fails everywhere, so soon after that the others have not written down which votes they heard;
+   * the copy takes the place of the directory. When the copy is confirmed another member fails for a while, perhaps the only one that has
+   * what the copy forgot.
+   */
+  #copy(node: ReplicaNode): void {
+    const { operator, world, drawn } = this.quorum;
+    if (!operator.isWhole || !operator.members.includes(node) || node.replica === undefined) return;
+    const others = operator.members.filter((each) => each !== node);
+    node.disk.backUp();
+    world.after(this.#random.between(1, this.#random.pick([10, 60])), () => {
+      if (this.#isOver || !operator.isWhole || !operator.members.includes(node)) return;
+      const { votes, votesInBackup = 0 } = node.disk;
+      const isKnown = others.some(({ disk }) => disk.heardOf(node.storage) > votesInBackup);
+      if (votes > votesInBackup && !isKnown) world.count('copies whose votes nobody wrote down');
+      for (const each of [node, ...others]) each.crash();
+      node.disk.restore();
+      for (const each of [node, ...others]) each.start();
+      const victim = this.#random.pick(others);
+      const watching = world.every([1, 3], () => {
+        if (node.replica === undefined && !node.isLost) return;
+        watching[Symbol.dispose]();
+        if (this.#isOver || node.isLost) return;
+        victim.crash();
+        world.after(drawn.durations.electionMs * this.#random.between(1, 8), () => victim.start());
+      });
+    });
   }
 
   /** A copy of a change arrives that was made long ago; the old process of a replaced member may still run. */
@@ -220,7 +248,7 @@ export class Chaos {
       },
     ];
     for (const to of [node, ...operator.members])
-      replicas.send('stranger', to.storage, this.#random.pick(words));
+      replicas.send('stranger', to.storage, { life: 1, message: this.#random.pick(words) });
   }
 
   #partition(): void {

@@ -21,9 +21,15 @@ export class FrameDisk {
   #unfinished: Found[] = [];
   #saving: SnapshotPart | undefined;
   #lives = 0;
+  /** The newest life that was heard of each other directory. */
+  #heardLives = new Map<string, number>();
   /** The first backup is older than the journal: a founder waited for the others. */
   #backup:
-    | { readonly frames: StoredFrame[]; readonly snapshots: Map<number, Snapshot>; readonly lives: number }
+    | {
+        readonly frames: StoredFrame[];
+        readonly snapshots: Map<number, Snapshot>;
+        readonly heardLives: Map<string, number>;
+      }
     | undefined;
   /** Nothing says that the files are those that the replica wrote: a founder's, or they were restored; and nobody has confirmed them since. */
   isCopy = false;
@@ -49,6 +55,13 @@ export class FrameDisk {
   open(): number {
     this.#lives += 1;
     return this.#lives;
+  }
+
+  /** Whether a life of another directory is heard: if so, that is durable. */
+  hears(storage: string, life: number): boolean {
+    if (life < (this.#heardLives.get(storage) ?? 0)) return false;
+    this.#heardLives.set(storage, life);
+    return true;
   }
 
   begin(frame: Frame): void {
@@ -117,7 +130,10 @@ export class FrameDisk {
 
   /** Copies what is on the disk now. */
   backUp(): void {
-    this.#backup = { frames: [...this.#frames], snapshots: new Map(this.#snapshots), lives: this.#lives };
+    this.#backup = {
+      ...{ frames: [...this.#frames], snapshots: new Map(this.#snapshots) },
+      heardLives: new Map(this.#heardLives),
+    };
   }
 
   /** How many frames with votes the backup has. */
@@ -134,12 +150,12 @@ export class FrameDisk {
     return lastValid(this.#frames)?.heard.get(storage) ?? 0;
   }
 
-  /** Puts the backup in the place of everything. */
+  /** Puts the backup in the place of everything but the number of lives: a copy with a lower one would be refused by its hello. */
   restore(): void {
     if (this.#backup === undefined) return;
     this.#frames = [...this.#backup.frames];
     this.#snapshots = new Map(this.#backup.snapshots);
-    this.#lives = this.#backup.lives;
+    this.#heardLives = new Map(this.#backup.heardLives);
     this.isCopy = true;
   }
 

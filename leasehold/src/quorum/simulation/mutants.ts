@@ -21,6 +21,8 @@ const OPERATION = 'quorum/core/operation.ts';
 const REQUESTS = 'quorum/core/requests.ts';
 const LEADERSHIP = 'quorum/core/leadership.ts';
 const CHECK_IN = 'quorum/core/check-in.ts';
+const CONTEXT = 'quorum/core/context.ts';
+const COPY = 'quorum/core/copy.ts';
 const STANDING = 'quorum/core/standing.ts';
 
 export const mutants: readonly Mutant[] = [
@@ -356,6 +358,80 @@ export const mutants: readonly Mutant[] = [
     file: RECOVERY,
     from: 'heard: b.heard,',
     to: 'heard: new Map(),',
+  },
+  {
+    name: 'copy-reports-as-complete',
+    promise: 'agreement',
+    story:
+      'A candidate counts the report of a copy like any other, although the copy has forgotten a vote and power failed before anybody had written it down.',
+    file: ACCEPTOR,
+    from: 'const { isComplete } = context;',
+    to: 'const isComplete = true;',
+  },
+  {
+    name: 'copy-complete-in-any-ballot',
+    promise: 'agreement',
+    story: 'A copy counts as complete as soon as it follows a leader.',
+    file: COPY,
+    from: 'ballot < copy.promised || synced < merged',
+    to: 'ballot < copy.promised || synced < 0',
+  },
+  {
+    name: 'copy-complete-below-what-was-reached',
+    promise: 'agreement',
+    story: 'A copy counts as complete before it has what others accepted in the ballot that goes on.',
+    file: COPY,
+    from: 'return ballot > copy.promised || synced >= copy.reached;',
+    to: 'return true;',
+  },
+  {
+    name: 'copy-keeps-its-own-ballot',
+    promise: 'agreement',
+    story: 'A copy accepts below a ballot that it has promised and forgotten.',
+    file: CONTEXT,
+    from: 'Math.max(recovered.promised, options.takenOver?.promised ?? 0)',
+    to: 'recovered.promised',
+  },
+  {
+    name: 'copy-forgets-its-holds',
+    promise: 'no-stale-read',
+    story: 'A copy does not wait for the end of leases that it has promised and forgotten.',
+    file: CONTEXT,
+    from: 'Math.max(recovered.holdMs, options.takenOver?.holdMs ?? 0)',
+    to: 'recovered.holdMs',
+  },
+  {
+    name: 'copy-promises-leases',
+    promise: 'no-stale-read',
+    story: 'A copy names the end of a log that lacks a committed write, and a holder reads by that.',
+    file: EXCHANGE,
+    from: ' || !context.isComplete',
+    to: '',
+  },
+  {
+    name: 'copy-answers-quorum-reads',
+    promise: 'no-stale-read',
+    story: 'A copy is one of the majority of a quorum read, and lacks a committed write.',
+    file: REPLICA,
+    from: 'if (context.isComplete)\n',
+    to: 'if (context.life > 0)\n',
+  },
+  {
+    name: 'copy-reads',
+    promise: 'no-stale-read',
+    story: 'A copy reads under its lease, and lacks a committed write that it voted for.',
+    file: READS,
+    from: '    if (!isComplete) return NO_LEASE;\n',
+    to: '',
+  },
+  {
+    name: 'copy-counts-itself-in-a-quorum-read',
+    promise: 'no-stale-read',
+    story:
+      'A copy is one of the majority of its own quorum read, and lacks a committed write that it voted for.',
+    file: READS,
+    from: 'new Map(isComplete ? [[self, log.last]] : [])',
+    to: 'new Map([[self, log.last]])',
   },
   {
     name: 'strangers-lead',

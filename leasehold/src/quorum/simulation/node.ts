@@ -4,6 +4,7 @@
 
 import { Driver } from '../../runtime/driver.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
+import type { Transport } from '../../runtime/runtime.ts';
 import type { Instant } from '../../runtime/time.ts';
 import type { SimClock } from '../../sim/clock.ts';
 import type { Network } from '../../sim/network.ts';
@@ -18,6 +19,7 @@ import type { SnapshotPart } from '../core/snapshot.ts';
 import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
 import type { Change } from '../core/membership.ts';
 import type { Message } from '../core/messages.ts';
+import type { TakenOver } from '../core/copy.ts';
 import type { Operation } from '../core/operation.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
 import type { ReadMode } from '../core/reads.ts';
@@ -39,9 +41,15 @@ export interface Reply {
   readonly answer: Answer;
 }
 
+/** A word of one life of a replica. In production the hello of the connection names the life. */
+export interface Spoken {
+  readonly life: number;
+  readonly message: Message;
+}
+
 export interface NodeOptions {
   readonly storage: string;
-  readonly replicas: Network<Message>;
+  readonly replicas: Network<Spoken>;
   readonly calls: Network<Call | Reply>;
   readonly clock: SimClock;
   readonly initial: Configuration;
@@ -96,6 +104,7 @@ export class ReplicaNode {
   #driver: Driver<Effect> | undefined;
   #callIds = 0;
   #vouched: readonly string[] = [];
+  #takenOver: TakenOver | undefined;
   readonly #calls = new Map<number, Call | Change | Awaited>();
   #resident: Resident | undefined;
 
@@ -166,6 +175,7 @@ export class ReplicaNode {
     this.#runtime = runtime;
     this.#replica = undefined;
     this.#vouched = [];
+    this.#takenOver = undefined;
     this.#resident = undefined;
     this.#calls.clear();
     const life = this.disk.open();
@@ -185,15 +195,15 @@ export class ReplicaNode {
 
   /** Waits until the other members confirm that the disk has every vote. */
   #checkIn(runtime: SimRuntime, life: number, state: Recovered, durations: ResolvedQuorumDurations): void {
-    const { storage, initial, replicas, contacts } = this.#options;
-    const transport = runtime.transport(replicas);
+    const { storage, initial, contacts } = this.#options;
+    const transport = this.#transport(runtime, life);
     const { isCopy } = this.disk;
-    const isNew = life === 1;
+    const isNew = life === 1 || (isSeated(initial, storage) && this.disk.frames.length === 0);
     const nonce = Math.floor(runtime.random() * 2 ** 40);
     const checkIn = new CheckIn(
       {
         ...{ self: storage, recovered: state, initial, isCopy, isNew, nonce },
-        electionMs: durations.electionMs,
+        ...{ electionMs: durations.electionMs, leaseMs: durations.leaseMs },
         get contacts() {
           return contacts();
         },
@@ -227,7 +237,8 @@ export class ReplicaNode {
         this.crash();
         return;
       }
-      this.disk.isCopy = false;
+      this.#takenOver = verdict.takenOver;
+      if (this.#takenOver === undefined) this.disk.isCopy = false;
       this.#vouched = checkIn.members;
       if (state.missing === undefined) this.#begin(runtime, life, state, durations);
       else {
@@ -241,7 +252,7 @@ export class ReplicaNode {
 
   /** Fetches what the disk lost; then the life proper begins. */
   #repair(runtime: SimRuntime, life: number, repair: Repair, durations: ResolvedQuorumDurations): void {
-    const transport = runtime.transport(this.#options.replicas);
+    const transport = this.#transport(runtime, life);
     const driver = new Driver<Effect>({
       core: repair,
       clock: runtime,
@@ -255,7 +266,10 @@ export class ReplicaNode {
     const listening = transport.listen((from, message) => {
       if (isOver) return;
       if (message.kind === 'check-in')
-        transport.send(from, answerOf(repair.recovered, this.#options.initial, from, message.nonce));
+        transport.send(
+          from,
+          answerOf(repair.recovered, this.#options.initial, durations.leaseMs, from, message.nonce),
+        );
       repair.receive(message);
       const { repaired } = repair;
       if (repaired === undefined) return;
@@ -271,12 +285,13 @@ export class ReplicaNode {
   }
 
   #begin(runtime: SimRuntime, life: number, recovered: Recovered, durations: ResolvedQuorumDurations): void {
-    const { storage, initial, limits, replicas, calls, contacts, observer } = this.#options;
-    const transport = runtime.transport(replicas);
+    const { storage, initial, limits, calls, contacts, observer } = this.#options;
+    const transport = this.#transport(runtime, life);
     const callers = runtime.transport(calls);
     const options = { self: storage, life, recovered, initial, contacts: contacts(), durations, limits };
-    const vouched = this.#vouched;
-    const replica = new Replica({ ...options, vouched, random: () => runtime.random() }, runtime.now());
+    const [vouched, takenOver] = [this.#vouched, this.#takenOver];
+    const random = (): number => runtime.random();
+    const replica = new Replica({ ...options, vouched, takenOver, random }, runtime.now());
     this.#replica = replica;
     const driver = new Driver<Effect>({
       core: replica,
@@ -295,6 +310,18 @@ export class ReplicaNode {
     });
     this.#resident = this.#options.resident?.(this, runtime);
     driver.input((now) => replica.wake(now));
+  }
+
+  /** To the other replicas. A life that was heard is written down, and no earlier one is heard after that (`shell/peer-links.ts`). */
+  #transport(runtime: SimRuntime, life: number): Transport<Message, Message> {
+    const transport = runtime.transport(this.#options.replicas);
+    return {
+      send: (to, message) => transport.send(to, { life, message }),
+      listen: (receive) =>
+        transport.listen((from, spoken) => {
+          if (this.disk.hears(from, spoken.life)) receive(from, spoken.message);
+        }),
+    };
   }
 
   #call(received: Call): void {
@@ -337,6 +364,10 @@ export class ReplicaNode {
       case 'claim-extended':
       case 'claim-ended':
         this.#resident?.happened(effect);
+        return;
+      case 'complete':
+        this.disk.isCopy = false;
+        this.world.count('copies complete');
         return;
       case 'persist':
         this.#persist(effect.frame);

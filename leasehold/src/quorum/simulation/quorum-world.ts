@@ -9,7 +9,7 @@ import type { Message } from '../core/messages.ts';
 import { Checker } from './checker.ts';
 import { Client } from './client.ts';
 import { type DrawnWorld, drawDurations, drawRate } from './drawn-world.ts';
-import { type Call, type NodeOptions, ReplicaNode, type Reply } from './node.ts';
+import { type Call, type NodeOptions, ReplicaNode, type Reply, type Spoken } from './node.ts';
 import { Operator } from './operator.ts';
 
 /** What else lives in the processes of the replicas, for other simulations. */
@@ -22,7 +22,7 @@ export interface Inhabitants {
 export class QuorumWorld {
   readonly world: World;
   readonly drawn: DrawnWorld;
-  readonly replicas: Network<Message>;
+  readonly replicas: Network<Spoken>;
   readonly calls: Network<Call | Reply>;
   readonly checker: Checker;
   readonly operator: Operator;
@@ -40,7 +40,7 @@ export class QuorumWorld {
     this.replicas = new Network(this.world, {
       name: 'replicas',
       faults: drawn.links,
-      describe: describeMessage,
+      describe: ({ message }) => describeMessage(message),
     });
     this.calls = new Network(this.world, { name: 'calls', faults: drawn.links });
     this.checker = new Checker(this.world);

@@ -26,6 +26,31 @@ function pendingWrite(holders: readonly number[]): Script {
   return script;
 }
 
+/** A group in which every disk says what is chosen. */
+function sealed(): Script {
+  const script = new Script(3, ALL);
+  script.at(100);
+  for (const at of [0, 1, 2]) {
+    script.ask(at);
+    script.sync(at);
+  }
+  script.flying = [];
+  return script;
+}
+
+/** Replicas 0 and 1 have committed a write of `a`. Then power fails, and replica 1 goes on from a copy that is older than the write. */
+function forgottenWrite(): Script {
+  const script = sealed();
+  const copy = script.copy(1);
+  script.write(0, 'a');
+  script.acceptedBy(0, [1]);
+  script.flying = [];
+  script.restart(0);
+  script.restore(1, copy);
+  script.at(110); // Questions are due again.
+  return script;
+}
+
 export const SCENARIOS: Readonly<Record<string, () => void>> = {
   'the answer to a question of an earlier life reaches a later one that has asked again': () => {
     const script = new Script(3, ALL);
@@ -352,6 +377,102 @@ export const SCENARIOS: Readonly<Record<string, () => void>> = {
     script.pass('query', 2, 0);
     script.pass('queried', 0, 2);
     script.read(1, ['a']);
+  },
+
+  'a copy has forgotten a write, and is asked by a candidate that does not have it': () => {
+    const script = forgottenWrite();
+    script.lead(2, [1]);
+    if (script.nodes[2]?.isLeader) script.settle(2, [1]);
+  },
+
+  'a copy has heard of a new leader, and not yet what that leader knows': () => {
+    const script = forgottenWrite();
+    script.lead(0, [2]);
+    script.pass('accept', 0, 1, 0); // A heartbeat, without entries.
+    script.sync(1);
+    script.flying = [];
+    script.restart(0);
+    script.lead(2, [1]);
+    if (script.nodes[2]?.isLeader) script.settle(2, [1]);
+  },
+
+  'a copy follows the leader of before, who has not synced what the copy has forgotten': () => {
+    const script = new Script(3, ALL);
+    const copy = script.copy(2);
+    script.write(0, 'a'); // Replica 0 syncs nothing from here on.
+    for (const follower of [1, 2]) {
+      script.pass('accept', 0, follower);
+      script.sync(follower);
+    }
+    script.pass('accepted', 2, 1); // Replica 1 knows that the write is chosen, by 1 and 2.
+    script.flying = [];
+    script.restart(1);
+    script.restore(2, copy);
+    const ballot = script.ballot(0);
+    const heartbeat = { first: 3, operations: [], chosen: 2, committed: 2 } as const;
+    script.deliver(0, 2, { kind: 'accept', ballot, merged: 0, ...heartbeat });
+    script.sync(2);
+    script.flying = [];
+    script.restart(0);
+    script.lead(0, [2]);
+    if (script.nodes[0]?.isLeader) script.settle(0, [2]);
+  },
+
+  'a copy has forgotten what it promised to the present leader, and hears the one before': () => {
+    const script = sealed();
+    const copy = script.copy(1);
+    script.lead(2, [1]);
+    script.sync(2);
+    script.flying = script.flying.filter(({ from }) => from === 2);
+    script.restore(1, copy);
+    script.write(0, 'a');
+    script.acceptedBy(0, [1]);
+    script.acceptedBy(2, [1]);
+  },
+
+  'a copy has forgotten whom it promised, and votes': () => {
+    const script = new Script(3, ALL);
+    const copy = script.copy(1);
+    script.ask(2);
+    script.pass('ask', 2, 1);
+    script.sync(1);
+    script.pass('promise', 1, 2);
+    script.restore(1, copy);
+    script.write(0, 'a');
+    script.settle(0, [1]);
+    script.read(2, ['a']);
+  },
+
+  'a copy has forgotten a write, and is asked for a promise by a replica that does not have it': () => {
+    const script = forgottenWrite();
+    script.ask(2);
+    script.pass('ask', 2, 1);
+    script.sync(1);
+    script.pass('promise', 1, 2);
+    script.read(2, ['a']);
+  },
+
+  'a copy has forgotten a write, and is asked without clocks by a replica that does not have it': () => {
+    const script = forgottenWrite();
+    script.read(2, ['a'], 'quorum');
+    script.pass('query', 2, 1);
+    script.pass('queried', 1, 2);
+  },
+
+  'a copy has forgotten a write, and is promised a lease by a replica that does not have it': () => {
+    const script = forgottenWrite();
+    script.ask(1);
+    script.pass('ask', 1, 2);
+    script.sync(2);
+    script.pass('promise', 2, 1);
+    script.read(1, ['a']);
+  },
+
+  'a copy has forgotten a write, and asks without clocks a replica that does not have it': () => {
+    const script = forgottenWrite();
+    script.read(1, ['a'], 'quorum');
+    script.pass('query', 1, 2);
+    script.pass('queried', 2, 1);
   },
 
   'one holder has a write that is not committed, and another has not accepted it': () => {

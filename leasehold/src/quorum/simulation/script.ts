@@ -7,6 +7,7 @@ import { type Instant, instant } from '../../runtime/time.ts';
 import { World } from '../../sim/world.ts';
 import { type Configuration, initialConfiguration, type Placement } from '../core/configuration.ts';
 import type { Effect } from '../core/context.ts';
+import { type TakenOver, takenOver } from '../core/copy.ts';
 import type { Frame } from '../core/journal.ts';
 import type { Change } from '../core/membership.ts';
 import type { Message } from '../core/messages.ts';
@@ -74,7 +75,7 @@ export class Script {
     };
   }
 
-  #boot(storage: string, life: number, frames: readonly Frame[]): Replica {
+  #boot(storage: string, life: number, frames: readonly Frame[], takenOver?: TakenOver): Replica {
     const recovery = recover(frames);
     if (recovery.kind !== 'recovered') throw new Error('a script does not damage disks');
     const durations = resolveQuorumDurations({
@@ -87,6 +88,7 @@ export class Script {
       initial: this.#initial,
       contacts: [],
       durations,
+      takenOver,
     };
     return new Replica({ ...options, limits: DEFAULT_LIMITS, random: () => 0.5 }, this.#clock(1));
   }
@@ -260,6 +262,30 @@ export class Script {
         ? replica.read(id, call.keys, call.mode, now)
         : replica.submit(id, call.submission, now),
     );
+  }
+
+  /** What is on the disk of a replica now, for {@link restore}. */
+  copy(at: number): readonly Frame[] {
+    return [...(this.nodes[at] as Node).frames];
+  }
+
+  /**
+   * Ends the process and starts it from a copy. The other members answer for the copy, and none has written down later votes; of
+   * earlier lives nothing is heard any more.
+   */
+  restore(at: number, frames: readonly Frame[]): void {
+    const node = this.nodes[at] as Node;
+    this.flying = this.flying.filter(({ from }) => from !== at);
+    this.nodes.forEach((_, other) => {
+      if (other !== at) this.deliver(at, other, { kind: 'check-in', nonce: 0 });
+    });
+    const answers = this.flying.flatMap(({ message }) => (message.kind === 'checked-in' ? message : []));
+    this.flying = this.flying.filter(({ message }) => message.kind !== 'checked-in');
+    node.frames.splice(0, node.frames.length, ...frames);
+    node.life += 1;
+    node.writing = undefined;
+    node.replica = this.#boot(node.storage, node.life, node.frames, takenOver(answers));
+    this.checker.began(node);
   }
 
   /** Ends the process and starts it anew from what is synced. */

@@ -44,6 +44,7 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'votes lost': 0.01,
   'copies refused': 0.03,
   'copies confirmed': 0.002,
+  'copies whose votes nobody wrote down': 0.03,
   'members lost in the calm': 0.2,
   'histories decided': 0.95,
 };

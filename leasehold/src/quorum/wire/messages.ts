@@ -12,6 +12,7 @@ import type { Usage } from '../placement/usage.ts';
 import {
   ADDRESS_BYTES_MAX,
   COUNT_MAX,
+  HOLD_MS_MAX,
   LEASE_MS_MAX,
   REPORTED_MAX,
   ROUND_TRIP_MS_MAX,
@@ -85,7 +86,7 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
   'pre-vote': { ballot, last: slot },
   'pre-voted': { ballot, isYes: flag },
   prepare: { ballot, chosen: slot },
-  prepared: { ballot, chosen: slot, committed: slot, entries: list(entry), votes: life },
+  prepared: { ballot, chosen: slot, committed: slot, entries: list(entry), votes: life, isComplete: flag },
   refused: { ballot, promised: ballot },
   accept: {
     ballot,
@@ -125,7 +126,10 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
   fetched: { first: slot, operations: list(operation), snapshot: optional(snapshot) },
   usage: { usage },
   'check-in': { nonce: whole },
-  'checked-in': { nonce: whole, votes: life, slot, configuration: electorate },
+  'checked-in': {
+    ...{ nonce: whole, votes: life, slot, configuration: electorate },
+    ...{ promised: ballot, reached: slot, holdMs: milliseconds(HOLD_MS_MAX) },
+  },
   hello: {
     group: name,
     storage,

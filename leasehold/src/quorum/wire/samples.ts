@@ -95,7 +95,7 @@ export const MESSAGES: readonly PeerMessage[] = [
   { kind: 'pre-vote', ballot: 33, last: 300 },
   { kind: 'pre-voted', ballot: 33, isYes: true },
   { kind: 'prepare', ballot: 33, chosen: 299 },
-  { kind: 'prepared', ballot: 33, chosen: 299, committed: 298, entries, votes: 41 },
+  { kind: 'prepared', ballot: 33, chosen: 299, committed: 298, entries, votes: 41, isComplete: true },
   { kind: 'refused', ballot: 33, promised: 65 },
   { kind: 'accept', ballot: 33, merged: 300, first: 301, operations, chosen: 300, committed: 299 },
   { kind: 'gap', ballot: 33, from: 12 },
@@ -129,7 +129,10 @@ export const MESSAGES: readonly PeerMessage[] = [
   { kind: 'fetch', first: 3, last: 5 },
   { kind: 'fetched', first: 3, operations, snapshot },
   { kind: 'check-in', nonce: 2 ** 48 },
-  { kind: 'checked-in', nonce: 2 ** 48, votes: 42, slot: 7, configuration: electorate },
+  {
+    ...{ kind: 'checked-in', nonce: 2 ** 48, votes: 42, slot: 7, configuration: electorate },
+    ...{ promised: 33, reached: 301, holdMs: 2_554.5 },
+  },
   {
     kind: 'usage',
     usage: {

@@ -11,10 +11,9 @@ import { Random } from '../../../sim/random.ts';
 import { World } from '../../../sim/world.ts';
 import type { Answer, Served } from '../../core/answer.ts';
 import { initialConfiguration, type Placement } from '../../core/configuration.ts';
-import type { Message } from '../../core/messages.ts';
 import { put } from '../../core/operation.ts';
 import { DEFAULT_LIMITS, resolveQuorumDurations } from '../../core/options.ts';
-import { type Call, type Observer, ReplicaNode, type Reply } from '../node.ts';
+import { type Call, type Observer, ReplicaNode, type Reply, type Spoken } from '../node.ts';
 import { LEADER, LOCAL_MS, roundTripMs, type Site, SITES } from './round-trips.ts';
 import { type SiteSummary, summaryOf } from './summary.ts';
 import { type Distribution, type Draw, Workload } from './workload.ts';
@@ -50,7 +49,7 @@ export class FiveSites {
   readonly nodes: ReadonlyMap<Site, ReplicaNode>;
   readonly findings: ReadonlyMap<Site, SiteFindings>;
   readonly #options: FiveSitesOptions;
-  readonly #replicas: Network<Message>;
+  readonly #replicas: Network<Spoken>;
   readonly calls: Network<Call | Reply>;
   #open = 0;
 
