@@ -1,4 +1,4 @@
-import { cp, rm } from 'node:fs/promises';
+import { cp, open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { TestGroup } from './testing/groups.ts';
@@ -53,6 +53,74 @@ describe('a directory that is restored from a backup of its present life', () =>
       expect(text(value)).toBe('new');
       await c[Symbol.asyncDispose]();
       await expect(group.start('c')).rejects.toMatchObject({ code: 'QUORUM_REPLICA_REFUSED' });
+    },
+  );
+});
+
+/** The newest segment. */
+async function segmentOf(group: TestGroup, name: string): Promise<string> {
+  const files = await readdir(group.directory(name));
+  return (
+    files
+      .filter((each) => each.endsWith('.journal'))
+      .toSorted()
+      .at(-1) ?? expect.unreachable()
+  );
+}
+
+/** Overwrites a part of a file in place. */
+async function overwrite(path: string, at: number, bytes: Uint8Array): Promise<void> {
+  await using file = await open(path, 'r+');
+  await file.write(bytes, 0, bytes.length, at);
+}
+
+describe('a journal whose last frames others have counted', () => {
+  it.each([
+    [
+      'in which a byte of the last frame was changed',
+      'votes-missing',
+      async (group: TestGroup) => {
+        const path = join(group.directory('c'), await segmentOf(group, 'c'));
+        const bytes = await readFile(path);
+        const at = bytes.lastIndexOf('newer');
+        const begin = bytes.lastIndexOf('LHfr', at);
+        const end = begin + 24 + bytes.readUInt32LE(begin + 4);
+        await overwrite(path, end, new Uint8Array(bytes.length - end)); // As after a crash before the marks that follow.
+        await overwrite(path, at, new TextEncoder().encode('N'));
+      },
+    ],
+    [
+      'over which an older one was copied, with its old times',
+      'old-copy',
+      async (group: TestGroup) => {
+        const segment = await segmentOf(group, 'c');
+        const from = join(group.directory('backup'), segment);
+        const { atime, mtime } = await stat(from);
+        const path = join(group.directory('c'), segment);
+        await using file = await open(path, 'w');
+        await file.writeFile(await readFile(from));
+        await utimes(path, atime, mtime);
+      },
+    ],
+  ])(
+    '%s, does not vote with a member that was away, now or after another start',
+    async (_, reason, restore) => {
+      await using group = await forgotten(restore);
+      await group.start('b');
+      for (let starts = 0; starts < 2; starts += 1) {
+        await group.stop('c');
+        const c = await group.start('c');
+        await eventually(() => expect(c.status()).toMatchObject({ state: 'checking-in', awaited: ['a'] }));
+        await expect(group.connect('b', 'c').get('k', { timeoutMs: 2_000 })).rejects.toMatchObject({
+          code: 'QUORUM_TIMEOUT',
+        });
+      }
+      await group.start('a');
+      const c = group.replicas.get('c') ?? expect.unreachable();
+      await eventually(() => expect(c.failed.aborted).toBe(true));
+      expect(c.failed.reason).toMatchObject({ code: 'QUORUM_REPLICA_REFUSED', reason });
+      const { value } = await group.connect('a', 'b').get('k', { timeoutMs: 20_000 });
+      expect(text(value)).toBe('new');
     },
   );
 });
