@@ -33,6 +33,7 @@ import type { Message } from '../core/messages.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
 import type { Recovered } from '../core/recovery.ts';
 import { answerOf, CheckIn, newestConfiguration } from '../core/check-in.ts';
+import { nameOf } from '../core/founding.ts';
 import { Repair } from '../core/repair.ts';
 import { type Snapshot, type SnapshotPart, wholePart } from '../core/snapshot.ts';
 import { Replica, type ReplicaCall } from '../core/replica.ts';
@@ -86,6 +87,9 @@ export interface HostCounters {
 
 const FULL_RETRY_MS = 250;
 
+/** After so long the operator is told what is missing. */
+const TOLD_OF_REPAIR_MS = 10_000;
+
 const TOO_OLD =
   'the slots that a damaged frame held are in no journal of the others any more, and their state is too large to be sent at once';
 
@@ -106,6 +110,7 @@ export class ReplicaHost {
   #isOver = false;
   #vouched: readonly string[] = [];
   #takenOver: TakenOver | undefined;
+  #telling: Disposable | undefined;
   #writing: Promise<void> = Promise.resolve();
   #saving: Promise<void> = Promise.resolve();
 
@@ -158,7 +163,7 @@ export class ReplicaHost {
         const { leaseMs } = this.#options.durations;
         this.#options.send(storage, answerOf(recovered, initial, leaseMs, storage, message.nonce));
       }
-      stage.core.receive(message);
+      stage.driver.input(() => stage.core.receive(storage, message));
       const { repaired, isHopeless } = stage.core;
       if (repaired !== undefined) {
         stage.driver.stop();
@@ -268,6 +273,7 @@ export class ReplicaHost {
   /** Nothing more is done or said. */
   stop(): void {
     this.#isOver = true;
+    this.#telling?.[Symbol.dispose]();
     this.#stage.driver.stop();
   }
 
@@ -321,6 +327,14 @@ export class ReplicaHost {
       ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS) },
       alarm: (wake) => alarmOn(runtime, wake),
       execute: (effect) => this.#execute(effect),
+    });
+    this.#telling = runtime.wakeAt(later(runtime.now(), TOLD_OF_REPAIR_MS), () => {
+      if (this.#isOver || this.#stage.kind !== 'repairing') return;
+      const { first, last } = core.missing;
+      this.#options.logger.warn(
+        'slots that the disk lost were sent by no other replica yet. Start all replicas: one that has them in its journal or in a snapshot is enough',
+        { first, last, asked: contacts.map(nameOf).join(', ') },
+      );
     });
     return { kind: 'repairing', core, driver };
   }

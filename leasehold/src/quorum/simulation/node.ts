@@ -270,7 +270,7 @@ export class ReplicaNode {
           from,
           answerOf(repair.recovered, this.#options.initial, durations.leaseMs, from, message.nonce),
         );
-      repair.receive(message);
+      driver.input(() => repair.receive(from, message));
       const { repaired } = repair;
       if (repaired === undefined) return;
       isOver = true;
