@@ -33,6 +33,27 @@ export class VotesLostError extends LeaseholdError {
   }
 }
 
+/** Two replicas have different values in a slot that is decided: some replicas have lost votes that were counted. */
+export class HistoriesDifferError extends LeaseholdError {
+  override readonly name = 'HistoriesDifferError';
+  readonly code = 'QUORUM_HISTORIES_DIFFER';
+  readonly retryable = false;
+  readonly path: string;
+  readonly slot: number;
+  readonly peer: string;
+
+  constructor(path: string, slot: number, peer: string) {
+    super(
+      `slot ${slot} is decided in "${path}", and ${peer}, which leads, has something else there. Disks of other replicas, or this one, have lost votes: as when ` +
+        'directories were put back from backups. This replica has ended, and answers nothing. Stop all replicas, keep copies of all directories, and find out whose values are ' +
+        'the right ones. Then start the other replicas with empty directories and join: true (--join), and add them again (leasehold quorum add <name>).',
+    );
+    this.path = path;
+    this.slot = slot;
+    this.peer = peer;
+  }
+}
+
 export type RefusalReason =
   | 'another-group'
   | 'another-cluster'

@@ -38,7 +38,7 @@ import { Repair } from '../core/repair.ts';
 import { type Snapshot, type SnapshotPart, wholePart } from '../core/snapshot.ts';
 import { Replica, type ReplicaCall } from '../core/replica.ts';
 import type { JournalDisk } from '../disk/journal-disk.ts';
-import { VotesLostError } from '../errors.ts';
+import { HistoriesDifferError, VotesLostError } from '../errors.ts';
 import { ChangeHistory, type HistoryEvents } from './change-history.ts';
 
 /** Where answers go. They are collected during an input, and flushed after it. */
@@ -384,6 +384,10 @@ export class ReplicaHost {
         return;
       case 'installed':
         this.history?.installed(effect.slot);
+        return;
+      case 'differs':
+        this.stop();
+        this.#options.failed(new HistoriesDifferError(this.#options.path, effect.slot, nameOf(effect.from)));
         return;
       case 'complete':
         this.#options.confirmed();

@@ -13,7 +13,7 @@ async function forgotten(restore: (group: TestGroup) => Promise<void>): Promise<
   const group = await TestGroup.started('a', 'b', 'c');
   await group.connect('a', 'c').put('k', 'old');
   await group.stop('b');
-  await cp(group.directory('c'), group.directory('backup'), { recursive: true });
+  await cp(group.directory('c'), group.directory('backup'), { recursive: true, preserveTimestamps: true });
   // A member writes down the votes that were heard of the others with the next frame: that of the second write.
   for (const value of ['newer', 'new']) await group.connect('a', 'c').put('k', value, { timeoutMs: 20_000 });
   await group.stop('c');
@@ -123,6 +123,30 @@ describe('a journal whose last frames others have counted', () => {
       expect(text(value)).toBe('new');
     },
   );
+});
+
+describe('a replica that comes back to a group whose other members have forgotten a write', () => {
+  it('ends with an error that names the slot, instead of going on with another history', async () => {
+    // As a volume that goes back: the same files, with their old content and times.
+    const goBack = async (group: TestGroup): Promise<void> => {
+      for (const name of await readdir(group.directory('backup'))) {
+        const from = join(group.directory('backup'), name);
+        const to = join(group.directory('c'), name);
+        const { atime, mtime } = await stat(from);
+        await using file = await open(to, 'w');
+        await file.writeFile(await readFile(from));
+        await utimes(to, atime, mtime);
+      }
+    };
+    await using group = await forgotten(goBack);
+    await group.start('b');
+    await group.start('c');
+    await group.ready();
+    await group.connect('b', 'c').put('k', 'other', { timeoutMs: 20_000 });
+    const a = await group.start('a');
+    await eventually(() => expect(a.failed.aborted).toBe(true));
+    expect(a.failed.reason).toMatchObject({ code: 'QUORUM_HISTORIES_DIFFER', retryable: false });
+  });
 });
 
 describe('a directory that was moved with everything in it', () => {

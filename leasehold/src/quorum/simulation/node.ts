@@ -365,6 +365,10 @@ export class ReplicaNode {
       case 'claim-ended':
         this.#resident?.happened(effect);
         return;
+      case 'differs':
+        throw new Error(
+          `slot ${effect.slot} of ${this.#options.storage} differs from that of ${effect.from}`,
+        );
       case 'complete':
         this.disk.isCopy = false;
         this.world.count('copies complete');
