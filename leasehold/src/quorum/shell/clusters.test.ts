@@ -7,16 +7,16 @@ import { TestGroup } from './testing/groups.ts';
 const eventually = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 20_000, interval: 20 });
 const text = (value: Uint8Array | undefined): string => new TextDecoder().decode(value);
 
-/** A logger that keeps the errors. */
-function keeping(): { readonly logger: Logger; readonly errors: string[] } {
-  const errors: string[] = [];
-  return { logger: { ...silent, error: (message) => void errors.push(message) }, errors };
+/** A logger that keeps the warnings. */
+function keeping(): { readonly logger: Logger; readonly warnings: string[] } {
+  const warnings: string[] = [];
+  return { logger: { ...silent, warn: (message) => void warnings.push(message) }, warnings };
 }
 
 describe('two clusters of one group name', () => {
   it('leave each other alone: one at the address of a dead member does not end the living majority', async () => {
     await using one = await TestGroup.of('a', 'b', 'c');
-    const { logger, errors } = keeping();
+    const { logger, warnings } = keeping();
     for (const name of ['a', 'b', 'c']) await one.start(name, { logger });
     await one.ready();
     await one.connect('a').put('k', 'one', { timeoutMs: 20_000 });
@@ -25,7 +25,7 @@ describe('two clusters of one group name', () => {
     two.peers['c'] = one.peers['c'] ?? '';
     for (const name of ['a', 'b', 'c']) await two.start(name);
     await two.ready();
-    await eventually(() => expect(errors.join()).toContain('belongs to another cluster'));
+    await eventually(() => expect(warnings.join()).toContain('belongs to another cluster'));
     await one.connect('a', 'b').put('k', 'still one', { timeoutMs: 20_000 });
     for (const name of ['a', 'b']) expect(one.replicas.get(name)?.failed.aborted).toBe(false);
   });
@@ -41,10 +41,10 @@ describe('two clusters of one group name', () => {
     await eventually(() => expect(mistaken.status().log.committed).toBeGreaterThan(1));
     await wrong.stop('d');
 
-    const { logger, errors } = keeping();
+    const { logger, warnings } = keeping();
     const directory = wrong.directory('d');
     const d = await right.start('d', { join: true, listen, directory, logger });
-    await eventually(() => expect(errors.join()).toContain('belongs to another cluster'));
+    await eventually(() => expect(warnings.join()).toContain('belongs to another cluster'));
     const refusal = { code: 'QUORUM_CHANGE_REFUSED', reason: 'not-known' };
     await expect(client.add('d', { timeoutMs: 500 })).rejects.toMatchObject(refusal);
     expect(d.status().members.map(({ name }) => name)).toEqual(['a']);

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { TcpListener } from '../../node/tcp/listen.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
-import { silent } from '../../runtime/logger.ts';
+import { type Logger, silent } from '../../runtime/logger.ts';
 import { instant } from '../../runtime/time.ts';
 import type { Reply } from '../wire/calls.ts';
 import type { Inbound } from '../wire/codec.ts';
@@ -14,7 +14,7 @@ const hello = (storage: string, life: number, process: string): Hello => ({
 });
 
 /** Links with a listener that only notes what it was told, and a clock that stands still. */
-function linksOf() {
+function linksOf(logger: Logger = silent) {
   const admitted: string[] = [];
   const refused: string[] = [];
   const heard: string[] = [];
@@ -27,7 +27,7 @@ function linksOf() {
   const runtime = nodeRuntime();
   vi.spyOn(runtime, 'now').mockImplementation(() => instant(clock.ms));
   const links = new PeerLinks({
-    ...{ listen: { host: '127.0.0.1', port: 1 }, listener, secure: undefined, logger: silent },
+    ...{ listen: { host: '127.0.0.1', port: 1 }, listener, secure: undefined, logger },
     runtime,
     peers: new Map(),
     hello: () => hello('a~1', 1, 'own'),
@@ -39,6 +39,24 @@ function linksOf() {
   });
   return { links, admitted, refused, heard, clock };
 }
+
+describe('a refusal that ends nothing', () => {
+  it('is logged once, however often the address is dialled, and once more when it is over', async () => {
+    const said: string[] = [];
+    const logger = {
+      ...silent,
+      warn: (message: string) => void said.push(message),
+      info: (message: string) => void said.push(message),
+    };
+    const { links, clock } = linksOf(logger);
+    await using _ = links;
+    const refusal = { kind: 'failed', id: 0, code: 'another-cluster', message: '' } as const;
+    for (; clock.ms < 300_000; clock.ms += 15_000) links.answered('127.0.0.1:1', [refusal]);
+    expect(said).toEqual([expect.stringContaining('Correct the addresses')]);
+    links.heard('p1', hello('c~1', 1, 'mended'));
+    expect(said).toEqual([expect.anything(), expect.stringMatching(/^over: /)]);
+  });
+});
 
 describe('two processes with one storage id', () => {
   it('are not heard both: the later one waits for the end of the earlier one', async () => {

@@ -50,6 +50,16 @@ export const PEER_LIMITS: {
   queueBytesOut: PEER_FRAME_BYTES_MAX,
 };
 
+/** Refusals that end by themselves. */
+const ASKED_AGAIN: ReadonlySet<RefusalReason> = new Set<RefusalReason>([
+  ...(['still-connected', 'not-noted', 'not-joined'] as const),
+]);
+
+/** Refusals by a replica that may stand at this address by mistake: they must not end this one. */
+const ENDS_NOTHING: ReadonlySet<RefusalReason> = new Set<RefusalReason>([
+  ...(['another-group', 'another-cluster', 'unknown-name', 'own-address'] as const),
+]);
+
 export interface PeerLinksOptions {
   readonly listener: TcpListener<readonly Reply[], Inbound>;
   readonly secure: DialSockets | undefined;
@@ -90,6 +100,8 @@ export class PeerLinks implements AsyncDisposable {
   readonly #noting = new Set<string>();
   /** The process that waits for the end of an earlier one, by storage id. */
   readonly #waiting = new Map<string, Waiting>();
+  /** The refusals that are only logged, by the address that was dialled: once, until a replica from there is heard. */
+  readonly #refusals = new Map<string, string>();
   readonly #episodes: EpisodeLog;
 
   constructor(options: PeerLinksOptions) {
@@ -104,7 +116,7 @@ export class PeerLinks implements AsyncDisposable {
       stays: (address) =>
         [...this.#addresses.values(), ...this.#heardAt.values()].some((each) => each === address),
     });
-    this.#dialer.listen((address, replies) => this.#answered(address, replies));
+    this.#dialer.listen((address, replies) => this.answered(address, replies));
   }
 
   /** Connects to every replica that is known, and says the present hello where there is a connection. */
@@ -184,6 +196,20 @@ export class PeerLinks implements AsyncDisposable {
     }
   }
 
+  /** The replica at an address that was dialled has answered: with a refusal, if at all. */
+  answered(address: string, replies: readonly Reply[]): void {
+    for (const reply of replies) {
+      if (reply.kind !== 'failed' || !isRefusalReason(reply.code)) continue;
+      const greeting = this.#dialer.welcome(address)?.greeting;
+      const error = new ReplicaRefusedError(greeting?.['name'] ?? address, reply.code);
+      if (ASKED_AGAIN.has(error.reason)) this.#episodes.happened(`wait at ${address}`, error.message);
+      else if (ENDS_NOTHING.has(error.reason)) {
+        this.#refusals.set(address, error.message);
+        this.#episodes.met(error.message, { address });
+      } else this.#options.refused(error);
+    }
+  }
+
   gone(connection: string): void {
     this.#speakers.delete(connection);
     this.#noting.delete(connection);
@@ -224,6 +250,9 @@ export class PeerLinks implements AsyncDisposable {
     this.#speakers.set(connection, hello);
     this.know(hello.storage, hello.address);
     this.#options.greeted(hello);
+    const refusal = this.#refusals.get(hello.address);
+    if (refusal !== undefined) this.#episodes.over(refusal);
+    this.#refusals.delete(hello.address);
     const address = this.addressOf(hello.storage);
     if (address !== undefined) this.#dialer.hurry(address);
   }
@@ -253,16 +282,5 @@ export class PeerLinks implements AsyncDisposable {
         : 0;
     this.#waiting.set(storage, { process, at, waitedMs });
     return waitedMs > 2 * PEER_LIMITS.silentAfterMs ? 'running-twice' : 'still-connected';
-  }
-
-  #answered(address: string, replies: readonly Reply[]): void {
-    for (const reply of replies) {
-      if (reply.kind !== 'failed' || !isRefusalReason(reply.code)) continue;
-      const greeting = this.#dialer.welcome(address)?.greeting;
-      const error = new ReplicaRefusedError(greeting?.['name'] ?? address, reply.code);
-      const isAskedAgain = ['still-connected', 'not-noted', 'not-joined'].includes(error.reason);
-      if (isAskedAgain) this.#episodes.happened(`wait at ${address}`, error.message);
-      else this.#options.refused(error);
-    }
   }
 }

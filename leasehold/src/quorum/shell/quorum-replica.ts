@@ -341,10 +341,6 @@ export class QuorumReplica implements AsyncDisposable {
    * the peer may be of another group whose address was given by mistake.
    */
   #refused(error: ReplicaRefusedError): void {
-    if (['another-group', 'another-cluster', 'unknown-name', 'own-address'].includes(error.reason)) {
-      this.#options.logger.error(error.message);
-      return;
-    }
     const isProofOfCopy = ['old-copy', 'votes-missing', 'running-twice'].includes(error.reason);
     this.#serving?.host.stop();
     if (isProofOfCopy) this.#save({ refused: { peer: error.peer, reason: error.reason } });
