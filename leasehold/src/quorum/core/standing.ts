@@ -15,7 +15,7 @@
  *
  * **Two histories.** Nothing that is chosen ever changes, as long as no majority loses votes. If disks lost them unnoticed (`disk/place.ts`), a leader may
  * have another value in a slot than a replica that follows. The leader sends only what comes after, so the two would differ for good. So a replica asks each
- * new leader for the last slots that it knew to be chosen when the ballot began, and ends if one differs. What was forgotten is a suffix: the last
+ * new leader for the last slots that were known to be chosen when the ballot began, and ends if one differs. Disks forget a suffix, so the last
  * slots are enough. If the leader has only a snapshot of them, nothing can be compared.
  */
 
@@ -68,7 +68,7 @@ export class Standings {
   readonly #vouched: ReadonlySet<string>;
   /** Members are not asked for chosen slots before then. */
   #learnAt: Instant = instant(Number.NEGATIVE_INFINITY);
-  /** What is to be compared with the present leader's, since this replica has entered the ballot. */
+  /** The last slot to compare with the present leader's, since this replica has entered the ballot. */
   #comparing: { readonly upTo: number; readonly askAt: Instant } | undefined;
 
   /** @param vouched members that other members named when this replica started */
@@ -94,7 +94,7 @@ export class Standings {
     this.#context.broadcast({ kind: 'fetch', first: log.chosen + 1, last: log.chosen + LEARNT_AT_ONCE });
   }
 
-  /** A leader was heard; `isNew`: in a new ballot. Asks until there is an answer: a new leader may not yet know what is chosen. */
+  /** A leader was heard; `isNew`: in a new ballot. Asks until there is an answer: a new leader may not yet know how far its log is chosen. */
   heard(from: string, isNew: boolean, now: Instant): void {
     const { log, durations, self } = this.#context;
     if (from === self) this.#comparing = undefined;
@@ -110,7 +110,7 @@ export class Standings {
     }
   }
 
-  /** A replica compares what it knows to be chosen. */
+  /** A replica compares slots that are chosen there. */
   compare(from: string, { first, last }: Compare): void {
     const { log } = this.#context;
     if (log.chosen < last || last <= log.base) return;

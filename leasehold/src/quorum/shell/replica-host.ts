@@ -87,7 +87,7 @@ export interface HostCounters {
 
 const FULL_RETRY_MS = 250;
 
-/** After so long the operator is told what is missing. */
+/** After so long the operator is told which slots are missing. */
 const TOLD_OF_REPAIR_MS = 10_000;
 
 const TOO_OLD =
