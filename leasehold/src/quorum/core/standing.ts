@@ -16,7 +16,7 @@
  * **Two histories.** Nothing that is chosen ever changes, as long as no majority loses votes. If disks lost them unnoticed (`disk/place.ts`), a leader may
  * have another value in a slot than a replica that follows. The leader sends only what comes after, so the two would differ for good. So a replica asks each
  * new leader for the last slots that were known to be chosen when the ballot began, and ends if one differs. Disks forget a suffix, so the last
- * slots are enough. If the leader has only a snapshot of them, nothing can be compared.
+ * slots are enough; and a leader whose log was shorter than that when its term began has forgotten some. If the leader has only a snapshot of them, nothing can be compared.
  */
 
 import { type Instant, instant, later } from '../../runtime/time.ts';
@@ -96,7 +96,11 @@ export class Standings {
 
   /** A leader was heard; `isNew`: in a new ballot. Asks until there is an answer: a new leader may not yet know how far its log is chosen. */
   heard(from: string, isNew: boolean, now: Instant): void {
-    const { log, durations, self } = this.#context;
+    const { log, durations, self, ballot, merged } = this.#context;
+    const last = log.find(log.chosen);
+    // A slot that an earlier ballot chose is in the log with which the leader's term began.
+    const isForgotten = last !== undefined && last.ballot > 0 && last.ballot < ballot && log.chosen > merged;
+    if (isNew && isForgotten) this.#context.differs(log.chosen, from);
     if (from === self) this.#comparing = undefined;
     else if (isNew) this.#comparing = { upTo: log.chosen, askAt: now };
     const comparing = this.#comparing;
